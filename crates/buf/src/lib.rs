@@ -1,0 +1,1 @@
+//! Pooled fixed-size buffers and chains. Never does I/O; an idle connection holds none.

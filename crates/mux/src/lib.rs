@@ -1,0 +1,2 @@
+//! One connection's protocol machine per module, both sides. No I/O, no clock, no rules.
+#![forbid(unsafe_code)]

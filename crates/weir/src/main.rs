@@ -1,0 +1,3 @@
+//! The `weir` command. Never forwards a byte itself.
+
+fn main() {}

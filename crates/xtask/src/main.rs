@@ -1,0 +1,3 @@
+//! The workshop entrance. Never part of the product.
+
+fn main() {}
