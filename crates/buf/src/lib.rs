@@ -1,1 +1,7 @@
-//! Pooled fixed-size buffers and chains. Never does I/O; an idle connection holds none.
+//! Pooled fixed-size buffers. Never does I/O; an idle connection holds none.
+
+pub mod buffer;
+pub mod pool;
+
+pub use buffer::Buf;
+pub use pool::Pool;

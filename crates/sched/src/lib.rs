@@ -1,1 +1,20 @@
-//! Tasks, classes, budgets, timers and wake reasons of one thread. Never names a file descriptor and never reads a clock.
+//! Tasks, classes, budgets, timers and wake reasons of one thread.
+//! Never names a file descriptor and never reads a clock: time is an argument.
+//!
+//! Reading order: [`class`] and [`wake`] are the vocabulary, [`scheduler`] the machine, [`queue`] and
+//! [`wheel`] its two stores, [`mailbox`] the way in for other threads, [`pause`] how futures wait.
+
+pub mod class;
+pub mod mailbox;
+pub mod pause;
+pub mod queue;
+pub mod scheduler;
+mod slot;
+pub mod wake;
+mod waker;
+pub mod wheel;
+
+pub use class::Class;
+pub use mailbox::{Alarm, Mailbox};
+pub use scheduler::{Round, Scheduler, Settings, TaskId};
+pub use wake::Wake;

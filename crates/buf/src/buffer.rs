@@ -1,0 +1,114 @@
+//! One buffer: a fixed piece of memory with a readable window. Never grows and never allocates.
+
+/// A fixed-size buffer: bytes are written behind the window and consumed from its front.
+#[derive(Debug)]
+pub struct Buf {
+    memory: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl Buf {
+    /// Allocates `capacity` bytes. Prefer [`crate::Pool::take`].
+    pub fn with_capacity(capacity: usize) -> Self {
+        Self { memory: vec![0; capacity].into_boxed_slice(), start: 0, end: 0 }
+    }
+
+    /// A buffer of no bytes, which costs nothing.
+    pub fn empty() -> Self {
+        Self { memory: Box::default(), start: 0, end: 0 }
+    }
+
+    /// Total size in bytes.
+    pub fn capacity(&self) -> usize {
+        self.memory.len()
+    }
+
+    /// Readable bytes.
+    pub fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Whether nothing is readable.
+    pub fn is_empty(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// The readable bytes.
+    pub fn data(&self) -> &[u8] {
+        &self.memory[self.start..self.end]
+    }
+
+    /// The readable bytes, for edits in place.
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.end]
+    }
+
+    /// Free space behind the readable bytes.
+    pub fn space(&mut self) -> &mut [u8] {
+        &mut self.memory[self.end..]
+    }
+
+    /// Size of [`Buf::space`].
+    pub fn room(&self) -> usize {
+        self.memory.len() - self.end
+    }
+
+    /// Declares `count` bytes of the space written.
+    ///
+    /// # Panics
+    /// If more is declared than there was space: a fault of the caller.
+    pub fn filled(&mut self, count: usize) {
+        assert!(count <= self.room(), "filled beyond the end of the buffer");
+        self.end += count;
+    }
+
+    /// Drops `count` readable bytes from the front (all, if there are fewer).
+    pub fn consume(&mut self, count: usize) {
+        self.start += count.min(self.len());
+        if self.start == self.end {
+            self.clear();
+        }
+    }
+
+    /// Drops everything.
+    pub fn clear(&mut self) {
+        (self.start, self.end) = (0, 0);
+    }
+
+    /// Moves the readable bytes to the front, so that all free space lies behind them.
+    pub fn compact(&mut self) {
+        if self.start > 0 {
+            self.memory.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+    }
+
+    /// Appends as much of `bytes` as fits, and returns how much that was.
+    pub fn append(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.room());
+        self.memory[self.end..self.end + count].copy_from_slice(&bytes[..count]);
+        self.end += count;
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn window_moves_and_compacts() {
+        let mut buf = Buf::with_capacity(8);
+        assert_eq!(buf.append(b"abcdefghij"), 8);
+        buf.consume(3);
+        assert_eq!((buf.data(), buf.room()), (&b"defgh"[..], 0));
+        buf.compact();
+        assert_eq!((buf.data(), buf.room()), (&b"defgh"[..], 3));
+        buf.space()[0] = b'x';
+        buf.filled(1);
+        assert_eq!(buf.data(), b"defghx");
+        buf.consume(100);
+        assert_eq!((buf.len(), buf.room()), (0, 8));
+    }
+}

@@ -1,0 +1,130 @@
+//! The way in for other threads: wake-ups and kills for tasks that live elsewhere.
+//! Never runs anything and never takes a lock.
+//!
+//! Protocol. A sender pushes, fences, then tests `parked`; the owner sets `parked`, fences, then tests
+//! the queue. Both fences are sequentially consistent, so at least one of the two sees the other:
+//! either the owner does not sleep, or the sender rings. (Acquire and release alone lose wake-ups here.)
+//! Lines written per remote wake-up: the queue's tail block, and `parked` once per sleep.
+
+use crate::{TaskId, Wake};
+use crossbeam_queue::SegQueue;
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+
+/// Rouses the owner of a mailbox while it sleeps in its poller.
+pub trait Alarm: Send + Sync {
+    /// Makes the poller return soon, also if it is only about to sleep.
+    fn ring(&self);
+}
+
+/// One message to a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Letter {
+    /// Wake a task.
+    Wake(TaskId, Wake),
+    /// Drop a task.
+    Kill(TaskId),
+}
+
+/// What other threads have to say to one thread's scheduler.
+pub struct Mailbox {
+    letters: SegQueue<Letter>,
+    parked: AtomicBool,
+    alarm: Box<dyn Alarm>,
+}
+
+impl std::fmt::Debug for Mailbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mailbox").field("letters", &self.letters.len()).finish_non_exhaustive()
+    }
+}
+
+impl Mailbox {
+    /// An empty mailbox whose owner is roused by `alarm`.
+    pub fn new(alarm: Box<dyn Alarm>) -> Self {
+        Self { letters: SegQueue::new(), parked: AtomicBool::new(false), alarm }
+    }
+
+    /// Wakes a task of the owner, from any thread.
+    pub fn wake(&self, id: TaskId, reason: Wake) {
+        self.send(Letter::Wake(id, reason));
+    }
+
+    /// Kills a task of the owner, from any thread.
+    pub fn kill(&self, id: TaskId) {
+        self.send(Letter::Kill(id));
+    }
+
+    /// Rouses the owner without a letter, for instance because the process got a signal.
+    pub fn rouse(&self) {
+        self.alarm.ring();
+    }
+
+    fn send(&self, letter: Letter) {
+        self.letters.push(letter);
+        fence(Ordering::SeqCst);
+        if self.parked.load(Ordering::Relaxed) && self.parked.swap(false, Ordering::Relaxed) {
+            self.alarm.ring();
+        }
+    }
+
+    /// The owner announces that it is about to sleep. `false`: there is mail, do not sleep.
+    pub fn park(&self) -> bool {
+        self.parked.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.letters.is_empty() {
+            return true;
+        }
+        self.unpark();
+        false
+    }
+
+    /// The owner is awake again.
+    pub fn unpark(&self) {
+        self.parked.store(false, Ordering::Relaxed);
+    }
+
+    /// The next letter; for the owner.
+    pub fn receive(&self) -> Option<Letter> {
+        self.letters.pop()
+    }
+
+    /// Letters waiting.
+    pub fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// Whether no letter waits.
+    pub fn is_empty(&self) -> bool {
+        self.letters.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+    use stdx::Key;
+
+    struct Bell(Arc<AtomicUsize>);
+    impl Alarm for Bell {
+        fn ring(&self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn rings_only_a_sleeper_and_only_once() {
+        let rings = Arc::new(AtomicUsize::new(0));
+        let mailbox = Mailbox::new(Box::new(Bell(rings.clone())));
+        let id = TaskId(Key { index: 1, generation: 1 });
+        mailbox.wake(id, Wake::IO);
+        assert_eq!(rings.load(Ordering::SeqCst), 0);
+        assert!(!mailbox.park(), "mail keeps the owner awake");
+        assert_eq!(mailbox.receive(), Some(Letter::Wake(id, Wake::IO)));
+        assert!(mailbox.park());
+        mailbox.kill(id);
+        mailbox.kill(id);
+        assert_eq!((rings.load(Ordering::SeqCst), mailbox.len()), (1, 2));
+    }
+}

@@ -1,0 +1,236 @@
+//! A hierarchical timer wheel over small indices. Never allocates per timer and never reads a clock.
+//!
+//! Four levels of 256 buckets cover all 2^32 ticks. Arming, moving and disarming are O(1); a timer of a
+//! higher level moves down when its bucket's turn comes. The lists are links by index in one vector,
+//! so that the node of task *n* is entry *n*.
+
+use stdx::Tick;
+
+const LEVELS: usize = 4;
+const SLOTS: usize = 256;
+const NIL: u32 = u32::MAX;
+/// The bucket of a node that is not armed.
+const IDLE: u16 = u16::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    prev: u32,
+    next: u32,
+    at: Tick,
+    bucket: u16,
+}
+
+const UNARMED: Node = Node { prev: NIL, next: NIL, at: Tick(0), bucket: IDLE };
+
+/// Timers of one thread, each named by an index that the caller chooses.
+#[derive(Debug)]
+pub struct Wheel {
+    nodes: Vec<Node>,
+    heads: Box<[u32]>,
+    occupied: [[u64; SLOTS / 64]; LEVELS],
+    /// Every tick up to and including this one has been expired.
+    current: Tick,
+    /// The bucket of `current` still holds timers that the last budget left over.
+    unfinished: bool,
+    armed: usize,
+}
+
+impl Wheel {
+    /// An empty wheel whose past ends at `now`.
+    pub fn new(now: Tick) -> Self {
+        Self {
+            nodes: Vec::new(),
+            heads: vec![NIL; LEVELS * SLOTS].into_boxed_slice(),
+            occupied: [[0; SLOTS / 64]; LEVELS],
+            current: now,
+            unfinished: false,
+            armed: 0,
+        }
+    }
+
+    /// Timers armed.
+    pub fn len(&self) -> usize {
+        self.armed
+    }
+
+    /// Whether no timer is armed.
+    pub fn is_empty(&self) -> bool {
+        self.armed == 0
+    }
+
+    /// When the timer will fire, if it is armed.
+    pub fn armed(&self, index: u32) -> Option<Tick> {
+        self.nodes.get(index as usize).filter(|node| node.bucket != IDLE).map(|node| node.at)
+    }
+
+    /// Arms or moves a timer. One that is due already fires at the next tick.
+    pub fn arm(&mut self, index: u32, at: Tick) {
+        if self.nodes.len() <= index as usize {
+            self.nodes.resize(index as usize + 1, UNARMED);
+        }
+        self.disarm(index);
+        let at = if at.is_due(self.current) { Tick(self.current.0.wrapping_add(1)) } else { at };
+        self.link(index, at);
+        self.armed += 1;
+    }
+
+    /// Disarms a timer; nothing happens if it was not armed.
+    pub fn disarm(&mut self, index: u32) {
+        if self.armed(index).is_some() {
+            self.unlink(index);
+            self.armed -= 1;
+        }
+    }
+
+    /// Moves time forward to `now` and hands up to `budget` expired timers, disarmed, to `fire`, which
+    /// may name a later tick to arm one again.
+    ///
+    /// Returns how many it handed over. Timers beyond the budget fire in the next call.
+    pub fn advance(
+        &mut self,
+        now: Tick,
+        budget: usize,
+        mut fire: impl FnMut(u32) -> Option<Tick>,
+    ) -> usize {
+        let mut fired = 0;
+        loop {
+            while let Some(index) = self.pop_due() {
+                if fired == budget {
+                    self.unfinished = true;
+                    self.link(index, self.current);
+                    return fired;
+                }
+                self.armed -= 1;
+                fired += 1;
+                if let Some(again) = fire(index) {
+                    self.arm(index, again);
+                }
+            }
+            self.unfinished = false;
+            if self.armed == 0 && self.current.is_before(now) {
+                self.current = now;
+            }
+            if !self.current.is_before(now) {
+                return fired;
+            }
+            self.step(now);
+        }
+    }
+
+    /// When [`Wheel::advance`] has something to do next: never later than the first timer.
+    pub fn next(&self) -> Option<Tick> {
+        if self.armed == 0 {
+            return None;
+        }
+        if self.unfinished {
+            return Some(self.current);
+        }
+        let mut first = None;
+        for level in 0..LEVELS {
+            let shift = 8 * level as u32;
+            let place = (self.current.0 >> shift) as usize % SLOTS;
+            if let Some(ahead) = self.next_occupied(level, place) {
+                let base = (self.current.0 >> shift).wrapping_add(ahead);
+                first = Tick::earlier(first, Some(Tick(base << shift)));
+            }
+        }
+        first
+    }
+
+    /// Takes a timer out of the bucket of the current tick.
+    fn pop_due(&mut self) -> Option<u32> {
+        let index = self.heads[self.current.0 as usize % SLOTS];
+        if index == NIL {
+            return None;
+        }
+        self.unlink(index);
+        Some(index)
+    }
+
+    /// Moves to the next tick with something to do, at most to `now`.
+    fn step(&mut self, now: Tick) {
+        let place = self.current.0 as usize % SLOTS;
+        let block_end = (SLOTS - place) as u32;
+        let ahead = self.next_occupied(0, place).unwrap_or(block_end).min(block_end);
+        let limit = now.0.wrapping_sub(self.current.0);
+        self.current = Tick(self.current.0.wrapping_add(ahead.min(limit)));
+        if ahead.min(limit) == block_end {
+            self.cascade();
+        }
+    }
+
+    /// Re-links the timers of the higher-level buckets whose turn begins at the current tick.
+    fn cascade(&mut self) {
+        for level in 1..LEVELS {
+            let place = (self.current.0 >> (8 * level as u32)) as usize % SLOTS;
+            let mut index = std::mem::replace(&mut self.heads[level * SLOTS + place], NIL);
+            self.occupied[level][place / 64] &= !(1 << (place % 64));
+            while index != NIL {
+                let Node { next, at, .. } = self.nodes[index as usize];
+                self.link(index, at);
+                index = next;
+            }
+            if place != 0 {
+                break;
+            }
+        }
+    }
+
+    /// Distance (1..=256) from `place` to the next occupied bucket of a level, round the circle.
+    fn next_occupied(&self, level: usize, place: usize) -> Option<u32> {
+        let words = &self.occupied[level];
+        let start = (place + 1) % SLOTS;
+        let (word, bit) = (start / 64, start % 64);
+        let head = words[word] >> bit;
+        if head != 0 {
+            return Some(head.trailing_zeros() + 1);
+        }
+        let mut distance = 64 - bit as u32;
+        for turn in 1..=words.len() {
+            let bits = words[(word + turn) % words.len()];
+            if bits != 0 {
+                return Some(distance + bits.trailing_zeros() + 1).filter(|d| *d <= SLOTS as u32);
+            }
+            distance += 64;
+        }
+        None
+    }
+
+    fn link(&mut self, index: u32, at: Tick) {
+        let ahead = at.0.wrapping_sub(self.current.0);
+        let level = match ahead {
+            0..0x100 => 0,
+            0x100..0x1_0000 => 1,
+            0x1_0000..0x100_0000 => 2,
+            _ => 3,
+        };
+        let place = (at.0 >> (8 * level as u32)) as usize % SLOTS;
+        let bucket = level * SLOTS + place;
+        let next = std::mem::replace(&mut self.heads[bucket], index);
+        self.nodes[index as usize] = Node { prev: NIL, next, at, bucket: bucket as u16 };
+        if next != NIL {
+            self.nodes[next as usize].prev = index;
+        }
+        self.occupied[level][place / 64] |= 1 << (place % 64);
+    }
+
+    fn unlink(&mut self, index: u32) {
+        let Node { prev, next, bucket, .. } = self.nodes[index as usize];
+        self.nodes[index as usize].bucket = IDLE;
+        if next != NIL {
+            self.nodes[next as usize].prev = prev;
+        }
+        if prev != NIL {
+            self.nodes[prev as usize].next = next;
+            return;
+        }
+        let bucket = bucket as usize;
+        self.heads[bucket] = next;
+        if next == NIL {
+            self.occupied[bucket / SLOTS][bucket % SLOTS / 64] &= !(1 << (bucket % 64));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
