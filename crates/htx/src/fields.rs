@@ -1,0 +1,348 @@
+//! Header or trailer lines in one arena, in wire form. Never reorders: edits append bytes, removals mark spans.
+
+use std::ops::Range;
+
+use crate::header_id::HeaderId;
+
+/// One line: `name: value\r\n` at `start` of the arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
+    start: u32,
+    name_len: u32,
+    value_len: u32,
+    id: HeaderId,
+    live: bool,
+}
+
+impl Field {
+    fn name(self) -> Range<usize> {
+        self.start as usize..(self.start + self.name_len) as usize
+    }
+
+    fn value(self) -> Range<usize> {
+        let start = self.name().end + 2;
+        start..start + self.value_len as usize
+    }
+
+    fn line(self) -> Range<usize> {
+        self.start as usize..self.value().end + 2
+    }
+}
+
+/// A live field, borrowed from its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldRef<'a> {
+    /// Position for `remove_at` and `replace_value`; stable until the message is cleared.
+    pub index: usize,
+    /// The well-known header that this is.
+    pub id: HeaderId,
+    /// The name, in lower case.
+    pub name: &'a [u8],
+    /// The value, without the white space around it.
+    pub value: &'a [u8],
+}
+
+/// Header or trailer fields. Cleared and reused, it allocates nothing once it has grown to its working size.
+///
+/// Bounds: the arena stays below 4 GiB, which the buffers that feed it guarantee by far.
+#[derive(Clone, Debug, Default)]
+pub struct Fields {
+    arena: Vec<u8>,
+    fields: Vec<Field>,
+    /// Bytes of live lines, `\r\n` included.
+    live_bytes: usize,
+    /// Which well-known headers may be present: a clear bit means surely absent.
+    present: u64,
+    /// Whether every byte of the arena is live and in order, so that it can be written out whole.
+    whole: bool,
+}
+
+impl Fields {
+    /// Room for this many arena bytes and fields before anything is allocated.
+    pub fn with_capacity(bytes: usize, fields: usize) -> Self {
+        Self {
+            arena: Vec::with_capacity(bytes),
+            fields: Vec::with_capacity(fields),
+            whole: true,
+            ..Self::default()
+        }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.fields.clear();
+        self.live_bytes = 0;
+        self.present = 0;
+        self.whole = true;
+    }
+
+    /// Bytes that the live lines take on the wire, `\r\n` of each included.
+    pub fn wire_len(&self) -> usize {
+        self.live_bytes
+    }
+
+    /// Bytes of the arena in use, dead ones included.
+    pub fn arena_used(&self) -> usize {
+        self.arena.len()
+    }
+
+    /// Bytes of memory held for reuse.
+    pub fn capacity(&self) -> usize {
+        self.arena.capacity() + self.fields.capacity() * size_of::<Field>()
+    }
+
+    /// Number of live fields.
+    pub fn len(&self) -> usize {
+        self.fields.iter().filter(|f| f.live).count()
+    }
+
+    /// Whether there is no live field.
+    pub fn is_empty(&self) -> bool {
+        self.live_bytes == 0
+    }
+
+    /// The live fields, in order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = FieldRef<'_>> {
+        self.fields.iter().enumerate().filter(|(_, f)| f.live).map(|(i, &f)| self.view(i, f))
+    }
+
+    /// The field at an index, if it is live.
+    pub fn at(&self, index: usize) -> Option<FieldRef<'_>> {
+        let field = *self.fields.get(index)?;
+        field.live.then(|| self.view(index, field))
+    }
+
+    /// The live fields of a well-known header, in order.
+    pub fn by_id(&self, id: HeaderId) -> impl DoubleEndedIterator<Item = FieldRef<'_>> {
+        let searched = if self.present & id.bit() == 0 { &[][..] } else { &self.fields[..] };
+        let found = searched.iter().enumerate().filter(move |(_, f)| f.live && f.id == id);
+        found.map(|(i, &f)| self.view(i, f))
+    }
+
+    /// The first live field of a well-known header.
+    #[inline]
+    pub fn first(&self, id: HeaderId) -> Option<FieldRef<'_>> {
+        self.by_id(id).next()
+    }
+
+    /// Whether a well-known header is there.
+    #[inline]
+    pub fn has(&self, id: HeaderId) -> bool {
+        self.first(id).is_some()
+    }
+
+    /// The value of the first live field with this name, in any case.
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        let id = HeaderId::of(name);
+        self.by_id(id)
+            .find(|f| id != HeaderId::Other || f.name.eq_ignore_ascii_case(name))
+            .map(|f| f.value)
+    }
+
+    /// The live fields with this name, in any case, in order.
+    pub fn all<'a>(&'a self, name: &'a [u8]) -> impl DoubleEndedIterator<Item = FieldRef<'a>> {
+        let id = HeaderId::of(name);
+        self.by_id(id).filter(move |f| id != HeaderId::Other || f.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Appends a field; the name is stored in lower case. One copy, and one index entry of 16 bytes.
+    #[inline]
+    pub fn push(&mut self, name: &[u8], value: &[u8]) {
+        self.arena.reserve(name.len() + value.len() + 4);
+        let start = self.arena.len();
+        self.arena.extend_from_slice(name);
+        self.arena.extend_from_slice(b": ");
+        self.arena.extend_from_slice(value);
+        self.arena.extend_from_slice(b"\r\n");
+        self.commit(start, name.len(), value.len());
+    }
+
+    /// Appends a line that is already `name: value\r\n`, with a name of this many bytes: one copy, no assembly.
+    ///
+    /// The caller has checked the form; a line shorter than its punctuation is a bug of the caller.
+    #[inline]
+    pub fn push_line(&mut self, line: &[u8], name_len: usize) {
+        debug_assert!(line[name_len..].starts_with(b": ") && line.ends_with(b"\r\n"));
+        let start = self.arena.len();
+        self.arena.extend_from_slice(line);
+        self.commit(start, name_len, line.len() - name_len - 4);
+    }
+
+    #[inline]
+    fn commit(&mut self, start: usize, name_len: usize, value_len: usize) {
+        let field = self.index_line(start, name_len, value_len);
+        self.fields.push(field);
+    }
+
+    /// Describes the line just written at `start` of the arena.
+    #[inline]
+    fn index_line(&mut self, start: usize, name_len: usize, value_len: usize) -> Field {
+        debug_assert!(u32::try_from(self.arena.len()).is_ok(), "buffers bound a head to 4 GiB");
+        let name = &mut self.arena[start..start + name_len];
+        name.make_ascii_lowercase();
+        let id = HeaderId::from_lower(name);
+        self.present |= id.bit();
+        self.live_bytes += name_len + value_len + 4;
+        let (start, name_len, value_len) = (start as u32, name_len as u32, value_len as u32);
+        Field { start, name_len, value_len, id, live: true }
+    }
+
+    /// Joins a folded line to the last field (obsolete line folding, RFC 9112 section 5.2): `gap` spaces stand for the fold.
+    /// Trailing white space of the result is dropped. Does nothing without a field.
+    pub fn fold_last(&mut self, gap: usize, text: &[u8]) {
+        let Some(&field) = self.fields.last() else { return };
+        let value = field.value();
+        self.arena.truncate(value.end);
+        if field.value_len > 0 {
+            self.arena.resize(value.end + gap, b' ');
+            self.arena.extend_from_slice(text);
+        } else {
+            self.arena.extend_from_slice(crate::list::trim(text));
+        }
+        let kept = crate::list::trim(&self.arena[value.start..]).len();
+        self.arena.truncate(value.start + kept);
+        self.arena.extend_from_slice(b"\r\n");
+        self.live_bytes = self.live_bytes - field.value_len as usize + kept;
+        if let Some(last) = self.fields.last_mut() {
+            last.value_len = kept as u32;
+        }
+    }
+
+    /// Removes every field with this name, then appends one.
+    pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.remove(name);
+        self.push(name, value);
+    }
+
+    /// Removes every field with this name, in any case; how many there were.
+    pub fn remove(&mut self, name: &[u8]) -> usize {
+        match HeaderId::of(name) {
+            HeaderId::Other => self.remove_where(|f| f.name.eq_ignore_ascii_case(name)),
+            id => self.remove_id(id),
+        }
+    }
+
+    /// Removes every field of a well-known header; how many there were.
+    pub fn remove_id(&mut self, id: HeaderId) -> usize {
+        if self.present & id.bit() == 0 || id == HeaderId::Other {
+            return 0;
+        }
+        let removed = self.remove_where(|f| f.id == id);
+        self.present &= !id.bit();
+        removed
+    }
+
+    /// Removes every field for which `matches` holds; how many there were.
+    pub fn remove_where(&mut self, matches: impl Fn(FieldRef<'_>) -> bool) -> usize {
+        let mut removed = 0;
+        for index in 0..self.fields.len() {
+            if self.at(index).is_some_and(&matches) {
+                self.remove_at(index);
+                removed += 1;
+            }
+        }
+        removed
+    }
+
+    /// Removes the field at an index; whether it was there.
+    pub fn remove_at(&mut self, index: usize) -> bool {
+        match self.fields.get_mut(index) {
+            Some(field) if field.live => {
+                field.live = false;
+                self.live_bytes -= field.line().len();
+                self.whole = false;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives the field at an index another value, in its place in the order; whether it was there.
+    pub fn replace_value(&mut self, index: usize, value: &[u8]) -> bool {
+        let Some(field) = self.fields.get(index).copied().filter(|f| f.live) else { return false };
+        if field.value_len as usize == value.len() {
+            self.arena[field.value()].copy_from_slice(value);
+            return true;
+        }
+        let start = self.arena.len();
+        self.arena.extend_from_within(field.name());
+        self.arena.extend_from_slice(b": ");
+        self.arena.extend_from_slice(value);
+        self.arena.extend_from_slice(b"\r\n");
+        self.live_bytes -= field.line().len();
+        self.whole = false;
+        self.fields[index] = self.index_line(start, field.name_len as usize, value.len());
+        true
+    }
+
+    /// The live lines as few contiguous pieces as possible, in order, ready for the wire (HTTP/1 form, no final empty line).
+    pub fn runs(&self) -> Runs<'_> {
+        self.runs_after(0..0)
+    }
+
+    /// The same, after a start line kept in the arena.
+    pub(crate) fn runs_after(&self, first: Range<usize>) -> Runs<'_> {
+        if self.whole {
+            return Runs { fields: self, next: self.fields.len(), pending: 0..self.arena.len() };
+        }
+        Runs { fields: self, next: 0, pending: first }
+    }
+
+    /// The arena, for the start line that a head keeps in it.
+    pub(crate) fn arena(&self) -> &[u8] {
+        &self.arena
+    }
+
+    /// Appends start line bytes; lines that were there before no longer form one piece with it.
+    pub(crate) fn arena_for_start_line(&mut self) -> &mut Vec<u8> {
+        self.whole = self.arena.is_empty();
+        &mut self.arena
+    }
+
+    /// Overwrites arena bytes in place: a start line's version token.
+    pub(crate) fn overwrite(&mut self, at: usize, bytes: &[u8]) {
+        self.arena[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    #[inline]
+    fn view(&self, index: usize, field: Field) -> FieldRef<'_> {
+        let (name, value) = (&self.arena[field.name()], &self.arena[field.value()]);
+        FieldRef { index, id: field.id, name, value }
+    }
+}
+
+/// Iterator of contiguous live bytes, made by [`Fields::runs`].
+#[derive(Clone, Debug)]
+pub struct Runs<'a> {
+    fields: &'a Fields,
+    next: usize,
+    pending: Range<usize>,
+}
+
+impl<'a> Iterator for Runs<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        while let Some(&field) = self.fields.fields.get(self.next) {
+            self.next += 1;
+            if !field.live {
+                continue;
+            }
+            let line = field.line();
+            if line.start == self.pending.end {
+                self.pending.end = line.end;
+            } else {
+                let ready = std::mem::replace(&mut self.pending, line);
+                if !ready.is_empty() {
+                    return Some(&self.fields.arena[ready]);
+                }
+            }
+        }
+        let ready = std::mem::take(&mut self.pending);
+        (!ready.is_empty()).then(|| &self.fields.arena[ready])
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,348 @@
+//! One message head: start line and fields in one arena, pooled and reused. Never allocates in steady state and never
+//! checks syntax: that is the codec's.
+
+use std::ops::Range;
+
+use crate::fields::{FieldRef, Fields, Runs};
+use crate::header_id::HeaderId;
+use crate::start::{Method, Version, reason};
+use crate::target::{Target, without_userinfo};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Empty,
+    Request,
+    Response,
+}
+
+/// The head of a request or response. The start line lives in the arena in HTTP/1 form, before the first field, so that
+/// a head nobody edited goes out in one piece.
+#[derive(Clone, Debug, Default)]
+pub struct Head {
+    fields: Fields,
+    kind: Kind,
+    version: Version,
+    method_id: Method,
+    status: u16,
+    /// The start line with its `\r\n`, in the arena.
+    line: (u32, u32),
+    method_len: u32,
+    /// Length of the URI, or of the reason.
+    text_len: u32,
+}
+
+impl Head {
+    /// Room for this many bytes and fields before anything is allocated.
+    pub fn with_capacity(bytes: usize, fields: usize) -> Self {
+        Self { fields: Fields::with_capacity(bytes, fields), ..Self::default() }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.fields.clear();
+        self.kind = Kind::Empty;
+        self.version = Version::Http11;
+        self.method_id = Method::Other;
+        self.status = 0;
+        self.line = (0, 0);
+        self.method_len = 0;
+        self.text_len = 0;
+    }
+
+    /// Whether nothing has been set since the last `clear`.
+    pub fn is_empty(&self) -> bool {
+        self.kind == Kind::Empty
+    }
+
+    /// Whether this is the head of a request.
+    pub fn is_request(&self) -> bool {
+        self.kind == Kind::Request
+    }
+
+    /// Whether this is the head of a response.
+    pub fn is_response(&self) -> bool {
+        self.kind == Kind::Response
+    }
+
+    /// The version that the peer announced.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    // ---- request line
+
+    /// Starts a request head, or replaces its request line.
+    pub fn set_request(&mut self, method: &[u8], uri: &[u8], version: Version) {
+        let arena = self.fields.arena_for_start_line();
+        let start = arena.len();
+        arena.extend_from_slice(method);
+        arena.push(b' ');
+        arena.extend_from_slice(uri);
+        end_request_line(arena, version);
+        self.kind = Kind::Request;
+        self.version = version;
+        self.method_id = Method::of(method);
+        self.set_line(start, method.len(), uri.len());
+    }
+
+    /// The method token as received; empty in a response.
+    pub fn method(&self) -> &[u8] {
+        &self.fields.arena()[self.method_range()]
+    }
+
+    /// The method, for comparing.
+    pub fn method_id(&self) -> Method {
+        self.method_id
+    }
+
+    /// The request target as received; empty in a response.
+    pub fn uri(&self) -> &[u8] {
+        &self.fields.arena()[self.uri_range()]
+    }
+
+    /// Replaces the method of a request; does nothing to a response.
+    pub fn set_method(&mut self, method: &[u8]) {
+        if !self.is_request() {
+            return;
+        }
+        let uri = self.uri_range();
+        let arena = self.fields.arena_for_start_line();
+        let start = arena.len();
+        arena.extend_from_slice(method);
+        arena.push(b' ');
+        arena.extend_from_within(uri.clone());
+        end_request_line(arena, self.version);
+        self.method_id = Method::of(method);
+        self.set_line(start, method.len(), uri.len());
+    }
+
+    /// Replaces the target of a request; does nothing to a response.
+    pub fn set_uri(&mut self, uri: &[u8]) {
+        if !self.is_request() {
+            return;
+        }
+        let method = self.method_range();
+        let arena = self.fields.arena_for_start_line();
+        let start = arena.len();
+        arena.extend_from_within(method.clone());
+        arena.push(b' ');
+        arena.extend_from_slice(uri);
+        end_request_line(arena, self.version);
+        self.set_line(start, method.len(), uri.len());
+    }
+
+    /// The request target, split into its form.
+    pub fn target(&self) -> Target<'_> {
+        Target::parse(self.method_id, self.uri())
+    }
+
+    /// The path without the query, also of the absolute form; `None` when the target has none.
+    pub fn path(&self) -> Option<&[u8]> {
+        self.target().path()
+    }
+
+    /// What follows the question mark of the target; `None` without one.
+    pub fn query(&self) -> Option<&[u8]> {
+        self.target().query()
+    }
+
+    /// The value of the first `Host` field.
+    pub fn host(&self) -> Option<&[u8]> {
+        self.first(HeaderId::Host).map(|f| f.value)
+    }
+
+    /// Host and port that the request is for: of the target when it names one (without user information), else `Host`.
+    pub fn authority(&self) -> Option<&[u8]> {
+        self.target().authority().map(without_userinfo).or_else(|| self.host())
+    }
+
+    // ---- status line
+
+    /// Starts a response head, or replaces its status line.
+    pub fn set_response(&mut self, version: Version, status: u16, reason: &[u8]) {
+        let arena = self.fields.arena_for_start_line();
+        let start = arena.len();
+        arena.extend_from_slice(version.h1_token().as_bytes());
+        let digits = |n: u16| b'0' + (n % 10) as u8;
+        arena.extend_from_slice(&[b' ', digits(status / 100), digits(status / 10), digits(status)]);
+        arena.push(b' ');
+        arena.extend_from_slice(reason);
+        arena.extend_from_slice(b"\r\n");
+        self.kind = Kind::Response;
+        self.version = version;
+        self.method_id = Method::Other;
+        self.status = status;
+        self.set_line(start, 0, reason.len());
+    }
+
+    /// The status code, 100 to 999; 0 in a request.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The reason phrase; empty in a request.
+    pub fn reason(&self) -> &[u8] {
+        &self.fields.arena()[self.reason_range()]
+    }
+
+    /// Replaces the status of a response, and its reason by the usual one; does nothing to a request.
+    pub fn set_status(&mut self, status: u16) {
+        if self.is_response() {
+            self.set_response(self.version, status, reason(status).as_bytes());
+        }
+    }
+
+    /// Replaces the version; the start line follows.
+    pub fn set_version(&mut self, version: Version) {
+        let token = version.h1_token().as_bytes();
+        let line = self.line_range();
+        let at = match self.kind {
+            Kind::Empty => return,
+            Kind::Request => line.end - 2 - token.len(),
+            Kind::Response => line.start,
+        };
+        self.version = version;
+        self.fields.overwrite(at, token);
+    }
+
+    // ---- fields
+
+    /// The live fields, in order.
+    pub fn fields(&self) -> impl DoubleEndedIterator<Item = FieldRef<'_>> {
+        self.fields.iter()
+    }
+
+    /// The fields as a set of their own.
+    pub fn as_fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// The fields as a set of their own, for codecs and rules that edit headers and trailers alike. Clearing it by itself
+    /// would lose the start line: clear the head instead.
+    pub fn as_fields_mut(&mut self) -> &mut Fields {
+        &mut self.fields
+    }
+
+    /// The first field of a well-known header.
+    #[inline]
+    pub fn first(&self, id: HeaderId) -> Option<FieldRef<'_>> {
+        self.fields.first(id)
+    }
+
+    /// The fields of a well-known header, in order.
+    pub fn by_id(&self, id: HeaderId) -> impl DoubleEndedIterator<Item = FieldRef<'_>> {
+        self.fields.by_id(id)
+    }
+
+    /// Whether a well-known header is there.
+    #[inline]
+    pub fn has(&self, id: HeaderId) -> bool {
+        self.fields.has(id)
+    }
+
+    /// The value of the first field with this name, in any case.
+    pub fn get(&self, name: &[u8]) -> Option<&[u8]> {
+        self.fields.get(name)
+    }
+
+    /// The fields with this name, in any case, in order.
+    pub fn all<'a>(&'a self, name: &'a [u8]) -> impl DoubleEndedIterator<Item = FieldRef<'a>> {
+        self.fields.all(name)
+    }
+
+    /// Appends a field; the name is stored in lower case.
+    #[inline]
+    pub fn push(&mut self, name: &[u8], value: &[u8]) {
+        self.fields.push(name, value);
+    }
+
+    /// Removes every field with this name, then appends one.
+    pub fn set(&mut self, name: &[u8], value: &[u8]) {
+        self.fields.set(name, value);
+    }
+
+    /// Removes every field with this name, in any case; how many there were.
+    pub fn remove(&mut self, name: &[u8]) -> usize {
+        self.fields.remove(name)
+    }
+
+    /// Removes every field of a well-known header; how many there were.
+    pub fn remove_id(&mut self, id: HeaderId) -> usize {
+        self.fields.remove_id(id)
+    }
+
+    /// Removes the field at an index; whether it was there.
+    pub fn remove_at(&mut self, index: usize) -> bool {
+        self.fields.remove_at(index)
+    }
+
+    /// Gives the field at an index another value, in its place in the order; whether it was there.
+    pub fn replace_value(&mut self, index: usize, value: &[u8]) -> bool {
+        self.fields.replace_value(index, value)
+    }
+
+    // ---- writing out
+
+    /// Start line and live lines in as few contiguous pieces as possible (HTTP/1 form, without the final empty line). A
+    /// head that nobody edited is one piece.
+    pub fn runs(&self) -> Runs<'_> {
+        self.fields.runs_after(self.line_range())
+    }
+
+    /// The start line, with its `\r\n`.
+    pub fn start_line(&self) -> &[u8] {
+        &self.fields.arena()[self.line_range()]
+    }
+
+    /// Bytes that [`Head::runs`] yields: start line and live lines, without the final empty line.
+    pub fn wire_len(&self) -> usize {
+        self.line_range().len() + self.fields.wire_len()
+    }
+
+    /// Bytes of the arena in use, dead ones included.
+    pub fn arena_used(&self) -> usize {
+        self.fields.arena_used()
+    }
+
+    fn set_line(&mut self, start: usize, method_len: usize, text_len: usize) {
+        let end = self.fields.arena().len();
+        self.line = (start as u32, end as u32);
+        self.method_len = method_len as u32;
+        self.text_len = text_len as u32;
+    }
+
+    fn line_range(&self) -> Range<usize> {
+        self.line.0 as usize..self.line.1 as usize
+    }
+
+    fn method_range(&self) -> Range<usize> {
+        let start = self.line.0 as usize;
+        start..start + self.method_len as usize
+    }
+
+    fn uri_range(&self) -> Range<usize> {
+        if !self.is_request() {
+            return 0..0;
+        }
+        let start = self.method_range().end + 1;
+        start..start + self.text_len as usize
+    }
+
+    fn reason_range(&self) -> Range<usize> {
+        if !self.is_response() {
+            return 0..0;
+        }
+        let end = self.line.1 as usize - 2;
+        end - self.text_len as usize..end
+    }
+}
+
+fn end_request_line(arena: &mut Vec<u8>, version: Version) {
+    arena.push(b' ');
+    arena.extend_from_slice(version.h1_token().as_bytes());
+    arena.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! Tests of start lines and their edits. Fields have their own tests.
+
+use super::*;
+
+fn joined(head: &Head) -> String {
+    String::from_utf8(head.runs().flatten().copied().collect()).unwrap()
+}
+
+#[test]
+fn an_unedited_head_is_one_piece() {
+    let mut h = Head::with_capacity(256, 8);
+    h.set_request(b"GET", b"/a?b", Version::Http11);
+    h.push(b"Host", b"x");
+    assert_eq!(h.runs().count(), 1);
+    assert_eq!(joined(&h), "GET /a?b HTTP/1.1\r\nhost: x\r\n");
+    assert_eq!((h.method(), h.uri()), (&b"GET"[..], &b"/a?b"[..]));
+    assert_eq!(h.wire_len(), joined(&h).len());
+}
+
+#[test]
+fn request_line_edits_keep_the_rest() {
+    let mut h = Head::default();
+    h.set_request(b"get", b"/a", Version::new(1, 2));
+    assert_eq!(h.method_id(), Method::Other);
+    h.push(b"Host", b"x");
+    h.set_method(b"PUT");
+    h.set_uri(b"http://h/p?q");
+    assert_eq!(joined(&h), "PUT http://h/p?q HTTP/1.1\r\nhost: x\r\n");
+    assert_eq!(h.version().to_string(), "HTTP/1.2");
+    assert_eq!(h.path(), Some(&b"/p"[..]));
+    assert_eq!(h.query(), Some(&b"q"[..]));
+    assert_eq!(h.authority(), Some(&b"h"[..]));
+    h.set_version(Version::Http10);
+    assert_eq!(joined(&h), "PUT http://h/p?q HTTP/1.0\r\nhost: x\r\n");
+    assert_eq!(h.wire_len(), joined(&h).len());
+    assert_eq!(h.method_id(), Method::Put);
+}
+
+#[test]
+fn status_line_edits() {
+    let mut h = Head::default();
+    h.set_response(Version::Http10, 204, b"Nope");
+    h.push(b"a", b"b");
+    assert_eq!(h.reason(), b"Nope");
+    h.set_status(404);
+    h.set_version(Version::Http11);
+    assert_eq!(joined(&h), "HTTP/1.1 404 Not Found\r\na: b\r\n");
+    assert_eq!(h.status(), 404);
+    assert!(h.uri().is_empty() && h.method().is_empty());
+}
+
+#[test]
+fn clearing_forgets_all() {
+    let mut h = Head::default();
+    h.set_response(Version::Http10, 200, b"OK");
+    h.clear();
+    assert!(h.is_empty() && !h.is_response() && joined(&h).is_empty());
+    assert_eq!(h.path(), None);
+}

@@ -1,0 +1,207 @@
+//! Methods, versions and reason phrases of start lines (RFC 9110 sections 9 and 15). Never parses a line.
+
+use std::fmt;
+
+/// A request method that rules and muxes care about; the text of the others stays in the head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each variant is the method of the same name")]
+pub enum Method {
+    Options,
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Trace,
+    Connect,
+    /// Any other token, lower-case spellings of the above included: methods are case-sensitive.
+    #[default]
+    Other,
+}
+
+impl Method {
+    /// The method of a token, compared case-sensitively.
+    #[inline]
+    pub fn of(token: &[u8]) -> Self {
+        match token {
+            b"GET" => Self::Get,
+            b"POST" => Self::Post,
+            b"HEAD" => Self::Head,
+            b"PUT" => Self::Put,
+            b"DELETE" => Self::Delete,
+            b"OPTIONS" => Self::Options,
+            b"CONNECT" => Self::Connect,
+            b"TRACE" => Self::Trace,
+            _ => Self::Other,
+        }
+    }
+
+    /// The token; empty for `Other`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Options => "OPTIONS",
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+            Self::Trace => "TRACE",
+            Self::Connect => "CONNECT",
+            Self::Other => "",
+        }
+    }
+}
+
+/// A protocol version as the peer announced it. Ordered by major, then minor number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each variant is the version of the same name")]
+pub enum Version {
+    Http10,
+    #[default]
+    Http11,
+    Http2,
+    Http3,
+    /// A version token such as `HTTP/1.2`: logged as received, handled by its numbers.
+    Other {
+        major: u8,
+        minor: u8,
+    },
+}
+
+impl Version {
+    /// The version with these numbers.
+    pub fn new(major: u8, minor: u8) -> Self {
+        match (major, minor) {
+            (1, 0) => Self::Http10,
+            (1, 1) => Self::Http11,
+            (2, 0) => Self::Http2,
+            (3, 0) => Self::Http3,
+            _ => Self::Other { major, minor },
+        }
+    }
+
+    /// Major and minor number.
+    pub fn numbers(self) -> (u8, u8) {
+        match self {
+            Self::Http10 => (1, 0),
+            Self::Http11 => (1, 1),
+            Self::Http2 => (2, 0),
+            Self::Http3 => (3, 0),
+            Self::Other { major, minor } => (major, minor),
+        }
+    }
+
+    /// Whether HTTP/1.1 rules (persistent by default, chunked bodies allowed) apply.
+    #[inline]
+    pub fn at_least_11(self) -> bool {
+        self.numbers() >= (1, 1)
+    }
+
+    /// The token that an HTTP/1 start line carries for this version: `HTTP/1.0` below 1.1, else `HTTP/1.1`.
+    #[inline]
+    pub fn h1_token(self) -> &'static str {
+        if self.at_least_11() { "HTTP/1.1" } else { "HTTP/1.0" }
+    }
+}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.numbers().cmp(&other.numbers())
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (major, minor) = self.numbers();
+        write!(f, "HTTP/{major}.{minor}")
+    }
+}
+
+/// The reason phrase that goes with a status when none is given.
+pub fn reason(status: u16) -> &'static str {
+    match status {
+        100 => "Continue",
+        101 => "Switching Protocols",
+        102 => "Processing",
+        103 => "Early Hints",
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        203 => "Non-Authoritative Information",
+        204 => "No Content",
+        205 => "Reset Content",
+        206 => "Partial Content",
+        207 => "Multi-Status",
+        208 => "Already Reported",
+        226 => "IM Used",
+        300 => "Multiple Choices",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        304 => "Not Modified",
+        305 => "Use Proxy",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400..=499 => client_error_reason(status),
+        500..=599 => server_error_reason(status),
+        _ => "Unknown Status",
+    }
+}
+
+fn client_error_reason(status: u16) -> &'static str {
+    match status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        407 => "Proxy Authentication Required",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Payload Too Large",
+        414 => "URI Too Long",
+        415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
+        418 => "I'm a teapot",
+        421 => "Misdirected Request",
+        422 => "Unprocessable Content",
+        423 => "Locked",
+        424 => "Failed Dependency",
+        425 => "Too Early",
+        426 => "Upgrade Required",
+        428 => "Precondition Required",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        451 => "Unavailable For Legal Reasons",
+        _ => "Unknown Status",
+    }
+}
+
+fn server_error_reason(status: u16) -> &'static str {
+    match status {
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        506 => "Variant Also Negotiates",
+        507 => "Insufficient Storage",
+        508 => "Loop Detected",
+        510 => "Not Extended",
+        511 => "Network Authentication Required",
+        _ => "Unknown Status",
+    }
+}
