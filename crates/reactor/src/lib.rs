@@ -1,2 +1,15 @@
 //! One thread's loop: expire, run, poll. Owns the seam `Kernel`; never speaks a protocol word.
 #![forbid(unsafe_code)]
+
+pub mod kernel;
+pub mod os;
+pub mod pulse;
+pub mod socket;
+pub mod thread;
+
+pub use kernel::{Address, Event, Handle, Kernel, Watch};
+pub use pulse::{Pulse, Watchdog};
+pub use sched::{Class, Mailbox, TaskId, Wake};
+pub use socket::{Listener, Socket};
+pub use stdx::Tick;
+pub use thread::{Settings, Thread};

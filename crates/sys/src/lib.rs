@@ -1,1 +1,76 @@
 //! Every system call and socket option. The only crate that speaks to the kernel; it never decides policy.
+//!
+//! Descriptors travel as plain numbers ([`Fd`]), because the reactor's seam replaces them with virtual
+//! ones in simulations. Whoever opened one closes it once, with [`close`].
+
+pub mod clock;
+pub mod cpu;
+pub mod epoll;
+pub mod listen;
+pub mod process;
+pub mod signal;
+pub mod socket;
+
+use std::io;
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+
+/// A descriptor number.
+pub type Fd = i32;
+
+/// Lends a descriptor number to a rustix call.
+fn borrow<'a>(fd: Fd) -> io::Result<BorrowedFd<'a>> {
+    if fd < 0 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the number is not -1. Whether it is open is the owner's concern: a call on a closed one
+    // fails with EBADF; the reactor forgets a number before it closes it, so none is used afterwards.
+    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
+fn into_raw(fd: OwnedFd) -> Fd {
+    fd.into_raw_fd()
+}
+
+/// Closes a descriptor. Errors are not reported: there is nothing left to be done about them.
+pub fn close(fd: Fd) {
+    if fd >= 0 {
+        // SAFETY: the caller owns this number and gives it up here.
+        drop(unsafe { <OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) });
+    }
+}
+
+/// An eventfd: a counter that makes pollers wake up.
+pub fn eventfd() -> io::Result<Fd> {
+    use rustix::event::{EventfdFlags, eventfd};
+    Ok(into_raw(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?))
+}
+
+/// Adds one to an eventfd.
+pub fn eventfd_ring(fd: Fd) {
+    if let Ok(fd) = borrow(fd) {
+        // A full counter keeps its poller awake as well.
+        let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
+    }
+}
+
+/// Resets an eventfd to zero.
+pub fn eventfd_clear(fd: Fd) {
+    if let Ok(fd) = borrow(fd) {
+        let _ = rustix::io::read(fd, &mut [0u8; 8]);
+    }
+}
+
+/// Writes bytes to a descriptor that is not a socket, such as the standard output.
+pub fn write(fd: Fd, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::io::write(borrow(fd)?, bytes)?)
+}
+
+/// Fills `bytes` with unpredictable ones.
+pub fn random(bytes: &mut [u8]) {
+    let _ = rustix::rand::getrandom(bytes, rustix::rand::GetRandomFlags::empty());
+}
+
+/// The machine's host name.
+pub fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

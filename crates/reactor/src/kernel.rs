@@ -1,0 +1,83 @@
+//! The seam between the reactor and the world: sockets, time and chance. Never a policy.
+//!
+//! In production [`crate::os::Os`] fills it with system calls, in simulations a virtual network does.
+//! It is object-safe and speaks of readiness only.
+
+use sched::Alarm;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use sys::epoll::{Event, Watch};
+
+/// A socket as the kernel numbers it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Handle(pub i32);
+
+/// Where a socket can be bound or connected to.
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+pub enum Address {
+    /// TCP or UDP over IPv4 or IPv6.
+    Inet(SocketAddr),
+    /// A path in the file system.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// The internet address, unless it is a path.
+    pub fn inet(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Inet(address) => Some(*address),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Inet(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// What the reactor asks of the world. All sockets are non-blocking: a call that would wait fails with
+/// [`io::ErrorKind::WouldBlock`].
+pub trait Kernel {
+    /// Nanoseconds on a clock that never goes back.
+    fn monotonic(&self) -> u64;
+    /// Nanoseconds since 1970-01-01 UTC.
+    fn wall(&self) -> u64;
+    /// A seed for the thread's generator.
+    fn seed(&self) -> u64;
+    /// Something that other threads can rouse [`Kernel::wait`] with.
+    fn alarm(&self) -> Box<dyn Alarm>;
+    /// Waits for events, for ever without a timeout, and appends them to `events`.
+    fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()>;
+    /// Reports a handle's readiness from now on, with `token`.
+    fn watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()>;
+    /// Stops reporting a handle.
+    fn unwatch(&self, handle: Handle) -> io::Result<()>;
+    /// Takes a waiting client, and its address unless it came over a path.
+    fn accept(&self, listener: Handle) -> io::Result<(Handle, Option<SocketAddr>)>;
+    /// Starts a connection; the handle becomes writable when it stands or has failed.
+    fn connect(&self, to: &Address) -> io::Result<Handle>;
+    /// The pending error of a connection.
+    fn take_error(&self, handle: Handle) -> io::Result<()>;
+    /// Reads what is there; 0 at the end of the stream.
+    fn recv(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize>;
+    /// Writes what fits. `more`: the next write follows at once.
+    fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize>;
+    /// Tells the peer that nothing more will be written.
+    fn shutdown_write(&self, handle: Handle) -> io::Result<()>;
+    /// Closes a handle; `reset` drops what is unsent.
+    fn close(&self, handle: Handle, reset: bool);
+    /// Our address of a connection or listener.
+    fn local_address(&self, handle: Handle) -> Option<SocketAddr>;
+    /// Sends one datagram from a socket of the thread's own.
+    fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()>;
+    /// Writes to an inherited descriptor, such as the standard output; never waits for long.
+    fn write(&self, descriptor: i32, bytes: &[u8]) -> io::Result<usize>;
+}

@@ -1,0 +1,166 @@
+//! The seam filled with system calls. Never decides anything.
+
+use crate::kernel::{Address, Event, Handle, Kernel, Watch};
+use sched::Alarm;
+use std::cell::{Cell, RefCell};
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use sys::Fd;
+use sys::epoll::Epoll;
+use sys::socket::{self, Target};
+
+/// The token of the descriptor that other threads ring.
+const BELL: u64 = u64::MAX;
+
+/// The operating system, as one thread sees it.
+#[derive(Debug)]
+pub struct Os {
+    epoll: RefCell<Epoll>,
+    bell: Arc<Bell>,
+    /// Datagram sockets by family (IPv4, IPv6, unix), opened at first use.
+    datagrams: [Cell<Option<Fd>>; 3],
+}
+
+#[derive(Debug)]
+struct Bell(Fd);
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        sys::close(self.0);
+    }
+}
+
+struct Ringer(Arc<Bell>);
+
+impl Alarm for Ringer {
+    fn ring(&self) {
+        sys::eventfd_ring(self.0.0);
+    }
+}
+
+impl Os {
+    /// A poller of up to `events` events a call.
+    ///
+    /// # Errors
+    /// No descriptors left.
+    pub fn new(events: usize) -> io::Result<Self> {
+        let epoll = Epoll::new(events)?;
+        let bell = Arc::new(Bell(sys::eventfd()?));
+        epoll.watch(bell.0, BELL, Watch::Level)?;
+        Ok(Self { epoll: RefCell::new(epoll), bell, datagrams: Default::default() })
+    }
+
+    fn datagram_socket(&self, family: usize) -> io::Result<Fd> {
+        if let Some(fd) = self.datagrams[family].get() {
+            return Ok(fd);
+        }
+        let fd = match family {
+            0 => socket::datagram_inet(true)?,
+            1 => socket::datagram_inet(false)?,
+            _ => socket::datagram_unix()?,
+        };
+        self.datagrams[family].set(Some(fd));
+        Ok(fd)
+    }
+}
+
+impl Drop for Os {
+    fn drop(&mut self) {
+        self.datagrams.iter().filter_map(Cell::take).for_each(sys::close);
+    }
+}
+
+fn target(address: &Address) -> Target<'_> {
+    match address {
+        Address::Inet(address) => Target::Inet(*address),
+        Address::Unix(path) => Target::Unix(path),
+    }
+}
+
+impl Kernel for Os {
+    fn monotonic(&self) -> u64 {
+        sys::clock::monotonic()
+    }
+
+    fn wall(&self) -> u64 {
+        sys::clock::wall()
+    }
+
+    fn seed(&self) -> u64 {
+        let mut bytes = [0; 8];
+        sys::random(&mut bytes);
+        u64::from_ne_bytes(bytes)
+    }
+
+    fn alarm(&self) -> Box<dyn Alarm> {
+        Box::new(Ringer(self.bell.clone()))
+    }
+
+    fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
+        self.epoll.borrow_mut().wait(timeout, events)?;
+        if let Some(place) = events.iter().position(|event| event.token == BELL) {
+            events.swap_remove(place);
+            sys::eventfd_clear(self.bell.0);
+        }
+        Ok(())
+    }
+
+    fn watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
+        self.epoll.borrow().watch(handle.0, token, watch)
+    }
+
+    fn unwatch(&self, handle: Handle) -> io::Result<()> {
+        self.epoll.borrow().unwatch(handle.0)
+    }
+
+    fn accept(&self, listener: Handle) -> io::Result<(Handle, Option<SocketAddr>)> {
+        let (fd, peer) = socket::accept(listener.0)?;
+        Ok((Handle(fd), peer))
+    }
+
+    fn connect(&self, to: &Address) -> io::Result<Handle> {
+        socket::connect(target(to)).map(Handle)
+    }
+
+    fn take_error(&self, handle: Handle) -> io::Result<()> {
+        socket::take_error(handle.0)
+    }
+
+    fn recv(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize> {
+        socket::recv(handle.0, buffer)
+    }
+
+    fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
+        socket::send(handle.0, parts, more)
+    }
+
+    fn shutdown_write(&self, handle: Handle) -> io::Result<()> {
+        socket::shutdown_write(handle.0)
+    }
+
+    fn close(&self, handle: Handle, reset: bool) {
+        if reset {
+            let _ = socket::reset_on_close(handle.0);
+        }
+        sys::close(handle.0);
+    }
+
+    fn local_address(&self, handle: Handle) -> Option<SocketAddr> {
+        socket::local_address(handle.0)
+    }
+
+    fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()> {
+        let family = match to {
+            Address::Inet(SocketAddr::V4(_)) => 0,
+            Address::Inet(SocketAddr::V6(_)) => 1,
+            Address::Unix(_) => 2,
+        };
+        socket::send_to(self.datagram_socket(family)?, target(to), bytes).map(drop)
+    }
+
+    fn write(&self, descriptor: i32, bytes: &[u8]) -> io::Result<usize> {
+        sys::write(descriptor, bytes)
+    }
+}

@@ -1,0 +1,117 @@
+//! The watchdog: finds a thread that does not come back to its loop. Never interrupts one that sleeps.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// CPU time that one turn of a loop may take before the process is given up, in nanoseconds.
+pub const LIMIT: u64 = 2_000_000_000;
+
+/// One thread's sign of life. Written by its owner only, once or twice a turn.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct Pulse {
+    turns: AtomicU64,
+    asleep: AtomicBool,
+    thread: AtomicI32,
+}
+
+impl Pulse {
+    /// The owner introduces itself, from its own thread.
+    pub fn start(&self) {
+        self.thread.store(sys::cpu::thread_id(), Ordering::Relaxed);
+    }
+
+    /// The owner is about to wait in its poller.
+    pub fn sleep(&self) {
+        self.asleep.store(true, Ordering::Relaxed);
+    }
+
+    /// The owner begins a turn.
+    pub fn beat(&self) {
+        self.asleep.store(false, Ordering::Relaxed);
+        let turns = self.turns.load(Ordering::Relaxed);
+        self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
+    }
+}
+
+/// What is known of a thread that seems stuck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stuck {
+    /// Number of the thread, from 0.
+    pub thread: usize,
+    /// CPU nanoseconds since it was last seen to begin a turn.
+    pub cpu: u64,
+}
+
+/// Looks at pulses now and then.
+#[derive(Debug)]
+pub struct Watchdog {
+    pulses: Vec<Arc<Pulse>>,
+    /// Per thread: the turn last seen, and the CPU time at that moment.
+    seen: Vec<(u64, u64)>,
+}
+
+impl Watchdog {
+    /// A watchdog over these threads.
+    pub fn new(pulses: Vec<Arc<Pulse>>) -> Self {
+        let seen = vec![(u64::MAX, 0); pulses.len()];
+        Self { pulses, seen }
+    }
+
+    /// Looks once; `cpu` tells the CPU time of a thread by its system number.
+    pub fn look(&mut self, cpu: impl Fn(i32) -> u64) -> Option<Stuck> {
+        for (thread, (pulse, seen)) in self.pulses.iter().zip(&mut self.seen).enumerate() {
+            let system = pulse.thread.load(Ordering::Relaxed);
+            if system == 0 {
+                continue;
+            }
+            let turns = pulse.turns.load(Ordering::Relaxed);
+            let used = cpu(system);
+            if turns != seen.0 || pulse.asleep.load(Ordering::Relaxed) {
+                *seen = (turns, used);
+            } else if used.saturating_sub(seen.1) >= LIMIT {
+                return Some(Stuck { thread, cpu: used - seen.1 });
+            }
+        }
+        None
+    }
+
+    /// Watches from a thread of its own until the process ends; `report` is called once, when a
+    /// thread is stuck, and decides what becomes of the process.
+    ///
+    /// # Errors
+    /// No thread could be made.
+    pub fn run(mut self, report: impl FnOnce(Stuck) + Send + 'static) -> std::io::Result<()> {
+        let watch = move || {
+            loop {
+                std::thread::park_timeout(Duration::from_secs(1));
+                if let Some(stuck) = self.look(sys::clock::thread_cpu) {
+                    return report(stuck);
+                }
+            }
+        };
+        std::thread::Builder::new().name("watchdog".into()).spawn(watch).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stuck_thread_is_found_and_a_sleeping_one_is_not() {
+        let pulse = Arc::new(Pulse::default());
+        let mut dog = Watchdog::new(vec![Arc::default(), pulse.clone()]);
+        assert_eq!(dog.look(|_| 0), None, "not started");
+        pulse.start();
+        pulse.beat();
+        assert_eq!(dog.look(|_| 5), None);
+        assert_eq!(dog.look(|_| LIMIT + 4), None);
+        assert_eq!(dog.look(|_| LIMIT + 5), Some(Stuck { thread: 1, cpu: LIMIT }));
+        pulse.beat();
+        assert_eq!(dog.look(|_| LIMIT + 6), None, "it came back");
+        pulse.sleep();
+        assert_eq!(dog.look(|_| 9 * LIMIT), None, "it sleeps");
+    }
+}

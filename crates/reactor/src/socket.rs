@@ -1,0 +1,236 @@
+//! A connection or listener owned by a task of this thread. Never blocks and never buffers.
+//!
+//! The reactor keeps ready bits per socket. A call tries the system only while its bit is set, and
+//! clears the bit when the system has no more; the poller reports each change once. So whoever stops
+//! before "would block" finds the bit still set later, and must look again by itself.
+
+use crate::kernel::{Address, Handle, Watch};
+use crate::thread::Thread;
+use sched::{TaskId, Wake};
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use stdx::Key;
+
+pub(crate) const READ: u8 = 1;
+pub(crate) const WRITE: u8 = 2;
+/// The peer has closed or the connection broke: readiness to read does not end any more.
+pub(crate) const CLOSED: u8 = 4;
+
+/// What the reactor keeps per socket.
+#[derive(Debug)]
+pub(crate) struct Io {
+    pub(crate) handle: Handle,
+    pub(crate) owner: TaskId,
+    pub(crate) ready: u8,
+    pub(crate) wanted: u8,
+}
+
+/// A stream socket. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct Socket {
+    thread: Rc<Thread>,
+    key: Key,
+}
+
+impl Socket {
+    /// Adopts a connected handle, which is assumed ready in both directions until it says otherwise.
+    ///
+    /// # Errors
+    /// The poller refuses it; the handle is closed then.
+    pub fn adopt(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
+        let key = thread.register(handle, READ | WRITE, Watch::Stream)?;
+        Ok(Self { thread: thread.clone(), key })
+    }
+
+    /// Starts a connection. It is assumed writable: the first write tells whether it stands already.
+    ///
+    /// # Errors
+    /// As the system says at once, such as "connection refused" or no descriptors left.
+    pub fn connect(thread: &Rc<Thread>, to: &Address) -> io::Result<Self> {
+        let handle = thread.kernel().connect(to)?;
+        let key = thread.register(handle, WRITE, Watch::Stream)?;
+        Ok(Self { thread: thread.clone(), key })
+    }
+
+    /// The thread that the socket belongs to.
+    pub fn thread(&self) -> &Rc<Thread> {
+        &self.thread
+    }
+
+    /// The number that the system gave it.
+    pub fn handle(&self) -> Handle {
+        self.thread.io(self.key, |io| io.handle)
+    }
+
+    /// Makes the running task the one that readiness wakes.
+    pub fn own(&self) {
+        let owner = self.thread.scheduler().current();
+        self.thread.io(self.key, |io| io.owner = owner);
+    }
+
+    /// Reads what is there; 0 at the end of the stream.
+    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
+        if ready & READ == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let result = self.thread.kernel().recv(handle, buffer);
+        let drained = match &result {
+            // A short read has emptied the socket, unless what follows is the end.
+            Ok(count) => *count < buffer.len() && ready & CLOSED == 0,
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        };
+        if drained {
+            self.thread.io(self.key, |io| io.ready &= !READ);
+        }
+        result
+    }
+
+    /// Writes what fits. `more`: the next write follows at once.
+    pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
+        let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
+        if ready & WRITE == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let result = self.thread.kernel().send(handle, parts, more);
+        if matches!(&result, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            self.thread.io(self.key, |io| io.ready &= !WRITE);
+        }
+        result
+    }
+
+    /// Asks to be woken once when reading becomes possible.
+    pub fn want_read(&self) {
+        self.want(READ);
+    }
+
+    /// Asks to be woken once when writing becomes possible.
+    pub fn want_write(&self) {
+        self.want(WRITE);
+    }
+
+    fn want(&self, bits: u8) {
+        let owner = self.thread.scheduler().current();
+        let ready = self.thread.io(self.key, |io| {
+            io.owner = owner;
+            io.wanted |= bits;
+            io.ready & bits != 0
+        });
+        if ready {
+            // Nothing will be reported that is known already.
+            self.thread.scheduler().wake(owner, Wake::IO);
+        }
+    }
+
+    /// Asks not to be woken any more.
+    pub fn want_nothing(&self) {
+        self.thread.io(self.key, |io| io.wanted = 0);
+    }
+
+    /// Whether a read may find something.
+    pub fn is_readable(&self) -> bool {
+        self.thread.io(self.key, |io| io.ready & READ != 0)
+    }
+
+    /// Whether a write may find room.
+    pub fn is_writable(&self) -> bool {
+        self.thread.io(self.key, |io| io.ready & WRITE != 0)
+    }
+
+    /// Whether the peer has closed its side, or the connection is broken, as far as reported.
+    pub fn is_closed(&self) -> bool {
+        self.thread.io(self.key, |io| io.ready & CLOSED != 0)
+    }
+
+    /// The pending error of a connection.
+    pub fn take_error(&self) -> io::Result<()> {
+        self.thread.kernel().take_error(self.handle())
+    }
+
+    /// Tells the peer that nothing more will be written.
+    pub fn shutdown_write(&self) -> io::Result<()> {
+        self.thread.kernel().shutdown_write(self.handle())
+    }
+
+    /// Closes the connection; the peer sees a reset and what is unsent is dropped.
+    pub fn reset(self) {
+        self.thread.unregister(self.key, true);
+    }
+
+    /// Our address of the connection.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.thread.kernel().local_address(self.handle())
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.thread.unregister(self.key, false);
+    }
+}
+
+/// A listening socket that several threads may share. Dropping it stops watching, never closes.
+#[derive(Debug)]
+pub struct Listener {
+    thread: Rc<Thread>,
+    handle: Handle,
+    key: Option<Key>,
+}
+
+impl Listener {
+    /// A listener over a handle that is bound and listens already; paused at first.
+    pub fn new(thread: &Rc<Thread>, handle: Handle) -> Self {
+        Self { thread: thread.clone(), handle, key: None }
+    }
+
+    /// The number that the system gave it.
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// Wakes the running task from now on while clients wait.
+    ///
+    /// # Errors
+    /// The poller refuses it.
+    pub fn resume(&mut self) -> io::Result<()> {
+        if self.key.is_some() {
+            return Ok(());
+        }
+        let key = self.thread.enrol(self.handle, 0, Watch::Listener)?;
+        let owner = self.thread.scheduler().current();
+        self.thread.io(key, |io| {
+            io.owner = owner;
+            io.wanted = READ;
+        });
+        self.key = Some(key);
+        Ok(())
+    }
+
+    /// Leaves waiting clients to other threads or to the backlog.
+    pub fn pause(&mut self) {
+        if let Some(key) = self.key.take() {
+            self.thread.dismiss(key);
+        }
+    }
+
+    /// Whether it is paused.
+    pub fn is_paused(&self) -> bool {
+        self.key.is_none()
+    }
+
+    /// Takes a waiting client, and its address unless it came over a path.
+    ///
+    /// # Errors
+    /// `WouldBlock` when none waits; otherwise as the system says, such as no descriptors left.
+    pub fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
+        let (handle, peer) = self.thread.kernel().accept(self.handle)?;
+        Ok((Socket::adopt(&self.thread, handle)?, peer))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.pause();
+    }
+}

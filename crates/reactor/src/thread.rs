@@ -1,0 +1,249 @@
+//! One thread's reactor: its scheduler, its sockets, its time. Never shared with another thread.
+
+use crate::kernel::{Event, Handle, Kernel, Watch};
+use crate::pulse::Pulse;
+use crate::socket::{CLOSED, Io, READ, WRITE};
+use sched::{Mailbox, Scheduler, Wake};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use stdx::{Key, Prng, Slab, Tick};
+
+/// What an operator may set.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// The scheduler's.
+    pub scheduler: sched::Settings,
+}
+
+/// How long the offset between the wall clock and the monotonic one is trusted, in nanoseconds.
+const WALL_TRUST: u64 = 50_000_000;
+
+/// What all tasks of a thread share.
+pub struct Thread {
+    /// Number of the thread, from 0.
+    pub index: usize,
+    kernel: Box<dyn Kernel>,
+    scheduler: Scheduler,
+    ios: RefCell<Slab<Io>>,
+    events: RefCell<Vec<Event>>,
+    prng: Prng,
+    now: Cell<u64>,
+    wall: Cell<u64>,
+    wall_read: Cell<u64>,
+    stopping: Cell<bool>,
+    pulse: Arc<Pulse>,
+    turns: Cell<u64>,
+}
+
+impl std::fmt::Debug for Thread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Thread").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+impl Thread {
+    /// A thread without tasks, on top of a kernel.
+    pub fn new(index: usize, kernel: Box<dyn Kernel>, settings: Settings) -> Rc<Self> {
+        let mailbox = Arc::new(Mailbox::new(kernel.alarm()));
+        let (now, wall) = (kernel.monotonic(), kernel.wall());
+        let scheduler = Scheduler::new(settings.scheduler, mailbox, Tick::from_nanos(now));
+        Rc::new(Self {
+            index,
+            prng: Prng::new(kernel.seed()),
+            kernel,
+            scheduler,
+            ios: RefCell::default(),
+            events: RefCell::default(),
+            now: Cell::new(now),
+            wall: Cell::new(wall),
+            wall_read: Cell::new(now),
+            stopping: Cell::new(false),
+            pulse: Arc::default(),
+            turns: Cell::new(0),
+        })
+    }
+
+    /// The tasks.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// The way in for other threads.
+    pub fn mailbox(&self) -> &Arc<Mailbox> {
+        self.scheduler.mailbox()
+    }
+
+    /// The sign of life that a watchdog looks at.
+    pub fn pulse(&self) -> &Arc<Pulse> {
+        &self.pulse
+    }
+
+    /// The seam to the world.
+    pub fn kernel(&self) -> &dyn Kernel {
+        &*self.kernel
+    }
+
+    /// The thread's generator of cheap random numbers.
+    pub fn prng(&self) -> &Prng {
+        &self.prng
+    }
+
+    /// The time of this turn.
+    pub fn tick(&self) -> Tick {
+        Tick::from_nanos(self.now.get())
+    }
+
+    /// The time of this turn, in nanoseconds on a clock that never goes back.
+    pub fn nanos(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// The date of this turn, in nanoseconds since 1970-01-01 UTC.
+    pub fn wall(&self) -> u64 {
+        self.wall.get()
+    }
+
+    /// Turns made.
+    pub fn turns(&self) -> u64 {
+        self.turns.get()
+    }
+
+    /// Sockets open and listeners watched.
+    pub fn sockets(&self) -> usize {
+        self.ios.borrow().len()
+    }
+
+    /// Makes [`Thread::run`] return after the turn.
+    pub fn stop(&self) {
+        self.stopping.set(true);
+    }
+
+    /// Turns until stopped, then drops all tasks.
+    ///
+    /// # Errors
+    /// The poller fails for good.
+    pub fn run(&self) -> io::Result<()> {
+        self.pulse.start();
+        while !self.stopping.get() {
+            self.turn(None)?;
+        }
+        self.scheduler.clear();
+        Ok(())
+    }
+
+    /// One turn: wait for events while there is no work, at most for `patience`; then wake what is
+    /// due and run one round.
+    ///
+    /// # Errors
+    /// The poller fails for good.
+    pub fn turn(&self, patience: Option<Duration>) -> io::Result<()> {
+        let mut events = self.events.take();
+        events.clear();
+        let result = self.poll(patience, &mut events);
+        self.turns.set(self.turns.get() + 1);
+        self.read_clocks();
+        for event in &events {
+            self.deliver(*event);
+        }
+        self.events.replace(events);
+        result?;
+        self.scheduler.expire(self.tick());
+        self.scheduler.run();
+        Ok(())
+    }
+
+    fn poll(&self, patience: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
+        let sleeps = !self.scheduler.has_work() && self.mailbox().park();
+        let timeout = if sleeps { self.time_to_expiry(patience) } else { Some(Duration::ZERO) };
+        self.pulse.sleep();
+        let result = self.kernel.wait(timeout, events);
+        self.pulse.beat();
+        self.mailbox().unpark();
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            other => other,
+        }
+    }
+
+    /// How long to wait at most: to the next timer, and not beyond `patience`.
+    fn time_to_expiry(&self, patience: Option<Duration>) -> Option<Duration> {
+        let Some(next) = self.scheduler.next_expiry() else { return patience };
+        // Counted from the last turn's time; the round since then is short, and a late wake-up is
+        // allowed, so no second clock is read. A tick's start is aimed at, rounded up.
+        let into_tick = self.now.get() % 1_000_000;
+        let ahead = u64::from(next.ms_after(self.tick())) * 1_000_000;
+        let until = Duration::from_nanos(ahead.saturating_sub(into_tick));
+        Some(patience.map_or(until, |patience| patience.min(until)))
+    }
+
+    fn read_clocks(&self) {
+        let now = self.kernel.monotonic().max(self.now.get());
+        self.wall.set(self.wall.get().wrapping_add(now - self.now.get()));
+        self.now.set(now);
+        if now - self.wall_read.get() > WALL_TRUST {
+            self.wall.set(self.kernel.wall());
+            self.wall_read.set(now);
+        }
+    }
+
+    fn deliver(&self, event: Event) {
+        let mut ios = self.ios.borrow_mut();
+        // An event of a socket that is gone, harvested in the same batch, finds nothing.
+        let Some(io) = ios.get_mut(Key::from_bits(event.token)) else { return };
+        if event.readable {
+            io.ready |= READ;
+        }
+        if event.writable {
+            io.ready |= WRITE;
+        }
+        if event.closed {
+            io.ready |= CLOSED;
+        }
+        if io.ready & io.wanted & (READ | WRITE) != 0 {
+            let owner = io.owner;
+            drop(ios);
+            self.scheduler.wake(owner, Wake::IO);
+        }
+    }
+
+    /// Registers a handle that the socket will own: it is closed if the poller refuses it.
+    pub(crate) fn register(&self, handle: Handle, ready: u8, watch: Watch) -> io::Result<Key> {
+        self.enrol(handle, ready, watch).inspect_err(|_| self.kernel.close(handle, false))
+    }
+
+    pub(crate) fn enrol(&self, handle: Handle, ready: u8, watch: Watch) -> io::Result<Key> {
+        let io = Io { handle, owner: self.scheduler.current(), ready, wanted: 0 };
+        let key = self.ios.borrow_mut().insert(io);
+        self.kernel.watch(handle, key.to_bits(), watch).inspect_err(|_| {
+            self.ios.borrow_mut().remove(key);
+        })?;
+        Ok(key)
+    }
+
+    /// Forgets a socket and closes it. Doing so twice does nothing.
+    pub(crate) fn unregister(&self, key: Key, reset: bool) {
+        let io = self.ios.borrow_mut().remove(key);
+        if let Some(io) = io {
+            self.kernel.close(io.handle, reset);
+        }
+    }
+
+    /// Forgets a listener without closing it.
+    pub(crate) fn dismiss(&self, key: Key) {
+        let io = self.ios.borrow_mut().remove(key);
+        if let Some(io) = io {
+            let _ = self.kernel.unwatch(io.handle);
+        }
+    }
+
+    pub(crate) fn io<R>(&self, key: Key, with: impl FnOnce(&mut Io) -> R) -> R {
+        let mut ios = self.ios.borrow_mut();
+        with(ios.get_mut(key).expect("a socket's entry lives as long as the socket"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

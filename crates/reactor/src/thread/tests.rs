@@ -1,0 +1,138 @@
+//! Tests of the reactor over real sockets. Never part of the product.
+
+use super::*;
+use crate::os::Os;
+use crate::{Address, Class, Listener, Socket};
+use std::io::{IoSlice, Read, Write};
+use std::net::TcpStream;
+
+fn thread() -> Rc<Thread> {
+    Thread::new(0, Box::new(Os::new(64).unwrap()), Settings::default())
+}
+
+fn listen() -> (Handle, std::net::SocketAddr) {
+    let options = sys::listen::Options { backlog: 16, ..Default::default() };
+    let fd = sys::listen::tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+    (Handle(fd), sys::socket::local_address(fd).unwrap())
+}
+
+/// Reads and writes back until the end of the stream.
+async fn echo(socket: Socket) {
+    let thread = socket.thread().clone();
+    let mut buffer = [0; 100];
+    loop {
+        match socket.recv(&mut buffer) {
+            Ok(0) => return,
+            Ok(count) => drop(socket.send(&[IoSlice::new(&buffer[..count])], false)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                socket.want_read();
+                thread.scheduler().pause(None).await;
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+async fn accept_all(thread: Rc<Thread>, handle: Handle) {
+    let mut listener = Listener::new(&thread, handle);
+    listener.resume().unwrap();
+    loop {
+        while let Ok((socket, peer)) = listener.accept() {
+            assert!(peer.is_some_and(|peer| peer.ip().is_loopback()));
+            thread.scheduler().spawn(Class::Normal, echo(socket));
+        }
+        thread.scheduler().pause(None).await;
+    }
+}
+
+#[test]
+fn serves_real_clients() {
+    let thread = thread();
+    let (handle, address) = listen();
+    thread.scheduler().spawn(Class::Normal, accept_all(thread.clone(), handle));
+    let client = std::thread::spawn(move || {
+        for _ in 0..20 {
+            let mut stream = TcpStream::connect(address).unwrap();
+            for message in [&b"one"[..], b"two"] {
+                stream.write_all(message).unwrap();
+                let mut answer = [0; 3];
+                stream.read_exact(&mut answer).unwrap();
+                assert_eq!(answer, message);
+            }
+        }
+    });
+    while !client.is_finished() {
+        thread.turn(Some(Duration::from_millis(10))).unwrap();
+    }
+    client.join().unwrap();
+    while thread.sockets() > 1 {
+        thread.turn(Some(Duration::from_millis(10))).unwrap();
+    }
+    assert_eq!(thread.scheduler().tasks(), 1);
+    thread.scheduler().clear();
+    assert_eq!(thread.sockets(), 0);
+}
+
+#[test]
+fn a_connection_is_written_at_once_or_fails() {
+    let thread = thread();
+    let (handle, address) = listen();
+    let outcome = Rc::new(Cell::new(None));
+    let connect = |to: Address| {
+        let (thread, outcome) = (thread.clone(), outcome.clone());
+        async move {
+            let result = match Socket::connect(&thread, &to) {
+                Err(error) => Err(error.kind()),
+                Ok(socket) => loop {
+                    match socket.send(&[IoSlice::new(b"x")], false) {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                            socket.want_write();
+                            thread.scheduler().pause(None).await;
+                        }
+                        other => break other.map_err(|error| error.kind()),
+                    }
+                },
+            };
+            outcome.set(Some(result));
+        }
+    };
+    let run = |to: Address| {
+        thread.scheduler().spawn(Class::Normal, connect(to));
+        while thread.scheduler().tasks() > 0 {
+            thread.turn(Some(Duration::from_millis(10))).unwrap();
+        }
+        outcome.take()
+    };
+    assert_eq!(run(Address::Inet(address)), Some(Ok(1)));
+    sys::close(handle.0);
+    assert_eq!(run(Address::Inet(address)), Some(Err(io::ErrorKind::ConnectionRefused)));
+    assert_eq!(run(Address::Unix("/nonexistent".into())), Some(Err(io::ErrorKind::NotFound)));
+}
+
+#[test]
+fn timers_end_a_pause_and_time_does_not_go_back() {
+    let thread = thread();
+    let (own, start) = (thread.clone(), thread.nanos());
+    thread.scheduler().spawn(Class::Normal, async move {
+        let woken = own.scheduler().pause(Some(own.tick().plus_ms(20))).await;
+        assert_eq!(woken, Wake::TIMER);
+        own.stop();
+    });
+    thread.run().unwrap();
+    assert!(thread.nanos() - start >= 19_000_000 && thread.wall() > 0);
+    assert!(thread.turns() < 10, "it slept: {} turns", thread.turns());
+}
+
+#[test]
+fn another_thread_rouses_a_sleeper() {
+    let thread = thread();
+    let own = thread.clone();
+    let task = thread.scheduler().spawn(Class::Normal, async move {
+        assert_eq!(own.scheduler().pause(None).await, Wake::MESSAGE);
+        own.stop();
+    });
+    let mailbox = thread.mailbox().clone();
+    let sender = std::thread::spawn(move || mailbox.wake(task, Wake::MESSAGE));
+    thread.run().unwrap();
+    sender.join().unwrap();
+}

@@ -1,0 +1,94 @@
+//! The poller. Never interprets what it reports.
+
+use crate::{Fd, borrow, into_raw};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::time::Timespec;
+use std::io;
+use std::time::Duration;
+
+/// How a descriptor is watched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Watch {
+    /// A connection: both directions, each change reported once.
+    Stream,
+    /// A listener shared by several pollers: reported while clients wait, to one poller at a time.
+    Listener,
+    /// Anything whose readability is reported as long as it lasts.
+    Level,
+}
+
+/// One report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// What the descriptor was registered with.
+    pub token: u64,
+    /// There may be something to read.
+    pub readable: bool,
+    /// There may be room to write.
+    pub writable: bool,
+    /// The peer has closed its side, or the connection is broken.
+    pub closed: bool,
+}
+
+/// An epoll instance.
+pub struct Epoll {
+    fd: Fd,
+    events: Vec<epoll::Event>,
+}
+
+impl std::fmt::Debug for Epoll {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Epoll").field("fd", &self.fd).finish_non_exhaustive()
+    }
+}
+
+impl Epoll {
+    /// A poller that reports up to `capacity` events a call.
+    pub fn new(capacity: usize) -> io::Result<Self> {
+        let fd = into_raw(epoll::create(CreateFlags::CLOEXEC)?);
+        Ok(Self { fd, events: Vec::with_capacity(capacity.max(1)) })
+    }
+
+    /// Starts to watch a descriptor.
+    pub fn watch(&self, fd: Fd, token: u64, watch: Watch) -> io::Result<()> {
+        let flags = match watch {
+            Watch::Stream => EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET,
+            Watch::Listener => EventFlags::IN | EventFlags::EXCLUSIVE,
+            Watch::Level => EventFlags::IN,
+        };
+        Ok(epoll::add(borrow(self.fd)?, borrow(fd)?, EventData::new_u64(token), flags)?)
+    }
+
+    /// Stops watching a descriptor.
+    pub fn unwatch(&self, fd: Fd) -> io::Result<()> {
+        Ok(epoll::delete(borrow(self.fd)?, borrow(fd)?)?)
+    }
+
+    /// Waits for events, for ever without a timeout, and appends them to `events`.
+    pub fn wait(&mut self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
+        let timeout = timeout.map(|span| Timespec {
+            tv_sec: span.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: span.subsec_nanos().into(),
+        });
+        self.events.clear();
+        epoll::wait(borrow(self.fd)?, spare_capacity(&mut self.events), timeout.as_ref())?;
+        for event in &self.events {
+            let flags = event.flags;
+            let closed = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+            events.push(Event {
+                token: event.data.u64(),
+                readable: flags.intersects(EventFlags::IN | closed),
+                writable: flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR),
+                closed: flags.intersects(closed),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Epoll {
+    fn drop(&mut self) {
+        crate::close(self.fd);
+    }
+}

@@ -1,0 +1,109 @@
+//! The process: limits, identity, background. Never called once threads run, save where it says so.
+
+use std::ffi::CString;
+use std::io;
+use std::path::Path;
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Soft and hard limit of open descriptors.
+pub fn descriptor_limit() -> (u64, u64) {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
+}
+
+/// Asks for `wanted` descriptors, raising the hard limit where permitted. Returns the soft limit in
+/// force afterwards, which may be lower.
+pub fn raise_descriptor_limit(wanted: u64) -> u64 {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let (current, maximum) = descriptor_limit();
+    if current >= wanted {
+        return current;
+    }
+    let ask = |current: u64, maximum: u64| {
+        let limit = Rlimit { current: Some(current), maximum: Some(maximum) };
+        setrlimit(Resource::Nofile, limit).is_ok()
+    };
+    if !ask(wanted, maximum.max(wanted)) {
+        ask(wanted.min(maximum), maximum);
+    }
+    descriptor_limit().0
+}
+
+/// Limits the address space of the process, in bytes.
+pub fn limit_memory(bytes: u64) -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    Ok(setrlimit(Resource::As, limit)?)
+}
+
+/// Detaches from the terminal and lets the parent end with status 0. The child returns.
+///
+/// # Errors
+/// No process could be made.
+pub fn daemonize() -> io::Result<()> {
+    // SAFETY: only this thread exists, as the module demands, so the child is whole.
+    match unsafe { libc::fork() } {
+        -1 => return Err(io::Error::last_os_error()),
+        0 => {}
+        // SAFETY: ends this process without running destructors that belong to the child now.
+        _ => unsafe { libc::_exit(0) },
+    }
+    rustix::process::setsid()?;
+    Ok(())
+}
+
+/// Connects the standard streams to /dev/null.
+pub fn silence() -> io::Result<()> {
+    let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    Ok(())
+}
+
+/// The numeric id of a user.
+pub fn user_id(name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: `name` is a C string; the result is read before any other call could replace it.
+    unsafe { libc::getpwnam(name.as_ptr()).as_ref().map(|entry| entry.pw_uid) }
+}
+
+/// The numeric id of a group.
+pub fn group_id(name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: as in `user_id`.
+    unsafe { libc::getgrnam(name.as_ptr()).as_ref().map(|entry| entry.gr_gid) }
+}
+
+/// Moves into a directory tree for good.
+pub fn chroot(path: &Path) -> io::Result<()> {
+    rustix::process::chroot(path)?;
+    std::env::set_current_dir("/")
+}
+
+/// Gives up the group, then the user, for good.
+pub fn drop_privileges(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
+    if let Some(gid) = gid {
+        // SAFETY: an empty list of groups is read, that is, nothing.
+        let groups = unsafe { libc::setgroups(0, std::ptr::null()) };
+        if groups != 0 && rustix::process::geteuid().is_root() {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: no memory is involved; this also holds for all later threads.
+        check(unsafe { libc::setgid(gid) })?;
+    }
+    if let Some(uid) = uid {
+        // SAFETY: no memory is involved; this also holds for all later threads.
+        check(unsafe { libc::setuid(uid) })?;
+    }
+    Ok(())
+}
+
+/// CPU seconds used so far, user and system together.
+pub fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}

@@ -1,0 +1,89 @@
+//! Signals as bits that a poller can be woken by. Never runs a handler's work inside the handler.
+
+use crate::Fd;
+use std::io;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+/// Interrupt from the keyboard.
+pub const INT: i32 = libc::SIGINT;
+/// Request to stop.
+pub const TERM: i32 = libc::SIGTERM;
+/// Hang-up: dump server states.
+pub const HUP: i32 = libc::SIGHUP;
+/// Quit: dump pools.
+pub const QUIT: i32 = libc::SIGQUIT;
+/// Soft stop.
+pub const USR1: i32 = libc::SIGUSR1;
+/// Reload.
+pub const USR2: i32 = libc::SIGUSR2;
+/// Pause listeners.
+pub const TTOU: i32 = libc::SIGTTOU;
+/// Resume listeners.
+pub const TTIN: i32 = libc::SIGTTIN;
+
+static PENDING: AtomicU64 = AtomicU64::new(0);
+static BELL: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn note(signal: libc::c_int) {
+    PENDING.fetch_or(1 << signal, Ordering::Relaxed);
+    let fd = BELL.load(Ordering::Relaxed);
+    let one = 1u64.to_ne_bytes();
+    // SAFETY: the location is this thread's own; the interrupted code must find its errno unchanged.
+    let errno = unsafe { *libc::__errno_location() };
+    // SAFETY: write(2) is async-signal-safe and reads eight bytes that are alive.
+    unsafe { libc::write(fd, one.as_ptr().cast(), one.len()) };
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// From now on notes the signals named, and rings the descriptor returned for each.
+pub fn listen(signals: &[i32]) -> io::Result<Fd> {
+    let bell = match BELL.load(Ordering::Relaxed) {
+        -1 => crate::eventfd()?,
+        bell => bell,
+    };
+    BELL.store(bell, Ordering::Relaxed);
+    for signal in signals {
+        set(*signal, note as *const () as libc::sighandler_t)?;
+    }
+    Ok(bell)
+}
+
+/// Ignores a signal from now on.
+pub fn ignore(signal: i32) -> io::Result<()> {
+    set(signal, libc::SIG_IGN)
+}
+
+/// Ignores SIGPIPE: a write to a closed connection is an error, not the end.
+pub fn ignore_pipe() -> io::Result<()> {
+    ignore(libc::SIGPIPE)
+}
+
+/// Gives a signal its default action back.
+pub fn restore(signal: i32) -> io::Result<()> {
+    set(signal, libc::SIG_DFL)
+}
+
+fn set(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
+    // SAFETY: all-zero bytes are a valid `sigaction`: no flags, empty mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: `action` is initialised; its handler is a function of the right type or a constant.
+    match unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The signals noted since the last call, in ascending order.
+pub fn take() -> impl Iterator<Item = i32> {
+    let bits = PENDING.swap(0, Ordering::Relaxed);
+    (1..64).filter(move |signal| bits & (1 << signal) != 0)
+}
+
+/// Sends a signal to a process.
+pub fn send(pid: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: no memory is involved.
+    if unsafe { libc::kill(pid, signal) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,141 @@
+//! Connections and datagrams. Never waits: every descriptor is non-blocking.
+
+use crate::{Fd, borrow, into_raw};
+use rustix::net::{
+    self, AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketAddrAny,
+    SocketFlags, SocketType, sockopt,
+};
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
+
+/// Takes a waiting client. Its address is `None` for a unix socket.
+pub fn accept(listener: Fd) -> io::Result<(Fd, Option<SocketAddr>)> {
+    let (fd, peer) = net::acceptfrom_with(borrow(listener)?, FLAGS)?;
+    let peer = peer.and_then(internet);
+    if peer.is_some() {
+        // Small answers must not wait for the acknowledgement of the ones before.
+        let _ = sockopt::set_tcp_nodelay(&fd, true);
+    }
+    Ok((into_raw(fd), peer))
+}
+
+fn internet(address: SocketAddrAny) -> Option<SocketAddr> {
+    SocketAddr::try_from(address).ok()
+}
+
+/// Where an outgoing connection goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// TCP.
+    Inet(SocketAddr),
+    /// A unix stream socket.
+    Unix(&'a Path),
+}
+
+/// Starts a connection; it may still be under way when this returns.
+pub fn connect(target: Target<'_>) -> io::Result<Fd> {
+    match target {
+        Target::Inet(address) => {
+            let fd = stream_socket(family(&address))?;
+            let _ = sockopt::set_tcp_nodelay(&fd, true);
+            under_way(net::connect(&fd, &address))?;
+            Ok(into_raw(fd))
+        }
+        Target::Unix(path) => {
+            let fd = stream_socket(AddressFamily::UNIX)?;
+            under_way(net::connect(&fd, &net::SocketAddrUnix::new(path)?))?;
+            Ok(into_raw(fd))
+        }
+    }
+}
+
+pub(crate) fn family(address: &SocketAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
+}
+
+pub(crate) fn stream_socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    Ok(net::socket_with(family, SocketType::STREAM, FLAGS, None)?)
+}
+
+fn under_way(result: rustix::io::Result<()>) -> io::Result<()> {
+    match result {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The pending error of a connection, which this clears.
+pub fn take_error(fd: Fd) -> io::Result<()> {
+    Ok(sockopt::socket_error(borrow(fd)?)??)
+}
+
+/// Reads what is there; 0 at the end of the stream.
+pub fn recv(fd: Fd, buffer: &mut [u8]) -> io::Result<usize> {
+    let (count, _) = net::recv(borrow(fd)?, buffer, RecvFlags::empty())?;
+    Ok(count)
+}
+
+/// Writes what fits, without raising SIGPIPE. `more` announces that the next write follows at once.
+pub fn send(fd: Fd, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
+    let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
+    let fd = borrow(fd)?;
+    let count = match parts {
+        [] => 0,
+        [one] => net::send(fd, one, flags)?,
+        many => net::sendmsg(fd, many, &mut SendAncillaryBuffer::default(), flags)?,
+    };
+    Ok(count)
+}
+
+/// Tells the peer that nothing more will be written.
+pub fn shutdown_write(fd: Fd) -> io::Result<()> {
+    Ok(net::shutdown(borrow(fd)?, Shutdown::Write)?)
+}
+
+/// Makes the coming close drop unsent data and reset the connection.
+pub fn reset_on_close(fd: Fd) -> io::Result<()> {
+    Ok(sockopt::set_socket_linger(borrow(fd)?, Some(std::time::Duration::ZERO))?)
+}
+
+/// Our address of a connection or listener.
+pub fn local_address(fd: Fd) -> Option<SocketAddr> {
+    internet(net::getsockname(borrow(fd).ok()?).ok()?)
+}
+
+/// The peer's address of a connection.
+pub fn peer_address(fd: Fd) -> Option<SocketAddr> {
+    internet(net::getpeername(borrow(fd).ok()?).ok()??)
+}
+
+/// A socket for datagrams to addresses of one family.
+pub fn datagram_inet(v4: bool) -> io::Result<Fd> {
+    let family = if v4 { AddressFamily::INET } else { AddressFamily::INET6 };
+    Ok(into_raw(net::socket_with(family, SocketType::DGRAM, FLAGS, None)?))
+}
+
+/// A socket for datagrams to unix paths.
+pub fn datagram_unix() -> io::Result<Fd> {
+    Ok(into_raw(net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, FLAGS, None)?))
+}
+
+/// Sends one datagram.
+pub fn send_to(fd: Fd, target: Target<'_>, bytes: &[u8]) -> io::Result<usize> {
+    let fd = borrow(fd)?;
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    Ok(match target {
+        Target::Inet(address) => net::sendto(fd, bytes, flags, &address)?,
+        Target::Unix(path) => net::sendto(fd, bytes, flags, &net::SocketAddrUnix::new(path)?)?,
+    })
+}
+
+/// Whether an address lies on this machine's loopback.
+pub fn is_loopback(address: &SocketAddr) -> bool {
+    match address.ip() {
+        IpAddr::V4(ip) => ip.is_loopback(),
+        IpAddr::V6(ip) => ip.is_loopback(),
+    }
+}
