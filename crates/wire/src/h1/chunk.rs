@@ -1,0 +1,130 @@
+//! Chunked transfer coding (RFC 9112 section 7.1), decoded in place. Never copies data: it tells where the data is.
+
+use super::Limits;
+use super::error::{Error, Reason};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// Before the first digit of a size.
+    #[default]
+    Size,
+    /// Within a size.
+    Digits,
+    /// Blanks after a size.
+    Blanks,
+    /// Extensions: skipped.
+    Extension,
+    /// After the CR that ends a size line.
+    SizeLf,
+    Data,
+    /// Before the line end after data.
+    DataCr,
+    DataLf,
+    /// After the last chunk: trailers follow.
+    Last,
+}
+
+/// An incremental decoder, 16 bytes. Sizes from 2^60 on are refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChunkDecoder {
+    /// Bytes left in the chunk, or its size so far.
+    left: u64,
+    /// Bytes of the size line so far.
+    line_len: u32,
+    state: State,
+}
+
+/// What the bytes given amounted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkStep {
+    /// Bytes of framing at the front of the input, to be dropped.
+    pub skip: usize,
+    /// Bytes of data after them, to be taken: they count as delivered.
+    pub data: usize,
+    /// Whether the last chunk was met; the trailer section follows.
+    pub last: bool,
+}
+
+impl ChunkDecoder {
+    /// Decodes up to the end of the next piece of data. A step without data that is not the last means: more bytes are needed.
+    pub fn decode(&mut self, input: &[u8], limits: Limits) -> Result<ChunkStep, Error> {
+        let mut at = 0;
+        while self.state != State::Last {
+            if self.state == State::Data {
+                let data = self.take_data(input.len() - at);
+                return Ok(ChunkStep { skip: at, data, last: false });
+            }
+            let Some(&byte) = input.get(at) else { break };
+            self.framing(byte, limits).map_err(|reason| reason.at(at))?;
+            at += 1;
+        }
+        Ok(ChunkStep { skip: at, data: 0, last: self.state == State::Last })
+    }
+
+    /// Bytes left in the current chunk: what may be forwarded without looking at it.
+    pub fn data_left(&self) -> u64 {
+        if self.state == State::Data { self.left } else { 0 }
+    }
+
+    /// Counts data that was forwarded without `decode`; at most [`ChunkDecoder::data_left`].
+    pub fn skip_data(&mut self, bytes: u64) {
+        debug_assert!(bytes <= self.data_left(), "more than the chunk holds");
+        if self.state == State::Data {
+            self.left = self.left.saturating_sub(bytes);
+            self.end_data();
+        }
+    }
+
+    fn take_data(&mut self, available: usize) -> usize {
+        let taken = usize::try_from(self.left).unwrap_or(usize::MAX).min(available);
+        self.left -= taken as u64;
+        self.end_data();
+        taken
+    }
+
+    fn end_data(&mut self) {
+        if self.left == 0 {
+            self.state = State::DataCr;
+        }
+    }
+
+    /// Takes one byte of framing.
+    fn framing(&mut self, byte: u8, limits: Limits) -> Result<(), Reason> {
+        self.state = match (self.state, byte) {
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataCr | State::DataLf, b'\n') => State::Size,
+            (State::DataCr | State::DataLf, _) => return Err(Reason::ChunkEnd),
+            (State::Size | State::Digits, b) if b.is_ascii_hexdigit() => self.digit(b)?,
+            (State::Size, _) => return Err(Reason::ChunkSize),
+            (State::SizeLf, b'\n') => self.end_size(),
+            (State::SizeLf, _) => return Err(Reason::StrayCr),
+            (_, b'\n') => self.end_size(),
+            (_, b'\r') => State::SizeLf,
+            (State::Extension, _) | (State::Digits | State::Blanks, b';') => State::Extension,
+            (State::Digits | State::Blanks, b' ' | b'\t') => State::Blanks,
+            _ => return Err(Reason::ChunkSize),
+        };
+        self.line_len += 1;
+        if self.line_len > limits.head_bytes {
+            return Err(Reason::TooLarge);
+        }
+        Ok(())
+    }
+
+    fn digit(&mut self, byte: u8) -> Result<State, Reason> {
+        let value = char::from(byte).to_digit(16).ok_or(Reason::ChunkSize)?;
+        if self.state == State::Size {
+            self.left = 0;
+        }
+        if self.left >> 56 != 0 {
+            return Err(Reason::ChunkSize);
+        }
+        self.left = self.left << 4 | u64::from(value);
+        Ok(State::Digits)
+    }
+
+    fn end_size(&mut self) -> State {
+        self.line_len = 0;
+        if self.left == 0 { State::Last } else { State::Data }
+    }
+}

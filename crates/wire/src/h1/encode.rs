@@ -1,0 +1,73 @@
+//! Writes heads, chunk framing and trailers. Never decides a field: the mux has set them before.
+
+use htx::{Fields, Head};
+
+use crate::sink::Sink;
+
+/// Bytes that [`head`] writes.
+pub fn head_len(head: &Head) -> usize {
+    head.wire_len() + 2
+}
+
+/// Writes a head with its final empty line. A head that nobody edited is two copies: itself and the empty line.
+pub fn head(head: &Head, out: &mut impl Sink) {
+    for run in head.runs() {
+        out.put(run);
+    }
+    out.put(b"\r\n");
+}
+
+/// What follows the data of a chunk.
+pub const CHUNK_END: &[u8] = b"\r\n";
+
+/// The most that a chunk size line takes: sixteen digits and a line end.
+pub const CHUNK_SIZE_MAX: usize = 18;
+
+/// A chunk size line, kept on the stack.
+#[derive(Clone, Copy, Debug)]
+pub struct ChunkSize {
+    bytes: [u8; CHUNK_SIZE_MAX],
+    start: u8,
+}
+
+impl ChunkSize {
+    /// The size line of a chunk with this many bytes of data. A chunk of none would end the body: see [`last_chunk`].
+    pub fn new(data: u64) -> Self {
+        debug_assert!(data > 0, "an empty chunk is the last one");
+        let mut bytes = [0; CHUNK_SIZE_MAX];
+        bytes[CHUNK_SIZE_MAX - 2..].copy_from_slice(b"\r\n");
+        let (mut at, mut rest) = (CHUNK_SIZE_MAX - 2, data);
+        loop {
+            at -= 1;
+            bytes[at] = b"0123456789ABCDEF"[(rest & 15) as usize];
+            rest >>= 4;
+            if rest == 0 {
+                return Self { bytes, start: at as u8 };
+            }
+        }
+    }
+
+    /// The line, `\r\n` included.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[usize::from(self.start)..]
+    }
+}
+
+/// Writes the last chunk, the trailers and the final empty line.
+pub fn last_chunk(trailers: Option<&Fields>, out: &mut impl Sink) {
+    match trailers {
+        None => out.put(b"0\r\n\r\n"),
+        Some(trailers) => {
+            out.put(b"0\r\n");
+            for run in trailers.runs() {
+                out.put(run);
+            }
+            out.put(b"\r\n");
+        }
+    }
+}
+
+/// Bytes that [`last_chunk`] writes.
+pub fn last_chunk_len(trailers: Option<&Fields>) -> usize {
+    5 + trailers.map_or(0, Fields::wire_len)
+}

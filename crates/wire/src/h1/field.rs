@@ -1,0 +1,78 @@
+//! Field lines (RFC 9112 section 5), of heads and of trailers alike. Never counts them and never judges a value.
+
+use htx::Fields;
+
+use super::chars::{blank_len, is_blank, token_len, trailing_blank_len};
+use super::error::{Error, Reason};
+use super::line::Line;
+
+/// What one line did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Parsed {
+    /// The empty line after the last field.
+    End,
+    /// A field, or a continuation of one; `trailing` blanks were dropped after it and count if a folded line follows.
+    Field { trailing: u16 },
+}
+
+/// Parses one complete line into `fields`. `trailing` is what the line before reported; `None` before the first field.
+#[inline]
+pub(super) fn parse(
+    input: &[u8],
+    line: Line,
+    trailing: Option<u16>,
+    fields: &mut Fields,
+) -> Result<Parsed, Error> {
+    let text = line.text(input);
+    match text.first() {
+        None => Ok(Parsed::End),
+        Some(&first) if is_blank(first) => fold(text, line, trailing, fields),
+        Some(_) => field(input, line, fields),
+    }
+}
+
+#[inline]
+fn field(input: &[u8], line: Line, fields: &mut Fields) -> Result<Parsed, Error> {
+    let text = line.text(input);
+    let name_len = token_len(text);
+    if name_len == 0 || text.get(name_len) != Some(&b':') {
+        return Err(Reason::FieldName.at(line.start + name_len));
+    }
+    let rest = &text[name_len + 1..];
+    if let [b' ', first, .., last] = rest
+        && !is_blank(*first)
+        && !is_blank(*last)
+        && line.eol_len() == 2
+    {
+        fields.push_line(&input[line.start..line.next], name_len);
+        return Ok(Parsed::Field { trailing: 0 });
+    }
+    let value = &rest[blank_len(rest)..];
+    let trailing = trailing_blank_len(value);
+    fields.push(&text[..name_len], &value[..value.len() - trailing]);
+    Ok(Parsed::Field { trailing: clamp(trailing) })
+}
+
+/// Obsolete line folding: every byte of the fold stands for a space (RFC 9112 section 5.2).
+fn fold(
+    text: &[u8],
+    line: Line,
+    trailing: Option<u16>,
+    fields: &mut Fields,
+) -> Result<Parsed, Error> {
+    let Some(before) = trailing else {
+        return Err(Reason::FoldWithoutField.at(line.start));
+    };
+    let blanks = trailing_blank_len(text);
+    // The line end that was folded is taken to be as long as this line's own.
+    let gap = usize::from(before) + line.eol_len();
+    if blanks == text.len() {
+        return Ok(Parsed::Field { trailing: clamp(gap + blanks) });
+    }
+    fields.fold_last(gap, &text[..text.len() - blanks]);
+    Ok(Parsed::Field { trailing: clamp(blanks) })
+}
+
+fn clamp(n: usize) -> u16 {
+    u16::try_from(n).unwrap_or(u16::MAX)
+}

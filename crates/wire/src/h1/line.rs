@@ -1,0 +1,53 @@
+//! Finds line ends: CRLF, or LF alone. Never interprets what is on the line.
+
+use super::error::{Error, Reason};
+
+/// A complete line of the input.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    /// Offset of its first byte.
+    pub(super) start: usize,
+    /// Offset of its line end.
+    pub(super) end: usize,
+    /// Offset of the byte after its line end.
+    pub(super) next: usize,
+}
+
+impl Line {
+    pub(super) fn text(self, input: &[u8]) -> &[u8] {
+        &input[self.start..self.end]
+    }
+
+    /// Bytes of the line end: 1 or 2.
+    pub(super) fn eol_len(self) -> usize {
+        self.next - self.end
+    }
+}
+
+/// The line that starts at `start`; bytes before `scanned` are known to hold no line end. `Err` carries how the search ended
+/// without one: the offset to scan from next time, or a stray CR.
+#[inline]
+pub(super) fn find(input: &[u8], start: usize, scanned: usize) -> Result<Line, Stop> {
+    let from = scanned.max(start);
+    let Some(found) = memchr::memchr2(b'\r', b'\n', &input[from..]) else {
+        return Err(Stop::Incomplete { scanned: input.len() });
+    };
+    let end = from + found;
+    if input[end] == b'\n' {
+        return Ok(Line { start, end, next: end + 1 });
+    }
+    match input.get(end + 1) {
+        Some(b'\n') => Ok(Line { start, end, next: end + 2 }),
+        Some(_) => Err(Stop::Bad(Reason::StrayCr.at(end))),
+        None => Err(Stop::Incomplete { scanned: end }),
+    }
+}
+
+/// Why there is no complete line.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stop {
+    /// More bytes are needed; the search may go on from `scanned`.
+    Incomplete { scanned: usize },
+    /// The line is malformed.
+    Bad(Error),
+}

@@ -1,0 +1,228 @@
+//! Heads: accepted and refused lines, resuming, limits, round trips.
+
+use htx::{Head, Version};
+use proptest::prelude::*;
+
+use crate::h1::{Error, HeadKind, HeadParser, Limits, Reason, encode};
+
+fn parse(kind: HeadKind, input: &[u8]) -> Result<Option<(usize, Head)>, Error> {
+    let mut head = Head::default();
+    let done = HeadParser::new().parse(kind, input, Limits::default(), &mut head)?;
+    Ok(done.map(|n| (n, head)))
+}
+
+fn wire(head: &Head) -> String {
+    let mut out = Vec::new();
+    encode::head(head, &mut out);
+    assert_eq!(out.len(), encode::head_len(head));
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[test]
+fn accepted_requests() {
+    let rows = [
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nhost: a\r\n\r\n"),
+        ("GET  / \t HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"),
+        ("GET\t/ HTTP/1.0\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"),
+        ("\r\n\n\r\nget / HTTP/1.2\n\n", "get / HTTP/1.1\r\n\r\n"),
+        ("GET /a\"<>b#f HTTP/2.0\r\n\r\n", "GET /a\"<>b#f HTTP/1.1\r\n\r\n"),
+        ("GET * HTTP/9.9\r\n\r\n", "GET * HTTP/1.1\r\n\r\n"),
+        ("GET foo HTTP/1.1\r\n\r\n", "GET foo HTTP/1.1\r\n\r\n"),
+        ("G / HTTP/1.1\r\nFoo:bar\r\n\r\n", "G / HTTP/1.1\r\nfoo: bar\r\n\r\n"),
+        ("G / HTTP/1.1\r\nfoo: \t bar \t \r\n\r\n", "G / HTTP/1.1\r\nfoo: bar\r\n\r\n"),
+        ("G / HTTP/1.1\r\nfoo:\r\n\r\n", "G / HTTP/1.1\r\nfoo: \r\n\r\n"),
+        ("G / HTTP/1.1\r\nfoo: x\r\n\r\n", "G / HTTP/1.1\r\nfoo: x\r\n\r\n"),
+        (
+            "G / HTTP/1.1\r\nf: a\0b\x01\x7fé\x0b\r\n\r\n",
+            "G / HTTP/1.1\r\nf: a\0b\x01\x7fé\x0b\r\n\r\n",
+        ),
+        ("G / HTTP/1.1\r\nf: a\r\n b\r\n\r\n", "G / HTTP/1.1\r\nf: a   b\r\n\r\n"),
+        ("G / HTTP/1.1\r\nf: a \r\n\t\t b \r\n\r\n", "G / HTTP/1.1\r\nf: a   \t\t b\r\n\r\n"),
+        ("G / HTTP/1.1\nf: a\n b\n\n", "G / HTTP/1.1\r\nf: a  b\r\n\r\n"),
+        ("G / HTTP/1.1\r\nf:\r\n b\r\n\r\n", "G / HTTP/1.1\r\nf: b\r\n\r\n"),
+        ("G / HTTP/1.1\r\nf: a\r\n \r\nb: x\r\n\r\n", "G / HTTP/1.1\r\nf: a\r\nb: x\r\n\r\n"),
+        ("G / HTTP/1.1\r\nf: a\r\n \r\n\r\n", "G / HTTP/1.1\r\nf: a\r\n\r\n"),
+        ("G / HTTP/1.1\r\nf: a\r\n b\r\n c\r\n\r\n", "G / HTTP/1.1\r\nf: a   b   c\r\n\r\n"),
+    ];
+    for (input, expected) in rows {
+        let (consumed, head) = parse(HeadKind::Request, input.as_bytes()).unwrap().unwrap();
+        assert_eq!(consumed, input.len(), "{input:?}");
+        assert_eq!(wire(&head), expected, "{input:?}");
+    }
+}
+
+#[test]
+fn refused_requests() {
+    let rows = [
+        (" GET / HTTP/1.1\r\n", Reason::Method, 0),
+        ("G@T / HTTP/1.1\r\n", Reason::Method, 1),
+        ("GET\r\n", Reason::Method, 3),
+        ("GET \r\n", Reason::Target, 4),
+        ("GET /\x01 HTTP/1.1\r\n", Reason::Target, 5),
+        ("GET /\x7f HTTP/1.1\r\n", Reason::Target, 5),
+        ("GET /é HTTP/1.1\r\n", Reason::Target, 5),
+        ("GET /\tx HTTP/1.1\r\n", Reason::Version, 6),
+        ("GET /\r\n", Reason::Version, 5),
+        ("GET / \r\n", Reason::Version, 6),
+        ("GET / http/1.1\r\n", Reason::Version, 6),
+        ("GET / HTTP/1\r\n", Reason::Version, 6),
+        ("GET / HTTP/1.12\r\n", Reason::Version, 6),
+        ("GET / HTTP/12.1\r\n", Reason::Version, 6),
+        ("GET / HTTP/1.1 \r\n", Reason::Version, 6),
+        ("GET / RTSP/1.0\r\n", Reason::Version, 6),
+        ("\r\rGET / HTTP/1.1\r\n", Reason::StrayCr, 0),
+        ("GET / HTTP/1.1\rX", Reason::StrayCr, 14),
+        ("G / HTTP/1.1\r\nfoo: a\rb\r\n", Reason::StrayCr, 20),
+        ("G / HTTP/1.1\r\nfoo: a\r\r\n", Reason::StrayCr, 20),
+        ("G / HTTP/1.1\r\nfoo: a\r\n\rA", Reason::StrayCr, 22),
+        ("G / HTTP/1.1\r\nfoo\r\n", Reason::FieldName, 17),
+        ("G / HTTP/1.1\r\n: x\r\n", Reason::FieldName, 14),
+        ("G / HTTP/1.1\r\nfo o: x\r\n", Reason::FieldName, 16),
+        ("G / HTTP/1.1\r\nfoo : x\r\n", Reason::FieldName, 17),
+        ("G / HTTP/1.1\r\nfoo\t: x\r\n", Reason::FieldName, 17),
+        ("G / HTTP/1.1\r\nfo@: x\r\n", Reason::FieldName, 16),
+        ("G / HTTP/1.1\r\nfoé: x\r\n", Reason::FieldName, 16),
+        ("G / HTTP/1.1\r\n foo: x\r\n", Reason::FoldWithoutField, 14),
+    ];
+    for (input, reason, at) in rows {
+        let error = parse(HeadKind::Request, input.as_bytes()).unwrap_err();
+        assert_eq!(error, Error { reason, at }, "{input:?}");
+    }
+}
+
+#[test]
+fn accepted_responses() {
+    let rows = [
+        ("HTTP/1.1 200 OK\r\n\r\n", 200, "OK", "HTTP/1.1 200 OK\r\n\r\n"),
+        ("HTTP/1.1 200\r\n\r\n", 200, "", "HTTP/1.1 200 \r\n\r\n"),
+        ("HTTP/1.1 200 \r\n\r\n", 200, "", "HTTP/1.1 200 \r\n\r\n"),
+        ("HTTP/1.0  200  OK now \r\n\r\n", 200, "OK now ", "HTTP/1.0 200 OK now \r\n\r\n"),
+        ("\r\nHTTP/2.0\t999\tO\0é\r\n\r\n", 999, "O\0é", "HTTP/1.1 999 O\0é\r\n\r\n"),
+    ];
+    for (input, status, reason, expected) in rows {
+        let (_, head) = parse(HeadKind::Response, input.as_bytes()).unwrap().unwrap();
+        assert_eq!((head.status(), head.reason()), (status, reason.as_bytes()), "{input:?}");
+        assert_eq!(wire(&head), expected, "{input:?}");
+    }
+}
+
+#[test]
+fn refused_responses() {
+    let rows = [
+        ("ICY 200 OK\r\n", Reason::Version),
+        ("http/1.1 200 OK\r\n", Reason::Version),
+        ("HTTP/1.1\r\n", Reason::Status),
+        ("HTTP/1.1 2x0 OK\r\n", Reason::Status),
+        ("HTTP/1.1 20 OK\r\n", Reason::Status),
+        ("HTTP/1.1 2000 OK\r\n", Reason::Status),
+        ("HTTP/1.1 099 OK\r\n", Reason::Status),
+        ("HTTP/1.1 200 OK\r\nfoo : x\r\n", Reason::FieldName),
+    ];
+    for (input, reason) in rows {
+        assert_eq!(
+            parse(HeadKind::Response, input.as_bytes()).unwrap_err().reason,
+            reason,
+            "{input:?}"
+        );
+    }
+}
+
+#[test]
+fn versions_are_kept_as_announced() {
+    let (_, head) = parse(HeadKind::Request, b"G / HTTP/1.2\r\n\r\n").unwrap().unwrap();
+    assert_eq!(head.version(), Version::Other { major: 1, minor: 2 });
+}
+
+#[test]
+fn limits_hold() {
+    let lines = |n| format!("G / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(n));
+    assert!(parse(HeadKind::Request, lines(101).as_bytes()).unwrap().is_some());
+    let error = parse(HeadKind::Request, lines(102).as_bytes()).unwrap_err();
+    assert_eq!(error.reason, Reason::TooManyLines);
+
+    let sized = |n: usize| format!("G / HTTP/1.1\r\na: {}\r\n\r\n", "b".repeat(n - 21));
+    assert!(parse(HeadKind::Request, sized(15_360).as_bytes()).unwrap().is_some());
+    let error = parse(HeadKind::Request, sized(15_361).as_bytes()).unwrap_err();
+    assert_eq!(error.reason, Reason::TooLarge);
+    let error = parse(HeadKind::Request, &vec![b'a'; 15_361]).unwrap_err();
+    assert_eq!(error.reason, Reason::TooLarge);
+}
+
+#[test]
+fn what_follows_a_head_is_left_alone() {
+    let input = b"GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\n\r\n";
+    let (mut parser, mut head) = (HeadParser::new(), Head::default());
+    let mut next = |input: &[u8], head: &mut Head| {
+        parser.parse(HeadKind::Request, input, Limits::default(), head).unwrap().unwrap()
+    };
+    let first = next(input, &mut head);
+    assert_eq!((first, head.uri()), (19, &b"/1"[..]));
+    next(&input[first..], &mut head);
+    assert_eq!(head.uri(), b"/2");
+}
+
+/// Feeds `input` in growing prefixes cut at `cuts`.
+fn feed(kind: HeadKind, input: &[u8], cuts: &[usize]) -> (Result<Option<usize>, Error>, String) {
+    let (mut parser, mut head) = (HeadParser::new(), Head::default());
+    let ends = cuts.iter().map(|&c| c.min(input.len())).chain([input.len()]);
+    let mut last = 0;
+    for end in ends {
+        last = end.max(last);
+        let step = parser.parse(kind, &input[..last], Limits::default(), &mut head);
+        if step != Ok(None) {
+            return (step, wire(&head));
+        }
+    }
+    (Ok(None), wire(&head))
+}
+
+fn almost_a_head() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        "[A-Z]{1,4} /[a-z]{0,3} HTTP/1\\.[01]\r\n".prop_map(String::into_bytes),
+        "HTTP/1\\.1 [0-9]{3} [A-Z]{0,3}\r\n".prop_map(String::into_bytes),
+        "[a-zA-Z-]{1,6}:[ \t]{0,2}[a-z]{0,4}[ \t]{0,2}\r?\n".prop_map(String::into_bytes),
+        "[ \t]{1,2}[a-z]{0,2}[ ]?\r?\n".prop_map(String::into_bytes),
+        Just(b"\r\n".to_vec()),
+        Just(b"\n".to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..4),
+    ];
+    proptest::collection::vec(piece, 0..10).prop_map(|v| v.concat())
+}
+
+proptest! {
+    #[test]
+    fn pieces_equal_the_whole(
+        input in almost_a_head(),
+        request in any::<bool>(),
+        cuts in proptest::collection::vec(0usize..120, 0..8),
+    ) {
+        let kind = if request { HeadKind::Request } else { HeadKind::Response };
+        let whole = feed(kind, &input, &[]);
+        let mut cuts = cuts;
+        cuts.sort_unstable();
+        let every: Vec<usize> = (0..input.len()).collect();
+        for cuts in [cuts, every] {
+            let pieces = feed(kind, &input, &cuts);
+            prop_assert_eq!(&pieces.0, &whole.0);
+            prop_assert_eq!(&pieces.1, &whole.1);
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(input in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = parse(HeadKind::Request, &input);
+        let _ = parse(HeadKind::Response, &input);
+    }
+
+    #[test]
+    fn what_was_accepted_comes_back_the_same(input in almost_a_head()) {
+        if let Ok(Some((_, head))) = parse(HeadKind::Request, &input) {
+            let mut once = Vec::new();
+            encode::head(&head, &mut once);
+            let (_, again) = parse(HeadKind::Request, &once).unwrap().unwrap();
+            let mut twice = Vec::new();
+            encode::head(&again, &mut twice);
+            prop_assert_eq!(once, twice);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Trailer sections (RFC 9112 section 7.1.2). Never keeps bytes: complete lines are taken, the rest is asked for again.
+
+use htx::Fields;
+
+use super::Limits;
+use super::error::{Error, Reason};
+use super::field::{self, Parsed};
+use super::line::{self, Stop};
+
+/// An incremental trailer parser, to be made anew for each message.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TrailersParser {
+    bytes: u32,
+    lines: u16,
+    trailing: u16,
+}
+
+/// What the bytes given amounted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrailersStep {
+    /// Bytes taken from the front of the input; the rest is to be passed again.
+    pub consumed: usize,
+    /// Whether the section is complete.
+    pub done: bool,
+}
+
+impl TrailersParser {
+    /// Parses every complete line into `fields`, which the caller cleared before the first call.
+    pub fn parse(
+        &mut self,
+        input: &[u8],
+        limits: Limits,
+        fields: &mut Fields,
+    ) -> Result<TrailersStep, Error> {
+        let mut at = 0;
+        loop {
+            let line = match line::find(input, at, at) {
+                Ok(line) => line,
+                Err(Stop::Bad(error)) => return Err(error),
+                Err(Stop::Incomplete { .. }) => {
+                    self.check_size(input.len() - at, limits, at)?;
+                    return Ok(TrailersStep { consumed: at, done: false });
+                }
+            };
+            let trailing = (self.lines > 0).then_some(self.trailing);
+            let parsed = field::parse(input, line, trailing, fields)?;
+            self.bytes += self.check_size(line.next - at, limits, at)?;
+            at = line.next;
+            match parsed {
+                Parsed::End => return Ok(TrailersStep { consumed: at, done: true }),
+                Parsed::Field { trailing } => self.trailing = trailing,
+            }
+            self.lines += 1;
+            if self.lines > limits.header_lines {
+                return Err(Reason::TooManyLines.at(line.start));
+            }
+        }
+    }
+
+    /// The size of a line, if the section may still hold it.
+    fn check_size(&self, bytes: usize, limits: Limits, at: usize) -> Result<u32, Error> {
+        match u32::try_from(bytes) {
+            Ok(bytes) if bytes <= limits.head_bytes.saturating_sub(self.bytes) => Ok(bytes),
+            _ => Err(Reason::TooLarge.at(at)),
+        }
+    }
+}
