@@ -1,3 +1,4 @@
 //! The `weir` command. Never forwards a byte itself.
+#![forbid(unsafe_code)]
 
 fn main() {}

@@ -1,3 +1,89 @@
-//! The workshop entrance. Never part of the product.
+//! The workshop entrance: tests, house checks, benchmarks. Never part of the product.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod args;
+mod bench;
+mod ci;
+mod clock;
+mod failure;
+mod regress;
+mod steps;
+mod test;
+mod tidy;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use failure::Outcome;
+
+/// One subcommand: what a user types, what the overview says, and what runs.
+struct Command {
+    name: &'static str,
+    summary: &'static str,
+    help: &'static str,
+    run: fn(&[String]) -> Outcome,
+}
+
+/// Every subcommand, in the order of the overview.
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "test",
+        summary: "every test and house check",
+        help: test::HELP,
+        run: test::run,
+    },
+    Command { name: "tidy", summary: "the house checks itself", help: tidy::HELP, run: tidy::run },
+    Command {
+        name: "bench",
+        summary: "measure beside HAProxy",
+        help: bench::HELP,
+        run: bench::run,
+    },
+    Command {
+        name: "regress",
+        summary: "run HAProxy's public regression suite",
+        help: regress::HELP,
+        run: regress::run,
+    },
+    Command { name: "ci", summary: "what .ci/run calls", help: ci::HELP, run: ci::run },
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::from(failure.exit_status())
+        }
+    }
+}
+
+fn dispatch(words: &[String]) -> Outcome {
+    let Some(name) = words.first() else {
+        println!("{}", overview());
+        return Ok(());
+    };
+    if matches!(name.as_str(), "-h" | "--help" | "help") {
+        println!("{}", overview());
+        return Ok(());
+    }
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        return Err(failure::usage(format!("unknown command `{name}`\n{}", overview())));
+    };
+    let arguments = words.get(1..).unwrap_or_default();
+    if arguments.iter().any(|word| matches!(word.as_str(), "-h" | "--help")) {
+        println!("{}", command.help.trim_end());
+        return Ok(());
+    }
+    (command.run)(arguments)
+}
+
+fn overview() -> String {
+    let mut text = String::from("usage: cargo xtask COMMAND [--help]\n");
+    for command in COMMANDS {
+        text.push_str(&format!("\n  {:8} {}", command.name, command.summary));
+    }
+    text
+}

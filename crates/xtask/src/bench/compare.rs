@@ -1,0 +1,210 @@
+//! `bench compare`: CPU per request of several proxies under the same load.
+
+use std::fmt::Write as _;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use super::files::Files;
+use super::process::{self, Process};
+use super::scenarios::{DEFAULT, LOG_PORT, SCENARIOS, Scenario};
+use super::subjects::{self, Subject};
+use super::{load, origin};
+use crate::args;
+use crate::clock;
+use crate::failure::{self, Outcome};
+use crate::tools;
+
+const FLAGS: &[args::Flag] = &[
+    args::value("-s"),
+    args::value("-d"),
+    args::value("-r"),
+    args::value("--json"),
+    subjects::ALONE,
+];
+
+/// The first port that a proxy gets; each run takes the next one.
+const FIRST_PORT: u16 = 18001;
+
+/// The median CPU of each binary by name, none where every run failed.
+type Medians = Vec<(String, Option<f64>)>;
+
+/// What one run measured.
+struct Measured {
+    /// CPU microseconds per request.
+    cpu: f64,
+    /// Requests per second.
+    rate: f64,
+    p99: String,
+    /// Resident memory at the end, in MiB.
+    resident: f64,
+    note: String,
+}
+
+pub(super) fn run(words: &[String]) -> Outcome {
+    let parsed = args::parse(words, FLAGS)?;
+    let scenarios = chosen(parsed.value("-s"))?;
+    let seconds = parsed.number("-d", 5)?;
+    let rounds = parsed.number("-r", 3)?;
+    for scenario in &scenarios {
+        tools::require(&scenario.tools())?;
+    }
+    let subjects = subjects::subjects(&parsed)?;
+    let files = Files::new("compare")?;
+    if scenarios.iter().any(|scenario| scenario.is_tls()) {
+        files.write_certificate("ec.pem")?;
+    }
+    let _origin = origin::start(&files, "origin", &origin::PORTS)?;
+    let _sink = UdpSocket::bind(("127.0.0.1", LOG_PORT))
+        .map_err(|error| failure::machine(format!("port {LOG_PORT}/udp: {error}")))?;
+    let mut port = FIRST_PORT;
+    let mut results = Vec::new();
+    for scenario in scenarios {
+        let mut runs: Vec<Vec<Outcome<Measured>>> = subjects.iter().map(|_| Vec::new()).collect();
+        for _ in 0..rounds {
+            for (subject, runs) in subjects.iter().zip(&mut runs) {
+                runs.push(measure(&files, subject, scenario, port, seconds));
+                port += 1;
+            }
+        }
+        let names = subjects.iter().map(|subject| subject.name.as_str());
+        results.push((scenario.name, print(scenario.name, names.zip(runs))));
+    }
+    if let Some(path) = parsed.value("--json") {
+        std::fs::write(path, json(&results))
+            .map_err(|error| failure::machine(format!("{path}: {error}")))?;
+    }
+    Ok(())
+}
+
+/// The workloads of `-s`, in the order given.
+fn chosen(names: Option<&str>) -> Outcome<Vec<&'static Scenario>> {
+    match names {
+        None => Ok(SCENARIOS.iter().take(DEFAULT).collect()),
+        Some("all") => Ok(SCENARIOS.iter().collect()),
+        Some(names) => names
+            .split(',')
+            .map(|name| {
+                let found = SCENARIOS.iter().find(|scenario| scenario.name == name);
+                found.ok_or_else(|| failure::usage(format!("no scenario `{name}` (try --help)")))
+            })
+            .collect(),
+    }
+}
+
+/// One run of one proxy.
+fn measure(
+    files: &Files,
+    subject: &Subject,
+    scenario: &Scenario,
+    port: u16,
+    seconds: u32,
+) -> Outcome<Measured> {
+    let stem = format!("{}-{}", subject.name, scenario.name);
+    let text = scenario.configuration(&subject.name, port, files.path());
+    let configuration = files.write(&format!("{stem}.cfg"), text)?;
+    let output = files.path().join(format!("{stem}.out"));
+    let mut command = process::pinned(0, &subject.binary);
+    command.arg("-f").arg(configuration).arg("-db");
+    let proxy = Process::start(&mut command, Some(&output))?;
+    if !process::wait_for_port(port) {
+        let text = std::fs::read_to_string(&output).unwrap_or_default();
+        return Err(failure::check(format!("did not start: {}", load::tail(&text, 300))));
+    }
+    clock::pause(Duration::from_millis(300));
+    let before = proxy.cpu()?;
+    let start = clock::now();
+    let counted = load::run(&scenario.load(port, seconds))?;
+    let used = proxy.cpu()? - before;
+    let requests = counted.requests.max(1) as f64;
+    Ok(Measured {
+        cpu: used * 1e6 / requests,
+        rate: requests / start.elapsed().as_secs_f64(),
+        p99: counted.p99.clone(),
+        resident: proxy.resident()? as f64 / 1024.0,
+        note: counted.note(),
+    })
+}
+
+/// Prints a line per proxy; the median CPU of each, or nothing where no run succeeded.
+fn print<'a>(
+    scenario: &str,
+    results: impl Iterator<Item = (&'a str, Vec<Outcome<Measured>>)>,
+) -> Medians {
+    let mut base = None;
+    let mut medians = Vec::new();
+    for (name, runs) in results {
+        let good: Vec<&Measured> = runs.iter().filter_map(|run| run.as_ref().ok()).collect();
+        let Some(last) = good.last() else {
+            let error = runs.first().and_then(|run| run.as_ref().err());
+            let error = error.map_or(String::new(), ToString::to_string);
+            println!("{scenario:14} {name:14} FAILED {error}");
+            medians.push((name.to_owned(), None));
+            continue;
+        };
+        let cpu = median(good.iter().map(|run| run.cpu).collect());
+        let rate = median(good.iter().map(|run| run.rate).collect());
+        let ratio = cpu / *base.get_or_insert(cpu);
+        println!(
+            "{scenario:14} {name:14} {cpu:9.2} us/req  ratio {ratio:5.2}  {rate:9.0} req/s  p99 {:>8}  rss {:.1} MB {}",
+            last.p99, last.resident, last.note
+        );
+        medians.push((name.to_owned(), Some(cpu)));
+    }
+    medians
+}
+
+/// The middle value, or the mean of the middle two.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match (values.len() % 2, values.get(middle), values.get(middle.wrapping_sub(1))) {
+        (1, Some(value), _) => *value,
+        (_, Some(upper), Some(lower)) => f64::midpoint(*upper, *lower),
+        _ => f64::NAN,
+    }
+}
+
+/// `{"scenario": {"name": microseconds or null}}`.
+fn json(results: &[(&str, Medians)]) -> String {
+    let mut text = String::from("{");
+    for (number, (scenario, medians)) in results.iter().enumerate() {
+        let comma = if number > 0 { "," } else { "" };
+        let _ = write!(text, "{comma}\n \"{scenario}\": {{");
+        for (number, (name, value)) in medians.iter().enumerate() {
+            let comma = if number > 0 { "," } else { "" };
+            let value = value.map_or("null".to_owned(), |value| format!("{value:.2}"));
+            let _ = write!(text, "{comma}\n  \"{name}\": {value}");
+        }
+        text.push_str("\n }");
+    }
+    text.push_str("\n}\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    //! The arithmetic and the file format.
+    use super::*;
+
+    #[test]
+    fn median_of_odd_and_even() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(vec![]).is_nan());
+    }
+
+    #[test]
+    fn chooses_scenarios() {
+        let names = |text| -> Vec<&str> { chosen(text).unwrap().iter().map(|s| s.name).collect() };
+        assert_eq!(names(None), ["h1-ka-64", "h1-ka-256", "h1-close", "h1-1m"]);
+        assert_eq!(names(Some("h1-1m,h1-rules")), ["h1-1m", "h1-rules"]);
+        assert_eq!(names(Some("all")).len(), SCENARIOS.len());
+        assert!(chosen(Some("h9")).is_err());
+    }
+
+    #[test]
+    fn writes_json() {
+        let results = [("a", vec![("x".to_owned(), Some(1.234)), ("y".to_owned(), None)])];
+        assert_eq!(json(&results), "{\n \"a\": {\n  \"x\": 1.23,\n  \"y\": null\n }\n}\n");
+    }
+}

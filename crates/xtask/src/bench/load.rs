@@ -1,0 +1,133 @@
+//! The load generators, wrk and h2load, pinned to processor 1, and what they print.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::process;
+use crate::failure::{self, Outcome};
+
+/// What a load generator counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) requests: u64,
+    /// The 99th percentile of latency as wrk prints it, `-` for h2load.
+    pub(super) p99: String,
+    /// Answers whose status is neither 2xx nor 3xx; for h2load, failed requests.
+    pub(super) bad_status: u64,
+    /// wrk's `connect, read, write, timeout` errors, added up.
+    pub(super) socket_errors: u64,
+}
+
+impl Counted {
+    /// What went wrong, empty when nothing did.
+    pub(super) fn note(&self) -> String {
+        let mut words = Vec::new();
+        if self.bad_status > 0 {
+            words.push(format!("non2xx={}", self.bad_status));
+        }
+        if self.socket_errors > 0 {
+            words.push(format!("sockerr={}", self.socket_errors));
+        }
+        words.join(" ")
+    }
+}
+
+/// The command for a load, one word each; its program is the first.
+pub(super) fn command(words: &[String]) -> Command {
+    let mut words = words.iter();
+    let program = words.next().map_or("wrk", String::as_str);
+    let mut command = process::pinned(1, Path::new(program));
+    command.args(words);
+    command
+}
+
+/// Runs a load to its end.
+pub(super) fn run(words: &[String]) -> Outcome<Counted> {
+    let output = command(words)
+        .output()
+        .map_err(|error| failure::machine(format!("cannot start the load: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    read(&text).ok_or_else(|| failure::check(format!("no load result: {}", tail(&text, 200))))
+}
+
+/// The last `count` characters of a text, on one line.
+pub(super) fn tail(text: &str, count: usize) -> String {
+    let start = text.char_indices().rev().nth(count.saturating_sub(1)).map_or(0, |(at, _)| at);
+    text[start..].split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Reads what wrk or h2load printed.
+pub(super) fn read(text: &str) -> Option<Counted> {
+    if text.contains("requests in") { read_wrk(text) } else { read_h2load(text) }
+}
+
+fn read_wrk(text: &str) -> Option<Counted> {
+    let mut counted = Counted { p99: "-".to_owned(), ..Counted::default() };
+    let mut seen = false;
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [count, "requests", "in", ..] => {
+                counted.requests = count.parse().ok()?;
+                seen = true;
+            }
+            ["99%", value] => counted.p99 = (*value).to_owned(),
+            ["Non-2xx", "or", "3xx", "responses:", count] => {
+                counted.bad_status = count.parse().ok()?;
+            }
+            ["Socket", "errors:", counts @ ..] => {
+                let numbers =
+                    counts.iter().filter_map(|word| word.trim_end_matches(',').parse::<u64>().ok());
+                counted.socket_errors = numbers.sum();
+            }
+            _ => {}
+        }
+    }
+    seen.then_some(counted)
+}
+
+/// `requests: 100 total, 100 started, 100 done, 99 succeeded, 1 failed, 0 errored, 0 timeout`.
+fn read_h2load(text: &str) -> Option<Counted> {
+    let line = text.lines().find_map(|line| line.strip_prefix("requests: "))?;
+    let count = |label: &str| {
+        let part = line.split(", ").find(|part| part.ends_with(label))?;
+        part.split_whitespace().next()?.parse().ok()
+    };
+    Some(Counted {
+        requests: count("succeeded")?,
+        p99: "-".to_owned(),
+        bad_status: count("failed")?,
+        socket_errors: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    //! Outputs of both generators.
+    use super::*;
+
+    #[test]
+    fn reads_wrk() {
+        let text = "Running 5s test\n  Latency Distribution\n     50%    1.00ms\n     99%    9.87ms\n  \
+            12345 requests in 5.01s, 2.00MB read\n  Socket errors: connect 1, read 2, write 0, timeout 4\n  \
+            Non-2xx or 3xx responses: 17\nRequests/sec:   2464.07\n";
+        let counted = read(text).unwrap();
+        assert_eq!(counted.requests, 12345);
+        assert_eq!(counted.p99, "9.87ms");
+        assert_eq!(counted.note(), "non2xx=17 sockerr=7");
+    }
+
+    #[test]
+    fn reads_h2load() {
+        let text = "finished in 5.00s\nrequests: 100 total, 100 started, 100 done, 98 succeeded, \
+            2 failed, 0 errored, 0 timeout\n";
+        let counted = read(text).unwrap();
+        assert_eq!((counted.requests, counted.bad_status), (98, 2));
+    }
+
+    #[test]
+    fn wants_a_result() {
+        assert_eq!(read("unable to connect to 127.0.0.1:1\n"), None);
+        assert_eq!(tail("ab  cd\nef", 5), "cd ef");
+    }
+}

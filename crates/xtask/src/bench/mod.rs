@@ -1,0 +1,51 @@
+//! `cargo xtask bench`: the same configuration, origin and load for every proxy, side by side.
+//! Never judges: it prints figures, and `docs/performance.md` says what they should be.
+
+mod compare;
+mod files;
+mod idle;
+mod kill;
+mod load;
+mod origin;
+mod process;
+mod scenarios;
+mod subjects;
+
+use crate::failure::{self, Outcome};
+
+pub(crate) const HELP: &str = "\
+usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r ROUNDS] [--json FILE]
+       cargo xtask bench idle    [-n CONNECTIONS]
+       cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS]
+                                 [--alone] [NAME=BINARY ...]
+
+  compare  CPU microseconds per request. The proxy is pinned to CPU 0, nginx and the load generator
+           (wrk, h2load) to CPU 1; the figure is the CPU that all threads of the proxy used, so it
+           does not depend on who saturates first. Rounds alternate between the binaries; the table
+           shows the median and its ratio to the first binary.
+  idle     resident bytes per idle keep-alive connection, and the CPU used at rest
+  kill     two origins under load, one is killed in the middle and started again: how many requests
+           fail, and whether each is logged
+
+Binaries: Debian's haproxy first, then weir (built with --release), then each NAME=BINARY, started
+as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone leaves both out.
+
+  -s   h1-ka-64 h1-ka-256 h1-close h1-1m (the default four), h1-rules tls-ka-64 tls-handshake
+       h2c-10x100 h2tls-10x100
+  -d   seconds of load per run (compare: 5, kill: 20)
+  -r   rounds (3)
+
+Needs two processors and, from Debian: haproxy nginx-light wrk (nghttp2-client for the h2 scenarios).
+";
+
+pub(crate) fn run(words: &[String]) -> Outcome {
+    let Some((name, rest)) = words.split_first() else {
+        return Err(failure::usage("bench wants compare, idle or kill (try --help)"));
+    };
+    match name.as_str() {
+        "compare" => compare::run(rest),
+        "idle" => idle::run(rest),
+        "kill" => kill::run(rest),
+        _ => Err(failure::usage(format!("no benchmark `{name}` (try --help)"))),
+    }
+}

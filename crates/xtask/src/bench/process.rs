@@ -1,0 +1,153 @@
+//! A started process: pinned, measured through /proc, and stopped when dropped.
+
+use std::fs::File;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::clock;
+use crate::failure::{self, Outcome};
+
+/// How long a process may take to end by itself before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A running process.
+pub(super) struct Process {
+    child: Child,
+}
+
+/// A command that runs only on one processor.
+pub(super) fn pinned(processor: usize, program: &Path) -> Command {
+    let mut command = Command::new("taskset");
+    command.arg("-c").arg(processor.to_string()).arg(program);
+    command
+}
+
+impl Process {
+    /// Starts a command with its output in a file, or thrown away.
+    pub(super) fn start(command: &mut Command, output: Option<&Path>) -> Outcome<Self> {
+        if let Some(path) = output {
+            let file = File::create(path)
+                .and_then(|file| Ok((file.try_clone()?, file)))
+                .map_err(|error| failure::machine(format!("{}: {error}", path.display())))?;
+            command.stdout(file.0).stderr(file.1);
+        } else {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        let child = command
+            .stdin(Stdio::null())
+            .spawn()
+            .map_err(|error| failure::machine(format!("cannot start {command:?}: {error}")))?;
+        Ok(Self { child })
+    }
+
+    /// User and system time of all threads, in seconds.
+    pub(super) fn cpu(&self) -> Outcome<f64> {
+        let text = self.proc_file("stat")?;
+        let ticks = cpu_ticks(&text)
+            .ok_or_else(|| failure::machine("cannot read the CPU time of a process"))?;
+        Ok(ticks as f64 / ticks_per_second())
+    }
+
+    /// Resident memory, in KiB.
+    pub(super) fn resident(&self) -> Outcome<u64> {
+        resident_kib(&self.proc_file("status")?)
+            .ok_or_else(|| failure::machine("cannot read the memory of a process"))
+    }
+
+    /// Whether the process has not ended.
+    pub(super) fn runs(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Ends the process at once, without asking it.
+    pub(super) fn kill(&mut self) {
+        // Fails only when the process has ended already, which is what is wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    fn proc_file(&self, name: &str) -> Outcome<String> {
+        let path = format!("/proc/{}/{name}", self.child.id());
+        std::fs::read_to_string(&path).map_err(|error| failure::machine(format!("{path}: {error}")))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let kill = format!("kill -TERM {}", self.child.id());
+        // The process may have ended already; then there is nothing to ask.
+        let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
+        if !clock::wait_until(GRACE, Duration::from_millis(20), || !self.runs()) {
+            self.kill();
+        }
+    }
+}
+
+/// Whether somebody accepts on a local port within ten seconds.
+pub(super) fn wait_for_port(port: u16) -> bool {
+    clock::wait_until(Duration::from_secs(10), Duration::from_millis(50), || {
+        TcpStream::connect(("127.0.0.1", port)).is_ok()
+    })
+}
+
+/// `utime + stime` of `/proc/PID/stat`: fields 14 and 15, counted behind the name in parentheses.
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let field = |index: usize| fields.get(index)?.parse::<u64>().ok();
+    Some(field(11)? + field(12)?)
+}
+
+fn resident_kib(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Ticks per second of the CPU times in /proc; 100 on every Linux unless the kernel was changed.
+fn ticks_per_second() -> f64 {
+    let output = Command::new("getconf").arg("CLK_TCK").output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    text.ok().and_then(|text| text.parse().ok()).unwrap_or(100.0)
+}
+
+/// Lets this process open as many descriptors as its hard limit allows.
+pub(super) fn raise_descriptor_limit() {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let hard = line.and_then(|line| line.split_whitespace().nth(1)).unwrap_or("4096");
+    let pid = std::process::id().to_string();
+    let limit = format!("--nofile={hard}:{hard}");
+    // Without prlimit the soft limit stays; a benchmark that needs more then says so itself.
+    let _ = Command::new("prlimit").args(["--pid", &pid, &limit]).status();
+}
+
+#[cfg(test)]
+mod tests {
+    //! Reading /proc.
+    use super::*;
+
+    #[test]
+    fn reads_cpu_time_behind_odd_names() {
+        let stat = "7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 150 25 0 0 20";
+        assert_eq!(cpu_ticks(stat), Some(175));
+        assert_eq!(cpu_ticks("7 (a) S 1"), None);
+    }
+
+    #[test]
+    fn reads_memory() {
+        assert_eq!(resident_kib("VmPeak:\t  9 kB\nVmRSS:\t    1234 kB\n"), Some(1234));
+        assert_eq!(resident_kib("VmPeak:\t  9 kB\n"), None);
+    }
+
+    #[test]
+    fn measures_a_real_process() {
+        let mut process = Process::start(Command::new("sleep").arg("60"), None).unwrap();
+        assert!(process.runs());
+        assert!(process.cpu().unwrap() < 1.0);
+        assert!(process.resident().unwrap() > 0);
+        process.kill();
+        assert!(!process.runs());
+    }
+}

@@ -1,0 +1,166 @@
+//! The workloads of `bench compare`: what each adds to the common configuration, and its load.
+
+use std::path::Path;
+
+use super::origin;
+use crate::tools::{self, Tool};
+
+/// One workload.
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    global: &'static str,
+    defaults: &'static str,
+    /// Options of the `bind` line; `{w}` stands for the directory of files.
+    bind: &'static str,
+    /// Writes the rules of the frontend.
+    frontend: fn() -> String,
+    /// The load generator's command; `{d}` stands for the seconds, `{p}` for the port.
+    load: &'static [&'static str],
+}
+
+impl Scenario {
+    /// Whether the workload needs a certificate.
+    pub(super) fn is_tls(&self) -> bool {
+        self.bind.contains("ssl")
+    }
+
+    /// The programs that the workload needs.
+    pub(super) fn tools(&self) -> Vec<Tool> {
+        let load = if self.load.first() == Some(&"h2load") { tools::H2LOAD } else { tools::WRK };
+        let certificate = self.is_tls().then_some(tools::OPENSSL);
+        [tools::NGINX, tools::TASKSET, load].into_iter().chain(certificate).collect()
+    }
+
+    /// The words of the load generator's command.
+    pub(super) fn load(&self, port: u16, seconds: u32) -> Vec<String> {
+        let fill = |word: &&str| {
+            word.replace("{d}", &seconds.to_string()).replace("{p}", &port.to_string())
+        };
+        self.load.iter().map(fill).collect()
+    }
+
+    /// The proxy's configuration.
+    pub(super) fn configuration(&self, name: &str, port: u16, files: &Path) -> String {
+        let files = files.display().to_string();
+        let [one, two] = origin::PORTS;
+        format!(
+            "global\n    nbthread 1\n    maxconn 4000\n    stats socket {files}/{name}.sock level admin\n    {}\n\
+             defaults\n    mode http\n    timeout client 60s\n    timeout server 60s\n    timeout connect 5s\n    {}\n\
+             frontend fe\n    bind 127.0.0.1:{port} {}\n    {}\n    default_backend be\n\
+             backend be\n    balance leastconn\n    http-reuse always\n    \
+             server s1 127.0.0.1:{one}\n    server s2 127.0.0.1:{two}\n",
+            self.global,
+            self.defaults,
+            self.bind.replace("{w}", &files),
+            (self.frontend)(),
+        )
+    }
+}
+
+const PLAIN: Scenario =
+    Scenario { name: "", global: "", defaults: "", bind: "", frontend: String::new, load: &[] };
+
+const TLS: &str = "ssl crt {w}/ec.pem";
+const CLOSE: &str = "Connection: close";
+
+/// Every workload, the four of the default first.
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "h1-ka-64",
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "http://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "h1-ka-256",
+        load: &["wrk", "-t1", "-c256", "-d{d}s", "--latency", "http://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "h1-close",
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "-H", CLOSE, "http://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "h1-1m",
+        load: &["wrk", "-t1", "-c16", "-d{d}s", "--latency", "http://127.0.0.1:{p}/1m"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "h1-rules",
+        global: "log 127.0.0.1:19514 local0",
+        defaults: "log global\n    option httplog",
+        frontend: rules,
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "http://127.0.0.1:{p}/app7/x"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "tls-ka-64",
+        bind: TLS,
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "https://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "tls-handshake",
+        bind: TLS,
+        load: &["wrk", "-t1", "-c64", "-d{d}s", "--latency", "-H", CLOSE, "https://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "h2c-10x100",
+        bind: "proto h2",
+        load: &["h2load", "-t1", "-c10", "-m100", "-D{d}", "http://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+    Scenario {
+        name: "h2tls-10x100",
+        bind: "ssl crt {w}/ec.pem alpn h2",
+        load: &["h2load", "-t1", "-c10", "-m100", "-D{d}", "https://127.0.0.1:{p}/"],
+        ..PLAIN
+    },
+];
+
+/// The workloads of the default: plain HTTP/1 without rules.
+pub(super) const DEFAULT: usize = 4;
+
+/// The port of the log receiver in `h1-rules`.
+pub(super) const LOG_PORT: u16 = 19514;
+
+/// A frontend of some size: 40 ACLs, 20 conditional headers, a stick table, a denial.
+fn rules() -> String {
+    let mut lines = Vec::new();
+    lines.extend((0..20).map(|i| format!("acl host{i} hdr(host) -i site{i}.example.com")));
+    lines.extend((0..20).map(|i| format!("acl path{i} path_beg /app{i}/ /legacy{i}/")));
+    lines.extend(
+        (0..20).map(|i| format!("http-request set-header X-App{i} yes if host{i} path{i}")),
+    );
+    lines.extend(
+        [
+            "http-request set-header X-Request-Id %[rand(1000000)]",
+            "http-request set-var(txn.h) req.hdr(host),lower",
+            "http-response set-header X-Frame-Options DENY",
+            "http-response del-header server",
+            "stick-table type ip size 100k expire 60s store http_req_rate(10s),conn_cur",
+            "http-request track-sc0 src",
+            "http-request deny deny_status 429 if { sc_http_req_rate(0) gt 100000000 }",
+        ]
+        .map(str::to_owned),
+    );
+    lines.join("\n    ")
+}
+
+#[cfg(test)]
+mod tests {
+    //! Names are unique and every placeholder is filled.
+    use super::*;
+
+    #[test]
+    fn placeholders_are_filled() {
+        for scenario in SCENARIOS {
+            let text = scenario.configuration("x", 18001, Path::new("dir"));
+            let load = scenario.load(18001, 5).join(" ");
+            assert!(!text.contains("{w}") && !load.contains('{'), "{}", scenario.name);
+            assert!(text.contains("bind 127.0.0.1:18001") && load.contains(":18001/"));
+            assert_eq!(SCENARIOS.iter().filter(|other| other.name == scenario.name).count(), 1);
+        }
+    }
+}

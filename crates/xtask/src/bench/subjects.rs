@@ -1,0 +1,59 @@
+//! Which binaries a benchmark compares, and in what order.
+
+use std::path::PathBuf;
+
+use crate::args::{self, Flag, Parsed};
+use crate::failure::{self, Outcome};
+use crate::{tools, workspace};
+
+/// The flag that leaves out the default binaries.
+pub(super) const ALONE: Flag = args::switch("--alone");
+
+/// One binary under test.
+pub(super) struct Subject {
+    pub(super) name: String,
+    pub(super) binary: PathBuf,
+}
+
+/// haproxy, weir, then what the command line adds; a name given there replaces a default.
+pub(super) fn subjects(parsed: &Parsed) -> Outcome<Vec<Subject>> {
+    let mut given = Vec::new();
+    for word in &parsed.rest {
+        let Some((name, binary)) = word.split_once('=') else {
+            return Err(failure::usage(format!("`{word}` is not NAME=BINARY")));
+        };
+        given.push(Subject { name: name.to_owned(), binary: resolve(binary)? });
+    }
+    let mut subjects = Vec::new();
+    if !parsed.has(ALONE.name) {
+        subjects.push(taken(&mut given, "haproxy").map_or_else(haproxy, Ok)?);
+        subjects.push(taken(&mut given, "weir").map_or_else(weir, Ok)?);
+    }
+    subjects.extend(given);
+    if subjects.is_empty() {
+        return Err(failure::usage("--alone wants at least one NAME=BINARY"));
+    }
+    Ok(subjects)
+}
+
+fn taken(given: &mut Vec<Subject>, name: &str) -> Option<Subject> {
+    let index = given.iter().position(|subject| subject.name == name)?;
+    Some(given.remove(index))
+}
+
+fn haproxy() -> Outcome<Subject> {
+    tools::require(&[tools::HAPROXY])?;
+    Ok(Subject { name: "haproxy".to_owned(), binary: resolve("haproxy")? })
+}
+
+fn weir() -> Outcome<Subject> {
+    let binary = workspace::release_binary(&workspace::root()?)?;
+    Ok(Subject { name: "weir".to_owned(), binary })
+}
+
+/// A path, or a name in the search path, as an absolute path.
+fn resolve(name: &str) -> Outcome<PathBuf> {
+    let path = if name.contains('/') { Some(PathBuf::from(name)) } else { tools::find(name) };
+    path.and_then(|path| path.canonicalize().ok())
+        .ok_or_else(|| failure::machine(format!("no program {name}")))
+}

@@ -1,0 +1,28 @@
+//! `cargo xtask ci`: what the continuous integration adds to `cargo xtask test`.
+//! Never measures: shared machines are too noisy for figures.
+
+use crate::failure::{self, Outcome};
+use crate::steps::{self, Steps};
+use crate::{args, workspace};
+
+pub(crate) const HELP: &str = "\
+usage: cargo xtask ci
+
+What `.ci/run` calls after `cargo xtask test`: the program itself checks the configuration of the
+README's first command.
+";
+
+pub(crate) fn run(words: &[String]) -> Outcome {
+    let parsed = args::parse(words, &[])?;
+    if let Some(word) = parsed.rest.first() {
+        return Err(failure::usage(format!("ci takes no argument, not `{word}`")));
+    }
+    let root = workspace::root()?;
+    let mut steps = Steps::new(1);
+    steps.step("weir -c -f examples/quickstart.cfg", || {
+        let check = ["run", "--quiet", "--locked", "--", "-c", "-f", "examples/quickstart.cfg"];
+        steps::run("weir -c -f examples/quickstart.cfg", &mut workspace::cargo(&root, &check))
+    })?;
+    steps.finish();
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Real time for tools that measure real processes. The only file of the repository that sleeps.
+
+use std::time::{Duration, Instant};
+
+/// The present moment.
+#[expect(clippy::disallowed_methods, reason = "benchmarks measure wall-clock time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Waits for a length of time that is part of a measurement's definition.
+#[expect(clippy::disallowed_methods, reason = "benchmarks let other processes run for a while")]
+pub(crate) fn pause(length: Duration) {
+    std::thread::sleep(length);
+}
+
+/// Asks `ready` every `step` until it says yes or `limit` has passed; the last answer.
+pub(crate) fn wait_until(limit: Duration, step: Duration, mut ready: impl FnMut() -> bool) -> bool {
+    let start = now();
+    loop {
+        if ready() {
+            return true;
+        }
+        if start.elapsed() >= limit {
+            return false;
+        }
+        pause(step);
+    }
+}

@@ -1,0 +1,26 @@
+//! Lines of at most 100 columns. Literals do not count, a URL may be long, and so may the first
+//! line of a file, which is one sentence.
+
+use super::tree::Tree;
+use super::{Finding, Rule, finding};
+
+pub(super) const RULE: Rule =
+    Rule { name: "columns", summary: "lines of at most 100 columns", check };
+
+const COLUMNS: usize = 100;
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.rust() {
+        for (index, (line, parts)) in file.text.lines().zip(&file.lines).enumerate() {
+            let width = line.chars().count();
+            let literal = parts.comment.is_empty() && parts.code.chars().count() <= COLUMNS;
+            let header = index == 0 && line.starts_with("//!");
+            if width > COLUMNS && !literal && !header && !line.contains("://") {
+                let message = format!("{width} columns, {COLUMNS} are allowed: break the line");
+                findings.push(finding(&file.path, index + 1, message));
+            }
+        }
+    }
+    findings
+}

@@ -1,0 +1,174 @@
+//! Which crate may depend on which, and what nothing may reach. Reads manifests only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::manifest::{self, Dependency, Kind};
+use super::tree::Tree;
+use super::{Finding, Rule, finding};
+
+pub(super) const EDGES: Rule =
+    Rule { name: "walls", summary: "crates depend only downwards", check: edges };
+
+pub(super) const REACH: Rule = Rule {
+    name: "reach",
+    summary: "pure crates never reach the kernel, the data plane never the configuration",
+    check: reach,
+};
+
+pub(super) const KERNEL: Rule =
+    Rule { name: "kernel", summary: "only sys speaks to the kernel", check: kernel };
+
+/// One crate and the workspace crates that it may name, bottom floor first.
+/// A crate that is not listed fails: a new crate is a new wall and belongs here.
+const FLOORS: &[(&str, &[&str])] = &[
+    ("stdx", &[]),
+    ("sys", &["stdx"]),
+    ("buf", &["stdx"]),
+    ("sched", &["stdx"]),
+    ("reactor", &["sched", "stdx", "sys"]),
+    ("htx", &["buf", "stdx"]),
+    ("wire", &["buf", "htx", "stdx"]),
+    ("mux", &["buf", "htx", "stdx", "wire"]),
+    ("sample", &["htx", "stdx"]),
+    ("rules", &["htx", "sample", "stdx"]),
+    ("balance", &["stdx"]),
+    (
+        "proxy",
+        &["balance", "buf", "htx", "mux", "reactor", "rules", "sample", "sched", "stdx", "wire"],
+    ),
+    ("config", &["balance", "htx", "rules", "sample", "stdx"]),
+    ("admin", &["balance", "buf", "htx", "proxy", "reactor", "rules", "sample", "sched", "stdx"]),
+    (
+        "weir",
+        &[
+            "admin", "balance", "buf", "config", "htx", "mux", "proxy", "reactor", "rules",
+            "sample", "sched", "stdx", "sys", "wire",
+        ],
+    ),
+    (
+        "sim",
+        &[
+            "balance", "buf", "htx", "mux", "proxy", "reactor", "rules", "sample", "sched", "stdx",
+            "wire",
+        ],
+    ),
+    ("xtask", &[]),
+];
+
+/// Crates, and what they must not reach through any chain of dependencies.
+const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
+    (
+        &["htx", "wire", "mux", "sample", "rules", "balance", "config"],
+        &["sys", "reactor", "proxy"],
+        "it must run in a fuzzer and in sim: take what it needs as an argument",
+    ),
+    (
+        &[
+            "stdx", "sys", "buf", "sched", "reactor", "htx", "wire", "mux", "sample", "rules",
+            "balance", "proxy",
+        ],
+        &["config"],
+        "the data plane has plain `Settings`: let the boot of `weir` fill them",
+    ),
+    (&["mux"], &["rules", "proxy"], "one forwarding loop serves every protocol version"),
+];
+
+/// Crates from outside that make system calls.
+const KERNEL_CRATES: &[&str] = &["libc", "mio", "nix", "polling", "rustix", "socket2"];
+
+/// What no other crate may depend on, tests included.
+const TOPS: &[&str] = &["weir", "xtask"];
+
+fn manifests(tree: &Tree) -> BTreeMap<&str, Vec<Dependency>> {
+    let read = |name| {
+        let file = tree.file(&manifest_path(name))?;
+        Some((name, manifest::dependencies(&file.text)))
+    };
+    tree.crates().into_iter().filter_map(read).collect()
+}
+
+fn manifest_path(name: &str) -> String {
+    format!("crates/{name}/Cargo.toml")
+}
+
+fn edges(tree: &Tree) -> Vec<Finding> {
+    let manifests = manifests(tree);
+    let mut findings = Vec::new();
+    for (name, dependencies) in &manifests {
+        let Some((_, allowed)) = FLOORS.iter().find(|(floor, _)| floor == name) else {
+            let message = format!("crate `{name}` has no floor: add it to the table in walls.rs");
+            findings.push(finding(&manifest_path(name), 0, message));
+            continue;
+        };
+        for dependency in dependencies {
+            let to = dependency.name.as_str();
+            if !manifests.contains_key(to) && !FLOORS.iter().any(|(floor, _)| *floor == to) {
+                continue;
+            }
+            let fine = match dependency.kind {
+                Kind::Product => allowed.contains(&to),
+                Kind::Development => !TOPS.contains(&to),
+            };
+            if !fine {
+                let message = format!(
+                    "`{name}` must not depend on `{to}`: move the code to a lower floor or pass it in"
+                );
+                findings.push(finding(&manifest_path(name), dependency.line, message));
+            }
+        }
+    }
+    findings
+}
+
+fn reach(tree: &Tree) -> Vec<Finding> {
+    let manifests = manifests(tree);
+    let mut findings = Vec::new();
+    for (crates, forbidden, instead) in UNREACHABLE {
+        for name in *crates {
+            let Some(reached) = reached(name, &manifests) else { continue };
+            for to in forbidden.iter().filter(|to| reached.contains(**to)) {
+                let message = format!("`{name}` reaches `{to}`: {instead}");
+                findings.push(finding(&manifest_path(name), 0, message));
+            }
+        }
+    }
+    findings
+}
+
+/// Every crate of the workspace that `name` links, directly or not.
+fn reached<'a>(
+    name: &str,
+    manifests: &'a BTreeMap<&str, Vec<Dependency>>,
+) -> Option<BTreeSet<&'a str>> {
+    let mut reached = BTreeSet::new();
+    let mut waiting = vec![manifests.get(name)?];
+    while let Some(dependencies) = waiting.pop() {
+        for dependency in dependencies {
+            let to = dependency.name.as_str();
+            if dependency.kind == Kind::Development || !reached.insert(to) {
+                continue;
+            }
+            waiting.extend(manifests.get(to));
+        }
+    }
+    Some(reached)
+}
+
+fn kernel(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, dependencies) in manifests(tree) {
+        if name == "sys" {
+            continue;
+        }
+        for dependency in dependencies {
+            if KERNEL_CRATES.contains(&dependency.name.as_str()) {
+                let message = format!(
+                    "`{name}` must not depend on `{}`: add the call to `sys`",
+                    dependency.name
+                );
+                findings.push(finding(&manifest_path(name), dependency.line, message));
+            }
+        }
+    }
+    findings
+}

@@ -1,0 +1,47 @@
+//! Where the workspace is and how its cargo is called. Never changes a file.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::{self, Outcome};
+
+/// The root directory of the workspace: the nearest directory above the package (as cargo tells)
+/// or above the current directory whose `Cargo.toml` has a `[workspace]`.
+pub(crate) fn root() -> Outcome<PathBuf> {
+    let start = match std::env::var_os("CARGO_MANIFEST_DIR") {
+        Some(package) => PathBuf::from(package),
+        None => std::env::current_dir()
+            .map_err(|error| failure::machine(format!("no current directory: {error}")))?,
+    };
+    start
+        .ancestors()
+        .find(|directory| is_root(directory))
+        .map(Path::to_path_buf)
+        .ok_or_else(|| failure::machine(format!("no workspace above {}", start.display())))
+}
+
+fn is_root(directory: &Path) -> bool {
+    std::fs::read_to_string(directory.join("Cargo.toml"))
+        .is_ok_and(|text| text.lines().any(|line| line == "[workspace]"))
+}
+
+/// A cargo command that runs in `root`, with the cargo that started this program.
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(program);
+    command.current_dir(root).args(arguments);
+    command
+}
+
+/// The release build of `weir`, built now.
+pub(crate) fn release_binary(root: &Path) -> Outcome<PathBuf> {
+    println!("building weir with --release");
+    let status = cargo(root, &["build", "--release", "--package", "weir"])
+        .status()
+        .map_err(|error| failure::machine(format!("cannot run cargo: {error}")))?;
+    if !status.success() {
+        return Err(failure::check("weir does not build"));
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    Ok(target.unwrap_or_else(|| root.join("target")).join("release").join("weir"))
+}
