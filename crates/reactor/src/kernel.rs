@@ -50,6 +50,10 @@ pub trait Kernel {
     fn monotonic(&self) -> u64;
     /// Nanoseconds since 1970-01-01 UTC.
     fn wall(&self) -> u64;
+    /// Seconds east of Greenwich in the machine's time zone, at a moment in seconds since 1970 UTC.
+    fn local_offset(&self, _seconds: i64) -> i32 {
+        0
+    }
     /// A seed for the thread's generator.
     fn seed(&self) -> u64;
     /// Something that other threads can rouse [`Kernel::wait`] with.

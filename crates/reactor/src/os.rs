@@ -88,6 +88,10 @@ impl Kernel for Os {
         sys::clock::wall()
     }
 
+    fn local_offset(&self, seconds: i64) -> i32 {
+        sys::clock::local_offset(seconds)
+    }
+
     fn seed(&self) -> u64 {
         let mut bytes = [0; 8];
         sys::random(&mut bytes);
