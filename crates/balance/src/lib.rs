@@ -1,2 +1,30 @@
 //! Balancing algorithms, weights and health state machines. Receives weights and hashes, never requests.
+//!
+//! [`Balancer`] owns the servers of one backend and picks among them by one of the algorithms in
+//! [`algo`]; a pick is a [`Ticket`], whose drop brings every count down again. [`Health`] is the
+//! pure rise/fall machine; [`notice`] holds the words in which state changes are announced.
 #![forbid(unsafe_code)]
+
+pub mod algo;
+mod balancer;
+mod check;
+pub mod hash;
+mod health;
+mod load;
+pub mod notice;
+mod server;
+mod state;
+#[cfg(test)]
+mod tests;
+mod ticket;
+mod weight;
+
+pub use algo::{Algorithm, HashMethod, NoServer, Wish};
+pub use balancer::{Balancer, Change, Checked, Usable};
+pub use check::{CheckResult, CheckStatus, Verdict};
+pub use health::{Health, Intervals, Transition};
+pub use load::Load;
+pub use server::{CheckRecord, Server, ServerSettings, Tracked};
+pub use state::{Admin, OpState};
+pub use ticket::Ticket;
+pub use weight::{MAX_WEIGHT, WEIGHT_SCALE};

@@ -1,0 +1,176 @@
+//! The balancing algorithms, one file each, behind one trait. Never look at a request.
+//!
+//! Every file has the same skeleton: a structure, `members` (rebuild after a change of state or
+//! weight, rare) and `choose` (per request, which reserves on the server that it returns).
+
+mod first;
+mod leastconn;
+mod map;
+mod random;
+mod ring;
+mod roundrobin;
+mod static_rr;
+
+use std::sync::Arc;
+
+use stdx::Prng;
+
+use crate::Load;
+
+pub(crate) use leastconn::{LeastConn, TreeIndex};
+
+/// `hash-type <method>`: how a hash finds its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum HashMethod {
+    /// A table of all servers in proportion to their weights, indexed by the hash.
+    #[default]
+    MapBased,
+    /// A ring with many points per server; a change moves only the keys of that server.
+    Consistent,
+}
+
+/// The `balance` algorithm of a backend (configuration manual, `balance`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Algorithm {
+    /// In turns by weight, weights may change at run time.
+    #[default]
+    RoundRobin,
+    /// In turns by weight, from a table computed when servers come and go.
+    StaticRr,
+    /// The least loaded by weight, in turns among equals.
+    LeastConn,
+    /// The first by identifier that has room.
+    First,
+    /// The least loaded of `draws` servers drawn at random by weight.
+    Random {
+        /// Draws per request; 0 counts as 1.
+        draws: u32,
+    },
+    /// By a hash that the caller computes (`source`, `uri`, `hdr`, `hash`...).
+    Hash {
+        /// How the hash finds its server.
+        method: HashMethod,
+        /// `hash-balance-factor`: most load of a server in percent of its fair share; 0 for no bound.
+        balance_factor: u32,
+    },
+}
+
+/// Why no server was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoServer {
+    /// No server is usable: answer 503 or wait for one.
+    Unusable,
+    /// Usable servers exist but all are full: queue in the backend.
+    Full,
+}
+
+/// What one request asks of the algorithm.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// The hash to balance by; without one, hash algorithms fall back to round robin.
+    pub key: Option<u32>,
+    /// The server to leave out while there is another (the one that just failed).
+    pub avoid: Option<usize>,
+    /// The thread's generator.
+    pub random: &'a Prng,
+}
+
+/// One server that takes part in balancing now.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) slot: usize,
+    pub(crate) id: u32,
+    /// Effective weight, above 0.
+    pub(crate) weight: u32,
+    /// User weight, above 0.
+    pub(crate) user_weight: u32,
+    pub(crate) load: Arc<Load>,
+}
+
+/// An algorithm at work.
+pub(crate) trait Chooser: Send + Sync + std::fmt::Debug {
+    /// Takes the servers that take part from now on.
+    fn members(&self, members: &[Member]);
+
+    /// Chooses a server for one request and reserves a place on it.
+    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer>;
+}
+
+/// The order of servers by load. The one structure that every request of `leastconn` touches twice.
+///
+/// Contract: `pick` reserves on the server that it returns and moves it; `load_changed` is called
+/// after each other change of load and may skip the move when the key in the index still holds.
+pub(crate) trait LoadIndex: Send + Sync + std::fmt::Debug {
+    /// Takes the servers to order from now on.
+    fn members(&self, members: &[Member]);
+
+    /// Reserves on the least loaded server.
+    fn pick(&self, avoid: Option<usize>) -> Result<usize, NoServer>;
+
+    /// The load of the server in this slot went up or down.
+    fn load_changed(&self, slot: usize, load: &Load);
+}
+
+/// An algorithm, and the index that has to hear of every change of load, if it needs one.
+pub(crate) struct Built {
+    pub(crate) chooser: Box<dyn Chooser>,
+    pub(crate) index: Option<Arc<dyn LoadIndex>>,
+}
+
+/// Builds the chooser of an algorithm.
+pub(crate) fn build(algorithm: Algorithm) -> Built {
+    let chooser: Box<dyn Chooser> = match algorithm {
+        Algorithm::RoundRobin => Box::new(roundrobin::RoundRobin::default()),
+        Algorithm::StaticRr => Box::new(static_rr::StaticRr::default()),
+        Algorithm::First => Box::new(first::First::default()),
+        Algorithm::Random { draws } => Box::new(random::Random::new(draws)),
+        Algorithm::Hash { method: HashMethod::MapBased, .. } => Box::new(map::Map::default()),
+        Algorithm::Hash { method: HashMethod::Consistent, balance_factor } => {
+            Box::new(ring::Ring::new(balance_factor))
+        }
+        Algorithm::LeastConn => return indexed(Arc::new(TreeIndex::default())),
+    };
+    Built { chooser, index: None }
+}
+
+/// Least connections over this index.
+pub(crate) fn indexed(index: Arc<dyn LoadIndex>) -> Built {
+    Built { chooser: Box::new(LeastConn(Arc::clone(&index))), index: Some(index) }
+}
+
+/// Walks candidates in order of preference: takes the first with room, the avoided one only when no
+/// other has room.
+pub(crate) fn first_with_room<'a>(
+    candidates: impl Iterator<Item = &'a Member>,
+    avoid: Option<usize>,
+) -> Result<&'a Member, NoServer> {
+    let mut fallback = None;
+    let mut any = false;
+    for member in candidates {
+        any = true;
+        if !member.load.has_room() {
+            continue;
+        }
+        if avoid == Some(member.slot) {
+            fallback = Some(member);
+        } else {
+            return Ok(member);
+        }
+    }
+    fallback.ok_or(if any { NoServer::Full } else { NoServer::Unusable })
+}
+
+/// A lock whose data stays valid even if a holder panicked: every holder leaves it consistent.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The same for readers of a table.
+pub(crate) fn read<T>(table: &std::sync::RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    table.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The same for the one who replaces a table.
+pub(crate) fn write<T>(table: &std::sync::RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    table.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,95 @@
+//! `hash-type consistent`: a ring with sixteen points per unit of weight. Never moves another server's keys.
+//!
+//! A point lies at the avalanche of `id * 4096 + n`; a key belongs to the nearest point (ties to the
+//! one before it). Shared: a table read by all; a pick writes the line of the table's lock.
+
+use std::sync::RwLock;
+
+use super::{Chooser, Member, NoServer, Wish, read, roundrobin::RoundRobin, write};
+use crate::hash::avalanche;
+
+/// Points of successive servers start this far apart: 256 units of weight, sixteen points each.
+const POINTS_PER_ID: u32 = 4096;
+
+#[derive(Debug, Default)]
+struct Points {
+    members: Vec<Member>,
+    /// Position on the ring and place in `members`, ordered.
+    ring: Vec<(u32, u32)>,
+    weight: u64,
+}
+
+impl Points {
+    fn new(members: &[Member]) -> Self {
+        let points = |(place, member): (usize, &Member)| {
+            let base = member.id.wrapping_mul(POINTS_PER_ID);
+            (0..member.weight).map(move |n| (avalanche(base.wrapping_add(n)), place as u32))
+        };
+        let mut ring: Vec<_> = members.iter().enumerate().flat_map(points).collect();
+        ring.sort_unstable();
+        let weight = members.iter().map(|m| u64::from(m.weight)).sum();
+        Self { ring, weight, members: members.to_vec() }
+    }
+
+    /// The servers from the point nearest to `key` on, once around.
+    fn from(&self, key: u32) -> impl Iterator<Item = &Member> {
+        let start = self.nearest(key);
+        let (before, after) = self.ring.split_at(start);
+        after.iter().chain(before).map(|(_, place)| &self.members[*place as usize])
+    }
+
+    fn nearest(&self, key: u32) -> usize {
+        let count = self.ring.len();
+        if count == 0 {
+            return 0;
+        }
+        let at = self.ring.partition_point(|(point, _)| *point < key);
+        let (next, before) = (at % count, (at + count - 1) % count);
+        let ahead = self.ring[next].0.wrapping_sub(key);
+        let behind = key.wrapping_sub(self.ring[before].0);
+        if ahead < behind { next } else { before }
+    }
+
+    /// Whether one more request keeps the server within `factor` percent of its fair share.
+    fn within(&self, member: &Member, factor: u32, total: u64) -> bool {
+        let share = (total + 1) * u64::from(member.weight) * u64::from(factor);
+        member.load.total() < share.div_ceil((self.weight * 100).max(1))
+    }
+}
+
+/// The algorithm with its ring, and the turns of requests without a key.
+#[derive(Debug, Default)]
+pub(crate) struct Ring {
+    points: RwLock<Points>,
+    turns: RoundRobin,
+    balance_factor: u32,
+}
+
+impl Ring {
+    pub(crate) fn new(balance_factor: u32) -> Self {
+        Self { balance_factor, ..Self::default() }
+    }
+}
+
+impl Chooser for Ring {
+    fn members(&self, members: &[Member]) {
+        self.turns.members(members);
+        *write(&self.points) = Points::new(members);
+    }
+
+    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+        let Some(key) = wish.key else { return self.turns.choose(wish) };
+        let points = read(&self.points);
+        let factor = self.balance_factor;
+        let total: u64 = match factor {
+            0 => 0,
+            _ => points.members.iter().map(|m| m.load.total()).sum(),
+        };
+        let fits = |m: &&Member| factor == 0 || points.within(m, factor, total);
+        let first = points.from(key).next().ok_or(NoServer::Unusable)?;
+        let member =
+            points.from(key).filter(fits).find(|m| wish.avoid != Some(m.slot)).unwrap_or(first);
+        member.load.reserve();
+        Ok(member.slot)
+    }
+}

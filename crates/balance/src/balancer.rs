@@ -1,0 +1,273 @@
+//! The servers of one backend with the algorithm that picks among them. Never queues, never connects.
+//!
+//! Picks go to the algorithm without any lock of this level. Changes of state and weight are rare:
+//! they are applied to the server first, then the list of those that take part is rebuilt under a
+//! lock, so the last rebuild has seen every change. A pick in between may still choose a server that
+//! has just gone down; connecting to it fails and is retried like any other failure.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use crate::{
+    Admin, Algorithm, CheckResult, CheckStatus, NoServer, OpState, Server, ServerSettings, Ticket,
+    Transition, Verdict, Wish,
+    algo::{self, Built, Chooser, Member},
+};
+
+/// How many servers of a backend are usable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Usable {
+    /// Those without `backup`.
+    pub active: u32,
+    /// Those with `backup`.
+    pub backup: u32,
+}
+
+impl Usable {
+    /// Whether only backup servers are left.
+    pub fn on_backup(self) -> bool {
+        self.active == 0 && self.backup > 0
+    }
+}
+
+/// What a check or an operator changed for the outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// No state changed.
+    None,
+    /// The server came up.
+    Up,
+    /// The server went down.
+    Down,
+    /// The server is up but asks for no new sessions.
+    Stopping,
+}
+
+/// What came of one check result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The change of state.
+    pub change: Change,
+    /// Whether status or counter moved, which is when `option log-health-checks` logs.
+    pub progressed: bool,
+}
+
+/// A backend's servers and their algorithm.
+#[derive(Debug)]
+pub struct Balancer {
+    servers: Box<[Arc<Server>]>,
+    algorithm: Algorithm,
+    all_backups: bool,
+    chooser: Box<dyn Chooser>,
+    usable: AtomicU64,
+    rebuild: Mutex<()>,
+}
+
+impl Balancer {
+    /// Builds the servers of a backend. `all_backups` is `option allbackups`; `now_ms` is the
+    /// caller's monotonic time in milliseconds, here and everywhere below.
+    pub fn new(
+        algorithm: Algorithm,
+        all_backups: bool,
+        settings: Vec<ServerSettings>,
+        now_ms: u64,
+    ) -> Self {
+        Self::with(algo::build(algorithm), algorithm, all_backups, settings, now_ms)
+    }
+
+    pub(crate) fn with(
+        built: Built,
+        algorithm: Algorithm,
+        all_backups: bool,
+        settings: Vec<ServerSettings>,
+        now_ms: u64,
+    ) -> Self {
+        let Built { chooser, index } = built;
+        let server = |(slot, settings)| {
+            let server = Arc::new(Server::new(settings, slot, now_ms));
+            if let Some(index) = &index {
+                server.attach(Arc::clone(index));
+            }
+            server
+        };
+        let servers = settings.into_iter().enumerate().map(server).collect();
+        let usable = AtomicU64::default();
+        let this =
+            Self { servers, algorithm, all_backups, chooser, usable, rebuild: Mutex::default() };
+        this.refresh();
+        this
+    }
+
+    /// The servers, by slot.
+    pub fn servers(&self) -> &[Arc<Server>] {
+        &self.servers
+    }
+
+    /// The server of this name.
+    pub fn server(&self, name: &str) -> Option<&Arc<Server>> {
+        self.servers.iter().find(|s| s.name() == name)
+    }
+
+    /// The algorithm.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// How many servers are usable now.
+    pub fn usable(&self) -> Usable {
+        let packed = self.usable.load(Relaxed);
+        Usable { active: packed as u32, backup: (packed >> 32) as u32 }
+    }
+
+    /// Chooses a server for one request and reserves a place on it.
+    ///
+    /// # Errors
+    /// [`NoServer`] when none is usable, or all that could be are full.
+    pub fn pick(&self, wish: &Wish<'_>) -> Result<Ticket, NoServer> {
+        let slot = self.chooser.choose(wish)?;
+        Ok(Ticket::reserved(Arc::clone(&self.servers[slot])))
+    }
+
+    /// Tells the algorithm that the state or weight of some server changed behind its back.
+    /// Calls of this type that change a server do this themselves.
+    pub fn refresh(&self) {
+        let _order = algo::lock(&self.rebuild);
+        let usable: Vec<_> = self.servers.iter().filter(|s| s.is_usable()).collect();
+        let (backups, actives): (Vec<_>, Vec<_>) =
+            usable.into_iter().partition(|s| s.settings().backup);
+        let packed = actives.len() as u64 | (backups.len() as u64) << 32;
+        self.usable.store(packed, Relaxed);
+        let group = match (actives.is_empty(), self.all_backups) {
+            (false, _) => actives,
+            (true, true) => backups,
+            (true, false) => backups.into_iter().take(1).collect(),
+        };
+        let members: Vec<_> = group.into_iter().map(member).collect();
+        self.chooser.members(&members);
+    }
+
+    /// Takes a finished check of the server in this slot into account. Results that arrive
+    /// during maintenance count for nothing. A conditional success of a server that is down is a
+    /// failure, since it may not come up that way.
+    pub fn on_check(&self, slot: usize, mut result: CheckResult, now_ms: u64) -> Checked {
+        let Some(server) = self.servers.get(slot) else { return Checked::NOTHING };
+        let (op, admin) = server.state();
+        if admin.in_maint() {
+            return Checked::NOTHING;
+        }
+        if op == OpState::Stopped && result.status.verdict() == Verdict::Conditional {
+            result.status = CheckStatus::L7Status;
+        }
+        let verdict = result.status.verdict();
+        let (moved, progressed) = record(server, result);
+        let up = server.up_state();
+        let (change, next) = match (moved, verdict, op) {
+            (Transition::Down, ..) => (Change::Down, OpState::Stopped),
+            (Transition::Up, ..) => (Change::Up, up),
+            (_, Verdict::Conditional, OpState::Running | OpState::Starting) => {
+                (Change::Stopping, OpState::Stopping)
+            }
+            (_, Verdict::Passed, OpState::Stopping) => (Change::Up, up),
+            _ => (Change::None, op),
+        };
+        self.settle(server, next, now_ms);
+        Checked { change, progressed }
+    }
+
+    /// `set server <s> health {up|stopping|down}`: forces the state that checks would have found.
+    pub fn force_health(&self, slot: usize, change: Change, now_ms: u64) {
+        let Some(server) = self.servers.get(slot) else { return };
+        if server.state().1.in_maint() {
+            return;
+        }
+        let next = match change {
+            Change::None => return,
+            Change::Down => OpState::Stopped,
+            Change::Up => OpState::Running,
+            Change::Stopping => OpState::Stopping,
+        };
+        match next {
+            OpState::Stopped => server.record().health.set_down(),
+            _ => server.record().health.set_up(),
+        }
+        self.settle(server, next, now_ms);
+    }
+
+    /// Sets and clears administrative bits; entering maintenance stops the server, leaving it
+    /// brings it back one step above down. Returns the bits before.
+    pub fn set_admin(&self, slot: usize, set: Admin, clear: Admin, now_ms: u64) -> Admin {
+        let Some(server) = self.servers.get(slot) else { return Admin::default() };
+        let (op, before) = server.state();
+        let after = before.without(clear).with(set);
+        let next = match (before.in_maint(), after.in_maint()) {
+            (false, true) => {
+                server.record().health.set_down();
+                OpState::Stopped
+            }
+            (true, false) => {
+                server.record().health.set_unchecked();
+                OpState::Running
+            }
+            _ => op,
+        };
+        server.transit(next, |bits| bits.without(clear).with(set), now_ms);
+        self.refresh();
+        before
+    }
+
+    /// `set server <s> weight`: a user weight of 0..=256; 0 drains.
+    pub fn set_weight(&self, slot: usize, weight: u32, now_ms: u64) {
+        let Some(server) = self.servers.get(slot) else { return };
+        server.set_user_weight(weight);
+        server.refresh_weight(now_ms);
+        self.refresh();
+    }
+
+    /// Moves a slow start on; to be called with every check and at its end.
+    pub fn warm_up(&self, slot: usize, now_ms: u64) {
+        if let Some(server) = self.servers.get(slot)
+            && server.refresh_weight(now_ms)
+        {
+            self.refresh();
+        }
+    }
+
+    fn settle(&self, server: &Arc<Server>, next: OpState, now_ms: u64) {
+        let moved = server.state().0 != next;
+        if moved {
+            server.transit(next, |bits| bits, now_ms);
+        }
+        if server.refresh_weight(now_ms) || moved {
+            self.refresh();
+        }
+    }
+}
+
+impl Checked {
+    const NOTHING: Self = Self { change: Change::None, progressed: false };
+}
+
+fn member(server: &Arc<Server>) -> Member {
+    Member {
+        slot: server.slot(),
+        id: server.settings().id,
+        weight: server.load().weight(),
+        user_weight: server.user_weight(),
+        load: server.shared_load(),
+    }
+}
+
+/// Writes the result down; returns the machine's transition and whether anything moved.
+fn record(server: &Server, result: CheckResult) -> (Transition, bool) {
+    let mut record = server.record();
+    let verdict = result.status.verdict();
+    if verdict == Verdict::Failed && record.health.is_up() {
+        record.failed += 1;
+    }
+    let moved = record.health.on_check(verdict);
+    let progressed = moved != Transition::None || record.last.status != result.status;
+    record.last = result;
+    (moved, progressed)
+}

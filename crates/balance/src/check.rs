@@ -1,0 +1,103 @@
+//! What a health check found, in the words and numbers of the statistics. Never runs a check.
+
+/// The outcome class of a check, with the numbers of `show servers state` (srv_check_result).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Verdict {
+    /// No result yet.
+    #[default]
+    Unknown = 0,
+    /// Valid, but says nothing about health.
+    Neutral = 1,
+    /// The check failed.
+    Failed = 2,
+    /// The server is fully up.
+    Passed = 3,
+    /// The server works but asks for no new sessions.
+    Conditional = 4,
+}
+
+/// Status of a check: management.txt 9.1, `check_status`. The numbers are srv_check_status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum CheckStatus {
+    /// Nothing known.
+    Unknown = 0,
+    /// No check has ended yet.
+    #[default]
+    Initializing = 1,
+    /// Our own socket failed.
+    SocketError = 5,
+    /// Layer 4 passed and nothing above was asked.
+    L4Ok = 6,
+    /// No connection in time.
+    L4Timeout = 7,
+    /// The connection was refused or no route led there.
+    L4Connection = 8,
+    /// The TLS handshake passed and nothing above was asked.
+    L6Ok = 9,
+    /// No TLS handshake in time.
+    L6Timeout = 10,
+    /// The TLS handshake failed.
+    L6Response = 11,
+    /// No answer in time.
+    L7Timeout = 12,
+    /// The answer was not understood.
+    L7Response = 13,
+    /// Layer 7 passed.
+    L7Ok = 15,
+    /// Layer 7 passed on a condition: 404 with `disable-on-404`.
+    L7OkConditional = 16,
+    /// Layer 7 answered that it does not work.
+    L7Status = 17,
+}
+
+impl CheckStatus {
+    /// The code of the `check_status` column, such as `L4OK`.
+    pub fn code(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The description of the `check_desc` column and of log lines.
+    pub fn description(self) -> &'static str {
+        self.row().1
+    }
+
+    /// What this status says about the server.
+    pub fn verdict(self) -> Verdict {
+        self.row().2
+    }
+
+    fn row(self) -> (&'static str, &'static str, Verdict) {
+        use Verdict::{Conditional, Failed, Passed, Unknown};
+        match self {
+            Self::Unknown => ("UNK", "Unknown", Unknown),
+            Self::Initializing => ("INI", "Initializing", Unknown),
+            Self::SocketError => ("SOCKERR", "Socket error", Failed),
+            Self::L4Ok => ("L4OK", "Layer4 check passed", Passed),
+            Self::L4Timeout => ("L4TOUT", "Layer4 timeout", Failed),
+            Self::L4Connection => ("L4CON", "Layer4 connection problem", Failed),
+            Self::L6Ok => ("L6OK", "Layer6 check passed", Passed),
+            Self::L6Timeout => ("L6TOUT", "Layer6 timeout", Failed),
+            Self::L6Response => ("L6RSP", "Layer6 invalid response", Failed),
+            Self::L7Timeout => ("L7TOUT", "Layer7 timeout", Failed),
+            Self::L7Response => ("L7RSP", "Layer7 invalid response", Failed),
+            Self::L7Ok => ("L7OK", "Layer7 check passed", Passed),
+            Self::L7OkConditional => ("L7OKC", "Layer7 check conditionally passed", Conditional),
+            Self::L7Status => ("L7STS", "Layer7 wrong status", Failed),
+        }
+    }
+}
+
+/// One finished check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckResult {
+    /// How it ended.
+    pub status: CheckStatus,
+    /// The layer 5-7 code, if the protocol has one.
+    pub code: Option<u32>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// What was received, or why it failed; empty when there is nothing to say.
+    pub info: String,
+}

@@ -1,0 +1,198 @@
+//! The words in which state changes are announced, as existing tools expect them. Never logs by itself.
+
+use std::fmt::Write;
+
+use crate::{Admin, CheckResult, Health, OpState, Server, Tracked, Usable, Verdict};
+
+/// What happened to the sessions of a server that left or joined.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sessions {
+    /// Sessions still on the server.
+    pub active: u32,
+    /// Sessions taken from its queue, or handed to it from the backend's.
+    pub requeued: u32,
+    /// Sessions left in the queue.
+    pub queued: u32,
+}
+
+/// Where a change comes from, in the text's own words.
+#[derive(Clone, Copy, Debug)]
+pub enum Cause<'a> {
+    /// Nothing is added: `option log-health-checks` has told it in a line of its own.
+    Silent,
+    /// The result of a check.
+    Check(&'a CheckResult),
+    /// A command.
+    Cli,
+    /// The tracked server.
+    Tracked(&'a Tracked),
+}
+
+/// `backend be has no server available!`
+pub fn no_server_available(backend: &str) -> String {
+    format!("backend {backend} has no server available!")
+}
+
+/// The line of `option log-health-checks` after a check that moved something.
+pub fn checked(backend: &str, server: &Server, result: &CheckResult, health: &Health) -> String {
+    let outcome = match result.status.verdict() {
+        Verdict::Conditional => "conditionally succeeded",
+        Verdict::Passed => "succeeded",
+        _ => "failed",
+    };
+    let backup = if server.settings().backup { "backup " } else { "" };
+    let (now, of) = health.fraction();
+    let state = if health.is_up() { "UP" } else { "DOWN" };
+    format!(
+        "Health check for {backup}server {backend}/{} {outcome}{}, status: {now}/{of} {state}.",
+        server.name(),
+        reason(result)
+    )
+}
+
+/// `Server be/s1 is DOWN...`
+pub fn down(backend: &str, server: &Server, cause: Cause<'_>, left: Usable, s: Sessions) -> String {
+    format!("{} is DOWN{}.{}", subject(backend, server), because(cause), leaving(left, s))
+}
+
+/// `Server be/s1 is UP...`
+pub fn up(backend: &str, server: &Server, cause: Cause<'_>, now: Usable, s: Sessions) -> String {
+    format!("{} is UP{}.{}", subject(backend, server), because(cause), joining(now, s))
+}
+
+/// `Server be/s1 is stopping...`: the server asks for no new sessions.
+pub fn stopping(
+    backend: &str,
+    server: &Server,
+    cause: Cause<'_>,
+    now: Usable,
+    s: Sessions,
+) -> String {
+    format!("{} is stopping{}.{}", subject(backend, server), because(cause), joining(now, s))
+}
+
+/// `Server be/s1 is going DOWN for maintenance...`
+pub fn going_maint(
+    backend: &str,
+    server: &Server,
+    cause: Cause<'_>,
+    left: Usable,
+    s: Sessions,
+) -> String {
+    let subject = subject(backend, server);
+    format!("{subject} is going DOWN for maintenance{}.{}", because(cause), leaving(left, s))
+}
+
+/// `Server be/s1 enters drain state...`
+pub fn entering_drain(
+    backend: &str,
+    server: &Server,
+    cause: Cause<'_>,
+    now: Usable,
+    s: Sessions,
+) -> String {
+    format!("{} enters drain state{}.{}", subject(backend, server), because(cause), joining(now, s))
+}
+
+/// The lines for a server that leaves maintenance or drain, given the bits before and now.
+pub fn leaving_admin(backend: &str, server: &Server, before: Admin) -> Vec<String> {
+    let subject = subject(backend, server);
+    let (op, now) = server.state();
+    let state = if op == OpState::Stopped { "DOWN" } else { "UP" };
+    let mut lines = Vec::new();
+    if before.in_maint() && !now.in_maint() {
+        let mode = if now.in_drain() { "DRAIN" } else { "READY" };
+        let forced = if before.any(Admin::FORCED_MAINT) { "forced " } else { "" };
+        lines.push(format!("{subject} is {state}/{mode} (leaving {forced}maintenance)."));
+        if now.any(Admin::FORCED_DRAIN) {
+            lines.push(format!("{subject} remains in forced drain mode."));
+        }
+    } else if before.in_drain() && !now.in_drain() {
+        lines.push(format!("{subject} is {state} (leaving forced drain)."));
+    }
+    lines
+}
+
+/// The `status` column of the statistics (management.txt 9.1).
+pub fn status(server: &Server) -> String {
+    let (op, admin) = server.state();
+    if admin.any(Admin::RESOLUTION_MAINT) {
+        return "MAINT (resolution)".to_owned();
+    }
+    if admin.in_maint() {
+        return match &server.settings().track {
+            Some(by) if admin.any(Admin::INHERITED_MAINT) => {
+                format!("MAINT (via {}/{})", by.backend, by.server)
+            }
+            _ => "MAINT".to_owned(),
+        };
+    }
+    let watched = server.settings().checked || server.settings().track.is_some();
+    let word = match op {
+        OpState::Stopped => "DOWN",
+        _ if admin.in_drain() => "DRAIN",
+        OpState::Stopping => "NOLB",
+        _ if !watched => return "no check".to_owned(),
+        _ => "UP",
+    };
+    let health = server.check_record().health;
+    if watched && health.in_transition() {
+        let (now, of) = health.fraction();
+        format!("{word} {now}/{of}")
+    } else {
+        word.to_owned()
+    }
+}
+
+fn subject(backend: &str, server: &Server) -> String {
+    let kind = if server.settings().backup { "Backup Server" } else { "Server" };
+    format!("{kind} {backend}/{}", server.name())
+}
+
+fn because(cause: Cause<'_>) -> String {
+    match cause {
+        Cause::Silent => String::new(),
+        Cause::Check(result) => reason(result),
+        Cause::Cli => ", changed from CLI".to_owned(),
+        Cause::Tracked(by) => format!(" via {}/{}", by.backend, by.server),
+    }
+}
+
+fn reason(result: &CheckResult) -> String {
+    let mut text = format!(", reason: {}", result.status.description());
+    if let Some(code) = result.code {
+        let _ = write!(text, ", code: {code}");
+    }
+    if !result.info.is_empty() {
+        let _ = write!(text, ", info: \"{}\"", result.info);
+    }
+    let _ = write!(text, ", check duration: {}ms", result.duration_ms);
+    text
+}
+
+fn leaving(left: Usable, s: Sessions) -> String {
+    format!(
+        " {} active and {} backup servers left.{} {} sessions active, {} requeued, {} remaining in queue.",
+        left.active,
+        left.backup,
+        on_backup(left),
+        s.active,
+        s.requeued,
+        s.queued
+    )
+}
+
+fn joining(now: Usable, s: Sessions) -> String {
+    format!(
+        " {} active and {} backup servers online.{} {} sessions requeued, {} total in queue.",
+        now.active,
+        now.backup,
+        on_backup(now),
+        s.requeued,
+        s.queued
+    )
+}
+
+fn on_backup(usable: Usable) -> &'static str {
+    if usable.on_backup() { " Running on backup." } else { "" }
+}

@@ -1,0 +1,271 @@
+//! One server as all threads share it: counters, state, weight and check record. Never connects.
+//!
+//! Cache lines: the [`Load`] is written per request; state and weights only when they change; the
+//! check record sits behind a lock that only the checker and the statistics take.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
+};
+
+use crate::{
+    Admin, CheckResult, Health, Load, OpState, algo::LoadIndex, health::Intervals, state::State,
+    weight,
+};
+
+/// The server that this one tracks, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tracked {
+    /// Its backend.
+    pub backend: String,
+    /// Its name there.
+    pub server: String,
+}
+
+/// What the configuration says of a server.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// Persistent identifier, unique in the backend, from 1.
+    pub id: u32,
+    /// Name in the backend.
+    pub name: String,
+    /// `weight`, 0..=256; larger values count as 256.
+    pub weight: u32,
+    /// `maxconn`, 0 for no limit.
+    pub maxconn: u32,
+    /// `backup`.
+    pub backup: bool,
+    /// `disabled`: starts in maintenance.
+    pub disabled: bool,
+    /// `slowstart` in milliseconds, 0 for none.
+    pub slowstart_ms: u64,
+    /// Whether health checks run.
+    pub checked: bool,
+    /// `rise`.
+    pub rise: u32,
+    /// `fall`.
+    pub fall: u32,
+    /// `inter`, `fastinter`, `downinter`.
+    pub intervals: Intervals,
+    /// `track`.
+    pub track: Option<Tracked>,
+}
+
+impl ServerSettings {
+    /// A server with the defaults of the manual.
+    pub fn new(id: u32, name: impl Into<String>) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            weight: 1,
+            maxconn: 0,
+            backup: false,
+            disabled: false,
+            slowstart_ms: 0,
+            checked: false,
+            rise: 2,
+            fall: 3,
+            intervals: Intervals::default(),
+            track: None,
+        }
+    }
+}
+
+/// What checks have found so far: the check columns of the statistics.
+#[derive(Clone, Debug)]
+pub struct CheckRecord {
+    /// The rise/fall counter.
+    pub health: Health,
+    /// The last finished check.
+    pub last: CheckResult,
+    /// Failed checks while the server was up (`chkfail`).
+    pub failed: u64,
+    /// UP to DOWN transitions (`chkdown`).
+    pub went_down: u64,
+    /// Milliseconds spent down before the current state began.
+    pub downtime_ms: u64,
+}
+
+/// A server, shared between threads.
+#[derive(Debug)]
+pub struct Server {
+    settings: ServerSettings,
+    slot: usize,
+    load: Arc<Load>,
+    state: State,
+    user_weight: AtomicU32,
+    changed_ms: AtomicU64,
+    record: Mutex<CheckRecord>,
+    index: OnceLock<Arc<dyn LoadIndex>>,
+}
+
+impl Server {
+    pub(crate) fn new(settings: ServerSettings, slot: usize, now_ms: u64) -> Self {
+        let weight = settings.weight.min(weight::MAX_WEIGHT);
+        let mut health = Health::new(settings.rise, settings.fall);
+        let mut state = State::new(OpState::Running, Admin::default());
+        if settings.disabled {
+            health.set_down();
+            state = State::new(OpState::Stopped, Admin::CONFIG_MAINT.with(Admin::FORCED_MAINT));
+        }
+        let record = CheckRecord {
+            health,
+            last: CheckResult::default(),
+            failed: 0,
+            went_down: 0,
+            downtime_ms: 0,
+        };
+        Self {
+            load: Arc::new(Load::new(weight * weight::WEIGHT_SCALE, settings.maxconn)),
+            user_weight: weight.into(),
+            changed_ms: now_ms.into(),
+            record: record.into(),
+            index: OnceLock::new(),
+            settings,
+            slot,
+            state,
+        }
+    }
+
+    /// What the configuration says.
+    pub fn settings(&self) -> &ServerSettings {
+        &self.settings
+    }
+
+    /// Name in the backend.
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// Position in the backend's list, as [`crate::Balancer`] calls take it.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// The request counters.
+    pub fn load(&self) -> &Load {
+        &self.load
+    }
+
+    /// Operational and administrative state, read together.
+    pub fn state(&self) -> (OpState, Admin) {
+        self.state.get()
+    }
+
+    /// The weight that the user set last, 0..=256.
+    pub fn user_weight(&self) -> u32 {
+        self.user_weight.load(Relaxed)
+    }
+
+    /// The effective weight as statistics show it.
+    pub fn shown_weight(&self) -> u32 {
+        weight::shown(self.load.weight())
+    }
+
+    /// The slow-start percentage of statistics, absent at full speed.
+    pub fn throttle_percent(&self) -> Option<u32> {
+        let starting = self.state().0 == OpState::Starting;
+        starting.then(|| weight::throttle_percent(self.load.weight(), self.user_weight()))
+    }
+
+    /// When the operational state changed last, in the caller's milliseconds.
+    pub fn changed_ms(&self) -> u64 {
+        self.changed_ms.load(Relaxed)
+    }
+
+    /// Milliseconds spent down up to `now_ms`.
+    pub fn downtime_ms(&self, now_ms: u64) -> u64 {
+        let before = self.record().downtime_ms;
+        let down = self.state().0 == OpState::Stopped;
+        before + if down { now_ms.saturating_sub(self.changed_ms()) } else { 0 }
+    }
+
+    /// Whether it takes part in balancing: up, not draining, not in maintenance, weight above 0.
+    pub fn is_usable(&self) -> bool {
+        self.accepts_persistent() && !self.is_draining() && self.load.weight() > 0
+    }
+
+    /// Whether a request bound to it by a cookie or a table may still go there.
+    pub fn accepts_persistent(&self) -> bool {
+        let (op, admin) = self.state();
+        op != OpState::Stopped && !admin.in_maint()
+    }
+
+    /// The check columns, copied out.
+    pub fn check_record(&self) -> CheckRecord {
+        self.record().clone()
+    }
+
+    /// How long to wait from one check to the next, in milliseconds.
+    pub fn check_interval_ms(&self) -> u32 {
+        let record = self.record();
+        let checked = record.last.status.verdict() != crate::Verdict::Unknown;
+        self.settings.intervals.next(&record.health, checked)
+    }
+
+    /// Takes the limit that `minconn` and `fullconn`, slow start or the CLI ask for now; 0 lifts it.
+    pub fn set_maxconn(&self, limit: u32) {
+        self.load.set_maxconn(limit);
+    }
+
+    fn is_draining(&self) -> bool {
+        let (op, admin) = self.state();
+        op == OpState::Stopping || admin.in_drain()
+    }
+
+    /// The state in which it comes up: throttled if it has a slow start.
+    pub(crate) fn up_state(&self) -> OpState {
+        if self.settings.slowstart_ms > 0 { OpState::Starting } else { OpState::Running }
+    }
+
+    pub(crate) fn shared_load(&self) -> Arc<Load> {
+        Arc::clone(&self.load)
+    }
+
+    /// Names the index that has to hear of every change of load; only the first call counts.
+    pub(crate) fn attach(&self, index: Arc<dyn LoadIndex>) {
+        let _ = self.index.set(index);
+    }
+
+    pub(crate) fn load_changed(&self) {
+        if let Some(index) = self.index.get() {
+            index.load_changed(self.slot, &self.load);
+        }
+    }
+
+    pub(crate) fn record(&self) -> MutexGuard<'_, CheckRecord> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves to `op`, keeping dates and downtime; the admin bits are replaced by `admin`'s result.
+    pub(crate) fn transit(&self, op: OpState, admin: impl Fn(Admin) -> Admin, now_ms: u64) {
+        let (before, _) = self.state.update(|_, bits| (op, admin(bits)));
+        if before == op {
+            return;
+        }
+        let since = self.changed_ms.swap(now_ms, Relaxed);
+        let mut record = self.record();
+        if before == OpState::Stopped {
+            record.downtime_ms += now_ms.saturating_sub(since);
+        } else if op == OpState::Stopped {
+            record.went_down += 1;
+        }
+    }
+
+    pub(crate) fn set_user_weight(&self, weight: u32) {
+        self.user_weight.store(weight.min(weight::MAX_WEIGHT), Relaxed);
+    }
+
+    /// Recomputes the effective weight at `now_ms`; ends a slow start that is over. Tells of a change.
+    pub(crate) fn refresh_weight(&self, now_ms: u64) -> bool {
+        let up_for = now_ms.saturating_sub(self.changed_ms());
+        let slowstart = match self.state().0 {
+            OpState::Starting => self.settings.slowstart_ms,
+            _ => 0,
+        };
+        if self.state().0 == OpState::Starting && weight::warm(up_for, slowstart) {
+            self.transit(OpState::Running, |bits| bits, now_ms);
+        }
+        self.load.set_weight(weight::effective(self.user_weight(), up_for, slowstart))
+    }
+}

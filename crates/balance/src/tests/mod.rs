@@ -1,0 +1,40 @@
+//! Tests of the crate as its callers see it. Never measure time.
+
+mod health;
+mod load;
+mod sequences;
+mod shares;
+
+use stdx::Prng;
+
+use crate::{Algorithm, Balancer, NoServer, ServerSettings, Ticket, Wish};
+
+/// A backend of servers `s1`, `s2`... with these weights.
+fn backend(algorithm: Algorithm, weights: &[u32]) -> Balancer {
+    with(algorithm, weights, |_| {})
+}
+
+fn with(algorithm: Algorithm, weights: &[u32], change: impl Fn(&mut ServerSettings)) -> Balancer {
+    let server = |(id, weight): (u32, &u32)| {
+        let mut settings = ServerSettings::new(id, format!("s{id}"));
+        settings.weight = *weight;
+        settings.checked = true;
+        change(&mut settings);
+        settings
+    };
+    Balancer::new(algorithm, false, (1..).zip(weights).map(server).collect(), 0)
+}
+
+fn pick(backend: &Balancer, key: Option<u32>, random: &Prng) -> Result<Ticket, NoServer> {
+    backend.pick(&Wish { key, avoid: None, random })
+}
+
+fn id(ticket: &Ticket) -> u32 {
+    ticket.server().settings().id
+}
+
+/// The identifiers of the servers of `count` requests, one after the other.
+fn sequence(backend: &Balancer, count: usize) -> String {
+    let random = Prng::new(1);
+    (0..count).map(|_| id(&pick(backend, None, &random).unwrap()).to_string()).collect()
+}
