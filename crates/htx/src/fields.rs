@@ -45,7 +45,7 @@ pub struct FieldRef<'a> {
 /// Header or trailer fields. Cleared and reused, it allocates nothing once it has grown to its working size.
 ///
 /// Bounds: the arena stays below 4 GiB, which the buffers that feed it guarantee by far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Fields {
     arena: Vec<u8>,
     fields: Vec<Field>,
@@ -57,14 +57,21 @@ pub struct Fields {
     whole: bool,
 }
 
+impl Default for Fields {
+    fn default() -> Self {
+        Self::with_capacity(0, 0)
+    }
+}
+
 impl Fields {
     /// Room for this many arena bytes and fields before anything is allocated.
     pub fn with_capacity(bytes: usize, fields: usize) -> Self {
         Self {
             arena: Vec::with_capacity(bytes),
             fields: Vec::with_capacity(fields),
+            live_bytes: 0,
+            present: 0,
             whole: true,
-            ..Self::default()
         }
     }
 

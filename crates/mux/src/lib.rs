@@ -1,2 +1,22 @@
-//! One connection's protocol machine per module, both sides. No I/O, no clock, no rules.
+//! One connection's protocol machine per module, both sides. No I/O, no clock, no rules: the caller owns sockets and
+//! buffers, passes bytes in (`handle_*`) and takes bytes out (`encode_*`).
+//!
+//! Every module has the same files: `conn` (the machine and its state), `recv`, `send`, `settings`, and what the
+//! protocol needs besides.
 #![forbid(unsafe_code)]
+
+mod body;
+mod error;
+pub mod h1;
+
+pub use body::BodyKind;
+pub use error::{Error, Fault};
+
+/// Which of the proxy's two sides a connection is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// A client is at the other end: requests come in, responses go out.
+    Client,
+    /// A server is at the other end: requests go out, responses come in.
+    Server,
+}

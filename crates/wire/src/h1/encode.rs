@@ -17,6 +17,22 @@ pub fn head(head: &Head, out: &mut impl Sink) {
     out.put(b"\r\n");
 }
 
+/// The same with field names in the case that `adjust` gives (`h1-case-adjust`); `None` leaves a name in lower case.
+pub fn head_with_case<'a>(
+    head: &Head,
+    adjust: &dyn Fn(&[u8]) -> Option<&'a [u8]>,
+    out: &mut impl Sink,
+) {
+    out.put(head.start_line());
+    for field in head.fields() {
+        out.put(adjust(field.name).unwrap_or(field.name));
+        out.put(b": ");
+        out.put(field.value);
+        out.put(b"\r\n");
+    }
+    out.put(b"\r\n");
+}
+
 /// What follows the data of a chunk.
 pub const CHUNK_END: &[u8] = b"\r\n";
 

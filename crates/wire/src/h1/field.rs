@@ -11,22 +11,23 @@ use super::line::Line;
 pub(super) enum Parsed {
     /// The empty line after the last field.
     End,
-    /// A field, or a continuation of one; `trailing` blanks were dropped after it and count if a folded line follows.
-    Field { trailing: u16 },
+    /// A field, or a continuation of one; `gap` bytes (blanks and line end) were dropped after it and become spaces if a
+    /// folded line follows.
+    Field { gap: u16 },
 }
 
-/// Parses one complete line into `fields`. `trailing` is what the line before reported; `None` before the first field.
+/// Parses one complete line into `fields`. `gap` is what the line before reported; `None` before the first field.
 #[inline]
 pub(super) fn parse(
     input: &[u8],
     line: Line,
-    trailing: Option<u16>,
+    gap: Option<u16>,
     fields: &mut Fields,
 ) -> Result<Parsed, Error> {
     let text = line.text(input);
     match text.first() {
         None => Ok(Parsed::End),
-        Some(&first) if is_blank(first) => fold(text, line, trailing, fields),
+        Some(&first) if is_blank(first) => fold(text, line, gap, fields),
         Some(_) => field(input, line, fields),
     }
 }
@@ -45,32 +46,25 @@ fn field(input: &[u8], line: Line, fields: &mut Fields) -> Result<Parsed, Error>
         && line.eol_len() == 2
     {
         fields.push_line(&input[line.start..line.next], name_len);
-        return Ok(Parsed::Field { trailing: 0 });
+        return Ok(Parsed::Field { gap: 2 });
     }
     let value = &rest[blank_len(rest)..];
     let trailing = trailing_blank_len(value);
     fields.push(&text[..name_len], &value[..value.len() - trailing]);
-    Ok(Parsed::Field { trailing: clamp(trailing) })
+    Ok(Parsed::Field { gap: clamp(trailing + line.eol_len()) })
 }
 
 /// Obsolete line folding: every byte of the fold stands for a space (RFC 9112 section 5.2).
-fn fold(
-    text: &[u8],
-    line: Line,
-    trailing: Option<u16>,
-    fields: &mut Fields,
-) -> Result<Parsed, Error> {
-    let Some(before) = trailing else {
+fn fold(text: &[u8], line: Line, gap: Option<u16>, fields: &mut Fields) -> Result<Parsed, Error> {
+    let Some(gap) = gap.map(usize::from) else {
         return Err(Reason::FoldWithoutField.at(line.start));
     };
     let blanks = trailing_blank_len(text);
-    // The line end that was folded is taken to be as long as this line's own.
-    let gap = usize::from(before) + line.eol_len();
     if blanks == text.len() {
-        return Ok(Parsed::Field { trailing: clamp(gap + blanks) });
+        return Ok(Parsed::Field { gap: clamp(gap + blanks + line.eol_len()) });
     }
     fields.fold_last(gap, &text[..text.len() - blanks]);
-    Ok(Parsed::Field { trailing: clamp(blanks) })
+    Ok(Parsed::Field { gap: clamp(blanks + line.eol_len()) })
 }
 
 fn clamp(n: usize) -> u16 {

@@ -34,8 +34,8 @@ pub struct HeadParser {
     at: u32,
     /// No line end is before this offset.
     scanned: u32,
-    /// Blanks dropped after the last field, for a fold that may follow.
-    trailing: u16,
+    /// Bytes dropped after the last field, for a fold that may follow.
+    gap: u16,
     lines: u16,
     state: State,
 }
@@ -46,9 +46,9 @@ impl HeadParser {
         Self::default()
     }
 
-    /// Whether a head has begun and is not complete.
+    /// Whether a head has begun and is not complete. Empty lines before it do not count.
     pub fn in_progress(&self) -> bool {
-        self.state != State::Start || self.at > 0 || self.scanned > 0
+        self.state != State::Start || self.scanned > self.at
     }
 
     /// Parses on. `input` starts at the first byte of the message each time, and `head` is the same one until the head is
@@ -105,12 +105,12 @@ impl HeadParser {
             }
             return Ok(false);
         }
-        let trailing = (self.state == State::NextField).then_some(self.trailing);
-        match field::parse(input, line, trailing, head.as_fields_mut())? {
+        let gap = (self.state == State::NextField).then_some(self.gap);
+        match field::parse(input, line, gap, head.as_fields_mut())? {
             Parsed::End => Ok(true),
-            Parsed::Field { trailing } => {
+            Parsed::Field { gap } => {
                 self.state = State::NextField;
-                self.trailing = trailing;
+                self.gap = gap;
                 self.lines += 1;
                 if self.lines > limits.header_lines {
                     return Err(Reason::TooManyLines.at(line.start));

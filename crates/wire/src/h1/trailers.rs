@@ -12,7 +12,7 @@ use super::line::{self, Stop};
 pub struct TrailersParser {
     bytes: u32,
     lines: u16,
-    trailing: u16,
+    gap: u16,
 }
 
 /// What the bytes given amounted to.
@@ -42,13 +42,13 @@ impl TrailersParser {
                     return Ok(TrailersStep { consumed: at, done: false });
                 }
             };
-            let trailing = (self.lines > 0).then_some(self.trailing);
-            let parsed = field::parse(input, line, trailing, fields)?;
+            let gap = (self.lines > 0).then_some(self.gap);
+            let parsed = field::parse(input, line, gap, fields)?;
             self.bytes += self.check_size(line.next - at, limits, at)?;
             at = line.next;
             match parsed {
                 Parsed::End => return Ok(TrailersStep { consumed: at, done: true }),
-                Parsed::Field { trailing } => self.trailing = trailing,
+                Parsed::Field { gap } => self.gap = gap,
             }
             self.lines += 1;
             if self.lines > limits.header_lines {

@@ -38,7 +38,7 @@ fn accepted_requests() {
         ),
         ("G / HTTP/1.1\r\nf: a\r\n b\r\n\r\n", "G / HTTP/1.1\r\nf: a   b\r\n\r\n"),
         ("G / HTTP/1.1\r\nf: a \r\n\t\t b \r\n\r\n", "G / HTTP/1.1\r\nf: a   \t\t b\r\n\r\n"),
-        ("G / HTTP/1.1\nf: a\n b\n\n", "G / HTTP/1.1\r\nf: a  b\r\n\r\n"),
+        ("G / HTTP/1.1\nf: a\n b\r\n\n", "G / HTTP/1.1\r\nf: a  b\r\n\r\n"),
         ("G / HTTP/1.1\r\nf:\r\n b\r\n\r\n", "G / HTTP/1.1\r\nf: b\r\n\r\n"),
         ("G / HTTP/1.1\r\nf: a\r\n \r\nb: x\r\n\r\n", "G / HTTP/1.1\r\nf: a\r\nb: x\r\n\r\n"),
         ("G / HTTP/1.1\r\nf: a\r\n \r\n\r\n", "G / HTTP/1.1\r\nf: a\r\n\r\n"),
@@ -124,6 +124,36 @@ fn refused_responses() {
             reason,
             "{input:?}"
         );
+    }
+}
+
+#[test]
+fn names_may_go_out_in_another_case() {
+    let (_, head) =
+        parse(HeadKind::Request, b"G / HTTP/1.1\r\nhost: a\r\nx: y\r\n\r\n").unwrap().unwrap();
+    let mut out = Vec::new();
+    let adjust = |name: &[u8]| (name == b"host").then_some(&b"Host"[..]);
+    encode::head_with_case(&head, &adjust, &mut out);
+    assert_eq!(out, b"G / HTTP/1.1\r\nHost: a\r\nx: y\r\n\r\n");
+}
+
+#[test]
+fn empty_lines_do_not_begin_a_head() {
+    for (input, begun) in [
+        ("", false),
+        ("\r\n", false),
+        ("\r\n\r", false),
+        ("\n\nG", true),
+        ("G / HTTP/1.1\r\n", true),
+    ] {
+        let mut parser = HeadParser::new();
+        let step = parser.parse(
+            HeadKind::Request,
+            input.as_bytes(),
+            Limits::default(),
+            &mut Head::default(),
+        );
+        assert_eq!((step, parser.in_progress()), (Ok(None), begun), "{input:?}");
     }
 }
 

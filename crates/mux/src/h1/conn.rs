@@ -1,0 +1,203 @@
+//! The state of one HTTP/1 connection, 64 bytes, and what can be asked of it. Never touches bytes: see `recv` and `send`.
+
+use wire::h1::{ChunkDecoder, HeadParser, Limits, TrailersParser};
+
+use super::settings::{Mode, Settings};
+use crate::{Error, Fault, Side};
+
+/// Where the incoming message is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Recv {
+    Head(HeadParser),
+    Length(u64),
+    Chunked(ChunkDecoder),
+    Trailers(TrailersParser),
+    UntilClose,
+    Tunnel,
+    Done,
+    Failed,
+}
+
+/// Where the outgoing message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Send {
+    Head,
+    Length(u64),
+    Chunked,
+    UntilClose,
+    Tunnel,
+    Done,
+}
+
+/// Facts about the current exchange, one bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Flags(u16);
+
+impl Flags {
+    /// The request's version is below 1.1.
+    pub(super) const OLD_REQUEST: Self = Self(1 << 0);
+    /// The request's method is HEAD.
+    pub(super) const HEAD: Self = Self(1 << 1);
+    /// The request's method is CONNECT.
+    pub(super) const CONNECT: Self = Self(1 << 2);
+    /// The request asks for an upgrade that a 101 may accept.
+    pub(super) const UPGRADE: Self = Self(1 << 3);
+    /// The upgrade is to websocket.
+    pub(super) const WEBSOCKET: Self = Self(1 << 4);
+    /// The incoming message had both a length and chunks, or chunks in HTTP/1.0: framing that some peers read otherwise.
+    pub(super) const AMBIGUOUS: Self = Self(1 << 5);
+    /// The peer will close, or has closed its half: no further message will come.
+    pub(super) const PEER_CLOSES: Self = Self(1 << 6);
+    /// This connection closes after the current exchange.
+    pub(super) const CLOSE: Self = Self(1 << 7);
+
+    pub(super) fn has(self, flag: Self) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    pub(super) fn set(&mut self, flag: Self, on: bool) {
+        self.0 = if on { self.0 | flag.0 } else { self.0 & !flag.0 };
+    }
+}
+
+/// The protocol machine of one connection, on either side.
+#[derive(Clone, Copy, Debug)]
+pub struct Conn {
+    pub(super) recv: Recv,
+    pub(super) send: Send,
+    /// Payload bytes received of the current message.
+    pub(super) payload_received: u64,
+    pub(super) limits: Limits,
+    /// Exchanges completed.
+    exchanges: u32,
+    pub(super) flags: Flags,
+    pub(super) side: Side,
+    pub(super) mode: Mode,
+}
+
+impl Conn {
+    /// A connection before its first byte.
+    pub fn new(side: Side, settings: Settings) -> Self {
+        Self {
+            recv: Recv::Head(HeadParser::new()),
+            send: Send::Head,
+            payload_received: 0,
+            limits: settings.limits,
+            exchanges: 0,
+            flags: Flags::default(),
+            side,
+            mode: settings.mode,
+        }
+    }
+
+    /// The side this connection is on.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Applies the mode of the chosen backend: the stronger of the two holds. To be called before the head is encoded.
+    pub fn raise_mode(&mut self, mode: Mode) {
+        self.mode = self.mode.max(mode);
+    }
+
+    /// Decides that this connection closes after the current exchange. Before `encode_head`, the head says so too.
+    pub fn close_after_message(&mut self) {
+        self.flags.set(Flags::CLOSE, true);
+    }
+
+    /// Whether the incoming message had ambiguous framing (`Transfer-Encoding` with `Content-Length`, or in HTTP/1.0). The
+    /// connection that the message is forwarded to must not be reused either: `close_after_message` on it.
+    pub fn is_ambiguous(&self) -> bool {
+        self.flags.has(Flags::AMBIGUOUS)
+    }
+
+    /// Whether the connection has to be closed when the current exchange is over.
+    pub fn must_close(&self) -> bool {
+        self.flags.has(Flags::CLOSE)
+            || self.flags.has(Flags::PEER_CLOSES)
+            || self.flags.has(Flags::AMBIGUOUS)
+            || self.mode_closes()
+            || self.is_tunnel()
+            || matches!(self.recv, Recv::Failed | Recv::UntilClose)
+            || self.send == Send::UntilClose
+    }
+
+    /// Whether both messages are complete and another exchange may follow on this connection.
+    pub fn can_reuse(&self) -> bool {
+        self.is_complete() && !self.must_close()
+    }
+
+    /// Whether both messages of the exchange are complete.
+    pub fn is_complete(&self) -> bool {
+        self.has_received_all() && self.has_sent_all()
+    }
+
+    /// Whether the incoming message is complete.
+    pub fn has_received_all(&self) -> bool {
+        matches!(self.recv, Recv::Done)
+    }
+
+    /// Whether the outgoing message is complete.
+    pub fn has_sent_all(&self) -> bool {
+        self.send == Send::Done
+    }
+
+    /// Whether the final head of the outgoing message was encoded.
+    pub fn has_sent_head(&self) -> bool {
+        self.send != Send::Head
+    }
+
+    /// Whether no exchange is under way and no byte of one was seen.
+    pub fn is_idle(&self) -> bool {
+        let untouched = matches!(self.recv, Recv::Head(parser) if !parser.in_progress());
+        untouched && self.send == Send::Head
+    }
+
+    /// Whether the connection carries opaque bytes.
+    pub fn is_tunnel(&self) -> bool {
+        self.send == Send::Tunnel || matches!(self.recv, Recv::Tunnel)
+    }
+
+    /// Exchanges completed before the current one.
+    pub fn exchanges(&self) -> u32 {
+        self.exchanges
+    }
+
+    /// Payload bytes received of the current message, framing not counted.
+    pub fn payload_received(&self) -> u64 {
+        self.payload_received
+    }
+
+    /// Gets ready for the next exchange. What is left in the caller's input buffer belongs to it.
+    pub fn reset_for_next(&mut self) {
+        debug_assert!(self.can_reuse(), "an exchange is under way, or the connection closes");
+        self.recv = Recv::Head(HeadParser::new());
+        self.send = Send::Head;
+        self.payload_received = 0;
+        self.flags = Flags::default();
+        self.exchanges = self.exchanges.saturating_add(1);
+    }
+
+    /// Whether the mode closes this side's connection after each exchange.
+    pub(super) fn mode_closes(&self) -> bool {
+        match self.side {
+            Side::Client => self.mode == Mode::Close,
+            Side::Server => self.mode != Mode::KeepAlive,
+        }
+    }
+
+    /// Turns the connection into a tunnel, both ways.
+    pub(super) fn become_tunnel(&mut self) {
+        self.recv = Recv::Tunnel;
+        self.send = Send::Tunnel;
+    }
+
+    /// Records that the peer broke the protocol; nothing more is read from it.
+    pub(super) fn fail(&mut self, status: u16, at: Option<usize>, reason: &'static str) -> Error {
+        self.recv = Recv::Failed;
+        match self.side {
+            Side::Client => Error { status, fault: Fault::Client, at, reason },
+            Side::Server => Error { status: 502, fault: Fault::Server, at, reason },
+        }
+    }
+}

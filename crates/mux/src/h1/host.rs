@@ -1,0 +1,109 @@
+//! `Host` and the authority of the request target (RFC 9112 section 3.2, RFC 9110 section 4.2.3): merged, compared, and freed of
+//! default ports. Never rejects a missing `Host`.
+
+use htx::target::{Target, split_port, without_userinfo};
+use htx::{Head, HeaderId, Method};
+
+/// Why a request names no host that can be trusted.
+pub(super) type BadHost = &'static str;
+
+const MISMATCH: BadHost = "host differs from the request target's";
+
+/// Applies the rules to a request head.
+#[inline]
+pub(super) fn normalize(head: &mut Head) -> Result<(), BadHost> {
+    if head.by_id(HeaderId::Host).nth(1).is_some() {
+        merge(head)?;
+    }
+    if head.uri().first() == Some(&b'/') && head.method_id() != Method::Connect {
+        return Ok(());
+    }
+    match (head.method_id(), head.target()) {
+        (Method::Connect, Target::Authority(_)) => connect(head),
+        (_, Target::Absolute { .. }) => absolute(head),
+        (Method::Connect, _) => Err("CONNECT without host and port"),
+        _ => bare_authority(head),
+    }
+}
+
+/// Equal `Host` fields become one; different ones are an attack.
+fn merge(head: &mut Head) -> Result<(), BadHost> {
+    let Some(first) = head.first(HeaderId::Host) else { return Ok(()) };
+    if head.by_id(HeaderId::Host).any(|f| !f.value.eq_ignore_ascii_case(first.value)) {
+        return Err("conflicting host headers");
+    }
+    let kept = first.index;
+    head.as_fields_mut().remove_where(|f| f.id == HeaderId::Host && f.index != kept);
+    Ok(())
+}
+
+/// A target that reads `host:port` without CONNECT still has to agree with `Host`.
+fn bare_authority(head: &mut Head) -> Result<(), BadHost> {
+    match (split_port(head.uri()).1, head.host()) {
+        (Some(port), Some(host)) if is_port(port) && !host.eq_ignore_ascii_case(head.uri()) => {
+            Err(MISMATCH)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `CONNECT host:port`: the port is required; 80 and 443 are dropped from `Host`.
+fn connect(head: &mut Head) -> Result<(), BadHost> {
+    let authority = without_userinfo(head.uri());
+    let (_, port) = split_port(authority);
+    let port = port.filter(|p| is_port(p)).ok_or("CONNECT without host and port")?;
+    let default = matches!(port, b"80" | b"443").then_some(port);
+    let Some(host) = head.first(HeaderId::Host) else { return Ok(()) };
+    let bare = without_default(host.value, default);
+    if !bare.eq_ignore_ascii_case(without_default(authority, default)) {
+        return Err(MISMATCH);
+    }
+    if bare.len() != host.value.len() {
+        let (index, bare) = (host.index, bare.to_vec());
+        head.replace_value(index, &bare);
+    }
+    Ok(())
+}
+
+/// `scheme://authority/...`: `Host` must agree; when the target carries the scheme's default port, both lose it.
+fn absolute(head: &mut Head) -> Result<(), BadHost> {
+    let Target::Absolute { scheme, authority, .. } = head.target() else { return Ok(()) };
+    let default = match scheme {
+        s if s.eq_ignore_ascii_case(b"http") => Some(&b"80"[..]),
+        s if s.eq_ignore_ascii_case(b"https") => Some(&b"443"[..]),
+        _ => None,
+    };
+    let named = without_userinfo(authority);
+    let bare = without_default(named, default);
+    let host = head.first(HeaderId::Host);
+    if let Some(host) = host
+        && !named.is_empty()
+        && !without_default(host.value, default).eq_ignore_ascii_case(bare)
+    {
+        return Err(MISMATCH);
+    }
+    if bare.len() == named.len() {
+        return Ok(());
+    }
+    let host = host.map(|f| (f.index, without_default(f.value, default).to_vec()));
+    let cut = scheme.len() + 3 + authority.len() - (named.len() - bare.len());
+    let uri = [&head.uri()[..cut], &head.uri()[scheme.len() + 3 + authority.len()..]].concat();
+    head.set_uri(&uri);
+    if let Some((index, value)) = host {
+        head.replace_value(index, &value);
+    }
+    Ok(())
+}
+
+/// An authority without an empty port or the default one.
+fn without_default<'a>(authority: &'a [u8], default: Option<&[u8]>) -> &'a [u8] {
+    let Some(default) = default else { return authority };
+    match split_port(authority) {
+        (host, Some(port)) if port.is_empty() || port == default => host,
+        _ => authority,
+    }
+}
+
+fn is_port(text: &[u8]) -> bool {
+    (1..=5).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
+}

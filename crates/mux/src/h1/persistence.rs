@@ -1,0 +1,94 @@
+//! The `Connection` header (RFC 9110 section 7.6.1, RFC 9112 section 9): what a peer asks for, and what a message says when it
+//! leaves. Never strips other hop-by-hop fields.
+
+use htx::{Head, HeaderId, list};
+
+/// The options of `Connection` that matter here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Options {
+    pub(super) close: bool,
+    pub(super) keep_alive: bool,
+    pub(super) upgrade: bool,
+}
+
+/// Reads every `Connection` field.
+#[inline]
+pub(super) fn options(head: &Head) -> Options {
+    let mut options = Options::default();
+    for field in head.by_id(HeaderId::Connection) {
+        for item in list::items(field.value) {
+            options.close |= is_close(item);
+            options.keep_alive |= is_keep_alive(item);
+            options.upgrade |= item.eq_ignore_ascii_case(b"upgrade");
+        }
+    }
+    options
+}
+
+/// Whether the sender of this head will close after the message: `close` wins, and HTTP/1.0 persists only on request.
+pub(super) fn peer_closes(head: &Head, options: Options) -> bool {
+    options.close || (!head.version().at_least_11() && !options.keep_alive)
+}
+
+/// Makes the head say whether its connection persists. HTTP/1.1 says only `close`, HTTP/1.0 only `keep-alive`; a response to
+/// an HTTP/1.0 client says either.
+pub(super) fn announce(head: &mut Head, closes: bool, to_old_client: bool) {
+    strip(head);
+    if head.version().at_least_11() {
+        if closes {
+            head.push(b"connection", b"close");
+        } else if to_old_client {
+            head.push(b"connection", b"keep-alive");
+        }
+    } else if !closes {
+        head.push(b"connection", b"keep-alive");
+    }
+}
+
+/// Removes `close` and `keep-alive`; the other options stay, joined by commas. Fields without either stay as they are.
+pub(super) fn strip(head: &mut Head) {
+    let mut from = 0;
+    while let Some((index, kept)) = next_to_strip(head, from) {
+        match kept.is_empty() {
+            true => head.remove_at(index),
+            false => head.replace_value(index, &kept),
+        };
+        from = index + 1;
+    }
+}
+
+fn next_to_strip(head: &Head, from: usize) -> Option<(usize, Vec<u8>)> {
+    let ours = |item: &[u8]| is_close(item) || is_keep_alive(item);
+    let field = head
+        .by_id(HeaderId::Connection)
+        .find(|f| f.index >= from && list::items(f.value).any(ours))?;
+    let mut kept = Vec::new();
+    for item in list::items(field.value).filter(|item| !ours(item)) {
+        if !kept.is_empty() {
+            kept.push(b',');
+        }
+        kept.extend_from_slice(item);
+    }
+    Some((field.index, kept))
+}
+
+/// Reduces `TE` to `trailers`, or removes it: no other coding passes through (RFC 9110 section 10.1.4).
+pub(super) fn reduce_te(head: &mut Head) {
+    if !head.has(HeaderId::Te) {
+        return;
+    }
+    let trailers = |value: &[u8]| list::has_token(value, b"trailers");
+    let kept = head.by_id(HeaderId::Te).find(|f| trailers(f.value)).map(|f| f.index);
+    head.as_fields_mut().remove_where(|f| f.id == HeaderId::Te && Some(f.index) != kept);
+    if let Some(index) = kept {
+        head.replace_value(index, b"trailers");
+    }
+}
+
+fn is_close(item: &[u8]) -> bool {
+    item.eq_ignore_ascii_case(b"close")
+}
+
+fn is_keep_alive(item: &[u8]) -> bool {
+    item.eq_ignore_ascii_case(b"keep-alive")
+}

@@ -1,0 +1,269 @@
+//! Bytes from the peer: heads, bodies, the end of the stream. Never keeps them: every step says what the caller may drop.
+
+use htx::{Fields, Head, Method};
+use wire::h1::{ChunkDecoder, HeadKind, HeadParser, TrailersParser};
+
+use super::conn::{Conn, Flags, Recv, Send};
+use super::persistence::Options;
+use super::upgrade::Upgrade;
+use super::{framing, host, persistence, upgrade};
+use crate::{BodyKind, Error, Side};
+
+/// What a head in the input amounted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadStep {
+    /// The head is not complete. Keep every byte and pass them again with what comes after.
+    NeedMore,
+    /// An interim response (1xx but 101): forward it, drop the bytes, and call again for the next head.
+    Interim {
+        /// Bytes to drop.
+        consumed: usize,
+    },
+    /// The head is complete.
+    Complete {
+        /// Bytes to drop.
+        consumed: usize,
+        /// What follows it.
+        body: BodyKind,
+    },
+}
+
+/// What body bytes in the input amounted to. Nothing dropped, no data and not done means: more bytes are needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BodyStep {
+    /// Bytes of framing at the front of the input, to drop.
+    pub skip: usize,
+    /// Bytes of payload after them, which count as taken.
+    pub data: usize,
+    /// Whether the message ends with them. What follows belongs to the next one.
+    pub done: bool,
+}
+
+/// What the end of the peer's stream means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eof {
+    /// It came between messages.
+    Idle,
+    /// It ended the message, as announced, or a tunnel's half.
+    MessageEnd,
+    /// It came after a complete message: the peer sends no more, the exchange may still be finished.
+    AfterMessage,
+    /// It cut a message short.
+    Truncated,
+}
+
+impl Conn {
+    /// Parses the head at the front of `input` and applies the rules on length, host, persistence and upgrades to it.
+    /// `head` is the same one until the step is not `NeedMore`. After an error, nothing more can be read.
+    pub fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, Error> {
+        let kind = match self.side {
+            Side::Client => HeadKind::Request,
+            Side::Server => HeadKind::Response,
+        };
+        let Recv::Head(parser) = &mut self.recv else {
+            debug_assert!(false, "a head is not what comes next");
+            return Ok(HeadStep::NeedMore);
+        };
+        let consumed = match parser.parse(kind, input, self.limits, head) {
+            Ok(Some(consumed)) => consumed,
+            Ok(None) => return Ok(HeadStep::NeedMore),
+            Err(error) => return Err(self.fail(400, Some(error.at), error.reason.text())),
+        };
+        let options = persistence::options(head);
+        match self.side {
+            Side::Client => self.request_received(head, options, consumed),
+            Side::Server => self.response_received(head, options, consumed),
+        }
+    }
+
+    fn request_received(
+        &mut self,
+        head: &mut Head,
+        options: Options,
+        consumed: usize,
+    ) -> Result<HeadStep, Error> {
+        host::normalize(head).map_err(|reason| self.fail(400, None, reason))?;
+        let framing = framing::read(head).map_err(|bad| self.fail(bad.status, None, bad.reason))?;
+        let asked = upgrade::of_request(head, options);
+        if asked.websocket && !upgrade::has_key(head) {
+            return Err(self.fail(400, None, "websocket without sec-websocket-key"));
+        }
+        self.note_request(head, asked);
+        self.flags.set(Flags::AMBIGUOUS, framing.ambiguous);
+        self.flags.set(Flags::PEER_CLOSES, persistence::peer_closes(head, options));
+        let body = framing.length.unwrap_or(BodyKind::None);
+        self.begin_body(body);
+        Ok(HeadStep::Complete { consumed, body })
+    }
+
+    fn response_received(
+        &mut self,
+        head: &mut Head,
+        options: Options,
+        consumed: usize,
+    ) -> Result<HeadStep, Error> {
+        let status = head.status();
+        if (100..200).contains(&status) && status != 101 {
+            framing::silence(head);
+            self.recv = Recv::Head(HeadParser::new());
+            return Ok(HeadStep::Interim { consumed });
+        }
+        if status == 101 {
+            let asked = Upgrade {
+                asked: self.flags.has(Flags::UPGRADE),
+                websocket: self.flags.has(Flags::WEBSOCKET),
+            };
+            if let Some(reason) = upgrade::refusal(head, options, asked) {
+                return Err(self.fail(502, None, reason));
+            }
+        }
+        let body = self.response_body(head)?;
+        let closes = body == BodyKind::UntilClose || persistence::peer_closes(head, options);
+        self.flags.set(Flags::PEER_CLOSES, closes);
+        self.begin_body(body);
+        Ok(HeadStep::Complete { consumed, body })
+    }
+
+    /// RFC 9112 section 6.3, for a final response.
+    fn response_body(&mut self, head: &mut Head) -> Result<BodyKind, Error> {
+        if head.status() == 101 {
+            framing::silence(head);
+            return Ok(BodyKind::Tunnel);
+        }
+        if self.flags.has(Flags::CONNECT) && (200..300).contains(&head.status()) {
+            return Ok(BodyKind::Tunnel);
+        }
+        let framing = framing::read(head).map_err(|bad| self.fail(bad.status, None, bad.reason))?;
+        self.flags.set(Flags::AMBIGUOUS, framing.ambiguous);
+        if self.flags.has(Flags::HEAD) || matches!(head.status(), 204 | 304) {
+            return Ok(BodyKind::None);
+        }
+        Ok(framing.length.unwrap_or(BodyKind::UntilClose))
+    }
+
+    /// Remembers what the response depends on; a server connection calls it for the request that it sends.
+    pub(super) fn note_request(&mut self, head: &Head, asked: Upgrade) {
+        self.flags.set(Flags::OLD_REQUEST, !head.version().at_least_11());
+        self.flags.set(Flags::HEAD, head.method_id() == Method::Head);
+        self.flags.set(Flags::CONNECT, head.method_id() == Method::Connect);
+        self.flags.set(Flags::UPGRADE, asked.asked);
+        self.flags.set(Flags::WEBSOCKET, asked.websocket);
+    }
+
+    fn begin_body(&mut self, body: BodyKind) {
+        self.recv = match body {
+            BodyKind::None | BodyKind::Length(0) => Recv::Done,
+            BodyKind::Length(n) => Recv::Length(n),
+            BodyKind::Chunked => Recv::Chunked(ChunkDecoder::default()),
+            BodyKind::UntilClose => Recv::UntilClose,
+            BodyKind::Tunnel => return self.become_tunnel(),
+        };
+    }
+
+    /// Takes body bytes from the front of `input`, up to the end of the next piece of payload; call again until it needs
+    /// more or is done. Trailers are appended to `trailers`, which the caller cleared when the body began.
+    pub fn handle_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {
+        let step = match &mut self.recv {
+            Recv::Length(left) => {
+                let data = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                *left -= data as u64;
+                BodyStep { skip: 0, data, done: *left == 0 }
+            }
+            Recv::Chunked(_) | Recv::Trailers(_) => return self.chunked_body(input, trailers),
+            Recv::UntilClose | Recv::Tunnel => BodyStep { skip: 0, data: input.len(), done: false },
+            Recv::Done => BodyStep { skip: 0, data: 0, done: true },
+            Recv::Head(_) | Recv::Failed => BodyStep::default(),
+        };
+        self.count(step)
+    }
+
+    fn chunked_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {
+        let mut step = BodyStep::default();
+        if let Recv::Chunked(decoder) = &mut self.recv {
+            let chunk = match decoder.decode(input, self.limits) {
+                Ok(chunk) => chunk,
+                Err(e) => return Err(self.fail(400, Some(e.at), e.reason.text())),
+            };
+            step = BodyStep { skip: chunk.skip, data: chunk.data, done: false };
+            if chunk.last {
+                self.recv = Recv::Trailers(TrailersParser::default());
+            }
+        }
+        if let Recv::Trailers(parser) = &mut self.recv {
+            let section = match parser.parse(&input[step.skip..], self.limits, trailers) {
+                Ok(section) => section,
+                Err(e) => return Err(self.fail(400, Some(step.skip + e.at), e.reason.text())),
+            };
+            step.skip += section.consumed;
+            step.done = section.done;
+        }
+        self.count(step)
+    }
+
+    fn count(&mut self, step: BodyStep) -> Result<BodyStep, Error> {
+        self.payload_received += step.data as u64;
+        if step.done {
+            self.recv = Recv::Done;
+        }
+        Ok(step)
+    }
+
+    /// Payload that may be forwarded without `handle_body` looking at it, such as by splicing; `u64::MAX` when only the
+    /// end of the stream bounds it.
+    pub fn payload_left(&self) -> u64 {
+        match &self.recv {
+            Recv::Length(left) => *left,
+            Recv::Chunked(decoder) => decoder.data_left(),
+            Recv::UntilClose | Recv::Tunnel => u64::MAX,
+            _ => 0,
+        }
+    }
+
+    /// Counts payload that was forwarded unseen, at most [`Conn::payload_left`]; whether the message ended with it.
+    pub fn skip_payload(&mut self, bytes: u64) -> bool {
+        debug_assert!(bytes <= self.payload_left(), "more than the message holds");
+        self.payload_received += bytes;
+        match &mut self.recv {
+            Recv::Length(left) => {
+                *left = left.saturating_sub(bytes);
+                if *left == 0 {
+                    self.recv = Recv::Done;
+                }
+            }
+            Recv::Chunked(decoder) => decoder.skip_data(bytes),
+            _ => {}
+        }
+        matches!(self.recv, Recv::Done)
+    }
+
+    /// Takes note that the peer will send nothing more.
+    pub fn handle_eof(&mut self) -> Eof {
+        self.flags.set(Flags::PEER_CLOSES, true);
+        match self.recv {
+            Recv::Head(parser) if parser.in_progress() || self.is_awaited() => self.truncated(),
+            Recv::Head(_) => Eof::Idle,
+            Recv::UntilClose => {
+                self.recv = Recv::Done;
+                Eof::MessageEnd
+            }
+            Recv::Tunnel => {
+                self.recv = Recv::Done;
+                Eof::MessageEnd
+            }
+            Recv::Done => Eof::AfterMessage,
+            Recv::Length(_) | Recv::Chunked(_) | Recv::Trailers(_) | Recv::Failed => {
+                self.truncated()
+            }
+        }
+    }
+
+    /// Whether a request was sent, so that a response is due.
+    fn is_awaited(&self) -> bool {
+        self.side == Side::Server && self.send != Send::Head
+    }
+
+    fn truncated(&mut self) -> Eof {
+        self.recv = Recv::Failed;
+        Eof::Truncated
+    }
+}

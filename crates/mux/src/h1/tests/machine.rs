@@ -1,0 +1,262 @@
+//! The machine over time: pipelining, ends of stream, rewritten methods, any cut of the input, arbitrary bytes.
+
+use htx::{Fields, Head, Version};
+use proptest::prelude::*;
+
+use super::exchange::{relay, settings};
+use crate::h1::{BodyStep, Conn, Eof, HeadStep, Mode, Settings};
+use crate::{BodyKind, Side};
+
+fn client() -> Conn {
+    Conn::new(Side::Client, Settings::default())
+}
+
+fn server() -> Conn {
+    Conn::new(Side::Server, Settings::default())
+}
+
+#[test]
+fn a_connection_is_small() {
+    assert!(size_of::<Conn>() <= 64, "{}", size_of::<Conn>());
+}
+
+#[test]
+fn pipelined_requests_are_taken_one_by_one() {
+    let mut input: &[u8] =
+        b"POST /1 HTTP/1.1\r\ncontent-length: 2\r\n\r\nabGET /2 HTTP/1.1\r\n\r\n";
+    let (mut conn, mut head, mut out) = (client(), Head::default(), Vec::new());
+    assert!(conn.is_idle());
+    for uri in ["/1", "/2"] {
+        let Ok(HeadStep::Complete { consumed, .. }) = conn.handle_head(input, &mut head) else {
+            panic!("no head for {uri}");
+        };
+        input = &input[consumed..];
+        assert_eq!(head.uri(), uri.as_bytes());
+        if !conn.has_received_all() {
+            let step = conn.handle_body(input, &mut Fields::default()).unwrap();
+            assert_eq!(step, BodyStep { skip: 0, data: 2, done: true });
+            input = &input[2..];
+        }
+        head.clear();
+        head.set_response(Version::Http11, 204, b"No Content");
+        assert!(!conn.can_reuse());
+        conn.encode_head(&mut head, BodyKind::None, &mut out);
+        conn.encode_end(None, &mut out);
+        assert!(conn.can_reuse());
+        conn.reset_for_next();
+    }
+    assert!(conn.is_idle() && input.is_empty());
+    assert_eq!(conn.exchanges(), 2);
+}
+
+#[test]
+fn ends_of_stream() {
+    let after = |input: &[u8]| {
+        let mut conn = client();
+        let mut head = Head::default();
+        if let Ok(HeadStep::Complete { consumed, .. }) = conn.handle_head(input, &mut head) {
+            let _ = conn.handle_body(&input[consumed..], &mut Fields::default());
+        }
+        conn.handle_eof()
+    };
+    assert_eq!(after(b""), Eof::Idle);
+    assert_eq!(after(b"GET"), Eof::Truncated);
+    assert_eq!(after(b"GET / HTTP/1.1\r\n\r\n"), Eof::AfterMessage);
+    assert_eq!(after(b"GET / HTTP/1.1\r\ncontent-length: 2\r\n\r\na"), Eof::Truncated);
+    assert_eq!(after(b"GET / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"), Eof::Truncated);
+
+    let mut conn = server();
+    assert_eq!(conn.handle_eof(), Eof::Idle);
+    let mut conn = server();
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/", Version::Http11);
+    conn.encode_head(&mut head, BodyKind::None, &mut Vec::new());
+    assert_eq!(conn.handle_eof(), Eof::Truncated);
+}
+
+#[test]
+fn a_half_close_lets_the_response_out() {
+    let (mut conn, mut head) = (client(), Head::default());
+    conn.handle_head(b"GET / HTTP/1.1\r\n\r\n", &mut head).unwrap();
+    assert_eq!(conn.handle_eof(), Eof::AfterMessage);
+    assert!(conn.must_close());
+    head.clear();
+    head.set_response(Version::Http11, 200, b"OK");
+    let mut out = Vec::new();
+    conn.encode_head(&mut head, BodyKind::Length(0), &mut out);
+    assert_eq!(out, b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+}
+
+#[test]
+fn a_head_request_rewritten_to_get_gets_no_body() {
+    let (mut conn, mut up, mut head) = (client(), server(), Head::default());
+    conn.handle_head(b"HEAD / HTTP/1.1\r\n\r\n", &mut head).unwrap();
+    head.set_method(b"GET");
+    let mut sent = Vec::new();
+    up.encode_head(&mut head, BodyKind::None, &mut sent);
+    let out =
+        relay(&mut up, &mut conn, b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc").unwrap();
+    assert_eq!(out, b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n");
+    assert!(conn.can_reuse() && up.can_reuse());
+}
+
+#[test]
+fn a_get_request_rewritten_to_head_announces_nothing() {
+    let (mut conn, mut up, mut head) = (client(), server(), Head::default());
+    conn.handle_head(b"GET / HTTP/1.1\r\n\r\n", &mut head).unwrap();
+    head.set_method(b"HEAD");
+    up.encode_head(&mut head, BodyKind::None, &mut Vec::new());
+    let out = relay(&mut up, &mut conn, b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n").unwrap();
+    assert_eq!(out, b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+}
+
+#[test]
+fn bodies_can_be_forwarded_unseen() {
+    let (mut conn, mut head) = (client(), Head::default());
+    conn.handle_head(b"PUT / HTTP/1.1\r\ncontent-length: 1000\r\n\r\n", &mut head).unwrap();
+    assert_eq!(conn.payload_left(), 1000);
+    assert!(!conn.skip_payload(400));
+    assert!(conn.skip_payload(600));
+    assert_eq!(conn.payload_received(), 1000);
+    assert!(conn.has_received_all());
+}
+
+#[test]
+fn a_short_body_closes() {
+    let (mut conn, mut head) = (client(), Head::default());
+    conn.handle_head(b"GET / HTTP/1.1\r\n\r\n", &mut head).unwrap();
+    head.clear();
+    head.set_response(Version::Http11, 200, b"OK");
+    let mut out = Vec::new();
+    conn.encode_head(&mut head, BodyKind::Length(10), &mut out);
+    conn.encode_data(4);
+    assert!(!conn.must_close());
+    conn.encode_end(None, &mut out);
+    assert!(conn.must_close() && !conn.can_reuse());
+}
+
+#[test]
+fn the_stronger_mode_wins() {
+    let mut conn = Conn::new(Side::Client, settings(Mode::ServerClose));
+    conn.raise_mode(Mode::KeepAlive);
+    assert!(!conn.must_close());
+    conn.raise_mode(Mode::Close);
+    assert!(conn.must_close());
+}
+
+#[test]
+fn a_local_reply_may_close() {
+    let (mut conn, mut head) = (client(), Head::default());
+    conn.handle_head(b"GET / HTTP/1.1\r\n\r\n", &mut head).unwrap();
+    let body = htx::error_replies::fill(400, &mut head).unwrap();
+    conn.close_after_message();
+    let mut out = Vec::new();
+    conn.encode_head(&mut head, BodyKind::Length(body.len() as u64), &mut out);
+    let text = String::from_utf8(out).unwrap();
+    assert_eq!(
+        text,
+        "HTTP/1.1 400 Bad request\r\ncontent-length: 90\r\ncache-control: no-cache\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n"
+    );
+}
+
+/// Everything a connection reports when `input` arrives in pieces that end at `cuts`.
+fn drive(side: Side, input: &[u8], cuts: &[usize]) -> String {
+    let mut conn = Conn::new(side, Settings::default());
+    let (mut head, mut trailers) = (Head::default(), Fields::default());
+    let (mut at, mut in_body, mut log, mut payload) = (0, false, String::new(), Vec::new());
+    for end in cuts.iter().map(|&c| c.min(input.len())).chain([input.len()]) {
+        while at <= end {
+            if !in_body {
+                match conn.handle_head(&input[at..end], &mut head) {
+                    Ok(HeadStep::NeedMore) => break,
+                    Ok(HeadStep::Interim { consumed }) => at += consumed,
+                    Ok(HeadStep::Complete { consumed, body }) => {
+                        at += consumed;
+                        in_body = true;
+                        log += &format!("{body:?};");
+                    }
+                    Err(e) => return format!("{log}{}", e.status),
+                }
+                continue;
+            }
+            match conn.handle_body(&input[at..end], &mut trailers) {
+                Ok(step) => {
+                    payload.extend_from_slice(&input[at + step.skip..at + step.skip + step.data]);
+                    at += step.skip + step.data;
+                    if step.done {
+                        return format!("{log}{payload:?} done at {at} {:?}", trailers.len());
+                    }
+                    if step.skip + step.data == 0 {
+                        break;
+                    }
+                }
+                Err(e) => return format!("{log}{payload:?} {}", e.status),
+            }
+        }
+    }
+    format!("{log}{payload:?} {:?}", conn.handle_eof())
+}
+
+fn almost_a_message() -> impl Strategy<Value = Vec<u8>> {
+    let pieces = [
+        "GET / HTTP/1.1\r\n",
+        "CONNECT a:443 HTTP/1.1\r\n",
+        "GET http://a:80/ HTTP/1.0\r\n",
+        "HTTP/1.1 100 C\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n",
+        "HTTP/1.1 204 N\r\n",
+        "Host: a\r\n",
+        "host: a:443\r\n",
+        "content-length: 5\r\n",
+        "content-length: 5, 5\r\n",
+        "transfer-encoding: chunked\r\n",
+        "te: a, trailers\r\n",
+        "connection: close, x\r\n",
+        "connection: upgrade\r\n",
+        "upgrade: websocket\r\n",
+        "\r\n",
+        "\n",
+        "5\r\nabcde\r\n",
+        "2;x\r\nab\r\n",
+        "0\r\n",
+        "Foo: bar\r\n",
+        " folded\r\n",
+        "abcde",
+    ];
+    let known = proptest::sample::select(pieces.to_vec()).prop_map(|p| p.as_bytes().to_vec());
+    let start = proptest::sample::select(pieces[..6].to_vec()).prop_map(|p| p.as_bytes().to_vec());
+    let noise = proptest::collection::vec(any::<u8>(), 0..3);
+    let rest = proptest::collection::vec(prop_oneof![19 => known, 1 => noise], 0..12);
+    (start, rest).prop_map(|(start, rest)| [start, rest.concat()].concat())
+}
+
+proptest! {
+    #[test]
+    fn pieces_equal_the_whole(
+        input in almost_a_message(),
+        is_client in any::<bool>(),
+        cuts in proptest::collection::vec(0usize..250, 0..8),
+    ) {
+        let side = if is_client { Side::Client } else { Side::Server };
+        let whole = drive(side, &input, &[]);
+        let mut cuts = cuts;
+        cuts.sort_unstable();
+        let every: Vec<usize> = (0..input.len()).collect();
+        prop_assert_eq!(&drive(side, &input, &cuts), &whole);
+        prop_assert_eq!(&drive(side, &input, &every), &whole);
+    }
+
+    #[test]
+    fn whatever_passes_is_sent_in_a_form_that_passes_again(input in almost_a_message()) {
+        let (mut from, mut to) = (client(), server());
+        let mut head = Head::default();
+        if let Ok(HeadStep::Complete { body, .. }) = from.handle_head(&input, &mut head) {
+            let mut out = Vec::new();
+            to.encode_head(&mut head, body, &mut out);
+            let mut again = Head::default();
+            let step = client().handle_head(&out, &mut again).unwrap();
+            let expected = if body == BodyKind::Tunnel { BodyKind::None } else { body };
+            prop_assert_eq!(step, HeadStep::Complete { consumed: out.len(), body: expected });
+        }
+    }
+}
