@@ -24,6 +24,9 @@ const ALONE: &[&str] = &[
 /// varnishtest's status for a test that asked to be skipped.
 const SKIPPED: i32 = 77;
 
+/// A test and its place in the run, which names its directory.
+type Numbered<'a> = (usize, &'a String);
+
 /// What every test of a run shares.
 pub(crate) struct Setting<'a> {
     suite: &'a Suite,
@@ -44,25 +47,34 @@ impl<'a> Setting<'a> {
         Ok(Self { suite, program, varnishtest, directory, keep })
     }
 
-    fn run(&self, test: &str) -> Outcome<(Ending, String)> {
+    fn run(&self, number: usize, test: &str) -> Outcome<(Ending, String)> {
+        let directory = self.directory.join(number.to_string());
+        let unusable = |error| failure::machine(format!("{}: {error}", directory.display()));
+        std::fs::create_dir_all(&directory).map_err(unusable)?;
         let output = Command::new(&self.varnishtest)
             .args(["-b", "2097152", "-k", "-t", "10", "-l", "-q", test])
             .current_dir(&self.suite.root)
             .env("HAPROXY_PROGRAM", self.program)
             .env("HAPROXY_ARGS", probe::ARGUMENTS)
-            .env("TMPDIR", &self.directory)
+            .env("TMPDIR", &directory)
             .output()
             .map_err(|error| failure::machine(format!("cannot run varnishtest: {error}")))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        Ok(match output.status.code() {
-            Some(0) if skipped(&String::from_utf8_lossy(&output.stderr)) => {
-                (Ending::Skipped, String::new())
-            }
-            Some(0) => (Ending::Passed, String::new()),
-            Some(SKIPPED) => (Ending::Skipped, String::new()),
-            _ => (Ending::Failed, cause(&text)),
-        })
+        let ending = match output.status.code() {
+            Some(0) if skipped(&String::from_utf8_lossy(&output.stderr)) => Ending::Skipped,
+            Some(0) => Ending::Passed,
+            Some(SKIPPED) => Ending::Skipped,
+            _ => return Ok((Ending::Failed, cause(&log(&directory)))),
+        };
+        std::fs::remove_dir_all(&directory).map_err(unusable)?;
+        Ok((ending, String::new()))
     }
+}
+
+/// The log of a failed test, which varnishtest leaves in a directory of its own.
+fn log(directory: &Path) -> String {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let logs = entries.filter_map(|entry| std::fs::read(entry.path().join("LOG")).ok());
+    logs.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
 }
 
 impl Drop for Setting<'_> {
@@ -97,8 +109,9 @@ pub(crate) fn run(
     report: &mut Report,
 ) -> Outcome {
     let start = clock::now();
-    let alone = |test: &&String| ALONE.iter().any(|name| test.ends_with(name));
-    let (last, first): (Vec<&String>, Vec<&String>) = tests.iter().partition(alone);
+    let alone = |(_, test): &Numbered<'_>| ALONE.iter().any(|name| test.ends_with(name));
+    let (last, first): (Vec<Numbered<'_>>, Vec<Numbered<'_>>) =
+        tests.iter().enumerate().partition(alone);
     let shared = Mutex::new(report);
     batch(setting, &first, jobs, &shared)?;
     batch(setting, &last, 1, &shared)?;
@@ -110,18 +123,19 @@ pub(crate) fn run(
 
 fn batch(
     setting: &Setting<'_>,
-    tests: &[&String],
+    tests: &[Numbered<'_>],
     jobs: u32,
     report: &Mutex<&mut Report>,
 ) -> Outcome {
     let next = AtomicUsize::new(0);
     let work = || -> Outcome {
-        while let Some(test) = tests.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let (outcome, reason) = setting.run(test)?;
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some((number, test)) = tests.get(index) else { return Ok(()) };
+            let (outcome, reason) = setting.run(*number, test)?;
             let mut report = report.lock().expect("no worker panicked");
             report.add(test, outcome, reason);
         }
-        Ok(())
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();

@@ -1,0 +1,398 @@
+//! The command line: HAProxy's flags to plain options (management manual, section 3).
+//! Never opens a file and never acts: the caller does what the options say.
+//!
+//! A flag is recognised by the longest name in [`FLAGS`] that begins its word, and the rest of the
+//! word is left out, as HAProxy does: `-dWx` is `-dW`, `-n5 7` is `-n 7`, any unknown `-d...` is
+//! `-d`, and flags never combine, so that `-db` is not `-d -b`.
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::PathBuf;
+
+/// What the process is asked to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Load the configuration and serve.
+    #[default]
+    Run,
+    /// `-c`: load the configuration, report, and exit with 0 (valid), 1 (errors) or 2 (valid, but
+    /// nothing listens).
+    Check,
+    /// `-cc`: evaluate a condition and exit with 0 (true), 1 (false) or 2 (unparsable); no
+    /// configuration is loaded.
+    Condition(String),
+    /// `-v`: print the version and exit with 0.
+    Version,
+    /// `-vv`: print the version and what the build can do, and exit with 0.
+    BuildOptions,
+    /// `-dMhelp`: print [`MEMORY_HELP`] and exit with 0.
+    MemoryHelp,
+}
+
+/// What becomes of the processes that this one replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// `-sf`: they finish running requests first (SIGUSR1).
+    Finish,
+    /// `-st`: they stop at once (SIGTERM).
+    Terminate,
+}
+
+/// The command line, understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// What to do.
+    pub(crate) action: Action,
+    /// `-f` and `--`: configuration files and directories, in order.
+    pub(crate) sources: Vec<PathBuf>,
+    /// `-V`: say more; wins over `-q` wherever it stands.
+    pub(crate) verbose: bool,
+    /// `-q`: say less.
+    pub(crate) quiet: bool,
+    /// `-d`: foreground, and SIGINT and SIGTERM keep their default action.
+    pub(crate) debug: bool,
+    /// `-d` and `-db`: stay in the foreground whatever the configuration or `-D` says.
+    pub(crate) foreground: bool,
+    /// `-D`: go to the background.
+    pub(crate) daemon: bool,
+    /// `-W`, `-Ws`: master and worker processes; with `true`, the master notifies systemd.
+    pub(crate) master_worker: Option<bool>,
+    /// `-S`: address and options of the master's command socket, separated by commas.
+    pub(crate) master_socket: Option<String>,
+    /// `-p`: file that receives the process ids.
+    pub(crate) pid_file: Option<PathBuf>,
+    /// `-n`: connections of the process, instead of the configuration's `maxconn`; never 0.
+    pub(crate) maxconn: Option<u32>,
+    /// `-N`: default `maxconn` of a proxy; never 0.
+    pub(crate) proxy_maxconn: Option<u32>,
+    /// `-m`: memory of the process in MiB; never 0.
+    pub(crate) memory_mib: Option<u32>,
+    /// `-L`: name of the local peer, instead of the host's.
+    pub(crate) local_peer: Option<String>,
+    /// `-C`: directory to change to before files are loaded.
+    pub(crate) directory: Option<PathBuf>,
+    /// `-dW`: any warning of the configuration is an error.
+    pub(crate) zero_warning: bool,
+    /// `-dD`: report suspicious statements.
+    pub(crate) diagnostics: bool,
+    /// `-dr`: a server whose name does not resolve is no error.
+    pub(crate) ignore_resolution: bool,
+    /// `-dR`: listeners do not set SO_REUSEPORT.
+    pub(crate) no_reuse_port: bool,
+    /// `-sf`, `-st`: processes to tell when this one serves.
+    pub(crate) old_pids: Vec<u32>,
+    /// What to tell them.
+    pub(crate) farewell: Option<Farewell>,
+    /// `-x`: socket of the old process, from which to take its listeners.
+    pub(crate) inherit_from: Option<PathBuf>,
+    /// Flags that were accepted and have no effect, with the reason. Not warnings of the
+    /// configuration: `-dW` does not count them.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why a command line was refused. The exit status is 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum UsageError {
+    /// Neither a flag nor a value, or no configuration at all: show [`usage`].
+    Usage,
+    /// A flag without its value.
+    MissingValue(&'static str),
+    /// A flag whose value is not of the kind it wants.
+    BadValue { flag: &'static str, wants: &'static str, given: String },
+    /// A flag that HAProxy has and Weir has not yet.
+    NotImplemented(&'static str),
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage => out.write_str(&usage()),
+            Self::MissingValue(flag) => write!(out, "{flag}: a value is missing"),
+            Self::BadValue { flag, wants, given } => {
+                write!(out, "{flag}: {wants} is expected, not '{given}'")
+            }
+            Self::NotImplemented(flag) => write!(out, "{flag}: not implemented yet"),
+        }
+    }
+}
+
+/// One flag of the command line.
+struct Flag {
+    /// With its dash.
+    name: &'static str,
+    /// How its value is written in the usage text; empty when it has none.
+    value: &'static str,
+    help: &'static str,
+    apply: fn(&mut Options, &mut Words<'_>) -> Result<(), UsageError>,
+}
+
+/// Every flag, in the order of the usage text.
+#[rustfmt::skip]
+const FLAGS: &[Flag] = &[
+    Flag { name: "-f", value: "<cfgfile|cfgdir>", help: "loads a configuration file, or the *.cfg of a directory", apply: source },
+    Flag { name: "-v", value: "", help: "displays the version", apply: |o, _| action(o, Action::Version) },
+    Flag { name: "-vv", value: "", help: "shows known build options", apply: |o, _| action(o, Action::BuildOptions) },
+    Flag { name: "-d", value: "", help: "enters debug mode, in the foreground", apply: debug },
+    Flag { name: "-db", value: "", help: "only disables background mode", apply: |o, _| on(&mut o.foreground) },
+    Flag { name: "-dM", value: "[<byte>,help,...]", help: "debug memory (no effect)", apply: memory },
+    Flag { name: "-V", value: "", help: "enters verbose mode (disables quiet mode)", apply: |o, _| on(&mut o.verbose) },
+    Flag { name: "-D", value: "", help: "goes daemon", apply: |o, _| on(&mut o.daemon) },
+    Flag { name: "-W", value: "", help: "master-worker mode", apply: |o, _| set(&mut o.master_worker, Ok(false)) },
+    Flag { name: "-Ws", value: "", help: "master-worker mode with systemd notify support", apply: |o, _| set(&mut o.master_worker, Ok(true)) },
+    Flag { name: "-q", value: "", help: "quiet mode: doesn't display messages", apply: |o, _| on(&mut o.quiet) },
+    Flag { name: "-c", value: "", help: "check mode: only checks config files and exits", apply: |o, _| action(o, Action::Check) },
+    Flag { name: "-cc", value: "<condition>", help: "evaluates a condition and exits", apply: condition },
+    Flag { name: "-n", value: "<maxconn>", help: "sets the maximum total number of connections", apply: |o, w| limit(&mut o.maxconn, w) },
+    Flag { name: "-m", value: "<megs>", help: "limits the usable amount of memory (in MB)", apply: |o, w| limit(&mut o.memory_mib, w) },
+    Flag { name: "-N", value: "<maxpconn>", help: "sets the default maximum of connections of a proxy", apply: |o, w| limit(&mut o.proxy_maxconn, w) },
+    Flag { name: "-L", value: "<name>", help: "sets the local peer name (default: the host's name)", apply: |o, w| set(&mut o.local_peer, w.text()) },
+    Flag { name: "-p", value: "<pidfile>", help: "writes the process ids to this file", apply: |o, w| set(&mut o.pid_file, w.path()) },
+    Flag { name: "-C", value: "<dir>", help: "changes to this directory before loading files", apply: |o, w| set(&mut o.directory, w.path()) },
+    Flag { name: "-dC", value: "[<key>]", help: "dumps the configuration", apply: |_, _| missing("-dC") },
+    Flag { name: "-de", value: "", help: "disables epoll (no effect)", apply: |o, _| note(o, "-de", "epoll is the only poller") },
+    Flag { name: "-dp", value: "", help: "disables poll (no effect)", apply: |o, _| note(o, "-dp", "epoll is the only poller") },
+    Flag { name: "-dS", value: "", help: "disables splice (no effect)", apply: |o, _| note(o, "-dS", "splice is not used") },
+    Flag { name: "-dG", value: "", help: "disables getaddrinfo (no effect)", apply: |o, _| note(o, "-dG", "there is one resolver call") },
+    Flag { name: "-dR", value: "", help: "disables SO_REUSEPORT", apply: |o, _| on(&mut o.no_reuse_port) },
+    Flag { name: "-dL", value: "", help: "dumps loaded object files", apply: |_, _| missing("-dL") },
+    Flag { name: "-dK", value: "{class[,...]}", help: "dumps registered keywords", apply: |_, _| missing("-dK") },
+    Flag { name: "-dr", value: "", help: "ignores server address resolution failures", apply: |o, _| on(&mut o.ignore_resolution) },
+    Flag { name: "-dV", value: "", help: "disables SSL verify on the server side (no effect)", apply: |o, _| note(o, "-dV", "there is no TLS to servers") },
+    Flag { name: "-dW", value: "", help: "fails if any warning is emitted", apply: |o, _| on(&mut o.zero_warning) },
+    Flag { name: "-dD", value: "", help: "warns about suspicious configuration statements", apply: |o, _| on(&mut o.diagnostics) },
+    Flag { name: "-sf", value: "[pid ]*", help: "finishes old processes", apply: |o, w| farewell(o, w, Farewell::Finish) },
+    Flag { name: "-st", value: "[pid ]*", help: "terminates old processes", apply: |o, w| farewell(o, w, Farewell::Terminate) },
+    Flag { name: "-x", value: "<unix_socket>", help: "gets listening sockets from a unix socket", apply: inherit },
+    Flag { name: "-S", value: "<bind>[,<option>...]", help: "binds the master's command socket", apply: |o, w| set(&mut o.master_socket, w.text()) },
+];
+
+/// The words of a command line as they are taken one by one.
+struct Words<'a> {
+    rest: std::slice::Iter<'a, OsString>,
+    /// The flag being applied, for errors.
+    flag: &'static str,
+    /// What follows the flag's name within its word.
+    suffix: &'a str,
+}
+
+impl<'a> Words<'a> {
+    fn value(&mut self) -> Result<&'a OsStr, UsageError> {
+        self.rest.next().map(OsString::as_os_str).ok_or(UsageError::MissingValue(self.flag))
+    }
+
+    fn path(&mut self) -> Result<PathBuf, UsageError> {
+        self.value().map(PathBuf::from)
+    }
+
+    fn text(&mut self) -> Result<String, UsageError> {
+        let value = self.value()?;
+        value.to_str().map(str::to_owned).ok_or_else(|| self.bad("UTF-8 text", value))
+    }
+
+    fn bad(&self, wants: &'static str, given: &OsStr) -> UsageError {
+        let given = given.to_string_lossy().into_owned();
+        UsageError::BadValue { flag: self.flag, wants, given }
+    }
+}
+
+/// Understands a command line, without its first word (the program's name).
+///
+/// # Errors
+///
+/// Anything that HAProxy refuses, flags that are not implemented yet, and numbers that are none
+/// (HAProxy takes those for 0). `-v` and `-vv` end the parsing where they stand.
+pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
+    let mut options = Options::default();
+    let mut words = Words { rest: words.iter(), flag: "", suffix: "" };
+    while let Some(word) = words.rest.next() {
+        if word == "--" {
+            options.sources.extend(words.rest.by_ref().map(PathBuf::from));
+            break;
+        }
+        let flag = find(word).ok_or(UsageError::Usage)?;
+        words.flag = flag.name;
+        words.suffix = word.to_str().and_then(|word| word.strip_prefix(flag.name)).unwrap_or("");
+        (flag.apply)(&mut options, &mut words)?;
+        let ends = [Action::Version, Action::BuildOptions, Action::MemoryHelp];
+        if ends.contains(&options.action) {
+            return Ok(options);
+        }
+    }
+    finish(options)
+}
+
+/// The flag whose name is the longest beginning of a word.
+fn find(word: &OsStr) -> Option<&'static Flag> {
+    let word = word.to_string_lossy();
+    let candidates = FLAGS.iter().filter(|flag| word.starts_with(flag.name));
+    candidates.max_by_key(|flag| flag.name.len())
+}
+
+/// Settles what depends on several flags.
+fn finish(mut options: Options) -> Result<Options, UsageError> {
+    if options.master_worker.is_some() {
+        return missing("-W");
+    }
+    if options.master_socket.is_some() {
+        return missing("-S");
+    }
+    if options.inherit_from.is_some() {
+        return missing("-x");
+    }
+    let needs_sources = !matches!(options.action, Action::Condition(_));
+    if needs_sources && options.sources.is_empty() {
+        return Err(UsageError::Usage);
+    }
+    options.quiet &= !options.verbose && !options.debug;
+    options.daemon &= !options.foreground;
+    Ok(options)
+}
+
+fn on(switch: &mut bool) -> Result<(), UsageError> {
+    *switch = true;
+    Ok(())
+}
+
+fn set<T>(place: &mut Option<T>, value: Result<T, UsageError>) -> Result<(), UsageError> {
+    *place = Some(value?);
+    Ok(())
+}
+
+/// A condition is not undone by a later `-c`.
+fn action(options: &mut Options, action: Action) -> Result<(), UsageError> {
+    if !matches!(options.action, Action::Condition(_)) {
+        options.action = action;
+    }
+    Ok(())
+}
+
+fn note(options: &mut Options, flag: &str, reason: &str) -> Result<(), UsageError> {
+    options.notes.push(format!("{flag} has no effect: {reason}"));
+    Ok(())
+}
+
+fn missing<T>(flag: &'static str) -> Result<T, UsageError> {
+    Err(UsageError::NotImplemented(flag))
+}
+
+fn source(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
+    options.sources.push(words.path()?);
+    Ok(())
+}
+
+fn condition(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
+    options.action = Action::Condition(words.text()?);
+    Ok(())
+}
+
+fn debug(options: &mut Options, _: &mut Words<'_>) -> Result<(), UsageError> {
+    options.debug = true;
+    options.foreground = true;
+    Ok(())
+}
+
+/// A limit; 0 stands for no limit of the command line's.
+fn limit(place: &mut Option<u32>, words: &mut Words<'_>) -> Result<(), UsageError> {
+    let value = words.value()?;
+    let number: Option<u32> = value.to_str().and_then(|text| text.parse().ok());
+    *place = Some(number.ok_or_else(|| words.bad("a number", value))?).filter(|limit| *limit > 0);
+    Ok(())
+}
+
+/// The process ids after the flag: every word up to the next one that begins with a dash.
+fn farewell(
+    options: &mut Options,
+    words: &mut Words<'_>,
+    farewell: Farewell,
+) -> Result<(), UsageError> {
+    options.farewell = Some(farewell);
+    while let Some(word) = words.rest.as_slice().first() {
+        if word.as_encoded_bytes().first() == Some(&b'-') {
+            break;
+        }
+        let pid = word.to_str().and_then(|text| text.parse().ok()).filter(|pid| *pid > 0);
+        options.old_pids.push(pid.ok_or_else(|| words.bad("a process id", word))?);
+        words.rest.next();
+    }
+    Ok(())
+}
+
+fn inherit(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
+    let path = words.value()?;
+    if path.as_encoded_bytes().first() == Some(&b'-') {
+        return Err(words.bad("the path of a unix socket", path));
+    }
+    options.inherit_from = Some(path.into());
+    Ok(())
+}
+
+/// The words that may follow `-dM`, besides a byte value.
+const MEMORY_WORDS: &[&str] = &[
+    "cache",
+    "caller",
+    "cold-first",
+    "fail",
+    "global",
+    "hot-first",
+    "integrity",
+    "merge",
+    "no-cache",
+    "no-caller",
+    "no-fail",
+    "no-global",
+    "no-integrity",
+    "no-merge",
+    "no-poison",
+    "no-tag",
+    "poison",
+    "tag",
+];
+
+/// What `-dMhelp` prints.
+pub(crate) const MEMORY_HELP: &str = "\
+-dM and its options debug the memory pools of a program written in C. Memory is safe here by the
+language's rules: the options are checked, and have no effect.
+";
+
+/// `-dM`, then nothing or a byte and words, separated by commas.
+fn memory(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
+    for (index, word) in words.suffix.split(',').enumerate() {
+        if word == "help" {
+            return action(options, Action::MemoryHelp);
+        }
+        let byte = index == 0 && (word.is_empty() || is_number(word));
+        if !byte && !MEMORY_WORDS.contains(&word) {
+            return Err(words.bad("a byte or a pool debugging option", OsStr::new(word)));
+        }
+    }
+    note(options, "-dM", "memory is not poisoned")
+}
+
+fn is_number(word: &str) -> bool {
+    match word.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).is_ok(),
+        None => word.parse::<u64>().is_ok(),
+    }
+}
+
+/// The usage text: one line per flag.
+pub(crate) fn usage() -> String {
+    let mut text = String::from(
+        "Usage : weir [-f <cfgfile|cfgdir>]* [ -vdVD ] [ -n <maxconn> ] [ -N <maxpconn> ]\n        \
+         [ -p <pidfile> ] [ -m <max megs> ] [ -C <dir> ] [-- <cfgfile>*]\n",
+    );
+    for flag in FLAGS {
+        let missing = match flag.name {
+            "-W" | "-Ws" | "-S" | "-x" | "-dC" | "-dK" | "-dL" => " (not implemented yet)",
+            _ => "",
+        };
+        // Values of the -d family are glued to their flag.
+        let gap = if flag.value.is_empty() || flag.name.starts_with("-d") { "" } else { " " };
+        let head = format!("{}{gap}{}", flag.name, flag.value);
+        text.push_str(&format!("        {head:24} {}{missing}\n", flag.help));
+    }
+    text
+}

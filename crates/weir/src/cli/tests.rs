@@ -1,0 +1,258 @@
+//! Command lines and what they mean, after measurements of HAProxy itself.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn words(line: &str) -> Vec<OsString> {
+    line.split_whitespace().map(OsString::from).collect()
+}
+
+fn ok(line: &str) -> Options {
+    parse(&words(line)).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+fn refused(line: &str) -> UsageError {
+    parse(&words(line)).expect_err(line)
+}
+
+/// `-f a` and one more change.
+fn with(change: impl FnOnce(&mut Options)) -> Options {
+    let mut options = Options { sources: vec!["a".into()], ..Options::default() };
+    change(&mut options);
+    options
+}
+
+#[test]
+fn sources_keep_their_order() {
+    let paths = |line| -> Vec<String> {
+        ok(line).sources.iter().map(|path| path.display().to_string()).collect()
+    };
+    assert_eq!(paths("-f a"), ["a"]);
+    assert_eq!(paths("-f b -f a -- d c"), ["b", "a", "d", "c"]);
+    assert_eq!(paths("-- a -f -c --"), ["a", "-f", "-c", "--"]);
+    assert_eq!(paths("-f -c"), ["-c"]);
+    assert_eq!(paths("-fx a"), ["a"]);
+}
+
+#[test]
+fn a_source_is_needed() {
+    for line in ["", "-c", "--", "-db -V", "-sf", "-c --"] {
+        assert_eq!(refused(line), UsageError::Usage, "{line}");
+    }
+}
+
+#[test]
+fn stray_words_are_refused() {
+    for line in
+        ["a", "-c a", "-f a b", "-cf a", "-", "-f a -", "-z", "-f a -sz", "-h", "--help", "-b"]
+    {
+        assert_eq!(refused(line), UsageError::Usage, "{line}");
+    }
+}
+
+#[test]
+fn switches() {
+    type Change = fn(&mut Options);
+    let cases: &[(&str, Change)] = &[
+        ("-V", |o| o.verbose = true),
+        ("-q", |o| o.quiet = true),
+        ("-D", |o| o.daemon = true),
+        ("-db", |o| o.foreground = true),
+        ("-dW", |o| o.zero_warning = true),
+        ("-dD", |o| o.diagnostics = true),
+        ("-dr", |o| o.ignore_resolution = true),
+        ("-dR", |o| o.no_reuse_port = true),
+        ("-c", |o| o.action = Action::Check),
+        ("-sf", |o| o.farewell = Some(Farewell::Finish)),
+        ("-st", |o| o.farewell = Some(Farewell::Terminate)),
+    ];
+    for (flag, change) in cases {
+        assert_eq!(ok(&format!("-f a {flag}")), with(change), "{flag}");
+        assert_eq!(ok(&format!("{flag} -f a")), with(change), "{flag} first");
+        assert_eq!(ok(&format!("-f a {flag}x")), with(change), "{flag} with a suffix");
+    }
+}
+
+#[test]
+fn debug_swallows_unknown_names() {
+    let debug = with(|o| (o.debug, o.foreground) = (true, true));
+    for flag in ["-d", "-dz", "-dI", "-dk", "-d5", "-dbeug"] {
+        let expected = if flag == "-dbeug" { with(|o| o.foreground = true) } else { debug.clone() };
+        assert_eq!(ok(&format!("-f a {flag}")), expected, "{flag}");
+    }
+}
+
+#[test]
+fn flags_do_not_combine() {
+    assert_eq!(ok("-f a -Vc"), with(|o| o.verbose = true));
+    assert_eq!(ok("-f a -qc"), with(|o| o.quiet = true));
+    assert_eq!(ok("-f a -cV"), with(|o| o.action = Action::Check));
+    assert_eq!(ok("-f a -dbc"), with(|o| o.foreground = true));
+    assert_eq!(ok("-f a -n5 7"), with(|o| o.maxconn = Some(7)));
+}
+
+#[test]
+fn verbose_wins_over_quiet() {
+    for line in ["-q -V -f a", "-V -q -f a"] {
+        let options = ok(line);
+        assert!(options.verbose && !options.quiet, "{line}");
+    }
+    assert!(!ok("-d -q -f a").quiet);
+}
+
+#[test]
+fn foreground_wins_over_daemon() {
+    for line in ["-D -db -f a", "-db -D -f a", "-D -d -f a"] {
+        assert!(!ok(line).daemon, "{line}");
+    }
+    assert!(ok("-D -f a").daemon);
+}
+
+#[test]
+fn values() {
+    let options = ok("-p pid -n 100 -N 50 -m 512 -L peer1 -C dir -f a");
+    assert_eq!(options.pid_file, Some("pid".into()));
+    assert_eq!(options.maxconn, Some(100));
+    assert_eq!(options.proxy_maxconn, Some(50));
+    assert_eq!(options.memory_mib, Some(512));
+    assert_eq!(options.local_peer.as_deref(), Some("peer1"));
+    assert_eq!(options.directory, Some("dir".into()));
+    assert_eq!(ok("-n 0 -f a").maxconn, None);
+    assert_eq!(ok("-n 5 -n 0 -f a").maxconn, None);
+    assert_eq!(ok("-L A -L B -f a").local_peer.as_deref(), Some("B"));
+    assert_eq!(ok("-p -c -f a").pid_file, Some("-c".into()));
+}
+
+#[test]
+fn values_are_needed() {
+    for flag in ["-f", "-p", "-n", "-N", "-m", "-L", "-C", "-S", "-x", "-cc"] {
+        assert_eq!(refused(&format!("-f a {flag}")), UsageError::MissingValue(flag), "{flag}");
+    }
+}
+
+#[test]
+fn numbers_are_needed() {
+    for line in ["-n x", "-n -5", "-N 1k", "-m 1.5", "-n 99999999999"] {
+        let error = refused(&format!("-f a {line}"));
+        assert!(matches!(error, UsageError::BadValue { wants: "a number", .. }), "{line}: {error}");
+    }
+}
+
+#[test]
+fn version_ends_the_parsing() {
+    assert_eq!(ok("-v").action, Action::Version);
+    assert_eq!(ok("-vx -f").action, Action::Version);
+    assert_eq!(ok("-vv").action, Action::BuildOptions);
+    assert_eq!(ok("-vvv -zzz").action, Action::BuildOptions);
+    assert_eq!(ok("-dM -vv").action, Action::BuildOptions);
+    assert_eq!(refused("-zzz -v"), UsageError::Usage);
+}
+
+#[test]
+fn conditions_need_no_source() {
+    let condition = |text: &str| Action::Condition(text.to_owned());
+    assert_eq!(ok("-cc true").action, condition("true"));
+    assert_eq!(ok("-c -cc true").action, condition("true"));
+    assert_eq!(ok("-cc true -c -f nope").action, condition("true"));
+    let empty = [OsString::from("-cc"), OsString::new()];
+    assert_eq!(parse(&empty).unwrap().action, condition(""));
+    let spaces = [OsString::from("-cc"), OsString::from("a && b")];
+    assert_eq!(parse(&spaces).unwrap().action, condition("a && b"));
+}
+
+#[test]
+fn memory_debugging_is_checked_and_noted() {
+    for flag in ["-dM", "-dM0", "-dM99", "-dM0x50", "-dM0,no-merge", "-dMtag,no-cache,poison"] {
+        assert_eq!(ok(&format!("{flag} -f a")).notes.len(), 1, "{flag}");
+    }
+    assert_eq!(ok("-dMhelp").action, Action::MemoryHelp);
+    for flag in ["-dMzz", "-dM5,zz", "-dMtag,", "-dMtag,5"] {
+        let error = refused(&format!("{flag} -f a"));
+        assert!(matches!(error, UsageError::BadValue { flag: "-dM", .. }), "{flag}: {error}");
+    }
+}
+
+#[test]
+fn what_has_no_effect_is_noted() {
+    let options = ok("-de -dp -dS -dG -dV -f a");
+    assert_eq!(options.notes.len(), 5);
+    assert!(options.notes.iter().all(|note| note.contains(" has no effect: ")));
+    assert_eq!(Options { notes: vec![], ..options }, with(|_| ()));
+}
+
+#[test]
+fn what_is_missing_is_refused() {
+    for (line, flag) in [
+        ("-W", "-W"),
+        ("-Wx", "-W"),
+        ("-Ws", "-W"),
+        ("-S addr", "-S"),
+        ("-x sock", "-x"),
+        ("-dKall", "-dK"),
+        ("-dC", "-dC"),
+        ("-dL", "-dL"),
+    ] {
+        assert_eq!(refused(&format!("-f a {line}")), UsageError::NotImplemented(flag), "{line}");
+    }
+}
+
+#[test]
+fn old_processes() {
+    let options = ok("-f a -sf 12 34 -c");
+    assert_eq!(options.old_pids, [12, 34]);
+    assert_eq!(options.farewell, Some(Farewell::Finish));
+    assert_eq!(options.action, Action::Check);
+    assert_eq!(ok("-st 7 -f a").old_pids, [7]);
+    for line in ["-sf 1 x", "-sf 0", "-f a -sf 1 2a", "-sf 99999999999"] {
+        let error = refused(&format!("{line} -f a"));
+        assert!(matches!(error, UsageError::BadValue { flag: "-sf", .. }), "{line}: {error}");
+    }
+    let joined = [OsString::from("-sf"), OsString::from("1 2"), OsString::from("-c")];
+    assert!(parse(&joined).is_err());
+}
+
+#[test]
+fn a_socket_path_does_not_begin_with_a_dash() {
+    let error = refused("-x -f a");
+    assert!(matches!(error, UsageError::BadValue { flag: "-x", .. }), "{error}");
+}
+
+#[test]
+fn the_way_the_regression_suite_starts_an_instance() {
+    let options = ok("-d -dM -f cfg");
+    assert!(options.debug && options.foreground && !options.daemon);
+    assert_eq!(options.action, Action::Run);
+    assert_eq!(ok("-c -dM -f cfg").action, Action::Check);
+    assert_eq!(ok("-d -dM -L A -f cfg").local_peer.as_deref(), Some("A"));
+}
+
+#[test]
+fn usage_names_every_flag() {
+    let text = usage();
+    for flag in FLAGS {
+        assert!(text.contains(&format!("        {}", flag.name)), "{}", flag.name);
+        assert_eq!(FLAGS.iter().filter(|other| other.name == flag.name).count(), 1);
+    }
+    assert!(UsageError::Usage.to_string().starts_with("Usage : weir"));
+}
+
+#[test]
+fn paths_need_not_be_text() {
+    use std::os::unix::ffi::OsStringExt;
+    let odd = OsString::from_vec(vec![b'a', 0xff]);
+    let options = parse(&["-f".into(), odd.clone()]).unwrap();
+    assert_eq!(options.sources, [PathBuf::from(&odd)]);
+    assert!(parse(&["-L".into(), odd]).is_err());
+}
+
+proptest! {
+    #[test]
+    fn no_command_line_panics(line in prop::collection::vec("(-{0,2}[a-zA-Z0-9,]{0,4}|.{0,6})", 0..8)) {
+        let words: Vec<OsString> = line.into_iter().map(OsString::from).collect();
+        if let Ok(options) = parse(&words) {
+            prop_assert!(!(options.quiet && options.verbose));
+            prop_assert!(!(options.daemon && options.foreground));
+        }
+    }
+}

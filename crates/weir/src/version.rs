@@ -1,0 +1,161 @@
+//! What `-v` and `-vv` print, in the shape that tools around HAProxy read. Never advertises a
+//! feature that does not work: tests of the public suite are chosen by this text.
+
+use std::fmt::Write as _;
+
+/// The version that the configuration language and the tools see (`version_atleast`, `-v`): the
+/// language's, then ours.
+pub(crate) const VERSION: &str = concat!("2.7-dev7-weir-", env!("CARGO_PKG_VERSION"));
+
+/// The date of the version.
+pub(crate) const DATE: &str = "2026/11/21";
+
+/// A build option of HAProxy, as `feature(NAME)` and `-vv` name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Feature {
+    /// Case-sensitive.
+    pub(crate) name: &'static str,
+    /// Whether it works here.
+    pub(crate) works: bool,
+}
+
+const fn works(name: &'static str) -> Feature {
+    Feature { name, works: true }
+}
+
+const fn lacks(name: &'static str) -> Feature {
+    Feature { name, works: false }
+}
+
+/// Every feature word of HAProxy 2.7 on Linux, in alphabetical order.
+pub(crate) const FEATURES: &[Feature] = &[
+    lacks("51DEGREES"),
+    works("ACCEPT4"),
+    lacks("BACKTRACE"),
+    works("CPU_AFFINITY"),
+    lacks("CRYPT_H"),
+    lacks("DEVICEATLAS"),
+    lacks("DL"),
+    lacks("ENGINE"),
+    works("EPOLL"),
+    lacks("EVPORTS"),
+    lacks("GETADDRINFO"),
+    lacks("KQUEUE"),
+    lacks("LIBCRYPT"),
+    lacks("LINUX_SPLICE"),
+    lacks("LINUX_TPROXY"),
+    lacks("LUA"),
+    lacks("MEMORY_PROFILING"),
+    lacks("NETFILTER"),
+    lacks("NS"),
+    lacks("OPENSSL"),
+    lacks("OT"),
+    lacks("PCRE"),
+    works("PCRE2"),
+    lacks("PCRE2_JIT"),
+    lacks("PCRE_JIT"),
+    lacks("POLL"),
+    lacks("PRCTL"),
+    lacks("PROCCTL"),
+    lacks("PROMEX"),
+    lacks("QUIC"),
+    lacks("RT"),
+    lacks("SLZ"),
+    lacks("STATIC_PCRE"),
+    works("STATIC_PCRE2"),
+    lacks("SYSTEMD"),
+    lacks("TFO"),
+    works("THREAD"),
+    lacks("TPROXY"),
+    lacks("WURFL"),
+    lacks("ZLIB"),
+];
+
+/// What `-v` prints.
+pub(crate) fn short() -> String {
+    format!(
+        "HAProxy version {VERSION} {DATE} - Weir, a load balancer for HAProxy configurations\n\
+         Status: development, not for production\n\
+         Running on: {} {}\n",
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+    )
+}
+
+/// What `-vv` prints. `features` decides which tests of the public suite run; `services` are the
+/// names that `http-request use-service` knows.
+pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
+    let mut text = short();
+    let words: Vec<String> = features.iter().map(word).collect();
+    let services = if services.is_empty() { "none".to_owned() } else { services.join(" ") };
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "Build options :\n  TARGET  = linux-glibc\n  CC      = rustc\n\n\
+         Feature list : {}\n\n\
+         Available polling systems :\n      epoll : pref=300,  test result OK\n\
+         Total: 1 (1 usable), will use epoll.\n\n\
+         Available multiplexer protocols :\n  <default> : mode=HTTP  side=FE|BE  mux=H1\n         \
+         h1 : mode=HTTP  side=FE|BE  mux=H1\n  <default> : mode=TCP   side=FE|BE  mux=PASS\n\n\
+         Available services : {services}\n\
+         Available filters : none\n",
+        words.join(" ")
+    );
+    text
+}
+
+fn word(feature: &Feature) -> String {
+    format!("{}{}", if feature.works { '+' } else { '-' }, feature.name)
+}
+
+#[cfg(test)]
+mod tests {
+    //! The lines that the public regression suite reads.
+    use super::*;
+
+    fn lines<'a>(text: &'a str, pattern: &str) -> Vec<&'a str> {
+        text.lines().filter(|line| line.contains(pattern)).collect()
+    }
+
+    #[test]
+    fn one_version_line_comes_first() {
+        for text in [short(), long(FEATURES, &[])] {
+            let found = lines(&text, "HAProxy version");
+            assert_eq!(found, [text.lines().next().unwrap()]);
+            assert_eq!(found[0].split(' ').nth(2), Some(VERSION));
+            assert!(!found[0].contains(" : ") && !found[0].contains(" = "));
+        }
+        assert!(VERSION.starts_with("2.7-dev7-weir-"));
+    }
+
+    #[test]
+    fn the_target_is_not_an_excluded_one() {
+        let text = long(FEATURES, &[]);
+        let found: Vec<&str> =
+            lines(&text, "TARGET").into_iter().filter(|line| line.contains('=')).collect();
+        assert_eq!(found, ["  TARGET  = linux-glibc"]);
+    }
+
+    #[test]
+    fn features_are_one_line_of_words() {
+        let given = [works("AB"), lacks("CD"), works("EF")];
+        let text = long(&given, &[]);
+        let found: Vec<&str> = text.lines().filter(|line| line.starts_with("Feature")).collect();
+        assert_eq!(found, ["Feature list : +AB -CD +EF"]);
+    }
+
+    #[test]
+    fn services_are_one_line() {
+        let found = |services| {
+            let text = long(FEATURES, services);
+            lines(&text, "Available services").join("\n")
+        };
+        assert_eq!(found(&[]), "Available services : none");
+        assert_eq!(found(&["a", "b"]), "Available services : a b");
+    }
+
+    #[test]
+    fn features_are_sorted_and_unique() {
+        assert!(FEATURES.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+}
