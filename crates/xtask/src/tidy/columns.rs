@@ -7,7 +7,8 @@ use super::{Finding, Rule, finding};
 pub(super) const RULE: Rule =
     Rule { name: "columns", summary: "lines of at most 100 columns", check };
 
-const COLUMNS: usize = 100;
+/// Columns of a line.
+pub(super) const COLUMNS: usize = 100;
 
 fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -17,7 +18,9 @@ fn check(tree: &Tree) -> Vec<Finding> {
             let literal = parts.comment.is_empty() && parts.code.chars().count() <= COLUMNS;
             let header = index == 0 && line.starts_with("//!");
             if width > COLUMNS && !literal && !header && !line.contains("://") {
-                let message = format!("{width} columns, {COLUMNS} are allowed: break the line");
+                let message = format!(
+                    "{width} columns, {COLUMNS} are allowed: break the line (comments: cargo xtask tidy --wrap)"
+                );
                 findings.push(finding(&file.path, index + 1, message));
             }
         }

@@ -1,4 +1,5 @@
-//! `cargo xtask tidy`: the house checks itself. Each rule is a module; none changes a file.
+//! `cargo xtask tidy`: the house checks itself. Each rule is a module; none changes a file,
+//! except that comments are wrapped when asked.
 
 mod bans;
 mod columns;
@@ -18,6 +19,7 @@ mod tree;
 mod unsafe_code;
 mod versions;
 mod walls;
+mod wrap;
 
 #[cfg(test)]
 mod tests;
@@ -29,13 +31,14 @@ use crate::{args, workspace};
 use tree::Tree;
 
 pub(crate) const HELP: &str = "\
-usage: cargo xtask tidy [--root DIRECTORY] [--list]
+usage: cargo xtask tidy [--root DIRECTORY] [--list] [--wrap [PATH ...]]
 
 Checks the tree against the rules of the house and prints every violation as PATH:LINE: RULE: what
-is wrong and what to do instead. Exit status 1 if there is any.
+is wrong and what to do instead. Exit status 1 if there is any. Changes nothing without --wrap.
 
   --root DIRECTORY  another tree than the one this program was built from
   --list            print the rules
+  --wrap [PATH ...] first break comments that are too wide, in files whose path begins so
 ";
 
 /// One rule of the house.
@@ -80,17 +83,39 @@ fn finding(path: &str, line: usize, message: impl Into<String>) -> Finding {
 }
 
 pub(crate) fn run(words: &[String]) -> Outcome {
-    let parsed = args::parse(words, &[args::value("--root"), args::switch("--list")])?;
+    let flags = [args::value("--root"), args::switch("--list"), args::switch("--wrap")];
+    let parsed = args::parse(words, &flags)?;
     if parsed.has("--list") {
         for rule in RULES {
             println!("{:15} {}", rule.name, rule.summary);
         }
         return Ok(());
     }
-    match parsed.value("--root") {
-        Some(root) => check_tree(&PathBuf::from(root)),
-        None => check_tree(&workspace::root()?),
+    let root = match parsed.value("--root") {
+        Some(root) => PathBuf::from(root),
+        None => workspace::root()?,
+    };
+    if parsed.has("--wrap") {
+        wrap_comments(&root, &parsed.rest)?;
+    } else if let Some(word) = parsed.rest.first() {
+        return Err(failure::usage(format!("tidy takes no argument, not `{word}`")));
     }
+    check_tree(&root)
+}
+
+/// Breaks overlong comments in the files whose path begins with one of `paths`, or in all.
+fn wrap_comments(root: &Path, paths: &[String]) -> Outcome {
+    for file in tree::load(root)?.rust() {
+        let chosen = paths.is_empty() || paths.iter().any(|path| file.path.starts_with(path));
+        let text = wrap::wrapped(&file.text);
+        if chosen && text != file.text {
+            let path = root.join(&file.path);
+            std::fs::write(&path, text)
+                .map_err(|error| failure::machine(format!("{}: {error}", path.display())))?;
+            println!("wrapped {}", file.path);
+        }
+    }
+    Ok(())
 }
 
 /// Checks the tree below a directory and prints what is wrong.
