@@ -1,2 +1,40 @@
 //! Expressions: fetches, converters, typed values, patterns, ACLs, log formats. Sees the world only through `Facts`.
+//!
+//! Everything here is compiled once, when the configuration is read, by `parse` functions that share a
+//! [`Parser`] context, and evaluated many times against a [`Facts`]. Evaluation borrows: a fetch that finds its
+//! bytes in a message returns a slice of that message. Manual sections 7 (samples, ACLs) and 8.2.6 (log formats).
 #![forbid(unsafe_code)]
+
+pub mod acl;
+pub mod args;
+pub mod calendar;
+mod cast;
+pub mod condition;
+pub mod conv;
+mod error;
+pub mod expr;
+mod facts;
+pub mod fetch;
+pub mod hash;
+mod known;
+pub mod logformat;
+mod parser;
+pub mod pattern;
+mod place;
+pub mod regex;
+#[cfg(test)]
+mod testing;
+mod value;
+pub mod vars;
+
+pub use acl::{Acl, AclTable, Answer};
+pub use condition::Condition;
+pub use error::ParseError;
+pub use error::closest;
+pub use expr::Expr;
+pub use facts::{Count, Facts, Name, NoFacts, Number, ServerCount, Side, Text, Wall};
+pub use logformat::{LogFormat, LogStyle, TransactionRecord};
+pub use parser::{CaptureSlot, Captures, Parser, Shared};
+pub use place::{Place, Places};
+pub use value::{Bytes, Missing, Outcome, Type, Value};
+pub use vars::{Scope, VarName, VarStore, Variables};

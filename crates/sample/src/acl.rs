@@ -1,0 +1,343 @@
+//! ACLs: named tests of samples against patterns (manual section 7.1). Never knows a rule.
+
+mod names;
+
+pub use names::{DERIVED, PREDEFINED};
+
+use crate::error::ParseError;
+use crate::expr::{Expr, keyword_end};
+use crate::facts::Facts;
+use crate::parser::Parser;
+use crate::pattern::{Match, PatternSet};
+use crate::place::Places;
+use crate::value::{Missing, Type};
+use crate::{fetch, known};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// One line of an ACL: an expression, a match method and patterns.
+#[derive(Debug)]
+pub struct Test {
+    /// The keyword as written, for messages.
+    keyword: Box<str>,
+    expr: Expr,
+    method: Match,
+    sets: Vec<Arc<PatternSet>>,
+}
+
+/// The answer of a test, an ACL or a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It holds.
+    Yes,
+    /// It does not.
+    No,
+    /// More bytes may decide it.
+    NotYet,
+}
+
+impl From<bool> for Answer {
+    fn from(yes: bool) -> Self {
+        if yes { Answer::Yes } else { Answer::No }
+    }
+}
+
+impl Test {
+    /// Parses `expression [flags] [patterns]`, all of `words`.
+    pub fn parse(words: &[&str], cx: &Parser<'_>) -> Result<Test, ParseError> {
+        let Some(word) = words.first().filter(|word| !word.is_empty()) else {
+            return Err(ParseError::new(0, "missing fetch method in ACL expression"));
+        };
+        let end = keyword_end(word, 0);
+        let keyword = &word[..end];
+        let derived = DERIVED.iter().find(|entry| entry.0 == keyword);
+        let expr = match derived {
+            Some((_, fetch, _)) if fetch::find(fetch).is_some() => {
+                Expr::parse_word(&format!("{fetch}{}", &word[end..]), cx)
+                    // The caret points into what the user wrote.
+                    .map_err(|e| ParseError {
+                        offset: (e.offset + end).saturating_sub(fetch.len()),
+                        ..e
+                    })?
+            }
+            Some((name, ..)) => {
+                return Err(ParseError::new(
+                    0,
+                    format!("ACL keyword '{name}' is not implemented yet"),
+                ));
+            }
+            None => Expr::parse_word(word, cx).map_err(|error| in_acl(error, word, keyword))?,
+        };
+        let mut flags = Flags { method: derived.map(|entry| entry.2), ..Flags::default() };
+        let at = flags.parse(words, 1, &expr, cx)?;
+        flags.finish(words, at, keyword, expr, cx)
+    }
+
+    /// Whether any sample matches.
+    pub fn eval(&self, facts: &dyn Facts) -> Answer {
+        let input = self.method.input();
+        let found = self.expr.any(facts, &mut |value| {
+            if self.method == Match::Found {
+                return true;
+            }
+            // Texts are compared as they are: a cast would copy methods and numbers for nothing.
+            let value = if input == Type::Str { Some(value) } else { value.cast(input) };
+            value.is_some_and(|value| self.sets.iter().any(|set| set.find(&value).is_some()))
+        });
+        match found {
+            Ok(found) => found.into(),
+            Err(Missing::NotYet) => Answer::NotYet,
+            Err(Missing::Absent) => Answer::No,
+        }
+    }
+}
+
+/// HAProxy names the whole expression when its first keyword is unknown.
+fn in_acl(error: ParseError, word: &str, keyword: &str) -> ParseError {
+    if error.offset > 0 || !error.message.starts_with("unknown fetch method") {
+        return error;
+    }
+    let names = DERIVED.iter().map(|entry| entry.0).chain(known::fetches()).chain(known::acls());
+    let hint = crate::error::hint(keyword, names);
+    let message = format!("unknown fetch method '{keyword}' in ACL expression '{word}'{hint}");
+    ParseError { message, ..error }
+}
+
+/// The flags in front of patterns, and the files they name.
+#[derive(Default)]
+struct Flags {
+    method: Option<Match>,
+    ignore_case: bool,
+    keyed: bool,
+    sets: Vec<Arc<PatternSet>>,
+}
+
+impl Flags {
+    /// Reads flags from `words[at]` on; returns the index of the first pattern.
+    fn parse(
+        &mut self,
+        words: &[&str],
+        mut at: usize,
+        expr: &Expr,
+        cx: &Parser<'_>,
+    ) -> Result<usize, ParseError> {
+        while let Some(flag) = words.get(at) {
+            let value =
+                |what: &str| {
+                    words.get(at + 1).copied().filter(|word| !word.is_empty()).ok_or_else(|| {
+                        ParseError::new(at, format!("missing {what} after '{flag}'"))
+                    })
+                };
+            match *flag {
+                "-i" => self.ignore_case = true,
+                "-n" => {}
+                "-M" => self.keyed = true,
+                "--" => return Ok(at + 1),
+                "-u" => {
+                    let id = value("unique id")?;
+                    id.parse::<u32>().map_err(|_| {
+                        ParseError::new(at + 1, format!("invalid unique id '{id}'"))
+                    })?;
+                    at += 1;
+                }
+                "-m" => {
+                    let name = value("match method")?;
+                    self.set_method(name).map_err(|message| ParseError::new(at + 1, message))?;
+                    at += 1;
+                }
+                "-f" => {
+                    let name = value("pattern file name")?;
+                    let method = self.method_for(expr).map_err(|m| ParseError::new(at, m))?;
+                    let files = &cx.shared.patterns;
+                    let set = files
+                        .set(name, method, self.ignore_case, self.keyed, cx.shared.files)
+                        .map_err(|message| ParseError::new(at + 1, message))?;
+                    self.sets.push(set);
+                    at += 1;
+                }
+                _ => break,
+            }
+            at += 1;
+        }
+        Ok(at)
+    }
+
+    fn set_method(&mut self, name: &str) -> Result<(), String> {
+        if !self.sets.is_empty() {
+            return Err(
+                "'-m' must only be specified before patterns and files in parsing ACL expression"
+                    .into(),
+            );
+        }
+        let method = Match::find(name).ok_or_else(|| {
+            let hint = crate::error::hint(name, Match::TABLE.iter().map(|entry| entry.0));
+            format!("unknown matching method '{name}' when parsing ACL expression{hint}")
+        })?;
+        self.method = Some(method);
+        Ok(())
+    }
+
+    fn method_for(&self, expr: &Expr) -> Result<Match, String> {
+        self.method.or_else(|| Match::default_for(expr.output())).ok_or_else(|| {
+            format!(
+                "matching method must be specified first (using '-m') when using a sample fetch \
+                 of this type ('{}')",
+                expr.keyword()
+            )
+        })
+    }
+
+    /// Compiles the patterns `words[at..]`.
+    fn finish(
+        mut self,
+        words: &[&str],
+        at: usize,
+        keyword: &str,
+        expr: Expr,
+        _cx: &Parser<'_>,
+    ) -> Result<Test, ParseError> {
+        let method = self.method_for(&expr).map_err(|message| ParseError::new(0, message))?;
+        if !expr.output().casts_to(method.input()) {
+            let message = format!(
+                "samples of type '{}' cannot be matched by '-m {}'",
+                expr.output().name(),
+                Match::TABLE.iter().find(|e| e.1 == method).map_or("", |e| e.0)
+            );
+            return Err(ParseError::new(0, message));
+        }
+        let patterns = words.get(at..).unwrap_or_default();
+        // An empty word ends the patterns, as it ends the line for HAProxy's parsers.
+        let patterns = patterns.split(|word| word.is_empty()).next().unwrap_or_default();
+        // Without any pattern a boolean tests itself; everything else never matches.
+        if !patterns.is_empty() || self.sets.is_empty() {
+            let set = PatternSet::new(method, self.ignore_case, patterns.iter().copied())
+                .map_err(|(number, message)| ParseError::new(at + number, message))?;
+            self.sets.push(Arc::new(set));
+        }
+        Ok(Test { keyword: keyword.into(), expr, method, sets: self.sets })
+    }
+}
+
+/// A named ACL. Lines of the same name add tests to it, also for conditions that were read before: the tests form a
+/// list that only grows at its end while the configuration is read.
+#[derive(Debug)]
+pub struct Acl {
+    name: Box<str>,
+    test: Test,
+    next: OnceLock<Box<Acl>>,
+}
+
+impl Acl {
+    /// Parses what follows the name of an ACL.
+    pub fn parse(name: &str, words: &[&str], cx: &Parser<'_>) -> Result<Acl, ParseError> {
+        Ok(Acl { name: name.into(), test: Test::parse(words, cx)?, next: OnceLock::new() })
+    }
+
+    /// The name, empty for an anonymous one.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn push(&self, more: Acl) {
+        let mut last = self;
+        while let Some(next) = last.next.get() {
+            last = next;
+        }
+        // The configuration is read by one thread, so the slot found empty is still empty.
+        let _ = last.next.set(Box::new(more));
+    }
+
+    fn tests(&self) -> impl Iterator<Item = &Test> {
+        std::iter::successors(Some(self), |acl| acl.next.get().map(|next| &**next))
+            .map(|acl| &acl.test)
+    }
+
+    /// Whether any of its tests holds.
+    pub fn eval(&self, facts: &dyn Facts) -> Answer {
+        let mut answer = Answer::No;
+        for test in self.tests() {
+            match test.eval(facts) {
+                Answer::Yes => return Answer::Yes,
+                Answer::NotYet => answer = Answer::NotYet,
+                Answer::No => {}
+            }
+        }
+        answer
+    }
+
+    /// The warning about a use in `places` where none of its tests can ever hold.
+    pub(crate) fn conflict(&self, places: Places) -> Option<String> {
+        if self.tests().any(|test| test.expr.valid_in(places)) {
+            return None;
+        }
+        let place = places.name();
+        Some(if self.name.is_empty() {
+            let keyword = &self.test.keyword;
+            format!(
+                "anonymous acl will never match because it uses keyword '{keyword}' which is incompatible with '{place}'"
+            )
+        } else {
+            let name = &self.name;
+            format!(
+                "acl '{name}' will never match because it only involves keywords that are incompatible with '{place}'"
+            )
+        })
+    }
+}
+
+/// The ACLs of one section by name. Predefined ones are made on first use.
+#[derive(Debug, Default)]
+pub struct AclTable {
+    acls: RefCell<HashMap<Box<str>, Arc<Acl>>>,
+}
+
+impl AclTable {
+    /// Parses an `acl` line: `words` are the name and what follows.
+    pub fn define(&self, words: &[&str], cx: &Parser<'_>) -> Result<(), ParseError> {
+        let name = words.first().copied().unwrap_or("");
+        let valid = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
+        if name.is_empty() {
+            return Err(ParseError::new(0, "missing ACL name"));
+        }
+        if let Some(offset) = name.find(|c| !valid(c)) {
+            let bad = name[offset..].chars().next().unwrap_or(' ');
+            let message = format!("character '{bad}' is not permitted in acl name '{name}'");
+            return Err(ParseError::at(0, offset, message));
+        }
+        if matches!(name, "or" | "if" | "unless") {
+            let message = format!("acl name '{name}' is a word of conditions and cannot be used");
+            return Err(ParseError::new(0, message));
+        }
+        let acl = Acl::parse(name, &words[1..], cx).map_err(|error| {
+            error.shifted(1).context(format_args!("error detected while parsing ACL '{name}' : "))
+        })?;
+        let mut acls = self.acls.borrow_mut();
+        match acls.get(name) {
+            Some(first) => first.push(acl),
+            None => {
+                acls.insert(name.into(), Arc::new(acl));
+            }
+        }
+        Ok(())
+    }
+
+    /// The ACL called `name`, defined or predefined.
+    pub fn find(&self, name: &str, cx: &Parser<'_>) -> Result<Arc<Acl>, String> {
+        if let Some(acl) = self.acls.borrow().get(name) {
+            return Ok(acl.clone());
+        }
+        let Some((_, words)) = PREDEFINED.iter().find(|(found, _)| *found == name) else {
+            let acls = self.acls.borrow();
+            let names = acls.keys().map(|name| &**name).chain(PREDEFINED.iter().map(|p| p.0));
+            return Err(format!("no such ACL : '{name}'{}", crate::error::hint(name, names)));
+        };
+        let acl = Acl::parse(name, words, cx).map_err(|error| error.message)?;
+        let acl = Arc::new(acl);
+        self.acls.borrow_mut().insert(name.into(), acl.clone());
+        Ok(acl)
+    }
+}
+
+#[cfg(test)]
+mod tests;

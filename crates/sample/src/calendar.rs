@@ -1,0 +1,251 @@
+//! Dates as logs and headers print them. Never reads a clock: seconds are given.
+
+use std::io::Write;
+
+/// Month names, from January.
+pub const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS_LONG: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+/// Day names, from Sunday.
+pub const DAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
+const DAYS_LONG: [&str; 7] =
+    ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/// A date of the proleptic Gregorian calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Date {
+    /// Year.
+    pub year: i64,
+    /// Month, 0 to 11.
+    pub month: usize,
+    /// Day of the month, from 1.
+    pub day: u32,
+    /// Hour, 0 to 23.
+    pub hour: u32,
+    /// Minute, 0 to 59.
+    pub minute: u32,
+    /// Second, 0 to 59.
+    pub second: u32,
+    /// Day of the week, 0 is Sunday.
+    pub weekday: usize,
+    /// Day of the year, from 0.
+    pub yearday: u32,
+    /// Seconds east of UTC.
+    pub offset: i32,
+    /// Seconds since the epoch.
+    pub epoch: i64,
+}
+
+/// Years beyond these are clamped so that arithmetic never overflows.
+const MAX_SECS: i64 = 253_402_300_799; // the last second of year 9999
+
+impl Date {
+    /// The date `secs` after the epoch, seen `offset` seconds east of UTC. Times after year 9999 are clamped.
+    pub fn new(secs: i64, offset: i32) -> Date {
+        let epoch = secs.clamp(-MAX_SECS, MAX_SECS);
+        let local = epoch + i64::from(offset);
+        let days = local.div_euclid(86_400);
+        let seconds = local.rem_euclid(86_400) as u32;
+        let (year, month, day) = civil(days);
+        let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+        let before = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334][month];
+        Date {
+            year,
+            month,
+            day,
+            hour: seconds / 3600,
+            minute: seconds / 60 % 60,
+            second: seconds % 60,
+            weekday: (days + 4).rem_euclid(7) as usize,
+            yearday: before + u32::from(leap && month > 1) + day - 1,
+            offset,
+            epoch,
+        }
+    }
+
+    /// `21/Nov/2026:10:52:01`
+    pub fn write_clf(&self, out: &mut Vec<u8>) {
+        let month = MONTHS[self.month];
+        let _ = write!(
+            out,
+            "{:02}/{month}/{:04}:{:02}:{:02}:{:02}",
+            self.day, self.year, self.hour, self.minute, self.second
+        );
+    }
+
+    /// `+0200`
+    pub fn write_zone(&self, out: &mut Vec<u8>) {
+        let sign = if self.offset < 0 { '-' } else { '+' };
+        let minutes = self.offset.unsigned_abs() / 60;
+        let _ = write!(out, "{sign}{:02}{:02}", minutes / 60, minutes % 60);
+    }
+
+    /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7); meant for dates in UTC.
+    pub fn write_http(&self, out: &mut Vec<u8>) {
+        let _ = write!(
+            out,
+            "{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
+            DAYS[self.weekday],
+            self.day,
+            MONTHS[self.month],
+            self.year,
+            self.hour,
+            self.minute,
+            self.second
+        );
+    }
+
+    /// strftime(3) in the C locale.
+    pub fn write_strftime(&self, format: &str, out: &mut Vec<u8>) {
+        let mut chars = format.chars();
+        while let Some(c) = chars.next() {
+            if c != '%' {
+                push(out, c);
+                continue;
+            }
+            match chars.next() {
+                // Alternative representations are the plain ones in the C locale.
+                Some('E' | 'O') => match chars.next() {
+                    Some(conversion) => self.write_conversion(conversion, out),
+                    None => out.extend_from_slice(b"%"),
+                },
+                Some(conversion) => self.write_conversion(conversion, out),
+                None => out.push(b'%'),
+            }
+        }
+    }
+
+    fn write_conversion(&self, conversion: char, out: &mut Vec<u8>) {
+        let hour12 = (self.hour + 11) % 12 + 1;
+        let weekday = self.weekday as u32;
+        let composite = match conversion {
+            'c' => Some("%a %b %e %H:%M:%S %Y"),
+            'D' | 'x' => Some("%m/%d/%y"),
+            'F' => Some("%Y-%m-%d"),
+            'r' => Some("%I:%M:%S %p"),
+            'R' => Some("%H:%M"),
+            'T' | 'X' => Some("%H:%M:%S"),
+            _ => None,
+        };
+        if let Some(format) = composite {
+            return self.write_strftime(format, out);
+        }
+        let _ = match conversion {
+            'a' => write!(out, "{}", DAYS[self.weekday]),
+            'A' => write!(out, "{}", DAYS_LONG[self.weekday]),
+            'b' | 'h' => write!(out, "{}", MONTHS[self.month]),
+            'B' => write!(out, "{}", MONTHS_LONG[self.month]),
+            'C' => write!(out, "{:02}", self.year.div_euclid(100)),
+            'd' => write!(out, "{:02}", self.day),
+            'e' => write!(out, "{:2}", self.day),
+            'g' => write!(out, "{:02}", self.iso_week().0.rem_euclid(100)),
+            'G' => write!(out, "{:04}", self.iso_week().0),
+            'H' => write!(out, "{:02}", self.hour),
+            'I' => write!(out, "{hour12:02}"),
+            'j' => write!(out, "{:03}", self.yearday + 1),
+            'k' => write!(out, "{:2}", self.hour),
+            'l' => write!(out, "{hour12:2}"),
+            'm' => write!(out, "{:02}", self.month + 1),
+            'M' => write!(out, "{:02}", self.minute),
+            'n' => out.write_all(b"\n"),
+            'p' => write!(out, "{}", if self.hour < 12 { "AM" } else { "PM" }),
+            'P' => write!(out, "{}", if self.hour < 12 { "am" } else { "pm" }),
+            's' => write!(out, "{}", self.epoch),
+            'S' => write!(out, "{:02}", self.second),
+            't' => write!(out, "\t"),
+            'u' => write!(out, "{}", (weekday + 6) % 7 + 1),
+            'U' => write!(out, "{:02}", (self.yearday + 7 - weekday) / 7),
+            'V' => write!(out, "{:02}", self.iso_week().1),
+            'w' => write!(out, "{weekday}"),
+            'W' => write!(out, "{:02}", (self.yearday + 7 - (weekday + 6) % 7) / 7),
+            'y' => write!(out, "{:02}", self.year.rem_euclid(100)),
+            'Y' => write!(out, "{}", self.year),
+            'z' => {
+                self.write_zone(out);
+                Ok(())
+            }
+            'Z' => write!(out, "{}", if self.offset == 0 { "GMT" } else { "" }),
+            '%' => write!(out, "%"),
+            other => write!(out, "%{other}"),
+        };
+    }
+
+    /// ISO 8601 year and week.
+    fn iso_week(&self) -> (i64, u32) {
+        let monday_based = (self.weekday as i64 + 6) % 7;
+        // The week belongs to the year that holds its Thursday.
+        let thursday = self.epoch.saturating_add((3 - monday_based) * 86_400);
+        let thursday = civil((thursday + i64::from(self.offset)).div_euclid(86_400));
+        let first = days_from_civil(thursday.0);
+        let day = (self.epoch + i64::from(self.offset)).div_euclid(86_400) + 3 - monday_based;
+        (thursday.0, ((day - first) / 7 + 1) as u32)
+    }
+}
+
+fn push(out: &mut Vec<u8>, c: char) {
+    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// Year, month (0 to 11) and day of the month of a day counted from the epoch.
+/// Eras of 400 years begin on 1 March, so that the leap day is the last one of its year.
+fn civil(days: i64) -> (i64, usize, u32) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u32;
+    let month = ((month_from_march + 2) % 12) as usize;
+    (year_of_era + era * 400 + i64::from(month < 2), month, day)
+}
+
+/// Days from the epoch to 1 January of `year`.
+fn days_from_civil(year: i64) -> i64 {
+    let before = year - 1;
+    let era = before.div_euclid(400);
+    let year_of_era = before.rem_euclid(400);
+    // 1 January is day 306 of the year that began in March.
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + 306 - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strftime(secs: i64, offset: i32, format: &str) -> String {
+        let mut out = Vec::new();
+        Date::new(secs, offset).write_strftime(format, &mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn known_dates() {
+        let mut out = Vec::new();
+        Date::new(784_111_777, 0).write_http(&mut out);
+        assert_eq!(out, b"Sun, 06 Nov 1994 08:49:37 GMT");
+        out.clear();
+        Date::new(951_782_400, 7200).write_clf(&mut out);
+        assert_eq!(out, b"29/Feb/2000:02:00:00");
+        assert_eq!(strftime(0, 0, "%Y%m%d%H%M%S %j %a"), "19700101000000 001 Thu");
+        assert_eq!(strftime(-1, 0, "%F %T"), "1969-12-31 23:59:59");
+        assert_eq!(strftime(1_735_603_200, -3600, "%G-W%V %u %z"), "2025-W01 1 -0100");
+        assert_eq!(strftime(1_483_228_800, 0, "%G-W%V %U %W %%"), "2016-W52 01 00 %");
+        assert_eq!(strftime(i64::MAX, 0, "%Y"), "9999");
+        assert_eq!(strftime(0, 0, "%"), "%");
+    }
+}

@@ -1,0 +1,232 @@
+//! The cast matrix between sample types. Never fails loudly: an impossible cast makes the sample undefined.
+
+use crate::value::{Bytes, Type, Value};
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+impl Type {
+    /// Whether values of type `self` can ever become values of type `to`; checked when expressions are parsed.
+    pub fn casts_to(self, to: Type) -> bool {
+        use Type::{Addr, Any, Bin, Bool, Int, Ipv4, Ipv6, Meth, Str};
+        match (self, to) {
+            (_, Any) | (Any, _) => true,
+            (from, to) if from == to => true,
+            (Bool, Int | Str | Bin) => true,
+            (Int, Bool | Addr | Ipv4 | Ipv6 | Str | Bin) => true,
+            (Addr | Ipv4 | Ipv6, Addr | Ipv4 | Ipv6 | Str | Bin) => true,
+            (Addr | Ipv4, Int) => true,
+            (Str, _) => true,
+            (Bin, Str | Meth) => true,
+            (Meth, Str | Bin) => true,
+            _ => false,
+        }
+    }
+}
+
+/// The integer at the beginning of `text`, the rest ignored; an empty text has none, `abc` is 0.
+pub(crate) fn leading_int(text: &[u8]) -> Option<i64> {
+    let (first, _) = text.split_first()?;
+    let digits = if matches!(first, b'-' | b'+') { &text[1..] } else { text };
+    let mut value: i64 = 0;
+    for digit in digits.iter().take_while(|byte| byte.is_ascii_digit()) {
+        let digit = i64::from(digit - b'0');
+        value = if *first == b'-' {
+            value.saturating_mul(10).saturating_sub(digit)
+        } else {
+            value.saturating_mul(10).saturating_add(digit)
+        };
+    }
+    Some(value)
+}
+
+impl<'a> Value<'a> {
+    /// This value as type `to`, or nothing when it has no meaning there.
+    pub fn cast(self, to: Type) -> Option<Value<'a>> {
+        match to {
+            Type::Any => Some(self),
+            Type::Bool => self.to_int().map(|int| Value::Bool(int != 0)),
+            Type::Int => self.to_int().map(Value::Int),
+            Type::Addr => self.to_addr().map(Value::from),
+            Type::Ipv4 => self.to_ipv4().map(Value::Ipv4),
+            Type::Ipv6 => self.to_ipv6().map(Value::Ipv6),
+            Type::Str => self.to_str().map(Value::Str),
+            Type::Bin => self.to_bin().map(Value::Bin),
+            Type::Meth => match self {
+                Value::Meth(bytes) | Value::Str(bytes) => Some(Value::Meth(bytes)),
+                Value::Bin(bytes) => Some(Value::Meth(until_nul(bytes))),
+                _ => None,
+            },
+        }
+    }
+
+    /// The integer this value means.
+    pub fn to_int(&self) -> Option<i64> {
+        match self {
+            Value::Bool(b) => Some(i64::from(*b)),
+            Value::Int(i) => Some(*i),
+            Value::Ipv4(address) => Some(i64::from(u32::from(*address))),
+            Value::Str(text) => leading_int(text),
+            Value::Ipv6(_) | Value::Bin(_) | Value::Meth(_) => None,
+        }
+    }
+
+    /// The address this value means, of either family.
+    pub fn to_addr(&self) -> Option<IpAddr> {
+        match self {
+            Value::Ipv4(address) => Some(IpAddr::V4(*address)),
+            Value::Ipv6(address) => Some(IpAddr::V6(*address)),
+            // Only the low 32 bits of an integer are an address.
+            Value::Int(int) => Some(IpAddr::V4(Ipv4Addr::from(*int as u32))),
+            Value::Str(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// The IPv4 address this value means; an IPv6 one only when it is mappable.
+    pub fn to_ipv4(&self) -> Option<Ipv4Addr> {
+        match self.to_addr()? {
+            IpAddr::V4(v4) => Some(v4),
+            IpAddr::V6(v6) => v6_to_v4(v6),
+        }
+    }
+
+    /// The IPv6 address this value means; IPv4 ones become `::ffff:a.b.c.d`.
+    pub fn to_ipv6(&self) -> Option<Ipv6Addr> {
+        match self.to_addr()? {
+            IpAddr::V4(v4) => Some(v4.to_ipv6_mapped()),
+            IpAddr::V6(v6) => Some(v6),
+        }
+    }
+
+    /// The text of this value.
+    pub fn to_str(self) -> Option<Bytes<'a>> {
+        Some(match self {
+            Value::Str(bytes) | Value::Meth(bytes) => bytes,
+            Value::Bin(bytes) => until_nul(bytes),
+            Value::Bool(b) => Bytes::Borrowed(if b { b"1" } else { b"0" }),
+            scalar => {
+                let mut text = Vec::with_capacity(20);
+                scalar.write_text(&mut text);
+                Bytes::Owned(text)
+            }
+        })
+    }
+
+    /// The bytes of this value: integers as 8 bytes, addresses as 4 or 16, all big-endian.
+    pub fn to_bin(self) -> Option<Bytes<'a>> {
+        Some(match self {
+            Value::Str(bytes) | Value::Bin(bytes) | Value::Meth(bytes) => bytes,
+            Value::Bool(b) => Bytes::Owned(i64::from(b).to_be_bytes().to_vec()),
+            Value::Int(i) => Bytes::Owned(i.to_be_bytes().to_vec()),
+            Value::Ipv4(address) => Bytes::Owned(address.octets().to_vec()),
+            Value::Ipv6(address) => Bytes::Owned(address.octets().to_vec()),
+        })
+    }
+
+    /// Appends the text of this value to `out` without building it elsewhere first.
+    pub fn write_text(&self, out: &mut Vec<u8>) {
+        match self {
+            Value::Str(bytes) | Value::Meth(bytes) => out.extend_from_slice(bytes),
+            Value::Bin(bytes) => {
+                let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+                out.extend_from_slice(&bytes[..end]);
+            }
+            Value::Bool(b) => out.push(if *b { b'1' } else { b'0' }),
+            Value::Int(int) => write_int(out, *int),
+            Value::Ipv4(address) => write!(out, "{address}").expect("a vector takes every write"),
+            Value::Ipv6(address) => write!(out, "{address}").expect("a vector takes every write"),
+        }
+    }
+}
+
+/// Appends `int` in decimal.
+pub(crate) fn write_int(out: &mut Vec<u8>, int: i64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut rest = int.unsigned_abs();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if int < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// The IPv4 address inside a mapped (`::ffff:a.b.c.d`), compatible (`::a.b.c.d`) or 6to4 address.
+fn v6_to_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    if let Some(mapped) = address.to_ipv4_mapped() {
+        return Some(mapped);
+    }
+    let octets = address.octets();
+    if octets[..12] == [0; 12] {
+        return Some(Ipv4Addr::new(octets[12], octets[13], octets[14], octets[15]));
+    }
+    (octets[..2] == [0x20, 0x02]).then(|| Ipv4Addr::new(octets[2], octets[3], octets[4], octets[5]))
+}
+
+fn until_nul(bytes: Bytes<'_>) -> Bytes<'_> {
+    match memchr::memchr(0, &bytes) {
+        Some(end) => bytes.slice(0, end),
+        None => bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn casts_follow_the_matrix() {
+        let cases: &[(Value<'_>, Type, Option<Value<'_>>)] = &[
+            (Value::Bool(true), Type::Int, Some(Value::Int(1))),
+            (Value::Bool(true), Type::Str, Some(Value::str(b"1"))),
+            (Value::Bool(true), Type::Bin, Some(Value::bin(&[0, 0, 0, 0, 0, 0, 0, 1]))),
+            (Value::Int(5), Type::Bool, Some(Value::Bool(true))),
+            (Value::Int(0x7f00_0001), Type::Ipv4, Some(Value::Ipv4(Ipv4Addr::LOCALHOST))),
+            (Value::Int(-12), Type::Str, Some(Value::str(b"-12"))),
+            (Value::Ipv4(Ipv4Addr::LOCALHOST), Type::Int, Some(Value::Int(0x7f00_0001))),
+            (Value::Ipv4(Ipv4Addr::LOCALHOST), Type::Bin, Some(Value::bin(&[127, 0, 0, 1]))),
+            (Value::Ipv6(Ipv6Addr::LOCALHOST), Type::Str, Some(Value::str(b"::1"))),
+            (Value::str(b"12abc"), Type::Int, Some(Value::Int(12))),
+            (Value::str(b"abc"), Type::Int, Some(Value::Int(0))),
+            (Value::str(b""), Type::Int, None),
+            (Value::str(b"-7"), Type::Int, Some(Value::Int(-7))),
+            (Value::str(b"1.2.3.4"), Type::Addr, Some(Value::Ipv4(Ipv4Addr::new(1, 2, 3, 4)))),
+            (Value::str(b"GET"), Type::Meth, Some(Value::Meth(Bytes::Borrowed(b"GET")))),
+            (Value::bin(b"A\0B"), Type::Str, Some(Value::str(b"A"))),
+            (Value::bin(b"12"), Type::Int, None),
+            (Value::Meth(Bytes::Borrowed(b"GET")), Type::Str, Some(Value::str(b"GET"))),
+            (Value::Meth(Bytes::Borrowed(b"GET")), Type::Int, None),
+        ];
+        for (from, to, expected) in cases {
+            assert_eq!(&from.clone().cast(*to), expected, "{from:?} to {to:?}");
+        }
+    }
+
+    #[test]
+    fn impossible_casts_are_known_at_parse_time() {
+        assert!(!Type::Bin.casts_to(Type::Int));
+        assert!(!Type::Bin.casts_to(Type::Addr));
+        assert!(!Type::Bool.casts_to(Type::Addr));
+        assert!(!Type::Meth.casts_to(Type::Int));
+        assert!(!Type::Ipv6.casts_to(Type::Int));
+        assert!(Type::Str.casts_to(Type::Int) && Type::Any.casts_to(Type::Bin));
+    }
+
+    #[test]
+    fn integers_saturate_and_print() {
+        assert_eq!(leading_int(b"99999999999999999999"), Some(i64::MAX));
+        assert_eq!(leading_int(b"-99999999999999999999"), Some(i64::MIN));
+        for int in [0, 7, -1, i64::MAX, i64::MIN] {
+            let mut out = Vec::new();
+            write_int(&mut out, int);
+            assert_eq!(out, int.to_string().into_bytes());
+        }
+    }
+}

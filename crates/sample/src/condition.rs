@@ -1,0 +1,128 @@
+//! Conditions: ACLs joined by implicit AND, `or`, `!` and anonymous ACLs in braces (manual section 7.2).
+
+use crate::acl::{Acl, Answer};
+use crate::error::ParseError;
+use crate::facts::Facts;
+use crate::parser::Parser;
+use std::sync::Arc;
+
+/// One term: an ACL, perhaps negated.
+#[derive(Debug)]
+struct Term {
+    negated: bool,
+    acl: Arc<Acl>,
+}
+
+/// What follows `if` or `unless`: any of several groups of terms that must all hold.
+#[derive(Debug)]
+pub struct Condition {
+    unless: bool,
+    any: Vec<Vec<Term>>,
+}
+
+impl Condition {
+    /// Parses the words behind `if` or `unless`, all of them. Uses in places where an ACL can never match are warned
+    /// about through the context.
+    pub fn parse(words: &[&str], cx: &mut Parser<'_>) -> Result<Condition, ParseError> {
+        let mut groups = vec![Vec::new()];
+        let mut negated = false;
+        let mut at = 0;
+        while let Some(word) = words.get(at).filter(|word| !word.is_empty()) {
+            if *word == "or" || *word == "||" {
+                groups.push(Vec::new());
+                at += 1;
+                continue;
+            }
+            let name = word.trim_start_matches('!');
+            negated ^= (word.len() - name.len()) % 2 == 1;
+            if name.is_empty() {
+                at += 1;
+                continue;
+            }
+            let acl = if name == "{" {
+                let (acl, end) = anonymous(words, at, cx)?;
+                at = end;
+                acl
+            } else {
+                let offset = word.len() - name.len();
+                cx.acls.find(name, cx).map_err(|message| ParseError::at(at, offset, message))?
+            };
+            if let Some(warning) = acl.conflict(cx.places) {
+                cx.warn(warning);
+            }
+            groups.last_mut().expect("there is a first group").push(Term { negated, acl });
+            negated = false;
+            at += 1;
+        }
+        if groups.iter().all(Vec::is_empty) {
+            return Err(ParseError::new(at.saturating_sub(1), "missing condition"));
+        }
+        Ok(Condition { unless: false, any: groups })
+    }
+
+    /// Parses `if ...` or `unless ...` at the end of a rule; no word at all is no condition.
+    pub fn parse_clause(
+        words: &[&str],
+        cx: &mut Parser<'_>,
+    ) -> Result<Option<Condition>, ParseError> {
+        match words.first() {
+            None | Some(&"") => Ok(None),
+            Some(&word @ ("if" | "unless")) => {
+                let condition =
+                    Condition::parse(&words[1..], cx).map_err(|error| error.shifted(1))?;
+                Ok(Some(Condition { unless: word == "unless", ..condition }))
+            }
+            Some(other) => Err(ParseError::new(
+                0,
+                format!(
+                    "expects either 'if' or 'unless' followed by a condition but found '{other}'"
+                ),
+            )),
+        }
+    }
+
+    /// Whether the condition lets the rule run.
+    pub fn eval(&self, facts: &dyn Facts) -> Answer {
+        let mut answer = Answer::No;
+        for group in &self.any {
+            match all(group, facts) {
+                Answer::Yes => {
+                    answer = Answer::Yes;
+                    break;
+                }
+                Answer::NotYet => answer = Answer::NotYet,
+                Answer::No => {}
+            }
+        }
+        match answer {
+            Answer::NotYet => Answer::NotYet,
+            decided => Answer::from((decided == Answer::Yes) != self.unless),
+        }
+    }
+}
+
+fn all(group: &[Term], facts: &dyn Facts) -> Answer {
+    let mut answer = Answer::Yes;
+    for term in group {
+        match term.acl.eval(facts) {
+            Answer::NotYet => answer = Answer::NotYet,
+            decided if (decided == Answer::Yes) == term.negated => return Answer::No,
+            _ => {}
+        }
+    }
+    answer
+}
+
+/// The ACL in braces that opens at `words[at]`, and the index of the closing brace.
+fn anonymous(words: &[&str], at: usize, cx: &Parser<'_>) -> Result<(Arc<Acl>, usize), ParseError> {
+    let inside = &words[at + 1..];
+    let end = inside.iter().position(|word| *word == "}" || word.is_empty());
+    let Some(end) = end.filter(|end| inside[*end] == "}") else {
+        return Err(ParseError::new(at, "missing closing '}' in condition"));
+    };
+    let acl = Acl::parse("", &inside[..end], cx).map_err(|error| error.shifted(at + 1))?;
+    Ok((Arc::new(acl), at + 1 + end))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The table of converters: one entry per keyword. Never holds an implementation: those are in the submodules.
+
+pub mod arith;
+pub mod encode;
+pub mod hashing;
+pub mod json;
+pub mod map;
+pub mod net;
+pub mod text;
+pub mod time;
+pub mod url;
+pub mod variable;
+
+use crate::args::Args;
+use crate::facts::Facts;
+use crate::fetch::PrepareFn;
+use crate::value::{Type, Value};
+use crate::{error, known};
+
+/// Converts a value that already has the type the converter asks for; nothing makes the expression undefined.
+pub type ConvertFn = for<'e> fn(&'e Args, Value<'e>, &'e dyn Facts) -> Option<Value<'e>>;
+
+/// One converter.
+#[derive(Debug)]
+pub struct Converter {
+    /// Keyword.
+    pub name: &'static str,
+    /// Arguments, as keyword listings print them.
+    pub args: &'static str,
+    /// Type that the input is cast to first.
+    pub from: Type,
+    /// Type of the output; [`Type::Any`] passes the input's on.
+    pub to: Type,
+    /// One line for help and the reference page.
+    pub doc: &'static str,
+    /// Final checks of the arguments.
+    pub prepare: Option<PrepareFn>,
+    /// The conversion.
+    pub eval: ConvertFn,
+}
+
+const fn conv(
+    name: &'static str,
+    args: &'static str,
+    types: (Type, Type),
+    doc: &'static str,
+    eval: ConvertFn,
+) -> Converter {
+    Converter { name, args, from: types.0, to: types.1, doc, prepare: None, eval }
+}
+
+impl Converter {
+    const fn prepare(mut self, prepare: PrepareFn) -> Converter {
+        self.prepare = Some(prepare);
+        self
+    }
+}
+
+/// Every table; names are unique over all.
+const TABLES: &[&[Converter]] = &[
+    arith::TABLE,
+    text::TABLE,
+    encode::TABLE,
+    url::TABLE,
+    hashing::TABLE,
+    json::TABLE,
+    net::TABLE,
+    time::TABLE,
+    variable::TABLE,
+    map::TABLE,
+];
+
+/// All the converters that work.
+pub fn all() -> impl Iterator<Item = &'static Converter> {
+    TABLES.iter().flat_map(|table| table.iter())
+}
+
+/// The converter called `name`.
+pub fn find(name: &str) -> Option<&'static Converter> {
+    all().find(|converter| converter.name == name)
+}
+
+/// The message about a converter that [`find`] does not know.
+pub(crate) fn unknown(name: &str) -> String {
+    if known::converters().any(|known| known == name) {
+        return format!("converter '{name}' is not implemented yet");
+    }
+    let hint = error::hint(name, all().map(|conv| conv.name).chain(known::converters()));
+    format!("unknown converter '{name}'{hint}")
+}

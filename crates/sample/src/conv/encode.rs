@@ -1,0 +1,159 @@
+//! Converters between bytes and their printable forms: hexadecimal, base64, decimal groups. Never fails on long input.
+
+use super::{Converter, conv};
+use crate::args::Args;
+use crate::cast::write_int;
+use crate::facts::Facts;
+use crate::parser::Parser;
+use crate::value::{Bytes, Type, Value};
+
+const BIN_STR: (Type, Type) = (Type::Bin, Type::Str);
+const STR_BIN: (Type, Type) = (Type::Str, Type::Bin);
+
+// One keyword per line, for reading as a table.
+#[rustfmt::skip]
+pub(super) const TABLE: &[Converter] = &[
+    conv("hex", "", BIN_STR, "Two hexadecimal digits per byte.", |_, v, _| text(hex(&v.to_bin()?, b"", usize::MAX))),
+    conv("hex2i", "", (Type::Str, Type::Int), "The integer that hexadecimal digits mean.", hex2i),
+    conv("base64", "", BIN_STR, "Base64 with padding.", |_, v, _| text(to_base64(&v.to_bin()?, STANDARD, true))),
+    conv("b64dec", "", STR_BIN, "Bytes of base64.", |_, v, _| from_base64(&v.to_str()?, STANDARD, true).map(bytes)),
+    conv("ub64enc", "", BIN_STR, "URL-safe base64 without padding.", |_, v, _| text(to_base64(&v.to_bin()?, URL_SAFE, false))),
+    conv("ub64dec", "", STR_BIN, "Bytes of URL-safe base64.", |_, v, _| from_base64(&v.to_str()?, URL_SAFE, false).map(bytes)),
+    conv("be2dec", "string[,integer,integer]", BIN_STR, "Groups of bytes as decimal numbers.", be2dec).prepare(dec_chunks),
+    conv("be2hex", "[string,integer,integer]", BIN_STR, "Groups of bytes in hexadecimal.", be2hex).prepare(hex_chunks),
+    conv("htonl", "", (Type::Int, Type::Bin), "The low 32 bits, big-endian.", |_, v, _| Some(bytes((v.to_int()? as u32).to_be_bytes().to_vec()))),
+];
+
+fn text(bytes: Vec<u8>) -> Option<Value<'static>> {
+    Some(Value::Str(Bytes::Owned(bytes)))
+}
+
+fn bytes(bytes: Vec<u8>) -> Value<'static> {
+    Value::Bin(Bytes::Owned(bytes))
+}
+
+const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+
+fn hex(bytes: &[u8], separator: &[u8], chunk: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() * 2);
+    for (i, group) in bytes.chunks(chunk.max(1)).enumerate() {
+        if i > 0 {
+            out.extend_from_slice(separator);
+        }
+        for byte in group {
+            out.push(DIGITS[usize::from(byte >> 4)]);
+            out.push(DIGITS[usize::from(byte & 15)]);
+        }
+    }
+    out
+}
+
+/// The bytes of an even number of hexadecimal digits.
+pub(crate) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    digits
+        .chunks_exact(2)
+        .map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8))
+        .collect()
+}
+
+/// Zero when the text is no hexadecimal number (manual).
+fn hex2i<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let text = value.to_str()?;
+    let text = std::str::from_utf8(&text).unwrap_or("");
+    Some(Value::Int(u64::from_str_radix(text, 16).map_or(0, |int| int as i64)))
+}
+
+const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const URL_SAFE: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+fn to_base64(bytes: &[u8], alphabet: &[u8; 64], padded: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
+    for group in bytes.chunks(3) {
+        let mut bits = 0u32;
+        for i in 0..3 {
+            bits = bits << 8 | u32::from(group.get(i).copied().unwrap_or(0));
+        }
+        for i in 0..=group.len() {
+            out.push(alphabet[(bits >> (18 - 6 * i) & 63) as usize]);
+        }
+        if padded {
+            out.resize(out.len() + 3 - group.len(), b'=');
+        }
+    }
+    out
+}
+
+fn from_base64(text: &[u8], alphabet: &[u8; 64], padded: bool) -> Option<Vec<u8>> {
+    let mut digits = text;
+    if padded {
+        if !text.len().is_multiple_of(4) {
+            return None;
+        }
+        let padding = text.iter().rev().take(2).take_while(|byte| **byte == b'=').count();
+        digits = &text[..text.len() - padding];
+    }
+    if digits.len() % 4 == 1 {
+        return None;
+    }
+    let mut out = Vec::with_capacity(digits.len() / 4 * 3 + 2);
+    for group in digits.chunks(4) {
+        let mut bits = 0u32;
+        for i in 0..4 {
+            let digit = match group.get(i) {
+                Some(byte) => memchr::memchr(*byte, alphabet)? as u32,
+                None => 0,
+            };
+            bits = bits << 6 | digit;
+        }
+        out.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
+    }
+    Some(out)
+}
+
+fn dec_chunks(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    match args.int(1) {
+        None | Some(1..=8) => Ok(()),
+        Some(size) => Err(format!("chunk_size value must be between 1 and 8, got {size}")),
+    }
+}
+
+fn hex_chunks(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    if args.int(1).is_some_and(|size| size < 0) {
+        return Err("chunk_size value cannot be negative".into());
+    }
+    Ok(())
+}
+
+/// Length of the input once a last incomplete group is cut off, if asked for.
+fn usable(len: usize, chunk: usize, args: &Args) -> usize {
+    if args.int(2).unwrap_or(0) != 0 { len - len % chunk.max(1) } else { len }
+}
+
+fn be2dec<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let bytes = value.to_bin()?;
+    let chunk = args.int(1).unwrap_or(1) as usize;
+    let mut out = Vec::new();
+    for (i, group) in bytes[..usable(bytes.len(), chunk, args)].chunks(chunk).enumerate() {
+        if i > 0 {
+            out.extend_from_slice(args.text(0).as_bytes());
+        }
+        let number = group.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+        match i64::try_from(number) {
+            Ok(number) => write_int(&mut out, number),
+            Err(_) => out.extend_from_slice(number.to_string().as_bytes()),
+        }
+    }
+    text(out)
+}
+
+fn be2hex<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let bytes = value.to_bin()?;
+    let chunk = args.int(1).unwrap_or(0) as usize;
+    let end = usable(bytes.len(), chunk, args);
+    let chunk = if chunk == 0 { usize::MAX } else { chunk };
+    text(hex(&bytes[..end], args.text(0).as_bytes(), chunk))
+}

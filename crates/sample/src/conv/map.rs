@@ -1,0 +1,91 @@
+//! Converters that look a value up in a map file. Never reloads it.
+
+use super::{Converter, conv};
+use crate::args::{Arg, Args};
+use crate::facts::Facts;
+use crate::parser::Parser;
+use crate::pattern::{Map, Match};
+use crate::value::{Bytes, Type, Value};
+
+const STR: (Type, Type) = (Type::Str, Type::Str);
+const STR_INT: (Type, Type) = (Type::Str, Type::Int);
+const STR_IP: (Type, Type) = (Type::Str, Type::Addr);
+
+// One keyword per line, for reading as a table.
+#[rustfmt::skip]
+pub(super) const TABLE: &[Converter] = &[
+    conv("map", "string[,string]", STR, "The text behind an equal key.", map).prepare(|a, cx| load(a, cx, Match::Str, Type::Str)),
+    conv("map_str", "string[,string]", STR, "The text behind an equal key.", map).prepare(|a, cx| load(a, cx, Match::Str, Type::Str)),
+    conv("map_str_int", "string[,integer]", STR_INT, "The integer behind an equal key.", map).prepare(|a, cx| load(a, cx, Match::Str, Type::Int)),
+    conv("map_str_ip", "string[,string]", STR_IP, "The address behind an equal key.", map).prepare(|a, cx| load(a, cx, Match::Str, Type::Addr)),
+    conv("map_beg", "string[,string]", STR, "The text behind the longest key that begins the input.", map).prepare(|a, cx| load(a, cx, Match::Beg, Type::Str)),
+    conv("map_beg_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Beg, Type::Int)),
+    conv("map_beg_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Beg, Type::Addr)),
+    conv("map_end", "string[,string]", STR, "The text behind a key that ends the input.", map).prepare(|a, cx| load(a, cx, Match::End, Type::Str)),
+    conv("map_end_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::End, Type::Int)),
+    conv("map_end_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::End, Type::Addr)),
+    conv("map_sub", "string[,string]", STR, "The text behind a key inside the input.", map).prepare(|a, cx| load(a, cx, Match::Sub, Type::Str)),
+    conv("map_sub_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Sub, Type::Int)),
+    conv("map_sub_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Sub, Type::Addr)),
+    conv("map_dir", "string[,string]", STR, "The text behind a key between slashes of the input.", map).prepare(|a, cx| load(a, cx, Match::Dir, Type::Str)),
+    conv("map_dir_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Dir, Type::Int)),
+    conv("map_dir_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Dir, Type::Addr)),
+    conv("map_dom", "string[,string]", STR, "The text behind a key between dots of the input.", map).prepare(|a, cx| load(a, cx, Match::Dom, Type::Str)),
+    conv("map_dom_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Dom, Type::Int)),
+    conv("map_dom_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Dom, Type::Addr)),
+    conv("map_reg", "string[,string]", STR, "The text behind a matching expression.", map).prepare(|a, cx| load(a, cx, Match::Reg, Type::Str)),
+    conv("map_reg_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Reg, Type::Int)),
+    conv("map_reg_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Reg, Type::Addr)),
+    conv("map_regm", "string[,string]", STR, "The text behind a matching expression, its groups filled in.", map_regm).prepare(|a, cx| load(a, cx, Match::Reg, Type::Str)),
+    conv("map_int", "string[,string]", (Type::Int, Type::Str), "The text behind a range that holds the input.", map).prepare(|a, cx| load(a, cx, Match::Int, Type::Str)),
+    conv("map_int_int", "string[,integer]", (Type::Int, Type::Int), "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Int, Type::Int)),
+    conv("map_int_ip", "string[,string]", (Type::Int, Type::Addr), "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Int, Type::Addr)),
+    conv("map_ip", "string[,string]", (Type::Addr, Type::Str), "The text behind the longest network that holds the input.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Str)),
+    conv("map_ip_int", "string[,integer]", (Type::Addr, Type::Int), "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Int)),
+    conv("map_ip_ip", "string[,string]", (Type::Addr, Type::Addr), "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Addr)),
+];
+
+fn load(args: &mut Args, cx: &Parser<'_>, method: Match, to: Type) -> Result<(), String> {
+    let map = cx.shared.patterns.map(args.text(0), method, to, cx.shared.files)?;
+    args.0[0] = Arg::Map(map);
+    if to == Type::Addr && args.some_text(1).is_some() {
+        let default = args.text(1);
+        args.0[1] = match Value::str(default.as_bytes()).to_addr() {
+            Some(std::net::IpAddr::V4(address)) => Arg::V4(address),
+            Some(std::net::IpAddr::V6(address)) => Arg::V6(address),
+            None => return Err(format!("map: cannot parse default '{default}' as an address")),
+        };
+    }
+    Ok(())
+}
+
+fn default(args: &Args) -> Option<Value<'_>> {
+    match args.get(1) {
+        Arg::Text(text) => Some(Value::str(text.as_bytes())),
+        Arg::Int(int) => Some(Value::Int(*int)),
+        Arg::V4(address) => Some(Value::Ipv4(*address)),
+        Arg::V6(address) => Some(Value::Ipv6(*address)),
+        _ => None,
+    }
+}
+
+fn found<'e>(map: &'e Map, value: &Value<'_>) -> Option<&'e Value<'static>> {
+    map.values.get(map.keys.find(value)?)
+}
+
+fn map<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let Arg::Map(map) = args.get(0) else { return None };
+    match found(map, &value) {
+        Some(value) => Some(value.clone()),
+        None => default(args),
+    }
+}
+
+fn map_regm<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let Arg::Map(map) = args.get(0) else { return None };
+    let Some(index) = map.keys.find(&value) else { return default(args) };
+    let (regex, template) = (map.keys.regex(index)?, map.values.get(index)?.clone().to_str()?);
+    let mut out = Vec::new();
+    regex.expand(&value.to_str()?, &template, &mut out);
+    Some(Value::Str(Bytes::Owned(out)))
+}

@@ -1,0 +1,227 @@
+//! Converters of texts: case, parts, replacement, comparison. Never interprets an encoding.
+
+use super::{Converter, conv};
+use crate::args::{Arg, Args};
+use crate::facts::{Facts, Side};
+use crate::parser::Parser;
+use crate::regex::Regex;
+use crate::value::{Bytes, Type, Value};
+use std::cmp::Ordering;
+
+const STR: (Type, Type) = (Type::Str, Type::Str);
+
+// One keyword per line, for reading as a table.
+#[rustfmt::skip]
+pub(super) const TABLE: &[Converter] = &[
+    conv("lower", "", STR, "Lower case.", |_, v, _| mapped(v, u8::is_ascii_uppercase, u8::to_ascii_lowercase)),
+    conv("upper", "", STR, "Upper case.", |_, v, _| mapped(v, u8::is_ascii_lowercase, u8::to_ascii_uppercase)),
+    conv("length", "", (Type::Str, Type::Int), "Length in bytes.", |_, v, _| Some(Value::Int(v.to_str()?.len() as i64))),
+    conv("bytes", "integer[,integer]", (Type::Bin, Type::Bin), "Some bytes: offset and length.", bytes).prepare(not_negative),
+    conv("field", "integer,string[,integer]", STR, "The nth part between delimiters, empty ones counted.", field).prepare(delimiters),
+    conv("word", "integer,string[,integer]", STR, "The nth part between delimiters, empty ones skipped.", word).prepare(delimiters),
+    conv("ltrim", "string", STR, "Without those characters at the beginning.", ltrim),
+    conv("rtrim", "string", STR, "Without those characters at the end.", rtrim),
+    conv("cut_crlf", "", STR, "Up to the first CR or LF.", cut_crlf),
+    conv("concat", "string[,string,string]", STR, "With a text, a variable and a text behind it.", concat).prepare(second_var),
+    conv("add_item", "string,string[,string]", STR, "With a delimiter, a variable and a text behind it.", add_item).prepare(item),
+    conv("strcmp", "string", (Type::Str, Type::Int), "Compared with a variable: negative, zero or positive.", strcmp).prepare(first_var),
+    conv("regsub", "regex,string[,string]", STR, "With what a regular expression matches replaced.", regsub).prepare(substitution),
+    conv("capture-req", "integer", STR, "Kept in a request capture slot.", |a, v, f| captured(Side::Request, a, v, f)),
+    conv("capture-res", "integer", STR, "Kept in a response capture slot.", |a, v, f| captured(Side::Response, a, v, f)),
+];
+
+/// Maps every byte, without a copy when none would change.
+fn mapped<'e>(value: Value<'e>, changes: fn(&u8) -> bool, map: fn(&u8) -> u8) -> Option<Value<'e>> {
+    let text = value.to_str()?;
+    if !text.iter().any(changes) {
+        return Some(Value::Str(text));
+    }
+    let mut owned = text.into_vec();
+    owned.iter_mut().for_each(|byte| *byte = map(byte));
+    Some(Value::Str(Bytes::Owned(owned)))
+}
+
+fn not_negative(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    if (0..2).any(|i| args.int(i).is_some_and(|int| int < 0)) {
+        return Err("negative offset or length".into());
+    }
+    Ok(())
+}
+
+fn bytes<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let bytes = value.to_bin()?;
+    let from = usize::try_from(args.int(0)?).ok()?;
+    let to = match args.int(1) {
+        Some(len) => from.saturating_add(usize::try_from(len).ok()?),
+        None => usize::MAX,
+    };
+    Some(Value::Bin(bytes.slice(from, to)))
+}
+
+fn delimiters(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    if args.int(0) == Some(0) {
+        return Err("index must not be zero".into());
+    }
+    if args.text(1).is_empty() {
+        return Err("missing delimiters".into());
+    }
+    Ok(())
+}
+
+/// The span of parts `index` to `index + count - 1` of `text`: counted from 1, or from the end when negative, then
+/// leftwards. A count of 0 takes all to the end in the direction of counting.
+fn parts(text: &[u8], args: &Args, skip_empty: bool) -> Option<(usize, usize)> {
+    let delimiters = args.text(1).as_bytes();
+    let is_delimiter = |byte: &u8| delimiters.contains(byte);
+    let index = args.int(0)?;
+    let count = args.int(2).unwrap_or(1);
+    let mut spans = Vec::new();
+    let mut start = 0;
+    for part in text.split(is_delimiter) {
+        if !(skip_empty && part.is_empty()) {
+            spans.push((start, start + part.len()));
+        }
+        start += part.len() + 1;
+    }
+    let total = spans.len() as i64;
+    let (first, last) = if index > 0 {
+        let last = if count > 0 { index.saturating_add(count - 1).min(total) } else { total };
+        (index, last)
+    } else {
+        let last = total + 1 + index;
+        let first = if count > 0 { last.saturating_sub(count - 1).max(1) } else { 1 };
+        (first, last)
+    };
+    if first < 1 || last < first || last > total {
+        return None;
+    }
+    let from = spans[(first - 1) as usize].0;
+    // Everything to the end includes trailing delimiters, everything from the start leading ones.
+    let to = spans[(last - 1) as usize].1;
+    let to = if skip_empty && index > 0 && count == 0 { text.len() } else { to };
+    Some((from, to))
+}
+
+fn field<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let text = value.to_str()?;
+    let (from, to) = parts(&text, args, false)?;
+    // An absent field and an empty one both leave the sample undefined.
+    (to > from).then(|| Value::Str(text.slice(from, to)))
+}
+
+fn word<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let text = value.to_str()?;
+    let (from, to) = parts(&text, args, true)?;
+    Some(Value::Str(text.slice(from, to)))
+}
+
+fn ltrim<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let (text, chars) = (value.to_str()?, args.text(0).as_bytes());
+    let from = text.iter().position(|byte| !chars.contains(byte)).unwrap_or(text.len());
+    Some(Value::Str(text.slice(from, usize::MAX)))
+}
+
+fn rtrim<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let (text, chars) = (value.to_str()?, args.text(0).as_bytes());
+    let to = text.iter().rposition(|byte| !chars.contains(byte)).map_or(0, |at| at + 1);
+    Some(Value::Str(text.slice(0, to)))
+}
+
+fn cut_crlf<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let text = value.to_str()?;
+    let to = memchr::memchr2(b'\r', b'\n', &text).unwrap_or(text.len());
+    Some(Value::Str(text.slice(0, to)))
+}
+
+fn first_var(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    args.make_var(0)
+}
+
+fn second_var(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    args.make_var(1)
+}
+
+fn item(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    if args.text(1).is_empty() && args.text(2).is_empty() {
+        return Err("one of the optional arguments has to be nonempty".into());
+    }
+    args.make_var(1)
+}
+
+/// The text of a variable, empty when there is none.
+fn var_text<'e>(args: &Args, index: usize, facts: &'e dyn Facts) -> Bytes<'e> {
+    args.var(index).and_then(|name| facts.var(name)?.to_str()).unwrap_or(Bytes::Borrowed(b""))
+}
+
+fn concat<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<Value<'e>> {
+    let mut out = value.to_str()?.into_vec();
+    out.extend_from_slice(args.text(0).as_bytes());
+    out.extend_from_slice(&var_text(args, 1, facts));
+    out.extend_from_slice(args.text(2).as_bytes());
+    Some(Value::Str(Bytes::Owned(out)))
+}
+
+fn add_item<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<Value<'e>> {
+    let mut out = value.to_str()?.into_vec();
+    let var = var_text(args, 1, facts);
+    let suffix = args.text(2).as_bytes();
+    if !out.is_empty() && (!var.is_empty() || !suffix.is_empty()) {
+        out.extend_from_slice(args.text(0).as_bytes());
+    }
+    out.extend_from_slice(&var);
+    out.extend_from_slice(suffix);
+    Some(Value::Str(Bytes::Owned(out)))
+}
+
+fn strcmp<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<Value<'e>> {
+    let text = value.to_str()?;
+    let other = facts.var(args.var(0)?)?.to_str()?;
+    // The difference of lengths only decides between texts that begin alike.
+    let common = text.len().min(other.len());
+    let order = match text[..common].cmp(&other[..common]) {
+        Ordering::Equal => text.len() as i64 - other.len() as i64,
+        Ordering::Less => -1,
+        Ordering::Greater => 1,
+    };
+    Some(Value::Int(order.signum()))
+}
+
+fn substitution(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    let mut ignore_case = false;
+    let mut all = false;
+    for flag in args.text(2).chars() {
+        match flag {
+            'i' => ignore_case = true,
+            'g' => all = true,
+            other => {
+                return Err(format!(
+                    "invalid regex flag '{other}', only 'i' and 'g' are supported"
+                ));
+            }
+        }
+    }
+    let regex = Regex::new(args.text(0), ignore_case)?;
+    args.0[0] = Arg::Regex(regex);
+    args.0.truncate(2);
+    args.0.push(Arg::Int(i64::from(all)));
+    Ok(())
+}
+
+fn regsub<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let text = value.to_str()?;
+    let Arg::Regex(regex) = args.get(0) else { return None };
+    if !regex.is_match(&text) {
+        return Some(Value::Str(text));
+    }
+    let mut out = Vec::with_capacity(text.len());
+    regex.replace(&text, args.text(1).as_bytes(), args.int(2) == Some(1), &mut out);
+    Some(Value::Str(Bytes::Owned(out)))
+}
+
+fn captured<'e>(side: Side, args: &Args, value: Value<'e>, facts: &dyn Facts) -> Option<Value<'e>> {
+    let text = value.to_str()?;
+    let slot = usize::try_from(args.int(0)?).ok()?;
+    // Without such a slot the capture fails silently (manual), the value goes on.
+    facts.set_capture(side, slot, &text);
+    Some(Value::Str(text))
+}

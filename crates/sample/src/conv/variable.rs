@@ -1,0 +1,39 @@
+//! Converters that write variables. The value itself goes on unchanged.
+
+use super::{Converter, conv};
+use crate::args::{Arg, Args};
+use crate::parser::Parser;
+use crate::value::{Type, Value};
+use crate::vars::SetVar;
+
+const ANY: (Type, Type) = (Type::Any, Type::Any);
+
+// One keyword per line, for reading as a table.
+#[rustfmt::skip]
+pub(super) const TABLE: &[Converter] = &[
+    conv("set-var", "string[,string,string,string,string]", ANY, "Kept in a variable, if the conditions hold.", set_var).prepare(target),
+    conv("unset-var", "string", ANY, "Unsets a variable.", unset_var).prepare(|args, _| args.make_var(0)),
+];
+
+fn target(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    let words: Vec<&str> = (0..args.0.len()).map(|i| args.text(i)).collect();
+    let set = SetVar::parse(words.into_iter())?;
+    args.0 = vec![Arg::SetVar(set)];
+    Ok(())
+}
+
+fn set_var<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn crate::Facts) -> Option<Value<'e>> {
+    if let Arg::SetVar(set) = args.get(0) {
+        set.store(facts, &value);
+    }
+    Some(value)
+}
+
+fn unset_var<'e>(
+    args: &'e Args,
+    value: Value<'e>,
+    facts: &'e dyn crate::Facts,
+) -> Option<Value<'e>> {
+    facts.set_var(args.var(0)?, None);
+    Some(value)
+}

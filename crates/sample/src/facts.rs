@@ -1,0 +1,324 @@
+//! `Facts`: all that an evaluation may know about the world. Never I/O: whoever implements it has the answers at hand.
+
+use crate::logformat::TransactionRecord;
+use crate::value::{Bytes, Value};
+use crate::vars::{VarName, VarState};
+use htx::Head;
+use std::net::SocketAddr;
+
+/// Names that belong to the transaction at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    /// The frontend.
+    Frontend,
+    /// The backend, once chosen (or the frontend itself in a `listen` section).
+    Backend,
+    /// The server, once chosen.
+    Server,
+    /// The `bind` line (`name`, else its number).
+    Listener,
+    /// The frontend's `default_backend`.
+    DefaultBackend,
+    /// The machine's host name.
+    Hostname,
+}
+
+/// Texts about connections, mostly filled by TLS and the PROXY protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// `fc_err_str`
+    ClientError,
+    /// `fc_pp_authority`
+    ProxyAuthority,
+    /// `fc_pp_unique_id`
+    ProxyUniqueId,
+    /// `ssl_fc_sni`
+    TlsSni,
+    /// `%sslv`, `ssl_fc_protocol`
+    TlsVersion,
+    /// `%sslc`, `ssl_fc_cipher`
+    TlsCipher,
+    /// `ssl_fc_alpn`
+    TlsAlpn,
+}
+
+/// Numbers about the transaction, its proxies and the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Number {
+    /// `fe_id`
+    FrontendId,
+    /// `be_id`
+    BackendId,
+    /// `srv_id`
+    ServerId,
+    /// `so_id`
+    ListenerId,
+    /// `thread`
+    Thread,
+    /// `fc_http_major`
+    ClientHttpMajor,
+    /// `bc_http_major`
+    ServerHttpMajor,
+    /// `fe_client_timeout`, milliseconds
+    ClientTimeout,
+    /// `be_server_timeout`, milliseconds
+    BackendServerTimeout,
+    /// `be_tunnel_timeout`, milliseconds
+    BackendTunnelTimeout,
+    /// `cur_server_timeout`, milliseconds
+    CurrentServerTimeout,
+    /// `cur_tunnel_timeout`, milliseconds
+    CurrentTunnelTimeout,
+    /// `prio_class`
+    PriorityClass,
+    /// `prio_offset`
+    PriorityOffset,
+    /// `fc_err`
+    ClientError,
+    /// `fc_rcvd_proxy`, `fc_pp_*`: 1 when the client connection began with a PROXY header
+    ReceivedProxy,
+    /// `ssl_fc`: 1 when the client connection is encrypted
+    TlsClient,
+    /// `ssl_fc_err`
+    TlsClientError,
+    /// `ssl_c_err`
+    TlsCertificateError,
+    /// `ssl_c_ca_err`
+    TlsAuthorityError,
+    /// `ssl_fc_is_resumed`
+    TlsResumed,
+    /// `stopping`: 1 while the process is soft-stopping
+    Stopping,
+    /// Connections currently on the `bind` line (`dst_conn`)
+    ListenerConnections,
+}
+
+/// Counters of a proxy, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// `be_conn`
+    BackendConnections,
+    /// `be_conn_free`: free slots over the usable servers; -1 when a server has no limit
+    BackendFree,
+    /// `be_sess_rate`
+    BackendSessionRate,
+    /// `nbsrv`: usable servers
+    UsableServers,
+    /// `queue`: requests queued in the backend and its servers
+    Queue,
+    /// `avg_queue`: queued requests per usable server
+    AverageQueue,
+    /// `connslots`: free connection and queue slots
+    ConnectionSlots,
+    /// `fe_conn`
+    FrontendConnections,
+    /// `fe_req_rate`
+    FrontendRequestRate,
+    /// `fe_sess_rate`
+    FrontendSessionRate,
+}
+
+/// Counters of one server, by backend and server name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerCount {
+    /// `srv_conn`
+    Connections,
+    /// `srv_conn_free`
+    Free,
+    /// `srv_is_up`: 1 or 0
+    Up,
+    /// `srv_queue`
+    Queue,
+    /// `srv_sess_rate`
+    SessionRate,
+    /// `srv_weight`: the weight in effect
+    Weight,
+    /// `srv_iweight`: the initial weight
+    InitialWeight,
+    /// `srv_uweight`: the weight last set by the user
+    UserWeight,
+}
+
+/// Which message a capture or a body belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The request.
+    Request,
+    /// The response.
+    Response,
+}
+
+/// A moment of the wall clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wall {
+    /// Seconds since the Unix epoch.
+    pub secs: i64,
+    /// Microseconds within the second.
+    pub micros: u32,
+}
+
+/// The world as expressions see it. Every method answers from memory, in constant time where it can, and answers
+/// "nothing" when the question has no meaning yet: a response before there is one, a server before it is chosen.
+///
+/// Variables and captures are written through `&self`: converters such as `set-var` write them while the expression
+/// still borrows the message.
+pub trait Facts {
+    /// The request's head, with the edits made so far.
+    fn request(&self) -> Option<&Head> {
+        None
+    }
+
+    /// The response's head, with the edits made so far.
+    fn response(&self) -> Option<&Head> {
+        None
+    }
+
+    /// The body bytes buffered so far of one message.
+    fn body(&self, _side: Side) -> Option<&[u8]> {
+        None
+    }
+
+    /// The announced length of a body, or what is known of it so far.
+    fn body_size(&self, side: Side) -> Option<u64> {
+        self.body(side).map(|bytes| bytes.len() as u64)
+    }
+
+    /// Raw bytes buffered on a TCP stream, before any parsing.
+    fn payload(&self, _side: Side) -> Option<&[u8]> {
+        None
+    }
+
+    /// Whether nothing more can arrive for this evaluation: always true outside of `tcp-request content`.
+    fn is_final(&self) -> bool {
+        true
+    }
+
+    /// `src`: the client's address as the layer at hand sees it.
+    fn source(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// `dst`: the address that the client connected to.
+    fn destination(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// `fc_src`: the client's address at the transport or PROXY level.
+    fn transport_source(&self) -> Option<SocketAddr> {
+        self.source()
+    }
+
+    /// `fc_dst`: the destination at the transport or PROXY level.
+    fn transport_destination(&self) -> Option<SocketAddr> {
+        self.destination()
+    }
+
+    /// Whether `address` belongs to this machine.
+    fn is_local(&self, _address: SocketAddr) -> bool {
+        false
+    }
+
+    /// A name of something at hand.
+    fn name(&self, _name: Name) -> Option<&[u8]> {
+        None
+    }
+
+    /// A text about the connections.
+    fn text(&self, _text: Text) -> Option<&[u8]> {
+        None
+    }
+
+    /// A number about the transaction.
+    fn number(&self, _number: Number) -> Option<i64> {
+        None
+    }
+
+    /// A counter of the proxy called `proxy`; without a name, of the current one.
+    fn count(&self, _count: Count, _proxy: Option<&str>) -> Option<i64> {
+        None
+    }
+
+    /// A counter of a server; without a backend name, in the current backend.
+    fn server_count(
+        &self,
+        _count: ServerCount,
+        _backend: Option<&str>,
+        _server: &str,
+    ) -> Option<i64> {
+        None
+    }
+
+    /// The value of a variable.
+    fn var(&self, _name: &VarName) -> Option<Value<'static>> {
+        None
+    }
+
+    /// Whether a variable exists and is set.
+    fn var_state(&self, _name: &VarName) -> VarState {
+        VarState::Absent
+    }
+
+    /// Sets a variable, or unsets it.
+    fn set_var(&self, _name: &VarName, _value: Option<Value<'static>>) {}
+
+    /// The content of a capture slot.
+    fn capture(&self, _side: Side, _slot: usize) -> Option<Bytes<'_>> {
+        None
+    }
+
+    /// Number of capture slots of the frontend.
+    fn capture_count(&self, _side: Side) -> usize {
+        0
+    }
+
+    /// Fills a capture slot; the owner truncates to the declared length. False when there is no such slot.
+    fn set_capture(&self, _side: Side, _slot: usize, _content: &[u8]) -> bool {
+        false
+    }
+
+    /// Whether this is the first request of its connection.
+    fn is_first_request(&self) -> bool {
+        true
+    }
+
+    /// File and line of the rule that ended the last rule set.
+    fn last_rule(&self) -> Option<(&str, u32)> {
+        None
+    }
+
+    /// Wall clock, as of the current turn of the event loop.
+    fn wall(&self) -> Wall {
+        Wall::default()
+    }
+
+    /// Seconds east of UTC at `secs` since the epoch.
+    fn local_offset(&self, _secs: i64) -> i32 {
+        0
+    }
+
+    /// 64 random bits.
+    fn random(&self) -> u64 {
+        0
+    }
+
+    /// The transaction's unique id (`unique-id-format`), built on first use.
+    fn unique_id(&self) -> Option<Bytes<'_>> {
+        None
+    }
+
+    /// What logs tell about the transaction.
+    fn record(&self) -> Option<&TransactionRecord> {
+        None
+    }
+
+    /// Number of worker threads.
+    fn threads(&self) -> u32 {
+        1
+    }
+}
+
+/// A world without anything in it: for expressions evaluated while the configuration is read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFacts;
+
+impl Facts for NoFacts {}

@@ -1,0 +1,186 @@
+//! The table of fetch methods: one entry per keyword. Never holds an implementation: those are in the submodules.
+
+pub mod body;
+pub mod capture;
+pub mod constant;
+pub mod cookie;
+pub mod header;
+pub mod internal;
+pub mod layer4;
+pub mod request;
+
+use crate::args::Args;
+use crate::facts::{Count, Facts, Name, Number, ServerCount, Text};
+use crate::parser::Parser;
+use crate::place::{Place, Places};
+use crate::value::{Missing, Outcome, Type, Value};
+use crate::{args::Arg, error, known};
+
+/// Evaluates a fetch.
+pub type EvalFn = for<'e> fn(&'e Args, &'e dyn Facts) -> Outcome<'e>;
+/// Offers every value of a fetch to a visitor until it returns true; returns whether it did.
+pub type EachFn = for<'e> fn(&'e Args, &'e dyn Facts, &mut dyn FnMut(Value<'e>) -> bool) -> bool;
+/// Brings arguments into their final form at load.
+pub type PrepareFn = fn(&mut Args, &Parser<'_>) -> Result<(), String>;
+
+/// Where a fetch gets its sample from. Whatever `Facts` answers by itself needs no function.
+#[derive(Debug, Clone, Copy)]
+pub enum Source {
+    /// A function.
+    Call(EvalFn),
+    /// A name of something at hand.
+    Name(Name),
+    /// A text about the connections.
+    Text(Text),
+    /// A number about the transaction.
+    Number(Number),
+    /// The same, as a boolean; unknown is false.
+    Flag(Number),
+    /// A counter of the proxy named by the argument.
+    Count(Count),
+    /// A counter of the server named by the argument.
+    Server(ServerCount),
+    /// The same, as a boolean.
+    ServerFlag(ServerCount),
+}
+
+/// One fetch method.
+#[derive(Debug)]
+pub struct Fetch {
+    /// Keyword.
+    pub name: &'static str,
+    /// Arguments, as keyword listings print them.
+    pub args: &'static str,
+    /// Type of the samples.
+    pub out: Type,
+    /// Where it can find anything.
+    pub valid: Places,
+    /// One line for help and the reference page.
+    pub doc: &'static str,
+    /// Final checks of the arguments.
+    pub prepare: Option<PrepareFn>,
+    /// All values, for those that may have several; ACLs try each.
+    pub each: Option<EachFn>,
+    source: Source,
+}
+
+/// Valid everywhere.
+const ANY: &str = "YYYYYYYYYYYYYYYYYYYYYY";
+/// Everywhere but in the configuration parser: needs a running process.
+const INTERNAL: &str = "YYYYYYYYYYYYYYYYYYYY.Y";
+/// Needs the client connection.
+const CLIENT: &str = "YYYYYYYYYYYYYYYYYYYY..";
+/// Needs the client session.
+const SESSION: &str = "YYYYYYYYYYYYYYYYYYY...";
+/// Needs the TLS layer of the client connection.
+const CLIENT_TLS: &str = ".YYYYYYYYYYYYYYYYYY...";
+/// Needs the request while it is at hand.
+const REQUEST: &str = "..YYYYYYYYY...........";
+/// Needs something remembered from the request.
+const TXN: &str = "..YYYYYYYYYYYYYYYYY...";
+/// Needs the backend.
+const BACKEND: &str = "......YYYYYYYYYYYYYY..";
+/// Needs the server.
+const SERVER: &str = "..........YYYYYYYYYY..";
+/// Needs the server connection.
+const SERVER_CONN: &str = "...........YYYYYYYYY..";
+/// Needs the response while it is at hand.
+const RESPONSE: &str = "...........YYYYYYY.Y..";
+
+const fn fetch(
+    name: &'static str,
+    args: &'static str,
+    out: Type,
+    valid: &'static str,
+    doc: &'static str,
+    source: Source,
+) -> Fetch {
+    let valid = Places::parse(valid);
+    Fetch { name, args, out, valid, doc, prepare: None, each: None, source }
+}
+
+impl Fetch {
+    const fn prepare(mut self, prepare: PrepareFn) -> Fetch {
+        self.prepare = Some(prepare);
+        self
+    }
+
+    const fn each(mut self, each: EachFn) -> Fetch {
+        self.each = Some(each);
+        self
+    }
+
+    /// The sample now.
+    pub(crate) fn eval<'e>(&'e self, args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+        let value = match self.source {
+            Source::Call(eval) => return eval(args, facts),
+            Source::Name(name) => facts.name(name).map(Value::str),
+            Source::Text(text) => facts.text(text).map(Value::str),
+            Source::Number(number) => facts.number(number).map(Value::Int),
+            Source::Flag(number) => Some(Value::Bool(facts.number(number).unwrap_or(0) != 0)),
+            Source::Count(count) => facts.count(count, args.some_text(0)).map(Value::Int),
+            Source::Server(count) => server(count, args, facts).map(Value::Int),
+            Source::ServerFlag(count) => {
+                server(count, args, facts).map(|value| Value::Bool(value != 0))
+            }
+        };
+        value.ok_or(Missing::Absent)
+    }
+
+    /// What is missing where the fetch is not valid, in HAProxy's words.
+    pub fn needs(&self) -> &'static str {
+        match self.valid {
+            v if v == Places::parse(REQUEST) && self.is_payload() => "buffered request payload",
+            v if v == Places::parse(REQUEST) => "HTTP request headers",
+            v if v == Places::parse(RESPONSE) => "HTTP response headers",
+            v if v == Places::parse(BACKEND) => "backend",
+            v if v == Places::parse(SERVER) => "server",
+            v if v == Places::parse(SERVER_CONN) => "server connection",
+            v if v == Places::parse(CLIENT_TLS) => "client connection",
+            v if v.holds(Place::FeTcpConnection) => "internal state",
+            _ => "request or response",
+        }
+    }
+
+    fn is_payload(&self) -> bool {
+        self.name.starts_with("req.body") || self.name.starts_with("req.len")
+    }
+}
+
+fn server(count: ServerCount, args: &Args, facts: &dyn Facts) -> Option<i64> {
+    match args.get(0) {
+        Arg::Server(backend, server) => facts.server_count(count, backend.as_deref(), server),
+        _ => None,
+    }
+}
+
+/// Every table; each is sorted by meaning, and names are unique over all.
+const TABLES: &[&[Fetch]] = &[
+    constant::TABLE,
+    layer4::TABLE,
+    request::TABLE,
+    header::TABLE,
+    cookie::TABLE,
+    body::TABLE,
+    capture::TABLE,
+    internal::TABLE,
+];
+
+/// All the fetch methods that work.
+pub fn all() -> impl Iterator<Item = &'static Fetch> {
+    TABLES.iter().flat_map(|table| table.iter())
+}
+
+/// The fetch called `name`.
+pub fn find(name: &str) -> Option<&'static Fetch> {
+    all().find(|fetch| fetch.name == name)
+}
+
+/// The message about a fetch that [`find`] does not know.
+pub(crate) fn unknown(name: &str) -> String {
+    if known::fetches().any(|known| known == name) {
+        return format!("fetch method '{name}' is not implemented yet");
+    }
+    let hint = error::hint(name, all().map(|fetch| fetch.name).chain(known::fetches()));
+    format!("unknown fetch method '{name}'{hint}")
+}

@@ -1,0 +1,107 @@
+//! Fetches about connections: addresses, ports, errors, TLS state. Never looks at bytes.
+
+use super::Source::{Call, Flag, Number as Num, Text as Txt};
+use super::{CLIENT, CLIENT_TLS, Fetch, INTERNAL, SERVER_CONN, SESSION, fetch};
+use crate::args::Args;
+use crate::facts::{Facts, Number, Text};
+use crate::value::{Missing, Outcome, Type, Value};
+use std::net::SocketAddr;
+
+// One keyword per line, for reading as a table.
+#[rustfmt::skip]
+pub(super) const TABLE: &[Fetch] = &[
+    fetch("src", "", Type::Ipv4, CLIENT, "The client's address.", Call(src)),
+    fetch("src_port", "", Type::Int, CLIENT, "The client's port.", Call(src_port)),
+    fetch("src_is_local", "", Type::Bool, CLIENT, "Whether the client is on this machine.", Call(src_is_local)),
+    fetch("dst", "", Type::Ipv4, CLIENT, "The address the client connected to.", Call(dst)),
+    fetch("dst_port", "", Type::Int, CLIENT, "The port the client connected to.", Call(dst_port)),
+    fetch("dst_is_local", "", Type::Bool, CLIENT, "Whether that address is this machine's.", Call(dst_is_local)),
+    fetch("dst_conn", "", Type::Int, SESSION, "Connections on the same bind line.", Num(Number::ListenerConnections)),
+    fetch("fc_src", "", Type::Ipv4, CLIENT, "The client's address at the transport level.", Call(fc_src)),
+    fetch("fc_src_port", "", Type::Int, CLIENT, "The client's port at the transport level.", Call(fc_src_port)),
+    fetch("fc_src_is_local", "", Type::Bool, CLIENT, "Whether that client is on this machine.", Call(fc_src_is_local)),
+    fetch("fc_dst", "", Type::Ipv4, CLIENT, "The destination at the transport level.", Call(fc_dst)),
+    fetch("fc_dst_port", "", Type::Int, CLIENT, "Its port.", Call(fc_dst_port)),
+    fetch("fc_dst_is_local", "", Type::Bool, CLIENT, "Whether it is this machine's.", Call(fc_dst_is_local)),
+    fetch("fc_err", "", Type::Int, CLIENT, "Error code of the client connection, 0 without one.", Num(Number::ClientError)),
+    fetch("fc_err_str", "", Type::Str, CLIENT, "The same in words.", Txt(Text::ClientError)),
+    fetch("fc_http_major", "", Type::Int, CLIENT, "Major HTTP version of the client connection.", Num(Number::ClientHttpMajor)),
+    fetch("bc_http_major", "", Type::Int, SERVER_CONN, "Major HTTP version of the server connection.", Num(Number::ServerHttpMajor)),
+    fetch("fc_rcvd_proxy", "", Type::Bool, CLIENT, "Whether the client connection began with a PROXY header.", Flag(Number::ReceivedProxy)),
+    fetch("fc_pp_authority", "", Type::Str, CLIENT, "Authority from the PROXY header.", Txt(Text::ProxyAuthority)),
+    fetch("fc_pp_unique_id", "", Type::Str, CLIENT, "Unique id from the PROXY header.", Txt(Text::ProxyUniqueId)),
+    fetch("ssl_fc", "", Type::Bool, CLIENT_TLS, "Whether the client connection is encrypted.", Flag(Number::TlsClient)),
+    fetch("ssl_fc_err", "", Type::Int, CLIENT_TLS, "Last TLS error of the client connection.", Num(Number::TlsClientError)),
+    fetch("ssl_c_err", "", Type::Int, CLIENT_TLS, "Verification error of the client's certificate.", Num(Number::TlsCertificateError)),
+    fetch("ssl_c_ca_err", "", Type::Int, CLIENT_TLS, "The same for its authorities.", Num(Number::TlsAuthorityError)),
+    fetch("ssl_fc_is_resumed", "", Type::Bool, CLIENT_TLS, "Whether the TLS session was resumed.", Flag(Number::TlsResumed)),
+    fetch("ssl_fc_sni", "", Type::Str, CLIENT_TLS, "Server name that the client announced.", Txt(Text::TlsSni)),
+    fetch("ssl_fc_alpn", "", Type::Str, CLIENT_TLS, "Protocol negotiated by ALPN.", Txt(Text::TlsAlpn)),
+    fetch("ssl_fc_protocol", "", Type::Str, CLIENT_TLS, "TLS version of the client connection.", Txt(Text::TlsVersion)),
+    fetch("ssl_fc_cipher", "", Type::Str, CLIENT_TLS, "Cipher of the client connection.", Txt(Text::TlsCipher)),
+    fetch("wait_end", "", Type::Bool, INTERNAL, "True once nothing more will arrive before a decision.", Call(wait_end)),
+];
+
+fn ip(address: Option<SocketAddr>) -> Outcome<'static> {
+    address.map(|address| Value::from(address.ip())).ok_or(Missing::Absent)
+}
+
+fn port(address: Option<SocketAddr>) -> Outcome<'static> {
+    address.map(|address| Value::Int(address.port().into())).ok_or(Missing::Absent)
+}
+
+fn local<'e>(address: Option<SocketAddr>, facts: &'e dyn Facts) -> Outcome<'e> {
+    address.map(|address| Value::Bool(facts.is_local(address))).ok_or(Missing::Absent)
+}
+
+fn src<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    ip(facts.source())
+}
+
+fn src_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    port(facts.source())
+}
+
+fn src_is_local<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    local(facts.source(), facts)
+}
+
+fn dst<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    ip(facts.destination())
+}
+
+fn dst_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    port(facts.destination())
+}
+
+fn dst_is_local<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    local(facts.destination(), facts)
+}
+
+fn fc_src<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    ip(facts.transport_source())
+}
+
+fn fc_src_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    port(facts.transport_source())
+}
+
+fn fc_src_is_local<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    local(facts.transport_source(), facts)
+}
+
+fn fc_dst<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    ip(facts.transport_destination())
+}
+
+fn fc_dst_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    port(facts.transport_destination())
+}
+
+fn fc_dst_is_local<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    local(facts.transport_destination(), facts)
+}
+
+fn wait_end<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    if facts.is_final() { Ok(Value::Bool(true)) } else { Err(Missing::NotYet) }
+}

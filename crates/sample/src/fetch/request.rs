@@ -1,0 +1,174 @@
+//! Fetches of start lines: method, target and its parts, versions, status. Never looks at header fields but `Host`.
+
+use super::Source::Call;
+use super::{Fetch, REQUEST, RESPONSE, SERVER_CONN, TXN, fetch};
+use crate::args::Args;
+use crate::facts::Facts;
+use crate::value::{Bytes, Missing, Outcome, Type, Value};
+use htx::target::split_port;
+use htx::{Head, Version};
+use std::net::IpAddr;
+
+// One keyword per line, for reading as a table.
+#[rustfmt::skip]
+pub(super) const TABLE: &[Fetch] = &[
+    fetch("method", "", Type::Meth, TXN, "The request's method.", Call(method)),
+    fetch("url", "", Type::Str, REQUEST, "The request's target as it stands.", Call(url)),
+    fetch("path", "", Type::Str, REQUEST, "The target's path, from the first slash to the question mark.", Call(path)),
+    fetch("pathq", "", Type::Str, REQUEST, "The path with the query string.", Call(pathq)),
+    fetch("query", "", Type::Str, REQUEST, "What follows the first question mark.", Call(query)),
+    fetch("base", "", Type::Str, REQUEST, "The Host header followed by the path.", Call(base)),
+    fetch("baseq", "", Type::Str, REQUEST, "The Host header followed by path and query.", Call(baseq)),
+    fetch("url_ip", "", Type::Ipv4, REQUEST, "The address in an absolute target.", Call(url_ip)),
+    fetch("url_port", "", Type::Int, REQUEST, "The port in an absolute target, 80 by default.", Call(url_port)),
+    fetch("url_param", "[string,string]", Type::Str, REQUEST, "A parameter of the query string, not decoded.", Call(param)).each(each_param),
+    fetch("urlp", "[string,string]", Type::Str, REQUEST, "Same as url_param.", Call(param)).each(each_param),
+    fetch("urlp_val", "[string,string]", Type::Int, REQUEST, "The same as an integer.", Call(param_val)),
+    fetch("req.ver", "", Type::Str, REQUEST, "The request's HTTP version, such as 1.1.", Call(req_ver)),
+    fetch("req_ver", "", Type::Str, REQUEST, "Same as req.ver.", Call(req_ver)),
+    fetch("res.ver", "", Type::Str, RESPONSE, "The response's HTTP version.", Call(res_ver)),
+    fetch("resp_ver", "", Type::Str, RESPONSE, "Same as res.ver.", Call(res_ver)),
+    fetch("status", "", Type::Int, SERVER_CONN, "The response's status code.", Call(status)),
+    fetch("req.proto_http", "", Type::Bool, TXN, "Whether the request is HTTP.", Call(proto_http)),
+    fetch("req_proto_http", "", Type::Bool, TXN, "Same as req.proto_http.", Call(proto_http)),
+    fetch("http_first_req", "", Type::Bool, TXN, "Whether this is the first request of its connection.", Call(first_req)),
+];
+
+/// The request, or why there is none: on a TCP stream it may still arrive.
+pub(super) fn request(facts: &dyn Facts) -> Result<&Head, Missing> {
+    facts.request().ok_or(if facts.is_final() { Missing::Absent } else { Missing::NotYet })
+}
+
+fn text<'e>(bytes: Option<&'e [u8]>) -> Outcome<'e> {
+    bytes.map(Value::str).ok_or(Missing::Absent)
+}
+
+fn method<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    Ok(Value::Meth(Bytes::Borrowed(request(facts)?.method())))
+}
+
+fn url<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    Ok(Value::str(request(facts)?.uri()))
+}
+
+fn path<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    text(request(facts)?.path())
+}
+
+fn pathq<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    text(request(facts)?.target().path_and_query())
+}
+
+fn query<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    text(Some(request(facts)?.query().unwrap_or_default()))
+}
+
+fn with_host<'e>(head: &'e Head, path: Option<&'e [u8]>) -> Outcome<'e> {
+    let path = path.filter(|path| path.starts_with(b"/")).unwrap_or_default();
+    match head.host() {
+        None => text(Some(path).filter(|path| !path.is_empty())),
+        Some(host) => Ok(Value::Str(Bytes::Owned([host, path].concat()))),
+    }
+}
+
+fn base<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    let head = request(facts)?;
+    with_host(head, head.path())
+}
+
+fn baseq<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    let head = request(facts)?;
+    with_host(head, head.target().path_and_query())
+}
+
+fn authority(facts: &dyn Facts) -> Result<&[u8], Missing> {
+    let authority = request(facts)?.target().authority().ok_or(Missing::Absent)?;
+    Ok(htx::target::without_userinfo(authority))
+}
+
+fn url_ip<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    let (host, _) = split_port(authority(facts)?);
+    let host = host.strip_prefix(b"[").and_then(|h| h.strip_suffix(b"]")).unwrap_or(host);
+    let address: Option<IpAddr> = std::str::from_utf8(host).ok().and_then(|h| h.parse().ok());
+    address.map(Value::from).ok_or(Missing::Absent)
+}
+
+fn url_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    let (_, port) = split_port(authority(facts)?);
+    let port = port.and_then(|port| std::str::from_utf8(port).ok()?.parse::<u16>().ok());
+    Ok(Value::Int(port.map_or(80, i64::from)))
+}
+
+/// The name and value of every parameter behind the first delimiter.
+fn params(uri: &[u8], delimiter: u8) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let start = memchr::memchr(delimiter, uri).map_or(uri.len(), |at| at + 1);
+    let is_end = move |byte: &u8| matches!(byte, b'&' | b';') || *byte == delimiter;
+    uri[start..].split(is_end).filter(|pair| !pair.is_empty()).map(|pair| {
+        match memchr::memchr(b'=', pair) {
+            Some(equals) => (&pair[..equals], &pair[equals + 1..]),
+            None => (pair, &pair[pair.len()..]),
+        }
+    })
+}
+
+fn each_param<'e>(
+    args: &'e Args,
+    facts: &'e dyn Facts,
+    visit: &mut dyn FnMut(Value<'e>) -> bool,
+) -> bool {
+    let Ok(head) = request(facts) else { return false };
+    let name = args.some_text(0);
+    let delimiter = args.text(1).bytes().next().unwrap_or(b'?');
+    params(head.uri(), delimiter)
+        .filter(|(found, _)| name.is_none_or(|name| *found == name.as_bytes()))
+        .any(|(_, value)| visit(Value::str(value)))
+}
+
+fn param<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    request(facts)?;
+    let mut first = None;
+    each_param(args, facts, &mut |value| {
+        first = Some(value);
+        true
+    });
+    first.ok_or(Missing::Absent)
+}
+
+fn param_val<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    param(args, facts)?.cast(Type::Int).ok_or(Missing::Absent)
+}
+
+fn version<'e>(version: Version) -> Value<'e> {
+    match version.numbers() {
+        (1, 0) => Value::str(b"1.0"),
+        (1, 1) => Value::str(b"1.1"),
+        (2, 0) => Value::str(b"2.0"),
+        (3, 0) => Value::str(b"3.0"),
+        (major, minor) => Value::Str(Bytes::Owned(format!("{major}.{minor}").into_bytes())),
+    }
+}
+
+fn req_ver<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    Ok(version(request(facts)?.version()))
+}
+
+fn res_ver<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    facts.response().map(|head| version(head.version())).ok_or(Missing::Absent)
+}
+
+fn status<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    facts.response().map(|head| Value::Int(head.status().into())).ok_or(Missing::Absent)
+}
+
+fn proto_http<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    match request(facts) {
+        Ok(_) => Ok(Value::Bool(true)),
+        Err(Missing::Absent) => Ok(Value::Bool(false)),
+        Err(not_yet) => Err(not_yet),
+    }
+}
+
+fn first_req<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    request(facts)?;
+    Ok(Value::Bool(facts.is_first_request()))
+}

@@ -1,0 +1,28 @@
+//! Names of HAProxy 2.7 that exist whether or not they are implemented here. Data only; never a parser.
+
+/// One `class name` per line, sorted; classes are `acl`, `converter` and `fetch`.
+const KEYWORDS: &str = include_str!("../data/keywords-2.7.txt");
+
+/// The names of one class.
+fn names(class: &str) -> impl Iterator<Item = &'static str> {
+    let class = class.to_owned();
+    KEYWORDS.lines().filter_map(move |line| {
+        let (kind, name) = line.split_once(' ')?;
+        (kind == class).then_some(name)
+    })
+}
+
+/// Fetch methods of HAProxy 2.7.
+pub(crate) fn fetches() -> impl Iterator<Item = &'static str> {
+    names("fetch")
+}
+
+/// Converters of HAProxy 2.7.
+pub(crate) fn converters() -> impl Iterator<Item = &'static str> {
+    names("converter")
+}
+
+/// Derived ACL keywords of HAProxy 2.7, such as `path_beg`.
+pub(crate) fn acls() -> impl Iterator<Item = &'static str> {
+    names("acl")
+}

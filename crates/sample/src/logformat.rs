@@ -1,0 +1,236 @@
+//! Log formats: text with `%tags` and `%[expressions]` (manual section 8.2.6). One type serves log lines, header values
+//! and payloads; the style decides about spaces and escaping. Never sends anything.
+
+mod builtin;
+mod encode;
+mod record;
+mod tags;
+
+pub use builtin::{CLF, DEFAULT_HTTP, DEFAULT_TCP, HTTP, HTTPS, TCP};
+pub use encode::Flags;
+pub use record::TransactionRecord;
+pub use tags::{TAGS, Tag, WriteFn};
+
+use crate::error::{ParseError, hint};
+use crate::expr::Expr;
+use crate::facts::Facts;
+use crate::parser::Parser;
+
+/// What a format is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogStyle {
+    /// A log line or a unique id: runs of spaces merge, missing texts show as `-`.
+    Log,
+    /// A header value, a payload, a URI: spaces stay, missing texts show as nothing, control characters of expressions
+    /// become `%XX`.
+    Header,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Text(Box<[u8]>),
+    /// One space, unless the line ends with one already (log style only).
+    Space,
+    Tag(&'static Tag, Flags),
+    Expr(Box<Expr>, Flags),
+}
+
+/// A compiled format.
+#[derive(Debug)]
+pub struct LogFormat {
+    style: LogStyle,
+    pieces: Vec<Piece>,
+}
+
+impl LogFormat {
+    /// Parses `text`. Expressions must be valid in the context's places; tags for HTTP need a proxy in HTTP mode.
+    pub fn parse(text: &str, style: LogStyle, cx: &Parser<'_>) -> Result<LogFormat, ParseError> {
+        let mut builder = Builder {
+            text,
+            style,
+            cx,
+            flags: Flags::default(),
+            pieces: Vec::new(),
+            literal: Vec::new(),
+        };
+        builder.run()?;
+        Ok(LogFormat { style, pieces: builder.pieces })
+    }
+
+    /// A format that writes `text` as it is.
+    pub fn literal(text: &[u8]) -> LogFormat {
+        let pieces = if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.into())] };
+        LogFormat { style: LogStyle::Header, pieces }
+    }
+
+    /// The text, when there is nothing to evaluate.
+    pub fn as_literal(&self) -> Option<&[u8]> {
+        match self.pieces.as_slice() {
+            [] => Some(b""),
+            [Piece::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Appends what the format says about `facts` to `out`. Allocates only where an expression's converter does.
+    pub fn write(&self, facts: &dyn Facts, out: &mut Vec<u8>) {
+        // A line begins as if behind a space, so that it never begins with one.
+        let mut spaced = true;
+        for piece in &self.pieces {
+            let before = out.len();
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Space if spaced => {}
+                Piece::Space => out.push(b' '),
+                Piece::Tag(tag, flags) => (tag.write)(facts, *flags, out),
+                Piece::Expr(expr, flags) => flags.expr(self.style, expr, facts, out),
+            }
+            if out.len() > before {
+                spaced = matches!(piece, Piece::Space);
+            }
+        }
+    }
+}
+
+struct Builder<'p, 'c> {
+    text: &'p str,
+    style: LogStyle,
+    cx: &'p Parser<'c>,
+    /// Flags that `%{...}o` set for all that follows.
+    flags: Flags,
+    pieces: Vec<Piece>,
+    literal: Vec<u8>,
+}
+
+impl Builder<'_, '_> {
+    fn run(&mut self) -> Result<(), ParseError> {
+        let bytes = self.text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            match bytes[at] {
+                b'%' if bytes.get(at + 1) == Some(&b'%') => {
+                    self.literal.push(b'%');
+                    at += 2;
+                }
+                b'%' => at = self.variable(at)?,
+                b' ' if self.style == LogStyle::Log => {
+                    self.piece(Piece::Space);
+                    at += 1;
+                }
+                byte => {
+                    self.literal.push(byte);
+                    at += 1;
+                }
+            }
+        }
+        self.flush();
+        // What ends a line is cut with its spaces.
+        if self.style == LogStyle::Log && matches!(self.pieces.last(), Some(Piece::Space)) {
+            self.pieces.pop();
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        if !self.literal.is_empty() {
+            let literal = std::mem::take(&mut self.literal);
+            self.pieces.push(Piece::Text(literal.into()));
+        }
+    }
+
+    fn piece(&mut self, piece: Piece) {
+        self.flush();
+        if matches!((&piece, self.pieces.last()), (Piece::Space, Some(Piece::Space))) {
+            return;
+        }
+        self.pieces.push(piece);
+    }
+
+    /// Parses what begins with `%` at `start`; returns where it ends.
+    fn variable(&mut self, start: usize) -> Result<usize, ParseError> {
+        let fail = |offset, message: String| Err(ParseError::at(0, offset, message));
+        let mut at = start + 1;
+        let mut flags = self.flags;
+        if self.text[at..].starts_with('{') {
+            let Some(len) = self.text[at..].find('}') else {
+                return fail(at, format!("missing '}}' after '{}'", &self.text[at + 1..]));
+            };
+            flags = flags
+                .with(&self.text[at + 1..at + len])
+                .map_err(|message| ParseError::at(0, at + 1, message))?;
+            at += len + 1;
+        }
+        if self.text[at..].starts_with('[') {
+            return self.expression(at + 1, flags);
+        }
+        let rest = &self.text[at..];
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        self.tag(&rest[..end], at, flags)?;
+        Ok(at + end)
+    }
+
+    fn tag(&mut self, name: &str, at: usize, flags: Flags) -> Result<(), ParseError> {
+        if name == "o" {
+            self.flags = flags;
+            return Ok(());
+        }
+        let Some(tag) = TAGS.iter().find(|tag| tag.name == name) else {
+            let hint = hint(name, TAGS.iter().map(|tag| tag.name));
+            let message = format!(
+                "no such format variable '{name}'. If you wanted to emit the '%' character \
+                 verbatim, you need to use '%%'{hint}"
+            );
+            return Err(ParseError::at(0, at, message));
+        };
+        if tag.http_only && !self.cx.http {
+            let message = format!("format variable '{name}' is reserved for HTTP mode");
+            return Err(ParseError::at(0, at, message));
+        }
+        self.piece(Piece::Tag(tag, flags));
+        Ok(())
+    }
+
+    fn expression(&mut self, start: usize, flags: Flags) -> Result<usize, ParseError> {
+        let rest = &self.text[start..];
+        let Some(len) = closing(rest) else {
+            return Err(ParseError::at(0, start, format!("missing ']' after '{rest}'")));
+        };
+        let text = &rest[..len];
+        let expr = Expr::parse_word(text, self.cx).map_err(|error| {
+            let context = format!("failed to parse sample expression <{text}> : ");
+            error.inside(0, start).context(context)
+        })?;
+        if !expr.valid_in(self.cx.places) {
+            let needs = expr.needs();
+            let message = format!(
+                "sample fetch <{text}> may not be reliably used here because it needs '{needs}' \
+                 which is not available here"
+            );
+            return Err(ParseError::at(0, start, message));
+        }
+        self.piece(Piece::Expr(Box::new(expr), flags));
+        Ok(start + len + 1)
+    }
+}
+
+/// Offset of the bracket that ends an expression: outside of quotes and parentheses.
+fn closing(text: &str) -> Option<usize> {
+    let (mut quote, mut depth, mut escaped) = (None, 0usize, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match (byte, quote) {
+            _ if escaped => escaped = false,
+            (b'\\', None | Some(b'"')) => escaped = true,
+            (b'"' | b'\'', None) if depth > 0 => quote = Some(byte),
+            (byte, Some(open)) if byte == open => quote = None,
+            (_, Some(_)) => {}
+            (b'(', None) => depth += 1,
+            (b')', None) => depth = depth.saturating_sub(1),
+            (b']', None) if depth == 0 => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

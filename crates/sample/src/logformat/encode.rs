@@ -1,0 +1,126 @@
+//! The flags of log formats and the escaping they and the styles ask for. Never knows a tag.
+
+use super::LogStyle;
+use crate::expr::Expr;
+use crate::facts::Facts;
+use std::io::Write;
+
+/// The flags `Q`, `X` and `E`, and whether missing texts must show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags {
+    /// `+Q`: quote texts.
+    pub quote: bool,
+    /// `+X`: numbers and addresses in hexadecimal.
+    pub hex: bool,
+    /// `+E`: a backslash before `"`, `\` and `]`.
+    pub escape: bool,
+}
+
+impl Flags {
+    /// These flags with `+Q,-X...` applied.
+    pub(super) fn with(mut self, list: &str) -> Result<Flags, String> {
+        let mut on = true;
+        for flag in list.chars() {
+            match flag {
+                '+' => on = true,
+                '-' => on = false,
+                'Q' => self.quote = on,
+                'X' => self.hex = on,
+                'E' => self.escape = on,
+                ',' | ' ' => {}
+                other => return Err(format!("unknown flag '{other}', expects 'Q', 'X' or 'E'")),
+            }
+        }
+        Ok(self)
+    }
+
+    /// Appends a text of the transaction: control characters, non-ASCII, `"` and `#` as `#XX`. A missing one is `-`.
+    pub fn text(self, text: Option<&[u8]>, out: &mut Vec<u8>) {
+        match text {
+            None | Some(b"") => self.missing(out),
+            Some(text) => self.quoted(out, |out| self.hash_encoded(text, out)),
+        }
+    }
+
+    /// Appends a name of the configuration: as it is, save for quotes and `+E`.
+    pub fn plain(self, text: Option<&[u8]>, out: &mut Vec<u8>) {
+        match text {
+            None | Some(b"") => self.missing(out),
+            Some(text) => self.quoted(out, |out| self.raw(text, out)),
+        }
+    }
+
+    /// What stands for a missing text.
+    pub fn missing(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if self.quote { b"\"\"" } else { b"-" });
+    }
+
+    pub(super) fn quoted(self, out: &mut Vec<u8>, inner: impl FnOnce(&mut Vec<u8>)) {
+        if self.quote {
+            out.push(b'"');
+        }
+        inner(out);
+        if self.quote {
+            out.push(b'"');
+        }
+    }
+
+    fn raw(self, text: &[u8], out: &mut Vec<u8>) {
+        if !self.escape {
+            out.extend_from_slice(text);
+            return;
+        }
+        for byte in text {
+            if matches!(byte, b'"' | b'\\' | b']') {
+                out.push(b'\\');
+            }
+            out.push(*byte);
+        }
+    }
+
+    pub(super) fn hash_encoded(self, text: &[u8], out: &mut Vec<u8>) {
+        for byte in text {
+            match byte {
+                b'"' | b'\\' | b']' if self.escape => out.extend([b'\\', *byte]),
+                b'"' | b'#' | 0..=0x1f | 0x7f..=0xff => hex(b'#', *byte, out),
+                byte => out.push(*byte),
+            }
+        }
+    }
+
+    /// Appends an expression's text in the way of the style.
+    pub(super) fn expr(self, style: LogStyle, expr: &Expr, facts: &dyn Facts, out: &mut Vec<u8>) {
+        let Ok(value) = expr.eval(facts) else {
+            if style == LogStyle::Log {
+                self.missing(out);
+            }
+            return;
+        };
+        if style == LogStyle::Header {
+            let start = out.len();
+            value.write_text(out);
+            return percent_encode(start, out);
+        }
+        // Numbers and addresses hold nothing to escape.
+        let Some(text) = value.to_str() else { return self.missing(out) };
+        if text.is_empty() {
+            return self.missing(out);
+        }
+        self.quoted(out, |out| self.raw(&text, out));
+    }
+}
+
+fn hex(mark: u8, byte: u8, out: &mut Vec<u8>) {
+    let _ = out.write_all(&[mark]);
+    let _ = write!(out, "{byte:02X}");
+}
+
+/// Replaces the control characters behind `start` by `%XX`; rare, so what is clean stays untouched.
+fn percent_encode(start: usize, out: &mut Vec<u8>) {
+    let control = |byte: &u8| *byte < 0x20 || *byte == 0x7f;
+    let Some(first) = out[start..].iter().position(control) else { return };
+    let tail = out.split_off(start + first);
+    for byte in tail {
+        if control(&byte) { hex(b'%', byte, out) } else { out.push(byte) }
+    }
+}

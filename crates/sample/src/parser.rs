@@ -1,0 +1,91 @@
+//! What parsers of expressions are told about where they are. Never reads a file itself: a reader is given.
+
+use crate::acl::AclTable;
+use crate::pattern::PatternFiles;
+use crate::place::Places;
+use std::cell::RefCell;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What all parsers of one configuration share.
+pub struct Shared<'a> {
+    /// Reads a whole file (patterns, maps, payloads of replies).
+    pub files: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    /// Looks up an environment variable.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// Pattern files and maps loaded so far, by name.
+    pub patterns: PatternFiles,
+}
+
+impl<'a> Shared<'a> {
+    /// Shared state with the two ways out that parsing needs.
+    pub fn new(
+        files: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+        env: &'a dyn Fn(&str) -> Option<String>,
+    ) -> Shared<'a> {
+        Shared { files, env, patterns: PatternFiles::default() }
+    }
+}
+
+/// A declared capture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureSlot {
+    /// The header to capture by itself, for `capture request header`; rules fill the others.
+    pub header: Option<String>,
+    /// Longest content kept, in bytes.
+    pub len: usize,
+}
+
+/// The capture slots of one proxy; declarations and rules add to them while the section is read.
+#[derive(Debug, Default)]
+pub struct Captures {
+    /// Slots for requests.
+    pub request: RefCell<Vec<CaptureSlot>>,
+    /// Slots for responses.
+    pub response: RefCell<Vec<CaptureSlot>>,
+}
+
+/// Where the words being parsed stand.
+pub struct Parser<'a> {
+    /// What all parsers of one configuration share.
+    pub shared: &'a Shared<'a>,
+    /// ACLs of the section defined so far.
+    pub acls: &'a AclTable,
+    /// Capture slots of the section.
+    pub captures: &'a Captures,
+    /// All the places where what is parsed will run; expressions must be valid in one of them.
+    pub places: Places,
+    /// Name of the proxy, empty outside of one.
+    pub proxy: &'a str,
+    /// Whether the proxy is in HTTP mode.
+    pub http: bool,
+    /// Name of the file.
+    pub file: Arc<str>,
+    /// Line, from 1.
+    pub line: u32,
+    /// Warnings found on the way, in HAProxy's words.
+    pub warnings: Vec<String>,
+}
+
+impl<'a> Parser<'a> {
+    /// A context for HTTP mode without a proxy; callers set the fields that matter to them.
+    pub fn new(shared: &'a Shared<'a>, acls: &'a AclTable, captures: &'a Captures) -> Parser<'a> {
+        Parser {
+            shared,
+            acls,
+            captures,
+            places: Places::ALL,
+            proxy: "",
+            http: true,
+            file: "".into(),
+            line: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Notes a warning about the line at hand.
+    pub fn warn(&mut self, message: impl Into<String>) {
+        self.warnings.push(message.into());
+    }
+}

@@ -1,0 +1,1 @@
+//! A world for tests: everything is a public field.

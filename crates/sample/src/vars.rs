@@ -1,0 +1,400 @@
+//! Variables: names, scopes, stores and the conditions of `set-var`. Never decides when a scope ends: its owner clears it.
+
+use crate::value::{Type, Value};
+use std::cell::RefCell;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The life time of a variable (manual section 7.3.1, `set-var`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// Shared by the whole process.
+    Proc,
+    /// One client connection.
+    Sess,
+    /// One transaction, request and response.
+    Txn,
+    /// The request.
+    Req,
+    /// The response.
+    Res,
+    /// One health check.
+    Check,
+}
+
+impl Scope {
+    /// Every scope with the prefix that names it.
+    pub const TABLE: &[(&'static str, Scope)] = &[
+        ("proc", Scope::Proc),
+        ("sess", Scope::Sess),
+        ("txn", Scope::Txn),
+        ("req", Scope::Req),
+        ("res", Scope::Res),
+        ("check", Scope::Check),
+    ];
+}
+
+/// A variable's name, hashed once at load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VarName {
+    scope: Scope,
+    hash: u64,
+    name: Arc<str>,
+}
+
+impl VarName {
+    /// Parses `scope.name`. The message is HAProxy's.
+    pub fn parse(text: &str) -> Result<VarName, String> {
+        let Some((scope, name)) = text.split_once('.').and_then(|(prefix, name)| {
+            let found = Scope::TABLE.iter().find(|(word, _)| *word == prefix)?;
+            Some((found.1, name))
+        }) else {
+            return Err(format!(
+                "invalid variable name '{text}'. A variable name must be start by its scope. \
+                 The scope can be 'proc', 'sess', 'txn', 'req', 'res' or 'check'"
+            ));
+        };
+        let valid = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_';
+        if name.is_empty() || !name.chars().all(valid) {
+            return Err(format!(
+                "invalid syntax at char '{name}' of variable name '{text}'. \
+                 Only letters, digits, '.' and '_' are allowed"
+            ));
+        }
+        Ok(VarName { scope, hash: crate::hash::xxh64(name.as_bytes(), 0), name: name.into() })
+    }
+
+    /// The scope.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// The name without its scope.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// What a store knows about a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VarState {
+    /// Never heard of.
+    Absent,
+    /// Declared, or set once and unset since.
+    Unset,
+    /// Set.
+    Set,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    name: VarName,
+    value: Option<Value<'static>>,
+}
+
+/// The variables of one scope. Few by nature, so a scan over hashes beats a map and keeps its allocation when cleared.
+#[derive(Debug, Default)]
+pub struct VarStore {
+    entries: RefCell<Vec<Entry>>,
+}
+
+fn find<'e>(entries: &'e [Entry], name: &VarName) -> Option<&'e Entry> {
+    entries.iter().find(|entry| entry.name.hash == name.hash && entry.name.name == name.name)
+}
+
+fn store(entries: &mut Vec<Entry>, name: &VarName, value: Option<Value<'static>>) {
+    let found = entries.iter_mut().find(|e| e.name.hash == name.hash && e.name.name == name.name);
+    match found {
+        Some(entry) => entry.value = value,
+        None => entries.push(Entry { name: name.clone(), value }),
+    }
+}
+
+fn state(entries: &[Entry], name: &VarName) -> VarState {
+    match find(entries, name) {
+        None => VarState::Absent,
+        Some(Entry { value: None, .. }) => VarState::Unset,
+        Some(_) => VarState::Set,
+    }
+}
+
+impl VarStore {
+    /// The value, if set. Text is shared, not copied.
+    pub fn get(&self, name: &VarName) -> Option<Value<'static>> {
+        find(&self.entries.borrow(), name)?.value.clone()
+    }
+
+    /// Whether the variable exists and is set.
+    pub fn state(&self, name: &VarName) -> VarState {
+        state(&self.entries.borrow(), name)
+    }
+
+    /// Sets the variable, or unsets it while remembering that it existed.
+    pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
+        store(&mut self.entries.borrow_mut(), name, value);
+    }
+
+    /// Forgets everything; called when the scope ends.
+    pub fn clear(&self) {
+        self.entries.borrow_mut().clear();
+    }
+}
+
+/// The `proc` scope: one for the process, shared by its threads. A reader takes a shared lock for one look-up.
+#[derive(Debug, Default)]
+pub struct SharedVars {
+    entries: RwLock<Vec<Entry>>,
+}
+
+impl SharedVars {
+    /// The value, if set.
+    pub fn get(&self, name: &VarName) -> Option<Value<'static>> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        find(&entries, name)?.value.clone()
+    }
+
+    /// Whether the variable exists and is set.
+    pub fn state(&self, name: &VarName) -> VarState {
+        state(&self.entries.read().unwrap_or_else(PoisonError::into_inner), name)
+    }
+
+    /// Sets or unsets the variable.
+    pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
+        store(&mut self.entries.write().unwrap_or_else(PoisonError::into_inner), name, value);
+    }
+}
+
+/// All the scopes that one evaluation sees; a transaction owns one, with the session's and the process's inside.
+#[derive(Debug, Default)]
+pub struct Variables {
+    /// `proc`
+    pub process: Arc<SharedVars>,
+    /// `sess`
+    pub session: VarStore,
+    /// `txn`
+    pub transaction: VarStore,
+    /// `req`
+    pub request: VarStore,
+    /// `res`
+    pub response: VarStore,
+    /// `check`
+    pub check: VarStore,
+}
+
+impl Variables {
+    fn store(&self, scope: Scope) -> Option<&VarStore> {
+        match scope {
+            Scope::Proc => None,
+            Scope::Sess => Some(&self.session),
+            Scope::Txn => Some(&self.transaction),
+            Scope::Req => Some(&self.request),
+            Scope::Res => Some(&self.response),
+            Scope::Check => Some(&self.check),
+        }
+    }
+
+    /// The value, if set.
+    pub fn get(&self, name: &VarName) -> Option<Value<'static>> {
+        match self.store(name.scope) {
+            Some(store) => store.get(name),
+            None => self.process.get(name),
+        }
+    }
+
+    /// Whether the variable exists and is set.
+    pub fn state(&self, name: &VarName) -> VarState {
+        match self.store(name.scope) {
+            Some(store) => store.state(name),
+            None => self.process.state(name),
+        }
+    }
+
+    /// Sets or unsets the variable.
+    pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
+        match self.store(name.scope) {
+            Some(store) => store.set(name, value),
+            None => self.process.set(name, value),
+        }
+    }
+}
+
+/// One condition of `set-var(name,cond)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetIf {
+    /// The variable existed.
+    Exists,
+    /// It did not.
+    NotExists,
+    /// The input is an empty text.
+    Empty,
+    /// It is not.
+    NotEmpty,
+    /// The variable was set.
+    Set,
+    /// It was not.
+    NotSet,
+    /// The variable is greater than the input.
+    Greater,
+    /// The variable is less than the input.
+    Less,
+}
+
+impl SetIf {
+    /// Every condition with its word.
+    pub const TABLE: &[(&'static str, SetIf)] = &[
+        ("ifexists", SetIf::Exists),
+        ("ifnotexists", SetIf::NotExists),
+        ("ifempty", SetIf::Empty),
+        ("ifnotempty", SetIf::NotEmpty),
+        ("ifset", SetIf::Set),
+        ("ifnotset", SetIf::NotSet),
+        ("ifgt", SetIf::Greater),
+        ("iflt", SetIf::Less),
+    ];
+
+    /// Parses one condition word.
+    pub fn parse(word: &str) -> Result<SetIf, String> {
+        Self::TABLE.iter().find(|(name, _)| *name == word).map(|(_, cond)| *cond).ok_or_else(|| {
+            let hint = crate::error::hint(word, Self::TABLE.iter().map(|(name, _)| *name));
+            format!("unknown condition \"{word}\"{hint}")
+        })
+    }
+
+    /// Whether the condition lets `input` through.
+    pub fn holds(
+        self,
+        before: VarState,
+        current: Option<&Value<'_>>,
+        input: Option<&Value<'_>>,
+    ) -> bool {
+        match self {
+            SetIf::Exists => before != VarState::Absent,
+            SetIf::NotExists => before == VarState::Absent,
+            SetIf::Empty => is_empty(input),
+            SetIf::NotEmpty => !is_empty(input),
+            SetIf::Set => before == VarState::Set,
+            SetIf::NotSet => before != VarState::Set,
+            SetIf::Greater => compare(current, input, |var, input| var > input),
+            SetIf::Less => compare(current, input, |var, input| var < input),
+        }
+    }
+}
+
+/// Scalars are never empty (manual: "regardless of the input's contents").
+fn is_empty(input: Option<&Value<'_>>) -> bool {
+    match input {
+        None => true,
+        Some(Value::Str(bytes) | Value::Bin(bytes) | Value::Meth(bytes)) => bytes.is_empty(),
+        Some(_) => false,
+    }
+}
+
+/// True unless both are integers and `holds` refuses them.
+fn compare(
+    var: Option<&Value<'_>>,
+    input: Option<&Value<'_>>,
+    holds: fn(i64, i64) -> bool,
+) -> bool {
+    match (var, input) {
+        (Some(Value::Int(var)), Some(Value::Int(input))) => holds(*var, *input),
+        _ => true,
+    }
+}
+
+/// A variable and the conditions under which it is written: the argument list of `set-var`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetVar {
+    /// The variable.
+    pub name: VarName,
+    conditions: Vec<SetIf>,
+}
+
+impl SetVar {
+    /// Parses the arguments of `set-var`: the name, then up to four conditions.
+    pub fn parse<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<SetVar, String> {
+        let name = VarName::parse(words.next().unwrap_or(""))?;
+        let conditions = words.map(SetIf::parse).collect::<Result<Vec<_>, _>>()?;
+        if conditions.len() > 4 {
+            return Err("at most four conditions are allowed".into());
+        }
+        Ok(SetVar { name, conditions })
+    }
+
+    /// Writes `value` into the variable when every condition holds; an undefined value unsets nothing.
+    pub fn store(&self, facts: &dyn crate::Facts, value: &Value<'_>) {
+        let before = facts.var_state(&self.name);
+        let needs_current =
+            self.conditions.iter().any(|c| matches!(c, SetIf::Greater | SetIf::Less));
+        let current = if needs_current { facts.var(&self.name) } else { None };
+        if self.conditions.iter().all(|c| c.holds(before, current.as_ref(), Some(value))) {
+            facts.set_var(&self.name, Some(value.clone().into_shared()));
+        }
+    }
+}
+
+/// A number or the variable that will hold it: the argument of the arithmetic converters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IntOrVar {
+    /// A constant.
+    Int(i64),
+    /// A variable, read at each evaluation.
+    Var(VarName),
+}
+
+impl IntOrVar {
+    /// The number now, if there is one.
+    pub fn value(&self, facts: &dyn crate::Facts) -> Option<i64> {
+        match self {
+            IntOrVar::Int(int) => Some(*int),
+            IntOrVar::Var(name) => match facts.var(name)?.cast(Type::Int)? {
+                Value::Int(int) => Some(int),
+                _ => None,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_need_a_scope_and_plain_letters() {
+        assert_eq!(VarName::parse("txn.a.b_1").expect("valid").name(), "a.b_1");
+        assert!(VarName::parse("foo.a").unwrap_err().contains("must be start by its scope"));
+        assert!(VarName::parse("txn").is_err());
+        assert!(VarName::parse("txn.").is_err());
+        assert!(VarName::parse("txn.a-b").is_err());
+    }
+
+    #[test]
+    fn stores_remember_unset_variables() {
+        let vars = Variables::default();
+        for scope in ["proc", "sess", "txn", "req", "res", "check"] {
+            let name = VarName::parse(&format!("{scope}.x")).expect("valid");
+            assert_eq!(vars.state(&name), VarState::Absent);
+            vars.set(&name, Some(Value::Int(3)));
+            assert_eq!(vars.get(&name), Some(Value::Int(3)));
+            vars.set(&name, None);
+            assert_eq!((vars.get(&name), vars.state(&name)), (None, VarState::Unset));
+        }
+    }
+
+    #[test]
+    fn conditions_follow_the_manual() {
+        let (one, two) = (Value::Int(1), Value::Int(2));
+        let empty = Value::str(b"");
+        assert!(SetIf::Exists.holds(VarState::Unset, None, Some(&one)));
+        assert!(!SetIf::Exists.holds(VarState::Absent, None, Some(&one)));
+        assert!(SetIf::NotExists.holds(VarState::Absent, None, Some(&one)));
+        assert!(SetIf::Empty.holds(VarState::Absent, None, Some(&empty)));
+        assert!(!SetIf::Empty.holds(VarState::Absent, None, Some(&one)));
+        assert!(SetIf::NotEmpty.holds(VarState::Absent, None, Some(&one)));
+        assert!(!SetIf::Set.holds(VarState::Unset, None, Some(&one)));
+        assert!(SetIf::NotSet.holds(VarState::Unset, None, Some(&one)));
+        assert!(SetIf::Greater.holds(VarState::Set, Some(&two), Some(&one)));
+        assert!(!SetIf::Greater.holds(VarState::Set, Some(&one), Some(&two)));
+        assert!(SetIf::Less.holds(VarState::Set, Some(&one), Some(&two)));
+        assert!(SetIf::Less.holds(VarState::Set, Some(&one), Some(&empty)), "not both integers");
+        assert!(SetIf::parse("ifexist").unwrap_err().contains("ifexists"));
+    }
+}
