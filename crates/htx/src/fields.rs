@@ -162,7 +162,8 @@ impl Fields {
         self.arena.extend_from_slice(b": ");
         self.arena.extend_from_slice(value);
         self.arena.extend_from_slice(b"\r\n");
-        self.commit(start, name.len(), value.len());
+        let field = self.index_line(start, name, name.len(), value.len());
+        self.fields.push(field);
     }
 
     /// Appends a line that is already `name: value\r\n`, with a name of this many bytes: one copy, no assembly.
@@ -173,22 +174,22 @@ impl Fields {
         debug_assert!(line[name_len..].starts_with(b": ") && line.ends_with(b"\r\n"));
         let start = self.arena.len();
         self.arena.extend_from_slice(line);
-        self.commit(start, name_len, line.len() - name_len - 4);
-    }
-
-    #[inline]
-    fn commit(&mut self, start: usize, name_len: usize, value_len: usize) {
-        let field = self.index_line(start, name_len, value_len);
+        let field = self.index_line(start, line, name_len, line.len() - name_len - 4);
         self.fields.push(field);
     }
 
-    /// Describes the line just written at `start` of the arena.
-    #[inline]
-    fn index_line(&mut self, start: usize, name_len: usize, value_len: usize) -> Field {
+    /// Describes the line just written at `start` of the arena, a copy of `source` as far as the name goes, and puts its
+    /// name into lower case.
+    #[inline(always)]
+    fn index_line(
+        &mut self,
+        start: usize,
+        source: &[u8],
+        name_len: usize,
+        value_len: usize,
+    ) -> Field {
         debug_assert!(u32::try_from(self.arena.len()).is_ok(), "buffers bound a head to 4 GiB");
-        let name = &mut self.arena[start..start + name_len];
-        name.make_ascii_lowercase();
-        let id = HeaderId::from_lower(name);
+        let id = HeaderId::lowercase(source, name_len, &mut self.arena[start..]);
         self.present |= id.bit();
         self.live_bytes += name_len + value_len + 4;
         let (start, name_len, value_len) = (start as u32, name_len as u32, value_len as u32);
@@ -279,7 +280,8 @@ impl Fields {
         self.arena.extend_from_slice(b"\r\n");
         self.live_bytes -= field.line().len();
         self.whole = false;
-        self.fields[index] = self.index_line(start, field.name_len as usize, value.len());
+        self.live_bytes += field.name_len as usize + value.len() + 4;
+        self.fields[index] = Field { start: start as u32, value_len: value.len() as u32, ..field };
         true
     }
 

@@ -138,27 +138,31 @@ const TABLE: [(HeaderId, &str); 63] = [
     (HeaderId::XRequestId, "x-request-id"),
 ];
 
-/// Length of the longest name in the table: a longer one needs no look-up.
-const LONGEST: usize = 25;
+/// A name of up to 32 bytes, padded with zeros, as four little-endian words: compared without a loop.
+type Words = [u64; 4];
+
+/// Names longer than this need no look-up.
+const LONGEST: usize = size_of::<Words>();
 
 const SLOTS: usize = 256;
 
+/// The names of `TABLE` as words.
+const WORDS: [Words; TABLE.len()] = {
+    let mut all = [[0; 4]; TABLE.len()];
+    let mut i = 0;
+    while i < TABLE.len() {
+        all[i] = words(TABLE[i].1.as_bytes());
+        i += 1;
+    }
+    all
+};
+
 /// Name hash to index in `TABLE`, built at compile time by open addressing; 0 ends a probe.
-const INDEX: [u8; SLOTS] = build_index();
-
-/// Three bytes and the length tell nearly all well-known names apart.
-const fn slot(name: &[u8]) -> usize {
-    let (len, first, last) = (name.len(), name[0] as usize, name[name.len() - 1] as usize);
-    let middle = name[len / 2] as usize;
-    (len.wrapping_mul(7) ^ first.wrapping_mul(31) ^ last.wrapping_mul(113) ^ middle.wrapping_mul(5))
-        % SLOTS
-}
-
-const fn build_index() -> [u8; SLOTS] {
+const INDEX: [u8; SLOTS] = {
     let mut index = [0u8; SLOTS];
     let mut i = 1;
     while i < TABLE.len() {
-        let mut at = slot(TABLE[i].1.as_bytes());
+        let mut at = slot(&WORDS[i]);
         while index[at] != 0 {
             at = (at + 1) % SLOTS;
         }
@@ -166,23 +170,82 @@ const fn build_index() -> [u8; SLOTS] {
         i += 1;
     }
     index
+};
+
+const fn words(name: &[u8]) -> Words {
+    let mut words = [0; 4];
+    let mut i = 0;
+    while i < name.len() {
+        words[i / 8] |= (name[i] as u64) << (8 * (i % 8));
+        i += 1;
+    }
+    words
+}
+
+const fn slot(words: &Words) -> usize {
+    let mixed = words[0] ^ words[1].rotate_left(23) ^ words[2].rotate_left(41) ^ words[3];
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+}
+
+/// Equality word by word: a comparison of the whole would wait for the words to reach memory.
+#[inline(always)]
+fn same(a: &Words, b: &Words) -> bool {
+    (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) == 0
+}
+
+/// ASCII upper case to lower case in each of eight bytes.
+const fn lowercase_word(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let low = word & (0x7f * EACH);
+    let from_a = low + (0x80 - b'A' as u64) * EACH;
+    let above_z = low + (0x80 - b'Z' as u64 - 1) * EACH;
+    let upper = (from_a ^ above_z) & !word & (0x80 * EACH);
+    word | upper >> 2
+}
+
+/// The `i`-th eight bytes of `source` in lower case, as far as a name of `len` bytes goes. Puts them into `copy`.
+#[inline(always)]
+fn lowercase_chunk(source: &[u8], copy: &mut [u8], i: usize, len: usize) -> u64 {
+    let (Some(from), Some(to)) =
+        (source[8 * i..].first_chunk::<8>(), copy[8 * i..].first_chunk_mut::<8>())
+    else {
+        return 0;
+    };
+    let left = len - 8 * i;
+    let name = if left < 8 { (1 << (8 * left)) - 1 } else { u64::MAX };
+    let raw = u64::from_le_bytes(*from);
+    let lower = lowercase_word(raw & name);
+    *to = (lower | raw & !name).to_le_bytes();
+    lower
 }
 
 impl HeaderId {
-    /// The identifier of a name that is already in lower case; `Other` when it has none.
+    /// Identifies the name in the first `len` bytes of `source` and puts it into lower case in `copy`, which begins with a
+    /// copy of `source`. Reading the source spares a wait for the copy to reach memory.
     #[inline]
+    pub(crate) fn lowercase(source: &[u8], len: usize, copy: &mut [u8]) -> Self {
+        let whole = len.next_multiple_of(8);
+        if len > LONGEST || source.len() < whole || copy.len() < whole {
+            copy[..len].make_ascii_lowercase();
+            return Self::of(&source[..len]);
+        }
+        // Written out, so that the words stay in registers.
+        let mut words = [lowercase_chunk(source, copy, 0, len), 0, 0, 0];
+        if len > 8 {
+            words[1] = lowercase_chunk(source, copy, 1, len);
+        }
+        if len > 16 {
+            words[2] = lowercase_chunk(source, copy, 2, len);
+        }
+        if len > 24 {
+            words[3] = lowercase_chunk(source, copy, 3, len);
+        }
+        Self::find(&words)
+    }
+
+    /// The identifier of a name that is already in lower case; `Other` when it has none.
     pub fn from_lower(name: &[u8]) -> Self {
-        if name.is_empty() || name.len() > LONGEST {
-            return Self::Other;
-        }
-        let mut at = slot(name);
-        loop {
-            let (id, known) = TABLE[usize::from(INDEX[at])];
-            if id == Self::Other || known.as_bytes() == name {
-                return id;
-            }
-            at = (at + 1) % SLOTS;
-        }
+        if name.len() > LONGEST { Self::Other } else { Self::find(&words(name)) }
     }
 
     /// The identifier of a name in any case; `Other` when it has none.
@@ -190,11 +253,19 @@ impl HeaderId {
         if name.len() > LONGEST {
             return Self::Other;
         }
-        let mut lower = [0u8; LONGEST];
-        let lower = &mut lower[..name.len()];
-        lower.copy_from_slice(name);
-        lower.make_ascii_lowercase();
-        Self::from_lower(lower)
+        Self::find(&words(name).map(lowercase_word))
+    }
+
+    #[inline(always)]
+    fn find(name: &Words) -> Self {
+        let mut at = slot(name);
+        loop {
+            let index = usize::from(INDEX[at]);
+            if index == 0 || same(&WORDS[index], name) {
+                return TABLE[index].0;
+            }
+            at = (at + 1) % SLOTS;
+        }
     }
 
     /// The lower-case name; empty for `Other`.
@@ -220,8 +291,24 @@ mod tests {
             assert_eq!(HeaderId::from_lower(name.as_bytes()), *id);
             assert_eq!(HeaderId::of(name.to_ascii_uppercase().as_bytes()), *id);
             assert!(name.len() <= LONGEST);
+            for tail in ["", ": X\r\n", ": a longer VALUE, longer than a word\r\n"] {
+                let source = (name.to_ascii_uppercase() + tail).into_bytes();
+                let mut line = source.clone();
+                assert_eq!(HeaderId::lowercase(&source, name.len(), &mut line), *id);
+                assert_eq!(line, (name.to_string() + tail).as_bytes());
+            }
         }
         assert!(TABLE.len() <= 64, "the presence mask has 64 bits");
+    }
+
+    #[test]
+    fn every_byte_is_put_into_lower_case() {
+        for byte in 0..=255u8 {
+            let mut line = [byte; 24];
+            HeaderId::lowercase(&[byte; 24], 13, &mut line);
+            assert_eq!(line[..13], [byte.to_ascii_lowercase(); 13]);
+            assert_eq!(line[13..], [byte; 11]);
+        }
     }
 
     #[test]
