@@ -1,8 +1,8 @@
-//! The replies that a proxy makes itself, as HAProxy 2.7 words them (manual: `errorfile`, `http-error`). Never decides which
-//! one is due.
+//! The replies that a proxy makes itself, as HAProxy 2.7 words them (manual: `errorfile`,
+//! `http-error`). Never decides which one is due.
 //!
-//! A reply sent before a stream exists goes out raw ([`raw`]), with its names in mixed case; one made for a stream is
-//! a message like any other ([`fill`]) and passes through rules and mux.
+//! A reply sent before a stream exists goes out raw ([`raw`]), with its names in mixed case; one
+//! made for a stream is a message like any other ([`fill`]) and passes through rules and mux.
 
 use crate::head::Head;
 use crate::start::Version;
@@ -28,18 +28,24 @@ pub const REPLIES: [ErrorReply; 19] = [
         ..reply(
             400,
             "Bad request",
-            "<html><body><h1>400 Bad request</h1>\nYour browser sent an invalid request.\n</body></html>\n",
+            "<html><body><h1>400 Bad request</h1>\n\
+             Your browser sent an invalid request.\n\
+             </body></html>\n",
         )
     },
     reply(
         401,
         "Unauthorized",
-        "<html><body><h1>401 Unauthorized</h1>\nYou need a valid user and password to access this content.\n</body></html>\n",
+        "<html><body><h1>401 Unauthorized</h1>\n\
+         You need a valid user and password to access this content.\n\
+         </body></html>\n",
     ),
     reply(
         403,
         "Forbidden",
-        "<html><body><h1>403 Forbidden</h1>\nRequest forbidden by administrative rules.\n</body></html>\n",
+        "<html><body><h1>403 Forbidden</h1>\n\
+         Request forbidden by administrative rules.\n\
+         </body></html>\n",
     ),
     reply(
         404,
@@ -49,40 +55,55 @@ pub const REPLIES: [ErrorReply; 19] = [
     reply(
         405,
         "Method Not Allowed",
-        "<html><body><h1>405 Method Not Allowed</h1>\nA request was made of a resource using a request method not supported by that resource\n</body></html>\n",
+        "<html><body><h1>405 Method Not Allowed</h1>\n\
+         A request was made of a resource using a request method not supported by that \
+         resource\n\
+         </body></html>\n",
     ),
     reply(
         407,
         "Unauthorized",
-        "<html><body><h1>407 Unauthorized</h1>\nYou need a valid user and password to access this content.\n</body></html>\n",
+        "<html><body><h1>407 Unauthorized</h1>\n\
+         You need a valid user and password to access this content.\n\
+         </body></html>\n",
     ),
     ErrorReply {
         close: true,
         ..reply(
             408,
             "Request Time-out",
-            "<html><body><h1>408 Request Time-out</h1>\nYour browser didn't send a complete request in time.\n</body></html>\n",
+            "<html><body><h1>408 Request Time-out</h1>\n\
+             Your browser didn't send a complete request in time.\n\
+             </body></html>\n",
         )
     },
     reply(
         410,
         "Gone",
-        "<html><body><h1>410 Gone</h1>\nThe resource is no longer available and will not be available again.\n</body></html>\n",
+        "<html><body><h1>410 Gone</h1>\n\
+         The resource is no longer available and will not be available again.\n\
+         </body></html>\n",
     ),
     reply(
         413,
         "Payload Too Large",
-        "<html><body><h1>413 Payload Too Large</h1>\nThe request entity exceeds the maximum allowed.\n</body></html>\n",
+        "<html><body><h1>413 Payload Too Large</h1>\n\
+         The request entity exceeds the maximum allowed.\n\
+         </body></html>\n",
     ),
     reply(
         421,
         "Misdirected Request",
-        "<html><body><h1>421 Misdirected Request</h1>\nRequest sent to a non-authoritative server.\n</body></html>\n",
+        "<html><body><h1>421 Misdirected Request</h1>\n\
+         Request sent to a non-authoritative server.\n\
+         </body></html>\n",
     ),
     reply(
         422,
         "Unprocessable Content",
-        "<html><body><h1>422 Unprocessable Content</h1>\nThe server cannot process the contained instructions.\n</body></html>\n",
+        "<html><body><h1>422 Unprocessable Content</h1>\n\
+         The server cannot process the contained instructions.\n\
+         </body></html>\n",
     ),
     reply(
         425,
@@ -92,33 +113,46 @@ pub const REPLIES: [ErrorReply; 19] = [
     reply(
         429,
         "Too Many Requests",
-        "<html><body><h1>429 Too Many Requests</h1>\nYou have sent too many requests in a given amount of time.\n</body></html>\n",
+        "<html><body><h1>429 Too Many Requests</h1>\n\
+         You have sent too many requests in a given amount of time.\n\
+         </body></html>\n",
     ),
     reply(
         500,
         "Internal Server Error",
-        "<html><body><h1>500 Internal Server Error</h1>\nAn internal server error occurred.\n</body></html>\n",
+        "<html><body><h1>500 Internal Server Error</h1>\n\
+         An internal server error occurred.\n\
+         </body></html>\n",
     ),
     // The full stop that opens the second line is HAProxy's.
     reply(
         501,
         "Not Implemented",
-        "<html><body><h1>501 Not Implemented</h1>\n.The server does not support the functionality required to fulfill the request.\n</body></html>\n",
+        "<html><body><h1>501 Not Implemented</h1>\n\
+         .The server does not support the functionality required to fulfill the \
+         request.\n\
+         </body></html>\n",
     ),
     reply(
         502,
         "Bad Gateway",
-        "<html><body><h1>502 Bad Gateway</h1>\nThe server returned an invalid or incomplete response.\n</body></html>\n",
+        "<html><body><h1>502 Bad Gateway</h1>\n\
+         The server returned an invalid or incomplete response.\n\
+         </body></html>\n",
     ),
     reply(
         503,
         "Service Unavailable",
-        "<html><body><h1>503 Service Unavailable</h1>\nNo server is available to handle this request.\n</body></html>\n",
+        "<html><body><h1>503 Service Unavailable</h1>\n\
+         No server is available to handle this request.\n\
+         </body></html>\n",
     ),
     reply(
         504,
         "Gateway Time-out",
-        "<html><body><h1>504 Gateway Time-out</h1>\nThe server didn't respond in time.\n</body></html>\n",
+        "<html><body><h1>504 Gateway Time-out</h1>\n\
+         The server didn't respond in time.\n\
+         </body></html>\n",
     ),
 ];
 
@@ -131,8 +165,8 @@ pub fn find(status: u16) -> Option<&'static ErrorReply> {
     REPLIES.iter().find(|r| r.status == status)
 }
 
-/// Appends a reply as it goes out before any stream exists, names in mixed case; `false` when the status has none. The
-/// caller closes the connection after it.
+/// Appends a reply as it goes out before any stream exists, names in mixed case; `false` when the
+/// status has none. The caller closes the connection after it.
 pub fn raw(status: u16, out: &mut Vec<u8>) -> bool {
     let Some(reply) = find(status) else { return false };
     let connection = if reply.close { "Connection: close\r\n" } else { "" };
@@ -147,7 +181,8 @@ pub fn raw(status: u16, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Makes `head` the head of a reply and returns its body; `None` (head untouched) when the status has none.
+/// Makes `head` the head of a reply and returns its body; `None` (head untouched) when the status
+/// has none.
 pub fn fill(status: u16, head: &mut Head) -> Option<&'static str> {
     let reply = find(status)?;
     head.clear();

@@ -1,4 +1,5 @@
-//! Header or trailer lines in one arena, in wire form. Never reorders: edits append bytes, removals mark spans.
+//! Header or trailer lines in one arena, in wire form. Never reorders: edits append bytes, removals
+//! mark spans.
 
 use std::ops::Range;
 
@@ -42,7 +43,8 @@ pub struct FieldRef<'a> {
     pub value: &'a [u8],
 }
 
-/// Header or trailer fields. Cleared and reused, it allocates nothing once it has grown to its working size.
+/// Header or trailer fields. Cleared and reused, it allocates nothing once it has grown to its
+/// working size.
 ///
 /// Bounds: the arena stays below 4 GiB, which the buffers that feed it guarantee by far.
 #[derive(Clone, Debug)]
@@ -153,7 +155,8 @@ impl Fields {
         self.by_id(id).filter(move |f| id != HeaderId::Other || f.name.eq_ignore_ascii_case(name))
     }
 
-    /// Appends a field; the name is stored in lower case. One copy, and one index entry of 16 bytes.
+    /// Appends a field; the name is stored in lower case. One copy, and one index entry of 16
+    /// bytes.
     #[inline]
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
         self.arena.reserve(name.len() + value.len() + 4);
@@ -166,7 +169,8 @@ impl Fields {
         self.fields.push(field);
     }
 
-    /// Appends a line that is already `name: value\r\n`, with a name of this many bytes: one copy, no assembly.
+    /// Appends a line that is already `name: value\r\n`, with a name of this many bytes: one copy,
+    /// no assembly.
     ///
     /// The caller has checked the form; a line shorter than its punctuation is a bug of the caller.
     #[inline]
@@ -178,8 +182,8 @@ impl Fields {
         self.fields.push(field);
     }
 
-    /// Describes the line just written at `start` of the arena, a copy of `source` as far as the name goes, and puts its
-    /// name into lower case.
+    /// Describes the line just written at `start` of the arena, a copy of `source` as far as the
+    /// name goes, and puts its name into lower case.
     #[inline(always)]
     fn index_line(
         &mut self,
@@ -196,8 +200,9 @@ impl Fields {
         Field { start, name_len, value_len, id, live: true }
     }
 
-    /// Joins a folded line to the last field (obsolete line folding, RFC 9112 section 5.2): `gap` spaces stand for the fold.
-    /// Trailing white space of the result is dropped. Does nothing without a field.
+    /// Joins a folded line to the last field (obsolete line folding, RFC 9112 section 5.2): `gap`
+    /// spaces stand for the fold. Trailing white space of the result is dropped. Does nothing
+    /// without a field.
     pub fn fold_last(&mut self, gap: usize, text: &[u8]) {
         let Some(&field) = self.fields.last() else { return };
         let value = field.value();
@@ -285,7 +290,8 @@ impl Fields {
         true
     }
 
-    /// The live lines as few contiguous pieces as possible, in order, ready for the wire (HTTP/1 form, no final empty line).
+    /// The live lines as few contiguous pieces as possible, in order, ready for the wire (HTTP/1
+    /// form, no final empty line).
     pub fn runs(&self) -> Runs<'_> {
         self.runs_after(0..0)
     }

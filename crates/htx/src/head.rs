@@ -1,5 +1,5 @@
-//! One message head: start line and fields in one arena, pooled and reused. Never allocates in steady state and never
-//! checks syntax: that is the codec's.
+//! One message head: start line and fields in one arena, pooled and reused. Never allocates in
+//! steady state and never checks syntax: that is the codec's.
 
 use std::ops::Range;
 
@@ -16,8 +16,8 @@ enum Kind {
     Response,
 }
 
-/// The head of a request or response. The start line lives in the arena in HTTP/1 form, before the first field, so that
-/// a head nobody edited goes out in one piece.
+/// The head of a request or response. The start line lives in the arena in HTTP/1 form, before the
+/// first field, so that a head nobody edited goes out in one piece.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     fields: Fields,
@@ -152,7 +152,8 @@ impl Head {
         self.first(HeaderId::Host).map(|f| f.value)
     }
 
-    /// Host and port that the request is for: of the target when it names one (without user information), else `Host`.
+    /// Host and port that the request is for: of the target when it names one (without user
+    /// information), else `Host`.
     pub fn authority(&self) -> Option<&[u8]> {
         self.target().authority().map(without_userinfo).or_else(|| self.host())
     }
@@ -186,7 +187,8 @@ impl Head {
         &self.fields.arena()[self.reason_range()]
     }
 
-    /// Replaces the status of a response, and its reason by the usual one; does nothing to a request.
+    /// Replaces the status of a response, and its reason by the usual one; does nothing to a
+    /// request.
     pub fn set_status(&mut self, status: u16) {
         if self.is_response() {
             self.set_response(self.version, status, reason(status).as_bytes());
@@ -218,8 +220,8 @@ impl Head {
         &self.fields
     }
 
-    /// The fields as a set of their own, for codecs and rules that edit headers and trailers alike. Clearing it by itself
-    /// would lose the start line: clear the head instead.
+    /// The fields as a set of their own, for codecs and rules that edit headers and trailers alike.
+    /// Clearing it by itself would lose the start line: clear the head instead.
     pub fn as_fields_mut(&mut self) -> &mut Fields {
         &mut self.fields
     }
@@ -284,8 +286,8 @@ impl Head {
 
     // ---- writing out
 
-    /// Start line and live lines in as few contiguous pieces as possible (HTTP/1 form, without the final empty line). A
-    /// head that nobody edited is one piece.
+    /// Start line and live lines in as few contiguous pieces as possible (HTTP/1 form, without the
+    /// final empty line). A head that nobody edited is one piece.
     pub fn runs(&self) -> Runs<'_> {
         self.fields.runs_after(self.line_range())
     }

@@ -1,4 +1,5 @@
-//! Well-known header names as one byte each. Never interns names at run time: what is not in the table is `Other`.
+//! Well-known header names as one byte each. Never interns names at run time: what is not in the
+//! table is `Other`.
 
 /// A well-known header, computed once when a field is pushed. Fits a 64-bit presence mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -138,7 +139,8 @@ const TABLE: [(HeaderId, &str); 63] = [
     (HeaderId::XRequestId, "x-request-id"),
 ];
 
-/// A name of up to 32 bytes, padded with zeros, as four little-endian words: compared without a loop.
+/// A name of up to 32 bytes, padded with zeros, as four little-endian words: compared without a
+/// loop.
 type Words = [u64; 4];
 
 /// Names longer than this need no look-up.
@@ -203,7 +205,8 @@ const fn lowercase_word(word: u64) -> u64 {
     word | upper >> 2
 }
 
-/// The `i`-th eight bytes of `source` in lower case, as far as a name of `len` bytes goes. Puts them into `copy`.
+/// The `i`-th eight bytes of `source` in lower case, as far as a name of `len` bytes goes. Puts
+/// them into `copy`.
 #[inline(always)]
 fn lowercase_chunk(source: &[u8], copy: &mut [u8], i: usize, len: usize) -> u64 {
     let (Some(from), Some(to)) =
@@ -220,8 +223,9 @@ fn lowercase_chunk(source: &[u8], copy: &mut [u8], i: usize, len: usize) -> u64 
 }
 
 impl HeaderId {
-    /// Identifies the name in the first `len` bytes of `source` and puts it into lower case in `copy`, which begins with a
-    /// copy of `source`. Reading the source spares a wait for the copy to reach memory.
+    /// Identifies the name in the first `len` bytes of `source` and puts it into lower case in
+    /// `copy`, which begins with a copy of `source`. Reading the source spares a wait for the copy
+    /// to reach memory.
     #[inline]
     pub(crate) fn lowercase(source: &[u8], len: usize, copy: &mut [u8]) -> Self {
         let whole = len.next_multiple_of(8);

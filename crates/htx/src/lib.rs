@@ -1,9 +1,10 @@
-//! The version-free HTTP message: start line, headers, trailers. Never does I/O and never knows a wire format
-//! beyond keeping its header lines ready to be written out as they are.
+//! The version-free HTTP message: start line, headers, trailers. Never does I/O and never knows a
+//! wire format beyond keeping its header lines ready to be written out as they are.
 //!
-//! Reading order: [`head`] (one message head), [`fields`] (its header lines, also used for trailers), [`header_id`]
-//! (well-known names), [`start`] (methods, versions, reasons), [`target`] (request targets), [`list`] (comma-separated
-//! values), [`error_replies`] (the replies that a proxy makes itself).
+//! Reading order: [`head`] (one message head), [`fields`] (its header lines, also used for
+//! trailers), [`header_id`] (well-known names), [`start`] (methods, versions, reasons), [`target`]
+//! (request targets), [`list`] (comma-separated values), [`error_replies`] (the replies that a
+//! proxy makes itself).
 #![forbid(unsafe_code)]
 
 pub mod error_replies;

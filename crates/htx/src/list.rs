@@ -1,7 +1,8 @@
-//! Comma-separated header values (RFC 9110 section 5.6.1). Never copies: items are slices of the value.
+//! Comma-separated header values (RFC 9110 section 5.6.1). Never copies: items are slices of the
+//! value.
 
-/// The items of a comma-separated value, trimmed of spaces and tabs; commas inside double quotes do not split and empty
-/// items are skipped.
+/// The items of a comma-separated value, trimmed of spaces and tabs; commas inside double quotes do
+/// not split and empty items are skipped.
 pub fn items(value: &[u8]) -> Items<'_> {
     Items { rest: value }
 }

@@ -1,4 +1,5 @@
-//! Methods, versions and reason phrases of start lines (RFC 9110 sections 9 and 15). Never parses a line.
+//! Methods, versions and reason phrases of start lines (RFC 9110 sections 9 and 15). Never parses a
+//! line.
 
 use std::fmt;
 
@@ -97,7 +98,8 @@ impl Version {
         self.numbers() >= (1, 1)
     }
 
-    /// The token that an HTTP/1 start line carries for this version: `HTTP/1.0` below 1.1, else `HTTP/1.1`.
+    /// The token that an HTTP/1 start line carries for this version: `HTTP/1.0` below 1.1, else
+    /// `HTTP/1.1`.
     #[inline]
     pub fn h1_token(self) -> &'static str {
         if self.at_least_11() { "HTTP/1.1" } else { "HTTP/1.0" }

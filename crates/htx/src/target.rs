@@ -1,4 +1,5 @@
-//! Request targets (RFC 9112 section 3.2). Never normalises and never decodes: everything is a slice of the URI.
+//! Request targets (RFC 9112 section 3.2). Never normalises and never decodes: everything is a
+//! slice of the URI.
 
 use crate::start::Method;
 
@@ -96,8 +97,8 @@ pub fn without_userinfo(authority: &[u8]) -> &[u8] {
     }
 }
 
-/// Splits `host:port`; the port is `None` when there is no colon after the host and may be empty after one. Brackets of an
-/// IPv6 literal stay with the host.
+/// Splits `host:port`; the port is `None` when there is no colon after the host and may be empty
+/// after one. Brackets of an IPv6 literal stay with the host.
 pub fn split_port(authority: &[u8]) -> (&[u8], Option<&[u8]>) {
     let host_end = authority.iter().rposition(|&b| b == b']').map_or(0, |at| at + 1);
     match authority[host_end..].iter().rposition(|&b| b == b':') {

@@ -7,7 +7,8 @@ use std::fmt;
 pub enum Fault {
     /// The client: answer `status` and close.
     Client,
-    /// The server: its connection is unusable; the client gets `status` if nothing was sent to it yet.
+    /// The server: its connection is unusable; the client gets `status` if nothing was sent to it
+    /// yet.
     Server,
 }
 

@@ -1,8 +1,8 @@
-//! One connection's protocol machine per module, both sides. No I/O, no clock, no rules: the caller owns sockets and
-//! buffers, passes bytes in (`handle_*`) and takes bytes out (`encode_*`).
+//! One connection's protocol machine per module, both sides. No I/O, no clock, no rules: the caller
+//! owns sockets and buffers, passes bytes in (`handle_*`) and takes bytes out (`encode_*`).
 //!
-//! Every module has the same files: `conn` (the machine and its state), `recv`, `send`, `settings`, and what the
-//! protocol needs besides.
+//! Every module has the same files: `conn` (the machine and its state), `recv`, `send`, `settings`,
+//! and what the protocol needs besides.
 #![forbid(unsafe_code)]
 
 mod body;

@@ -13,7 +13,8 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// A fixed buffer, such as the free end of a pooled one. What does not fit is refused whole and remembered.
+/// A fixed buffer, such as the free end of a pooled one. What does not fit is refused whole and
+/// remembered.
 #[derive(Debug)]
 pub struct SliceSink<'a> {
     buffer: &'a mut [u8],

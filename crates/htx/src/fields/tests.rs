@@ -1,4 +1,5 @@
-//! Tests of the field arena against a plain list of pairs. Never looks at private layout except its size.
+//! Tests of the field arena against a plain list of pairs. Never looks at private layout except its
+//! size.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,5 @@
-//! The state of one HTTP/1 connection, 64 bytes, and what can be asked of it. Never touches bytes: see `recv` and `send`.
+//! The state of one HTTP/1 connection, 64 bytes, and what can be asked of it. Never touches bytes:
+//! see `recv` and `send`.
 
 use wire::h1::{ChunkDecoder, HeadParser, Limits, TrailersParser};
 
@@ -44,7 +45,8 @@ impl Flags {
     pub(super) const UPGRADE: Self = Self(1 << 3);
     /// The upgrade is to websocket.
     pub(super) const WEBSOCKET: Self = Self(1 << 4);
-    /// The incoming message had both a length and chunks, or chunks in HTTP/1.0: framing that some peers read otherwise.
+    /// The incoming message had both a length and chunks, or chunks in HTTP/1.0: framing that some
+    /// peers read otherwise.
     pub(super) const AMBIGUOUS: Self = Self(1 << 5);
     /// The peer will close, or has closed its half: no further message will come.
     pub(super) const PEER_CLOSES: Self = Self(1 << 6);
@@ -95,18 +97,21 @@ impl Conn {
         self.side
     }
 
-    /// Applies the mode of the chosen backend: the stronger of the two holds. To be called before the head is encoded.
+    /// Applies the mode of the chosen backend: the stronger of the two holds. To be called before
+    /// the head is encoded.
     pub fn raise_mode(&mut self, mode: Mode) {
         self.mode = self.mode.max(mode);
     }
 
-    /// Decides that this connection closes after the current exchange. Before `encode_head`, the head says so too.
+    /// Decides that this connection closes after the current exchange. Before `encode_head`, the
+    /// head says so too.
     pub fn close_after_message(&mut self) {
         self.flags.set(Flags::CLOSE, true);
     }
 
-    /// Whether the incoming message had ambiguous framing (`Transfer-Encoding` with `Content-Length`, or in HTTP/1.0). The
-    /// connection that the message is forwarded to must not be reused either: `close_after_message` on it.
+    /// Whether the incoming message had ambiguous framing (`Transfer-Encoding` with
+    /// `Content-Length`, or in HTTP/1.0). The connection that the message is forwarded to must not
+    /// be reused either: `close_after_message` on it.
     pub fn is_ambiguous(&self) -> bool {
         self.flags.has(Flags::AMBIGUOUS)
     }

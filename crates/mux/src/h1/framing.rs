@@ -1,5 +1,5 @@
-//! Message length from `Content-Length` and `Transfer-Encoding` (RFC 9112 section 6.3), and the fields that announce it. Never
-//! looks at a status or a method: the callers do.
+//! Message length from `Content-Length` and `Transfer-Encoding` (RFC 9112 section 6.3), and the
+//! fields that announce it. Never looks at a status or a method: the callers do.
 
 use htx::{Head, HeaderId, list};
 
@@ -10,7 +10,8 @@ use crate::BodyKind;
 pub(super) struct Framing {
     /// `None` when the fields say nothing.
     pub(super) length: Option<BodyKind>,
-    /// `Content-Length` came along with `Transfer-Encoding` and was dropped, or chunks came in HTTP/1.0.
+    /// `Content-Length` came along with `Transfer-Encoding` and was dropped, or chunks came in
+    /// HTTP/1.0.
     pub(super) ambiguous: bool,
 }
 
@@ -25,7 +26,8 @@ const fn bad(status: u16, reason: &'static str) -> BadFraming {
     BadFraming { status, reason }
 }
 
-/// Reads the framing fields, merges equal lengths into one field and drops a length that chunks override.
+/// Reads the framing fields, merges equal lengths into one field and drops a length that chunks
+/// override.
 #[inline]
 pub(super) fn read(head: &mut Head) -> Result<Framing, BadFraming> {
     let length = match head.has(HeaderId::ContentLength) {
@@ -84,7 +86,8 @@ fn decimal(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Checks that `chunked` is the only coding. Another one before it is well-formed and not supported: 422.
+/// Checks that `chunked` is the only coding. Another one before it is well-formed and not
+/// supported: 422.
 fn transfer_encoding(head: &Head) -> Result<(), BadFraming> {
     let (mut chunked, mut others) = (false, false);
     for field in head.by_id(HeaderId::TransferEncoding) {

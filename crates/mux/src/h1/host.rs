@@ -1,5 +1,5 @@
-//! `Host` and the authority of the request target (RFC 9112 section 3.2, RFC 9110 section 4.2.3): merged, compared, and freed of
-//! default ports. Never rejects a missing `Host`.
+//! `Host` and the authority of the request target (RFC 9112 section 3.2, RFC 9110 section 4.2.3):
+//! merged, compared, and freed of default ports. Never rejects a missing `Host`.
 
 use htx::target::{Target, split_port, without_userinfo};
 use htx::{Head, HeaderId, Method};
@@ -65,7 +65,8 @@ fn connect(head: &mut Head) -> Result<(), BadHost> {
     Ok(())
 }
 
-/// `scheme://authority/...`: `Host` must agree; when the target carries the scheme's default port, both lose it.
+/// `scheme://authority/...`: `Host` must agree; when the target carries the scheme's default port,
+/// both lose it.
 fn absolute(head: &mut Head) -> Result<(), BadHost> {
     let Target::Absolute { scheme, authority, .. } = head.target() else { return Ok(()) };
     let default = match scheme {

@@ -1,12 +1,13 @@
-//! HTTP/1 connections, to clients and to servers: message framing, persistence, host and upgrade rules, tunnels. Never owns a
-//! buffer or a socket and never forwards anything itself.
+//! HTTP/1 connections, to clients and to servers: message framing, persistence, host and upgrade
+//! rules, tunnels. Never owns a buffer or a socket and never forwards anything itself.
 //!
-//! One exchange, seen from a client connection:
-//! `handle_head` -> (`handle_body`)* -> `encode_head` (interim ones first) -> (`encode_data`)* -> `encode_end` ->
-//! `reset_for_next` when `can_reuse`, else close. A server connection runs the same with the two halves swapped.
+//! One exchange, seen from a client connection: `handle_head` -> (`handle_body`)* -> `encode_head`
+//! (interim ones first) -> (`encode_data`)* -> `encode_end` -> `reset_for_next` when `can_reuse`,
+//! else close. A server connection runs the same with the two halves swapped.
 //!
-//! Reading order: [`conn`], [`recv`], [`send`], then the rules that they apply: `framing` (RFC 9112 section 6), `host`
-//! (RFC 9112 section 3.2), `persistence` (section 9), `upgrade` (RFC 9110 section 7.8, RFC 6455).
+//! Reading order: [`conn`], [`recv`], [`send`], then the rules that they apply: `framing` (RFC 9112
+//! section 6), `host` (RFC 9112 section 3.2), `persistence` (section 9), `upgrade` (RFC 9110
+//! section 7.8, RFC 6455).
 
 pub mod conn;
 mod framing;
@@ -22,11 +23,12 @@ pub use recv::{BodyStep, Eof, HeadStep};
 pub use send::{DataFraming, HEAD_GROWTH};
 pub use settings::{Mode, Settings};
 
-/// The interim response that lets a client send the body it announced with `Expect: 100-continue`, for when the proxy itself must
-/// have that body before any server is chosen.
+/// The interim response that lets a client send the body it announced with `Expect: 100-continue`,
+/// for when the proxy itself must have that body before any server is chosen.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Whether a request asks for an interim response before it sends its body (RFC 9110 section 10.1.1).
+/// Whether a request asks for an interim response before it sends its body (RFC 9110 section
+/// 10.1.1).
 pub fn expects_continue(head: &htx::Head) -> bool {
     head.version().at_least_11()
         && head.by_id(htx::HeaderId::Expect).any(|f| f.value.eq_ignore_ascii_case(b"100-continue"))

@@ -1,5 +1,5 @@
-//! The `Connection` header (RFC 9110 section 7.6.1, RFC 9112 section 9): what a peer asks for, and what a message says when it
-//! leaves. Never strips other hop-by-hop fields.
+//! The `Connection` header (RFC 9110 section 7.6.1, RFC 9112 section 9): what a peer asks for, and
+//! what a message says when it leaves. Never strips other hop-by-hop fields.
 
 use htx::{Head, HeaderId, list};
 
@@ -25,13 +25,14 @@ pub(super) fn options(head: &Head) -> Options {
     options
 }
 
-/// Whether the sender of this head will close after the message: `close` wins, and HTTP/1.0 persists only on request.
+/// Whether the sender of this head will close after the message: `close` wins, and HTTP/1.0
+/// persists only on request.
 pub(super) fn peer_closes(head: &Head, options: Options) -> bool {
     options.close || (!head.version().at_least_11() && !options.keep_alive)
 }
 
-/// Makes the head say whether its connection persists. HTTP/1.1 says only `close`, HTTP/1.0 only `keep-alive`; a response to
-/// an HTTP/1.0 client says either.
+/// Makes the head say whether its connection persists. HTTP/1.1 says only `close`, HTTP/1.0 only
+/// `keep-alive`; a response to an HTTP/1.0 client says either.
 pub(super) fn announce(head: &mut Head, closes: bool, to_old_client: bool) {
     strip(head);
     if head.version().at_least_11() {
@@ -45,7 +46,8 @@ pub(super) fn announce(head: &mut Head, closes: bool, to_old_client: bool) {
     }
 }
 
-/// Removes `close` and `keep-alive`; the other options stay, joined by commas. Fields without either stay as they are.
+/// Removes `close` and `keep-alive`; the other options stay, joined by commas. Fields without
+/// either stay as they are.
 pub(super) fn strip(head: &mut Head) {
     let mut from = 0;
     while let Some((index, kept)) = next_to_strip(head, from) {
@@ -72,7 +74,8 @@ fn next_to_strip(head: &Head, from: usize) -> Option<(usize, Vec<u8>)> {
     Some((field.index, kept))
 }
 
-/// Reduces `TE` to `trailers`, or removes it: no other coding passes through (RFC 9110 section 10.1.4).
+/// Reduces `TE` to `trailers`, or removes it: no other coding passes through (RFC 9110 section
+/// 10.1.4).
 pub(super) fn reduce_te(head: &mut Head) {
     if !head.has(HeaderId::Te) {
         return;

@@ -1,4 +1,5 @@
-//! Bytes from the peer: heads, bodies, the end of the stream. Never keeps them: every step says what the caller may drop.
+//! Bytes from the peer: heads, bodies, the end of the stream. Never keeps them: every step says
+//! what the caller may drop.
 
 use htx::{Fields, Head, Method};
 use wire::h1::{ChunkDecoder, HeadKind, HeadParser, TrailersParser};
@@ -14,7 +15,8 @@ use crate::{BodyKind, Error, Side};
 pub enum HeadStep {
     /// The head is not complete. Keep every byte and pass them again with what comes after.
     NeedMore,
-    /// An interim response (1xx but 101): forward it, drop the bytes, and call again for the next head.
+    /// An interim response (1xx but 101): forward it, drop the bytes, and call again for the next
+    /// head.
     Interim {
         /// Bytes to drop.
         consumed: usize,
@@ -28,7 +30,8 @@ pub enum HeadStep {
     },
 }
 
-/// What body bytes in the input amounted to. Nothing dropped, no data and not done means: more bytes are needed.
+/// What body bytes in the input amounted to. Nothing dropped, no data and not done means: more
+/// bytes are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BodyStep {
     /// Bytes of framing at the front of the input, to drop.
@@ -46,15 +49,17 @@ pub enum Eof {
     Idle,
     /// It ended the message, as announced, or a tunnel's half.
     MessageEnd,
-    /// It came after a complete message: the peer sends no more, the exchange may still be finished.
+    /// It came after a complete message: the peer sends no more, the exchange may still be
+    /// finished.
     AfterMessage,
     /// It cut a message short.
     Truncated,
 }
 
 impl Conn {
-    /// Parses the head at the front of `input` and applies the rules on length, host, persistence and upgrades to it.
-    /// `head` is the same one until the step is not `NeedMore`. After an error, nothing more can be read.
+    /// Parses the head at the front of `input` and applies the rules on length, host, persistence
+    /// and upgrades to it. `head` is the same one until the step is not `NeedMore`. After an error,
+    /// nothing more can be read.
     pub fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, Error> {
         let kind = match self.side {
             Side::Client => HeadKind::Request,
@@ -141,7 +146,8 @@ impl Conn {
         Ok(framing.length.unwrap_or(BodyKind::UntilClose))
     }
 
-    /// Remembers what the response depends on; a server connection calls it for the request that it sends.
+    /// Remembers what the response depends on; a server connection calls it for the request that it
+    /// sends.
     pub(super) fn note_request(&mut self, head: &Head, asked: Upgrade) {
         self.flags.set(Flags::OLD_REQUEST, !head.version().at_least_11());
         self.flags.set(Flags::HEAD, head.method_id() == Method::Head);
@@ -160,8 +166,9 @@ impl Conn {
         };
     }
 
-    /// Takes body bytes from the front of `input`, up to the end of the next piece of payload; call again until it needs
-    /// more or is done. Trailers are appended to `trailers`, which the caller cleared when the body began.
+    /// Takes body bytes from the front of `input`, up to the end of the next piece of payload; call
+    /// again until it needs more or is done. Trailers are appended to `trailers`, which the caller
+    /// cleared when the body began.
     pub fn handle_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {
         let step = match &mut self.recv {
             Recv::Length(left) => {
@@ -208,8 +215,8 @@ impl Conn {
         Ok(step)
     }
 
-    /// Payload that may be forwarded without `handle_body` looking at it, such as by splicing; `u64::MAX` when only the
-    /// end of the stream bounds it.
+    /// Payload that may be forwarded without `handle_body` looking at it, such as by splicing;
+    /// `u64::MAX` when only the end of the stream bounds it.
     pub fn payload_left(&self) -> u64 {
         match &self.recv {
             Recv::Length(left) => *left,
@@ -219,7 +226,8 @@ impl Conn {
         }
     }
 
-    /// Counts payload that was forwarded unseen, at most [`Conn::payload_left`]; whether the message ended with it.
+    /// Counts payload that was forwarded unseen, at most [`Conn::payload_left`]; whether the
+    /// message ended with it.
     pub fn skip_payload(&mut self, bytes: u64) -> bool {
         debug_assert!(bytes <= self.payload_left(), "more than the message holds");
         self.payload_received += bytes;

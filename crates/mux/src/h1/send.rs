@@ -1,4 +1,5 @@
-//! Bytes for the peer: heads, framing of bodies, trailers. Never copies payload: it says what goes around it.
+//! Bytes for the peer: heads, framing of bodies, trailers. Never copies payload: it says what goes
+//! around it.
 
 use htx::{Fields, Head, HeaderId};
 use wire::Sink;
@@ -8,7 +9,8 @@ use super::conn::{Conn, Flags, Send};
 use super::{framing, persistence, upgrade};
 use crate::{BodyKind, Side};
 
-/// The most that a head grows by when it is encoded: a length or a transfer coding, and a connection option.
+/// The most that a head grows by when it is encoded: a length or a transfer coding, and a
+/// connection option.
 pub const HEAD_GROWTH: usize = 64;
 
 /// What goes around a piece of payload.
@@ -30,9 +32,10 @@ impl DataFraming {
 }
 
 impl Conn {
-    /// Makes the fields of `head` right for this connection (length, persistence, TE, upgrade) and writes it. `body` is how
-    /// the sender delimits the payload; the result is how it goes out here: `None` means that no payload may be sent, and
-    /// what there is has to be discarded. An interim response leaves the connection waiting for the final head.
+    /// Makes the fields of `head` right for this connection (length, persistence, TE, upgrade) and
+    /// writes it. `body` is how the sender delimits the payload; the result is how it goes out
+    /// here: `None` means that no payload may be sent, and what there is has to be discarded. An
+    /// interim response leaves the connection waiting for the final head.
     ///
     /// Room for [`encode::head_len`] and [`HEAD_GROWTH`] is room enough.
     pub fn encode_head(
@@ -46,8 +49,8 @@ impl Conn {
         body
     }
 
-    /// What [`Conn::encode_head`] does before it writes, for a caller that writes the head in its own way
-    /// ([`encode::head_with_case`]).
+    /// What [`Conn::encode_head`] does before it writes, for a caller that writes the head in its
+    /// own way ([`encode::head_with_case`]).
     pub fn prepare_head(&mut self, head: &mut Head, body: BodyKind) -> BodyKind {
         debug_assert!(self.send == Send::Head, "a final head was already sent");
         persistence::reduce_te(head);
@@ -165,8 +168,9 @@ impl Conn {
         }
     }
 
-    /// Ends the outgoing message: the last chunk with the trailers, if the body is in chunks. A body shorter than announced
-    /// makes the connection close, so that the peer notices. To be called for every message, bodies or not.
+    /// Ends the outgoing message: the last chunk with the trailers, if the body is in chunks. A
+    /// body shorter than announced makes the connection close, so that the peer notices. To be
+    /// called for every message, bodies or not.
     pub fn encode_end(&mut self, trailers: Option<&Fields>, out: &mut impl Sink) {
         match self.send {
             Send::Chunked => encode::last_chunk(trailers, out),
@@ -177,7 +181,8 @@ impl Conn {
         self.send = Send::Done;
     }
 
-    /// Gives up on the outgoing message in the middle: nothing is written, and the connection closes.
+    /// Gives up on the outgoing message in the middle: nothing is written, and the connection
+    /// closes.
     pub fn abort(&mut self) {
         self.close_after_message();
         self.send = Send::Done;

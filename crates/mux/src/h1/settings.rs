@@ -2,7 +2,8 @@
 
 use wire::h1::Limits;
 
-/// When connections close after a message. Ordered by strength: of a frontend's and a backend's, the greater holds.
+/// When connections close after a message. Ordered by strength: of a frontend's and a backend's,
+/// the greater holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// `option http-keep-alive`: both stay open when the peers agree.

@@ -1,4 +1,5 @@
-//! Tests of the HTTP/1 machine: single rules, whole exchanges through both sides, arbitrary bytes. Never opens a socket.
+//! Tests of the HTTP/1 machine: single rules, whole exchanges through both sides, arbitrary bytes.
+//! Never opens a socket.
 
 mod exchange;
 mod machine;

@@ -1,5 +1,5 @@
-//! Protocol upgrades (RFC 9110 section 7.8) and the websocket handshake (RFC 6455 section 4). Never computes a websocket key:
-//! between HTTP/1 peers its presence is what is checked.
+//! Protocol upgrades (RFC 9110 section 7.8) and the websocket handshake (RFC 6455 section 4). Never
+//! computes a websocket key: between HTTP/1 peers its presence is what is checked.
 
 use htx::{Head, HeaderId, list};
 

@@ -1,4 +1,5 @@
-//! Chunked transfer coding (RFC 9112 section 7.1), decoded in place. Never copies data: it tells where the data is.
+//! Chunked transfer coding (RFC 9112 section 7.1), decoded in place. Never copies data: it tells
+//! where the data is.
 
 use super::Limits;
 use super::error::{Error, Reason};
@@ -46,7 +47,8 @@ pub struct ChunkStep {
 }
 
 impl ChunkDecoder {
-    /// Decodes up to the end of the next piece of data. A step without data that is not the last means: more bytes are needed.
+    /// Decodes up to the end of the next piece of data. A step without data that is not the last
+    /// means: more bytes are needed.
     pub fn decode(&mut self, input: &[u8], limits: Limits) -> Result<ChunkStep, Error> {
         let mut at = 0;
         while self.state != State::Last {

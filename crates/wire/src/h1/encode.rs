@@ -9,7 +9,8 @@ pub fn head_len(head: &Head) -> usize {
     head.wire_len() + 2
 }
 
-/// Writes a head with its final empty line. A head that nobody edited is two copies: itself and the empty line.
+/// Writes a head with its final empty line. A head that nobody edited is two copies: itself and the
+/// empty line.
 pub fn head(head: &Head, out: &mut impl Sink) {
     for run in head.runs() {
         out.put(run);
@@ -17,7 +18,8 @@ pub fn head(head: &Head, out: &mut impl Sink) {
     out.put(b"\r\n");
 }
 
-/// The same with field names in the case that `adjust` gives (`h1-case-adjust`); `None` leaves a name in lower case.
+/// The same with field names in the case that `adjust` gives (`h1-case-adjust`); `None` leaves a
+/// name in lower case.
 pub fn head_with_case<'a>(
     head: &Head,
     adjust: &dyn Fn(&[u8]) -> Option<&'a [u8]>,
@@ -47,7 +49,8 @@ pub struct ChunkSize {
 }
 
 impl ChunkSize {
-    /// The size line of a chunk with this many bytes of data. A chunk of none would end the body: see [`last_chunk`].
+    /// The size line of a chunk with this many bytes of data. A chunk of none would end the body:
+    /// see [`last_chunk`].
     pub fn new(data: u64) -> Self {
         debug_assert!(data > 0, "an empty chunk is the last one");
         let mut bytes = [0; CHUNK_SIZE_MAX];

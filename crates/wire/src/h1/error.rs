@@ -1,4 +1,5 @@
-//! What was wrong with bytes on the wire, and where. Never decides a status: the mux knows whose fault it is.
+//! What was wrong with bytes on the wire, and where. Never decides a status: the mux knows whose
+//! fault it is.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Field lines (RFC 9112 section 5), of heads and of trailers alike. Never counts them and never judges a value.
+//! Field lines (RFC 9112 section 5), of heads and of trailers alike. Never counts them and never
+//! judges a value.
 
 use htx::Fields;
 
@@ -11,12 +12,13 @@ use super::line::Line;
 pub(super) enum Parsed {
     /// The empty line after the last field.
     End,
-    /// A field, or a continuation of one; `gap` bytes (blanks and line end) were dropped after it and become spaces if a
-    /// folded line follows.
+    /// A field, or a continuation of one; `gap` bytes (blanks and line end) were dropped after it
+    /// and become spaces if a folded line follows.
     Field { gap: u16 },
 }
 
-/// Parses one complete line into `fields`. `gap` is what the line before reported; `None` before the first field.
+/// Parses one complete line into `fields`. `gap` is what the line before reported; `None` before
+/// the first field.
 #[inline]
 pub(super) fn parse(
     input: &[u8],

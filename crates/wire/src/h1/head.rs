@@ -1,4 +1,5 @@
-//! Heads, a line at a time, resuming where the input stopped. Never copies a head twice and never keeps its bytes.
+//! Heads, a line at a time, resuming where the input stopped. Never copies a head twice and never
+//! keeps its bytes.
 
 use htx::{Head, Version};
 
@@ -26,8 +27,8 @@ enum State {
     NextField,
 }
 
-/// An incremental head parser: 16 bytes of progress. The caller keeps the bytes of an incomplete head and passes them all
-/// again with what came after.
+/// An incremental head parser: 16 bytes of progress. The caller keeps the bytes of an incomplete
+/// head and passes them all again with what came after.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadParser {
     /// Offset of the first line not parsed yet.
@@ -51,9 +52,10 @@ impl HeadParser {
         self.state != State::Start || self.scanned > self.at
     }
 
-    /// Parses on. `input` starts at the first byte of the message each time, and `head` is the same one until the head is
-    /// complete. Gives the length of the complete head, after which the parser is ready for the next one; `None` when more
-    /// bytes are needed. A wrong line is reported as soon as it is complete. After an error the parser is spent.
+    /// Parses on. `input` starts at the first byte of the message each time, and `head` is the same
+    /// one until the head is complete. Gives the length of the complete head, after which the
+    /// parser is ready for the next one; `None` when more bytes are needed. A wrong line is
+    /// reported as soon as it is complete. After an error the parser is spent.
     pub fn parse(
         &mut self,
         kind: HeadKind,

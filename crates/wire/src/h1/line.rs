@@ -24,8 +24,8 @@ impl Line {
     }
 }
 
-/// The line that starts at `start`; bytes before `scanned` are known to hold no line end. `Err` carries how the search ended
-/// without one: the offset to scan from next time, or a stray CR.
+/// The line that starts at `start`; bytes before `scanned` are known to hold no line end. `Err`
+/// carries how the search ended without one: the offset to scan from next time, or a stray CR.
 #[inline]
 pub(super) fn find(input: &[u8], start: usize, scanned: usize) -> Result<Line, Stop> {
     let from = scanned.max(start);

@@ -1,8 +1,8 @@
-//! HTTP/1 (RFC 9112): heads, chunked bodies, trailers, both ways. Syntax only: what a message means for its connection
-//! (length, persistence, host) is the mux's.
+//! HTTP/1 (RFC 9112): heads, chunked bodies, trailers, both ways. Syntax only: what a message means
+//! for its connection (length, persistence, host) is the mux's.
 //!
-//! Strictness is that of HAProxy 2.7: bare LF, leading empty lines, obsolete line folding, any byte in a value except a
-//! stray CR; nothing else beyond the grammar.
+//! Strictness is that of HAProxy 2.7: bare LF, leading empty lines, obsolete line folding, any byte
+//! in a value except a stray CR; nothing else beyond the grammar.
 
 mod chars;
 pub mod chunk;
@@ -21,8 +21,9 @@ pub use trailers::{TrailersParser, TrailersStep};
 /// Bounds on what a peer may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a head, empty lines before and after it included (`tune.bufsize` - `tune.maxrewrite`); also of a trailer
-    /// section, and of one chunk size line with its extensions.
+    /// Bytes of a head, empty lines before and after it included (`tune.bufsize` -
+    /// `tune.maxrewrite`); also of a trailer section, and of one chunk size line with its
+    /// extensions.
     pub head_bytes: u32,
     /// Header lines of a head, or of a trailer section (`tune.http.maxhdr`).
     pub header_lines: u16,

@@ -1,4 +1,5 @@
-//! Trailer sections (RFC 9112 section 7.1.2). Never keeps bytes: complete lines are taken, the rest is asked for again.
+//! Trailer sections (RFC 9112 section 7.1.2). Never keeps bytes: complete lines are taken, the rest
+//! is asked for again.
 
 use htx::Fields;
 

@@ -1,4 +1,5 @@
-//! A proxy made of two connections and nothing else, and what passes through it. Expected bytes were measured on HAProxy.
+//! A proxy made of two connections and nothing else, and what passes through it. Expected bytes
+//! were measured on HAProxy.
 
 use htx::{Fields, Head};
 
@@ -18,7 +19,8 @@ pub(super) fn settings(mode: Mode) -> Settings {
     Settings { mode, ..Settings::default() }
 }
 
-/// Reads one message and writes it on the other connection. `input` is everything the peer sends before it closes.
+/// Reads one message and writes it on the other connection. `input` is everything the peer sends
+/// before it closes.
 pub(super) fn relay(from: &mut Conn, to: &mut Conn, mut input: &[u8]) -> Result<Vec<u8>, Error> {
     let (mut head, mut out) = (Head::default(), Vec::new());
     let body = loop {
@@ -82,7 +84,8 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const OK10: &str = "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const GET: &str = "GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 
-/// Request as received, request as sent, response to it when the server says `OK`, whether the client's closes.
+/// Request as received, request as sent, response to it when the server says `OK`, whether the
+/// client's closes.
 #[test]
 fn requests_keep_alive() {
     let open = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";

@@ -1,4 +1,5 @@
-//! The machine over time: pipelining, ends of stream, rewritten methods, any cut of the input, arbitrary bytes.
+//! The machine over time: pipelining, ends of stream, rewritten methods, any cut of the input,
+//! arbitrary bytes.
 
 use htx::{Fields, Head, Version};
 use proptest::prelude::*;

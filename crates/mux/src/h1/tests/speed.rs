@@ -1,5 +1,5 @@
-//! Prints what the heads of one exchange cost on both connections: `cargo test --release -p mux -- --ignored --nocapture
-//! speed`. Judges nothing.
+//! Prints what the heads of one exchange cost on both connections: `cargo test --release -p mux --
+//! --ignored --nocapture speed`. Judges nothing.
 
 use std::hint::black_box;
 

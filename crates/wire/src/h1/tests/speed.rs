@@ -1,4 +1,5 @@
-//! Prints what a typical head costs: `cargo test --release -p wire -- --ignored --nocapture speed`. Judges nothing.
+//! Prints what a typical head costs: `cargo test --release -p wire -- --ignored --nocapture speed`.
+//! Judges nothing.
 
 use std::hint::black_box;
 
