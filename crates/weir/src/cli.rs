@@ -58,10 +58,6 @@ pub(crate) struct Options {
     pub(crate) foreground: bool,
     /// `-D`: go to the background.
     pub(crate) daemon: bool,
-    /// `-W`, `-Ws`: master and worker processes; with `true`, the master notifies systemd.
-    pub(crate) master_worker: Option<bool>,
-    /// `-S`: address and options of the master's command socket, separated by commas.
-    pub(crate) master_socket: Option<String>,
     /// `-p`: file that receives the process ids.
     pub(crate) pid_file: Option<PathBuf>,
     /// `-n`: connections of the process, instead of the configuration's `maxconn`; never 0.
@@ -86,8 +82,6 @@ pub(crate) struct Options {
     pub(crate) old_pids: Vec<u32>,
     /// What to tell them.
     pub(crate) farewell: Option<Farewell>,
-    /// `-x`: socket of the old process, from which to take its listeners.
-    pub(crate) inherit_from: Option<PathBuf>,
     /// Flags that were accepted and have no effect, with the reason. Not warnings of the
     /// configuration: `-dW` does not count them.
     pub(crate) notes: Vec<String>,
@@ -126,47 +120,50 @@ struct Flag {
     /// How its value is written in the usage text; empty when it has none.
     value: &'static str,
     help: &'static str,
-    apply: fn(&mut Options, &mut Words<'_>) -> Result<(), UsageError>,
+    /// Takes the flag and its value into the options; none while it is not implemented.
+    apply: Option<Apply>,
 }
+
+type Apply = fn(&mut Options, &mut Words<'_>) -> Result<(), UsageError>;
 
 /// Every flag, in the order of the usage text.
 #[rustfmt::skip]
 const FLAGS: &[Flag] = &[
-    Flag { name: "-f", value: "<cfgfile|cfgdir>", help: "loads a configuration file, or the *.cfg of a directory", apply: source },
-    Flag { name: "-v", value: "", help: "displays the version", apply: |o, _| action(o, Action::Version) },
-    Flag { name: "-vv", value: "", help: "shows known build options", apply: |o, _| action(o, Action::BuildOptions) },
-    Flag { name: "-d", value: "", help: "enters debug mode, in the foreground", apply: debug },
-    Flag { name: "-db", value: "", help: "only disables background mode", apply: |o, _| on(&mut o.foreground) },
-    Flag { name: "-dM", value: "[<byte>,help,...]", help: "debug memory (no effect)", apply: memory },
-    Flag { name: "-V", value: "", help: "enters verbose mode (disables quiet mode)", apply: |o, _| on(&mut o.verbose) },
-    Flag { name: "-D", value: "", help: "goes daemon", apply: |o, _| on(&mut o.daemon) },
-    Flag { name: "-W", value: "", help: "master-worker mode", apply: |o, _| set(&mut o.master_worker, Ok(false)) },
-    Flag { name: "-Ws", value: "", help: "master-worker mode with systemd notify support", apply: |o, _| set(&mut o.master_worker, Ok(true)) },
-    Flag { name: "-q", value: "", help: "quiet mode: doesn't display messages", apply: |o, _| on(&mut o.quiet) },
-    Flag { name: "-c", value: "", help: "check mode: only checks config files and exits", apply: |o, _| action(o, Action::Check) },
-    Flag { name: "-cc", value: "<condition>", help: "evaluates a condition and exits", apply: condition },
-    Flag { name: "-n", value: "<maxconn>", help: "sets the maximum total number of connections", apply: |o, w| limit(&mut o.maxconn, w) },
-    Flag { name: "-m", value: "<megs>", help: "limits the usable amount of memory (in MB)", apply: |o, w| limit(&mut o.memory_mib, w) },
-    Flag { name: "-N", value: "<maxpconn>", help: "sets the default maximum of connections of a proxy", apply: |o, w| limit(&mut o.proxy_maxconn, w) },
-    Flag { name: "-L", value: "<name>", help: "sets the local peer name (default: the host's name)", apply: |o, w| set(&mut o.local_peer, w.text()) },
-    Flag { name: "-p", value: "<pidfile>", help: "writes the process ids to this file", apply: |o, w| set(&mut o.pid_file, w.path()) },
-    Flag { name: "-C", value: "<dir>", help: "changes to this directory before loading files", apply: |o, w| set(&mut o.directory, w.path()) },
-    Flag { name: "-dC", value: "[<key>]", help: "dumps the configuration", apply: |_, _| missing("-dC") },
-    Flag { name: "-de", value: "", help: "disables epoll (no effect)", apply: |o, _| note(o, "-de", "epoll is the only poller") },
-    Flag { name: "-dp", value: "", help: "disables poll (no effect)", apply: |o, _| note(o, "-dp", "epoll is the only poller") },
-    Flag { name: "-dS", value: "", help: "disables splice (no effect)", apply: |o, _| note(o, "-dS", "splice is not used") },
-    Flag { name: "-dG", value: "", help: "disables getaddrinfo (no effect)", apply: |o, _| note(o, "-dG", "there is one resolver call") },
-    Flag { name: "-dR", value: "", help: "disables SO_REUSEPORT", apply: |o, _| on(&mut o.no_reuse_port) },
-    Flag { name: "-dL", value: "", help: "dumps loaded object files", apply: |_, _| missing("-dL") },
-    Flag { name: "-dK", value: "{class[,...]}", help: "dumps registered keywords", apply: |_, _| missing("-dK") },
-    Flag { name: "-dr", value: "", help: "ignores server address resolution failures", apply: |o, _| on(&mut o.ignore_resolution) },
-    Flag { name: "-dV", value: "", help: "disables SSL verify on the server side (no effect)", apply: |o, _| note(o, "-dV", "there is no TLS to servers") },
-    Flag { name: "-dW", value: "", help: "fails if any warning is emitted", apply: |o, _| on(&mut o.zero_warning) },
-    Flag { name: "-dD", value: "", help: "warns about suspicious configuration statements", apply: |o, _| on(&mut o.diagnostics) },
-    Flag { name: "-sf", value: "[pid ]*", help: "finishes old processes", apply: |o, w| farewell(o, w, Farewell::Finish) },
-    Flag { name: "-st", value: "[pid ]*", help: "terminates old processes", apply: |o, w| farewell(o, w, Farewell::Terminate) },
-    Flag { name: "-x", value: "<unix_socket>", help: "gets listening sockets from a unix socket", apply: inherit },
-    Flag { name: "-S", value: "<bind>[,<option>...]", help: "binds the master's command socket", apply: |o, w| set(&mut o.master_socket, w.text()) },
+    Flag { name: "-f", value: "<cfgfile|cfgdir>", help: "loads a configuration file, or the *.cfg of a directory", apply: Some(source) },
+    Flag { name: "-v", value: "", help: "displays the version", apply: Some(|o, _| action(o, Action::Version)) },
+    Flag { name: "-vv", value: "", help: "shows known build options", apply: Some(|o, _| action(o, Action::BuildOptions)) },
+    Flag { name: "-d", value: "", help: "enters debug mode, in the foreground", apply: Some(debug) },
+    Flag { name: "-db", value: "", help: "only disables background mode", apply: Some(|o, _| on(&mut o.foreground)) },
+    Flag { name: "-dM", value: "[<byte>,help,...]", help: "debug memory (no effect)", apply: Some(memory) },
+    Flag { name: "-V", value: "", help: "enters verbose mode (disables quiet mode)", apply: Some(|o, _| on(&mut o.verbose)) },
+    Flag { name: "-D", value: "", help: "goes daemon", apply: Some(|o, _| on(&mut o.daemon)) },
+    Flag { name: "-W", value: "", help: "master-worker mode", apply: None },
+    Flag { name: "-Ws", value: "", help: "master-worker mode with systemd notify support", apply: None },
+    Flag { name: "-q", value: "", help: "quiet mode: doesn't display messages", apply: Some(|o, _| on(&mut o.quiet)) },
+    Flag { name: "-c", value: "", help: "check mode: only checks config files and exits", apply: Some(|o, _| action(o, Action::Check)) },
+    Flag { name: "-cc", value: "<condition>", help: "evaluates a condition and exits", apply: Some(condition) },
+    Flag { name: "-n", value: "<maxconn>", help: "sets the maximum total number of connections", apply: Some(|o, w| limit(&mut o.maxconn, w)) },
+    Flag { name: "-m", value: "<megs>", help: "limits the usable amount of memory (in MB)", apply: Some(|o, w| limit(&mut o.memory_mib, w)) },
+    Flag { name: "-N", value: "<maxpconn>", help: "sets the default maximum of connections of a proxy", apply: Some(|o, w| limit(&mut o.proxy_maxconn, w)) },
+    Flag { name: "-L", value: "<name>", help: "sets the local peer name (default: the host's name)", apply: Some(|o, w| set(&mut o.local_peer, w.text())) },
+    Flag { name: "-p", value: "<pidfile>", help: "writes the process ids to this file", apply: Some(|o, w| set(&mut o.pid_file, w.path())) },
+    Flag { name: "-C", value: "<dir>", help: "changes to this directory before loading files", apply: Some(|o, w| set(&mut o.directory, w.path())) },
+    Flag { name: "-dC", value: "[<key>]", help: "dumps the configuration", apply: None },
+    Flag { name: "-de", value: "", help: "disables epoll (no effect)", apply: Some(|o, _| note(o, "-de", "epoll is the only poller")) },
+    Flag { name: "-dp", value: "", help: "disables poll (no effect)", apply: Some(|o, _| note(o, "-dp", "epoll is the only poller")) },
+    Flag { name: "-dS", value: "", help: "disables splice (no effect)", apply: Some(|o, _| note(o, "-dS", "splice is not used")) },
+    Flag { name: "-dG", value: "", help: "disables getaddrinfo (no effect)", apply: Some(|o, _| note(o, "-dG", "there is one resolver call")) },
+    Flag { name: "-dR", value: "", help: "disables SO_REUSEPORT", apply: Some(|o, _| on(&mut o.no_reuse_port)) },
+    Flag { name: "-dL", value: "", help: "dumps loaded object files", apply: None },
+    Flag { name: "-dK", value: "{class[,...]}", help: "dumps registered keywords", apply: None },
+    Flag { name: "-dr", value: "", help: "ignores server address resolution failures", apply: Some(|o, _| on(&mut o.ignore_resolution)) },
+    Flag { name: "-dV", value: "", help: "disables SSL verify on the server side (no effect)", apply: Some(|o, _| note(o, "-dV", "there is no TLS to servers")) },
+    Flag { name: "-dW", value: "", help: "fails if any warning is emitted", apply: Some(|o, _| on(&mut o.zero_warning)) },
+    Flag { name: "-dD", value: "", help: "warns about suspicious configuration statements", apply: Some(|o, _| on(&mut o.diagnostics)) },
+    Flag { name: "-sf", value: "[pid ]*", help: "finishes old processes", apply: Some(|o, w| farewell(o, w, Farewell::Finish)) },
+    Flag { name: "-st", value: "[pid ]*", help: "terminates old processes", apply: Some(|o, w| farewell(o, w, Farewell::Terminate)) },
+    Flag { name: "-x", value: "<unix_socket>", help: "gets listening sockets from a unix socket", apply: None },
+    Flag { name: "-S", value: "<bind>[,<option>...]", help: "binds the master's command socket", apply: None },
 ];
 
 /// The words of a command line as they are taken one by one.
@@ -215,7 +212,8 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
         let flag = find(word).ok_or(UsageError::Usage)?;
         words.flag = flag.name;
         words.suffix = word.to_str().and_then(|word| word.strip_prefix(flag.name)).unwrap_or("");
-        (flag.apply)(&mut options, &mut words)?;
+        let apply = flag.apply.ok_or(UsageError::NotImplemented(flag.name))?;
+        apply(&mut options, &mut words)?;
         let ends = [Action::Version, Action::BuildOptions, Action::MemoryHelp];
         if ends.contains(&options.action) {
             return Ok(options);
@@ -233,15 +231,6 @@ fn find(word: &OsStr) -> Option<&'static Flag> {
 
 /// Settles what depends on several flags.
 fn finish(mut options: Options) -> Result<Options, UsageError> {
-    if options.master_worker.is_some() {
-        return missing("-W");
-    }
-    if options.master_socket.is_some() {
-        return missing("-S");
-    }
-    if options.inherit_from.is_some() {
-        return missing("-x");
-    }
     let needs_sources = !matches!(options.action, Action::Condition(_));
     if needs_sources && options.sources.is_empty() {
         return Err(UsageError::Usage);
@@ -272,10 +261,6 @@ fn action(options: &mut Options, action: Action) -> Result<(), UsageError> {
 fn note(options: &mut Options, flag: &str, reason: &str) -> Result<(), UsageError> {
     options.notes.push(format!("{flag} has no effect: {reason}"));
     Ok(())
-}
-
-fn missing<T>(flag: &'static str) -> Result<T, UsageError> {
-    Err(UsageError::NotImplemented(flag))
 }
 
 fn source(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
@@ -317,15 +302,6 @@ fn farewell(
         options.old_pids.push(pid.ok_or_else(|| words.bad("a process id", word))?);
         words.rest.next();
     }
-    Ok(())
-}
-
-fn inherit(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
-    let path = words.value()?;
-    if path.as_encoded_bytes().first() == Some(&b'-') {
-        return Err(words.bad("the path of a unix socket", path));
-    }
-    options.inherit_from = Some(path.into());
     Ok(())
 }
 
@@ -385,10 +361,7 @@ pub(crate) fn usage() -> String {
          [ -p <pidfile> ] [ -m <max megs> ] [ -C <dir> ] [-- <cfgfile>*]\n",
     );
     for flag in FLAGS {
-        let missing = match flag.name {
-            "-W" | "-Ws" | "-S" | "-x" | "-dC" | "-dK" | "-dL" => " (not implemented yet)",
-            _ => "",
-        };
+        let missing = if flag.apply.is_none() { " (not implemented yet)" } else { "" };
         // Values of the -d family are glued to their flag.
         let gap = if flag.value.is_empty() || flag.name.starts_with("-d") { "" } else { " " };
         let head = format!("{}{gap}{}", flag.name, flag.value);

@@ -30,6 +30,13 @@ pub(crate) fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
+/// A program given by path, or by its name in the search path, as an absolute path.
+pub(crate) fn resolve(name: &str) -> Outcome<PathBuf> {
+    let path = if name.contains('/') { Some(PathBuf::from(name)) } else { find(name) };
+    path.and_then(|path| path.canonicalize().ok())
+        .ok_or_else(|| failure::machine(format!("no program {name}")))
+}
+
 /// Fails with one line that says how to install whatever is missing.
 pub(crate) fn require(tools: &[Tool]) -> Outcome {
     let missing: Vec<Tool> =

@@ -22,7 +22,7 @@ pub(super) fn subjects(parsed: &Parsed) -> Outcome<Vec<Subject>> {
         let Some((name, binary)) = word.split_once('=') else {
             return Err(failure::usage(format!("`{word}` is not NAME=BINARY")));
         };
-        given.push(Subject { name: name.to_owned(), binary: resolve(binary)? });
+        given.push(Subject { name: name.to_owned(), binary: tools::resolve(binary)? });
     }
     let mut subjects = Vec::new();
     if !parsed.has(ALONE.name) {
@@ -43,17 +43,10 @@ fn taken(given: &mut Vec<Subject>, name: &str) -> Option<Subject> {
 
 fn haproxy() -> Outcome<Subject> {
     tools::require(&[tools::HAPROXY])?;
-    Ok(Subject { name: "haproxy".to_owned(), binary: resolve("haproxy")? })
+    Ok(Subject { name: "haproxy".to_owned(), binary: tools::resolve("haproxy")? })
 }
 
 fn weir() -> Outcome<Subject> {
     let binary = workspace::release_binary(&workspace::root()?)?;
     Ok(Subject { name: "weir".to_owned(), binary })
-}
-
-/// A path, or a name in the search path, as an absolute path.
-fn resolve(name: &str) -> Outcome<PathBuf> {
-    let path = if name.contains('/') { Some(PathBuf::from(name)) } else { tools::find(name) };
-    path.and_then(|path| path.canonicalize().ok())
-        .ok_or_else(|| failure::machine(format!("no program {name}")))
 }

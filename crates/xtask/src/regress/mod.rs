@@ -17,7 +17,8 @@ use report::Report;
 use suite::Suite;
 
 pub(crate) const HELP: &str = "\
-usage: cargo xtask regress PATH [-j N] [--only PATTERN] [--list] [--program BINARY] [--types LIST]
+usage: cargo xtask regress PATH [-j N] [--only PATTERN] [--list] [--program BINARY]
+                          [--types LIST] [--keep]
 
 Runs the tests (*.vtc) of a checkout of HAProxy's public regression suite with varnishtest, selects
 them by their own tags as the suite's script does, and prints who passed, failed and was skipped.
@@ -78,10 +79,8 @@ pub(crate) fn run(words: &[String]) -> Outcome {
 }
 
 fn program(parsed: &Parsed) -> Outcome<PathBuf> {
-    let Some(name) = parsed.value("--program") else {
-        return workspace::release_binary(&workspace::root()?);
-    };
-    let path = if name.contains('/') { Some(PathBuf::from(name)) } else { tools::find(name) };
-    path.and_then(|path| path.canonicalize().ok())
-        .ok_or_else(|| failure::machine(format!("no program {name}")))
+    match parsed.value("--program") {
+        Some(name) => tools::resolve(name),
+        None => workspace::release_binary(&workspace::root()?),
+    }
 }
