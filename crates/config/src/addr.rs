@@ -1,0 +1,236 @@
+//! Address syntax of `bind`, `server`, `log` and `stats socket` (sections 4.2 and 11). Never opens a socket.
+use crate::model::{Address, BindAddress, ServerAddress, ServerPort};
+use crate::value;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes that the kernel takes for the path of a unix socket.
+const MAX_UNIX_PATH: usize = 107;
+
+/// Turns host names into addresses; tests bring their own.
+pub trait Resolver {
+    /// The first address of `host`, an IPv4 one if there is any, of the given family if one is asked for.
+    fn resolve(&self, host: &str, family: Family) -> Option<IpAddr>;
+}
+
+/// Which addresses are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Either.
+    Any,
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+/// The resolver of the system; may block, at start only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemResolver;
+
+impl Resolver for SystemResolver {
+    fn resolve(&self, host: &str, family: Family) -> Option<IpAddr> {
+        let found: Vec<IpAddr> = (host, 0).to_socket_addrs().ok()?.map(|a| a.ip()).collect();
+        let v4 = found.iter().find(|a| a.is_ipv4() && family != Family::V6);
+        v4.or_else(|| found.iter().find(|a| a.is_ipv6() && family != Family::V4)).copied()
+    }
+}
+
+/// What stands before the `@`.
+enum Scheme {
+    Inet(Family),
+    Unix,
+    Fd,
+    Unsupported(&'static str),
+}
+
+/// Cuts the address family prefix off.
+fn scheme(text: &str) -> (Scheme, &str) {
+    if text.starts_with('/') {
+        return (Scheme::Unix, text);
+    }
+    let (prefix, rest) = match text.split_once('@') {
+        Some((prefix, rest)) => (prefix, rest),
+        None => return (Scheme::Inet(Family::Any), text),
+    };
+    let kind = match prefix {
+        "ip" | "tcp" | "stream+ip" => Scheme::Inet(Family::Any),
+        "ipv4" | "tcp4" | "stream+ipv4" => Scheme::Inet(Family::V4),
+        "ipv6" | "tcp6" | "stream+ipv6" => Scheme::Inet(Family::V6),
+        "unix" | "uxst" | "stream+unix" => Scheme::Unix,
+        "fd" => Scheme::Fd,
+        "abns" => Scheme::Unsupported("abns@"),
+        "sockpair" => Scheme::Unsupported("sockpair@"),
+        "quic4" | "quic6" => Scheme::Unsupported("quic@"),
+        "udp" | "udp4" | "udp6" | "dgram+ip" | "dgram+ipv4" | "dgram+ipv6" | "uxdg"
+        | "dgram+unix" => Scheme::Unsupported("a datagram address"),
+        _ => return (Scheme::Inet(Family::Any), text),
+    };
+    (kind, rest)
+}
+
+/// One `bind` address; a port range gives several.
+pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>, String> {
+    if text.is_empty() {
+        return Err("'' resolves to an empty address (environment variable missing?)".to_owned());
+    }
+    let (kind, rest) = scheme(text);
+    match kind {
+        Scheme::Unix => Ok(vec![BindAddress::At(Address::Unix(unix_path(rest, text)?))]),
+        Scheme::Fd => Ok(vec![BindAddress::Inherited(descriptor(rest, text)?)]),
+        Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
+        Scheme::Inet(family) => {
+            let (host, port) = split_port(rest);
+            let port = port.ok_or_else(|| format!("missing port specification in '{text}'"))?;
+            let (low, high) = port_range(port)?;
+            let ip = host_ip(host, family, text, names)?;
+            let at = |port| BindAddress::At(Address::Ip(SocketAddr::new(ip, port)));
+            Ok((low..=high).map(at).collect())
+        }
+    }
+}
+
+/// A server's address.
+pub(crate) fn server(text: &str, names: &dyn Resolver) -> Result<ServerAddress, String> {
+    let (kind, rest) = scheme(text);
+    match kind {
+        Scheme::Unix => Ok(ServerAddress {
+            address: Address::Unix(unix_path(rest, text)?),
+            port: ServerPort::Fixed(0),
+            host: text.to_owned(),
+        }),
+        Scheme::Fd => Err(format!("a file descriptor is not acceptable here in '{text}'")),
+        Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
+        Scheme::Inet(family) => {
+            let (host, port) = split_port(rest);
+            let port = server_port(port, text)?;
+            let ip = host_ip(host, family, text, names)?;
+            let fixed = if let ServerPort::Fixed(port) = port { port } else { 0 };
+            let address = Address::Ip(SocketAddr::new(ip, fixed));
+            Ok(ServerAddress { address, port, host: host.to_owned() })
+        }
+    }
+}
+
+/// An address with a UDP port, `default` if none is given, or a path.
+pub(crate) fn datagram(text: &str, default: u16, names: &dyn Resolver) -> Result<Address, String> {
+    let bare = text
+        .strip_prefix("udp@")
+        .or_else(|| text.strip_prefix("dgram+ip@"))
+        .or_else(|| text.strip_prefix("uxdg@"))
+        .unwrap_or(text);
+    let bare = bare.replacen("udp4@", "ipv4@", 1).replacen("udp6@", "ipv6@", 1);
+    let (kind, rest) = scheme(&bare);
+    match kind {
+        Scheme::Unix => Ok(Address::Unix(unix_path(rest, text)?)),
+        Scheme::Fd => Err(format!("a file descriptor is not acceptable here in '{text}'")),
+        Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
+        Scheme::Inet(family) => {
+            let (host, port) = split_port(rest);
+            let port = match port.filter(|p| !p.is_empty()) {
+                None => default,
+                Some(port) => single_port(port, text)?,
+            };
+            Ok(Address::Ip(SocketAddr::new(host_ip(host, family, text, names)?, port)))
+        }
+    }
+}
+
+/// An address without port.
+pub(crate) fn host(text: &str, names: &dyn Resolver) -> Result<IpAddr, String> {
+    match scheme(text) {
+        (Scheme::Inet(family), rest) => host_ip(rest, family, text, names),
+        _ => Err(format!("invalid address: '{text}' in '{text}'")),
+    }
+}
+
+/// The descriptor number after `fd@`.
+pub(crate) fn descriptor(digits: &str, text: &str) -> Result<i32, String> {
+    value::number(digits)
+        .ok_or_else(|| format!("file descriptor '{digits}' is not a valid integer in '{text}'"))
+}
+
+/// Cuts at the last colon. `[::1]:80` loses its brackets; `::1` is not an address without port.
+fn split_port(text: &str) -> (&str, Option<&str>) {
+    if let Some((host, tail)) = text.strip_prefix('[').and_then(|t| t.split_once(']')) {
+        return (host, tail.strip_prefix(':'));
+    }
+    match text.rsplit_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (text, None),
+    }
+}
+
+fn host_ip(host: &str, family: Family, text: &str, names: &dyn Resolver) -> Result<IpAddr, String> {
+    if host.is_empty() || host == "*" {
+        return Ok(match family {
+            Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
+            _ => Ipv4Addr::UNSPECIFIED.into(),
+        });
+    }
+    let wanted = |ip: &IpAddr| match family {
+        Family::Any => true,
+        Family::V4 => ip.is_ipv4(),
+        Family::V6 => ip.is_ipv6(),
+    };
+    let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+    let numeric = bare.parse::<IpAddr>().ok();
+    let found = match numeric {
+        Some(ip) => Some(ip).filter(wanted),
+        None => names.resolve(host, family).filter(wanted),
+    };
+    found.ok_or_else(|| format!("invalid address: '{host}' in '{text}'"))
+}
+
+fn port_range(text: &str) -> Result<(u16, u16), String> {
+    let Some((low, high)) = text.split_once('-') else {
+        let port = port_number(text)?;
+        return Ok((port, port));
+    };
+    match (port_number(low), port_number(high)) {
+        (Ok(low), Ok(high)) if low <= high => Ok((low, high)),
+        _ => Err(format!("invalid port range '{text}'")),
+    }
+}
+
+fn port_number(text: &str) -> Result<u16, String> {
+    value::number(text).filter(|p| *p > 0).ok_or_else(|| format!("invalid port '{text}'"))
+}
+
+fn single_port(port: &str, text: &str) -> Result<u16, String> {
+    if port.contains('-') {
+        return Err(format!("port range not permitted here in '{text}'"));
+    }
+    match port.char_indices().find(|(_, c)| !c.is_ascii_digit()) {
+        Some((_, c)) => Err(format!("invalid character '{c}' in port number '{port}' in '{text}'")),
+        None => port_number(port),
+    }
+}
+
+fn server_port(port: Option<&str>, text: &str) -> Result<ServerPort, String> {
+    let Some(port) = port.filter(|p| !p.is_empty()) else { return Ok(ServerPort::FromClient(0)) };
+    let offset = |digits: &str, sign: i32| {
+        let number: Option<u16> = value::number(digits);
+        let message = || format!("invalid port offset '{port}' in '{text}'");
+        number.map(|n| ServerPort::FromClient(sign * i32::from(n))).ok_or_else(message)
+    };
+    match port.as_bytes()[0] {
+        b'+' => offset(&port[1..], 1),
+        b'-' => offset(&port[1..], -1),
+        _ if port == "0" => Ok(ServerPort::FromClient(0)),
+        _ => single_port(port, text).map(ServerPort::Fixed),
+    }
+}
+
+fn unix_path(path: &str, text: &str) -> Result<PathBuf, String> {
+    if path.is_empty() {
+        return Err(format!("missing socket path in '{text}'"));
+    }
+    if path.len() > MAX_UNIX_PATH {
+        return Err(format!("socket path '{path}' too long (max {MAX_UNIX_PATH})"));
+    }
+    Ok(PathBuf::from(path))
+}

@@ -1,0 +1,95 @@
+//! What every parser of a line may reach: environment, files, names, diagnostics. Never the objects being built.
+use crate::addr::Resolver;
+use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::env::Environment;
+use crate::features::Features;
+use crate::line::{Args, Fault};
+use crate::source::Files;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a caller gives to [`load`](crate::load).
+pub struct Setup<'a> {
+    /// The environment at start.
+    pub env: Environment,
+    /// What the program says of itself.
+    pub features: Features<'a>,
+    /// The file system.
+    pub files: &'a dyn Files,
+    /// Host names.
+    pub names: &'a dyn Resolver,
+}
+
+/// `no` or `default` in front of a keyword.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Prefix {
+    #[default]
+    None,
+    No,
+    Default,
+}
+
+/// Where relative file names start (`default-path`, section 3.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DefaultPath {
+    #[default]
+    Current,
+    Config,
+    Parent,
+    Origin(PathBuf),
+}
+
+/// The shared part of loading.
+pub(crate) struct Cx<'a> {
+    pub(crate) env: Environment,
+    pub(crate) features: Features<'a>,
+    pub(crate) files: &'a dyn Files,
+    pub(crate) names: &'a dyn Resolver,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) prefix: Prefix,
+    pub(crate) default_path: DefaultPath,
+}
+
+impl<'a> Cx<'a> {
+    pub(crate) fn new(setup: Setup<'a>) -> Self {
+        Self {
+            env: setup.env,
+            features: setup.features,
+            files: setup.files,
+            names: setup.names,
+            diagnostics: Diagnostics::default(),
+            prefix: Prefix::None,
+            default_path: DefaultPath::default(),
+        }
+    }
+
+    /// An alert about a word of a line.
+    pub(crate) fn alert(&mut self, args: Args<'_>, fault: Fault) {
+        self.diagnostics.push(args.diagnostic(Severity::Alert, fault));
+    }
+
+    /// A warning about argument `n` of a line.
+    pub(crate) fn warn(&mut self, args: Args<'_>, n: usize, message: impl Into<String>) {
+        let diagnostic: Diagnostic = args.diagnostic(Severity::Warning, args.fault(n, message));
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// The path of a file named in the configuration file `from`, after `default-path`.
+    pub(crate) fn path(&self, name: &str, from: &str) -> PathBuf {
+        if name.starts_with('/') {
+            return PathBuf::from(name);
+        }
+        let parent = Path::new(from).parent().unwrap_or_else(|| Path::new(""));
+        match &self.default_path {
+            DefaultPath::Current => PathBuf::from(name),
+            DefaultPath::Config => parent.join(name),
+            DefaultPath::Parent => parent.join("..").join(name),
+            DefaultPath::Origin(origin) => origin.join(name),
+        }
+    }
+
+    /// Reads a file named in the configuration.
+    pub(crate) fn read(&self, name: &str, from: &str) -> io::Result<Vec<u8>> {
+        self.files.read(&self.path(name, from))
+    }
+}

@@ -1,0 +1,323 @@
+//! Drafts into the model: references resolved, numbers given, settings judged together. Never reads text.
+use crate::cx::Cx;
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::draft::{Draft, DraftKind, DraftLog, DraftProxy};
+use crate::model::{
+    CheckStep, Front, HealthCheck, LogTarget, LogTransport, Mode, Model, Proxy, ProxyKind,
+    SendHostname, ServerPort,
+};
+use std::collections::{HashMap, HashSet};
+
+/// The model, unless anything forbids it. What is wrong is added to the diagnostics.
+pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
+    default_transports(&mut draft);
+    number_proxies(&mut draft, cx);
+    let shared = Shared {
+        kinds: draft.proxies.iter().map(Summary::of).collect(),
+        backs: std::mem::take(&mut draft.backs),
+        global_logs: draft.global.logs.clone(),
+        advise: !cx.diagnostics.failed(),
+    };
+    let proxies: Vec<Proxy> =
+        draft.proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
+    number_listeners_of_runtime(&mut draft.global.stats.sockets);
+    (!cx.diagnostics.failed()).then(|| Model {
+        global: draft.global,
+        proxies,
+        env: std::mem::take(&mut cx.env),
+    })
+}
+
+/// What one proxy needs to know of the others.
+struct Shared {
+    kinds: Vec<Summary>,
+    backs: HashMap<std::sync::Arc<str>, usize>,
+    global_logs: Vec<LogTarget>,
+    /// False after errors: a line that failed must not be reported as missing too.
+    advise: bool,
+}
+
+struct Summary {
+    mode: Mode,
+    place: Place,
+}
+
+impl Summary {
+    fn of(proxy: &DraftProxy) -> Self {
+        Self { mode: proxy.settings.mode, place: proxy.place.clone() }
+    }
+}
+
+impl Cx<'_> {
+    fn about(&mut self, severity: Severity, place: &Place, message: String) {
+        self.diagnostics.push(Diagnostic::about(severity, place, message));
+    }
+}
+
+/// Targets without `format` follow `log-send-hostname`.
+fn default_transports(draft: &mut Draft) {
+    if draft.global.log_send_hostname == SendHostname::No {
+        return;
+    }
+    let own = draft.proxies.iter_mut().flat_map(|p| &mut p.settings.logs);
+    let own = own.filter_map(|log| match log {
+        DraftLog::Target(target) => Some(target),
+        DraftLog::Global => None,
+    });
+    for target in draft.global.logs.iter_mut().chain(own) {
+        if target.default_transport {
+            target.transport = LogTransport::Rfc3164;
+        }
+    }
+}
+
+/// Explicit numbers must differ; the others take the next free one in order.
+fn number_proxies(draft: &mut Draft, cx: &mut Cx<'_>) {
+    let mut first: HashMap<u32, usize> = HashMap::new();
+    for index in 0..draft.proxies.len() {
+        let Some(id) = draft.proxies[index].id.clone() else { continue };
+        if let Some(other) = first.get(&id.value) {
+            let (one, other) = (&draft.proxies[index], &draft.proxies[*other]);
+            let message = format!(
+                "{} {} reuses same custom id as {} {} (declared at {}).",
+                one.word(),
+                one.name,
+                other.word(),
+                other.name,
+                other.place
+            );
+            cx.about(Severity::Alert, &id.place, message);
+        }
+        first.entry(id.value).or_insert(index);
+    }
+    let mut next = 1;
+    for proxy in &mut draft.proxies {
+        if proxy.id.is_none() {
+            while first.contains_key(&next) {
+                next += 1;
+            }
+            proxy.id = Some(crate::model::At { value: next, place: proxy.place.clone() });
+            next += 1;
+        }
+    }
+}
+
+fn number_listeners_of_runtime(sockets: &mut [crate::model::Bind]) {
+    number(sockets.iter_mut().map(|bind| &mut bind.id));
+}
+
+/// Zeros become the next free number, in order.
+fn number<'a>(ids: impl Iterator<Item = &'a mut u32>) {
+    let mut ids: Vec<&mut u32> = ids.collect();
+    let taken: HashSet<u32> = ids.iter().map(|id| **id).collect();
+    let mut next = 1;
+    for id in &mut ids {
+        if **id == 0 {
+            while taken.contains(&next) {
+                next += 1;
+            }
+            **id = next;
+            next += 1;
+        }
+    }
+}
+
+fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Proxy> {
+    let DraftKind::Proxy(kind) = draft.kind else { return None };
+    if !draft.settings.disabled {
+        check_servers(&draft, cx);
+        if shared.advise {
+            check_mode(&mut draft, cx);
+            check_sides(&draft, kind, cx);
+            check_timeouts(&draft, cx);
+        }
+    }
+    duplicate_ids(&draft, cx);
+    resolve_backend(&mut draft, shared, cx);
+    let settings = draft.settings;
+    let mut common = settings.common;
+    common.logs = logs(settings.logs, &shared.global_logs);
+    common.stats = settings.stats;
+    let mut front = settings.front;
+    let mut back = settings.back;
+    number(front.binds.iter_mut().map(|bind| &mut bind.id));
+    number(back.servers.iter_mut().map(|server| &mut server.id));
+    back.check = health_check(settings.check);
+    Some(Proxy {
+        name: draft.name,
+        id: draft.id.map_or(0, |id| id.value),
+        kind,
+        place: draft.place,
+        description: draft.description,
+        disabled: settings.disabled,
+        mode: settings.mode,
+        common,
+        front: kind.has_frontend().then_some(front),
+        back: kind.has_backend().then_some(back),
+    })
+}
+
+/// `log global` becomes the global targets.
+fn logs(own: Vec<DraftLog>, global: &[LogTarget]) -> Vec<LogTarget> {
+    let mut logs = Vec::new();
+    for log in own {
+        match log {
+            DraftLog::Global => logs.extend_from_slice(global),
+            DraftLog::Target(target) => logs.push(target),
+        }
+    }
+    logs
+}
+
+/// `http-check` lines count only with `option httpchk`, which sends a request if no line does.
+fn health_check(check: crate::draft::DraftCheck) -> HealthCheck {
+    let Some(request) = check.httpchk else { return HealthCheck::Connect };
+    let mut steps = check.steps;
+    if !steps.iter().any(|step| matches!(step, CheckStep::Send(_))) {
+        steps.insert(0, CheckStep::Send(request));
+    }
+    HealthCheck::Http(steps)
+}
+
+/// What needs HTTP mode and does not have it.
+fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    if draft.settings.mode == Mode::Http {
+        return;
+    }
+    let (name, place) = (draft.name.clone(), draft.place.clone());
+    if let Some(place) = draft.settings.options.cookie_place.take()
+        && draft.settings.back.cookie.take().is_some()
+        && draft.has_backend()
+    {
+        let message = format!("cookie will be ignored for proxy '{name}' (needs 'mode http').");
+        cx.about(Severity::Warning, &place, message);
+    }
+    let mut ignored = |what: &str, needs: &str| {
+        let message = format!("{what} ignored for proxy '{name}' as it requires HTTP mode{needs}.");
+        cx.about(Severity::Warning, &place, message);
+    };
+    if draft.settings.stats.take().is_some() {
+        ignored("'stats' statement", "");
+    }
+    if draft.settings.common.forward_for.take().is_some() {
+        ignored("'option forwardfor'", "");
+    }
+    log_style(draft, cx);
+}
+
+/// HTTP log styles fall back to the TCP one.
+fn log_style(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    use crate::model::LogStyle;
+    let style = &mut draft.settings.front.log_style;
+    if !matches!(style, LogStyle::Http | LogStyle::HttpClf) {
+        return;
+    }
+    *style = LogStyle::Tcp;
+    let place = draft.settings.options.httplog_place.clone();
+    if draft.has_frontend() {
+        let message = format!(
+            "'option httplog' not usable with proxy '{}' (needs 'mode http'). Falling back to 'option tcplog'.",
+            draft.name
+        );
+        cx.about(Severity::Warning, place.as_ref().unwrap_or(&draft.place), message);
+    }
+}
+
+fn check_sides(draft: &DraftProxy, kind: ProxyKind, cx: &mut Cx<'_>) {
+    if kind.has_frontend() && draft.settings.front.binds.is_empty() {
+        let message = format!(
+            "{} '{}' has no 'bind' directive. Please declare it as a backend if this was intended.",
+            draft.word(),
+            draft.name
+        );
+        cx.about(Severity::Warning, &draft.place, message);
+    }
+}
+
+fn check_timeouts(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let settings = &draft.settings;
+    let (front, back) = (&settings.front.timeouts, &settings.back.timeouts);
+    let no_client = draft.has_frontend() && front.client.is_none();
+    let serves = draft.has_backend() && !settings.back.servers.is_empty();
+    if no_client || serves && (back.connect.is_none() || back.server.is_none()) {
+        let message = format!(
+            "missing timeouts for {} '{}'.\n   | While not properly invalid, you will certainly encounter various problems\n   | with such a configuration. To fix this, please ensure that all following\n   | timeouts are set to a non-zero value: 'client', 'connect', 'server'.",
+            draft.word(),
+            draft.name
+        );
+        cx.about(Severity::Warning, &draft.place, message);
+    }
+}
+
+fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    for server in &draft.settings.back.servers {
+        let check = &server.options.check;
+        let follows = matches!(server.address.port, ServerPort::FromClient(_));
+        if check.enabled && check.port.is_none() && follows {
+            let message = format!(
+                "{} '{}': server '{}' has neither service port nor check port.",
+                draft.word(),
+                draft.name,
+                server.name
+            );
+            cx.about(Severity::Alert, &server.place, message);
+        }
+    }
+}
+
+fn duplicate_ids(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let mut first = HashMap::new();
+    for server in draft.settings.back.servers.iter().filter(|server| server.id > 0) {
+        if let Some((place, name)) = first.get(&server.id) {
+            let message = format!(
+                "'server {}/{}' : 'id' : custom id {} already used at {place} ('server {name}').",
+                draft.name, server.name, server.id
+            );
+            cx.about(Severity::Alert, &server.place, message);
+        }
+        first.entry(server.id).or_insert((&server.place, &server.name));
+    }
+    let mut lines = HashMap::new();
+    for bind in draft.settings.front.binds.iter().filter(|bind| bind.id > 0) {
+        let first = lines.entry(bind.id).or_insert(&bind.written);
+        if !std::ptr::eq(*first, &bind.written) {
+            let message = format!(
+                "'bind {}' : 'id' : custom id {} already used ('bind {first}').",
+                bind.written, bind.id
+            );
+            cx.about(Severity::Alert, &bind.place, message);
+        }
+    }
+}
+
+fn resolve_backend(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
+    let Some(wanted) = draft.settings.default_backend.take() else { return };
+    if !draft.has_frontend() || draft.settings.disabled {
+        return;
+    }
+    let front: &mut Front = &mut draft.settings.front;
+    let Some(index) = shared.backs.get(&*wanted.value).copied() else {
+        let message = format!(
+            "Proxy '{}': unable to find required default_backend: '{}'.",
+            draft.name, wanted.value
+        );
+        let nearest = crate::suggest::nearest(&wanted.value, shared.backs.keys().map(|n| &**n));
+        let mut diagnostic = Diagnostic::about(Severity::Alert, &wanted.place, message);
+        diagnostic.suggestion = nearest;
+        cx.diagnostics.push(diagnostic);
+        return;
+    };
+    front.default_backend = Some(index);
+    let target = &shared.kinds[index];
+    if draft.settings.mode == Mode::Http && target.mode == Mode::Tcp {
+        let message = format!(
+            "http {} '{}' ({}) tries to use incompatible tcp backend '{}' ({}) as its default backend (see 'mode').",
+            draft.word(),
+            draft.name,
+            draft.place,
+            wanted.value,
+            target.place
+        );
+        cx.about(Severity::Alert, &wanted.place, message);
+    }
+}

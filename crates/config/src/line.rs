@@ -1,0 +1,142 @@
+//! A line cut into words, and what parsers need of it: arguments, and faults that point at a word. Never knows a keyword.
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::lex::Word;
+
+/// One line of configuration, ready to be parsed.
+#[derive(Clone, Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) words: Vec<Word<'a>>,
+    pub(crate) raw: &'a str,
+    pub(crate) place: Place,
+}
+
+/// What a parser says.
+pub(crate) type Parsed<T = ()> = Result<T, Fault>;
+
+/// A mistake in a line: what and at which word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) message: String,
+    pub(crate) suggestion: Option<String>,
+    /// Word index in the line; beyond the last one means "something is missing at the end".
+    word: usize,
+    offset: usize,
+}
+
+impl Fault {
+    pub(crate) fn suggest(mut self, suggestion: Option<String>) -> Self {
+        self.suggestion = suggestion;
+        self
+    }
+
+    /// The same fault told with some context in front.
+    pub(crate) fn within(mut self, context: &str) -> Self {
+        self.message = format!("{context} : {}", self.message);
+        self
+    }
+}
+
+impl Line<'_> {
+    /// The words from the first one on.
+    pub(crate) fn args(&self) -> Args<'_> {
+        Args { line: self, first: 0 }
+    }
+
+    /// A diagnostic for a fault in this line.
+    pub(crate) fn diagnostic(&self, severity: Severity, fault: Fault) -> Diagnostic {
+        let (start, end) = match self.words.get(fault.word) {
+            Some(word) => word.span_from(fault.offset),
+            None => self.words.last().map_or((0, 1), |last| (last.end, last.end + 1)),
+        };
+        Diagnostic {
+            severity,
+            place: Some(self.place.clone()),
+            column: start as u32 + 1,
+            len: (end.max(start + 1) - start) as u32,
+            message: fault.message,
+            suggestion: fault.suggestion,
+            source: Some(self.raw.to_owned()),
+        }
+    }
+}
+
+/// A keyword and its arguments: a view on the words of a line from the keyword on. Argument 0 is the keyword.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Args<'l> {
+    line: &'l Line<'l>,
+    first: usize,
+}
+
+impl<'l> Args<'l> {
+    /// The same line seen from `n` words further.
+    pub(crate) fn from(self, n: usize) -> Self {
+        Self { first: self.first + n, ..self }
+    }
+
+    /// Argument `n`. An empty one ends the arguments, as in HAProxy, so it reads as absent.
+    pub(crate) fn get(self, n: usize) -> Option<&'l str> {
+        let word = self.line.words.get(self.first + n)?;
+        (!word.text.is_empty()).then_some(&*word.text)
+    }
+
+    /// Argument `n`, or nothing.
+    pub(crate) fn text(self, n: usize) -> &'l str {
+        self.get(n).unwrap_or("")
+    }
+
+    /// Argument `n` even if empty.
+    pub(crate) fn raw(self, n: usize) -> Option<&'l str> {
+        self.line.words.get(self.first + n).map(|w| &*w.text)
+    }
+
+    /// How many words there are, keyword included, up to the first empty one.
+    pub(crate) fn len(self) -> usize {
+        (0..).take_while(|n| self.get(*n).is_some()).count()
+    }
+
+    /// All words from argument `n` on, up to the first empty one.
+    pub(crate) fn texts(self, n: usize) -> Vec<&'l str> {
+        (n..).map_while(|n| self.get(n)).collect()
+    }
+
+    /// All words from argument `n` on, empty ones too.
+    pub(crate) fn all_texts(self, n: usize) -> Vec<&'l str> {
+        self.line.words.iter().skip(self.first + n).map(|w| &*w.text).collect()
+    }
+
+    /// Where the line stands.
+    pub(crate) fn place(self) -> &'l Place {
+        &self.line.place
+    }
+
+    /// A fault of argument `n`.
+    pub(crate) fn fault(self, n: usize, message: impl Into<String>) -> Fault {
+        self.fault_at(n, 0, message)
+    }
+
+    /// A fault inside argument `n`, from byte `offset` of its text on.
+    pub(crate) fn fault_at(self, n: usize, offset: usize, message: impl Into<String>) -> Fault {
+        Fault { message: message.into(), suggestion: None, word: self.first + n, offset }
+    }
+
+    /// The line as a diagnostic for a fault.
+    pub(crate) fn diagnostic(self, severity: Severity, fault: Fault) -> Diagnostic {
+        self.line.diagnostic(severity, fault)
+    }
+
+    /// An error unless argument `n` is the first one too many.
+    pub(crate) fn no_more_than(self, n: usize) -> Parsed {
+        match self.get(n + 1) {
+            None => Ok(()),
+            Some(extra) => Err(self.fault(
+                n + 1,
+                format!("'{}' cannot handle unexpected argument '{extra}'.", self.text(0)),
+            )),
+        }
+    }
+
+    /// Argument `n`, or a fault with `message`.
+    pub(crate) fn need(self, n: usize, message: impl Into<String>) -> Parsed<&'l str> {
+        self.get(n).ok_or_else(|| self.fault(n, message))
+    }
+}

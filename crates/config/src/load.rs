@@ -1,0 +1,75 @@
+//! The way from sources to a model, and what the outcome means for the process. Never exits by itself.
+use crate::cx::{Cx, Setup};
+use crate::diag::Diagnostics;
+use crate::draft::Draft;
+use crate::model::Model;
+use crate::source::Source;
+use crate::{finish, parse};
+
+/// What loading gave.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The model; `None` when there are alerts.
+    pub model: Option<Model>,
+    /// Everything that was said, in order.
+    pub diagnostics: Diagnostics,
+}
+
+/// What the outcome means for `-c`, and for starting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Good, and something listens.
+    Valid,
+    /// There are alerts, or warnings where none may be.
+    Invalid,
+    /// Good, but nothing listens.
+    NoListener,
+}
+
+impl Verdict {
+    /// HAProxy's exit code for `-c`.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Valid => 0,
+            Self::Invalid => 1,
+            Self::NoListener => 2,
+        }
+    }
+
+    /// HAProxy's closing line for `-c` on standard output.
+    pub fn message(self) -> Option<&'static str> {
+        match self {
+            Self::Valid => Some("Configuration file is valid"),
+            Self::Invalid => None,
+            Self::NoListener => {
+                Some("Configuration file has no error but will not start (no listener) => exit(2).")
+            }
+        }
+    }
+}
+
+impl Loaded {
+    /// The outcome. `no_warnings` is `-dW`; `zero-warning` in the configuration has the same effect.
+    pub fn verdict(&self, no_warnings: bool) -> Verdict {
+        let Some(model) = &self.model else { return Verdict::Invalid };
+        let strict = no_warnings || model.global.process.zero_warning;
+        if strict && self.diagnostics.warnings() > 0 {
+            Verdict::Invalid
+        } else if model.listens() {
+            Verdict::Valid
+        } else {
+            Verdict::NoListener
+        }
+    }
+}
+
+/// Loads a configuration from its files, in order. All mistakes of all files are reported in one run.
+pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
+    let mut cx = Cx::new(setup);
+    let mut draft = Draft::default();
+    for source in sources {
+        parse::file(&mut draft, &mut cx, source);
+    }
+    let model = finish::model(draft, &mut cx);
+    Loaded { model, diagnostics: cx.diagnostics }
+}

@@ -1,0 +1,61 @@
+//! The validated configuration: plain immutable data with every reference resolved. Never parses and never acts.
+use crate::diag::Place;
+use crate::env::Environment;
+
+mod address;
+mod check;
+mod global;
+mod http;
+mod listener;
+mod log;
+mod proxy;
+mod server;
+
+pub use address::{Address, BindAddress, ServerAddress, ServerPort};
+pub use check::{Check, CheckSend, CheckStep, Expect, HealthCheck, StatusSet};
+pub use global::{CpuMap, Global, Process, SendHostname, StatsSettings, Tune};
+pub use http::{
+    ConnectionMode, Cookie, ErrorReply, ForwardFor, HttpReuse, Network, Redispatch, StatsPage,
+};
+pub use listener::{Bind, BindOptions, Level, SeverityOutput, ThreadSet, UnixAccess};
+pub(crate) use log::{FACILITIES, LEVELS};
+pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
+pub use proxy::{
+    Back, BackTimeouts, Balance, Common, Front, FrontOptions, FrontTimeouts, HashFunction,
+    HashMethod, HashType, Mode, Proxy, ProxyKind,
+};
+pub use server::{Server, ServerOptions};
+
+/// A whole configuration.
+#[derive(Debug)]
+pub struct Model {
+    /// Process-wide settings: all `global` sections together.
+    pub global: Global,
+    /// Frontends, backends and listens in order of declaration; references between them are indices here.
+    pub proxies: Vec<Proxy>,
+    /// The environment after `setenv` and its family, for child processes.
+    pub env: Environment,
+}
+
+impl Model {
+    /// The proxy with server side that has this name.
+    pub fn backend(&self, name: &str) -> Option<usize> {
+        self.proxies.iter().position(|p| p.kind.has_backend() && *p.name == *name)
+    }
+
+    /// True when something listens: a bind line of an enabled proxy, or a runtime socket.
+    pub fn listens(&self) -> bool {
+        let binds =
+            |p: &Proxy| !p.disabled && p.front.as_ref().is_some_and(|f| !f.binds.is_empty());
+        !self.global.stats.sockets.is_empty() || self.proxies.iter().any(binds)
+    }
+}
+
+/// A value with the place where it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was given.
+    pub place: Place,
+}

@@ -1,0 +1,118 @@
+//! Process-wide settings (section 3). Never a default of the machine: `None` means "not set".
+use super::{Bind, LogTarget};
+use std::path::PathBuf;
+
+/// All `global` sections together.
+#[derive(Debug, Default)]
+pub struct Global {
+    /// The process: identity, limits, files.
+    pub process: Process,
+    /// Performance settings.
+    pub tune: Tune,
+    /// Runtime sockets.
+    pub stats: StatsSettings,
+    /// Log targets for `log global`.
+    pub logs: Vec<LogTarget>,
+    /// `log-tag`: tag of all messages; the program name when not set.
+    pub log_tag: Option<String>,
+    /// `log-send-hostname`: host name in the syslog header.
+    pub log_send_hostname: SendHostname,
+    /// `spread-checks`: randomness of check intervals, percent, 0 to 50.
+    pub spread_checks: u32,
+    /// `max-spread-checks`: longest spread at start, ms.
+    pub max_spread_checks: Option<u64>,
+    /// `hard-stop-after`: longest soft stop, ms.
+    pub hard_stop_after: Option<u64>,
+    /// `node`: name of this instance.
+    pub node: Option<String>,
+    /// `description`: text about this instance.
+    pub description: Option<String>,
+}
+
+/// Identity and limits of the process.
+#[derive(Debug, Default)]
+pub struct Process {
+    /// `daemon`: go to the background.
+    pub daemon: bool,
+    /// `quiet`: say nothing at start.
+    pub quiet: bool,
+    /// `zero-warning`: warnings forbid to start.
+    pub zero_warning: bool,
+    /// `pidfile`.
+    pub pidfile: Option<PathBuf>,
+    /// `chroot`.
+    pub chroot: Option<PathBuf>,
+    /// `user` or `uid`, resolved.
+    pub uid: Option<u32>,
+    /// `group` or `gid`, resolved.
+    pub gid: Option<u32>,
+    /// `maxconn`: concurrent connections of the process.
+    pub maxconn: Option<u32>,
+    /// `ulimit-n`: descriptors of the process.
+    pub ulimit_n: Option<u32>,
+    /// `nbthread`, 1 to 64.
+    pub nbthread: Option<u16>,
+    /// `cpu-map` lines in order; later ones replace earlier ones where they overlap.
+    pub cpu_map: Vec<CpuMap>,
+}
+
+/// One `cpu-map` line for thread group 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuMap {
+    /// Threads concerned: bit 0 is thread 1.
+    pub threads: u64,
+    /// True with `auto:`: the nth thread gets the nth CPU.
+    pub auto: bool,
+    /// CPU numbers, ascending.
+    pub cpus: Vec<u32>,
+}
+
+/// `tune.*`; `None` means the built-in default.
+#[derive(Debug, Default)]
+pub struct Tune {
+    /// `tune.bufsize`, bytes.
+    pub bufsize: Option<u32>,
+    /// `tune.maxrewrite`, bytes of a buffer kept for rewriting.
+    pub maxrewrite: Option<u32>,
+    /// `tune.http.maxhdr`: header lines of a message, 1 to 32767.
+    pub maxhdr: Option<u32>,
+    /// `tune.maxaccept`: connections accepted in a row; -1 for no limit.
+    pub maxaccept: Option<i32>,
+    /// `tune.maxpollevents`: events handled per call of the poller.
+    pub maxpollevents: Option<u32>,
+    /// `tune.runqueue-depth`: tasks run between two polls.
+    pub runqueue_depth: Option<u32>,
+    /// `tune.sched.low-latency`.
+    pub low_latency: bool,
+    /// `tune.idle-pool.shared`; on by default.
+    pub idle_pool_shared: Option<bool>,
+}
+
+/// `stats socket`, `stats timeout`, `stats maxconn`.
+#[derive(Debug)]
+pub struct StatsSettings {
+    /// Runtime sockets.
+    pub sockets: Vec<Bind>,
+    /// Idle time of a runtime connection, ms.
+    pub timeout: u64,
+    /// Concurrent runtime connections.
+    pub maxconn: u32,
+}
+
+impl Default for StatsSettings {
+    fn default() -> Self {
+        Self { sockets: Vec::new(), timeout: 10_000, maxconn: 10 }
+    }
+}
+
+/// The host name in the syslog header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SendHostname {
+    /// None.
+    #[default]
+    No,
+    /// That of the system.
+    System,
+    /// This one.
+    Name(String),
+}

@@ -1,0 +1,123 @@
+//! HTTP settings of a proxy (section 4.2). Never looks at a message.
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Connection mode of HTTP (section 4); the stronger of frontend and backend wins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConnectionMode {
+    /// KAL: both sides stay open.
+    #[default]
+    KeepAlive,
+    /// SCL: `option http-server-close`.
+    ServerClose,
+    /// CLO: `option httpclose`.
+    Close,
+}
+
+/// `http-reuse`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpReuse {
+    /// A server connection serves one client connection.
+    Never,
+    /// The first request of a client connection takes no idle connection.
+    #[default]
+    Safe,
+    /// As safe, unless the idle connection was reused before.
+    Aggressive,
+    /// Any idle connection.
+    Always,
+}
+
+/// `option redispatch`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Redispatch {
+    /// 0: off. N > 0: every Nth retry. N < 0: on the Nth retry before the last one (-1 is the last).
+    pub interval: i32,
+}
+
+/// `option forwardfor`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForwardFor {
+    /// `except`: clients for which nothing is added.
+    pub except: Option<Network>,
+    /// `header`: its name, `X-Forwarded-For` by default.
+    pub header: String,
+    /// `if-none`: only when the header is absent.
+    pub if_none: bool,
+}
+
+/// An address and the length of its prefix in bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// First address, with the host bits cleared.
+    pub address: IpAddr,
+    /// Length of the prefix.
+    pub bits: u8,
+}
+
+impl Network {
+    /// True when `address` is inside. Families never mix.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => {
+                self.bits == 0 || (a.to_bits() ^ b.to_bits()) >> (32 - u32::from(self.bits)) == 0
+            }
+            (IpAddr::V6(a), IpAddr::V6(b)) => {
+                self.bits == 0 || (a.to_bits() ^ b.to_bits()) >> (128 - u32::from(self.bits)) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// `cookie`: persistence by a cookie.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cookie {
+    /// Name of the cookie.
+    pub name: String,
+    /// `insert`: set by the proxy.
+    pub insert: bool,
+    /// `indirect`: hidden from servers, and not set again when the client has it.
+    pub indirect: bool,
+    /// `nocache`: replies that set it are not cacheable.
+    pub nocache: bool,
+    /// Attributes appended to `Set-Cookie`, in order: `domain=..`, `HttpOnly`, `Secure`, `attr`.
+    pub attributes: Vec<String>,
+}
+
+/// A reply that replaces a built-in error reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrorReply {
+    /// `errorfile`: the raw response; empty closes the connection without a byte.
+    File(Arc<[u8]>),
+    /// `errorloc`, `errorloc302`, `errorloc303`: a redirect with this status to this location.
+    Location {
+        /// 302 or 303.
+        status: u16,
+        /// Where to.
+        url: Arc<str>,
+    },
+}
+
+/// `stats *`: the statistics page of a proxy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatsPage {
+    /// `stats uri`, `/haproxy?stats` by default.
+    pub uri: Option<String>,
+    /// `stats refresh`, seconds; 0 is never.
+    pub refresh: u32,
+    /// `stats realm`.
+    pub realm: Option<String>,
+    /// `stats auth`: users and passwords.
+    pub users: Vec<(String, String)>,
+    /// `stats hide-version`.
+    pub hide_version: bool,
+    /// `stats show-legends`.
+    pub show_legends: bool,
+    /// `stats show-node`: the name shown; empty for that of the process.
+    pub show_node: Option<String>,
+    /// `stats show-desc`: the text shown; empty for that of the process.
+    pub show_desc: Option<String>,
+    /// `stats scope`: proxies shown; `.` is this one; empty is all.
+    pub scope: Vec<String>,
+}

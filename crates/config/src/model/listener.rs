@@ -1,0 +1,83 @@
+//! What a proxy or the runtime API listens on (sections 4.2 `bind` and 5.1). Never opens a socket.
+use super::BindAddress;
+use crate::diag::Place;
+use std::sync::Arc;
+
+/// One listening address; a line with ranges or commas gives several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bind {
+    /// Where to bind.
+    pub address: BindAddress,
+    /// Address as written on the line, for messages.
+    pub written: Arc<str>,
+    /// Number of this listener in its proxy, from 1 unless set with `id`.
+    pub id: u32,
+    /// Its line.
+    pub place: Place,
+    /// Everything after the address.
+    pub options: Arc<BindOptions>,
+}
+
+/// Everything after the address of a `bind` or `stats socket` line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BindOptions {
+    /// `name`.
+    pub name: Option<String>,
+    /// `id`, more than 0.
+    pub id: Option<u32>,
+    /// `maxconn`: concurrent connections of this listener; 0 is none.
+    pub maxconn: u32,
+    /// `backlog`; 0 is that of the frontend.
+    pub backlog: u32,
+    /// `interface`: device to bind to.
+    pub interface: Option<String>,
+    /// `thread`: threads that accept.
+    pub threads: ThreadSet,
+    /// `v4v6` or `v6only`, the last one given; `None` is the system's choice.
+    pub v6only: Option<bool>,
+    /// `mode`, `user`, `uid`, `group`, `gid` of a unix socket.
+    pub access: UnixAccess,
+    /// `level` of a runtime socket.
+    pub level: Level,
+    /// `severity-output` of a runtime socket.
+    pub severity_output: SeverityOutput,
+}
+
+/// A set of threads of group 1: bit 0 is thread 1; 0 means all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadSet(pub u64);
+
+/// Owner and permissions of a unix socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnixAccess {
+    /// Permission bits.
+    pub mode: Option<u32>,
+    /// Owner.
+    pub uid: Option<u32>,
+    /// Group.
+    pub gid: Option<u32>,
+}
+
+/// Rights of a runtime socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Looks, with restrictions.
+    User,
+    /// Looks, and acts where it is harmless.
+    #[default]
+    Operator,
+    /// Everything.
+    Admin,
+}
+
+/// How severities are shown on a runtime socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SeverityOutput {
+    /// Not at all.
+    #[default]
+    None,
+    /// `[4]:` before messages.
+    Number,
+    /// `[warning]:` before messages.
+    String,
+}

@@ -1,0 +1,247 @@
+//! Frontends, backends and listens (section 4). Never holds running state.
+use super::{
+    Bind, ConnectionMode, Cookie, ErrorReply, ForwardFor, HealthCheck, HttpReuse, LogStyle,
+    LogTarget, Redispatch, Server, StatsPage,
+};
+use crate::diag::Place;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One `frontend`, `backend` or `listen` section.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Name; a frontend and a backend may share one.
+    pub name: Arc<str>,
+    /// Number, unique among proxies: from 1 in order of declaration unless set with `id`.
+    pub id: u32,
+    /// Which sides it has.
+    pub kind: ProxyKind,
+    /// The line of the section.
+    pub place: Place,
+    /// `description`.
+    pub description: Option<String>,
+    /// `disabled`: it takes no part.
+    pub disabled: bool,
+    /// `mode`.
+    pub mode: Mode,
+    /// Settings of both sides.
+    pub common: Common,
+    /// The client side; `Some` if the kind has one.
+    pub front: Option<Front>,
+    /// The server side; `Some` if the kind has one.
+    pub back: Option<Back>,
+}
+
+/// The kind of a proxy section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProxyKind {
+    /// Client side only.
+    Frontend,
+    /// Server side only.
+    Backend,
+    /// Both.
+    Listen,
+}
+
+impl ProxyKind {
+    /// True when it accepts clients.
+    pub fn has_frontend(self) -> bool {
+        self != Self::Backend
+    }
+
+    /// True when it has servers.
+    pub fn has_backend(self) -> bool {
+        self != Self::Frontend
+    }
+
+    /// The word that HAProxy uses in messages: a listen is a `proxy`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Frontend => "frontend",
+            Self::Backend => "backend",
+            Self::Listen => "proxy",
+        }
+    }
+}
+
+/// `mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Layer 4.
+    #[default]
+    Tcp,
+    /// Layer 7.
+    Http,
+}
+
+/// Settings that both sides have. Times are milliseconds; `None` is "not set".
+#[derive(Clone, Debug, Default)]
+pub struct Common {
+    /// `log` targets, those of `log global` included.
+    pub logs: Vec<LogTarget>,
+    /// `log-tag`.
+    pub log_tag: Option<String>,
+    /// `option httpclose`, `http-server-close`, `http-keep-alive`.
+    pub connection_mode: ConnectionMode,
+    /// `option forwardfor`.
+    pub forward_for: Option<ForwardFor>,
+    /// `errorfile` and `errorloc*`, by status.
+    pub error_replies: BTreeMap<u16, ErrorReply>,
+    /// `stats *`; `None` when the page is off.
+    pub stats: Option<Box<StatsPage>>,
+    /// `timeout http-request`.
+    pub timeout_http_request: Option<u64>,
+    /// `timeout http-keep-alive`.
+    pub timeout_http_keep_alive: Option<u64>,
+    /// `timeout tarpit`.
+    pub timeout_tarpit: Option<u64>,
+}
+
+/// The client side.
+#[derive(Clone, Debug, Default)]
+pub struct Front {
+    /// Listening addresses.
+    pub binds: Vec<Bind>,
+    /// `maxconn`: concurrent connections; `None` is the limit of the process.
+    pub maxconn: Option<u32>,
+    /// `backlog`; `None` follows `maxconn`.
+    pub backlog: Option<u32>,
+    /// `default_backend`, as an index in the model.
+    pub default_backend: Option<usize>,
+    /// Timeouts.
+    pub timeouts: FrontTimeouts,
+    /// On/off options.
+    pub options: FrontOptions,
+    /// The predefined log format in use.
+    pub log_style: LogStyle,
+    /// `monitor-uri`.
+    pub monitor_uri: Option<String>,
+}
+
+/// Timeouts of the client side, ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrontTimeouts {
+    /// `timeout client`.
+    pub client: Option<u64>,
+    /// `timeout client-fin`.
+    pub client_fin: Option<u64>,
+}
+
+/// On/off options of the client side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrontOptions {
+    /// `option dontlognull`.
+    pub dontlognull: bool,
+    /// `option dontlog-normal`.
+    pub dontlog_normal: bool,
+    /// `option log-separate-errors`.
+    pub log_separate_errors: bool,
+    /// `option logasap`.
+    pub logasap: bool,
+    /// `option http-ignore-probes`.
+    pub http_ignore_probes: bool,
+}
+
+/// The server side.
+#[derive(Clone, Debug, Default)]
+pub struct Back {
+    /// Servers in order of declaration.
+    pub servers: Vec<Server>,
+    /// `balance`.
+    pub balance: Balance,
+    /// `hash-type`.
+    pub hash_type: HashType,
+    /// `cookie`.
+    pub cookie: Option<Cookie>,
+    /// `option httpchk` and `http-check`.
+    pub check: HealthCheck,
+    /// `retries`: connection attempts after the first; 3 by default.
+    pub retries: Option<u32>,
+    /// `option redispatch`.
+    pub redispatch: Redispatch,
+    /// `fullconn`: connections at which dynamic limits reach `maxconn`; `None` is 10 % of the frontends' limits.
+    pub fullconn: Option<u32>,
+    /// `http-reuse`.
+    pub http_reuse: HttpReuse,
+    /// Timeouts.
+    pub timeouts: BackTimeouts,
+    /// `option log-health-checks`.
+    pub log_health_checks: bool,
+    /// `option abortonclose`.
+    pub abortonclose: bool,
+    /// `option allbackups`.
+    pub allbackups: bool,
+}
+
+/// Timeouts of the server side, ms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackTimeouts {
+    /// `timeout connect`.
+    pub connect: Option<u64>,
+    /// `timeout server`.
+    pub server: Option<u64>,
+    /// `timeout server-fin`.
+    pub server_fin: Option<u64>,
+    /// `timeout queue`; `connect` when not set.
+    pub queue: Option<u64>,
+    /// `timeout check`.
+    pub check: Option<u64>,
+    /// `timeout tunnel`.
+    pub tunnel: Option<u64>,
+}
+
+/// `balance`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Balance {
+    /// In turns by weight, dynamic.
+    #[default]
+    RoundRobin,
+    /// In turns by weight, static.
+    StaticRr,
+    /// The least loaded.
+    LeastConn,
+    /// The least loaded of some drawn at random.
+    Random {
+        /// How many are drawn; 2 by default.
+        draws: u32,
+    },
+    /// By the client's address.
+    Source,
+    /// The first with a free slot.
+    First,
+}
+
+/// `hash-type`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HashType {
+    /// How a hash picks a server.
+    pub method: HashMethod,
+    /// How the key is hashed.
+    pub function: HashFunction,
+    /// Whether the hash is mixed once more; the default of `consistent` without function.
+    pub avalanche: bool,
+}
+
+/// How a hash picks a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HashMethod {
+    /// A table of all servers.
+    #[default]
+    MapBased,
+    /// A ring.
+    Consistent,
+}
+
+/// Hash functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HashFunction {
+    /// SDBM, the default.
+    #[default]
+    Sdbm,
+    /// DJB2.
+    Djb2,
+    /// WT6.
+    Wt6,
+    /// CRC32.
+    Crc32,
+}

@@ -1,0 +1,58 @@
+//! Servers of a backend (sections 4.2 `server` and 5.2). Never holds running state.
+use super::{Check, ServerAddress};
+use crate::diag::Place;
+use std::sync::Arc;
+
+/// One server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Name, unique in its backend.
+    pub name: Arc<str>,
+    /// Number in its backend, from 1 unless set with `id`.
+    pub id: u32,
+    /// Where it is.
+    pub address: ServerAddress,
+    /// Its line.
+    pub place: Place,
+    /// Everything after the address, `default-server` included.
+    pub options: ServerOptions,
+}
+
+/// Everything after the address of a `server` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerOptions {
+    /// `weight`, 0 to 256; 1 by default.
+    pub weight: u32,
+    /// `backup`.
+    pub backup: bool,
+    /// `disabled`: starts in maintenance.
+    pub disabled: bool,
+    /// `cookie`: its value in the persistence cookie.
+    pub cookie: Option<String>,
+    /// `maxconn`: concurrent requests; 0 is no limit.
+    pub maxconn: u32,
+    /// `slowstart`, ms; 0 is none.
+    pub slowstart: u64,
+    /// `pool-max-conn`: idle connections kept; -1 is no limit, 0 none.
+    pub pool_max_conn: i32,
+    /// `pool-purge-delay`, ms; 5000 by default.
+    pub pool_purge_delay: u64,
+    /// Health checks.
+    pub check: Check,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            weight: 1,
+            backup: false,
+            disabled: false,
+            cookie: None,
+            maxconn: 0,
+            slowstart: 0,
+            pool_max_conn: -1,
+            pool_purge_delay: 5000,
+            check: Check::default(),
+        }
+    }
+}

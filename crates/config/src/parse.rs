@@ -1,0 +1,171 @@
+//! Lines into drafts, section by section, by explicit keyword tables. Never resolves a reference: `finish` does.
+use crate::cx::{Cx, Prefix};
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::directive::Blocks;
+use crate::draft::Draft;
+use crate::lex::{self, LexError, Surroundings};
+use crate::line::{Args, Line, Parsed};
+use crate::source::Source;
+use section::Section;
+
+mod accounts;
+pub(crate) mod bind;
+mod check;
+mod cpu_map;
+mod environment;
+pub(crate) mod global;
+mod http;
+mod log;
+pub(crate) mod option;
+pub(crate) mod proxy;
+mod removed;
+mod section;
+pub(crate) mod server;
+pub(crate) mod stats;
+mod stats_socket;
+pub(crate) mod timeout;
+mod values;
+
+/// Reads one file into the draft. Mistakes are reported and the next line goes on.
+pub(crate) fn file(draft: &mut Draft, cx: &mut Cx<'_>, source: &Source) {
+    let mut reader =
+        Reader { draft, cx, source, section: Section::Outside, blocks: Blocks::default() };
+    for (index, raw) in source.text.split_inclusive('\n').enumerate() {
+        reader.raw_line(raw, index as u32 + 1);
+    }
+    for diagnostic in std::mem::take(&mut reader.blocks).unterminated() {
+        reader.cx.diagnostics.push(diagnostic);
+    }
+}
+
+struct Reader<'r, 'c> {
+    draft: &'r mut Draft,
+    cx: &'r mut Cx<'c>,
+    source: &'r Source,
+    section: Section,
+    blocks: Blocks,
+}
+
+impl Reader<'_, '_> {
+    fn raw_line(&mut self, raw: &str, number: u32) {
+        let place = Place::new(&self.source.name, number);
+        let bare = raw.strip_suffix('\n');
+        let text = bare.unwrap_or(raw);
+        let words = {
+            let around = Surroundings {
+                env: &self.cx.env,
+                file: &self.source.name,
+                line: number,
+                section: self.section_name(),
+            };
+            lex::split(text, &around).and_then(|words| self.check_encoding(words))
+        };
+        match words {
+            Ok(words) if words.is_empty() => {}
+            Ok(words) => self.line(&Line { words, raw: text, place: place.clone() }),
+            Err(error) => self.lex_error(error, text, &place),
+        }
+        if bare.is_none() && !text.trim().is_empty() {
+            let message = "Missing LF on last line, file might have been truncated";
+            let error = LexError {
+                at: text.len(),
+                message: format!("{message} at position {}.", text.len() + 1),
+            };
+            self.lex_error(error, text, &place);
+        }
+    }
+
+    /// Replaced bytes are fine in comments only.
+    fn check_encoding<'a>(
+        &self,
+        words: Vec<lex::Word<'a>>,
+    ) -> Result<Vec<lex::Word<'a>>, LexError> {
+        let broken = words.iter().find(|word| self.source.lossy && word.text.contains('\u{fffd}'));
+        match broken {
+            None => Ok(words),
+            Some(word) => Err(LexError {
+                at: word.start,
+                message: "word is not valid UTF-8; write such bytes as \\xNN".to_owned(),
+            }),
+        }
+    }
+
+    fn lex_error(&mut self, error: LexError, text: &str, place: &Place) {
+        self.cx.diagnostics.push(Diagnostic {
+            severity: Severity::Alert,
+            place: Some(place.clone()),
+            column: error.at as u32 + 1,
+            len: 1,
+            message: error.message,
+            suggestion: None,
+            source: Some(text.to_owned()),
+        });
+    }
+
+    /// What `.SECTION` expands to.
+    fn section_name(&self) -> &str {
+        match self.section {
+            Section::Outside | Section::Skipped => "",
+            Section::Global => "global",
+            Section::Defaults(at) if self.draft.defaults[at].name.is_empty() => "defaults",
+            Section::Defaults(at) => &self.draft.defaults[at].name,
+            Section::Proxy(at) => &self.draft.proxies[at].name,
+        }
+    }
+
+    fn line(&mut self, line: &Line<'_>) {
+        let args = line.args();
+        if args.text(0).starts_with('.') {
+            match self.blocks.directive(line, &self.cx.env, &self.cx.features) {
+                Ok(None) => {}
+                Ok(Some((severity, fault))) => {
+                    self.cx.diagnostics.push(line.diagnostic(severity, fault));
+                }
+                Err(fault) => self.cx.alert(args, fault),
+            }
+        } else if self.blocks.active()
+            && let Err((args, fault)) = self.statement(args)
+        {
+            self.cx.alert(args, fault);
+        }
+    }
+
+    /// A line that is not a directive: a section, or a keyword of the current one.
+    fn statement<'l>(&mut self, args: Args<'l>) -> Result<(), (Args<'l>, crate::line::Fault)> {
+        if let Some(section) = section::open(self.draft, self.cx, args) {
+            self.section = section;
+            return Ok(());
+        }
+        let (prefix, args) = prefixed(args).map_err(|fault| (args, fault))?;
+        self.cx.prefix = prefix;
+        let parsed = match self.section {
+            Section::Outside => {
+                let message = format!("unknown keyword '{}' out of section.", args.text(0));
+                let nearest = crate::suggest::nearest(args.text(0), crate::known::names("section"));
+                Err(args.fault(0, message).suggest(nearest))
+            }
+            Section::Skipped => Ok(()),
+            Section::Global => global::line(&mut self.draft.global, self.cx, args),
+            Section::Defaults(at) => proxy::line(&mut self.draft.defaults[at], self.cx, args),
+            Section::Proxy(at) => proxy::line(&mut self.draft.proxies[at], self.cx, args),
+        };
+        self.cx.prefix = Prefix::None;
+        parsed.map_err(|fault| (args, fault))
+    }
+}
+
+/// Cuts `no` or `default` off.
+fn prefixed(args: Args<'_>) -> Parsed<(Prefix, Args<'_>)> {
+    let prefix = match args.text(0) {
+        "no" => Prefix::No,
+        "default" => Prefix::Default,
+        _ => return Ok((Prefix::None, args)),
+    };
+    if !proxy::takes_prefix(args.text(1)) {
+        return Err(args.fault(
+            0,
+            "negation/default currently supported only for options, log, busy-polling, set-dumpable, strict-limits, insecure-fork-wanted and numa-cpu-mapping.",
+        ));
+    }
+    Ok((prefix, args.from(1)))
+}

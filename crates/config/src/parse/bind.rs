@@ -1,0 +1,188 @@
+//! `bind` lines and the options after their address (sections 4.2 and 5.1). Never opens a socket.
+use super::accounts;
+use super::values::number_at;
+use crate::addr;
+use crate::cx::Cx;
+use crate::keyword::{Fill, Keyword, Places};
+use crate::line::{Args, Parsed};
+use crate::model::{Bind, BindOptions, Level, SeverityOutput, ThreadSet};
+use crate::{known, value};
+use std::sync::Arc;
+
+type Entry = Keyword<Fill<BindOptions>>;
+
+const fn entry(
+    name: &'static str,
+    arguments: &'static str,
+    doc: &'static str,
+    parse: Fill<BindOptions>,
+) -> Entry {
+    Keyword { name, arguments, places: Places::WORD, doc, parse }
+}
+
+/// All implemented options, alphabetical. Argument 0 is the option, 1 its value.
+pub(crate) const OPTIONS: &[Entry] = &[
+    entry("backlog", "<backlog>", "Length of the queue of the system.", |o, _, a| {
+        number_at(a, 1, 0..=i32::MAX as u32).map(|n| o.backlog = n)
+    }),
+    entry("expose-fd", "listeners", "Hands sockets over on reload.", |_, cx, a| {
+        if a.text(1) != "listeners" {
+            return Err(a.fault(1, "'expose-fd' only supports 'listeners'"));
+        }
+        cx.warn(a, 0, "'expose-fd listeners' has no effect yet");
+        Ok(())
+    }),
+    entry("gid", "<gid>", "Group of the unix socket.", |o, _, a| {
+        number_at(a, 1, 0..=u32::MAX).map(|id| o.access.gid = Some(id))
+    }),
+    entry("group", "<group>", "Group of the unix socket.", |o, cx, a| {
+        accounts::group(cx, a).map(|id| o.access.gid = Some(id))
+    }),
+    entry("id", "<id>", "Number of the listener.", |o, _, a| {
+        let id = number_at(a, 1, 1..=i32::MAX as u32);
+        o.id = Some(id.map_err(|_| a.fault(1, "'id' : custom id has to be > 0"))?);
+        Ok(())
+    }),
+    entry("interface", "<interface>", "Device to bind to.", |o, _, a| {
+        let name = a.need(1, "'interface' : missing interface name")?;
+        if name.len() > 15 {
+            return Err(a.fault(1, "'interface' : interface name too long (max 15)"));
+        }
+        o.interface = Some(name.to_owned());
+        Ok(())
+    }),
+    entry("level", "<level>", "Rights of the runtime socket.", |o, _, a| {
+        level(a).map(|level| o.level = level)
+    }),
+    entry("maxconn", "<maxconn>", "Concurrent connections of the listener.", |o, _, a| {
+        a.need(1, "'maxconn' : missing value")?;
+        number_at(a, 1, 0..=i32::MAX as u32).map(|n| o.maxconn = n)
+    }),
+    entry("mode", "<mode>", "Permissions of the unix socket.", |o, _, a| {
+        mode(a).map(|mode| o.access.mode = Some(mode))
+    }),
+    entry("name", "<name>", "Name of the listener.", |o, _, a| {
+        o.name = Some(a.need(1, "'name' : missing name")?.to_owned());
+        Ok(())
+    }),
+    entry("severity-output", "<format>", "How severities are shown.", |o, _, a| {
+        severity_output(a).map(|output| o.severity_output = output)
+    }),
+    entry("thread", "[<thread-group>/]<thread-set>", "Threads that accept.", |o, _, a| {
+        threads(a).map(|threads| o.threads = threads)
+    }),
+    entry("uid", "<uid>", "Owner of the unix socket.", |o, _, a| {
+        number_at(a, 1, 0..=u32::MAX).map(|id| o.access.uid = Some(id))
+    }),
+    entry("user", "<user>", "Owner of the unix socket.", |o, cx, a| {
+        accounts::user(cx, a).map(|id| o.access.uid = Some(id))
+    }),
+    entry("v4v6", "", "IPv6 sockets take IPv4 too.", |o, _, _| {
+        o.v6only = Some(false);
+        Ok(())
+    }),
+    entry("v6only", "", "IPv6 sockets take IPv6 only.", |o, _, _| {
+        o.v6only = Some(true);
+        Ok(())
+    }),
+];
+
+/// Who listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// A proxy.
+    Proxy,
+    /// The runtime API.
+    Runtime,
+}
+
+/// The listeners of one line: argument 1 is the list of addresses, options follow.
+pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: Use) -> Parsed {
+    let list = args.need(
+        1,
+        "'bind' expects {<path>|[addr1]:port1[-end1]}{,[addr]:port[-end]}... as arguments.",
+    )?;
+    let who = if by == Use::Runtime { "'stats socket'" } else { "'bind'" };
+    let mut found = Vec::new();
+    let mut offset = 0;
+    for text in list.split(',') {
+        let addresses = addr::bind(text, cx.names)
+            .map_err(|e| args.fault_at(1, offset, format!("{who} : {e}")))?;
+        found.extend(addresses.into_iter().map(|address| (address, Arc::<str>::from(text))));
+        offset += text.len() + 1;
+    }
+    let context = match by {
+        Use::Runtime => who.to_owned(),
+        Use::Proxy => format!("'bind {list}'"),
+    };
+    let options = Arc::new(options(cx, args, &context)?);
+    for (address, written) in found {
+        let id = options.id.unwrap_or(0);
+        let (place, options) = (args.place().clone(), Arc::clone(&options));
+        into.push(Bind { address, written, id, place, options });
+    }
+    Ok(())
+}
+
+fn options(cx: &mut Cx<'_>, args: Args<'_>, context: &str) -> Parsed<BindOptions> {
+    let mut options = BindOptions::default();
+    let mut n = 2;
+    while let Some(name) = args.get(n) {
+        let Some(keyword) = Keyword::find(OPTIONS, name) else {
+            let unknown = format!("unknown keyword '{name}'");
+            return Err(known::fault(args, n, "bind", name, unknown).within(context));
+        };
+        (keyword.parse)(&mut options, cx, args.from(n)).map_err(|f| f.within(context))?;
+        n += 1 + keyword.takes();
+    }
+    Ok(options)
+}
+
+fn level(args: Args<'_>) -> Parsed<Level> {
+    match args.text(1) {
+        "user" => Ok(Level::User),
+        "operator" => Ok(Level::Operator),
+        "admin" => Ok(Level::Admin),
+        other => Err(args.fault(
+            1,
+            format!("'level' only supports 'user', 'operator', and 'admin' (got '{other}')"),
+        )),
+    }
+}
+
+fn severity_output(args: Args<'_>) -> Parsed<SeverityOutput> {
+    match args.text(1) {
+        "none" => Ok(SeverityOutput::None),
+        "number" => Ok(SeverityOutput::Number),
+        "string" => Ok(SeverityOutput::String),
+        other => Err(args.fault(
+            1,
+            format!(
+                "'severity-output' only supports 'none', 'number', and 'string' (got '{other}')"
+            ),
+        )),
+    }
+}
+
+fn mode(args: Args<'_>) -> Parsed<u32> {
+    let given = args.text(1);
+    let octal = given.bytes().all(|b| b.is_ascii_digit()).then(|| u32::from_str_radix(given, 8));
+    octal.and_then(Result::ok).filter(|mode| *mode <= 0o7777).ok_or_else(|| {
+        let message =
+            format!("'mode' : missing or invalid mode '{given}' (octal integer expected)");
+        args.fault(1, message)
+    })
+}
+
+fn threads(args: Args<'_>) -> Parsed<ThreadSet> {
+    let given = args.text(1);
+    let set = match given.split_once('/') {
+        None => given,
+        Some(("1" | "all", set)) => set,
+        Some((group, _)) => {
+            let message = format!("'thread' : thread group '{group}' is not implemented yet");
+            return Err(args.fault(1, message));
+        }
+    };
+    value::mask(set).map(ThreadSet).map_err(|e| args.fault(1, format!("'{given}' : {e}")))
+}

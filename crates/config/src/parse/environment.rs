@@ -1,0 +1,42 @@
+//! `setenv`, `presetenv`, `unsetenv`, `resetenv` (section 3.1): effective from the next line on. Never touches the process.
+use crate::cx::Cx;
+use crate::line::{Args, Parsed};
+use crate::model::Global;
+
+pub(super) fn set(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let (name, value) = pair(args)?;
+    cx.env.set(name, value);
+    Ok(())
+}
+
+pub(super) fn preset(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let (name, value) = pair(args)?;
+    cx.env.preset(name, value);
+    Ok(())
+}
+
+pub(super) fn unset(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    args.need(1, "'unsetenv' expects at least one variable name.")?;
+    args.texts(1).into_iter().for_each(|name| cx.env.unset(name));
+    Ok(())
+}
+
+pub(super) fn reset(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    cx.env.keep_only(&args.texts(1));
+    Ok(())
+}
+
+/// A name and a value, which may be empty.
+fn pair(args: Args<'_>) -> Parsed<(&str, &str)> {
+    let message = format!("'{}' expects a name and a value.", args.text(0));
+    let name = args.need(1, message.clone())?;
+    let value = args.raw(2).ok_or_else(|| args.fault(2, message))?;
+    match args.get(3) {
+        None => Ok((name, value)),
+        Some(extra) => {
+            let message =
+                format!("'{}' cannot handle unexpected argument '{extra}'.", args.text(0));
+            Err(args.fault(3, message))
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Keywords of the `global` section (section 3). Never starts anything.
+use super::values::{flag, integer, on_off, text, time};
+use super::{accounts, cpu_map, environment, log, stats_socket};
+use crate::cx::{Cx, DefaultPath};
+use crate::keyword::{Fill, Keyword, Places};
+use crate::line::{Args, Parsed};
+use crate::model::{Global, SendHostname};
+
+type Entry = Keyword<Fill<Global>>;
+
+const fn entry(
+    name: &'static str,
+    arguments: &'static str,
+    doc: &'static str,
+    parse: Fill<Global>,
+) -> Entry {
+    Keyword { name, arguments, places: Places::GLOBAL, doc, parse }
+}
+
+/// All implemented keywords of `global`, alphabetical.
+pub(crate) const KEYWORDS: &[Entry] = &[
+    entry("chroot", "<jail dir>", "Changes the root directory before serving.", |g, _, a| {
+        text(a, "a directory as an argument.").map(|dir| g.process.chroot = Some(dir.into()))
+    }),
+    entry(
+        "cpu-map",
+        "[auto:]<thread-group>[/<thread-set>] <cpu-set>...",
+        "Binds threads to CPUs.",
+        cpu_map::parse,
+    ),
+    entry("daemon", "", "Goes to the background.", |g, _, a| flag(a, &mut g.process.daemon)),
+    entry(
+        "default-path",
+        "{ current | config | parent | origin <path> }",
+        "Says where relative file names start.",
+        default_path,
+    ),
+    entry("description", "<text>", "Describes this instance.", |g, _, a| {
+        g.description = Some(description(a)?);
+        Ok(())
+    }),
+    entry("gid", "<number>", "Changes the group before serving.", |g, _, a| {
+        accounts::id(a, "group").map(|id| g.process.gid = Some(id))
+    }),
+    entry("group", "<group name>", "Changes the group before serving.", |g, cx, a| {
+        accounts::group(cx, a).map(|id| g.process.gid = Some(id))
+    }),
+    entry("hard-stop-after", "<time>", "Bounds a soft stop.", |g, _, a| {
+        time(a, "argument to <hard-stop-after>.").map(|t| g.hard_stop_after = Some(t))
+    }),
+    entry(
+        "log",
+        "<target> [len <length>] [format <format>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]",
+        "Adds a log target for `log global`.",
+        |g, cx, a| log::global(&mut g.logs, cx, a),
+    ),
+    entry(
+        "log-send-hostname",
+        "[<string>]",
+        "Sets the host name in the syslog header.",
+        |g, _, a| {
+            a.no_more_than(1)?;
+            g.log_send_hostname =
+                a.get(1).map_or(SendHostname::System, |name| SendHostname::Name(name.to_owned()));
+            Ok(())
+        },
+    ),
+    entry("log-tag", "<string>", "Sets the tag in the syslog header.", |g, _, a| {
+        text(a, "a tag for use in syslog.").map(|tag| g.log_tag = Some(tag))
+    }),
+    entry("max-spread-checks", "<delay>", "Bounds the spread of checks at start.", |g, _, a| {
+        time(a, "'max-spread-checks' (wants an integer delay).")
+            .map(|t| g.max_spread_checks = Some(t))
+    }),
+    entry("maxconn", "<number>", "Bounds the connections of the process.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconn = Some(n))
+    }),
+    entry("nbthread", "<number>", "Sets the number of threads.", |g, _, a| {
+        nbthread(a).map(|n| g.process.nbthread = Some(n))
+    }),
+    entry("node", "<name>", "Names this instance.", |g, _, a| {
+        node(a).map(|name| g.node = Some(name))
+    }),
+    entry("pidfile", "<pidfile>", "Writes the process id to a file.", |g, _, a| {
+        text(a, "a file name as an argument.").map(|file| g.process.pidfile = Some(file.into()))
+    }),
+    entry("presetenv", "<name> <value>", "Sets a variable unless it exists.", environment::preset),
+    entry("quiet", "", "Says nothing at start.", |g, _, a| flag(a, &mut g.process.quiet)),
+    entry("resetenv", "[<name> ...]", "Removes all variables but these.", environment::reset),
+    entry("setenv", "<name> <value>", "Sets a variable.", environment::set),
+    entry(
+        "spread-checks",
+        "<0..50, in percent>",
+        "Adds randomness to check intervals.",
+        |g, _, a| spread_checks(a).map(|n| g.spread_checks = n),
+    ),
+    entry(
+        "stats",
+        "socket <address> [param*] | timeout <time> | maxconn <n>",
+        "The runtime API.",
+        |g, cx, a| stats_socket::parse(&mut g.stats, cx, a),
+    ),
+    entry("tune.bufsize", "<number>", "Sets the size of buffers.", |g, _, a| {
+        positive(a).map(|n| g.tune.bufsize = Some(n))
+    }),
+    entry("tune.http.maxhdr", "<number>", "Bounds the header lines of a message.", |g, _, a| {
+        integer(a, 1..=32767).map(|n| g.tune.maxhdr = Some(n))
+    }),
+    entry("tune.idle-pool.shared", "{ on | off }", "Shares idle connections.", |g, _, a| {
+        on_off(a).map(|on| g.tune.idle_pool_shared = Some(on))
+    }),
+    entry("tune.maxaccept", "<number>", "Bounds connections accepted in a row.", |g, _, a| {
+        maxaccept(a).map(|n| g.tune.maxaccept = Some(n))
+    }),
+    entry("tune.maxpollevents", "<number>", "Bounds the events per poll.", |g, _, a| {
+        positive(a).map(|n| g.tune.maxpollevents = Some(n))
+    }),
+    entry("tune.maxrewrite", "<number>", "Reserves buffer space for rewriting.", |g, _, a| {
+        positive(a).map(|n| g.tune.maxrewrite = Some(n))
+    }),
+    entry("tune.runqueue-depth", "<number>", "Bounds the tasks run between polls.", |g, _, a| {
+        positive(a).map(|n| g.tune.runqueue_depth = Some(n))
+    }),
+    entry("tune.sched.low-latency", "{ on | off }", "Favours latency.", |g, _, a| {
+        on_off(a).map(|on| g.tune.low_latency = on)
+    }),
+    entry("uid", "<number>", "Changes the user before serving.", |g, _, a| {
+        accounts::id(a, "user").map(|id| g.process.uid = Some(id))
+    }),
+    entry("ulimit-n", "<number>", "Sets the limit of descriptors.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.process.ulimit_n = Some(n))
+    }),
+    entry("unsetenv", "[<name> ...]", "Removes variables.", environment::unset),
+    entry("user", "<user name>", "Changes the user before serving.", |g, cx, a| {
+        accounts::user(cx, a).map(|id| g.process.uid = Some(id))
+    }),
+    entry("zero-warning", "", "Makes warnings fatal.", |g, _, a| {
+        flag(a, &mut g.process.zero_warning)
+    }),
+];
+
+/// Keywords that once existed, and what HAProxy says of them.
+const REMOVED: [(&str, &str); 2] = [
+    (
+        "nbproc",
+        "nbproc is not supported any more since HAProxy 2.5. Threads will automatically be used on multi-processor machines if available.",
+    ),
+    (
+        "tune.chksize",
+        "option 'tune.chksize' is not supported any more (tune.bufsize is used instead).",
+    ),
+];
+
+/// One line of a `global` section.
+pub(crate) fn line(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.text(0);
+    if let Some(keyword) = Keyword::find(KEYWORDS, name) {
+        return (keyword.parse)(global, cx, args);
+    }
+    if let Some((_, hint)) = REMOVED.iter().find(|(removed, _)| *removed == name) {
+        return Err(args.fault(0, *hint));
+    }
+    let unknown = format!("unknown keyword '{name}' in 'global' section");
+    Err(crate::known::fault(args, 0, "global", name, unknown))
+}
+
+fn positive(args: Args<'_>) -> Parsed<u32> {
+    let message = format!("'{}' expects a positive integer argument.", args.text(0));
+    args.no_more_than(1)?;
+    let number = crate::value::number(args.text(1)).filter(|n| (1..=1 << 30).contains(n));
+    number.ok_or_else(|| args.fault(1, message))
+}
+
+fn nbthread(args: Args<'_>) -> Parsed<u16> {
+    args.no_more_than(1)?;
+    let given = args.text(1);
+    let number: Option<u32> = crate::value::number(given).filter(|_| !given.is_empty());
+    let message = format!("'nbthread' passed a missing or unparsable integer value in '{given}'");
+    match number.ok_or_else(|| args.fault(1, message))? {
+        n @ 1..=64 => Ok(n as u16),
+        n => Err(args.fault(1, format!("'nbthread' value must be between 1 and 64 (was {n})"))),
+    }
+}
+
+fn maxaccept(args: Args<'_>) -> Parsed<i32> {
+    if args.get(1) == Some("-1") {
+        return args.no_more_than(1).map(|()| -1);
+    }
+    integer(args, 0..=i32::MAX as u32).map(|n| n as i32)
+}
+
+fn spread_checks(args: Args<'_>) -> Parsed<u32> {
+    args.no_more_than(1)?;
+    let number = crate::value::number(args.text(1)).filter(|n| *n <= 50 && args.get(1).is_some());
+    number.ok_or_else(|| args.fault(1, "'spread-checks' needs a positive value in range 0..50."))
+}
+
+fn node(args: Args<'_>) -> Parsed<String> {
+    let name = args.text(1);
+    let good = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    if name.is_empty() || !name.bytes().all(good) {
+        return Err(args.fault(
+            1,
+            "'node' requires valid node name - non-empty string with digits(0-9), letters(A-Z, a-z), dot(.), hyphen(-) or underscode(_).",
+        ));
+    }
+    args.no_more_than(1).map(|()| name.to_owned())
+}
+
+/// All words after `description`, joined.
+pub(super) fn description(args: Args<'_>) -> Parsed<String> {
+    args.need(1, "'description' expects a string argument.")?;
+    Ok(args.texts(1).join(" "))
+}
+
+fn default_path(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    cx.default_path = match (args.text(1), args.get(2)) {
+        ("current", None) => DefaultPath::Current,
+        ("config", None) => DefaultPath::Config,
+        ("parent", None) => DefaultPath::Parent,
+        ("origin", Some(path)) => DefaultPath::Origin(path.into()),
+        ("origin", None) => {
+            return Err(args.fault(2, "'default-path origin' expects a directory as an argument."));
+        }
+        ("current" | "config" | "parent", Some(extra)) => {
+            let message = format!("'default-path' cannot handle unexpected argument '{extra}'.");
+            return Err(args.fault(2, message));
+        }
+        _ => {
+            return Err(args.fault(
+                1,
+                "'default-path' only supports 'current', 'config', 'parent' and 'origin <path>'.",
+            ));
+        }
+    };
+    Ok(())
+}

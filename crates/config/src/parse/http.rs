@@ -1,0 +1,185 @@
+//! `cookie`, `errorfile`, `errorloc*`, `option forwardfor` (section 4.2). Never looks at a message.
+use crate::cx::Cx;
+use crate::draft::DraftProxy;
+use crate::line::{Args, Parsed};
+use crate::model::{Cookie, ErrorReply, ForwardFor, Network};
+use crate::{known, value};
+use std::net::IpAddr;
+
+/// Statuses whose reply may be replaced (section 4.2 `errorfile`).
+const STATUSES: [u16; 19] =
+    [200, 400, 401, 403, 404, 405, 407, 408, 410, 413, 421, 422, 425, 429, 500, 501, 502, 503, 504];
+
+/// Bytes that the file of an error reply may have: those of a buffer, less what rewriting may use.
+const MAX_REPLY: usize = 16384 - 1024;
+
+pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.need(1, "'cookie' expects <cookie_name> as argument.")?;
+    let mut cookie = Cookie { name: name.to_owned(), ..Cookie::default() };
+    let mut n = 2;
+    while let Some(word) = args.get(n) {
+        match word {
+            "insert" => cookie.insert = true,
+            "indirect" => cookie.indirect = true,
+            "nocache" => cookie.nocache = true,
+            "httponly" => cookie.attributes.push("HttpOnly".to_owned()),
+            "secure" => cookie.attributes.push("Secure".to_owned()),
+            "domain" => {
+                n += 1;
+                let domain = args.need(n, "'domain' expects <domain> as argument.")?;
+                if domain.contains([';', ' ', '\t']) {
+                    let message = format!("domain '{domain}' contains a forbidden character.");
+                    return Err(args.fault(n, message));
+                }
+                cookie.attributes.push(format!("domain={domain}"));
+            }
+            "attr" => {
+                n += 1;
+                let attribute = args.need(n, "'attr' expects <value> as argument.")?;
+                if attribute.contains(|c: char| c.is_control() || c == ';') {
+                    return Err(args.fault(n, "character value not permitted in attribute."));
+                }
+                cookie.attributes.push(attribute.to_owned());
+            }
+            _ => return Err(unsupported_cookie_word(args, n, word, &cookie)),
+        }
+        n += 1;
+    }
+    proxy.settings.options.cookie_place = Some(args.place().clone());
+    proxy.settings.back.cookie = Some(cookie);
+    Ok(())
+}
+
+fn unsupported_cookie_word(
+    args: Args<'_>,
+    n: usize,
+    word: &str,
+    cookie: &Cookie,
+) -> crate::line::Fault {
+    if cookie.insert && matches!(word, "rewrite" | "prefix") {
+        let message = "cookie 'rewrite', 'insert' and 'prefix' modes are incompatible.";
+        return args.fault(n, message);
+    }
+    let unknown = "'cookie' supports 'rewrite', 'insert', 'prefix', 'indirect', 'nocache', 'postonly', 'domain', 'maxidle', 'dynamic', 'maxlife' and 'attr' options.";
+    known::fault(args, n, "cookie-arg", &format!("cookie {word}"), unknown.to_owned())
+}
+
+pub(super) fn errorfile(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let status = error_status(args, "<file>")?;
+    let name = args.text(2);
+    let bytes = cx
+        .read(name, &args.place().file)
+        .map_err(|_| args.fault(2, format!("errorfile : error opening file '{name}'.")))?;
+    if bytes.len() > MAX_REPLY {
+        let message = format!("errorfile : custom message file '{name}' too long.");
+        return Err(args.fault(2, message));
+    }
+    let replies = &mut proxy.settings.common.error_replies;
+    replies.insert(status, ErrorReply::File(bytes.into()));
+    Ok(())
+}
+
+pub(super) fn errorloc(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let code = error_status(args, "<url>")?;
+    let status = if args.text(0) == "errorloc303" { 303 } else { 302 };
+    let reply = ErrorReply::Location { status, url: args.text(2).into() };
+    proxy.settings.common.error_replies.insert(code, reply);
+    Ok(())
+}
+
+/// The status of an error reply, once both arguments are there.
+fn error_status(args: Args<'_>, second: &str) -> Parsed<u16> {
+    let name = args.text(0);
+    let expected = format!("{name} : expects <status_code> and {second} as arguments.");
+    let code = args.need(1, expected.clone())?;
+    args.need(2, expected)?;
+    if let Some(extra) = args.get(3) {
+        let message = format!("'{name}' cannot handle unexpected argument '{extra}'.");
+        return Err(args.fault(3, message));
+    }
+    let status = value::number(code).filter(|status| STATUSES.contains(status));
+    status.ok_or_else(|| args.fault(1, format!("{name} : status code '{code}' not handled.")))
+}
+
+pub(super) fn forwardfor(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let mut forward =
+        ForwardFor { except: None, header: "x-forwarded-for".to_owned(), if_none: false };
+    let mut n = 1;
+    while let Some(word) = args.get(n) {
+        match word {
+            "if-none" => forward.if_none = true,
+            "except" => {
+                n += 1;
+                let expected = "'option forwardfor except' expects <address>[/mask] as argument.";
+                let network = network(args.text(n));
+                forward.except = Some(network.ok_or_else(|| args.fault(n, expected))?);
+            }
+            "header" => {
+                n += 1;
+                let expected = "'option forwardfor header' expects <header_name> as argument.";
+                forward.header = args.need(n, expected)?.to_ascii_lowercase();
+            }
+            _ => {
+                let message = "'option forwardfor' only supports optional values: 'except', 'header' and 'if-none'.";
+                return Err(args.fault(n, message));
+            }
+        }
+        n += 1;
+    }
+    proxy.settings.common.forward_for = Some(forward);
+    Ok(())
+}
+
+/// `address`, `address/bits` or `address/mask`.
+fn network(text: &str) -> Option<Network> {
+    let (address, mask) = text.split_once('/').map_or((text, None), |(a, m)| (a, Some(m)));
+    let address: IpAddr = address.parse().ok()?;
+    let full: u8 = if address.is_ipv4() { 32 } else { 128 };
+    let bits = match mask {
+        None => full,
+        Some(mask) => value::number(mask).or_else(|| mask_bits(mask, address))?,
+    };
+    if bits > full {
+        return None;
+    }
+    let address = match address {
+        IpAddr::V4(ip) => IpAddr::V4(
+            (ip.to_bits() & u32::MAX.checked_shl(32 - u32::from(bits)).unwrap_or(0)).into(),
+        ),
+        IpAddr::V6(ip) => IpAddr::V6(
+            (ip.to_bits() & u128::MAX.checked_shl(128 - u32::from(bits)).unwrap_or(0)).into(),
+        ),
+    };
+    Some(Network { address, bits })
+}
+
+/// The length of a dotted mask without holes.
+fn mask_bits(text: &str, address: IpAddr) -> Option<u8> {
+    let IpAddr::V4(mask) = text.parse().ok()? else { return None };
+    let ones = mask.to_bits().leading_ones();
+    (address.is_ipv4() && mask.to_bits().count_ones() == ones).then_some(ones as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_take_bits_and_masks() {
+        for (text, expected) in [
+            ("10.1.2.3", Some("10.1.2.3/32")),
+            ("10.1.2.3/8", Some("10.0.0.0/8")),
+            ("10.1.2.3/255.255.0.0", Some("10.1.0.0/16")),
+            ("10.1.2.3/0", Some("0.0.0.0/0")),
+            ("2001:db8::1/32", Some("2001:db8::/32")),
+            ("10.1.2.3/33", None),
+            ("10.1.2.3/255.0.255.0", None),
+            ("x", None),
+        ] {
+            let shown = network(text).map(|n| format!("{}/{}", n.address, n.bits));
+            assert_eq!(shown.as_deref(), expected, "{text}");
+        }
+        let all = network("0.0.0.0/0").unwrap();
+        assert!(all.contains("1.2.3.4".parse().unwrap()) && !all.contains("::1".parse().unwrap()));
+    }
+}

@@ -1,0 +1,167 @@
+//! `log` lines of `global` and proxies (section 4.2). Never sends a message.
+use crate::addr;
+use crate::cx::{Cx, Prefix};
+use crate::draft::{DraftLog, DraftProxy};
+use crate::line::{Args, Parsed};
+use crate::model::{Address, Facility, LogAddress, LogLevel, LogSample, LogTarget, LogTransport};
+use crate::model::{FACILITIES, LEVELS};
+use crate::value;
+
+/// `log` in `global`.
+pub(super) fn global(logs: &mut Vec<LogTarget>, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    match cx.prefix {
+        Prefix::None => {}
+        _ => {
+            logs.clear();
+            return args.no_more_than(0);
+        }
+    }
+    if args.get(1) == Some("global") {
+        return Err(args.fault(1, "log : 'global' is not supported for a global syslog server"));
+    }
+    logs.push(target(cx, args, "log : expects <address> and <facility> as arguments")?);
+    Ok(())
+}
+
+/// `log`, `log global` and `no log` in a proxy.
+pub(super) fn proxy(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let logs = &mut proxy.settings.logs;
+    if cx.prefix != Prefix::None {
+        logs.clear();
+        return args.no_more_than(0);
+    }
+    if args.get(1) == Some("global") {
+        args.from(1).no_more_than(0)?;
+        logs.push(DraftLog::Global);
+        return Ok(());
+    }
+    let expected = "log : expects <address> and <facility> or global as arguments";
+    logs.push(DraftLog::Target(target(cx, args, expected)?));
+    Ok(())
+}
+
+fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
+    let text = args.need(1, expected)?;
+    let address = address(cx, args, text)?;
+    let mut target = LogTarget {
+        address,
+        max_len: 1024,
+        transport: LogTransport::Local,
+        default_transport: true,
+        sample: None,
+        facility: Facility(0),
+        level: LogLevel(7),
+        min_level: LogLevel(0),
+    };
+    let mut n = 2;
+    loop {
+        match args.text(n) {
+            "len" => target.max_len = length(args, n + 1)?,
+            "format" => {
+                target.transport = format(args, n + 1)?;
+                target.default_transport = false;
+            }
+            "sample" => target.sample = Some(sample(args, n + 1)?),
+            _ => break,
+        }
+        n += 2;
+    }
+    target.facility = facility(args, n, expected)?;
+    target.level = level(args, n + 1, "optional log level", LogLevel(7))?;
+    target.min_level = level(args, n + 2, "optional minimum log level", LogLevel(0))?;
+    match args.get(n + 3) {
+        None => Ok(target),
+        Some(extra) => {
+            Err(args.fault(n + 3, format!("log : cannot handle unexpected argument '{extra}'")))
+        }
+    }
+}
+
+fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
+    let told = |e: String| args.fault(1, format!("log : {e}"));
+    match text {
+        "stdout" => return Ok(LogAddress::Fd(1)),
+        "stderr" => return Ok(LogAddress::Fd(2)),
+        _ => {}
+    }
+    if let Some(digits) = text.strip_prefix("fd@") {
+        return addr::descriptor(digits, text).map(LogAddress::Fd).map_err(told);
+    }
+    if text.starts_with("ring@") {
+        return Err(told("'ring@' is not implemented yet".to_owned()));
+    }
+    match addr::datagram(text, 514, cx.names).map_err(told)? {
+        Address::Ip(ip) => Ok(LogAddress::Udp(ip)),
+        Address::Unix(path) => Ok(LogAddress::Unix(path)),
+    }
+}
+
+fn length(args: Args<'_>, n: usize) -> Parsed<usize> {
+    let given = args.text(n);
+    value::number(given).filter(|len| (80..=65535).contains(len)).ok_or_else(|| {
+        let message = format!("log : invalid log length '{given}', must be between 80 and 65535");
+        args.fault(n, message)
+    })
+}
+
+fn format(args: Args<'_>, n: usize) -> Parsed<LogTransport> {
+    match args.text(n) {
+        "local" => Ok(LogTransport::Local),
+        "rfc3164" => Ok(LogTransport::Rfc3164),
+        "rfc5424" => Ok(LogTransport::Rfc5424),
+        "priority" => Ok(LogTransport::Priority),
+        "short" => Ok(LogTransport::Short),
+        "timed" => Ok(LogTransport::Timed),
+        "iso" => Ok(LogTransport::Iso),
+        "raw" => Ok(LogTransport::Raw),
+        other => Err(args.fault(n, format!("log : unknown log format '{other}'"))),
+    }
+}
+
+fn sample(args: Args<'_>, n: usize) -> Parsed<LogSample> {
+    let Some((list, size)) = args.text(n).split_once(':') else {
+        return Err(args.fault(n, "log : Missing sample size"));
+    };
+    let mut ranges = Vec::new();
+    for part in list.split(',') {
+        let (low, high) = part.split_once('-').unwrap_or((part, part));
+        let bounds = value::number::<u32>(low).zip(value::number::<u32>(high));
+        let good = bounds.filter(|(low, high)| *low > 0 && low <= high);
+        let message = || args.fault(n, format!("log : invalid sample range '{part}'"));
+        ranges.push(good.ok_or_else(message)?);
+    }
+    ranges.sort_unstable();
+    if ranges.windows(2).any(|pair| pair[0].1 >= pair[1].0) {
+        return Err(args.fault(n, format!("log : sample ranges overlap in '{list}'")));
+    }
+    let highest = ranges.last().map_or(0, |range| range.1);
+    match value::number(size).filter(|size| *size >= highest && *size > 0) {
+        Some(size) => Ok(LogSample { ranges, size }),
+        None => {
+            Err(args
+                .fault(n, format!("log : wrong sample size '{size}' for sample range '{list}'")))
+        }
+    }
+}
+
+fn facility(args: Args<'_>, n: usize, expected: &str) -> Parsed<Facility> {
+    let name = args.need(n, expected)?;
+    match FACILITIES.iter().position(|known| *known == name) {
+        Some(number) => Ok(Facility(number as u8)),
+        None => {
+            let fault = args.fault(n, format!("log : unknown log facility '{name}'"));
+            Err(fault.suggest(crate::suggest::nearest(name, FACILITIES)))
+        }
+    }
+}
+
+fn level(args: Args<'_>, n: usize, what: &str, default: LogLevel) -> Parsed<LogLevel> {
+    let Some(name) = args.get(n) else { return Ok(default) };
+    match LEVELS.iter().position(|known| *known == name) {
+        Some(number) => Ok(LogLevel(number as u8)),
+        None => {
+            let fault = args.fault(n, format!("log : unknown {what} '{name}'"));
+            Err(fault.suggest(crate::suggest::nearest(name, LEVELS)))
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `option` lines (section 4.2). Never decides what an option means at run time.
+use super::proxy::{allowed, wanted};
+use super::{check, http, removed};
+use crate::cx::{Cx, Prefix};
+use crate::draft::DraftProxy;
+use crate::keyword::{Fill, Keyword, Places};
+use crate::known;
+use crate::line::{Args, Parsed};
+use crate::model::{ConnectionMode, LogStyle, Redispatch};
+
+/// One option, and whether `no` and `default` may stand before it.
+pub(crate) struct Choice {
+    pub(crate) keyword: Keyword<Fill<DraftProxy>>,
+    pub(crate) prefixable: bool,
+}
+
+const fn choice(
+    name: &'static str,
+    arguments: &'static str,
+    places: Places,
+    doc: &'static str,
+    parse: Fill<DraftProxy>,
+) -> Choice {
+    Choice { keyword: Keyword { name, arguments, places, doc, parse }, prefixable: false }
+}
+
+const fn switch(
+    name: &'static str,
+    places: Places,
+    doc: &'static str,
+    parse: Fill<DraftProxy>,
+) -> Choice {
+    Choice { keyword: Keyword { name, arguments: "", places, doc, parse }, prefixable: true }
+}
+
+/// All implemented options, alphabetical. Argument 0 is the option's name.
+pub(crate) const OPTIONS: &[Choice] = &[
+    switch("abortonclose", Places::D_BACK, "Drops requests of clients that left.", |p, cx, _| {
+        p.settings.back.abortonclose = wanted(cx);
+        Ok(())
+    }),
+    switch("allbackups", Places::D_BACK, "Uses all backup servers together.", |p, cx, _| {
+        p.settings.back.allbackups = wanted(cx);
+        Ok(())
+    }),
+    switch("dontlog-normal", Places::D_FRONT, "Logs only what went wrong.", |p, cx, _| {
+        p.settings.front.options.dontlog_normal = wanted(cx);
+        Ok(())
+    }),
+    switch("dontlognull", Places::D_FRONT, "Does not log connections without data.", |p, cx, _| {
+        p.settings.front.options.dontlognull = wanted(cx);
+        Ok(())
+    }),
+    choice(
+        "forwardfor",
+        "[ except <network> ] [ header <name> ] [ if-none ]",
+        Places::ALL,
+        "Tells servers the client's address.",
+        http::forwardfor,
+    ),
+    switch(
+        "http-ignore-probes",
+        Places::D_FRONT,
+        "Ignores connections without data.",
+        |p, cx, _| {
+            p.settings.front.options.http_ignore_probes = wanted(cx);
+            Ok(())
+        },
+    ),
+    switch("http-keep-alive", Places::ALL, "Keeps both sides open.", |p, cx, _| {
+        connection_mode(p, cx, ConnectionMode::KeepAlive);
+        Ok(())
+    }),
+    switch("http-server-close", Places::ALL, "Closes the server side.", |p, cx, _| {
+        connection_mode(p, cx, ConnectionMode::ServerClose);
+        Ok(())
+    }),
+    choice(
+        "httpchk",
+        "[ <method> ] [ <uri> [ <version> ] ]",
+        Places::D_BACK,
+        "Checks servers by HTTP.",
+        check::httpchk,
+    ),
+    switch("httpclose", Places::ALL, "Closes both sides.", |p, cx, _| {
+        connection_mode(p, cx, ConnectionMode::Close);
+        Ok(())
+    }),
+    choice("httplog", "[ clf ]", Places::ALL, "Logs HTTP requests.", httplog),
+    switch("log-health-checks", Places::D_BACK, "Logs every change of checks.", |p, cx, _| {
+        p.settings.back.log_health_checks = wanted(cx);
+        Ok(())
+    }),
+    switch("log-separate-errors", Places::D_FRONT, "Logs errors at a higher level.", |p, cx, _| {
+        p.settings.front.options.log_separate_errors = wanted(cx);
+        Ok(())
+    }),
+    switch("logasap", Places::D_FRONT, "Logs before the end.", |p, cx, _| {
+        p.settings.front.options.logasap = wanted(cx);
+        Ok(())
+    }),
+    Choice {
+        keyword: Keyword {
+            name: "redispatch",
+            arguments: "[ <interval> ]",
+            places: Places::D_BACK,
+            doc: "Retries on another server.",
+            parse: redispatch,
+        },
+        prefixable: true,
+    },
+    choice("tcplog", "", Places::ALL, "Logs connections in detail.", tcplog),
+];
+
+/// One `option` line.
+pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, line: Args<'_>) -> Parsed {
+    let name = line.need(1, "'option' expects an option name.")?;
+    let args = line.from(1);
+    if let Some(hint) = removed::option(name) {
+        return Err(args.fault(0, hint));
+    }
+    let Some(found) = OPTIONS.iter().find(|choice| choice.keyword.name == name) else {
+        let shown = format!("option {name}");
+        let unknown = format!("unknown option '{name}'");
+        return Err(known::fault(args, 0, "option", &shown, unknown));
+    };
+    if cx.prefix != Prefix::None && !found.prefixable {
+        let message = format!("negation/default is not supported for option '{name}'.");
+        return Err(args.fault(0, message));
+    }
+    if found.keyword.takes() == 0
+        && let Some(extra) = args.get(1)
+    {
+        let message = format!("'option {name}' cannot handle unexpected argument '{extra}'.");
+        return Err(args.fault(1, message));
+    }
+    if matches!(name, "tcplog" | "httplog") && !accepts_log_format(proxy, cx, args, name) {
+        return Ok(());
+    }
+    if allowed(proxy, cx, args, found.keyword.places, name)? {
+        (found.keyword.parse)(proxy, cx, args)?;
+    }
+    Ok(())
+}
+
+/// Log formats mean nothing in a backend; HAProxy warns.
+fn accepts_log_format(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, name: &str) -> bool {
+    let backend = proxy.has_backend() && !proxy.has_frontend();
+    if backend {
+        let message =
+            format!("backend '{}' : 'option {name}' directive is ignored in backends.", proxy.name);
+        cx.warn(args, 0, message);
+    }
+    !backend
+}
+
+/// The three modes replace each other; `no` and `default` only undo their own.
+fn connection_mode(proxy: &mut DraftProxy, cx: &Cx<'_>, mode: ConnectionMode) {
+    let current = &mut proxy.settings.common.connection_mode;
+    if wanted(cx) {
+        *current = mode;
+    } else if *current == mode {
+        *current = ConnectionMode::default();
+    }
+}
+
+fn tcplog(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    proxy.settings.log_style(LogStyle::Tcp, args.place());
+    Ok(())
+}
+
+fn httplog(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let style = match args.get(1) {
+        None => LogStyle::Http,
+        Some("clf") => LogStyle::HttpClf,
+        Some(other) => {
+            let message =
+                format!("keyword 'option httplog' only supports option 'clf', got '{other}'");
+            return Err(args.fault(1, message));
+        }
+    };
+    if let Some(extra) = args.get(2) {
+        let message = format!("'option httplog' cannot handle unexpected argument '{extra}'.");
+        return Err(args.fault(2, message));
+    }
+    proxy.settings.log_style(style, args.place());
+    Ok(())
+}
+
+fn redispatch(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let interval = match args.get(1) {
+        _ if !wanted(cx) => 0,
+        None => -1,
+        Some(text) => text
+            .parse()
+            .ok()
+            .filter(|n| *n != 0)
+            .ok_or_else(|| args.fault(1, "'option redispatch' expects a non-zero integer."))?,
+    };
+    proxy.settings.back.redispatch = Redispatch { interval };
+    args.no_more_than(1)
+}

@@ -1,0 +1,366 @@
+//! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
+use super::values::{integer, number_at, text};
+use super::{bind, check, http, log, option, removed, server, stats, timeout};
+use crate::cx::{Cx, Prefix};
+use crate::draft::{DraftKind, DraftProxy};
+use crate::keyword::{Fill, Keyword, Places};
+use crate::line::{Args, Parsed};
+use crate::model::{At, Balance, HashFunction, HashMethod, HttpReuse, Mode};
+use crate::{known, value};
+
+type Entry = Keyword<Fill<DraftProxy>>;
+
+const fn entry(
+    name: &'static str,
+    arguments: &'static str,
+    places: Places,
+    doc: &'static str,
+    parse: Fill<DraftProxy>,
+) -> Entry {
+    Keyword { name, arguments, places, doc, parse }
+}
+
+/// All implemented keywords, alphabetical.
+pub(crate) const KEYWORDS: &[Entry] = &[
+    entry(
+        "backlog",
+        "<conns>",
+        Places::D_FRONT,
+        "Length of the queue of the system.",
+        |p, _, a| integer(a, 0..=i32::MAX as u32).map(|n| p.settings.front.backlog = Some(n)),
+    ),
+    entry(
+        "balance",
+        "<algorithm> [ <arguments> ]",
+        Places::D_BACK,
+        "Chooses how servers are chosen.",
+        |p, _, a| balance(a).map(|algorithm| p.settings.back.balance = algorithm),
+    ),
+    entry(
+        "bind",
+        "[<address>]:<port_range> [, ...] [param*]",
+        Places::FRONT,
+        "Listens on addresses.",
+        |p, cx, a| bind::lines(&mut p.settings.front.binds, cx, a, bind::Use::Proxy),
+    ),
+    entry(
+        "cookie",
+        "<name> [ insert ] [ indirect ] [ nocache ] [ httponly ] [ secure ] [ domain <domain> ]* [ attr <value> ]*",
+        Places::D_BACK,
+        "Keeps clients on their server by a cookie.",
+        http::cookie,
+    ),
+    entry("default-server", "[param*]", Places::D_BACK, "Presets server options.", server::default),
+    entry(
+        "default_backend",
+        "<backend>",
+        Places::D_FRONT,
+        "Backend when no rule chose one.",
+        |p, _, a| {
+            let value = text(a, "a backend name.")?;
+            p.settings.default_backend = Some(At { value, place: a.place().clone() });
+            Ok(())
+        },
+    ),
+    entry("description", "<string>", Places::SIDES, "Describes the proxy.", |p, _, a| {
+        super::global::description(a).map(|text| p.description = Some(text))
+    }),
+    entry("disabled", "", Places::ALL, "Takes the proxy out of service.", |p, _, a| {
+        a.no_more_than(0).map(|()| p.settings.disabled = true)
+    }),
+    entry("enabled", "", Places::ALL, "Puts the proxy back into service.", |p, _, a| {
+        a.no_more_than(0).map(|()| p.settings.disabled = false)
+    }),
+    entry(
+        "errorfile",
+        "<code> <file>",
+        Places::ALL,
+        "Replaces an error reply by a file.",
+        http::errorfile,
+    ),
+    entry(
+        "errorloc",
+        "<code> <url>",
+        Places::ALL,
+        "Replaces an error reply by a redirect.",
+        http::errorloc,
+    ),
+    entry(
+        "errorloc302",
+        "<code> <url>",
+        Places::ALL,
+        "Replaces an error reply by a redirect.",
+        http::errorloc,
+    ),
+    entry(
+        "errorloc303",
+        "<code> <url>",
+        Places::ALL,
+        "Replaces an error reply by a redirect.",
+        http::errorloc,
+    ),
+    entry(
+        "fullconn",
+        "<conns>",
+        Places::D_BACK,
+        "Load at which dynamic limits are reached.",
+        |p, _, a| integer(a, 1..=i32::MAX as u32).map(|n| p.settings.back.fullconn = Some(n)),
+    ),
+    entry(
+        "hash-type",
+        "<method> <function> <modifier>",
+        Places::D_BACK,
+        "How hashes choose servers.",
+        hash_type,
+    ),
+    entry(
+        "http-check",
+        "send [meth <method>] [uri <uri>] [ver <version>] [hdr <name> <value>]* [body <text>] | expect [!] status <codes>",
+        Places::D_BACK,
+        "Steps of the HTTP check.",
+        check::step,
+    ),
+    entry(
+        "http-reuse",
+        "{ never | safe | aggressive | always }",
+        Places::D_BACK,
+        "Sharing of idle server connections.",
+        |p, _, a| http_reuse(a).map(|reuse| p.settings.back.http_reuse = reuse),
+    ),
+    entry("id", "<value>", Places::SIDES, "Number of the proxy.", |p, _, a| {
+        let id = number_at(a, 1, 1..=i32::MAX as u32);
+        let value = id.map_err(|_| a.fault(1, "custom id has to be > 0."))?;
+        p.id = Some(At { value, place: a.place().clone() });
+        Ok(())
+    }),
+    entry(
+        "log",
+        "global | <target> [len <length>] [format <format>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]",
+        Places::ALL,
+        "Sends logs.",
+        log::proxy,
+    ),
+    entry("log-tag", "<string>", Places::ALL, "Sets the tag in the syslog header.", |p, _, a| {
+        text(a, "a tag for use in syslog.").map(|tag| p.settings.common.log_tag = Some(tag))
+    }),
+    entry(
+        "maxconn",
+        "<conns>",
+        Places::D_FRONT,
+        "Concurrent connections of the frontend.",
+        |p, _, a| integer(a, 0..=i32::MAX as u32).map(|n| p.settings.front.maxconn = Some(n)),
+    ),
+    entry("mode", "{ tcp|http }", Places::ALL, "Layer 4 or layer 7.", |p, _, a| {
+        mode(a).map(|mode| p.settings.mode = mode)
+    }),
+    entry("monitor-uri", "<uri>", Places::D_FRONT, "Answers 200 to this URI.", |p, _, a| {
+        text(a, "an URI.").map(|uri| p.settings.front.monitor_uri = Some(uri))
+    }),
+    entry("option", "<name> [param*]", Places::ALL, "Turns an option on.", option::parse),
+    entry(
+        "retries",
+        "<value>",
+        Places::D_BACK,
+        "Connection attempts after the first.",
+        |p, _, a| {
+            let number = value::number(a.text(1)).filter(|_| a.get(1).is_some());
+            let message = "'retries' expects an integer argument (dispatch counts for one).";
+            p.settings.back.retries = Some(number.ok_or_else(|| a.fault(1, message))?);
+            a.no_more_than(1)
+        },
+    ),
+    entry(
+        "server",
+        "<name> <address>[:[port]] [param*]",
+        Places::BACK,
+        "Declares a server.",
+        server::server,
+    ),
+    entry("stats", "<verb> [param*]", Places::ALL, "The statistics page.", stats::parse),
+    entry("timeout", "<event> <time>", Places::ALL, "Sets a timeout.", timeout::parse),
+];
+
+/// One line of a proxy or `defaults` section.
+pub(crate) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.text(0);
+    if let Some(hint) = removed::keyword(name) {
+        return Err(args.fault(0, hint));
+    }
+    let Some(keyword) = Keyword::find(KEYWORDS, name) else {
+        let unknown = format!("unknown keyword '{name}' in '{}' section", section_word(proxy));
+        return Err(known::fault(args, 0, "proxy", name, unknown));
+    };
+    if allowed(proxy, cx, args, keyword.places, name)? {
+        (keyword.parse)(proxy, cx, args)?;
+    }
+    Ok(())
+}
+
+/// The keyword of the section, for messages.
+fn section_word(proxy: &DraftProxy) -> &'static str {
+    match proxy.word() {
+        "proxy" => "listen",
+        word => word,
+    }
+}
+
+/// Whether a keyword acts here: an error where it is forbidden, a warning where the proxy lacks the side it needs.
+/// `shown` is how HAProxy calls the keyword in such messages.
+pub(super) fn allowed(
+    proxy: &DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    places: Places,
+    shown: &str,
+) -> Parsed<bool> {
+    if proxy.kind == DraftKind::Defaults {
+        return match (places.has(Places::DEFAULTS), places.has(Places::NAMED)) {
+            (true, _) => Ok(true),
+            (_, true) if !proxy.name.is_empty() => Ok(true),
+            (_, true) => {
+                let message = format!("'{shown}' not allowed in anonymous 'defaults' section.");
+                Err(args.fault(0, message))
+            }
+            _ => Err(args.fault(0, format!("'{shown}' not allowed in 'defaults' section."))),
+        };
+    }
+    let front = places.has(Places::FRONT) && proxy.has_frontend();
+    let back = places.has(Places::BACK) && proxy.has_backend();
+    if front || back {
+        return Ok(true);
+    }
+    let side = if places.has(Places::BACK) { "backend" } else { "frontend" };
+    let lack = format!("{} '{}' has no {side} capability.", proxy.word(), proxy.name);
+    if matches!(shown, "server" | "default-server") {
+        return Err(args.fault(0, format!("'{shown}' not allowed because {lack}")));
+    }
+    let hint = match shown {
+        "maxconn" => " Maybe you want 'fullconn' instead ?",
+        "fullconn" => " Maybe you want 'maxconn' instead ?",
+        _ => "",
+    };
+    cx.warn(args, 0, format!("'{shown}' ignored because {lack}{hint}"));
+    Ok(false)
+}
+
+fn mode(args: Args<'_>) -> Parsed<Mode> {
+    let mode = match args.text(1) {
+        "http" => Mode::Http,
+        "tcp" => Mode::Tcp,
+        "health" => {
+            return Err(args.fault(
+                1,
+                "'mode health' doesn't exist anymore. Please use 'http-request return status 200' instead.",
+            ));
+        }
+        other => {
+            let fault = args.fault(1, format!("unknown proxy mode '{other}'."));
+            return Err(fault.suggest(crate::suggest::nearest(other, ["http", "tcp"])));
+        }
+    };
+    args.no_more_than(1).map(|()| mode)
+}
+
+fn balance(args: Args<'_>) -> Parsed<Balance> {
+    let given = args.text(1);
+    let (name, argument) = match given.split_once('(') {
+        Some((name, rest)) => (name, rest.strip_suffix(')')),
+        None => (given, None),
+    };
+    let algorithm = match (name, argument) {
+        ("roundrobin", _) => Balance::RoundRobin,
+        ("static-rr", _) => Balance::StaticRr,
+        ("leastconn", _) => Balance::LeastConn,
+        ("source", _) => Balance::Source,
+        ("first", _) => Balance::First,
+        ("random", None) if given == "random" => Balance::Random { draws: 2 },
+        ("random", Some(draws)) => {
+            let draws = value::number(draws).filter(|n| *n > 0);
+            let message = "balance random : expects a positive number of draws.";
+            Balance::Random { draws: draws.ok_or_else(|| args.fault_at(1, 7, message))? }
+        }
+        _ => {
+            let unknown = "balance only supports 'roundrobin', 'static-rr', 'leastconn', 'source', 'uri', 'url_param', 'hdr(name)' and 'rdp-cookie(name)' options.";
+            let shown = format!("balance {name}");
+            return Err(if known::contains("balance", name) {
+                args.fault(1, format!("'{shown}' is not implemented yet"))
+            } else {
+                known::fault(args, 1, "balance", &shown, unknown.to_owned())
+            });
+        }
+    };
+    if argument.is_some() && name != "random" || given.contains('(') && argument.is_none() {
+        return Err(args.fault(1, format!("balance {name} : unexpected argument in '{given}'.")));
+    }
+    match args.get(2) {
+        None => Ok(algorithm),
+        Some(extra) => {
+            Err(args.fault(2, format!("'balance' cannot handle unexpected argument '{extra}'.")))
+        }
+    }
+}
+
+fn hash_type(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let method = match args.text(1) {
+        "map-based" => HashMethod::MapBased,
+        "consistent" => HashMethod::Consistent,
+        _ => {
+            let message = "'hash-type' only supports 'consistent' and 'map-based'.";
+            return Err(args.fault(1, message));
+        }
+    };
+    let function = match args.text(2) {
+        "" | "sdbm" => HashFunction::Sdbm,
+        "djb2" => HashFunction::Djb2,
+        "wt6" => HashFunction::Wt6,
+        "crc32" => HashFunction::Crc32,
+        _ => {
+            let message =
+                "'hash-type' only supports 'sdbm', 'djb2', 'crc32', or 'wt6' hash functions.";
+            return Err(args.fault(2, message));
+        }
+    };
+    let avalanche = match args.text(3) {
+        "" => args.get(2).is_none() && method == HashMethod::Consistent,
+        "avalanche" => true,
+        _ => {
+            let message = "'hash-type' only supports 'avalanche' as hash modifier.";
+            return Err(args.fault(3, message));
+        }
+    };
+    proxy.settings.back.hash_type = crate::model::HashType { method, function, avalanche };
+    args.no_more_than(3)
+}
+
+fn http_reuse(args: Args<'_>) -> Parsed<HttpReuse> {
+    let reuse = match args.text(1) {
+        "never" => HttpReuse::Never,
+        "safe" => HttpReuse::Safe,
+        "aggressive" => HttpReuse::Aggressive,
+        "always" => HttpReuse::Always,
+        _ => {
+            let message = "'http-reuse' only supports 'never', 'safe', 'aggressive', 'always'.";
+            return Err(args.fault(1, message));
+        }
+    };
+    args.no_more_than(1).map(|()| reuse)
+}
+
+/// Whether `no` and `default` may stand before this keyword.
+pub(super) fn takes_prefix(name: &str) -> bool {
+    matches!(
+        name,
+        "option"
+            | "log"
+            | "busy-polling"
+            | "set-dumpable"
+            | "strict-limits"
+            | "insecure-fork-wanted"
+            | "numa-cpu-mapping"
+    )
+}
+
+/// True when a flag must be turned on: no prefix in front.
+pub(super) fn wanted(cx: &Cx<'_>) -> bool {
+    cx.prefix == Prefix::None
+}

@@ -1,0 +1,204 @@
+//! `server` and `default-server` lines (sections 4.2 and 5.2). Never connects.
+use super::values::{number_at, time_at};
+use crate::cx::Cx;
+use crate::draft::{DraftKind, DraftProxy};
+use crate::keyword::{Fill, Keyword, Places};
+use crate::line::{Args, Parsed};
+use crate::model::{Server, ServerOptions};
+use crate::value::{self, Unit};
+use crate::{addr, known};
+use std::sync::Arc;
+
+/// What one line fills: options, and the number that only servers may have.
+pub(crate) struct Filling {
+    options: ServerOptions,
+    id: Option<u32>,
+}
+
+type Entry = Keyword<Fill<Filling>>;
+
+const fn entry(
+    name: &'static str,
+    arguments: &'static str,
+    doc: &'static str,
+    parse: Fill<Filling>,
+) -> Entry {
+    Keyword { name, arguments, places: Places::WORD, doc, parse }
+}
+
+/// All implemented options, alphabetical. Argument 0 is the option, 1 its value.
+pub(crate) const OPTIONS: &[Entry] = &[
+    entry("addr", "<ipv4|ipv6>", "Address to check.", |s, cx, a| {
+        let given = a.need(1, "'addr' expects <ipv4|ipv6> as argument.")?;
+        let address = addr::host(given, cx.names);
+        let told = |e| a.fault(1, format!("'addr' : {e}."));
+        s.options.check.addr = Some(address.map_err(told)?);
+        Ok(())
+    }),
+    entry("backup", "", "Used when no other server is.", |s, _, _| {
+        s.options.backup = true;
+        Ok(())
+    }),
+    entry("check", "", "Checks the server.", |s, _, _| {
+        s.options.check.enabled = true;
+        Ok(())
+    }),
+    entry("cookie", "<value>", "Value in the persistence cookie.", |s, _, a| {
+        s.options.cookie = Some(a.need(1, "'cookie' expects <value> as argument.")?.to_owned());
+        Ok(())
+    }),
+    entry("disabled", "", "Starts in maintenance.", |s, _, _| {
+        s.options.disabled = true;
+        Ok(())
+    }),
+    entry("downinter", "<delay>", "Between checks when DOWN.", |s, _, a| {
+        delay(a).map(|t| s.options.check.downinter = Some(t))
+    }),
+    entry("enabled", "", "Starts in service.", |s, _, _| {
+        s.options.disabled = false;
+        Ok(())
+    }),
+    entry("fall", "<count>", "Failed checks to go DOWN.", |s, _, a| {
+        count(a).map(|n| s.options.check.fall = n)
+    }),
+    entry("fastinter", "<delay>", "Between checks while going UP or DOWN.", |s, _, a| {
+        delay(a).map(|t| s.options.check.fastinter = Some(t))
+    }),
+    entry("id", "<value>", "Number of the server.", |s, _, a| {
+        let id = number_at(a, 1, 1..=i32::MAX as u32);
+        s.id = Some(id.map_err(|_| a.fault(1, "'id' : custom id has to be > 0"))?);
+        Ok(())
+    }),
+    entry("inter", "<delay>", "Between checks.", |s, _, a| {
+        delay(a).map(|t| s.options.check.inter = t)
+    }),
+    entry("maxconn", "<maxconn>", "Concurrent requests.", |s, _, a| {
+        number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.maxconn = n)
+    }),
+    entry("no-backup", "", "Undoes `backup`.", |s, _, _| {
+        s.options.backup = false;
+        Ok(())
+    }),
+    entry("no-check", "", "Undoes `check`.", |s, _, _| {
+        s.options.check.enabled = false;
+        Ok(())
+    }),
+    entry("pool-max-conn", "<max>", "Idle connections kept.", |s, _, a| {
+        pool_max_conn(a).map(|n| s.options.pool_max_conn = n)
+    }),
+    entry("pool-purge-delay", "<delay>", "Between purges of idle connections.", |s, _, a| {
+        delay_or_zero(a).map(|t| s.options.pool_purge_delay = t)
+    }),
+    entry("port", "<port>", "Port to check.", |s, _, a| {
+        number_at(a, 1, 1..=65535).map(|n| s.options.check.port = Some(n as u16))
+    }),
+    entry("rise", "<count>", "Passed checks to go UP.", |s, _, a| {
+        count(a).map(|n| s.options.check.rise = n)
+    }),
+    entry("slowstart", "<start_time_in_ms>", "Time to reach the full weight.", |s, _, a| {
+        delay_or_zero(a).map(|t| s.options.slowstart = t)
+    }),
+    entry("weight", "<weight>", "Share of the load.", |s, _, a| {
+        weight(a).map(|n| s.options.weight = n)
+    }),
+];
+
+/// A `server` line.
+pub(super) fn server(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let expected = "'server' expects <name> and <addr>[:<port>] as arguments.";
+    let name = args.need(1, expected)?;
+    if let Some((at, c)) = name.char_indices().find(|(_, c)| !super::section::name_char(*c)) {
+        let message = format!("character '{c}' is not permitted in server name '{name}'.");
+        return Err(args.fault_at(1, at, message));
+    }
+    let given = args.need(2, expected)?;
+    let context = format!("'server {}/{name}'", proxy.name);
+    let name: Arc<str> = name.into();
+    if let Some(first) = proxy.server_names.get(&name) {
+        let line = proxy.settings.back.servers[*first].place.line;
+        let message = format!(
+            "{} '{}', another server named '{name}' was already defined at line {line}, please use distinct names.",
+            proxy.word(),
+            proxy.name
+        );
+        cx.alert(args, args.fault(1, message));
+    }
+    let address = addr::server(given, cx.names).map_err(|e| args.fault(2, e).within(&context))?;
+    let filling = Filling { options: proxy.settings.default_server.clone(), id: None };
+    let filling = options(filling, cx, args, 3, &context)?;
+    proxy.server_names.entry(Arc::clone(&name)).or_insert(proxy.settings.back.servers.len());
+    proxy.settings.back.servers.push(Server {
+        name,
+        id: filling.id.unwrap_or(0),
+        address,
+        place: args.place().clone(),
+        options: filling.options,
+    });
+    Ok(())
+}
+
+/// A `default-server` line: presets for the servers after it.
+pub(super) fn default(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    args.need(1, "'default-server' expects parameters as arguments.")?;
+    let filling = Filling { options: proxy.settings.default_server.clone(), id: None };
+    let context = match proxy.kind {
+        DraftKind::Defaults => "'default-server'".to_owned(),
+        DraftKind::Proxy(_) => format!("'default-server' of {} '{}'", proxy.word(), proxy.name),
+    };
+    let filling = options(filling, cx, args, 1, &context)?;
+    if filling.id.is_some() {
+        return Err(args.fault(1, "'id' is not supported in 'default-server' lines"));
+    }
+    proxy.settings.default_server = filling.options;
+    Ok(())
+}
+
+fn options(
+    mut filling: Filling,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    first: usize,
+    context: &str,
+) -> Parsed<Filling> {
+    let mut n = first;
+    while let Some(name) = args.get(n) {
+        let Some(keyword) = Keyword::find(OPTIONS, name) else {
+            let unknown = format!("unknown keyword '{name}'");
+            return Err(known::fault(args, n, "server", name, unknown).within(context));
+        };
+        (keyword.parse)(&mut filling, cx, args.from(n)).map_err(|f| f.within(context))?;
+        n += 1 + keyword.takes();
+    }
+    Ok(filling)
+}
+
+fn delay(args: Args<'_>) -> Parsed<u64> {
+    match delay_or_zero(args)? {
+        0 => Err(args.fault(1, format!("invalid value 0 for argument '{}'.", args.text(0)))),
+        t => Ok(t),
+    }
+}
+
+fn delay_or_zero(args: Args<'_>) -> Parsed<u64> {
+    let name = args.text(0);
+    args.need(1, format!("'{name}' expects a delay as argument."))?;
+    time_at(args, 1, Unit::Milliseconds, &format!("'{name}' argument of server."))
+}
+
+fn count(args: Args<'_>) -> Parsed<u32> {
+    let name = args.text(0);
+    let number = value::number(args.text(1)).filter(|n| (1..=1 << 20).contains(n));
+    number.ok_or_else(|| args.fault(1, format!("'{name}' has to be > 0.")))
+}
+
+fn weight(args: Args<'_>) -> Parsed<u32> {
+    let given = args.text(1);
+    let number = value::number(given).filter(|n| *n <= 256 && !given.is_empty());
+    let message = format!("weight of server is not within 0 and 256 ({given}).");
+    number.ok_or_else(|| args.fault(1, message))
+}
+
+fn pool_max_conn(args: Args<'_>) -> Parsed<i32> {
+    let number: Option<i32> = args.text(1).parse().ok().filter(|n| *n >= -1);
+    number.ok_or_else(|| args.fault(1, "'pool-max-conn' must be >= -1"))
+}

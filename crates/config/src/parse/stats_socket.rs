@@ -1,0 +1,35 @@
+//! `stats socket`, `stats timeout`, `stats maxconn` of the `global` section. Never opens a socket.
+use super::bind;
+use super::values::{number_at, time_at};
+use crate::cx::Cx;
+use crate::line::{Args, Parsed};
+use crate::model::StatsSettings;
+use crate::value::Unit;
+
+pub(super) fn parse(stats: &mut StatsSettings, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    match args.text(1) {
+        "socket" => {
+            args.need(
+                2,
+                "'stats socket' in global section expects an address or a path to a UNIX socket",
+            )?;
+            bind::lines(&mut stats.sockets, cx, args.from(1), bind::Use::Runtime)
+        }
+        "timeout" => {
+            args.need(2, "'stats timeout' expects a timeout")?;
+            args.from(1).no_more_than(1)?;
+            stats.timeout = time_at(args, 2, Unit::Milliseconds, "'stats timeout'")?;
+            Ok(())
+        }
+        "maxconn" => {
+            let limit = number_at(args, 2, 1..=i32::MAX as u32);
+            stats.maxconn =
+                limit.map_err(|_| args.fault(2, "'stats maxconn' expects a positive value"))?;
+            args.from(1).no_more_than(1)
+        }
+        other => Err(args.fault(
+            1,
+            format!("'stats' only supports 'socket', 'maxconn' and 'timeout' (got '{other}')"),
+        )),
+    }
+}

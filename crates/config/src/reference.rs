@@ -1,0 +1,79 @@
+//! All implemented keywords as data, for the reference page and the coverage report. Never parses.
+use crate::keyword::{Keyword, Places};
+use crate::known;
+use crate::parse::{bind, global, option, proxy, server, stats, timeout};
+
+/// One implemented keyword.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeywordDoc {
+    /// The table that it is in: `global`, `proxy`, `option`, `timeout`, `stats`, `bind` or `server`.
+    pub class: &'static str,
+    /// The word.
+    pub name: &'static str,
+    /// Its arguments as the manual writes them.
+    pub arguments: &'static str,
+    /// Allowed in `defaults`; `Some(false)` is in named ones only.
+    pub in_defaults: Option<bool>,
+    /// Acts in sections with a client side.
+    pub in_frontends: bool,
+    /// Acts in sections with a server side.
+    pub in_backends: bool,
+    /// What it does, in a sentence.
+    pub doc: &'static str,
+}
+
+/// All implemented keywords, table by table, alphabetical in each.
+pub fn keywords() -> Vec<KeywordDoc> {
+    let mut all = Vec::new();
+    all.extend(global::KEYWORDS.iter().map(|k| doc("global", k)));
+    all.extend(proxy::KEYWORDS.iter().map(|k| doc("proxy", k)));
+    all.extend(option::OPTIONS.iter().map(|choice| doc("option", &choice.keyword)));
+    all.extend(
+        timeout::TIMEOUTS.iter().map(|t| entry("timeout", t.name, "<time>", t.places, t.doc)),
+    );
+    all.extend(stats::VERBS.iter().map(|k| doc("stats", k)));
+    all.extend(bind::OPTIONS.iter().map(|k| doc("bind", k)));
+    all.extend(server::OPTIONS.iter().map(|k| doc("server", k)));
+    all
+}
+
+/// How many names of a class HAProxy 2.7 has.
+pub fn known_names(class: &'static str) -> usize {
+    known::names(class).count()
+}
+
+fn doc<F>(class: &'static str, keyword: &Keyword<F>) -> KeywordDoc {
+    entry(class, keyword.name, keyword.arguments, keyword.places, keyword.doc)
+}
+
+fn entry(
+    class: &'static str,
+    name: &'static str,
+    arguments: &'static str,
+    places: Places,
+    doc: &'static str,
+) -> KeywordDoc {
+    let in_defaults = match (places.has(Places::DEFAULTS), places.has(Places::NAMED)) {
+        (true, _) => Some(true),
+        (false, named) => named.then_some(false),
+    };
+    let (in_frontends, in_backends) = (places.has(Places::FRONT), places.has(Places::BACK));
+    KeywordDoc { class, name, arguments, in_defaults, in_frontends, in_backends, doc }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_alphabetical_without_doubles_and_of_known_names() {
+        let all = keywords();
+        for pair in all.windows(2).filter(|pair| pair[0].class == pair[1].class) {
+            assert!(pair[0].name < pair[1].name, "{} {}", pair[0].class, pair[1].name);
+        }
+        for keyword in &all {
+            assert!(known::contains(keyword.class, keyword.name), "{keyword:?}");
+            assert!(keyword.doc.ends_with('.'), "{keyword:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Whole configurations: keywords, models, diagnostics, bounds. Never reads a real file.
+use crate::addr::{Family, Resolver};
+use crate::cx::Setup;
+use crate::diag::{Diagnostic, Severity};
+use crate::env::Environment;
+use crate::features::Features;
+use crate::load::{Loaded, load};
+use crate::model::{Model, Proxy};
+use crate::source::{Files, Source};
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+mod bounds;
+mod diagnostics;
+mod keywords;
+mod references;
+mod semantics;
+
+/// A few files.
+struct Memory;
+
+impl Files for Memory {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let text = match path.to_str() {
+            Some("/etc/passwd") => "root:x:0:0::/:\nwww-data:x:33:34::/:\n",
+            Some("/etc/group") => "root:x:0:\nwww-data:x:34:\n",
+            Some("/503.http" | "dir/503.http") => "HTTP/1.1 503 Nope\r\n\r\nno\r\n",
+            Some("/empty") => "",
+            _ => return Err(io::Error::from_raw_os_error(2)),
+        };
+        Ok(text.as_bytes().to_vec())
+    }
+    fn list(&self, _: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+        Ok(None)
+    }
+}
+
+/// Only `localhost` has an address.
+struct Names;
+
+impl Resolver for Names {
+    fn resolve(&self, host: &str, _: Family) -> Option<IpAddr> {
+        (host == "localhost").then(|| "127.0.0.1".parse().unwrap())
+    }
+}
+
+fn setup<'a>() -> Setup<'a> {
+    Setup {
+        env: [("X", "p q"), ("E", ""), ("PORT", "8080")].into_iter().collect::<Environment>(),
+        features: Features { version: "2.7.0", words: &["EPOLL"], ..Features::default() },
+        files: &Memory,
+        names: &Names,
+    }
+}
+
+fn loaded(text: &str) -> Loaded {
+    load(&[Source::new("a.cfg", text)], setup())
+}
+
+/// The model of a good configuration.
+fn model(text: &str) -> Model {
+    let loaded = loaded(text);
+    let alerts: Vec<&Diagnostic> = loaded.diagnostics.of(Severity::Alert).collect();
+    assert!(alerts.is_empty(), "{alerts:#?}\n{text}");
+    loaded.model.expect("no alerts, so there is a model")
+}
+
+/// The only proxy of a configuration.
+fn only(text: &str) -> Proxy {
+    let mut model = model(text);
+    assert_eq!(model.proxies.len(), 1);
+    model.proxies.remove(0)
+}
+
+/// A `listen` section with these lines, in HTTP mode with all timeouts.
+fn listen(lines: &str) -> String {
+    format!(
+        "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nlisten l\n bind :80\n{lines}\n"
+    )
+}
+
+/// Messages of one severity.
+fn messages(text: &str, severity: Severity) -> Vec<String> {
+    loaded(text).diagnostics.of(severity).map(|d| d.message.clone()).collect()
+}

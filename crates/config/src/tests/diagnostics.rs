@@ -1,0 +1,123 @@
+//! What is shown: lines in HAProxy's shape, columns, carets, suggestions. Never the wording of single keywords.
+use super::*;
+use crate::render::{Style, report};
+
+const FIVE: &str = "global
+    maxcon 10
+
+defaults
+    mode http
+    timeout client 1s
+    timeout connect 5x
+
+frontend fe
+    bind *:8000 foo
+    default_backend nope
+
+backend be
+    server s1 127.0.0.1:80 chek
+";
+
+#[test]
+fn five_errors_in_different_sections_are_exactly_these_five() {
+    let loaded = loaded(FIVE);
+    let found: Vec<(u32, u32, u32, Option<&str>)> = loaded
+        .diagnostics
+        .of(Severity::Alert)
+        .map(|d| (d.place.as_ref().unwrap().line, d.column, d.len, d.suggestion.as_deref()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (2, 5, 6, Some("maxconn")),
+            (7, 22, 1, None),
+            (10, 17, 3, None),
+            (14, 28, 4, Some("check")),
+            (11, 0, 0, None),
+        ]
+    );
+}
+
+#[test]
+fn plain_text_has_the_line_of_haproxy_first_and_a_caret() {
+    let loaded = loaded(FIVE);
+    let text = report(&loaded.diagnostics, 123, Style::Plain, false);
+    let expected = "\
+[ALERT]    (123) : config : parsing [a.cfg:2] : unknown keyword 'maxcon' in 'global' section; did you mean 'maxconn' maybe ?
+  maxcon 10
+  ^^^^^^
+[ALERT]    (123) : config : parsing [a.cfg:7] : unexpected character 'x' in 'timeout connect'
+  timeout connect 5x
+                   ^
+[ALERT]    (123) : config : parsing [a.cfg:10] : 'bind *:8000' : unknown keyword 'foo'
+  bind *:8000 foo
+              ^^^
+[ALERT]    (123) : config : parsing [a.cfg:14] : 'server be/s1' : unknown keyword 'chek'; did you mean 'check' maybe ?
+  server s1 127.0.0.1:80 chek
+                         ^^^^
+";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(!text.contains("WARNING"), "advice waits until all errors are gone\n{text}");
+    assert!(text.ends_with(
+        "[ALERT]    (123) : config : Error(s) found in configuration file : a.cfg\n[ALERT]    (123) : config : Fatal errors found in configuration.\n"
+    ));
+}
+
+#[test]
+fn the_caret_follows_expansion_quotes_and_tabs() {
+    for (line, caret) in [
+        (
+            "\tserver s \"127.0.0.1:$PORT\" chek",
+            "  server s \"127.0.0.1:$PORT\" chek\n                             ^^^^\n",
+        ),
+        (" bind :1,\":$PORT\"x", "  bind :1,\":$PORT\"x\n           ^^^^^^^^\n"),
+        (" timeout client \"5\"\\x78", "  timeout client \"5\"\\x78\n                    ^^^^\n"),
+        (" bind", "  bind\n      ^\n"),
+        (" bind \"$1\"", "  bind \"$1\"\n         ^\n"),
+        (" description é \"", "  description é \"\n                ^\n"),
+    ] {
+        let loaded = loaded(&format!("listen l\n{line}\n"));
+        let mut only = crate::diag::Diagnostics::default();
+        only.push(loaded.diagnostics.of(Severity::Alert).next().unwrap().clone());
+        let text = report(&only, 1, Style::Plain, false);
+        assert!(text.contains(caret), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn long_lines_are_shown_around_the_caret() {
+    let text = format!("global\n description {} \"\n", "x".repeat(5000));
+    let shown = report(&loaded(&text).diagnostics, 1, Style::Plain, false);
+    assert!(shown.lines().all(|line| line.chars().count() < 200), "{shown}");
+    let (mark, line) = (shown.lines().nth(2).unwrap(), shown.lines().nth(1).unwrap());
+    assert_eq!(line.as_bytes()[mark.find('^').unwrap()], b'"');
+}
+
+#[test]
+fn control_characters_are_not_sent_to_the_terminal() {
+    let shown = report(&loaded("global\n \x1b[2J\n").diagnostics, 1, Style::Plain, false);
+    assert!(!shown.contains('\x1b'), "{shown}");
+}
+
+#[test]
+fn pretty_text_shows_place_line_and_proposal() {
+    let loaded = loaded("global\n maxcon 10\n");
+    let text = report(&loaded.diagnostics, 1, Style::Pretty, false);
+    for part in ["a.cfg:2:2", "maxcon 10", "did you mean 'maxconn'?", "\x1b["] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn diag_messages_are_shown_in_diagnostic_mode_only() {
+    let loaded = loaded(".diag hello\n");
+    assert!(report(&loaded.diagnostics, 1, Style::Plain, false).is_empty());
+    let shown = report(&loaded.diagnostics, 1, Style::Plain, true);
+    assert!(shown.starts_with("[DIAG]     (1) : config : parsing [a.cfg:1] : 'hello'.\n"));
+}
+
+#[test]
+fn a_last_line_without_line_feed_is_told_once_all_else_is() {
+    let alerts = messages("global\n maxconn 3", Severity::Alert);
+    assert_eq!(alerts, ["Missing LF on last line, file might have been truncated at position 11."]);
+}

@@ -1,0 +1,448 @@
+//! Each keyword: a line that works and what it sets, a line that does not and what is said. Never more than one keyword.
+use super::*;
+use crate::model::*;
+
+/// A line, and whether the model holds what it says.
+type Good<T> = (&'static str, fn(&T) -> bool);
+
+#[test]
+fn global_keywords() {
+    let cases: &[Good<Global>] = &[
+        ("chroot /var/empty", |g| g.process.chroot.as_deref() == Some("/var/empty".as_ref())),
+        ("cpu-map auto:1/1-4 0-3", |g| {
+            let map = &g.process.cpu_map[0];
+            map.auto && map.threads == 0b1111 && map.cpus == [0, 1, 2, 3]
+        }),
+        ("cpu-map 2 0", |g| g.process.cpu_map.is_empty()),
+        ("daemon", |g| g.process.daemon),
+        ("default-path origin /etc", |_| true),
+        ("description a b  c", |g| g.description.as_deref() == Some("a b c")),
+        ("gid 12", |g| g.process.gid == Some(12)),
+        ("group www-data", |g| g.process.gid == Some(34)),
+        ("hard-stop-after 30s", |g| g.hard_stop_after == Some(30_000)),
+        ("log stdout format raw local0", |g| {
+            g.logs[0].address == LogAddress::Fd(1) && g.logs[0].transport == LogTransport::Raw
+        }),
+        ("log-send-hostname", |g| g.log_send_hostname == SendHostname::System),
+        ("log-send-hostname me", |g| g.log_send_hostname == SendHostname::Name("me".into())),
+        ("log-tag x", |g| g.log_tag.as_deref() == Some("x")),
+        ("max-spread-checks 5s", |g| g.max_spread_checks == Some(5000)),
+        ("maxconn 100", |g| g.process.maxconn == Some(100)),
+        ("nbthread 4", |g| g.process.nbthread == Some(4)),
+        ("node n-1", |g| g.node.as_deref() == Some("n-1")),
+        ("pidfile /run/x.pid", |g| g.process.pidfile.as_deref() == Some("/run/x.pid".as_ref())),
+        ("quiet", |g| g.process.quiet),
+        ("spread-checks 5", |g| g.spread_checks == 5),
+        ("stats socket /run/s level admin mode 660", |g| {
+            let options = &g.stats.sockets[0].options;
+            options.level == Level::Admin && options.access.mode == Some(0o660)
+        }),
+        ("stats socket fd@5", |g| g.stats.sockets[0].address == BindAddress::Inherited(5)),
+        ("stats timeout 2m", |g| g.stats.timeout == 120_000),
+        ("stats maxconn 20", |g| g.stats.maxconn == 20),
+        ("tune.bufsize 32768", |g| g.tune.bufsize == Some(32768)),
+        ("tune.http.maxhdr 10", |g| g.tune.maxhdr == Some(10)),
+        ("tune.idle-pool.shared off", |g| g.tune.idle_pool_shared == Some(false)),
+        ("tune.maxaccept -1", |g| g.tune.maxaccept == Some(-1)),
+        ("tune.maxpollevents 100", |g| g.tune.maxpollevents == Some(100)),
+        ("tune.maxrewrite 1024", |g| g.tune.maxrewrite == Some(1024)),
+        ("tune.runqueue-depth 100", |g| g.tune.runqueue_depth == Some(100)),
+        ("tune.sched.low-latency on", |g| g.tune.low_latency),
+        ("uid 0", |g| g.process.uid == Some(0)),
+        ("ulimit-n 1000", |g| g.process.ulimit_n == Some(1000)),
+        ("user www-data", |g| g.process.uid == Some(33)),
+        ("zero-warning", |g| g.process.zero_warning),
+    ];
+    for (line, holds) in cases {
+        assert!(holds(&model(&format!("global\n {line}\n")).global), "{line}");
+    }
+}
+
+#[test]
+fn environment_keywords_act_from_the_next_line_on() {
+    let model = model(concat!(
+        "global\n setenv A 1\n presetenv A 2\n presetenv B 3\n setenv C \"\"\n unsetenv X\n",
+        " description \"$A-$B-$C-${X-gone}\"\n resetenv A\n"
+    ));
+    assert_eq!(model.global.description.as_deref(), Some("1-3--gone"));
+    assert_eq!(model.env.iter().collect::<Vec<_>>(), [("A", "1")]);
+}
+
+#[test]
+fn global_errors() {
+    for (line, message) in [
+        ("maxcon 1", "unknown keyword 'maxcon' in 'global' section"),
+        ("maxconn x", "'maxconn' expects an integer argument."),
+        ("maxconn", "'maxconn' expects an integer argument."),
+        ("maxconn 5 6", "'maxconn' cannot handle unexpected argument '6'."),
+        ("daemon x", "'daemon' cannot handle unexpected argument 'x'."),
+        ("pidfile", "'pidfile' expects a file name as an argument."),
+        ("user nosuchuser", "cannot find user id for 'nosuchuser'"),
+        ("nbthread abc", "'nbthread' passed a missing or unparsable integer value in 'abc'"),
+        ("nbthread 9999", "'nbthread' value must be between 1 and 64 (was 9999)"),
+        ("log", "log : expects <address> and <facility> as arguments"),
+        ("log 127.0.0.1", "log : expects <address> and <facility> as arguments"),
+        ("log 127.0.0.1 foo", "log : unknown log facility 'foo'"),
+        ("log 127.0.0.1 local0 foo", "log : unknown optional log level 'foo'"),
+        ("log 127.0.0.1 local0 info bar", "log : unknown optional minimum log level 'bar'"),
+        ("log 127.0.0.1 local0 info debug x", "log : cannot handle unexpected argument 'x'"),
+        (
+            "log 127.0.0.1 len 10 local0",
+            "log : invalid log length '10', must be between 80 and 65535",
+        ),
+        ("log 127.0.0.1 format foo local0", "log : unknown log format 'foo'"),
+        ("log 127.0.0.1 sample x local0", "log : Missing sample size"),
+        ("log 127.0.0.1 sample 1:0 local0", "log : wrong sample size '0' for sample range '1'"),
+        ("log global", "log : 'global' is not supported for a global syslog server"),
+        ("log ring@x local0", "log : 'ring@' is not implemented yet"),
+        (
+            "stats socket",
+            "'stats socket' in global section expects an address or a path to a UNIX socket",
+        ),
+        ("stats foo", "'stats' only supports 'socket', 'maxconn' and 'timeout' (got 'foo')"),
+        ("stats timeout x", "unexpected character 'x' in 'stats timeout'"),
+        ("stats maxconn 0", "'stats maxconn' expects a positive value"),
+        (
+            "stats socket /s level foo",
+            "'stats socket' : 'level' only supports 'user', 'operator', and 'admin' (got 'foo')",
+        ),
+        ("tune.bufsize 0", "'tune.bufsize' expects a positive integer argument."),
+        ("tune.foo 1", "unknown keyword 'tune.foo' in 'global' section"),
+        ("cpu-map x 1", "cpu-map : 'x' is not a valid number/range."),
+        ("cpu-map 1 x", "cpu-map : 'x' is not a CPU range."),
+        ("setenv A", "'setenv' expects a name and a value."),
+        ("unsetenv", "'unsetenv' expects at least one variable name."),
+        ("hard-stop-after", "'hard-stop-after' expects <time> as argument."),
+        ("hard-stop-after x", "unexpected character 'x' in argument to <hard-stop-after>."),
+        ("spread-checks 60", "'spread-checks' needs a positive value in range 0..50."),
+        (
+            "node a/b",
+            "'node' requires valid node name - non-empty string with digits(0-9), letters(A-Z, a-z), dot(.), hyphen(-) or underscode(_).",
+        ),
+        ("description", "'description' expects a string argument."),
+        ("ca-base /x", "'ca-base' is not implemented yet"),
+        (
+            "nbproc 2",
+            "nbproc is not supported any more since HAProxy 2.5. Threads will automatically be used on multi-processor machines if available.",
+        ),
+    ] {
+        assert_eq!(messages(&format!("global\n {line}\n"), Severity::Alert), [message], "{line}");
+    }
+}
+
+#[test]
+fn proxy_keywords() {
+    let cases: &[Good<Proxy>] = &[
+        ("backlog 100", |p| front(p).backlog == Some(100)),
+        ("balance leastconn", |p| back(p).balance == Balance::LeastConn),
+        ("balance random", |p| back(p).balance == Balance::Random { draws: 2 }),
+        ("balance random(3)", |p| back(p).balance == Balance::Random { draws: 3 }),
+        ("balance static-rr", |p| back(p).balance == Balance::StaticRr),
+        ("balance source", |p| back(p).balance == Balance::Source),
+        ("balance first", |p| back(p).balance == Balance::First),
+        ("bind :81-83 name x", |p| front(p).binds.len() == 4 && front(p).binds[3].id == 4),
+        ("bind :81,:82", |p| &*front(p).binds[2].written == ":82"),
+        ("cookie S insert indirect nocache httponly secure domain .x.y attr SameSite=Lax", |p| {
+            let cookie = back(p).cookie.as_ref().unwrap();
+            cookie.insert
+                && cookie.indirect
+                && cookie.nocache
+                && cookie.attributes == ["HttpOnly", "Secure", "domain=.x.y", "SameSite=Lax"]
+        }),
+        ("default_backend l", |p| front(p).default_backend == Some(0)),
+        ("description a b", |p| p.description.as_deref() == Some("a b")),
+        ("disabled", |p| p.disabled),
+        (
+            "errorfile 503 /503.http",
+            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(bytes) if bytes.len() == 25),
+        ),
+        (
+            "errorfile 503 /empty",
+            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(bytes) if bytes.is_empty()),
+        ),
+        ("errorloc303 400 /x", |p| {
+            let location = ErrorReply::Location { status: 303, url: "/x".into() };
+            p.common.error_replies[&400] == location
+        }),
+        ("fullconn 10", |p| back(p).fullconn == Some(10)),
+        ("hash-type consistent", |p| back(p).hash_type.avalanche),
+        ("hash-type map-based djb2 avalanche", |p| {
+            back(p).hash_type.function == HashFunction::Djb2 && back(p).hash_type.avalanche
+        }),
+        ("http-reuse always", |p| back(p).http_reuse == HttpReuse::Always),
+        ("id 77", |p| p.id == 77),
+        ("log 127.0.0.1:514 local0 notice", |p| p.common.logs[0].level == LogLevel(5)),
+        ("log-tag t", |p| p.common.log_tag.as_deref() == Some("t")),
+        ("maxconn 5", |p| front(p).maxconn == Some(5)),
+        ("mode tcp", |p| p.mode == Mode::Tcp),
+        ("monitor-uri /up", |p| front(p).monitor_uri.as_deref() == Some("/up")),
+        ("retries 1", |p| back(p).retries == Some(1)),
+        (
+            "server s localhost:80 weight 5 check inter 3s rise 4 fall 5 backup maxconn 9 cookie c",
+            |p| {
+                let server = &back(p).servers[0];
+                let (o, check) = (&server.options, &server.options.check);
+                server.id == 1
+                    && o.weight == 5
+                    && o.backup
+                    && o.maxconn == 9
+                    && o.cookie.as_deref() == Some("c")
+                    && (check.enabled, check.inter, check.rise, check.fall) == (true, 3000, 4, 5)
+            },
+        ),
+        (
+            "server s 1.2.3.4:80 disabled fastinter 1s downinter 2s port 81 addr 1.2.3.5 id 9 slowstart 5s",
+            |p| {
+                let server = &back(p).servers[0];
+                let check = &server.options.check;
+                server.id == 9
+                    && server.options.disabled
+                    && server.options.slowstart == 5000
+                    && (check.fastinter, check.downinter, check.port)
+                        == (Some(1000), Some(2000), Some(81))
+                    && check.addr == Some("1.2.3.5".parse().unwrap())
+            },
+        ),
+        ("default-server check weight 7\n server s 1.2.3.4:80 no-check", |p| {
+            let options = &back(p).servers[0].options;
+            !options.check.enabled && options.weight == 7
+        }),
+        ("server s 1.2.3.4:80 pool-max-conn -1 pool-purge-delay 0", |p| {
+            back(p).servers[0].options.pool_purge_delay == 0
+        }),
+        ("stats enable\n stats uri /s\n stats refresh 5", |p| {
+            let page = p.common.stats.as_ref().unwrap();
+            page.uri.as_deref() == Some("/s") && page.refresh == 5
+        }),
+        (
+            "stats hide-version\n stats show-legends\n stats show-node n\n stats show-desc a b",
+            |p| {
+                let page = p.common.stats.as_ref().unwrap();
+                page.hide_version && page.show_legends && page.show_desc.as_deref() == Some("a b")
+            },
+        ),
+        ("timeout client 5s", |p| front(p).timeouts.client == Some(5000)),
+        ("timeout client-fin 5", |p| front(p).timeouts.client_fin == Some(5)),
+        ("timeout server 1m", |p| back(p).timeouts.server == Some(60_000)),
+        ("timeout server-fin 1m", |p| back(p).timeouts.server_fin == Some(60_000)),
+        ("timeout connect 0\n timeout connect 2s", |p| back(p).timeouts.connect == Some(2000)),
+        ("timeout queue 0", |p| back(p).timeouts.queue.is_none()),
+        ("timeout check 3s", |p| back(p).timeouts.check == Some(3000)),
+        ("timeout tunnel 1h", |p| back(p).timeouts.tunnel == Some(3_600_000)),
+        ("timeout http-request 1s", |p| p.common.timeout_http_request == Some(1000)),
+        ("timeout http-keep-alive 1s", |p| p.common.timeout_http_keep_alive == Some(1000)),
+        ("timeout tarpit 1s", |p| p.common.timeout_tarpit == Some(1000)),
+    ];
+    for (line, holds) in cases {
+        assert!(holds(&only(&listen(&format!(" {line}")))), "{line}");
+    }
+}
+
+#[test]
+fn options() {
+    let cases: &[Good<Proxy>] = &[
+        ("abortonclose", |p| back(p).abortonclose),
+        ("allbackups", |p| back(p).allbackups),
+        ("dontlog-normal", |p| front(p).options.dontlog_normal),
+        ("dontlognull", |p| front(p).options.dontlognull),
+        ("forwardfor except 10.0.0.0/8 header X-Client if-none", |p| {
+            let forward = p.common.forward_for.as_ref().unwrap();
+            forward.if_none && forward.header == "x-client" && forward.except.unwrap().bits == 8
+        }),
+        ("http-ignore-probes", |p| front(p).options.http_ignore_probes),
+        ("http-keep-alive", |p| p.common.connection_mode == ConnectionMode::KeepAlive),
+        ("http-server-close", |p| p.common.connection_mode == ConnectionMode::ServerClose),
+        ("httpclose", |p| p.common.connection_mode == ConnectionMode::Close),
+        ("httplog", |p| front(p).log_style == LogStyle::Http),
+        ("httplog clf", |p| front(p).log_style == LogStyle::HttpClf),
+        ("tcplog", |p| front(p).log_style == LogStyle::Tcp),
+        ("log-health-checks", |p| back(p).log_health_checks),
+        ("log-separate-errors", |p| front(p).options.log_separate_errors),
+        ("logasap", |p| front(p).options.logasap),
+        ("redispatch", |p| back(p).redispatch.interval == -1),
+        ("redispatch 2", |p| back(p).redispatch.interval == 2),
+        ("httpclose\n no option httpclose", |p| {
+            p.common.connection_mode == ConnectionMode::KeepAlive
+        }),
+        ("httpclose\n no option http-server-close", |p| {
+            p.common.connection_mode == ConnectionMode::Close
+        }),
+        ("redispatch\n no option redispatch", |p| back(p).redispatch.interval == 0),
+        ("dontlognull\n default option dontlognull", |p| !front(p).options.dontlognull),
+    ];
+    for (line, holds) in cases {
+        assert!(holds(&only(&listen(&format!(" option {line}")))), "{line}");
+    }
+}
+
+#[test]
+fn checks() {
+    let step = |text: &str| match back(&only(&listen(text))).check.clone() {
+        HealthCheck::Http(steps) => steps,
+        HealthCheck::Connect => Vec::new(),
+    };
+    let CheckStep::Send(send) = &step(" option httpchk")[0] else { panic!() };
+    assert_eq!((&*send.method, &*send.uri, &*send.version), ("OPTIONS", "/", "HTTP/1.0"));
+    let CheckStep::Send(send) = &step(" option httpchk GET /up HTTP/1.1")[0] else { panic!() };
+    assert_eq!((&*send.method, &*send.uri, &*send.version), ("GET", "/up", "HTTP/1.1"));
+    let steps = step(
+        " option httpchk /x\n http-check send meth HEAD hdr Host a.b hdr X \"\" body z\n http-check expect ! status 200-299,404",
+    );
+    let [CheckStep::Send(send), CheckStep::Expect(expect)] = &steps[..] else { panic!() };
+    assert_eq!((&*send.method, &*send.uri, &*send.body), ("HEAD", "/x", "z"));
+    assert_eq!(send.headers, [("Host".into(), "a.b".into()), ("X".into(), String::new())]);
+    assert!(expect.negated && expect.status.contains(250) && !expect.status.contains(403));
+    assert!(step(" http-check expect status 200").is_empty(), "needs option httpchk");
+}
+
+#[test]
+fn proxy_errors() {
+    for (line, message) in [
+        ("monitr-uri /x", "unknown keyword 'monitr-uri' in 'listen' section"),
+        ("mode htp", "unknown proxy mode 'htp'."),
+        (
+            "mode health",
+            "'mode health' doesn't exist anymore. Please use 'http-request return status 200' instead.",
+        ),
+        ("balance uri", "'balance uri' is not implemented yet"),
+        ("balance url_param", "'balance url_param' is not implemented yet"),
+        ("balance hdr(x)", "'balance hdr' is not implemented yet"),
+        ("balance random(x)", "balance random : expects a positive number of draws."),
+        (
+            "bind",
+            "'bind' expects {<path>|[addr1]:port1[-end1]}{,[addr]:port[-end]}... as arguments.",
+        ),
+        (
+            "bind :80,,:81",
+            "'bind' : '' resolves to an empty address (environment variable missing?)",
+        ),
+        ("bind :8000 foo", "'bind :8000' : unknown keyword 'foo'"),
+        ("bind :8000 ssl", "'bind :8000' : 'ssl' is not implemented yet"),
+        ("bind :80 maxconn", "'bind :80' : 'maxconn' : missing value"),
+        (
+            "bind :80 thread 9999",
+            "'bind :80' : '9999' : '9999' is not a valid number/range. It supports numbers from 1 to 64.",
+        ),
+        ("bind :80 interface", "'bind :80' : 'interface' : missing interface name"),
+        ("bind :80 id 0", "'bind :80' : 'id' : custom id has to be > 0"),
+        (
+            "bind :80 mode 9",
+            "'bind :80' : 'mode' : missing or invalid mode '9' (octal integer expected)",
+        ),
+        ("cookie", "'cookie' expects <cookie_name> as argument."),
+        ("cookie X prefix", "'cookie prefix' is not implemented yet"),
+        (
+            "cookie X insert rewrite",
+            "cookie 'rewrite', 'insert' and 'prefix' modes are incompatible.",
+        ),
+        ("cookie X insert domain", "'domain' expects <domain> as argument."),
+        ("default_backend nope", "Proxy 'l': unable to find required default_backend: 'nope'."),
+        ("errorfile", "errorfile : expects <status_code> and <file> as arguments."),
+        ("errorfile 999 /x", "errorfile : status code '999' not handled."),
+        ("errorfile 500 /nonexist", "errorfile : error opening file '/nonexist'."),
+        ("errorloc 503", "errorloc : expects <status_code> and <url> as arguments."),
+        ("hash-type foo", "'hash-type' only supports 'consistent' and 'map-based'."),
+        (
+            "hash-type consistent foo",
+            "'hash-type' only supports 'sdbm', 'djb2', 'crc32', or 'wt6' hash functions.",
+        ),
+        (
+            "http-check expect",
+            "'http-check expect' : expects at least a matching pattern as arguments.",
+        ),
+        (
+            "http-check expect status x",
+            "'http-check expect' : invalid character 'x' in the list of status codes",
+        ),
+        ("http-check expect string x", "'http-check expect string' is not implemented yet"),
+        ("http-check connect", "'http-check connect' is not implemented yet"),
+        ("http-check set-var(x) int(1)", "'http-check set-var' is not implemented yet"),
+        ("http-check send meth", "'http-check send' : 'meth' expects a string as argument."),
+        ("http-reuse foo", "'http-reuse' only supports 'never', 'safe', 'aggressive', 'always'."),
+        ("id 0", "custom id has to be > 0."),
+        ("log foo", "log : invalid address: 'foo' in 'foo'"),
+        ("log", "log : expects <address> and <facility> or global as arguments"),
+        ("option", "'option' expects an option name."),
+        ("option httplogg", "unknown option 'httplogg'"),
+        ("option tcpka", "'option tcpka' is not implemented yet"),
+        ("option dontlognull x", "'option dontlognull' cannot handle unexpected argument 'x'."),
+        (
+            "option forwardfor x",
+            "'option forwardfor' only supports optional values: 'except', 'header' and 'if-none'.",
+        ),
+        (
+            "option forwardfor except x",
+            "'option forwardfor except' expects <address>[/mask] as argument.",
+        ),
+        ("no option httpchk", "negation/default is not supported for option 'httpchk'."),
+        (
+            "no mode http",
+            "negation/default currently supported only for options, log, busy-polling, set-dumpable, strict-limits, insecure-fork-wanted and numa-cpu-mapping.",
+        ),
+        ("retries a", "'retries' expects an integer argument (dispatch counts for one)."),
+        ("server a", "'server' expects <name> and <addr>[:<port>] as arguments."),
+        ("server b/c 1.2.3.4", "character '/' is not permitted in server name 'b/c'."),
+        ("server s 1.2.3.4:80 chek", "'server l/s' : unknown keyword 'chek'"),
+        ("server s 1.2.3.4:80 ssl", "'server l/s' : 'ssl' is not implemented yet"),
+        (
+            "server s 1.2.3.4:80 weight 500",
+            "'server l/s' : weight of server is not within 0 and 256 (500).",
+        ),
+        (
+            "server s 1.2.3.4:80 inter 3q",
+            "'server l/s' : unexpected character 'q' in 'inter' argument of server.",
+        ),
+        ("server s 1.2.3.4:80 inter", "'server l/s' : 'inter' expects a delay as argument."),
+        ("server s 1.2.3.4:80 inter 0", "'server l/s' : invalid value 0 for argument 'inter'."),
+        ("server s 1.2.3.4:80 rise 0", "'server l/s' : 'rise' has to be > 0."),
+        (
+            "server s 1.2.3.4 check",
+            "proxy 'l': server 's' has neither service port nor check port.",
+        ),
+        (
+            "server s nosuch.invalid:80",
+            "'server l/s' : invalid address: 'nosuch.invalid' in 'nosuch.invalid:80'",
+        ),
+        ("default-server id 5", "'id' is not supported in 'default-server' lines"),
+        (
+            "stats foo",
+            "unknown stats parameter 'foo', expects 'admin', 'uri', 'realm', 'auth', 'scope', 'enable', 'hide-version', 'show-node', 'show-desc' or 'show-legends'.",
+        ),
+        ("stats auth a:b", "'stats auth' is not implemented yet"),
+        ("stats refresh x", "unexpected character 'x' in argument to stats refresh interval."),
+        ("stats uri", "'uri' needs an URI prefix."),
+        (
+            "timeout",
+            "'timeout' supports 'client', 'server', 'connect', 'check', 'queue', 'http-keep-alive', 'http-request', 'tunnel', 'tarpit', 'client-fin' and 'server-fin' (got '')",
+        ),
+        ("timeout server", "'timeout server' expects an integer value (in milliseconds)"),
+        ("timeout server 5x", "unexpected character 'x' in 'timeout server'"),
+        (
+            "timeout server 1s 2s",
+            "'timeout server' : unexpected extra argument '2s' after value '1s'.",
+        ),
+        (
+            "timeout server 30d",
+            "timer overflow in argument '30d' to 'timeout server' (maximum value is 2147483647 ms or ~24.8 days)",
+        ),
+        ("compression algo gzip", "'compression' is not implemented yet"),
+        (
+            "reqadd x",
+            "The 'reqadd' directive is not supported anymore since HAProxy 2.1. Use 'http-request add-header' instead.",
+        ),
+        (
+            "option forceclose",
+            "option 'forceclose' is not supported any more since HAProxy 2.0, please just remove it, or use 'option httpclose' if absolutely needed.",
+        ),
+    ] {
+        assert_eq!(messages(&listen(&format!(" {line}")), Severity::Alert), [message], "{line}");
+    }
+}
+
+fn front(proxy: &Proxy) -> &Front {
+    proxy.front.as_ref().unwrap()
+}
+
+fn back(proxy: &Proxy) -> &Back {
+    proxy.back.as_ref().unwrap()
+}

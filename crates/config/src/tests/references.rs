@@ -1,0 +1,180 @@
+//! What is judged once everything is read: names, numbers, references, modes. Never one keyword alone.
+use super::*;
+use crate::load::Verdict;
+
+const TIMES: &str =
+    "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n";
+
+#[test]
+fn numbers_follow_order_and_skip_the_explicit_ones() {
+    let text = format!(
+        "{TIMES}listen a\n bind :1\n server x 1.1.1.1:1\n server y 1.1.1.1:1 id 1\n server z 1.1.1.1:1\nbackend b\n id 2\nfrontend c\n bind :2\n default_backend b\n"
+    );
+    let model = model(&text);
+    assert_eq!(model.proxies.iter().map(|p| p.id).collect::<Vec<_>>(), [1, 2, 3]);
+    let servers = &model.proxies[0].back.as_ref().unwrap().servers;
+    assert_eq!(servers.iter().map(|s| s.id).collect::<Vec<_>>(), [2, 1, 3]);
+    assert_eq!(model.proxies[2].front.as_ref().unwrap().default_backend, Some(1));
+    assert_eq!(model.backend("b"), Some(1));
+    assert_eq!(model.backend("c"), None);
+}
+
+#[test]
+fn a_frontend_and_a_backend_may_share_a_name_and_others_not() {
+    let text = format!(
+        "{TIMES}frontend fe\n bind :1\nfrontend fe\n bind :2\nbackend fe\nlisten fe\n bind :3\nbackend g\nbackend g\n"
+    );
+    assert_eq!(
+        messages(&text, Severity::Alert),
+        [
+            "frontend 'fe' has the same name as frontend 'fe' declared at a.cfg:6.",
+            "proxy 'fe' has the same name as frontend 'fe' declared at a.cfg:6.",
+            "backend 'g' has the same name as backend 'g' declared at a.cfg:13.",
+        ]
+    );
+}
+
+#[test]
+fn references_and_modes() {
+    for (text, severity, message) in [
+        (
+            "frontend f\n bind :1\n default_backend baz\nbackend bar",
+            Severity::Alert,
+            "Proxy 'f': unable to find required default_backend: 'baz'.",
+        ),
+        (
+            "frontend f\n bind :1\n default_backend b\nbackend b\n mode tcp",
+            Severity::Alert,
+            "http frontend 'f' (a.cfg:6) tries to use incompatible tcp backend 'b' (a.cfg:9) as its default backend (see 'mode').",
+        ),
+        (
+            "frontend f",
+            Severity::Warning,
+            "frontend 'f' has no 'bind' directive. Please declare it as a backend if this was intended.",
+        ),
+        (
+            "backend b\n server s 1.2.3.4:1\n server s 1.2.3.4:2",
+            Severity::Alert,
+            "backend 'b', another server named 's' was already defined at line 7, please use distinct names.",
+        ),
+        (
+            "backend b\n server s 1.2.3.4:1 id 5\n server t 1.2.3.4:2 id 5",
+            Severity::Alert,
+            "'server b/t' : 'id' : custom id 5 already used at a.cfg:7 ('server s').",
+        ),
+        (
+            "backend b\n id 5\nbackend c\n id 5",
+            Severity::Alert,
+            "backend c reuses same custom id as backend b (declared at a.cfg:6).",
+        ),
+        (
+            "listen l\n bind :1\n mode tcp\n option httplog",
+            Severity::Warning,
+            "'option httplog' not usable with proxy 'l' (needs 'mode http'). Falling back to 'option tcplog'.",
+        ),
+        (
+            "listen l\n bind :1\n mode tcp\n cookie X insert",
+            Severity::Warning,
+            "cookie will be ignored for proxy 'l' (needs 'mode http').",
+        ),
+        (
+            "listen l\n bind :1\n mode tcp\n option forwardfor",
+            Severity::Warning,
+            "'option forwardfor' ignored for proxy 'l' as it requires HTTP mode.",
+        ),
+        (
+            "listen l\n bind :1\n mode tcp\n stats enable",
+            Severity::Warning,
+            "'stats' statement ignored for proxy 'l' as it requires HTTP mode.",
+        ),
+    ] {
+        assert_eq!(messages(&format!("{TIMES}{text}\n"), severity), [message], "{text}");
+    }
+}
+
+#[test]
+fn sides_that_a_proxy_lacks() {
+    for (line, message) in [
+        (
+            "frontend f\n bind :1\n balance roundrobin",
+            "'balance' ignored because frontend 'f' has no backend capability.",
+        ),
+        (
+            "frontend f\n bind :1\n option httpchk",
+            "'httpchk' ignored because frontend 'f' has no backend capability.",
+        ),
+        (
+            "frontend f\n bind :1\n timeout server 2s",
+            "'timeout server' ignored because frontend 'f' has no backend capability.",
+        ),
+        (
+            "frontend f\n bind :1\n fullconn 4",
+            "'fullconn' ignored because frontend 'f' has no backend capability. Maybe you want 'maxconn' instead ?",
+        ),
+        ("backend b\n bind :1", "'bind' ignored because backend 'b' has no frontend capability."),
+        (
+            "backend b\n maxconn 4",
+            "'maxconn' ignored because backend 'b' has no frontend capability. Maybe you want 'fullconn' instead ?",
+        ),
+        (
+            "backend b\n option tcplog",
+            "backend 'b' : 'option tcplog' directive is ignored in backends.",
+        ),
+    ] {
+        assert_eq!(messages(&format!("{TIMES}{line}\n"), Severity::Warning), [message], "{line}");
+    }
+    let alerts =
+        messages(&format!("{TIMES}frontend f\n bind :1\n server s 1.2.3.4:1\n"), Severity::Alert);
+    assert_eq!(alerts, ["'server' not allowed because frontend 'f' has no backend capability."]);
+}
+
+#[test]
+fn missing_timeouts_warn_where_traffic_would_hang() {
+    let text = "frontend f\n bind :80\nbackend empty\nbackend c\n server s 1.2.3.4:80\nlisten l\n bind :81\n";
+    let warnings = messages(text, Severity::Warning);
+    let names: Vec<&str> = warnings.iter().map(|w| w.lines().next().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "missing timeouts for frontend 'f'.",
+            "missing timeouts for backend 'c'.",
+            "missing timeouts for proxy 'l'."
+        ]
+    );
+}
+
+#[test]
+fn log_global_copies_the_global_targets() {
+    let text = format!(
+        "{TIMES} log global\n log 10.0.0.1 len 2000 sample 1,3-4:5 local1 info err\nglobal\n log /dev/log local0\n log-send-hostname\nbackend b\nbackend c\n no log\n"
+    );
+    let model = model(&text);
+    let logs = &model.proxies[0].common.logs;
+    assert_eq!(logs.len(), 2);
+    assert_eq!(logs[0].address, crate::model::LogAddress::Unix("/dev/log".into()));
+    assert_eq!(logs[0].transport, crate::model::LogTransport::Rfc3164);
+    assert_eq!((logs[1].max_len, logs[1].facility.0), (2000, 17));
+    assert_eq!((logs[1].level.0, logs[1].min_level.0), (6, 3));
+    assert_eq!(logs[1].sample.as_ref().unwrap().ranges, [(1, 1), (3, 4)]);
+    assert!(model.proxies[1].common.logs.is_empty());
+}
+
+#[test]
+fn the_verdict_gives_haproxy_exit_codes() {
+    let good = format!("{TIMES}listen l\n bind :1\n");
+    for (text, strict, verdict) in [
+        (&*good, true, Verdict::Valid),
+        ("", false, Verdict::NoListener),
+        ("global\n stats socket /x\n", false, Verdict::Valid),
+        ("global\n nope\n", false, Verdict::Invalid),
+        ("listen l\n bind :1\n", false, Verdict::Valid),
+        ("listen l\n bind :1\n", true, Verdict::Invalid),
+        ("global\n zero-warning\nlisten l\n bind :1\n", false, Verdict::Invalid),
+        ("listen l\n bind :1\n timeout client 1s\n disabled\n", false, Verdict::NoListener),
+    ] {
+        assert_eq!(loaded(text).verdict(strict), verdict, "{text}");
+    }
+    assert_eq!(Verdict::Valid.exit_code(), 0);
+    assert_eq!(Verdict::Invalid.exit_code(), 1);
+    assert_eq!(Verdict::NoListener.exit_code(), 2);
+}

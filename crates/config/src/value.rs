@@ -1,0 +1,138 @@
+//! Numbers, times and sets as HAProxy writes them (section 2.5). Never knows which keyword asked.
+
+/// The longest time that HAProxy's timers hold, in ms.
+const MAX_MS: u64 = i32::MAX as u64;
+
+/// What is wrong with a time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ValueError {
+    /// An unexpected character at this byte.
+    Unexpected { at: usize, found: char },
+    /// Larger than any value allowed.
+    Overflow,
+}
+
+impl ValueError {
+    /// Where to point in the word.
+    pub(crate) fn offset(&self) -> usize {
+        match self {
+            Self::Unexpected { at, .. } => *at,
+            _ => 0,
+        }
+    }
+
+    /// HAProxy's words for it; `subject` is what it says it was parsing, e.g. `'timeout connect'`.
+    pub(crate) fn message(&self, text: &str, subject: &str) -> String {
+        match self {
+            Self::Unexpected { found, .. } => {
+                format!("unexpected character '{found}' in {subject}")
+            }
+            Self::Overflow => format!(
+                "timer overflow in argument '{text}' to {subject} (maximum value is 2147483647 ms or ~24.8 days)"
+            ),
+        }
+    }
+}
+
+/// The unit of a time without suffix.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Milliseconds,
+    Seconds,
+}
+
+/// A time in milliseconds, rounded up.
+pub(crate) fn time(text: &str, default: Unit) -> Result<u64, ValueError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let unexpected =
+        |at: usize| ValueError::Unexpected { at, found: text[at..].chars().next().unwrap_or(' ') };
+    if digits == 0 {
+        return Err(unexpected(0));
+    }
+    let number: u64 = text[..digits].parse().map_err(|_| ValueError::Overflow)?;
+    let per_unit: u64 = match &text[digits..] {
+        "" if default == Unit::Seconds => 1_000_000,
+        "" | "ms" => 1_000,
+        "us" => 1,
+        "s" => 1_000_000,
+        "m" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
+        _ => return Err(unexpected(digits)),
+    };
+    let micros = number.checked_mul(per_unit).ok_or(ValueError::Overflow)?;
+    match micros.div_ceil(1000) {
+        ms if ms > MAX_MS => Err(ValueError::Overflow),
+        ms => Ok(ms),
+    }
+}
+
+/// A decimal number without sign.
+pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+/// A set of numbers from 1 to 64 as a mask: `all`, `odd`, `even`, or numbers and ranges separated by commas.
+pub(crate) fn mask(text: &str) -> Result<u64, String> {
+    let mut set = 0u64;
+    for part in text.split(',') {
+        set |= match part {
+            "all" => u64::MAX,
+            "odd" => 0x5555_5555_5555_5555,
+            "even" => 0xaaaa_aaaa_aaaa_aaaa,
+            _ => {
+                let (low, high) = part.split_once('-').unwrap_or((part, part));
+                let bounds = number::<u32>(low).zip(number::<u32>(high));
+                let (low, high) =
+                    bounds.ok_or_else(|| format!("'{part}' is not a valid number/range."))?;
+                if low == 0 || high > 64 || low > high {
+                    return Err(format!(
+                        "'{part}' is not a valid number/range. It supports numbers from 1 to 64."
+                    ));
+                }
+                (u64::MAX >> (64 - (high - low + 1))) << (low - 1)
+            }
+        };
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        for (text, value) in [
+            ("0", Ok(0)),
+            ("1500", Ok(1500)),
+            ("5s", Ok(5000)),
+            ("2m", Ok(120_000)),
+            ("1h", Ok(3_600_000)),
+            ("1d", Ok(86_400_000)),
+            ("1500us", Ok(2)),
+            ("1us", Ok(1)),
+            ("25d", Err(ValueError::Overflow)),
+            ("99999999999999999999", Err(ValueError::Overflow)),
+            ("5x", Err(ValueError::Unexpected { at: 1, found: 'x' })),
+            ("5sé", Err(ValueError::Unexpected { at: 1, found: 's' })),
+            ("", Err(ValueError::Unexpected { at: 0, found: ' ' })),
+            ("-1", Err(ValueError::Unexpected { at: 0, found: '-' })),
+        ] {
+            assert_eq!(time(text, Unit::Milliseconds), value, "{text}");
+        }
+        assert_eq!(time("5", Unit::Seconds), Ok(5000));
+    }
+
+    #[test]
+    fn numbers_and_masks() {
+        assert_eq!(number::<u32>("+5"), None);
+        assert_eq!(mask("all"), Ok(u64::MAX));
+        assert_eq!(mask("1-2,4"), Ok(0b1011));
+        assert_eq!(mask("64"), Ok(1 << 63));
+        assert_eq!(mask("1-64"), Ok(u64::MAX));
+        for bad in ["0", "65", "x", "5-3", "", "1-x"] {
+            assert!(mask(bad).is_err(), "{bad}");
+        }
+    }
+}
