@@ -1,2 +1,37 @@
 //! Running listeners, connections, transactions, server pools, checks and logs. Never parses configuration.
+//!
+//! Reading order: [`settings`] (what boot hands in), [`runtime`] (what all threads share), [`worker`] (what one
+//! thread has), then the life of a request: `listener`, `client`, `transaction` and, called from there, `receive`,
+//! `route`, `connect`, `exchange`, `report`.
 #![forbid(unsafe_code)]
+
+pub mod ask;
+mod client;
+mod connect;
+pub mod counters;
+mod exchange;
+mod facts;
+mod flow;
+mod housekeeper;
+mod idle;
+pub mod journal;
+mod listener;
+pub mod log;
+mod queue;
+mod receive;
+mod reply;
+mod report;
+mod rewrite;
+mod route;
+pub mod runtime;
+mod seat;
+mod server_conn;
+pub mod services;
+pub mod settings;
+mod tcp;
+mod transaction;
+pub mod worker;
+mod workspace;
+
+pub use runtime::Shared;
+pub use worker::Worker;

@@ -69,6 +69,14 @@ impl Socket {
         self.thread.io(self.key, |io| io.owner = owner);
     }
 
+    /// Makes another task the owner, to be woken when something arrives or the peer closes.
+    pub fn watch_for(&self, owner: TaskId) {
+        self.thread.io(self.key, |io| {
+            io.owner = owner;
+            io.wanted = READ;
+        });
+    }
+
     /// Reads what is there; 0 at the end of the stream.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
@@ -100,12 +108,12 @@ impl Socket {
         result
     }
 
-    /// Asks to be woken once when reading becomes possible.
+    /// Asks to be woken when reading becomes possible; again for each change until it wants nothing.
     pub fn want_read(&self) {
         self.want(READ);
     }
 
-    /// Asks to be woken once when writing becomes possible.
+    /// Asks to be woken when writing becomes possible; again for each change until it wants nothing.
     pub fn want_write(&self) {
         self.want(WRITE);
     }

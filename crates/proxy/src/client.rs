@@ -1,0 +1,181 @@
+//! A client connection: waits for requests and hands each to a transaction. Never parses.
+//!
+//! While idle it holds neither a buffer nor a transaction: this future is all that there is.
+
+use crate::counters::Gauge;
+use crate::runtime::Proxy;
+use crate::server_conn::ServerConn;
+use crate::settings::{ConnectionMode, Mode};
+use crate::transaction::{self, Arrival, Parts};
+use crate::worker::Worker;
+use buf::Buf;
+use mux::{Side, h1};
+use reactor::{Socket, Tick};
+use sample::VarStore;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A client's connection and what belongs to it between requests.
+pub(crate) struct Client {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) proxy: Arc<Proxy>,
+    pub(crate) socket: Socket,
+    /// The protocol machine, server side.
+    pub(crate) mux: h1::Conn,
+    /// Received and not yet understood; no memory while idle.
+    pub(crate) input: Buf,
+    pub(crate) peer: Option<SocketAddr>,
+    /// Monotonic nanoseconds: the connection was accepted, or the last request ended.
+    pub(crate) since: u64,
+    /// The server connection that only this client may use (`http-reuse never`).
+    pub(crate) own: Option<Box<ServerConn>>,
+    /// Number of the bind line, from 0.
+    pub(crate) bind: u32,
+    /// Requests so far.
+    pub(crate) requests: u32,
+    /// The `sess` variables.
+    pub(crate) variables: VarStore,
+}
+
+impl Client {
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        proxy: &Arc<Proxy>,
+        bind: usize,
+        socket: Socket,
+        peer: Option<SocketAddr>,
+    ) -> Self {
+        worker.clients.set(worker.clients.get() + 1);
+        gauges(worker, proxy, bind).for_each(|gauge| {
+            gauge.enter();
+        });
+        Self {
+            worker: worker.clone(),
+            mux: h1::Conn::new(Side::Client, worker.mux_settings(proxy)),
+            proxy: proxy.clone(),
+            socket,
+            input: Buf::empty(),
+            peer,
+            since: worker.thread.nanos(),
+            own: None,
+            bind: bind as u32,
+            requests: 0,
+            variables: VarStore::default(),
+        }
+    }
+}
+
+fn gauges<'a>(
+    worker: &'a Worker,
+    proxy: &'a Proxy,
+    bind: usize,
+) -> impl Iterator<Item = &'a Gauge> {
+    let front = proxy.front.as_ref();
+    let listener = front.and_then(|front| front.listeners.get(bind));
+    [
+        Some(&worker.shared.connections),
+        front.map(|front| &front.connections),
+        listener.map(|listener| &listener.connections),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let worker = &self.worker;
+        worker.clients.set(worker.clients.get() - 1);
+        gauges(worker, &self.proxy, self.bind as usize).for_each(Gauge::leave);
+        worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+        if worker.shared.is_stopping() && worker.clients.get() == 0 {
+            worker.shared.rouse_one(worker.thread.index);
+        }
+    }
+}
+
+/// Serves a client until one side closes.
+pub(crate) async fn run(worker: Rc<Worker>, mut client: Client) {
+    client.socket.own();
+    if client.proxy.settings.mode == Mode::Tcp {
+        return crate::tcp::run(client).await;
+    }
+    loop {
+        let arrival = match client.input.is_empty() {
+            true => first_bytes(&mut client).await,
+            false => Arrival::Data,
+        };
+        let idle_end = arrival != Arrival::Data && client.requests > 0;
+        if idle_end || (arrival != Arrival::Data && ignores_probes(&client)) {
+            return;
+        }
+        let parts = Parts { client, arrival };
+        match worker.seats.run(transaction::run, parts).await {
+            Some(back) if !worker.shared.is_stopping() => client = back,
+            _ => return,
+        }
+    }
+}
+
+/// Whether the end of a connection on which nothing was ever sent is nobody's business.
+fn ignores_probes(client: &Client) -> bool {
+    client.proxy.settings.front.as_ref().is_some_and(|front| front.ignore_probes)
+}
+
+/// Waits for the first bytes of a request, and reads them.
+async fn first_bytes(client: &mut Client) -> Arrival {
+    let deadline = idle_deadline(client);
+    loop {
+        if client.socket.is_readable() {
+            match read_first(client) {
+                Some(arrival) => return arrival,
+                None => continue,
+            }
+        }
+        let thread = &client.worker.thread;
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Arrival::TimedOut;
+        }
+        if client.worker.shared.is_stopping() && client.requests > 0 {
+            return Arrival::Closed;
+        }
+        client.socket.want_read();
+        thread.scheduler().pause(deadline).await;
+    }
+}
+
+/// Tries to read; `None` when there was nothing after all.
+fn read_first(client: &mut Client) -> Option<Arrival> {
+    let mut input = client.worker.buffers.take();
+    let result = client.socket.recv(input.space());
+    if let Ok(count @ 1..) = result {
+        input.filled(count);
+        client.input = input;
+        return Some(Arrival::Data);
+    }
+    client.worker.release(input);
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
+        _ => Some(Arrival::Closed),
+    }
+}
+
+fn idle_deadline(client: &Client) -> Option<Tick> {
+    let timeouts = &client.proxy.settings.timeouts;
+    let first = client.requests == 0;
+    let keep_alive = timeouts.http_keep_alive.filter(|_| !first);
+    let span = keep_alive.or(timeouts.http_request).or(timeouts.client)?;
+    Some(Tick::from_nanos(client.since).plus_ms(span))
+}
+
+impl From<ConnectionMode> for h1::Mode {
+    fn from(mode: ConnectionMode) -> Self {
+        match mode {
+            ConnectionMode::KeepAlive => Self::KeepAlive,
+            ConnectionMode::ServerClose => Self::ServerClose,
+            ConnectionMode::Close => Self::Close,
+        }
+    }
+}

@@ -1,0 +1,400 @@
+//! From a backend to a server connection that has taken the request: choice, queue, reuse, retries.
+//! Never reads a response.
+
+use crate::counters::{Event, Metric};
+use crate::journal::{Cause, Failure, Phase};
+use crate::queue::{Place, Queue, Waiter};
+use crate::rewrite;
+use crate::runtime::{Back, Proxy, Server};
+use crate::server_conn::ServerConn;
+use crate::settings::Reuse;
+use crate::transaction::Transaction;
+use balance::{NoServer, Ticket, Wish};
+use mux::{Side, h1};
+use reactor::Socket;
+use std::sync::Arc;
+use stdx::Tick;
+
+/// The longest wait before the same server is tried again, in milliseconds.
+const TURN_AROUND_MS: u32 = 1_000;
+
+/// A request's claim on a server. Its drop gives the place to the next in the queue.
+pub(crate) struct Claim {
+    ticket: Option<Ticket>,
+    backend: Arc<Proxy>,
+    slot: usize,
+    /// Counted among the server's sessions.
+    entered: bool,
+}
+
+impl Claim {
+    fn new(ticket: Ticket, backend: &Arc<Proxy>) -> Self {
+        let slot = ticket.server().slot();
+        Self { ticket: Some(ticket), backend: backend.clone(), slot, entered: false }
+    }
+
+    /// The server.
+    pub(crate) fn server(&self) -> &Server {
+        &back(&self.backend).servers[self.slot]
+    }
+
+    /// Its number in the backend, from 0.
+    pub(crate) fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// Takes a place on the server if there is room.
+    fn try_serve(&mut self) -> bool {
+        let served = self.ticket.as_mut().is_some_and(Ticket::try_serve);
+        if served && !std::mem::replace(&mut self.entered, true) {
+            self.server().sessions.enter();
+        }
+        served
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        drop(self.ticket.take());
+        if self.entered {
+            self.server().sessions.leave();
+            call_next(&self.backend, self.slot);
+        }
+    }
+}
+
+/// A place on a server is free: its own queue goes first, then the backend's.
+pub(crate) fn call_next(backend: &Proxy, slot: usize) {
+    let back = back(backend);
+    let _ = back.servers[slot].queue.call() || back.queue.call();
+}
+
+fn back(proxy: &Proxy) -> &Back {
+    proxy.back.as_ref().expect("only proxies with a server side are routed to")
+}
+
+/// Finds a server and a connection to it, and sends the request's head.
+///
+/// # Errors
+/// 503 without a server, when all attempts failed, or after too long in a queue.
+pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
+    let Some(backend) = tx.backend.clone() else {
+        return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
+    };
+    let retries = backend.settings.back.as_ref().map_or(0, |back| back.retries);
+    let mut attempt = 0;
+    let mut avoid = None;
+    rewrite::request(tx)?;
+    loop {
+        if tx.claim.is_none() {
+            assign(tx, &backend, avoid).await?;
+        }
+        match establish(tx, &backend).await {
+            Ok(()) => return Ok(()),
+            Err(failure) if attempt >= retries => return Err(give_up(tx, &backend, failure)),
+            Err(_) => {}
+        }
+        attempt += 1;
+        tx.space.journal.retries = attempt;
+        avoid = again(tx, &backend, attempt, retries).await;
+    }
+}
+
+fn give_up(tx: &mut Transaction, backend: &Arc<Proxy>, failure: Failure) -> Failure {
+    let thread = tx.worker.thread.index;
+    if let Some(claim) = &tx.claim {
+        claim.server().counters.of(thread).count(Metric::FailedConnections);
+    }
+    back(backend).counters.of(thread).count(Metric::FailedConnections);
+    failure
+}
+
+/// Prepares another attempt: on another server if that is allowed now, otherwise on the same one after
+/// a pause. Returns the server to avoid.
+async fn again(
+    tx: &mut Transaction,
+    backend: &Arc<Proxy>,
+    attempt: u32,
+    retries: u32,
+) -> Option<usize> {
+    let slot = tx.claim.as_ref().map(Claim::slot);
+    let redispatch = backend.settings.back.as_ref().map_or(0, |back| back.redispatch);
+    let thread = tx.worker.thread.index;
+    if redispatches(redispatch, attempt, retries) || server_is_gone(tx) {
+        if let Some(claim) = tx.claim.take() {
+            claim.server().counters.of(thread).count(Metric::Redispatches);
+        }
+        back(backend).counters.of(thread).count(Metric::Redispatches);
+        tx.space.journal.redispatched = true;
+        tx.wanted = None;
+        return slot;
+    }
+    if let Some(claim) = &tx.claim {
+        claim.server().counters.of(thread).count(Metric::Retries);
+    }
+    back(backend).counters.of(thread).count(Metric::Retries);
+    let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS).min(TURN_AROUND_MS);
+    sleep(tx, pause).await;
+    if server_is_gone(tx) {
+        tx.claim = None;
+    }
+    None
+}
+
+/// `option redispatch n`: every nth retry, or the nth from the last.
+fn redispatches(interval: i32, attempt: u32, retries: u32) -> bool {
+    match interval {
+        0 => false,
+        n if n > 0 => attempt % n.unsigned_abs() == 0,
+        n => attempt == (retries + 1).saturating_sub(n.unsigned_abs()),
+    }
+}
+
+/// Whether the claimed server was taken out since, so that insisting on it is futile.
+fn server_is_gone(tx: &Transaction) -> bool {
+    tx.claim.as_ref().is_some_and(|claim| !claim.server().state.accepts_persistent())
+}
+
+async fn sleep(tx: &Transaction, ms: u32) {
+    let thread = tx.worker.thread.clone();
+    let until = thread.tick().plus_ms(ms);
+    while !until.is_due(thread.tick()) {
+        thread.scheduler().pause(Some(until)).await;
+    }
+}
+
+/// Claims a server, waiting in queues where the limits demand it.
+async fn assign(
+    tx: &mut Transaction,
+    backend: &Arc<Proxy>,
+    avoid: Option<usize>,
+) -> Result<(), Failure> {
+    let span = backend.settings.timeouts.queue.or(backend.settings.timeouts.connect);
+    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
+    loop {
+        match choose(tx, backend, avoid) {
+            Ok(ticket) => {
+                let mut claim = Claim::new(ticket, backend);
+                let fits = claim.server().queue.is_empty() && claim.try_serve();
+                if fits || wait_for_server(tx, &mut claim, deadline).await? {
+                    return settle(tx, claim);
+                }
+            }
+            Err(NoServer::Full) => wait_for_any(tx, backend, deadline).await?,
+            Err(NoServer::Unusable) => {
+                return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
+            }
+        }
+    }
+}
+
+fn settle(tx: &mut Transaction, claim: Claim) -> Result<(), Failure> {
+    let (thread, second) = (tx.worker.thread.index, tx.worker.second());
+    let server = claim.server();
+    let block = server.counters.of(thread);
+    block.count(Metric::Sessions);
+    server.counters.tick(thread, Event::Session, second);
+    if tx.wanted.is_none() {
+        block.count(Metric::Balanced);
+        back(&claim.backend).counters.of(thread).count(Metric::Balanced);
+    }
+    tx.space.journal.queued = tx.worker.thread.nanos();
+    tx.claim = Some(claim);
+    Ok(())
+}
+
+/// The server that the request's cookie names, or the algorithm's choice.
+fn choose(
+    tx: &mut Transaction,
+    backend: &Arc<Proxy>,
+    avoid: Option<usize>,
+) -> Result<Ticket, NoServer> {
+    let back = back(backend);
+    if let Some(server) = tx.wanted.and_then(|slot| back.servers.get(slot)) {
+        return Ok(Ticket::claim(&server.state));
+    }
+    let wish = Wish { key: rewrite::hash_key(tx), avoid, random: tx.worker.thread.prng() };
+    back.balancer.pick(&wish)
+}
+
+/// Waits in a server's queue. `false`: the server is gone, choose again.
+async fn wait_for_server(
+    tx: &mut Transaction,
+    claim: &mut Claim,
+    deadline: Option<Tick>,
+) -> Result<bool, Failure> {
+    let backend = claim.backend.clone();
+    let server = &back(&backend).servers[claim.slot];
+    let limit = server.settings.max_queue;
+    if limit != 0 && server.queue.len() >= limit {
+        return Err(Failure::new(503, Cause::ServerAbort, Phase::Queue));
+    }
+    tx.space.journal.queue_positions.0 = server.queue.len();
+    if let Some(ticket) = &mut claim.ticket {
+        ticket.enqueue();
+    }
+    let mut waiting = Waiting::join(tx, &server.queue);
+    loop {
+        waiting.pause(tx, deadline).await?;
+        if claim.try_serve() {
+            waiting.satisfied();
+            return Ok(true);
+        }
+        if !server.state.accepts_persistent() {
+            return Ok(false);
+        }
+        waiting.rejoin();
+    }
+}
+
+/// Waits in the backend's queue until some server may have room.
+async fn wait_for_any(
+    tx: &mut Transaction,
+    backend: &Arc<Proxy>,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let queue = &back(backend).queue;
+    tx.space.journal.queue_positions.1 = queue.len();
+    let mut waiting = Waiting::join(tx, queue);
+    waiting.pause(tx, deadline).await?;
+    waiting.satisfied();
+    Ok(())
+}
+
+/// A stay in a queue, which ends when dropped; a call that was not used is passed on.
+struct Waiting<'a> {
+    queue: &'a Queue,
+    place: Place,
+    waiter: Waiter,
+    satisfied: bool,
+}
+
+impl<'a> Waiting<'a> {
+    fn join(tx: &Transaction, queue: &'a Queue) -> Self {
+        let thread = &tx.worker.thread;
+        let waiter =
+            Waiter { mailbox: thread.mailbox().clone(), task: thread.scheduler().current() };
+        Self { queue, place: queue.join(waiter.clone()), waiter, satisfied: false }
+    }
+
+    /// Waits to be called, or woken for another reason.
+    async fn pause(&mut self, tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
+        let thread = tx.worker.thread.clone();
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Queue));
+        }
+        thread.scheduler().pause(deadline).await;
+        Ok(())
+    }
+
+    fn rejoin(&self) {
+        self.queue.rejoin(self.place, self.waiter.clone());
+    }
+
+    fn satisfied(&mut self) {
+        self.satisfied = true;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let was_called = !self.queue.leave(self.place);
+        if was_called && !self.satisfied {
+            self.queue.call();
+        }
+    }
+}
+
+/// Gets a connection to the claimed server and sends the head of the request on it.
+async fn establish(tx: &mut Transaction, backend: &Arc<Proxy>) -> Result<(), Failure> {
+    let Some(slot) = tx.claim.as_ref().map(Claim::slot) else { return Err(refused()) };
+    tx.drop_server();
+    let idle = reuse(tx, backend, slot);
+    let fresh = idle.is_none();
+    let mut server = match idle {
+        Some(server) => server,
+        None => open(tx, backend, slot)?,
+    };
+    server.socket().own();
+    server.count_request();
+    count_connection(tx, backend, fresh);
+    let space = &mut *tx.space;
+    space.up.clear();
+    server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
+    if tx.client.mux.is_ambiguous() {
+        server.mux.close_after_message();
+    }
+    let body = tx.request_body;
+    server.mux.encode_head(&mut space.request, body, &mut space.up.outbox.bytes);
+    tx.server = Some(server);
+    if fresh {
+        stand(tx).await?;
+    }
+    tx.space.journal.connected = tx.worker.thread.nanos();
+    Ok(())
+}
+
+fn count_connection(tx: &Transaction, backend: &Proxy, fresh: bool) {
+    let metric = if fresh { Metric::Connects } else { Metric::Reuses };
+    let thread = tx.worker.thread.index;
+    back(backend).counters.of(thread).count(metric);
+    if let Some(claim) = &tx.claim {
+        claim.server().counters.of(thread).count(metric);
+    }
+}
+
+/// An idle connection that this request may use.
+fn reuse(tx: &mut Transaction, backend: &Arc<Proxy>, slot: usize) -> Option<Box<ServerConn>> {
+    let own = tx.client.own.take();
+    let fits = |own: &ServerConn| {
+        own.backend_index() == backend.index && own.slot() == slot && !own.is_spoilt()
+    };
+    if let Some(own) = own.filter(|own| fits(own)) {
+        return Some(own);
+    }
+    let first = tx.client.requests == 0;
+    let policy = backend.settings.back.as_ref().map_or(Reuse::Never, |back| back.reuse);
+    let proven = match policy {
+        Reuse::Never => return None,
+        Reuse::Safe if first => return None,
+        Reuse::Aggressive => first,
+        Reuse::Safe | Reuse::Always => false,
+    };
+    tx.worker.idle.take(backend.index, slot, proven)
+}
+
+fn open(tx: &Transaction, backend: &Arc<Proxy>, slot: usize) -> Result<Box<ServerConn>, Failure> {
+    let settings = &back(backend).servers[slot].settings;
+    let socket = Socket::connect(&tx.worker.thread, &settings.address).map_err(|_| refused())?;
+    let mux = h1::Conn::new(Side::Server, tx.worker.mux_settings(backend));
+    let mut server = Box::new(ServerConn::new(socket, mux, backend, slot));
+    if backend.settings.back.as_ref().is_some_and(|back| back.reuse == Reuse::Never) {
+        server.make_private();
+    }
+    Ok(server)
+}
+
+/// Sends what goes first, which tells whether the connection stands.
+async fn stand(tx: &mut Transaction) -> Result<(), Failure> {
+    let span = tx.side().settings.timeouts.connect;
+    let thread = tx.worker.thread.clone();
+    let deadline = span.map(|span| thread.tick().plus_ms(span));
+    loop {
+        let Some(server) = &tx.server else { return Err(refused()) };
+        match tx.space.up.greet(server.socket()) {
+            Ok(true) => return Ok(()),
+            Ok(false) if tx.space.up.sent > 0 => return Ok(()),
+            Ok(false) => {}
+            Err(_) => return Err(refused()),
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        server.socket().want_write();
+        thread.scheduler().pause(deadline).await;
+    }
+}
+
+fn refused() -> Failure {
+    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+}

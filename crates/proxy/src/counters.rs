@@ -1,0 +1,386 @@
+//! Traffic counters: one block per thread, written by its owner alone, summed by whoever reads.
+//! Never a shared counter on the data path.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// What is counted per proxy, listener or server. The names are those of the manual's statistics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Metric {
+    /// Connections accepted, or made to a server.
+    Connections,
+    /// Sessions (frontend) or streams (backend, server).
+    Sessions,
+    /// HTTP requests.
+    Requests,
+    /// Requests that the balancing algorithm sent here.
+    Balanced,
+    /// Bytes received from clients.
+    BytesIn,
+    /// Bytes sent to clients.
+    BytesOut,
+    /// Requests denied by a rule.
+    DeniedRequests,
+    /// Responses denied by a rule.
+    DeniedResponses,
+    /// Connections denied by a `tcp-request connection` rule.
+    DeniedConnections,
+    /// Sessions denied by a `tcp-request session` rule.
+    DeniedSessions,
+    /// Invalid or incomplete requests.
+    FailedRequests,
+    /// Failed attempts to connect to a server.
+    FailedConnections,
+    /// Invalid or incomplete responses.
+    FailedResponses,
+    /// Repeated attempts to connect.
+    Retries,
+    /// Requests sent to another server than the one first chosen.
+    Redispatches,
+    /// Requests answered by the proxy itself.
+    Intercepted,
+    /// Transfers aborted by the client.
+    ClientAborts,
+    /// Transfers aborted by the server.
+    ServerAborts,
+    /// Rewrites that did not fit.
+    FailedRewrites,
+    /// Our own faults.
+    InternalErrors,
+    /// Server connections opened for requests.
+    Connects,
+    /// Server connections used again.
+    Reuses,
+    /// Responses with status 1xx; the five that follow are 2xx to 5xx and all others.
+    Status1xx,
+    /// Responses with status 2xx.
+    Status2xx,
+    /// Responses with status 3xx.
+    Status3xx,
+    /// Responses with status 4xx.
+    Status4xx,
+    /// Responses with status 5xx.
+    Status5xx,
+    /// Responses with another status.
+    StatusOther,
+}
+
+const METRICS: usize = Metric::StatusOther as usize + 1;
+
+impl Metric {
+    /// The metric that counts responses with a status.
+    pub fn of_status(status: u16) -> Self {
+        match status / 100 {
+            1 => Self::Status1xx,
+            2 => Self::Status2xx,
+            3 => Self::Status3xx,
+            4 => Self::Status4xx,
+            5 => Self::Status5xx,
+            _ => Self::StatusOther,
+        }
+    }
+}
+
+/// What is averaged over the last 1024 requests, in milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Timing {
+    /// In queues.
+    Queue,
+    /// To connect.
+    Connect,
+    /// From the connection to the response's head.
+    Response,
+    /// In all.
+    Total,
+}
+
+const TIMINGS: usize = 4;
+/// Requests that an average covers.
+const WINDOW: u64 = 1024;
+
+/// Which events per second are measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
+pub enum Event {
+    /// Connections.
+    Connection,
+    /// Sessions.
+    Session,
+    /// HTTP requests.
+    Request,
+}
+
+/// One thread's block. Only the owning thread writes, so that plain stores do.
+#[derive(Debug)]
+#[repr(align(64))]
+pub struct Block {
+    metrics: [AtomicU64; METRICS],
+    /// Sums over the window, as the sliding average keeps them, and the samples seen (up to it).
+    timings: [AtomicU64; TIMINGS],
+    samples: AtomicU64,
+    rates: [Rate; 3],
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self {
+            metrics: std::array::from_fn(|_| AtomicU64::new(0)),
+            timings: Default::default(),
+            samples: AtomicU64::new(0),
+            rates: Default::default(),
+        }
+    }
+}
+
+impl Block {
+    /// Counts `amount` more.
+    pub fn add(&self, metric: Metric, amount: u64) {
+        let cell = &self.metrics[metric as usize];
+        cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
+    }
+
+    /// Counts one more.
+    pub fn count(&self, metric: Metric) {
+        self.add(metric, 1);
+    }
+
+    /// Counts an event of this second.
+    pub fn tick(&self, event: Event, second: u32) {
+        self.rates[event as usize].add(second);
+    }
+
+    /// Takes the times of one finished request into the averages, in milliseconds.
+    pub fn time(&self, times: [u32; TIMINGS]) {
+        let samples = self.samples.load(Relaxed);
+        for (sum, time) in self.timings.iter().zip(times) {
+            let old = sum.load(Relaxed);
+            let decay = if samples < WINDOW { 0 } else { old.div_ceil(WINDOW) };
+            sum.store(old - decay + u64::from(time), Relaxed);
+        }
+        self.samples.store((samples + 1).min(WINDOW), Relaxed);
+    }
+}
+
+/// Events per second: those of this second and of the one before.
+#[derive(Debug, Default)]
+pub struct Rate {
+    second: AtomicU32,
+    current: AtomicU32,
+    previous: AtomicU32,
+}
+
+impl Rate {
+    fn add(&self, second: u32) {
+        let last = self.second.load(Relaxed);
+        if last != second {
+            let follows = last.wrapping_add(1) == second;
+            self.previous.store(if follows { self.current.load(Relaxed) } else { 0 }, Relaxed);
+            self.current.store(0, Relaxed);
+            self.second.store(second, Relaxed);
+        }
+        self.current.store(self.current.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Events of `second` so far, and of the whole second before it.
+    fn read(&self, second: u32) -> (u32, u32) {
+        let (current, previous) = (self.current.load(Relaxed), self.previous.load(Relaxed));
+        match second.wrapping_sub(self.second.load(Relaxed)) {
+            0 => (current, previous),
+            1 => (0, current),
+            _ => (0, 0),
+        }
+    }
+}
+
+/// Counters of one object, over all threads. A thread's block is made at its first touch.
+#[derive(Debug)]
+pub struct Counters {
+    blocks: Box<[OnceLock<Box<Block>>]>,
+    peaks: [AtomicU32; 3],
+    /// Second of the last session, 0 for never.
+    last_session: AtomicU32,
+}
+
+impl Counters {
+    /// Counters for this many threads.
+    pub fn new(threads: usize) -> Self {
+        Self {
+            blocks: (0..threads).map(|_| OnceLock::new()).collect(),
+            peaks: Default::default(),
+            last_session: AtomicU32::new(0),
+        }
+    }
+
+    /// The block of a thread, for that thread.
+    pub fn of(&self, thread: usize) -> &Block {
+        self.blocks[thread].get_or_init(Box::default)
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.blocks.iter().filter_map(|block| block.get().map(|block| &**block))
+    }
+
+    /// The sum over all threads.
+    pub fn sum(&self, metric: Metric) -> u64 {
+        self.blocks().map(|block| block.metrics[metric as usize].load(Relaxed)).sum()
+    }
+
+    /// The average over the last requests, in milliseconds.
+    pub fn average(&self, timing: Timing) -> u64 {
+        let sum: u64 =
+            self.blocks().map(|block| block.timings[timing as usize].load(Relaxed)).sum();
+        let samples: u64 = self.blocks().map(|block| block.samples.load(Relaxed)).sum();
+        sum.checked_div(samples).unwrap_or(0)
+    }
+
+    /// Events per second, by the share of this second that has passed (`0..1000` ms).
+    pub fn rate(&self, event: Event, second: u32, ms: u32) -> u32 {
+        let (mut current, mut previous) = (0u64, 0u64);
+        for block in self.blocks() {
+            let (now, before) = block.rates[event as usize].read(second);
+            current += u64::from(now);
+            previous += u64::from(before);
+        }
+        let left = u64::from(1000 - ms.min(1000));
+        // With a single event of the past, rounding up would show it for a second too long.
+        let past = if current == 0 && previous <= 1 { 0 } else { (previous * left).div_ceil(1000) };
+        u32::try_from(current + past).unwrap_or(u32::MAX)
+    }
+
+    /// Counts an event on a thread and keeps the peak of the rate.
+    pub fn tick(&self, thread: usize, event: Event, second: u32) {
+        let block = self.of(thread);
+        block.tick(event, second);
+        let (own, _) = block.rates[event as usize].read(second);
+        let peak = &self.peaks[event as usize];
+        // The other threads' share only matters when the peak may be passed.
+        if self.blocks.len() == 1 {
+            if own > peak.load(Relaxed) {
+                peak.store(own, Relaxed);
+            }
+        } else if own.saturating_mul(self.blocks.len() as u32) >= peak.load(Relaxed) {
+            let all: u32 =
+                self.blocks().map(|block| block.rates[event as usize].read(second).0).sum();
+            peak.fetch_max(all, Relaxed);
+        }
+        if event != Event::Connection && self.last_session.load(Relaxed) != second {
+            self.last_session.store(second, Relaxed);
+        }
+    }
+
+    /// The highest rate so far.
+    pub fn peak(&self, event: Event) -> u32 {
+        self.peaks[event as usize].load(Relaxed)
+    }
+
+    /// Second of the last session or request; `None` before the first.
+    pub fn last_session(&self) -> Option<u32> {
+        Some(self.last_session.load(Relaxed)).filter(|second| *second != 0)
+    }
+}
+
+/// Something that is there now and then: its number, and the highest it has been. Shared by threads,
+/// because limits and peaks need the total; one line written per change.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    current: AtomicU32,
+    peak: AtomicU32,
+}
+
+impl Gauge {
+    /// One more; returns the number with it.
+    pub fn enter(&self) -> u32 {
+        let current = self.current.fetch_add(1, Relaxed) + 1;
+        if current > self.peak.load(Relaxed) {
+            self.peak.fetch_max(current, Relaxed);
+        }
+        current
+    }
+
+    /// One fewer.
+    pub fn leave(&self) {
+        self.current.fetch_sub(1, Relaxed);
+    }
+
+    /// The number now.
+    pub fn current(&self) -> u32 {
+        self.current.load(Relaxed)
+    }
+
+    /// The highest number so far.
+    pub fn peak(&self) -> u32 {
+        self.peak.load(Relaxed)
+    }
+}
+
+/// A place in a gauge, given up when dropped.
+#[derive(Debug)]
+pub struct Presence<G: AsRef<Gauge>>(G);
+
+impl<G: AsRef<Gauge>> Presence<G> {
+    /// Enters the gauge.
+    pub fn enter(gauge: G) -> Self {
+        gauge.as_ref().enter();
+        Self(gauge)
+    }
+}
+
+impl<G: AsRef<Gauge>> Drop for Presence<G> {
+    fn drop(&mut self) {
+        self.0.as_ref().leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_add_up() {
+        let counters = Counters::new(3);
+        counters.of(0).add(Metric::BytesIn, 5);
+        counters.of(2).add(Metric::BytesIn, 7);
+        counters.of(2).count(Metric::of_status(404));
+        assert_eq!(counters.sum(Metric::BytesIn), 12);
+        assert_eq!(counters.sum(Metric::Status4xx), 1);
+        assert_eq!(counters.sum(Metric::Status2xx), 0);
+    }
+
+    #[test]
+    fn rates_slide_over_two_seconds() {
+        let counters = Counters::new(1);
+        (0..10).for_each(|_| counters.tick(0, Event::Request, 100));
+        assert_eq!(counters.rate(Event::Request, 100, 900), 10);
+        assert_eq!(counters.rate(Event::Request, 101, 0), 10);
+        assert_eq!(counters.rate(Event::Request, 101, 500), 5);
+        assert_eq!(counters.rate(Event::Request, 102, 0), 0);
+        assert_eq!((counters.peak(Event::Request), counters.last_session()), (10, Some(100)));
+    }
+
+    #[test]
+    fn averages_follow_a_change() {
+        let counters = Counters::new(2);
+        (0..10).for_each(|_| counters.of(0).time([0, 2, 4, 6]));
+        assert_eq!(counters.average(Timing::Response), 4);
+        (0..10_000).for_each(|_| counters.of(0).time([0, 0, 100, 0]));
+        assert!((99..=101).contains(&counters.average(Timing::Response)));
+        assert_eq!(counters.average(Timing::Connect), 0);
+    }
+
+    #[test]
+    fn a_presence_leaves_when_dropped() {
+        let gauge = std::sync::Arc::new(Gauge::default());
+        struct Whole(std::sync::Arc<Gauge>);
+        impl AsRef<Gauge> for Whole {
+            fn as_ref(&self) -> &Gauge {
+                &self.0
+            }
+        }
+        let presence = Presence::enter(Whole(gauge.clone()));
+        assert_eq!((gauge.current(), gauge.peak()), (1, 1));
+        drop(presence);
+        assert_eq!((gauge.current(), gauge.peak()), (0, 1));
+    }
+}

@@ -1,0 +1,298 @@
+//! Request and response on their way through: both directions of a transaction at once.
+//! Never chooses a server and never retries.
+
+use crate::flow::{Ends, Fault, Step};
+use crate::journal::{Cause, Failure, Phase};
+use crate::reply;
+use crate::report;
+use crate::rewrite;
+use crate::transaction::Transaction;
+use mux::BodyKind;
+use mux::h1::HeadStep;
+use std::io;
+use stdx::Tick;
+
+/// Where the response is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Response {
+    /// Its head is awaited.
+    Head,
+    /// Its body is passed on.
+    Body,
+}
+
+struct Exchange {
+    response: Response,
+    /// The request's side of the exchange is over, well or not.
+    up_over: bool,
+    /// The request could not be written whole; what the server says about it still counts.
+    up_broken: bool,
+    up: Step,
+    down: Step,
+    /// When each peer was last heard of.
+    client_seen: Tick,
+    server_seen: Tick,
+}
+
+/// Passes the request's body and the response on until both are complete.
+pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
+    let now = tx.worker.thread.tick();
+    let mut state = Exchange {
+        response: Response::Head,
+        up_over: false,
+        up_broken: false,
+        up: Step::AwaitsDestination,
+        down: Step::AwaitsSource,
+        client_seen: now,
+        server_seen: now,
+    };
+    loop {
+        state.upload(tx)?;
+        if state.download(tx)? {
+            return Ok(());
+        }
+        let deadline = state.deadline(tx);
+        let thread = tx.worker.thread.clone();
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(state.timed_out(tx));
+        }
+        state.ask_to_be_woken(tx);
+        thread.scheduler().pause(deadline).await;
+    }
+}
+
+impl Exchange {
+    /// Moves the request along.
+    fn upload(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        if self.up_over {
+            return Ok(());
+        }
+        let Some(server) = &mut tx.server else { return Ok(()) };
+        let (space, client) = (&mut *tx.space, &mut tx.client);
+        let before = (space.up.sent, space.up.read);
+        let mut ends = Ends { from: (&client.socket, &mut client.mux), to: server.ends() };
+        let result = space.up.step(&tx.worker, &mut client.input, &mut space.trailers, &mut ends);
+        let now = tx.worker.thread.tick();
+        if space.up.sent != before.0 {
+            self.server_seen = now;
+        }
+        if space.up.read != before.1 {
+            self.client_seen = now;
+        }
+        match result {
+            Ok(step) => {
+                self.up = step;
+                self.up_over = step == Step::Done;
+                if self.up_over && client.mux.is_tunnel() {
+                    let _ = server.socket().shutdown_write();
+                }
+                Ok(())
+            }
+            Err(Fault::Truncated | Fault::Read(_)) => {
+                let phase = if self.response == Response::Head { Phase::Data } else { Phase::Last };
+                Err(Failure::new(400, Cause::ClientAbort, phase))
+            }
+            Err(Fault::Protocol(error)) => {
+                Err(Failure::new(error.status, Cause::Proxy, Phase::Request))
+            }
+            Err(Fault::Write(_)) => {
+                (self.up_over, self.up_broken) = (true, true);
+                server.mux.abort();
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves the response along; `true` when it is complete.
+    fn download(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        while self.response == Response::Head {
+            if !self.head(tx)? {
+                return Ok(false);
+            }
+        }
+        let Some(server) = &mut tx.server else { return Ok(true) };
+        let (space, client) = (&mut *tx.space, &mut tx.client);
+        let before = (space.down.sent, space.down.read);
+        let (input, from) = server.input_and_ends();
+        let mut ends = Ends { from, to: (&client.socket, &mut client.mux) };
+        let result = space.down.step(&tx.worker, input, &mut space.trailers, &mut ends);
+        let now = tx.worker.thread.tick();
+        if space.down.sent != before.0 {
+            self.client_seen = now;
+        }
+        if space.down.read != before.1 {
+            self.server_seen = now;
+        }
+        match result {
+            Ok(step) => {
+                self.down = step;
+                Ok(step == Step::Done && self.tunnel_is_over(tx))
+            }
+            Err(Fault::Write(_)) => Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
+            Err(_) => Err(Failure::new(0, Cause::ServerAbort, Phase::Data)),
+        }
+    }
+
+    /// A tunnel is over when both directions are; half of it is passed on as a half-close.
+    fn tunnel_is_over(&self, tx: &mut Transaction) -> bool {
+        let Some(server) = &tx.server else { return true };
+        if !server.mux.is_tunnel() && !tx.client.mux.is_tunnel() {
+            return true;
+        }
+        let _ = tx.client.socket.shutdown_write();
+        self.up_over
+    }
+
+    /// Looks for the head of the response; `false` when it has to be waited for.
+    fn head(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        // An interim response that the client has not taken yet holds the next head back.
+        if !tx.space.down.is_flushed() && !self.flush_interim(tx)? {
+            return Ok(false);
+        }
+        let Some(server) = &mut tx.server else { return Err(no_answer(tx)) };
+        let (input, (_, mux)) = server.input_and_ends();
+        match mux.handle_head(input.data(), &mut tx.space.response) {
+            Ok(HeadStep::NeedMore) => self.read_head(tx),
+            Ok(HeadStep::Interim { consumed }) => {
+                input.consume(consumed);
+                self.interim(tx)?;
+                Ok(true)
+            }
+            Ok(HeadStep::Complete { consumed, body }) => {
+                input.consume(consumed);
+                self.complete_head(tx, body)?;
+                Ok(true)
+            }
+            Err(_) => Err(Failure::new(502, Cause::Proxy, Phase::Headers)),
+        }
+    }
+
+    /// Reads more of the head; `false` when there is nothing now.
+    fn read_head(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        let Some(server) = &mut tx.server else { return Err(no_answer(tx)) };
+        match server.read(&tx.worker) {
+            Ok(0) => {
+                self.down = Step::AwaitsSource;
+                Err(no_answer(tx))
+            }
+            Ok(_) => {
+                self.server_seen = tx.worker.thread.tick();
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.down = Step::AwaitsSource;
+                Ok(false)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(_) => Err(no_answer(tx)),
+        }
+    }
+
+    fn interim(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        let space = &mut *tx.space;
+        report::interim(&tx.worker, &tx.client.proxy);
+        let out = &mut space.down.outbox.bytes;
+        tx.client.mux.encode_head(&mut space.response, BodyKind::None, out);
+        space.response.clear();
+        self.flush_interim(tx).map(drop)
+    }
+
+    fn flush_interim(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        let flushed = tx.space.down.flush(&mut buf::Buf::empty(), &tx.client.socket);
+        let flushed = flushed.map_err(|_| Failure::new(0, Cause::ClientAbort, Phase::Data))?;
+        self.down = if flushed { Step::AwaitsSource } else { Step::AwaitsDestination };
+        Ok(flushed)
+    }
+
+    /// The response is known: rules, cookies, then its way to the client begins.
+    fn complete_head(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
+        tx.space.journal.response = tx.worker.thread.nanos();
+        self.response = Response::Body;
+        self.server_seen = tx.worker.thread.tick();
+        if self.up_broken || tx.server.as_ref().is_some_and(|server| server.mux.is_ambiguous()) {
+            tx.client.mux.close_after_message();
+        }
+        rewrite::response(tx)?;
+        report::response_received(tx);
+        let space = &mut *tx.space;
+        let out = &mut space.down.outbox.bytes;
+        let sent_as = tx.client.mux.encode_head(&mut space.response, body, out);
+        space.journal.status = space.response.status();
+        space.down.discards = sent_as == BodyKind::None && body != BodyKind::None;
+        if sent_as == BodyKind::Tunnel {
+            // From now on both directions carry opaque bytes.
+            space.up.clear();
+            self.up_over = false;
+        }
+        Ok(())
+    }
+
+    /// The earliest moment at which one of the peers will have taken too long.
+    fn deadline(&self, tx: &Transaction) -> Option<Tick> {
+        Tick::earlier(self.client_deadline(tx), self.server_deadline(tx))
+    }
+
+    fn in_tunnel(&self, tx: &Transaction) -> bool {
+        self.response == Response::Body && tx.client.mux.is_tunnel()
+    }
+
+    fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
+        if let (true, Some(span)) = (self.in_tunnel(tx), tx.side().settings.timeouts.tunnel) {
+            return Some(self.client_seen.plus_ms(span));
+        }
+        let reading = !self.up_over && self.up == Step::AwaitsSource;
+        let writing = self.down == Step::AwaitsDestination;
+        let span = tx.client.proxy.settings.timeouts.client.filter(|_| reading || writing)?;
+        Some(self.client_seen.plus_ms(span))
+    }
+
+    fn server_deadline(&self, tx: &Transaction) -> Option<Tick> {
+        if let (true, Some(span)) = (self.in_tunnel(tx), tx.side().settings.timeouts.tunnel) {
+            return Some(self.server_seen.plus_ms(span));
+        }
+        let writing = !self.up_over && self.up == Step::AwaitsDestination;
+        // While the request is still coming in, the server has nothing to answer to.
+        let reading = self.down == Step::AwaitsSource && self.up_over;
+        let span = tx.side().settings.timeouts.server.filter(|_| reading || writing)?;
+        Some(self.server_seen.plus_ms(span))
+    }
+
+    fn timed_out(&self, tx: &Transaction) -> Failure {
+        let now = tx.worker.thread.tick();
+        let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
+        let cause = if by_client { Cause::ClientTimeout } else { Cause::ServerTimeout };
+        match (self.response, by_client) {
+            (Response::Body, _) => Failure::new(0, cause, Phase::Data),
+            (Response::Head, true) => Failure::new(408, cause, Phase::Data),
+            (Response::Head, false) => Failure::new(504, cause, Phase::Headers),
+        }
+    }
+
+    fn ask_to_be_woken(&self, tx: &Transaction) {
+        let Some(server) = &tx.server else { return };
+        if !self.up_over {
+            match self.up {
+                Step::AwaitsSource => tx.client.socket.want_read(),
+                Step::AwaitsDestination => server.socket().want_write(),
+                Step::Done => {}
+            }
+        }
+        match self.down {
+            Step::AwaitsSource => server.socket().want_read(),
+            Step::AwaitsDestination => tx.client.socket.want_write(),
+            Step::Done => {}
+        }
+    }
+}
+
+/// The server closed before it answered. A client that has had answers before may simply ask again: it
+/// sees its connection closed, which is what a stale keep-alive connection looks like.
+fn no_answer(tx: &mut Transaction) -> Failure {
+    let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
+    if reused && tx.client.requests > 0 && tx.space.response.is_empty() {
+        tx.space.journal.silent = true;
+        return Failure::new(0, Cause::ServerAbort, Phase::Headers);
+    }
+    reply::note_server_failure(tx);
+    Failure::new(502, Cause::ServerAbort, Phase::Headers)
+}

@@ -1,0 +1,250 @@
+//! A transaction as expressions and log formats see it. Never changes anything but variables and captures.
+
+use crate::client::Client;
+use crate::counters::Event;
+use crate::runtime::Proxy;
+use crate::worker::Worker;
+use crate::workspace::Workspace;
+use htx::Head;
+use sample::vars::VarState;
+use sample::{
+    Bytes, Count, Facts, Name, Number, ServerCount, Side, TransactionRecord, Value, VarName, Wall,
+};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// A borrowed view of a transaction.
+pub(crate) struct View<'a> {
+    pub(crate) worker: &'a Worker,
+    pub(crate) client: &'a Client,
+    pub(crate) space: &'a Workspace,
+    pub(crate) backend: Option<&'a Arc<Proxy>>,
+    /// The server in use, by slot.
+    pub(crate) slot: Option<usize>,
+}
+
+impl View<'_> {
+    fn proxy(&self, name: Option<&str>) -> Option<&Proxy> {
+        match name {
+            None => Some(self.backend.unwrap_or(&self.client.proxy)),
+            Some(name) => {
+                let shared = &self.worker.shared;
+                shared.backend(name).or_else(|| shared.frontend(name)).map(|proxy| &**proxy)
+            }
+        }
+    }
+
+    fn server_name(&self) -> Option<&[u8]> {
+        let back = self.backend?.back.as_ref()?;
+        Some(back.servers.get(self.slot?)?.state.name().as_bytes())
+    }
+
+    fn bind_name(&self) -> Option<&[u8]> {
+        let front = self.client.proxy.settings.front.as_ref()?;
+        Some(front.binds.get(self.client.bind as usize)?.name.as_ref()?.as_bytes())
+    }
+
+    fn rate(&self, proxy: &Proxy, event: Event, back: bool) -> Option<i64> {
+        let (second, ms) = (self.worker.second(), (self.worker.thread.wall() / 1_000_000) % 1000);
+        let counters =
+            if back { &proxy.back.as_ref()?.counters } else { &proxy.front.as_ref()?.counters };
+        Some(counters.rate(event, second, ms as u32).into())
+    }
+}
+
+/// Free places over the usable servers of a backend; -1 when one has no limit.
+fn free_places(proxy: &Proxy) -> Option<i64> {
+    let back = proxy.back.as_ref()?;
+    let mut free = 0;
+    for server in back.servers.iter().filter(|server| server.state.is_usable()) {
+        match server.state.load().maxconn() {
+            0 => return Some(-1),
+            limit => free += i64::from(limit.saturating_sub(server.state.load().served())),
+        }
+    }
+    Some(free)
+}
+
+impl Facts for View<'_> {
+    fn request(&self) -> Option<&Head> {
+        Some(&self.space.request).filter(|head| !head.is_empty())
+    }
+
+    fn response(&self) -> Option<&Head> {
+        Some(&self.space.response).filter(|head| !head.is_empty())
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        self.client.peer
+    }
+
+    fn destination(&self) -> Option<SocketAddr> {
+        self.client.socket.local_address()
+    }
+
+    fn name(&self, name: Name) -> Option<&[u8]> {
+        match name {
+            Name::Frontend => Some(self.client.proxy.name().as_bytes()),
+            Name::Backend => Some(self.backend.unwrap_or(&self.client.proxy).name().as_bytes()),
+            Name::Server => self.server_name(),
+            Name::Listener => self.bind_name(),
+            Name::DefaultBackend => {
+                let front = self.client.proxy.settings.front.as_ref()?;
+                let index = front.default_backend?;
+                Some(self.worker.shared.proxies.get(index)?.name().as_bytes())
+            }
+            Name::Hostname => Some(self.worker.shared.settings.hostname.as_bytes()),
+        }
+    }
+
+    fn number(&self, number: Number) -> Option<i64> {
+        let timeouts = &self.client.proxy.settings.timeouts;
+        let server_side = &self.backend.unwrap_or(&self.client.proxy).settings.timeouts;
+        match number {
+            Number::FrontendId => Some(self.client.proxy.settings.id.into()),
+            Number::BackendId => {
+                Some(self.backend.unwrap_or(&self.client.proxy).settings.id.into())
+            }
+            Number::ServerId => {
+                let back = self.backend?.back.as_ref()?;
+                Some(back.servers.get(self.slot?)?.settings.balance.id.into())
+            }
+            Number::ListenerId => Some(i64::from(self.client.bind) + 1),
+            Number::Thread => Some(self.worker.thread.index as i64),
+            Number::ClientHttpMajor | Number::ServerHttpMajor => Some(1),
+            Number::ClientTimeout => timeouts.client.map(i64::from),
+            Number::BackendServerTimeout | Number::CurrentServerTimeout => {
+                server_side.server.map(i64::from)
+            }
+            Number::BackendTunnelTimeout | Number::CurrentTunnelTimeout => {
+                server_side.tunnel.map(i64::from)
+            }
+            Number::Stopping => Some(self.worker.shared.is_stopping().into()),
+            Number::ListenerConnections => {
+                let front = self.client.proxy.front.as_ref()?;
+                let listener = front.listeners.get(self.client.bind as usize)?;
+                Some(listener.connections.current().into())
+            }
+            Number::ReceivedProxy | Number::TlsClient => Some(0),
+            _ => None,
+        }
+    }
+
+    fn count(&self, count: Count, proxy: Option<&str>) -> Option<i64> {
+        let front_view = matches!(
+            count,
+            Count::FrontendConnections | Count::FrontendRequestRate | Count::FrontendSessionRate
+        );
+        let proxy = match (proxy, front_view) {
+            (None, true) => &*self.client.proxy,
+            _ => self.proxy(proxy)?,
+        };
+        let back = proxy.back.as_ref();
+        match count {
+            Count::BackendConnections => Some(back?.sessions.current().into()),
+            Count::BackendFree => free_places(proxy),
+            Count::BackendSessionRate => self.rate(proxy, Event::Session, true),
+            Count::UsableServers => {
+                let usable = back?.balancer.usable();
+                let standing = if usable.active > 0 { usable.active } else { usable.backup };
+                Some(standing.into())
+            }
+            Count::Queue => Some(queued(proxy)?),
+            Count::AverageQueue => {
+                let usable = i64::from(back?.balancer.usable().active).max(1);
+                Some((queued(proxy)? + usable - 1) / usable)
+            }
+            Count::ConnectionSlots => free_places(proxy),
+            Count::FrontendConnections => Some(proxy.front.as_ref()?.connections.current().into()),
+            Count::FrontendRequestRate => self.rate(proxy, Event::Request, false),
+            Count::FrontendSessionRate => self.rate(proxy, Event::Session, false),
+        }
+    }
+
+    fn server_count(&self, count: ServerCount, backend: Option<&str>, name: &str) -> Option<i64> {
+        let back = self.proxy(backend)?.back.as_ref()?;
+        let server = back.servers.iter().find(|server| server.state.name() == name)?;
+        let load = server.state.load();
+        Some(match count {
+            ServerCount::Connections => load.served().into(),
+            ServerCount::Free => match load.maxconn() {
+                0 => -1,
+                limit => limit.saturating_sub(load.served()).into(),
+            },
+            ServerCount::Up => server.state.accepts_persistent().into(),
+            ServerCount::Queue => server.queue.len().into(),
+            ServerCount::SessionRate => {
+                let ms = (self.worker.thread.wall() / 1_000_000 % 1000) as u32;
+                server.counters.rate(Event::Session, self.worker.second(), ms).into()
+            }
+            ServerCount::Weight => server.state.shown_weight().into(),
+            ServerCount::InitialWeight => server.settings.balance.weight.into(),
+            ServerCount::UserWeight => server.state.user_weight().into(),
+        })
+    }
+
+    fn var(&self, name: &VarName) -> Option<Value<'static>> {
+        self.space.variables.get(name)
+    }
+
+    fn var_state(&self, name: &VarName) -> VarState {
+        self.space.variables.state(name)
+    }
+
+    fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
+        self.space.variables.set(name, value);
+    }
+
+    fn capture(&self, side: Side, slot: usize) -> Option<Bytes<'_>> {
+        let slots = self.space.captures[side as usize].borrow();
+        Some(Bytes::Owned(slots.get(slot)?.clone()?))
+    }
+
+    fn capture_count(&self, side: Side) -> usize {
+        self.client.proxy.settings.captures[side as usize].len()
+    }
+
+    fn set_capture(&self, side: Side, slot: usize, content: &[u8]) -> bool {
+        let declared = &self.client.proxy.settings.captures[side as usize];
+        let Some(limit) = declared.get(slot).map(|slot| slot.len) else { return false };
+        let mut slots = self.space.captures[side as usize].borrow_mut();
+        slots.resize(declared.len(), None);
+        slots[slot] = Some(content[..content.len().min(limit)].to_vec());
+        true
+    }
+
+    fn is_first_request(&self) -> bool {
+        self.client.requests == 0
+    }
+
+    fn wall(&self) -> Wall {
+        wall(self.worker.thread.wall())
+    }
+
+    fn local_offset(&self, _: i64) -> i32 {
+        self.worker.local_offset()
+    }
+
+    fn random(&self) -> u64 {
+        self.worker.thread.prng().next_u64()
+    }
+
+    fn record(&self) -> Option<&TransactionRecord> {
+        Some(&self.space.record)
+    }
+
+    fn threads(&self) -> u32 {
+        self.worker.shared.settings.threads as u32
+    }
+}
+
+fn queued(proxy: &Proxy) -> Option<i64> {
+    let back = proxy.back.as_ref()?;
+    let servers: i64 = back.servers.iter().map(|server| i64::from(server.queue.len())).sum();
+    Some(servers + i64::from(back.queue.len()))
+}
+
+/// A date in nanoseconds since 1970 as logs split it.
+pub(crate) fn wall(nanos: u64) -> Wall {
+    Wall { secs: (nanos / 1_000_000_000) as i64, micros: (nanos / 1_000 % 1_000_000) as u32 }
+}

@@ -1,0 +1,256 @@
+//! One direction of a transaction: payload from one connection to the other. Never parses a head and
+//! never waits: it says what it waits for.
+//!
+//! Payload is not copied: it goes out of the buffer that it was received into, in one vectored write
+//! with the framing around it.
+
+use crate::worker::Worker;
+use buf::Buf;
+use htx::Fields;
+use mux::h1::{Conn, Eof};
+use reactor::Socket;
+use std::io::{self, IoSlice};
+
+/// Bytes to be written, whose memory is kept for the next ones.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    pub(crate) bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl Outbox {
+    pub(crate) fn unsent(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent == self.bytes.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.sent = 0;
+    }
+
+    /// Takes note of up to `count` bytes sent; returns how many of `count` are not its own.
+    fn advance(&mut self, count: usize) -> usize {
+        let own = count.min(self.bytes.len() - self.sent);
+        self.sent += own;
+        if self.is_empty() {
+            self.clear();
+        }
+        count - own
+    }
+}
+
+/// What a direction waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Step {
+    /// The source has nothing more now.
+    AwaitsSource,
+    /// The destination takes nothing more now.
+    AwaitsDestination,
+    /// The whole message has been passed on.
+    Done,
+}
+
+/// Why a direction cannot go on.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The source's stream ended too early.
+    Truncated,
+    /// Reading failed.
+    Read(#[expect(dead_code, reason = "kept for `show errors`")] io::Error),
+    /// Writing failed.
+    Write(#[expect(dead_code, reason = "kept for `show errors`")] io::Error),
+    /// The source broke the protocol.
+    Protocol(mux::Error),
+}
+
+/// The ends of a direction, for one step.
+pub(crate) struct Ends<'a> {
+    pub(crate) from: (&'a Socket, &'a mut Conn),
+    pub(crate) to: (&'a Socket, &'a mut Conn),
+}
+
+/// The state of one direction.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// Framing and heads that go before the payload owed.
+    pub(crate) outbox: Outbox,
+    /// Payload at the front of the source's buffer that is framed but not sent.
+    owed: usize,
+    /// Framing that goes after it.
+    tail: Outbox,
+    /// The source's message is complete.
+    received: bool,
+    /// The end of the message has been encoded.
+    ended: bool,
+    /// The destination does not want payload (a reply to HEAD): it is dropped.
+    pub(crate) discards: bool,
+    /// The last read filled the buffer: a bigger one pays.
+    filled: bool,
+    /// Bytes written to the destination.
+    pub(crate) sent: u64,
+    /// Bytes read from the source.
+    pub(crate) read: u64,
+}
+
+impl Flow {
+    /// Forgets everything and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.outbox.clear();
+        self.tail.clear();
+        (self.owed, self.sent, self.read) = (0, 0, 0);
+        (self.received, self.ended, self.discards, self.filled) = (false, false, false, false);
+    }
+
+    /// Whether nothing waits to be written.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.outbox.is_empty() && self.owed == 0 && self.tail.is_empty()
+    }
+
+    /// Reads, frames and writes until one of the ends has to be waited for.
+    pub(crate) fn step(
+        &mut self,
+        worker: &Worker,
+        input: &mut Buf,
+        trailers: &mut Fields,
+        ends: &mut Ends<'_>,
+    ) -> Result<Step, Fault> {
+        loop {
+            self.frame(input, trailers, ends)?;
+            if !self.flush(input, ends.to.0)? {
+                return Ok(Step::AwaitsDestination);
+            }
+            if self.ended {
+                return Ok(Step::Done);
+            }
+            if self.frames_more(input) {
+                continue;
+            }
+            if !self.refill(worker, input, ends)? {
+                return Ok(Step::AwaitsSource);
+            }
+        }
+    }
+
+    /// As [`Flow::step`], with what has been received already: for the first words to a new server.
+    /// Payload stays in the buffer, so that another server can be told the same.
+    pub(crate) fn greet(&mut self, to: &Socket) -> Result<bool, Fault> {
+        self.flush(&mut Buf::empty(), to)
+    }
+
+    /// Whether the buffer may hold payload that has not been looked at.
+    fn frames_more(&self, input: &Buf) -> bool {
+        self.received || !input.is_empty()
+    }
+
+    /// Takes payload from the front of the buffer and puts framing around it.
+    fn frame(
+        &mut self,
+        input: &mut Buf,
+        trailers: &mut Fields,
+        ends: &mut Ends<'_>,
+    ) -> Result<(), Fault> {
+        if self.owed > 0 || self.ended {
+            return Ok(());
+        }
+        if !self.received {
+            let step = ends.from.1.handle_body(input.data(), trailers).map_err(Fault::Protocol)?;
+            input.consume(step.skip);
+            self.received = step.done;
+            if self.discards {
+                input.consume(step.data);
+            } else if step.data > 0 {
+                let framing = ends.to.1.encode_data(step.data as u64);
+                self.outbox.bytes.extend_from_slice(framing.prefix());
+                self.tail.bytes.extend_from_slice(framing.suffix());
+                self.owed = step.data;
+            }
+        }
+        if self.received {
+            self.ended = true;
+            ends.to.1.encode_end(Some(trailers), &mut self.tail.bytes);
+        }
+        Ok(())
+    }
+
+    /// Writes what is framed. `false`: the destination takes nothing more now.
+    pub(crate) fn flush(&mut self, input: &mut Buf, to: &Socket) -> Result<bool, Fault> {
+        while !self.is_flushed() {
+            let payload = &input.data()[..self.owed];
+            let all = [self.outbox.unsent(), payload, self.tail.unsent()];
+            let mut parts = [IoSlice::new(&[]); 3];
+            let mut used = 0;
+            for part in all.into_iter().filter(|part| !part.is_empty()) {
+                parts[used] = IoSlice::new(part);
+                used += 1;
+            }
+            let count = match to.send(&parts[..used], false) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Fault::Write(error)),
+            };
+            self.sent += count as u64;
+            let count = self.outbox.advance(count);
+            let payload = count.min(self.owed);
+            input.consume(payload);
+            self.owed -= payload;
+            self.tail.advance(count - payload);
+        }
+        Ok(true)
+    }
+
+    /// Reads more from the source. `false`: it has nothing more now.
+    fn refill(
+        &mut self,
+        worker: &Worker,
+        input: &mut Buf,
+        ends: &mut Ends<'_>,
+    ) -> Result<bool, Fault> {
+        self.make_room(worker, input, ends.from.1);
+        loop {
+            let space = input.space();
+            let room = space.len();
+            match ends.from.0.recv(space) {
+                Ok(0) => return self.end_of_stream(ends),
+                Ok(count) => {
+                    self.filled = count == room;
+                    self.read += count as u64;
+                    input.filled(count);
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Fault::Read(error)),
+            }
+        }
+    }
+
+    fn end_of_stream(&mut self, ends: &mut Ends<'_>) -> Result<bool, Fault> {
+        match ends.from.1.handle_eof() {
+            Eof::MessageEnd | Eof::AfterMessage => {
+                self.received = true;
+                Ok(true)
+            }
+            Eof::Truncated | Eof::Idle => Err(Fault::Truncated),
+        }
+    }
+
+    /// Makes free space, in a bigger buffer if the source has filled this one and has more.
+    fn make_room(&mut self, worker: &Worker, input: &mut Buf, from: &Conn) {
+        let ordinary = input.capacity() <= worker.buffers.size();
+        if input.capacity() == 0 {
+            *input = worker.buffers.take();
+        } else if self.filled && ordinary && from.payload_left() > input.capacity() as u64 {
+            let mut bigger = worker.bulk.take();
+            bigger.append(input.data());
+            worker.release(std::mem::replace(input, bigger));
+        }
+        if input.room() == 0 {
+            input.compact();
+        }
+    }
+}

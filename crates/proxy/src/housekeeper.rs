@@ -1,0 +1,35 @@
+//! One task per thread that tends idle connections and answers questions. Never serves a request.
+
+use crate::worker::Worker;
+use reactor::Wake;
+use std::rc::Rc;
+use stdx::Tick;
+
+/// How often idle server connections are thinned out, in milliseconds (`pool-purge-delay`).
+const PURGE_MS: u32 = 5_000;
+
+/// Runs until the soft stop has let the last client of the thread go.
+pub(crate) async fn run(worker: Rc<Worker>) {
+    let mut purge = worker.thread.tick().plus_ms(PURGE_MS);
+    loop {
+        let woken = worker.thread.scheduler().pause(Some(purge)).await;
+        if woken.contains(Wake::MESSAGE) {
+            for question in worker.shared.take_questions(worker.thread.index) {
+                question(&worker);
+            }
+        }
+        worker.idle.sweep();
+        if purge.is_due(worker.thread.tick()) {
+            worker.idle.purge();
+            purge = next_purge(&worker);
+        }
+        if worker.shared.is_stopping() && worker.clients.get() == 0 {
+            worker.thread.stop();
+            return;
+        }
+    }
+}
+
+fn next_purge(worker: &Worker) -> Tick {
+    worker.thread.tick().plus_ms(PURGE_MS)
+}

@@ -1,0 +1,119 @@
+//! Listeners of one thread: accept clients within the limits. Never reads from one.
+//!
+//! At a limit (`maxconn` of the process, the frontend or the bind line) or without descriptors a
+//! listener pauses: clients wait in the system's backlog. It resumes when a connection ends somewhere,
+//! at the latest after [`RETRY_MS`].
+
+use crate::client::{self, Client};
+use crate::counters::{Event, Metric};
+use crate::runtime::Proxy;
+use crate::worker::Worker;
+use reactor::{Class, Listener};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How soon a paused listener looks again, in milliseconds.
+const RETRY_MS: u32 = 100;
+
+/// Starts a task per listener that this thread serves.
+pub(crate) fn start_all(worker: &Rc<Worker>) {
+    for proxy in &worker.shared.proxies {
+        let Some(front) = proxy.settings.front.as_ref().filter(|_| !proxy.settings.disabled) else {
+            continue;
+        };
+        for (place, bind) in front.binds.iter().enumerate() {
+            let bit = 1u64.checked_shl(worker.thread.index as u32).unwrap_or(0);
+            if bind.threads == 0 || bind.threads & bit != 0 {
+                let task = run(worker.clone(), proxy.clone(), place);
+                worker.thread.scheduler().spawn(Class::Normal, task);
+            }
+        }
+    }
+}
+
+async fn run(worker: Rc<Worker>, proxy: Arc<Proxy>, place: usize) {
+    let Some(bind) = proxy.settings.front.as_ref().and_then(|front| front.binds.get(place)) else {
+        return;
+    };
+    let mut listener = Listener::new(&worker.thread, bind.handle);
+    let mut complained = false;
+    while !worker.shared.is_stopping() {
+        let deadline = match accept_some(&worker, &proxy, place, &mut listener) {
+            Ok(true) => None,
+            Ok(false) => Some(worker.thread.tick().plus_ms(RETRY_MS)),
+            Err(error) => {
+                if !std::mem::replace(&mut complained, true) {
+                    complain(&worker, &proxy, &error);
+                }
+                Some(worker.thread.tick().plus_ms(RETRY_MS))
+            }
+        };
+        match deadline {
+            Some(_) => listener.pause(),
+            None if listener.resume().is_ok() => complained = false,
+            None => {}
+        }
+        worker.thread.scheduler().pause(deadline).await;
+    }
+}
+
+/// Accepts what waits, up to `tune.maxaccept`. `false`: a limit is reached.
+fn accept_some(
+    worker: &Rc<Worker>,
+    proxy: &Arc<Proxy>,
+    place: usize,
+    listener: &mut Listener,
+) -> io::Result<bool> {
+    for _ in 0..worker.shared.settings.max_accept.max(1) {
+        if is_full(worker, proxy, place) {
+            return Ok(false);
+        }
+        let (socket, peer) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+            // The client left before it was taken: no fault of ours, look for the next.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        count(worker, proxy);
+        let client = Client::new(worker, proxy, place, socket, peer);
+        worker.thread.scheduler().spawn(Class::Urgent, client::run(worker.clone(), client));
+    }
+    Ok(true)
+}
+
+fn is_full(worker: &Worker, proxy: &Proxy, place: usize) -> bool {
+    let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else { return true };
+    let bind_limit = settings.binds.get(place).map_or(0, |bind| bind.maxconn);
+    let on_bind = front.listeners.get(place).map_or(0, |it| it.connections.current());
+    let limit = |limit: u32, current: u32| limit != 0 && current >= limit;
+    limit(worker.shared.settings.maxconn, worker.shared.connections.current())
+        || limit(settings.maxconn.unwrap_or(0), front.connections.current())
+        || limit(bind_limit, on_bind)
+}
+
+fn count(worker: &Worker, proxy: &Proxy) {
+    let (thread, second) = (worker.thread.index, worker.second());
+    worker.shared.totals.of(thread).count(Metric::Connections);
+    worker.shared.totals.tick(thread, Event::Connection, second);
+    worker.shared.totals.tick(thread, Event::Session, second);
+    if let Some(front) = &proxy.front {
+        let block = front.counters.of(thread);
+        block.count(Metric::Connections);
+        block.count(Metric::Sessions);
+        front.counters.tick(thread, Event::Connection, second);
+        front.counters.tick(thread, Event::Session, second);
+    }
+}
+
+fn complain(worker: &Worker, proxy: &Proxy, error: &io::Error) {
+    let used = worker.shared.connections.current();
+    let text = format!(
+        "Proxy {} cannot accept clients: {error}. {used} connections are open; \
+         accepting again as soon as possible.",
+        proxy.name()
+    );
+    crate::log::send(worker, &proxy.settings.logs, crate::log::level::EMERG, text.as_bytes());
+}

@@ -1,0 +1,91 @@
+//! Receiving the head of a request. Never looks at what it says.
+
+use crate::journal::{Cause, Failure, Phase};
+use crate::transaction::{Arrival, Transaction};
+use buf::Buf;
+use mux::h1::HeadStep;
+use std::io;
+use stdx::Tick;
+
+/// Reads until the head is complete.
+///
+/// # Errors
+/// 400 for a malformed or cut-off one, 408 for one that takes too long; both close.
+pub(crate) async fn head(tx: &mut Transaction, arrival: Arrival) -> Result<(), Failure> {
+    match arrival {
+        Arrival::Closed => return Err(bad(tx, 400, Cause::ClientAbort)),
+        Arrival::TimedOut => return Err(bad(tx, 408, Cause::ClientTimeout)),
+        Arrival::Data => {}
+    }
+    let deadline = deadline(tx);
+    loop {
+        if parse(tx)? {
+            return Ok(());
+        }
+        match fill(tx) {
+            Ok(true) => {}
+            Ok(false) => {
+                let thread = tx.worker.thread.clone();
+                if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                    return Err(bad(tx, 408, Cause::ClientTimeout));
+                }
+                tx.client.socket.want_read();
+                thread.scheduler().pause(deadline).await;
+            }
+            Err(_) => return Err(bad(tx, 400, Cause::ClientAbort)),
+        }
+    }
+}
+
+fn deadline(tx: &Transaction) -> Option<Tick> {
+    let timeouts = &tx.client.proxy.settings.timeouts;
+    let span = timeouts.http_request.or(timeouts.client)?;
+    let first = tx.client.requests == 0;
+    let from = if first { tx.client.since } else { tx.space.journal.first_byte };
+    Some(Tick::from_nanos(from).plus_ms(span))
+}
+
+/// Looks whether the head is complete.
+fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
+    let step = tx.client.mux.handle_head(tx.client.input.data(), &mut tx.space.request);
+    match step {
+        Ok(HeadStep::Complete { consumed, body }) => {
+            tx.client.input.consume(consumed);
+            tx.request_body = body;
+            tx.space.journal.request = tx.worker.thread.nanos();
+            tx.space.journal.bytes_in += consumed as u64;
+            Ok(true)
+        }
+        Ok(HeadStep::NeedMore | HeadStep::Interim { .. }) => Ok(false),
+        Err(error) => Err(bad(tx, error.status, Cause::Proxy)),
+    }
+}
+
+/// Reads more; `false` when there is nothing now.
+fn fill(tx: &mut Transaction) -> io::Result<bool> {
+    let input = &mut tx.client.input;
+    if input.capacity() == 0 {
+        *input = tx.worker.buffers.take();
+    }
+    if input.room() == 0 {
+        input.compact();
+    }
+    match tx.client.socket.recv(input.space()) {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(count) => {
+            input.filled(count);
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+fn bad(tx: &mut Transaction, status: u16, cause: Cause) -> Failure {
+    tx.space.journal.bad_request = true;
+    tx.space.journal.bytes_in += tx.client.input.len() as u64;
+    tx.worker.release(std::mem::replace(&mut tx.client.input, Buf::empty()));
+    tx.client.mux.close_after_message();
+    Failure::new(status, cause, Phase::Request)
+}

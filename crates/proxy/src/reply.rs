@@ -1,0 +1,151 @@
+//! Answers that the proxy gives by itself. Never decides that one is due.
+
+use crate::flow::Step;
+use crate::journal::{Cause, Failure, Phase};
+use crate::settings::ErrorReply;
+use crate::transaction::Transaction;
+use htx::Version;
+use mux::BodyKind;
+use wire::h1::{HeadKind, HeadParser, Limits};
+
+/// Prepares the reply for a failure: the one configured for its status, else the built-in one.
+pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
+    let configured = tx.side().settings.error_replies.get(&status).cloned();
+    let front = || tx.client.proxy.settings.error_replies.get(&status).cloned();
+    let parsed = !tx.space.journal.bad_request;
+    match configured.or_else(front) {
+        Some(ErrorReply::Location { status, url }) => redirect(tx, status, &url),
+        Some(ErrorReply::File(file)) => raw(tx, status, &file),
+        None if parsed => built_in(tx, status),
+        None => {
+            let mut bytes = tx.worker.take_scratch();
+            htx::error_replies::raw(status, &mut bytes);
+            verbatim(tx, status, &bytes);
+            tx.worker.give_scratch(bytes);
+        }
+    }
+}
+
+fn built_in(tx: &mut Transaction, status: u16) {
+    let space = &mut *tx.space;
+    space.body.clear();
+    let body = htx::error_replies::fill(status, &mut space.response)
+        .or_else(|| htx::error_replies::fill(500, &mut space.response));
+    space.body.extend_from_slice(body.unwrap_or_default().as_bytes());
+}
+
+fn redirect(tx: &mut Transaction, status: u16, url: &str) {
+    let space = &mut *tx.space;
+    space.body.clear();
+    space.response.clear();
+    let reason = if status == 303 { "See Other" } else { "Found" };
+    space.response.set_response(Version::Http11, status, reason.as_bytes());
+    space.response.push(b"cache-control", b"no-cache");
+    space.response.push(b"location", url.as_bytes());
+}
+
+/// A response from a file: its head goes through the rules like any other.
+fn raw(tx: &mut Transaction, status: u16, file: &[u8]) {
+    if file.is_empty() || tx.space.journal.bad_request {
+        return verbatim(tx, status, file);
+    }
+    let limits = Limits { head_bytes: u32::MAX, header_lines: 101 };
+    let space = &mut *tx.space;
+    space.response.clear();
+    space.body.clear();
+    let parsed = HeadParser::new().parse(HeadKind::Response, file, limits, &mut space.response);
+    match parsed {
+        Ok(Some(length)) => space.body.extend_from_slice(&file[length..]),
+        // Checked when the configuration was read; whatever it is, it was meant for the client.
+        _ => verbatim(tx, status, file),
+    }
+}
+
+/// Sends bytes as they are, then closes.
+fn verbatim(tx: &mut Transaction, status: u16, bytes: &[u8]) {
+    let space = &mut *tx.space;
+    space.response.clear();
+    space.body.clear();
+    space.down.clear();
+    space.down.outbox.bytes.extend_from_slice(bytes);
+    space.journal.status = if bytes.is_empty() { 0 } else { status };
+    tx.client.mux.close_after_message();
+}
+
+/// Sends the response that stands in the workspace, with its body.
+///
+/// # Errors
+/// The client went away or took too long.
+pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
+    if !tx.space.response.is_empty() {
+        encode(tx)?;
+    }
+    let thread = tx.worker.thread.clone();
+    let span = tx.client.proxy.settings.timeouts.client;
+    let deadline = span.map(|span| thread.tick().plus_ms(span));
+    loop {
+        let flushed = tx.space.down.flush(&mut buf::Buf::empty(), &tx.client.socket);
+        match flushed {
+            Ok(true) => return drain(tx),
+            Ok(false) => {}
+            Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(0, Cause::ClientTimeout, Phase::Data));
+        }
+        tx.client.socket.want_write();
+        thread.scheduler().pause(deadline).await;
+    }
+}
+
+fn encode(tx: &mut Transaction) -> Result<(), Failure> {
+    // A body that was not read stands between this answer and the next request: the connection
+    // closes unless what came with the head is all of it.
+    if !tx.client.mux.has_received_all() && !swallow_body(tx) {
+        tx.client.mux.close_after_message();
+    }
+    crate::rewrite::local_response(tx)?;
+    let space = &mut *tx.space;
+    space.down.clear();
+    let length = BodyKind::Length(space.body.len() as u64);
+    let out = &mut space.down.outbox.bytes;
+    let sent_as = tx.client.mux.encode_head(&mut space.response, length, out);
+    space.journal.status = space.response.status();
+    if sent_as != BodyKind::None {
+        let framing = tx.client.mux.encode_data(space.body.len() as u64);
+        out.extend_from_slice(framing.prefix());
+        out.extend_from_slice(&space.body);
+        out.extend_from_slice(framing.suffix());
+    }
+    tx.client.mux.encode_end(None, out);
+    Ok(())
+}
+
+/// Drops the part of the request's body that has been received; whether that was all of it.
+fn swallow_body(tx: &mut Transaction) -> bool {
+    loop {
+        let input = &mut tx.client.input;
+        match tx.client.mux.handle_body(input.data(), &mut tx.space.trailers) {
+            Ok(step) => {
+                input.consume(step.skip + step.data);
+                if step.done {
+                    return true;
+                }
+                if step.skip + step.data == 0 {
+                    return false;
+                }
+            }
+            Err(_) => return false,
+        }
+    }
+}
+
+/// The answer is out.
+fn drain(tx: &mut Transaction) -> Result<(), Failure> {
+    tx.space.journal.end(Cause::Local, Phase::Request);
+    debug_assert!(tx.space.down.is_flushed(), "{:?}", Step::Done);
+    Ok(())
+}
+
+/// Counts a server that did not answer.
+pub(crate) fn note_server_failure(_tx: &mut Transaction) {}

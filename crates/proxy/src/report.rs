@@ -1,0 +1,266 @@
+//! What statistics and logs learn of transactions. Never changes what happens to them.
+
+use crate::counters::{Event, Metric};
+use crate::facts::{View, wall};
+use crate::journal::{Cause, Journal, Phase};
+use crate::log;
+use crate::runtime::Proxy;
+use crate::transaction::Transaction;
+use crate::worker::Worker;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A request counted in a backend's sessions, until dropped.
+pub(crate) struct Entered(Arc<Proxy>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Some(back) = &self.0.back {
+            back.sessions.leave();
+        }
+    }
+}
+
+/// The request's head has been understood.
+pub(crate) fn request_received(tx: &mut Transaction) {
+    let (worker, proxy) = (&tx.worker, &tx.client.proxy);
+    let (thread, second) = (worker.thread.index, worker.second());
+    worker.shared.totals.of(thread).count(Metric::Requests);
+    worker.shared.totals.tick(thread, Event::Request, second);
+    if let Some(front) = &proxy.front {
+        front.counters.of(thread).count(Metric::Requests);
+        front.counters.tick(thread, Event::Request, second);
+    }
+    let space = &mut *tx.space;
+    std::mem::swap(&mut space.variables.session, &mut tx.client.variables);
+    let (request, record) = (&space.request, &mut space.record);
+    record.method.extend_from_slice(request.method());
+    record.uri.extend_from_slice(request.uri());
+    record.version.extend_from_slice(request.version().h1_token().as_bytes());
+}
+
+/// The request belongs to a backend from now on.
+pub(crate) fn enter_backend(tx: &mut Transaction, proxy: Arc<Proxy>) {
+    let (thread, second) = (tx.worker.thread.index, tx.worker.second());
+    if let Some(back) = &proxy.back {
+        let block = back.counters.of(thread);
+        block.count(Metric::Sessions);
+        block.count(Metric::Requests);
+        back.counters.tick(thread, Event::Session, second);
+        back.counters.tick(thread, Event::Request, second);
+        back.sessions.enter();
+        tx.entered = Some(Entered(proxy.clone()));
+    }
+    tx.backend = Some(proxy);
+}
+
+/// An interim response passes.
+pub(crate) fn interim(worker: &Worker, proxy: &Proxy) {
+    if let Some(front) = &proxy.front {
+        front.counters.of(worker.thread.index).count(Metric::Status1xx);
+    }
+}
+
+/// The server's response has been understood.
+pub(crate) fn response_received(tx: &Transaction) {
+    let thread = tx.worker.thread.index;
+    let metric = Metric::of_status(tx.space.response.status());
+    if let Some(claim) = &tx.claim {
+        claim.server().counters.of(thread).count(metric);
+        claim.server().counters.of(thread).count(Metric::Requests);
+    }
+}
+
+/// A rule refused the request.
+pub(crate) fn denied(tx: &Transaction) {
+    count_both(tx, Metric::DeniedRequests);
+}
+
+/// Counts on the frontend, and on the backend if there is one.
+pub(crate) fn count_both(tx: &Transaction, metric: Metric) {
+    add_both(tx, metric, 1);
+}
+
+fn add_both(tx: &Transaction, metric: Metric, amount: u64) {
+    let thread = tx.worker.thread.index;
+    if let Some(front) = &tx.client.proxy.front {
+        front.counters.of(thread).add(metric, amount);
+    }
+    if let Some(back) = tx.backend.as_ref().and_then(|backend| backend.back.as_ref()) {
+        back.counters.of(thread).add(metric, amount);
+    }
+}
+
+/// The transaction is over: bytes, times, status, and its line in the log.
+pub(crate) fn finished(tx: &mut Transaction) {
+    let space = &mut *tx.space;
+    space.journal.bytes_in += tx.client.mux.payload_received();
+    space.journal.bytes_out = space.down.sent;
+    let (bytes_in, bytes_out) = (space.journal.bytes_in, space.journal.bytes_out);
+    let status = space.journal.status;
+    add_both(tx, Metric::BytesIn, bytes_in);
+    add_both(tx, Metric::BytesOut, bytes_out);
+    if status != 0 {
+        count_both(tx, Metric::of_status(status));
+    }
+    count_ending(tx);
+    count_times(tx, bytes_in, bytes_out);
+    if !tx.space.journal.silent && !tx.space.journal.logged {
+        write_line(tx, false);
+    }
+    std::mem::swap(&mut tx.space.variables.session, &mut tx.client.variables);
+}
+
+fn count_ending(tx: &Transaction) {
+    let thread = tx.worker.thread.index;
+    let journal = &tx.space.journal;
+    let server = tx.claim.as_ref().map(|claim| claim.server().counters.of(thread));
+    let metric = match (journal.cause, journal.phase) {
+        (_, Phase::Request) if journal.cause != Cause::Local => {
+            if let Some(front) = tx.client.proxy.front.as_ref().filter(|_| journal.bad_request) {
+                front.counters.of(thread).count(Metric::FailedRequests);
+            }
+            return;
+        }
+        (Cause::ClientAbort | Cause::ClientTimeout, _) => Metric::ClientAborts,
+        (Cause::ServerAbort | Cause::ServerTimeout, Phase::Data | Phase::Last) => {
+            Metric::ServerAborts
+        }
+        (Cause::ServerAbort | Cause::ServerTimeout | Cause::Proxy, Phase::Headers) => {
+            Metric::FailedResponses
+        }
+        _ => return,
+    };
+    if let Some(block) = server {
+        block.count(metric);
+    }
+    if let Some(back) = tx.backend.as_ref().and_then(|backend| backend.back.as_ref()) {
+        back.counters.of(thread).count(metric);
+    }
+    if matches!(metric, Metric::ClientAborts | Metric::ServerAborts)
+        && let Some(front) = &tx.client.proxy.front
+    {
+        front.counters.of(thread).count(metric);
+    }
+}
+
+fn count_times(tx: &Transaction, bytes_in: u64, bytes_out: u64) {
+    let thread = tx.worker.thread.index;
+    let journal = &tx.space.journal;
+    let Some(claim) = &tx.claim else { return };
+    let ms = |from, to| Journal::span(from, to).max(0) as u32;
+    let times = [
+        ms(journal.request, journal.queued),
+        ms(journal.queued, journal.connected),
+        ms(journal.connected, journal.response),
+        ms(journal.first_byte, journal.ended),
+    ];
+    let block = claim.server().counters.of(thread);
+    block.add(Metric::BytesIn, bytes_in);
+    block.add(Metric::BytesOut, bytes_out);
+    block.time(times);
+    if let Some(back) = tx.backend.as_ref().and_then(|backend| backend.back.as_ref()) {
+        back.counters.of(thread).time(times);
+    }
+}
+
+/// Writes the transaction's line, if the frontend wants it.
+pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
+    let proxy = tx.client.proxy.clone();
+    let Some(level) = level(tx, &proxy) else { return };
+    fill_record(tx, early);
+    let slot = tx.claim.as_ref().map(|claim| claim.slot());
+    let view = View {
+        worker: &tx.worker,
+        client: &tx.client,
+        space: &tx.space,
+        backend: tx.backend.as_ref(),
+        slot,
+    };
+    let mut line = tx.worker.take_scratch();
+    let mut data = tx.worker.take_scratch();
+    match &proxy.settings.log_format {
+        Some(format) => format.write(&view, &mut line),
+        None => return,
+    }
+    match &proxy.settings.log_format_sd {
+        Some(format) => format.write(&view, &mut data),
+        None => data.push(b'-'),
+    }
+    log::send_structured(&tx.worker, &proxy.settings.logs, level, &data, &line);
+    tx.worker.give_scratch(line);
+    tx.worker.give_scratch(data);
+    tx.space.journal.logged = true;
+}
+
+/// The severity of the line; `None` when there is to be none.
+fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
+    let journal = &tx.space.journal;
+    let front = proxy.settings.front.as_ref()?;
+    if proxy.settings.logs.targets.is_empty() || proxy.settings.log_format.is_none() {
+        return None;
+    }
+    let failed = journal.status >= 500
+        || !matches!(journal.cause, Cause::Normal | Cause::Local)
+        || (journal.retries > 0 && journal.cause != Cause::Local);
+    if front.dont_log_normal && !failed {
+        return None;
+    }
+    if front.dont_log_null && journal.bad_request && journal.bytes_in == 0 {
+        return None;
+    }
+    let usual = if failed && front.separate_errors { log::level::ERR } else { log::level::INFO };
+    Some(journal.level.unwrap_or(usual))
+}
+
+fn fill_record(tx: &mut Transaction, early: bool) {
+    let local = tx.client.socket.local_address();
+    let server_ends = tx
+        .server
+        .as_ref()
+        .map(|server| (server.socket().local_address(), server.server().settings.address.inet()));
+    let space = &mut *tx.space;
+    let (journal, record) = (&space.journal, &mut space.record);
+    record.client = tx.client.peer;
+    record.frontend = local;
+    (record.backend_source, record.server) = server_ends.unwrap_or_default();
+    record.accepted = wall(journal.began_wall);
+    let idle = journal.first_byte.saturating_sub(journal.began);
+    record.requested = wall(journal.began_wall + idle);
+    let ended = if journal.ended == 0 { tx.worker.thread.nanos() } else { journal.ended };
+    record.handshake_ms = 0;
+    record.idle_ms = (idle / 1_000_000) as i64;
+    record.request_ms = Journal::span(journal.first_byte, journal.request);
+    record.queue_ms = Journal::span(journal.request, journal.queued);
+    record.connect_ms = Journal::span(journal.queued, journal.connected);
+    record.response_ms = Journal::span(journal.connected, journal.response);
+    record.data_ms = Journal::span(journal.response, ended);
+    record.active_ms = Journal::span(journal.first_byte, ended);
+    record.total_ms = Journal::span(journal.began, ended);
+    record.user_ms = record.active_ms;
+    record.early = early;
+    record.bytes_read = space.down.sent;
+    record.bytes_uploaded = journal.bytes_in;
+    record.status = if journal.status == 0 { -1 } else { journal.status.into() };
+    record.termination = [journal.cause.letter(), journal.phase.letter()];
+    record.cookie_state = [journal.cookie.0, journal.cookie.1];
+    record.retries = journal.retries;
+    record.redispatched = journal.redispatched;
+    (record.server_queue, record.backend_queue) = journal.queue_positions;
+    fill_counts(tx);
+}
+
+fn fill_counts(tx: &mut Transaction) {
+    let shared = tx.worker.shared.clone();
+    let front = tx.client.proxy.front.as_ref();
+    let record = &mut tx.space.record;
+    record.pid = shared.settings.pid;
+    record.process_connections = shared.connections.current();
+    record.frontend_connections = front.map_or(0, |front| front.connections.current());
+    record.log_count = front.map_or(0, |front| front.lines.fetch_add(1, Relaxed));
+    record.request_count = shared.totals.sum(Metric::Requests);
+    let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
+    record.backend_connections = back.map_or(0, |back| back.sessions.current());
+    let claim = tx.claim.as_ref();
+    record.server_connections = claim.map_or(0, |claim| claim.server().sessions.current());
+}

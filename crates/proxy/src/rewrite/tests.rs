@@ -1,0 +1,59 @@
+//! Tests of header rewriting. Never part of the product.
+
+use super::*;
+use htx::Version;
+
+fn request(cookie: &str) -> Head {
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/", Version::Http11);
+    head.push(b"cookie", cookie.as_bytes());
+    head
+}
+
+#[test]
+fn a_cookie_is_found_and_cut_wherever_it_stands() {
+    for (before, after) in [
+        ("srv=a", None),
+        ("srv=a; x=1", Some("x=1")),
+        ("x=1; srv=a", Some("x=1")),
+        ("x=1; srv=a; y=2", Some("x=1; y=2")),
+        ("x=1;srv=a;y=2", Some("x=1; y=2")),
+        ("xsrv=a", Some("xsrv=a")),
+    ] {
+        let mut head = request(before);
+        if let Some((field, start, end)) = locate(&head, "srv") {
+            cut(&mut head, field, start, end);
+        }
+        assert_eq!(head.get(b"cookie"), after.map(str::as_bytes), "{before}");
+    }
+}
+
+#[test]
+fn the_client_is_added_unless_excepted_or_there() {
+    let option = |except, if_none| ForwardFor { except, header: "x-forwarded-for".into(), if_none };
+    let client: IpAddr = "192.0.2.7".parse().unwrap();
+    let added = |front: Option<&ForwardFor>, back: Option<&ForwardFor>, there: bool| {
+        let mut head = request("a=b");
+        if there {
+            head.push(b"x-forwarded-for", b"10.0.0.1");
+        }
+        forward_for(&mut head, front, back, client);
+        head.all(b"x-forwarded-for").map(|it| String::from_utf8_lossy(it.value).into()).collect()
+    };
+    let (plain, if_none) = (option(None, false), option(None, true));
+    let excepted = option(Some(("192.0.2.0".parse().unwrap(), 24)), false);
+    let none: [String; 0] = [];
+    assert_eq!(added(Some(&plain), None, false), ["192.0.2.7".to_owned()]);
+    assert_eq!(added(Some(&plain), None, true), ["10.0.0.1".to_owned(), "192.0.2.7".to_owned()]);
+    assert_eq!(added(None, Some(&if_none), true), ["10.0.0.1".to_owned()]);
+    assert_eq!(added(Some(&excepted), None, false), none);
+}
+
+#[test]
+fn networks() {
+    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+    assert!(contains(ip("10.0.0.0"), 8, ip("10.255.0.1")));
+    assert!(!contains(ip("10.0.0.0"), 8, ip("11.0.0.1")));
+    assert!(contains(ip("0.0.0.0"), 0, ip("1.2.3.4")) && !contains(ip("::"), 0, ip("1.2.3.4")));
+    assert!(contains(ip("2001:db8::"), 32, ip("2001:db8::1")));
+}

@@ -1,0 +1,219 @@
+//! The running objects that all threads share: proxies, servers, the process. Never per connection.
+//!
+//! What is written per request: the gauges of the frontend and backend in use, the load of the server,
+//! and nothing else; counters live in per-thread blocks ([`crate::counters`]).
+
+use crate::counters::{Counters, Gauge};
+use crate::queue::Queue;
+use crate::settings;
+use balance::Balancer;
+use reactor::{Mailbox, TaskId, Wake};
+use sample::vars::SharedVars;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// The running process.
+pub struct Shared {
+    /// Its settings.
+    pub settings: settings::Process,
+    /// All proxies, by index.
+    pub proxies: Vec<Arc<Proxy>>,
+    /// Client connections of all frontends.
+    pub connections: Gauge,
+    /// Connections accepted, requests made, and the rates and peaks of both.
+    pub totals: Counters,
+    /// Monotonic nanoseconds at the start.
+    pub started: u64,
+    /// Soft stop: no new clients, running requests finish.
+    stopping: AtomicBool,
+    /// The way to each worker's housekeeper, by thread.
+    workers: Vec<OnceLock<(Arc<Mailbox>, TaskId)>>,
+    /// The `proc` variables.
+    pub vars: Arc<SharedVars>,
+    /// Messages of our own that were dropped because a log target was full.
+    pub dropped_logs: AtomicU64,
+    /// Answers to questions that only the owning thread can answer; see [`crate::ask`].
+    pub(crate) questions: Vec<Mutex<Vec<crate::ask::Question>>>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("proxies", &self.proxies).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Builds the running objects; nothing listens yet. `now` is monotonic, in nanoseconds.
+    pub fn new(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Self> {
+        let threads = settings.threads;
+        let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, threads, now));
+        Arc::new(Self {
+            proxies: proxies.into_iter().enumerate().map(build).collect(),
+            connections: Gauge::default(),
+            totals: Counters::new(threads),
+            started: now,
+            stopping: AtomicBool::new(false),
+            workers: (0..threads).map(|_| OnceLock::new()).collect(),
+            vars: Arc::default(),
+            dropped_logs: AtomicU64::new(0),
+            questions: (0..threads).map(|_| Mutex::default()).collect(),
+            settings,
+        })
+    }
+
+    /// Whether the process only finishes what runs.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Relaxed)
+    }
+
+    /// Begins the soft stop: workers stop listening and end when their last client has gone.
+    pub fn begin_stop(&self) {
+        self.stopping.store(true, Relaxed);
+        self.rouse();
+    }
+
+    /// Wakes every worker's housekeeper.
+    pub fn rouse(&self) {
+        (0..self.workers.len()).for_each(|thread| self.rouse_one(thread));
+    }
+
+    /// Wakes one worker's housekeeper, if it runs already.
+    pub(crate) fn rouse_one(&self, thread: usize) {
+        if let Some((mailbox, task)) = self.workers.get(thread).and_then(OnceLock::get) {
+            mailbox.wake(*task, Wake::MESSAGE);
+        }
+    }
+
+    pub(crate) fn introduce(&self, thread: usize, mailbox: Arc<Mailbox>, housekeeper: TaskId) {
+        let _ = self.workers[thread].set((mailbox, housekeeper));
+    }
+
+    /// The proxy with a server side that has this name.
+    pub fn backend(&self, name: &str) -> Option<&Arc<Proxy>> {
+        self.proxies.iter().find(|proxy| proxy.back.is_some() && *proxy.settings.name == *name)
+    }
+
+    /// The proxy with a client side that has this name.
+    pub fn frontend(&self, name: &str) -> Option<&Arc<Proxy>> {
+        self.proxies.iter().find(|proxy| proxy.front.is_some() && *proxy.settings.name == *name)
+    }
+}
+
+/// A running proxy.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Position in [`Shared::proxies`].
+    pub index: usize,
+    /// Its settings.
+    pub settings: settings::Proxy,
+    /// The client side.
+    pub front: Option<Front>,
+    /// The server side.
+    pub back: Option<Back>,
+}
+
+/// The client side of a running proxy.
+#[derive(Debug)]
+pub struct Front {
+    /// Its counters.
+    pub counters: Counters,
+    /// Client connections.
+    pub connections: Gauge,
+    /// Lines logged (`%lc`).
+    pub lines: AtomicU64,
+    /// Its listeners, in the order of the binds.
+    pub listeners: Vec<Listener>,
+}
+
+/// One running listener.
+#[derive(Debug, Default)]
+pub struct Listener {
+    /// Client connections.
+    pub connections: Gauge,
+}
+
+/// The server side of a running proxy.
+#[derive(Debug)]
+pub struct Back {
+    /// Its counters.
+    pub counters: Counters,
+    /// Streams.
+    pub sessions: Gauge,
+    /// The servers' shared state and the algorithm.
+    pub balancer: Balancer,
+    /// What else runs per server, by slot.
+    pub servers: Vec<Server>,
+    /// Requests that wait for any server.
+    pub queue: Queue,
+    /// Milliseconds since the start at which the number of usable servers last changed from or to zero.
+    pub changed_ms: AtomicU64,
+}
+
+/// What runs per server beyond what balancing needs.
+#[derive(Debug)]
+pub struct Server {
+    /// The state that balancing shares.
+    pub state: Arc<balance::Server>,
+    /// Its settings.
+    pub settings: settings::Server,
+    /// Its counters.
+    pub counters: Counters,
+    /// Streams.
+    pub sessions: Gauge,
+    /// Requests that wait for it.
+    pub queue: Queue,
+    /// Idle connections in all threads' pools.
+    pub idle: AtomicU32,
+    /// Connections in use.
+    pub used: Gauge,
+}
+
+impl AsRef<Gauge> for Server {
+    fn as_ref(&self) -> &Gauge {
+        &self.sessions
+    }
+}
+
+impl Proxy {
+    fn new(index: usize, settings: settings::Proxy, threads: usize, now: u64) -> Self {
+        let front = settings.front.as_ref().map(|front| Front {
+            counters: Counters::new(threads),
+            connections: Gauge::default(),
+            lines: AtomicU64::new(0),
+            listeners: front.binds.iter().map(|_| Listener::default()).collect(),
+        });
+        let back = settings.back.as_ref().map(|back| Back::new(back, threads, now));
+        Self { index, settings, front, back }
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+}
+
+impl Back {
+    fn new(settings: &settings::Back, threads: usize, now: u64) -> Self {
+        let servers = settings.servers.iter().map(|server| server.balance.clone()).collect();
+        let now_ms = now / 1_000_000;
+        let balancer = Balancer::new(settings.algorithm, settings.all_backups, servers, now_ms);
+        let run = |(state, settings): (&Arc<balance::Server>, &settings::Server)| Server {
+            state: state.clone(),
+            settings: settings.clone(),
+            counters: Counters::new(threads),
+            sessions: Gauge::default(),
+            queue: Queue::default(),
+            idle: AtomicU32::new(0),
+            used: Gauge::default(),
+        };
+        let servers = balancer.servers().iter().zip(&settings.servers).map(run).collect();
+        Self {
+            counters: Counters::new(threads),
+            sessions: Gauge::default(),
+            balancer,
+            servers,
+            queue: Queue::default(),
+            changed_ms: AtomicU64::new(now_ms),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The pool of transaction futures: pinned places that are refilled without allocating.
+//! Never knows what a transaction does.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A place for one future, refilled from its arguments.
+trait Refill<A, O> {
+    fn refill(&mut self, arguments: A);
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<O>;
+    fn clear(&mut self);
+}
+
+struct Place<F, M> {
+    future: Pin<Box<Option<F>>>,
+    make: M,
+}
+
+impl<A, O, F: Future<Output = O>, M: Fn(A) -> F> Refill<A, O> for Place<F, M> {
+    fn refill(&mut self, arguments: A) {
+        self.future.as_mut().set(Some((self.make)(arguments)));
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<O> {
+        match self.future.as_mut().as_pin_mut() {
+            Some(future) => future.poll(context),
+            // Only reached if polled after the end, which `Seated` never does.
+            None => Poll::Pending,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.future.as_mut().set(None);
+    }
+}
+
+type Seat<A, O> = Box<dyn Refill<A, O>>;
+
+/// A thread's free places. `A` are the arguments of the future, `O` is its output.
+pub(crate) struct SeatPool<A, O>(RefCell<Vec<Seat<A, O>>>);
+
+impl<A, O> Default for SeatPool<A, O> {
+    fn default() -> Self {
+        Self(RefCell::default())
+    }
+}
+
+/// Free places kept.
+const KEEP: usize = 256;
+
+impl<A: 'static, O: 'static> SeatPool<A, O> {
+    /// Runs `make(arguments)` in a free place, or in a new one.
+    pub(crate) fn run<F, M>(&self, make: M, arguments: A) -> Seated<'_, A, O>
+    where
+        F: Future<Output = O> + 'static,
+        M: Fn(A) -> F + 'static,
+    {
+        let free = self.0.borrow_mut().pop();
+        let mut seat = free.unwrap_or_else(|| Box::new(Place { future: Box::pin(None), make }));
+        seat.refill(arguments);
+        Seated { seat: Some(seat), pool: self }
+    }
+}
+
+/// A future in its place; gives the place back when it ends or is dropped.
+pub(crate) struct Seated<'a, A, O> {
+    seat: Option<Seat<A, O>>,
+    pool: &'a SeatPool<A, O>,
+}
+
+impl<A, O> Future for Seated<'_, A, O> {
+    type Output = O;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<O> {
+        match &mut self.seat {
+            Some(seat) => seat.poll(context),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<A, O> Drop for Seated<'_, A, O> {
+    fn drop(&mut self) {
+        let Some(mut seat) = self.seat.take() else { return };
+        seat.clear();
+        let mut free = self.pool.0.borrow_mut();
+        if free.len() < KEEP {
+            free.push(seat);
+        }
+    }
+}
+
+/// The pool of a worker's HTTP transactions.
+pub(crate) type Seats = SeatPool<crate::transaction::Parts, crate::transaction::Outcome>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    async fn double(number: u32) -> u32 {
+        std::future::ready(()).await;
+        number * 2
+    }
+
+    #[test]
+    fn places_are_refilled() {
+        let pool: SeatPool<u32, u32> = SeatPool::default();
+        let mut context = Context::from_waker(Waker::noop());
+        for number in 0..10 {
+            let mut running = std::pin::pin!(pool.run(double, number));
+            assert_eq!(running.as_mut().poll(&mut context), Poll::Ready(number * 2));
+        }
+        assert!(pool.0.borrow().len() <= 10);
+        drop(pool.run(double, 1));
+        assert!(!pool.0.borrow().is_empty(), "a cancelled future gives its place back");
+    }
+}

@@ -1,0 +1,111 @@
+//! A connection to a server: data that moves between the pool and transactions. Never a task.
+
+use crate::runtime::{Proxy, Server};
+use crate::worker::Worker;
+use buf::Buf;
+use mux::h1;
+use reactor::Socket;
+use std::io;
+use std::sync::Arc;
+
+/// One end of a direction.
+pub(crate) type End<'a> = (&'a Socket, &'a mut h1::Conn);
+
+/// A connection to a server, in use or idle.
+pub(crate) struct ServerConn {
+    socket: Socket,
+    /// The protocol machine, client side.
+    pub(crate) mux: h1::Conn,
+    /// Received and not yet understood; no memory while idle.
+    input: Buf,
+    backend: Arc<Proxy>,
+    slot: usize,
+    requests: u32,
+    private: bool,
+}
+
+impl ServerConn {
+    /// A new connection to a server of `backend`, which must have that slot.
+    pub(crate) fn new(socket: Socket, mux: h1::Conn, backend: &Arc<Proxy>, slot: usize) -> Self {
+        let backend = backend.clone();
+        let this =
+            Self { socket, mux, input: Buf::empty(), backend, slot, requests: 0, private: false };
+        this.server().used.enter();
+        this
+    }
+
+    pub(crate) fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// The connection as the destination of a direction.
+    pub(crate) fn ends(&mut self) -> End<'_> {
+        (&self.socket, &mut self.mux)
+    }
+
+    /// The connection as the source of a direction, with what it received.
+    pub(crate) fn input_and_ends(&mut self) -> (&mut Buf, End<'_>) {
+        (&mut self.input, (&self.socket, &mut self.mux))
+    }
+
+    /// What it received and nobody has understood.
+    pub(crate) fn take_input(&mut self) -> Buf {
+        std::mem::replace(&mut self.input, Buf::empty())
+    }
+
+    /// Reads more; 0 at the end of the stream, and also when a head does not fit the buffer.
+    pub(crate) fn read(&mut self, worker: &Worker) -> io::Result<usize> {
+        if self.input.capacity() == 0 {
+            self.input = worker.buffers.take();
+        }
+        if self.input.room() == 0 {
+            self.input.compact();
+        }
+        let count = self.socket.recv(self.input.space())?;
+        self.input.filled(count);
+        Ok(count)
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        let back = self.backend.back.as_ref().expect("a server connection has a backend");
+        &back.servers[self.slot]
+    }
+
+    pub(crate) fn backend_index(&self) -> usize {
+        self.backend.index
+    }
+
+    pub(crate) fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// Requests sent so far.
+    pub(crate) fn requests(&self) -> u32 {
+        self.requests
+    }
+
+    pub(crate) fn count_request(&mut self) {
+        self.requests = self.requests.saturating_add(1);
+    }
+
+    /// Whether only the client that opened it may use it.
+    pub(crate) fn is_private(&self) -> bool {
+        self.private
+    }
+
+    pub(crate) fn make_private(&mut self) {
+        self.private = true;
+    }
+
+    /// Whether an idle connection must not be used: closed by the server, or it has sent something
+    /// that nobody asked for.
+    pub(crate) fn is_spoilt(&self) -> bool {
+        self.socket.is_readable()
+    }
+}
+
+impl Drop for ServerConn {
+    fn drop(&mut self) {
+        self.server().used.leave();
+    }
+}

@@ -1,0 +1,31 @@
+//! What answers requests in the proxy's own name: the statistics page and what else boot wires in.
+//! Never forwards.
+
+use crate::runtime::Proxy;
+use crate::worker::Worker;
+use htx::Head;
+
+/// A complete response made by the proxy itself.
+#[derive(Debug)]
+pub struct Answer {
+    /// Status line and headers, without those that frame the body.
+    pub head: Head,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// The services of a worker. Implemented above the data plane and handed in by the boot.
+pub trait Services {
+    /// Answers a request to the statistics page of `proxy`, or declines.
+    fn statistics(&self, worker: &Worker, proxy: &Proxy, request: &Head) -> Option<Answer>;
+}
+
+/// No services at all.
+#[derive(Debug, Default)]
+pub struct NoServices;
+
+impl Services for NoServices {
+    fn statistics(&self, _: &Worker, _: &Proxy, _: &Head) -> Option<Answer> {
+        None
+    }
+}

@@ -1,0 +1,391 @@
+//! What the data plane is told at start: plain immutable data, filled by the boot from whatever
+//! configuration there is. Never parses and never validates.
+//!
+//! Times are milliseconds; an absent time is "no limit".
+
+use reactor::Address;
+use sample::{CaptureSlot, LogFormat};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Settings of the whole process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Worker threads.
+    pub threads: usize,
+    /// Concurrent client connections (`maxconn`).
+    pub maxconn: u32,
+    /// Bytes of a buffer (`tune.bufsize`).
+    pub buffer_size: usize,
+    /// Bytes of it kept free for rewrites (`tune.maxrewrite`).
+    pub max_rewrite: usize,
+    /// Header lines of a message (`tune.http.maxhdr`).
+    pub max_headers: usize,
+    /// Clients accepted in one go (`tune.maxaccept`).
+    pub max_accept: usize,
+    /// Whether threads may take idle server connections from each other (`tune.idle-pool.shared`).
+    pub shared_pools: bool,
+    /// Jitter of check intervals in percent (`spread-checks`).
+    pub spread_checks: u32,
+    /// The most that a check may be moved by the start-up spread (`max-spread-checks`).
+    pub max_spread_checks: Option<u32>,
+    /// Host name used in logs and pages.
+    pub hostname: String,
+    /// `node`, the host name by default.
+    pub node: String,
+    /// `description`.
+    pub description: Option<String>,
+    /// Number of this process.
+    pub pid: u32,
+    /// Where messages of the process itself go (`log` in `global`).
+    pub logs: Arc<Logs>,
+}
+
+/// What a proxy carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// Bytes.
+    #[default]
+    Tcp,
+    /// HTTP messages.
+    Http,
+}
+
+/// Which connections stay open after a request; the stronger of frontend and backend wins.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum ConnectionMode {
+    /// Both sides.
+    #[default]
+    KeepAlive,
+    /// The client's (`option http-server-close`).
+    ServerClose,
+    /// None (`option httpclose`).
+    Close,
+}
+
+/// When a request may use an idle server connection (`http-reuse`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reuse {
+    /// Only its own session's.
+    Never,
+    /// Any, but for the first request of a client connection.
+    #[default]
+    Safe,
+    /// As safe, and for the first request those that have been used again before.
+    Aggressive,
+    /// Any.
+    Always,
+}
+
+/// Time limits of a proxy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timeouts {
+    /// The client's inactivity.
+    pub client: Option<u32>,
+    /// The client's inactivity after one side closed.
+    pub client_fin: Option<u32>,
+    /// The request's headers.
+    pub http_request: Option<u32>,
+    /// Waiting for the next request.
+    pub http_keep_alive: Option<u32>,
+    /// Attempts to connect.
+    pub connect: Option<u32>,
+    /// The server's inactivity.
+    pub server: Option<u32>,
+    /// The server's inactivity after one side closed.
+    pub server_fin: Option<u32>,
+    /// Waiting in a queue.
+    pub queue: Option<u32>,
+    /// Inactivity of a tunnel.
+    pub tunnel: Option<u32>,
+    /// How long a tarpitted request is held.
+    pub tarpit: Option<u32>,
+    /// A health check after its connection stands.
+    pub check: Option<u32>,
+}
+
+/// `option forwardfor`.
+#[derive(Clone, Debug)]
+pub struct ForwardFor {
+    /// Clients for which nothing is added: address and prefix length.
+    pub except: Option<(IpAddr, u8)>,
+    /// Name of the header, in lower case.
+    pub header: String,
+    /// Only when the header is absent.
+    pub if_none: bool,
+}
+
+/// `cookie NAME insert ...`.
+#[derive(Clone, Debug)]
+pub struct Cookie {
+    /// Name of the cookie.
+    pub name: String,
+    /// Set by the proxy.
+    pub insert: bool,
+    /// Hidden from servers, and not set again when the client has it.
+    pub indirect: bool,
+    /// Replies that set it are not cacheable.
+    pub nocache: bool,
+    /// Attributes appended to `Set-Cookie`.
+    pub attributes: Vec<String>,
+}
+
+/// A reply that replaces a built-in one.
+#[derive(Clone, Debug)]
+pub enum ErrorReply {
+    /// A raw response; empty closes the connection without a byte.
+    File(Arc<[u8]>),
+    /// A redirect.
+    Location {
+        /// 302 or 303.
+        status: u16,
+        /// Where to.
+        url: Arc<str>,
+    },
+}
+
+/// The statistics page of a proxy.
+#[derive(Clone, Debug, Default)]
+pub struct StatsPage {
+    /// Prefix of the URIs that it answers.
+    pub uri: String,
+    /// Seconds between reloads; 0 for none.
+    pub refresh: u32,
+    /// `stats realm`.
+    pub realm: Option<String>,
+    /// Users and passwords; empty for everybody.
+    pub users: Vec<(String, String)>,
+    /// Do not show the version.
+    pub hide_version: bool,
+    /// Show additional details in tooltips.
+    pub show_legends: bool,
+    /// The node name shown, if any.
+    pub node: Option<String>,
+    /// The description shown, if any.
+    pub description: Option<String>,
+    /// Names of the proxies shown; empty for all.
+    pub scope: Vec<String>,
+}
+
+/// Where log lines go and how they look.
+#[derive(Debug, Default)]
+pub struct Logs {
+    /// The targets.
+    pub targets: Vec<LogTarget>,
+    /// The program's name in log lines.
+    pub tag: String,
+    /// The host name in log lines, where it is sent.
+    pub hostname: Option<String>,
+}
+
+/// One log target.
+#[derive(Debug)]
+pub struct LogTarget {
+    /// Where to send.
+    pub address: LogAddress,
+    /// The envelope.
+    pub transport: LogTransport,
+    /// Longest message in bytes.
+    pub max_len: usize,
+    /// Syslog facility, 0 to 23.
+    pub facility: u8,
+    /// Messages less severe than this are dropped.
+    pub level: u8,
+    /// Messages more severe than this are sent as this.
+    pub min_level: u8,
+    /// Which messages go to this target.
+    pub sample: Option<LogSample>,
+}
+
+/// Where a log target is.
+#[derive(Clone, Debug)]
+pub enum LogAddress {
+    /// A syslog server.
+    Udp(SocketAddr),
+    /// A local syslog socket.
+    Unix(PathBuf),
+    /// An inherited descriptor.
+    Fd(i32),
+}
+
+/// The envelope of a log line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogTransport {
+    /// Like rfc3164, without the host name.
+    Local,
+    /// RFC 3164.
+    Rfc3164,
+    /// RFC 5424.
+    Rfc5424,
+    /// Only the priority.
+    Priority,
+    /// Only the level.
+    Short,
+    /// The level and a time stamp.
+    Timed,
+    /// An ISO date, the tag.
+    Iso,
+    /// None.
+    Raw,
+}
+
+/// Of each `size` messages, those whose number is in `ranges`.
+#[derive(Debug)]
+pub struct LogSample {
+    /// Numbers from 1, inclusive, ascending.
+    pub ranges: Vec<(u32, u32)>,
+    /// Messages in one round.
+    pub size: u32,
+    /// Messages seen; shared by all threads, for the order is what is asked for.
+    pub seen: std::sync::atomic::AtomicU32,
+}
+
+/// One server as the data plane needs it.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Name, number, weight and limits.
+    pub balance: balance::ServerSettings,
+    /// Where it is.
+    pub address: Address,
+    /// Its value in the persistence cookie.
+    pub cookie: Option<String>,
+    /// Requests that may wait for it; 0 for no limit.
+    pub max_queue: u32,
+    /// Idle connections kept; `None` for no limit.
+    pub pool_max: Option<u32>,
+    /// How often idle connections are thinned out.
+    pub pool_purge: u32,
+    /// What is checked, if it is another address.
+    pub check_address: Address,
+}
+
+/// How the servers of a backend are checked.
+#[derive(Clone, Debug, Default)]
+pub enum Check {
+    /// A connection is enough.
+    #[default]
+    Connect,
+    /// An HTTP exchange.
+    Http(HttpCheck),
+}
+
+/// The exchange of an HTTP check.
+#[derive(Clone, Debug)]
+pub struct HttpCheck {
+    /// The whole request, as sent.
+    pub request: Vec<u8>,
+    /// Statuses looked for: inclusive ranges.
+    pub statuses: Vec<(u16, u16)>,
+    /// Finding one makes the check fail instead.
+    pub negated: bool,
+    /// Whether statuses were configured; otherwise any 2xx or 3xx will do.
+    pub explicit: bool,
+}
+
+/// Settings of the client side of a proxy.
+#[derive(Debug, Default)]
+pub struct Front {
+    /// Where it listens.
+    pub binds: Vec<Bind>,
+    /// Concurrent connections; `None` for the process's limit.
+    pub maxconn: Option<u32>,
+    /// The backend without a rule that says otherwise, by index.
+    pub default_backend: Option<usize>,
+    /// `option dontlognull`.
+    pub dont_log_null: bool,
+    /// `option dontlog-normal`.
+    pub dont_log_normal: bool,
+    /// `option log-separate-errors`.
+    pub separate_errors: bool,
+    /// `option logasap`.
+    pub log_asap: bool,
+    /// `option http-ignore-probes`.
+    pub ignore_probes: bool,
+    /// `monitor-uri`.
+    pub monitor_uri: Option<String>,
+}
+
+/// One listening address, bound already.
+#[derive(Clone, Debug)]
+pub struct Bind {
+    /// The socket.
+    pub handle: reactor::Handle,
+    /// Where it is bound.
+    pub address: Address,
+    /// `name`, or nothing.
+    pub name: Option<String>,
+    /// Number in its proxy, from 1.
+    pub id: u32,
+    /// Concurrent connections; 0 for no limit.
+    pub maxconn: u32,
+    /// Threads that accept: bit n for thread n; 0 for all.
+    pub threads: u64,
+}
+
+/// Settings of the server side of a proxy.
+#[derive(Debug, Default)]
+pub struct Back {
+    /// The servers, in order.
+    pub servers: Vec<Server>,
+    /// How one is chosen.
+    pub algorithm: balance::Algorithm,
+    /// The algorithm's name and parameters as configured.
+    pub algorithm_name: String,
+    /// Whether the algorithm's key is the client's address (`balance source`).
+    pub hashes_source: bool,
+    /// Several backup servers at once.
+    pub all_backups: bool,
+    /// Persistence by a cookie.
+    pub cookie: Option<Cookie>,
+    /// Attempts to connect after the first.
+    pub retries: u32,
+    /// `option redispatch`: 0 off, n every nth retry, -n the nth from the end.
+    pub redispatch: i32,
+    /// When idle connections are used.
+    pub reuse: Reuse,
+    /// What checks do.
+    pub check: Check,
+    /// `option log-health-checks`.
+    pub log_checks: bool,
+    /// `option abortonclose`.
+    pub abort_on_close: bool,
+}
+
+/// Settings of one proxy.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Name.
+    pub name: Arc<str>,
+    /// Number, from 1.
+    pub id: u32,
+    /// What it carries.
+    pub mode: Mode,
+    /// Whether it takes no part.
+    pub disabled: bool,
+    /// `description`.
+    pub description: Option<String>,
+    /// Time limits.
+    pub timeouts: Timeouts,
+    /// Which connections stay open.
+    pub connection_mode: ConnectionMode,
+    /// `option forwardfor`.
+    pub forward_for: Option<ForwardFor>,
+    /// Replies that replace built-in ones, by status.
+    pub error_replies: BTreeMap<u16, ErrorReply>,
+    /// The statistics page.
+    pub stats: Option<StatsPage>,
+    /// Where its log lines go.
+    pub logs: Arc<Logs>,
+    /// What a line says about a transaction of this frontend.
+    pub log_format: Option<LogFormat>,
+    /// The structured data of RFC 5424 lines.
+    pub log_format_sd: Option<LogFormat>,
+    /// Longest contents of the capture slots: those of requests, those of responses.
+    pub captures: [Vec<CaptureSlot>; 2],
+    /// The client side, if it has one.
+    pub front: Option<Front>,
+    /// The server side, if it has one.
+    pub back: Option<Back>,
+}

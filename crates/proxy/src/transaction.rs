@@ -1,0 +1,176 @@
+//! The life of one HTTP request, top to bottom. Never borrows from its connection: it owns its parts and
+//! hands them back.
+
+use crate::client::Client;
+use crate::connect::{self, Claim};
+use crate::exchange;
+use crate::journal::{Cause, Failure, Journal, Phase};
+use crate::receive;
+use crate::reply;
+use crate::report;
+use crate::route::{self, Route};
+use crate::runtime::Proxy;
+use crate::server_conn::ServerConn;
+use crate::worker::Worker;
+use crate::workspace::Workspace;
+use mux::BodyKind;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How a request announced itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Arrival {
+    /// Bytes came.
+    Data,
+    /// The client closed without a byte.
+    Closed,
+    /// Nothing came in time.
+    TimedOut,
+}
+
+/// What a transaction starts from.
+pub(crate) struct Parts {
+    pub(crate) client: Client,
+    pub(crate) arrival: Arrival,
+}
+
+/// The client, if it may send another request.
+pub(crate) type Outcome = Option<Client>;
+
+/// A transaction under way.
+pub(crate) struct Transaction {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) client: Client,
+    /// The memory; always there until the end.
+    pub(crate) space: Box<Workspace>,
+    /// The proxy whose server side is in use.
+    pub(crate) backend: Option<Arc<Proxy>>,
+    /// The claim on the server in use or last tried.
+    pub(crate) claim: Option<Claim>,
+    pub(crate) server: Option<Box<ServerConn>>,
+    /// How the request's body is delimited.
+    pub(crate) request_body: BodyKind,
+    /// The server that the request's cookie names.
+    pub(crate) wanted: Option<usize>,
+    /// The request is counted in its backend's sessions.
+    pub(crate) entered: Option<report::Entered>,
+}
+
+/// Serves one request.
+pub(crate) async fn run(parts: Parts) -> Outcome {
+    let arrival = parts.arrival;
+    let mut tx = Transaction::new(parts);
+    if let Err(failure) = tx.serve(arrival).await {
+        tx.fail(failure).await;
+    }
+    tx.finish()
+}
+
+impl Transaction {
+    fn new(Parts { client, .. }: Parts) -> Self {
+        let worker = client.worker.clone();
+        let mut space = worker.take_workspace();
+        let (now, wall) = (worker.thread.nanos(), worker.thread.wall());
+        space.journal = Journal {
+            began: client.since,
+            began_wall: wall - (now - client.since).min(wall),
+            first_byte: now,
+            cookie: (b'-', b'-'),
+            ..Journal::default()
+        };
+        Self {
+            worker,
+            client,
+            space,
+            backend: None,
+            claim: None,
+            server: None,
+            request_body: BodyKind::None,
+            wanted: None,
+            entered: None,
+        }
+    }
+
+    /// The way of a request that goes well; everything else is a failure with an ending of its own.
+    async fn serve(&mut self, arrival: Arrival) -> Result<(), Failure> {
+        receive::head(self, arrival).await?;
+        report::request_received(self);
+        match route::decide(self)? {
+            Route::Answer => reply::send(self).await,
+            Route::Forward(backend) => {
+                report::enter_backend(self, backend);
+                connect::run(self).await?;
+                exchange::run(self).await
+            }
+        }
+    }
+
+    /// Tells the client what went wrong, if that is still possible.
+    async fn fail(&mut self, failure: Failure) {
+        self.space.journal.end(failure.cause, failure.phase);
+        self.drop_server();
+        let untold = !self.client.mux.has_sent_head();
+        if failure.status != 0 && untold {
+            reply::prepare_error(self, failure.status);
+            let _ = reply::send(self).await;
+        } else {
+            self.client.mux.close_after_message();
+        }
+    }
+
+    /// Closes the books and the connections, or hands them on.
+    fn finish(mut self) -> Outcome {
+        self.space.journal.ended = self.worker.thread.nanos();
+        report::finished(&mut self);
+        self.keep_server();
+        drop(self.claim.take());
+        self.entered = None;
+        let Self { worker, mut client, space, .. } = self;
+        client.requests += 1;
+        client.since = worker.thread.nanos();
+        worker.give_workspace(space);
+        if !client.mux.can_reuse() {
+            return None;
+        }
+        client.mux.reset_for_next();
+        if client.input.is_empty() {
+            worker.release(std::mem::replace(&mut client.input, buf::Buf::empty()));
+        }
+        Some(client)
+    }
+
+    /// Lays the server connection down for another request, if it is fit for one.
+    fn keep_server(&mut self) {
+        let Some(mut server) = self.server.take() else { return };
+        let spare = server.take_input();
+        let clean = spare.is_empty();
+        self.worker.release(spare);
+        if !clean || !server.mux.can_reuse() || self.worker.shared.is_stopping() {
+            return;
+        }
+        server.mux.reset_for_next();
+        server.socket().want_nothing();
+        if server.is_private() {
+            self.client.own = Some(server);
+        } else {
+            self.worker.idle.put(server);
+        }
+    }
+
+    /// Gives the server connection up.
+    pub(crate) fn drop_server(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            self.worker.release(server.take_input());
+        }
+    }
+
+    /// The proxy whose settings hold for the server side, else the frontend.
+    pub(crate) fn side(&self) -> &Arc<Proxy> {
+        self.backend.as_ref().unwrap_or(&self.client.proxy)
+    }
+
+    /// Ends the transaction as refused by the proxy.
+    pub(crate) fn refusal(status: u16) -> Failure {
+        Failure::new(status, Cause::Proxy, Phase::Request)
+    }
+}

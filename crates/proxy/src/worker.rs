@@ -1,0 +1,158 @@
+//! What all tasks of one thread share: its reactor, its pools, the process. Never crosses a thread.
+
+use crate::housekeeper;
+use crate::idle::IdlePool;
+use crate::listener;
+use crate::runtime::{Proxy, Shared};
+use crate::seat::Seats;
+use crate::services::Services;
+use crate::workspace::Workspace;
+use buf::Pool;
+use mux::h1;
+use reactor::{Class, Thread};
+use sample::calendar::Date;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Free buffers that a thread keeps.
+const KEEP: usize = 256;
+/// Bytes of a buffer for long bodies; a body gets one when it has filled an ordinary one.
+const BULK: usize = 256 * 1024;
+/// Free bulk buffers that a thread keeps.
+const KEEP_BULK: usize = 16;
+
+/// One thread's share of the proxy.
+pub struct Worker {
+    /// The reactor.
+    pub thread: Rc<Thread>,
+    /// The process.
+    pub shared: Arc<Shared>,
+    /// Ordinary buffers.
+    pub buffers: Pool,
+    /// Buffers for long bodies.
+    pub bulk: Pool,
+    /// What answers requests in the proxy's own name.
+    pub services: Box<dyn Services>,
+    pub(crate) idle: IdlePool,
+    pub(crate) seats: Seats,
+    workspaces: RefCell<Vec<Box<Workspace>>>,
+    scratch: RefCell<Vec<Vec<u8>>>,
+    date: Cell<(i64, i32)>,
+    /// Client connections of this thread.
+    pub(crate) clients: Cell<usize>,
+}
+
+impl std::fmt::Debug for Worker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker").field("thread", &self.thread).finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Starts the tasks of a thread: its listeners and its housekeeper.
+    pub fn start(
+        thread: &Rc<Thread>,
+        shared: &Arc<Shared>,
+        services: Box<dyn Services>,
+    ) -> Rc<Self> {
+        let settings = &shared.settings;
+        let worker = Rc::new(Self {
+            thread: thread.clone(),
+            shared: shared.clone(),
+            buffers: Pool::new(settings.buffer_size, KEEP),
+            bulk: Pool::new(BULK.max(settings.buffer_size), KEEP_BULK),
+            services,
+            idle: IdlePool::new(shared),
+            seats: Seats::default(),
+            workspaces: RefCell::default(),
+            scratch: RefCell::default(),
+            date: Cell::new((-1, 0)),
+            clients: Cell::new(0),
+        });
+        let keeper = thread.scheduler().spawn(Class::Normal, housekeeper::run(worker.clone()));
+        worker.idle.set_keeper(keeper);
+        shared.introduce(thread.index, thread.mailbox().clone(), keeper);
+        listener::start_all(&worker);
+        worker
+    }
+
+    /// Seconds since 1970 of this turn.
+    pub fn second(&self) -> u32 {
+        (self.thread.wall() / 1_000_000_000) as u32
+    }
+
+    /// Milliseconds since an arbitrary start, of this turn.
+    pub fn millis(&self) -> u64 {
+        self.thread.nanos() / 1_000_000
+    }
+
+    /// Seconds east of Greenwich at this turn; asked for once a second.
+    pub fn local_offset(&self) -> i32 {
+        let second = i64::from(self.second());
+        let (known, offset) = self.date.get();
+        if known == second {
+            return offset;
+        }
+        let offset = self.thread.kernel().local_offset(second);
+        self.date.set((second, offset));
+        offset
+    }
+
+    /// The local date of this turn.
+    pub fn local_date(&self) -> Date {
+        Date::new(i64::from(self.second()), self.local_offset())
+    }
+
+    /// Gives a buffer back to the pool that it came from.
+    pub fn release(&self, buffer: buf::Buf) {
+        if buffer.capacity() == self.buffers.size() {
+            self.buffers.give(buffer);
+        } else {
+            self.bulk.give(buffer);
+        }
+    }
+
+    /// How connections of a proxy treat HTTP/1.
+    pub(crate) fn mux_settings(&self, proxy: &Proxy) -> h1::Settings {
+        let settings = &self.shared.settings;
+        let limits = wire::h1::Limits {
+            head_bytes: settings.buffer_size.saturating_sub(settings.max_rewrite) as u32,
+            header_lines: settings.max_headers as u16,
+        };
+        h1::Settings { limits, mode: proxy.settings.connection_mode.into() }
+    }
+
+    /// A cleared workspace for a transaction; allocates only when none is free.
+    pub(crate) fn take_workspace(&self) -> Box<Workspace> {
+        let free = self.workspaces.borrow_mut().pop();
+        free.unwrap_or_else(|| {
+            let mut fresh = Box::<Workspace>::default();
+            fresh.variables.process = self.shared.vars.clone();
+            fresh
+        })
+    }
+
+    /// Takes a workspace back.
+    pub(crate) fn give_workspace(&self, mut workspace: Box<Workspace>) {
+        let mut free = self.workspaces.borrow_mut();
+        if free.len() < KEEP {
+            workspace.clear();
+            free.push(workspace);
+        }
+    }
+
+    /// An empty vector with memory of its own, for building texts.
+    pub fn take_scratch(&self) -> Vec<u8> {
+        self.scratch.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes a scratch vector back.
+    pub fn give_scratch(&self, mut scratch: Vec<u8>) {
+        let mut free = self.scratch.borrow_mut();
+        if free.len() < 8 && scratch.capacity() <= 1 << 20 {
+            scratch.clear();
+            free.push(scratch);
+        }
+    }
+}
