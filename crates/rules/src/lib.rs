@@ -1,2 +1,27 @@
 //! Compiled rule sets and actions. Returns a verdict; never does I/O and never waits.
+//!
+//! Reading order: [`RuleSet`] (rules in order, evaluated against a [`Context`]), [`action`] (what a rule does: one
+//! table entry per keyword), [`reply`] and [`redirect`] (local answers), [`switching`] (`use_backend`). Manual section 4.
 #![forbid(unsafe_code)]
+
+pub mod action;
+mod context;
+pub mod error_file;
+pub mod redirect;
+pub mod reply;
+mod ruleset;
+pub mod switching;
+#[cfg(test)]
+mod testing;
+
+pub use action::Action;
+pub use context::{Context, LogLevel};
+pub use error_file::ErrorFile;
+pub use redirect::Redirect;
+pub use reply::{ErrorFiles, NoErrorFiles, Rendered, Reply};
+pub use ruleset::{
+    Cursor, Need, Rule, RuleSet, Ruleset, Verdict, parse_http_after_response, parse_http_request,
+    parse_http_response, parse_redirect, parse_tcp_connection, parse_tcp_request,
+    parse_tcp_response, parse_tcp_session,
+};
+pub use switching::{BackendName, UseBackend, parse_use_backend};

@@ -199,7 +199,7 @@ fn escape(next: Option<u8>, quoted: bool, word: &mut Vec<u8>) -> usize {
         Some(b'r') => b'\r',
         Some(b't') => b'\t',
         Some(byte @ (b'\\' | b'"' | b'\'')) => byte,
-        Some(byte @ (b' ' | b',' | b'(' | b')')) if !quoted => byte,
+        Some(b' ') if !quoted => b' ',
         _ => {
             word.push(b'\\');
             return 0;
@@ -322,7 +322,7 @@ mod tests {
             words(r#"("(foo|bar)([0-9]+)?","\2\1",i)"#),
             ["(foo|bar)([0-9]+)?", r"\2\1", "i"]
         );
-        assert_eq!(words(r"(a\,b\)c)"), ["a,b)c"]);
+        assert_eq!(words(r"(a\,b\ c)"), [r"a\", "b c"]);
         assert_eq!(words(r"('a\n',\n)"), [r"a\n", "\n"]);
         assert_eq!(words(r"(\d+\#)"), [r"\d+\#"]);
         assert_eq!(split("(a", 0), Err("expected ')'".into()));

@@ -85,7 +85,9 @@ impl LogFormat {
                 Piece::Tag(tag, flags) => (tag.write)(facts, *flags, out),
                 Piece::Expr(expr, flags) => flags.expr(self.style, expr, facts, out),
             }
-            if out.len() > before {
+            // Captures of a proxy without any leave no trace; other empty texts keep their spaces.
+            let traceless = matches!(piece, Piece::Tag(tag, _) if tag.name.starts_with('h'));
+            if out.len() > before || !traceless {
                 spaced = matches!(piece, Piece::Space);
             }
         }
@@ -124,10 +126,6 @@ impl Builder<'_, '_> {
             }
         }
         self.flush();
-        // What ends a line is cut with its spaces.
-        if self.style == LogStyle::Log && matches!(self.pieces.last(), Some(Piece::Space)) {
-            self.pieces.pop();
-        }
         Ok(())
     }
 

@@ -60,11 +60,11 @@ pub(crate) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// Zero when the text is no hexadecimal number (manual).
+/// Undefined when the text is no hexadecimal number.
 fn hex2i<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let text = value.to_str()?;
-    let text = std::str::from_utf8(&text).unwrap_or("");
-    Some(Value::Int(u64::from_str_radix(text, 16).map_or(0, |int| int as i64)))
+    let text = std::str::from_utf8(&text).ok()?;
+    Some(Value::Int(u64::from_str_radix(text, 16).ok()? as i64))
 }
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

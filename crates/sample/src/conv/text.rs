@@ -95,11 +95,12 @@ fn parts(text: &[u8], args: &Args, skip_empty: bool) -> Option<(usize, usize)> {
     if first < 1 || last < first || last > total {
         return None;
     }
-    let from = spans[(first - 1) as usize].0;
-    // Everything to the end includes trailing delimiters, everything from the start leading ones.
-    let to = spans[(last - 1) as usize].1;
-    let to = if skip_empty && index > 0 && count == 0 { text.len() } else { to };
-    Some((from, to))
+    let (from, to) = (spans[(first - 1) as usize].0, spans[(last - 1) as usize].1);
+    // Everything to one side includes the outer delimiters of that side.
+    Some((
+        if index < 0 && count == 0 { 0 } else { from },
+        if count == 0 && last == total { text.len() } else { to },
+    ))
 }
 
 fn field<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {

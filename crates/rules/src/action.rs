@@ -1,0 +1,244 @@
+//! What rules do: the table of actions, one entry per keyword, and their execution. Never decides when: conditions do.
+
+mod control;
+mod header;
+mod uri;
+mod variable;
+
+use crate::context::Context;
+use crate::redirect::Redirect;
+use crate::ruleset::{Ruleset, Verdict};
+use sample::{ParseError, Parser, Side, closest};
+
+pub use control::Control;
+pub use header::HeaderEdit;
+pub use uri::UriEdit;
+pub use variable::VariableEdit;
+
+/// A compiled action.
+#[derive(Debug)]
+pub enum Action {
+    /// Ends the rule set or tunes the transaction.
+    Control(Control),
+    /// A redirection.
+    Redirect(Redirect),
+    /// Edits header fields or the status.
+    Header(HeaderEdit),
+    /// Edits the request line.
+    Uri(UriEdit),
+    /// Writes a variable or a capture.
+    Variable(VariableEdit),
+}
+
+/// What became of one action.
+#[derive(Debug)]
+pub(crate) enum Outcome<'r> {
+    /// Done; the next rule follows.
+    Next,
+    /// The same, with `strict-mode` switched.
+    Strict(bool),
+    /// Bytes are missing: try this rule again.
+    Suspend,
+    /// The rewrite does not fit.
+    NoRoom,
+    /// The rule set is over.
+    Final(Verdict<'r>),
+}
+
+impl Action {
+    pub(crate) fn run<'r>(&'r self, side: Side, cx: &mut dyn Context) -> Outcome<'r> {
+        match self {
+            Action::Control(control) => control.run(cx),
+            Action::Redirect(redirect) => control::redirect(redirect, cx),
+            Action::Header(edit) => edit.run(side, cx),
+            Action::Uri(edit) => edit.run(cx),
+            Action::Variable(edit) => edit.run(side, cx),
+        }
+    }
+
+    /// Whether it always ends the rule set.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Action::Control(control) => control.is_final(),
+            Action::Redirect(redirect) => !redirect.may_be_skipped(),
+            _ => false,
+        }
+    }
+}
+
+/// Parses an action's arguments.
+type ParseFn = fn(&mut Input<'_, '_, '_>) -> Result<Action, ParseError>;
+
+/// One action keyword.
+#[derive(Debug)]
+pub struct Keyword {
+    /// The keyword; `(` follows directly when the arguments begin in parentheses.
+    pub name: &'static str,
+    /// Arguments, for help.
+    pub args: &'static str,
+    /// One line for help and the reference page.
+    pub doc: &'static str,
+    rulesets: u8,
+    parse: ParseFn,
+}
+
+impl Keyword {
+    /// Whether the action may stand in `ruleset`.
+    pub fn allowed_in(&self, ruleset: Ruleset) -> bool {
+        self.rulesets & ruleset.bit() != 0
+    }
+}
+
+const REQ: u8 = Ruleset::HttpRequest.bit();
+const RES: u8 = Ruleset::HttpResponse.bit();
+const AFTER: u8 = Ruleset::HttpAfterResponse.bit();
+const HTTP: u8 = REQ | RES | AFTER;
+const CONN: u8 = Ruleset::TcpConnection.bit();
+const SESS: u8 = Ruleset::TcpSession.bit();
+const TCP_REQ: u8 = Ruleset::TcpRequest.bit();
+const TCP_RES: u8 = Ruleset::TcpResponse.bit();
+const TCP: u8 = CONN | SESS | TCP_REQ | TCP_RES;
+const CONTENT: u8 = TCP_REQ | TCP_RES;
+
+const fn keyword(
+    name: &'static str,
+    args: &'static str,
+    rulesets: u8,
+    doc: &'static str,
+    parse: ParseFn,
+) -> Keyword {
+    Keyword { name, args, doc, rulesets, parse }
+}
+
+/// Every action that works.
+// One keyword per line, for reading as a table.
+#[rustfmt::skip]
+pub const KEYWORDS: &[Keyword] = &[
+    keyword("accept", "", TCP, "Ends the rules of this section.", control::allow),
+    keyword("allow", "", HTTP, "Ends the rules of this section.", control::allow),
+    keyword("reject", "", REQ | TCP, "Closes the connection without an answer.", control::reject),
+    keyword("close", "", TCP_RES, "Closes the server connection.", control::reject),
+    keyword("silent-drop", "", REQ | RES | TCP, "Forgets the connection without a packet.", control::silent_drop),
+    keyword("deny", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers with an error.", control::deny),
+    keyword("tarpit", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ, "Answers with an error after a delay.", control::tarpit),
+    keyword("return", "[status <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers by itself.", control::return_),
+    keyword("redirect", "{ location | prefix | scheme } <fmt> [code <code>] [<option>]", REQ | RES, "Redirects the client.", control::parse_redirect),
+    keyword("strict-mode", "{ on | off }", HTTP, "Whether failed rewrites of the rules behind are errors.", control::strict_mode),
+    keyword("set-log-level", "<level>", REQ | RES | CONTENT, "Level of the log line, or silent.", control::log_level),
+    keyword("set-nice", "<nice>", REQ | RES | CONTENT, "Weight of the transaction's task.", control::nice),
+    keyword("set-header", "<name> <fmt>", HTTP, "Removes a header and adds it anew.", header::set),
+    keyword("add-header", "<name> <fmt>", HTTP, "Adds a header line.", header::add),
+    keyword("del-header", "<name> [ -m <meth> ]", HTTP, "Removes headers by name.", header::del),
+    keyword("replace-header", "<name> <match-regex> <replace-fmt>", HTTP, "Replaces header lines that match.", header::replace_header),
+    keyword("replace-value", "<name> <match-regex> <replace-fmt>", HTTP, "Replaces comma-separated values that match.", header::replace_value),
+    keyword("set-status", "<status> [reason <str>]", RES | AFTER, "Replaces the status.", header::status),
+    keyword("set-method", "<fmt>", REQ, "Replaces the method.", uri::set_method),
+    keyword("set-uri", "<fmt>", REQ, "Replaces the request target.", uri::set_uri),
+    keyword("set-path", "<fmt>", REQ, "Replaces the path, the query stays.", uri::set_path),
+    keyword("set-pathq", "<fmt>", REQ, "Replaces path and query.", uri::set_pathq),
+    keyword("set-query", "<fmt>", REQ, "Replaces the query.", uri::set_query),
+    keyword("replace-uri", "<match-regex> <replace-fmt>", REQ, "Replaces the request target if it matches.", uri::replace_uri),
+    keyword("replace-path", "<match-regex> <replace-fmt>", REQ, "Replaces the path if it matches.", uri::replace_path),
+    keyword("replace-pathq", "<match-regex> <replace-fmt>", REQ, "Replaces path and query if they match.", uri::replace_pathq),
+    keyword("set-var", "(<var-name>[,<cond> ...]) <expr>", HTTP | TCP, "Writes a variable.", variable::set_var),
+    keyword("set-var-fmt", "(<var-name>[,<cond> ...]) <fmt>", HTTP | TCP, "Writes a variable from a format.", variable::set_var_fmt),
+    keyword("unset-var", "(<var-name>)", HTTP | TCP, "Unsets a variable.", variable::unset_var),
+    keyword("capture", "<sample> [ len <length> | id <id> ]", HTTP | TCP_REQ, "Captures a sample.", variable::capture),
+];
+
+/// `class name` per line: the actions of HAProxy 2.7, implemented or not.
+const KNOWN: &str = include_str!("../data/actions-2.7.txt");
+
+fn known(ruleset: Ruleset) -> impl Iterator<Item = &'static str> {
+    let class = match ruleset {
+        Ruleset::TcpConnection => "tcp-req-conn",
+        Ruleset::TcpSession => "tcp-req-sess",
+        Ruleset::TcpRequest => "tcp-req-cont",
+        Ruleset::TcpResponse => "tcp-res",
+        Ruleset::HttpRequest => "http-req",
+        Ruleset::HttpResponse => "http-res",
+        Ruleset::HttpAfterResponse => "http-after-res",
+    };
+    KNOWN.lines().filter_map(move |line| {
+        line.split_once(' ').filter(|(kind, _)| *kind == class).map(|(_, name)| name)
+    })
+}
+
+/// The words of one rule while its action is read.
+pub(crate) struct Input<'w, 'p, 'c> {
+    pub(crate) ruleset: Ruleset,
+    words: &'w [&'w str],
+    /// Index of the next word.
+    pub(crate) at: usize,
+    /// Arguments in parentheses behind the keyword.
+    pub(crate) parens: Vec<String>,
+    pub(crate) cx: &'p mut Parser<'c>,
+}
+
+impl<'w> Input<'w, '_, '_> {
+    /// The next word of the action, none once the condition begins.
+    pub(crate) fn peek(&self) -> Option<&'w str> {
+        self.words.get(self.at).copied().filter(|w| !w.is_empty() && *w != "if" && *w != "unless")
+    }
+
+    /// All the words from the next one on.
+    pub(crate) fn rest(&self) -> &'w [&'w str] {
+        self.words.get(self.at..).unwrap_or_default()
+    }
+
+    /// Takes a word that must be there. It may be empty, or look like the beginning of a condition.
+    pub(crate) fn take(&mut self, expected: &str) -> Result<&'w str, ParseError> {
+        let word = self.words.get(self.at).copied();
+        let word = word.ok_or_else(|| ParseError::new(self.at.saturating_sub(1), expected))?;
+        self.at += 1;
+        Ok(word)
+    }
+
+    /// An error about the word taken last.
+    pub(crate) fn fail(&self, message: impl Into<String>) -> ParseError {
+        ParseError::new(self.at.saturating_sub(1), message)
+    }
+}
+
+/// Parses an action; returns it with the number of words it took.
+pub(crate) fn parse(
+    ruleset: Ruleset,
+    words: &[&str],
+    cx: &mut Parser<'_>,
+) -> Result<(Action, usize), ParseError> {
+    let Some(word) = words.first().copied().filter(|word| !word.is_empty()) else {
+        return Err(ParseError::new(0, format!("'{}' expects an action", ruleset.keyword())));
+    };
+    let end = word.find('(').unwrap_or(word.len());
+    let name = &word[..end];
+    let found = KEYWORDS.iter().find(|keyword| keyword.name == name);
+    let Some(keyword) = found.filter(|keyword| keyword.allowed_in(ruleset)) else {
+        return Err(ParseError::new(0, unknown(ruleset, name)));
+    };
+    let raw = sample::args::split(word, end)
+        .map_err(|message| ParseError::at(0, end, format!("action '{name}' : {message}")))?;
+    if keyword.args.starts_with('(') != (end < word.len()) || raw.end != word.len() {
+        let expected = keyword.args.split(')').next().unwrap_or("");
+        let message = match expected.starts_with('(') {
+            true => format!("action '{name}' expects '{name}{expected})'"),
+            false => format!("action '{name}' takes no parentheses"),
+        };
+        return Err(ParseError::at(0, end, message));
+    }
+    let mut input = Input { ruleset, words, at: 1, parens: raw.words, cx };
+    let action = (keyword.parse)(&mut input)?;
+    Ok((action, input.at))
+}
+
+fn unknown(ruleset: Ruleset, name: &str) -> String {
+    if known(ruleset).any(|known| known == name) {
+        return format!("action '{name}' is not implemented yet in '{}'", ruleset.keyword());
+    }
+    let allowed = || KEYWORDS.iter().filter(|keyword| keyword.allowed_in(ruleset)).map(|k| k.name);
+    let list: Vec<String> = allowed().map(|name| format!("'{name}'")).collect();
+    let hint = match closest(name, allowed().chain(known(ruleset))) {
+        Some(found) => format!(". Did you mean '{found}' ?"),
+        None => String::new(),
+    };
+    format!("'{}' expects {}, but got '{name}'{hint}", ruleset.keyword(), list.join(", "))
+}

@@ -1,0 +1,143 @@
+//! Actions that end a rule set or tune the transaction. Never edits a message.
+
+use super::{Action, Input, Outcome};
+use crate::context::{Context, LogLevel};
+use crate::redirect::Redirect;
+use crate::reply::Reply;
+use crate::ruleset::{Verdict, facts};
+use sample::ParseError;
+
+/// A compiled action of this kind.
+#[derive(Debug)]
+pub enum Control {
+    /// `allow`, `accept`
+    Allow,
+    /// `reject`, `close`
+    Reject,
+    /// `silent-drop`
+    SilentDrop,
+    /// `deny`
+    Deny(Reply),
+    /// `tarpit`
+    Tarpit(Reply),
+    /// `return`
+    Return(Reply),
+    /// `strict-mode`
+    StrictMode(bool),
+    /// `set-log-level`
+    SetLogLevel(LogLevel),
+    /// `set-nice`
+    SetNice(i32),
+}
+
+impl Control {
+    pub(super) fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
+        Outcome::Final(match self {
+            Control::Allow => Verdict::Allow,
+            Control::Reject => Verdict::Reject,
+            Control::SilentDrop => Verdict::SilentDrop,
+            Control::Deny(reply) => Verdict::Deny(reply),
+            Control::Tarpit(reply) => Verdict::Tarpit(reply),
+            Control::Return(reply) => Verdict::Return(reply),
+            Control::StrictMode(on) => return Outcome::Strict(*on),
+            Control::SetLogLevel(level) => {
+                cx.set_log_level(*level);
+                return Outcome::Next;
+            }
+            Control::SetNice(nice) => {
+                cx.set_nice(*nice);
+                return Outcome::Next;
+            }
+        })
+    }
+
+    pub(super) fn is_final(&self) -> bool {
+        !matches!(self, Control::StrictMode(_) | Control::SetLogLevel(_) | Control::SetNice(_))
+    }
+}
+
+pub(super) fn redirect<'r>(redirect: &'r Redirect, cx: &mut dyn Context) -> Outcome<'r> {
+    if redirect.may_be_skipped() {
+        let mut scratch = cx.take_scratch();
+        let skipped = redirect.skipped(facts(cx), &mut scratch);
+        cx.give_scratch(scratch);
+        if skipped {
+            return Outcome::Next;
+        }
+    }
+    Outcome::Final(Verdict::Redirect(redirect))
+}
+
+pub(super) fn allow(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    Ok(Action::Control(Control::Allow))
+}
+
+pub(super) fn reject(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    Ok(Action::Control(Control::Reject))
+}
+
+pub(super) fn silent_drop(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    Ok(Action::Control(Control::SilentDrop))
+}
+
+fn reply(input: &mut Input<'_, '_, '_>, default: u16) -> Result<Reply, ParseError> {
+    let start = input.at;
+    let (reply, used) =
+        Reply::parse(input.rest(), default, input.cx).map_err(|error| error.shifted(start))?;
+    input.at += used;
+    Ok(reply)
+}
+
+pub(super) fn deny(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    // A denied response becomes 502: the server's answer was not acceptable.
+    let default = if input.ruleset == crate::Ruleset::HttpResponse { 502 } else { 403 };
+    Ok(Action::Control(Control::Deny(reply(input, default)?)))
+}
+
+pub(super) fn tarpit(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    Ok(Action::Control(Control::Tarpit(reply(input, 500)?)))
+}
+
+pub(super) fn return_(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    Ok(Action::Control(Control::Return(reply(input, 200)?)))
+}
+
+pub(super) fn parse_redirect(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let start = input.at;
+    let (redirect, used) =
+        Redirect::parse(input.rest(), true, input.cx).map_err(|error| error.shifted(start))?;
+    input.at += used;
+    Ok(Action::Redirect(redirect))
+}
+
+pub(super) fn strict_mode(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let on = match input.take("expects 'on' or 'off'")? {
+        "on" => true,
+        "off" => false,
+        other => {
+            return Err(input
+                .fail(format!("Unexpected value '{other}'. Only 'on' and 'off' are supported")));
+        }
+    };
+    Ok(Action::Control(Control::StrictMode(on)))
+}
+
+pub(super) fn log_level(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let word = input.take("expects exactly 1 argument (log level name or 'silent')")?;
+    let level = LogLevel::TABLE.iter().find(|(name, _)| *name == word);
+    let level = level.ok_or_else(|| {
+        let hint = sample::closest(word, LogLevel::TABLE.iter().map(|(name, _)| *name))
+            .map_or_else(String::new, |found| format!(". Did you mean '{found}' ?"));
+        input.fail(format!(
+            "expects exactly 1 argument (log level name or 'silent'), got '{word}'{hint}"
+        ))
+    })?;
+    Ok(Action::Control(Control::SetLogLevel(level.1)))
+}
+
+pub(super) fn nice(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let word = input.take("expects exactly 1 argument (integer value)")?;
+    let nice: i32 =
+        word.parse().map_err(|_| input.fail("expects exactly 1 argument (integer value)"))?;
+    Ok(Action::Control(Control::SetNice(nice.clamp(-1024, 1024))))
+}

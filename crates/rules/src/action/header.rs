@@ -1,0 +1,249 @@
+//! Actions that edit header fields and the status. Never goes beyond the room that `tune.maxrewrite` leaves.
+
+use super::{Action, Input, Outcome};
+use crate::context::Context;
+use crate::ruleset::facts;
+use htx::Head;
+use sample::pattern::{Match, PatternSet};
+use sample::regex::Regex;
+use sample::{LogFormat, LogStyle, ParseError, Side, Value};
+
+/// Bytes that a header line takes besides name and value: `: ` and the line's end.
+const LINE: usize = 4;
+
+/// A compiled edit.
+#[derive(Debug)]
+pub enum HeaderEdit {
+    /// `set-header`
+    Set(Box<[u8]>, LogFormat),
+    /// `add-header`
+    Add(Box<[u8]>, LogFormat),
+    /// `del-header` by exact name
+    Del(Box<[u8]>),
+    /// `del-header -m`
+    DelMatching(PatternSet),
+    /// `replace-header`
+    ReplaceHeader(Box<[u8]>, Regex, LogFormat),
+    /// `replace-value`
+    ReplaceValue(Box<[u8]>, Regex, LogFormat),
+    /// `set-status`
+    Status(u16, Option<Box<[u8]>>),
+}
+
+impl HeaderEdit {
+    pub(super) fn run<'r>(&'r self, side: Side, cx: &mut dyn Context) -> Outcome<'r> {
+        match self {
+            HeaderEdit::Set(name, format) | HeaderEdit::Add(name, format) => {
+                let replaces = matches!(self, HeaderEdit::Set(..));
+                with_value(format, cx, |value, cx| write(side, name, value, replaces, cx))
+            }
+            HeaderEdit::Del(name) => {
+                if let Some(head) = cx.head_mut(side) {
+                    head.remove(name);
+                }
+                Outcome::Next
+            }
+            HeaderEdit::DelMatching(names) => {
+                if let Some(head) = cx.head_mut(side) {
+                    head.as_fields_mut()
+                        .remove_where(|f| names.find(&Value::str(f.name)).is_some());
+                }
+                Outcome::Next
+            }
+            HeaderEdit::ReplaceHeader(name, regex, format) => {
+                with_value(format, cx, |template, cx| {
+                    replace(side, name, cx, |value, out| regex.expand(value, template, out))
+                })
+            }
+            HeaderEdit::ReplaceValue(name, regex, format) => {
+                with_value(format, cx, |template, cx| {
+                    replace(side, name, cx, |value, out| replace_items(value, regex, template, out))
+                })
+            }
+            HeaderEdit::Status(status, reason) => {
+                if let Some(head) = cx.head_mut(side).filter(|head| head.is_response()) {
+                    match reason {
+                        Some(reason) => head.set_response(head.version(), *status, reason),
+                        None => head.set_status(*status),
+                    }
+                }
+                Outcome::Next
+            }
+        }
+    }
+}
+
+/// Builds the format's text in the context's scratch buffer and hands it on.
+pub(super) fn with_value<'r>(
+    format: &LogFormat,
+    cx: &mut dyn Context,
+    then: impl FnOnce(&[u8], &mut dyn Context) -> Outcome<'r>,
+) -> Outcome<'r> {
+    if let Some(literal) = format.as_literal() {
+        return then(literal, cx);
+    }
+    let mut scratch = cx.take_scratch();
+    scratch.clear();
+    format.write(facts(cx), &mut scratch);
+    let outcome = then(&scratch, cx);
+    cx.give_scratch(scratch);
+    outcome
+}
+
+fn write<'r>(
+    side: Side,
+    name: &[u8],
+    value: &[u8],
+    replaces: bool,
+    cx: &mut dyn Context,
+) -> Outcome<'r> {
+    let room = cx.rewrite_room(side);
+    let Some(head) = cx.head_mut(side) else { return Outcome::Next };
+    let freed = if replaces {
+        head.all(name).map(|field| field.name.len() + field.value.len() + LINE).sum()
+    } else {
+        0
+    };
+    if (name.len() + value.len() + LINE).saturating_sub(freed) > room {
+        return Outcome::NoRoom;
+    }
+    if replaces {
+        head.set(name, value);
+    } else {
+        head.push(name, value);
+    }
+    Outcome::Next
+}
+
+/// Gives every line of that name the value that `change` builds, where it says so.
+fn replace<'r>(
+    side: Side,
+    name: &[u8],
+    cx: &mut dyn Context,
+    change: impl Fn(&[u8], &mut Vec<u8>) -> bool,
+) -> Outcome<'r> {
+    let mut room = cx.rewrite_room(side);
+    let Some(head) = cx.head_mut(side) else { return Outcome::Next };
+    let mut value = Vec::new();
+    // An index behind the last one found: replacing keeps a field's place.
+    let mut from = 0;
+    while let Some((index, old)) = next_field(head, name, from) {
+        from = index + 1;
+        value.clear();
+        if !change(&old, &mut value) {
+            continue;
+        }
+        let growth = value.len().saturating_sub(old.len());
+        if growth > room {
+            return Outcome::NoRoom;
+        }
+        room -= growth;
+        head.replace_value(index, &value);
+    }
+    Outcome::Next
+}
+
+fn next_field(head: &Head, name: &[u8], from: usize) -> Option<(usize, Vec<u8>)> {
+    head.all(name)
+        .find(|field| field.index >= from)
+        .map(|field| (field.index, field.value.to_vec()))
+}
+
+/// Replaces each comma-separated item that matches; false when none does.
+fn replace_items(value: &[u8], regex: &Regex, template: &[u8], out: &mut Vec<u8>) -> bool {
+    let mut changed = false;
+    for (i, item) in value.split(|byte| *byte == b',').enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        let trimmed = htx::list::trim(item);
+        let lead = item.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        out.extend_from_slice(&item[..lead]);
+        if regex.expand(trimmed, template, out) {
+            changed = true;
+        } else {
+            out.extend_from_slice(trimmed);
+        }
+        let tail = item.len() - trimmed.len() - lead.min(item.len() - trimmed.len());
+        out.extend_from_slice(&item[item.len() - tail..]);
+    }
+    changed
+}
+
+/// A header name as configured; names go out in lower case.
+fn name(input: &mut Input<'_, '_, '_>, expected: &str) -> Result<Box<[u8]>, ParseError> {
+    let name = input.take(expected)?;
+    if name.is_empty() {
+        return Err(input.fail("header name must not be empty"));
+    }
+    Ok(name.to_ascii_lowercase().into_bytes().into())
+}
+
+pub(super) fn format(
+    input: &mut Input<'_, '_, '_>,
+    expected: &str,
+) -> Result<LogFormat, ParseError> {
+    let text = input.take(expected)?;
+    let at = input.at - 1;
+    LogFormat::parse(text, LogStyle::Header, input.cx).map_err(|error| error.shifted(at))
+}
+
+pub(super) fn regex(input: &mut Input<'_, '_, '_>, expected: &str) -> Result<Regex, ParseError> {
+    let text = input.take(expected)?;
+    Regex::new(text, false).map_err(|message| input.fail(message))
+}
+
+const TWO: &str = "expects exactly 2 arguments";
+const THREE: &str = "expects exactly 3 arguments";
+
+pub(super) fn set(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    Ok(Action::Header(HeaderEdit::Set(name(input, TWO)?, format(input, TWO)?)))
+}
+
+pub(super) fn add(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    Ok(Action::Header(HeaderEdit::Add(name(input, TWO)?, format(input, TWO)?)))
+}
+
+pub(super) fn del(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    const EXPECTED: &str = "expects exactly 1 argument";
+    let pattern = input.take(EXPECTED)?;
+    let word = input.at - 1;
+    if input.peek() != Some("-m") {
+        let name = pattern.to_ascii_lowercase().into_bytes().into();
+        return Ok(Action::Header(HeaderEdit::Del(name)));
+    }
+    input.at += 1;
+    let method = input.take("-m flag expects exactly 1 argument")?;
+    let method = match Match::find(method) {
+        Some(m @ (Match::Str | Match::Beg | Match::End | Match::Sub | Match::Reg)) => m,
+        _ => return Err(input.fail(format!("-m with unsupported matching method '{method}'"))),
+    };
+    // Stored names are in lower case, and names do not know case.
+    let names = PatternSet::new(method, true, std::iter::once(pattern))
+        .map_err(|(_, message)| ParseError::new(word, message))?;
+    Ok(Action::Header(HeaderEdit::DelMatching(names)))
+}
+
+pub(super) fn replace_header(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let (name, regex) = (name(input, THREE)?, regex(input, THREE)?);
+    Ok(Action::Header(HeaderEdit::ReplaceHeader(name, regex, format(input, THREE)?)))
+}
+
+pub(super) fn replace_value(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let (name, regex) = (name(input, THREE)?, regex(input, THREE)?);
+    Ok(Action::Header(HeaderEdit::ReplaceValue(name, regex, format(input, THREE)?)))
+}
+
+pub(super) fn status(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    const EXPECTED: &str = "expects 1 argument: <status>; or 3 arguments: <status> reason <fmt>";
+    let text = input.take(EXPECTED)?;
+    let status = text.parse().ok().filter(|status| (100..=999).contains(status));
+    let status =
+        status.ok_or_else(|| input.fail("expects an integer status code between 100 and 999"))?;
+    let mut reason = None;
+    if input.peek() == Some("reason") {
+        input.at += 1;
+        reason = Some(input.take(EXPECTED)?.as_bytes().into());
+    }
+    Ok(Action::Header(HeaderEdit::Status(status, reason)))
+}

@@ -1,0 +1,137 @@
+//! Actions that edit the request line. Never touches the `Host` header.
+
+use super::header::{format, regex, with_value};
+use super::{Action, Input, Outcome};
+use crate::context::Context;
+use htx::Head;
+use sample::regex::Regex;
+use sample::{LogFormat, ParseError, Side};
+
+/// The part of the request line that an action edits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Method,
+    Uri,
+    Path,
+    PathAndQuery,
+    Query,
+}
+
+/// A compiled edit.
+#[derive(Debug)]
+pub struct UriEdit {
+    part: Part,
+    /// The part must match, and the format names its groups.
+    regex: Option<Regex>,
+    format: LogFormat,
+}
+
+impl UriEdit {
+    pub(super) fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
+        with_value(&self.format, cx, |value, cx| {
+            let room = cx.rewrite_room(Side::Request);
+            let Some(head) = cx.head_mut(Side::Request) else { return Outcome::Next };
+            let Some(regex) = &self.regex else { return self.apply(value, room, head) };
+            let mut expanded = Vec::new();
+            if !regex.expand(self.part.of(head), value, &mut expanded) {
+                return Outcome::Next;
+            }
+            self.apply(&expanded, room, head)
+        })
+    }
+
+    fn apply<'r>(&self, value: &[u8], room: usize, head: &mut Head) -> Outcome<'r> {
+        if self.part == Part::Method {
+            if value.len().saturating_sub(head.method().len()) > room {
+                return Outcome::NoRoom;
+            }
+            head.set_method(value);
+            return Outcome::Next;
+        }
+        let uri = self.part.replaced(head, value);
+        if uri.len().saturating_sub(head.uri().len()) > room {
+            return Outcome::NoRoom;
+        }
+        head.set_uri(&uri);
+        Outcome::Next
+    }
+}
+
+/// The target in three pieces: scheme and authority, path, query with its question mark.
+fn pieces(head: &Head) -> (&[u8], &[u8], &[u8]) {
+    let uri = head.uri();
+    let path_and_query = head.target().path_and_query().unwrap_or_default();
+    let (origin, rest) = uri.split_at(uri.len().saturating_sub(path_and_query.len()));
+    let mark = rest.iter().position(|byte| *byte == b'?').unwrap_or(rest.len());
+    let (path, query) = rest.split_at(mark);
+    (origin, path, query)
+}
+
+impl Part {
+    fn of(self, head: &Head) -> &[u8] {
+        let (origin, path, query) = pieces(head);
+        let uri = head.uri();
+        match self {
+            Part::Method => head.method(),
+            Part::Uri => uri,
+            Part::Path => path,
+            Part::PathAndQuery => &uri[origin.len()..],
+            Part::Query => query.strip_prefix(b"?").unwrap_or(query),
+        }
+    }
+
+    fn replaced(self, head: &Head, value: &[u8]) -> Vec<u8> {
+        let (origin, path, query) = pieces(head);
+        match self {
+            Part::Method | Part::Uri => value.to_vec(),
+            Part::Path => [origin, value, query].concat(),
+            Part::PathAndQuery => [origin, value].concat(),
+            Part::Query if value.is_empty() => [origin, path].concat(),
+            Part::Query => [origin, path, b"?", value].concat(),
+        }
+    }
+}
+
+fn set(part: Part, input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let format = format(input, "expects exactly 1 argument <format>")?;
+    Ok(Action::Uri(UriEdit { part, regex: None, format }))
+}
+
+fn replace(part: Part, input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    const EXPECTED: &str = "expects exactly 2 arguments <match-regex> and <replace-format>";
+    let regex = regex(input, EXPECTED)?;
+    let format = format(input, EXPECTED)?;
+    Ok(Action::Uri(UriEdit { part, regex: Some(regex), format }))
+}
+
+pub(super) fn set_method(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    set(Part::Method, input)
+}
+
+pub(super) fn set_uri(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    set(Part::Uri, input)
+}
+
+pub(super) fn set_path(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    set(Part::Path, input)
+}
+
+pub(super) fn set_pathq(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    set(Part::PathAndQuery, input)
+}
+
+pub(super) fn set_query(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    set(Part::Query, input)
+}
+
+pub(super) fn replace_uri(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    replace(Part::Uri, input)
+}
+
+pub(super) fn replace_path(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    replace(Part::Path, input)
+}
+
+pub(super) fn replace_pathq(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    replace(Part::PathAndQuery, input)
+}

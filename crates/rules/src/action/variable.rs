@@ -1,0 +1,130 @@
+//! Actions that write variables and captures. Never reads more than their expression asks for.
+
+use super::header::with_value;
+use super::{Action, Input, Outcome};
+use crate::context::Context;
+use crate::ruleset::{Ruleset, facts};
+use sample::vars::{SetVar, VarName};
+use sample::{CaptureSlot, Expr, Facts, LogFormat, LogStyle, Missing, ParseError, Side, Value};
+
+/// A compiled write.
+#[derive(Debug)]
+pub enum VariableEdit {
+    /// `set-var`
+    Set(SetVar, Expr),
+    /// `set-var-fmt`
+    SetFormat(SetVar, LogFormat),
+    /// `unset-var`
+    Unset(VarName),
+    /// `capture` into a slot
+    Capture(Expr, usize),
+}
+
+impl VariableEdit {
+    pub(super) fn run<'r>(&'r self, side: Side, cx: &mut dyn Context) -> Outcome<'r> {
+        match self {
+            VariableEdit::Set(target, expr) => {
+                let facts = facts(cx);
+                match expr.eval(facts) {
+                    Ok(value) => target.store(facts, &value),
+                    Err(Missing::NotYet) => return Outcome::Suspend,
+                    Err(Missing::Absent) => {}
+                }
+            }
+            VariableEdit::SetFormat(target, format) => {
+                return with_value(format, cx, |text, cx| {
+                    target.store(facts(cx), &Value::str(text));
+                    Outcome::Next
+                });
+            }
+            VariableEdit::Unset(name) => facts(cx).set_var(name, None),
+            VariableEdit::Capture(expr, slot) => return capture_now(expr, *slot, side, facts(cx)),
+        }
+        Outcome::Next
+    }
+}
+
+fn capture_now<'r>(expr: &Expr, slot: usize, side: Side, facts: &dyn Facts) -> Outcome<'r> {
+    match expr.eval(facts) {
+        Ok(value) => {
+            if let Some(text) = value.to_str() {
+                facts.set_capture(side, slot, &text);
+            }
+            Outcome::Next
+        }
+        Err(Missing::NotYet) => Outcome::Suspend,
+        Err(Missing::Absent) => Outcome::Next,
+    }
+}
+
+fn target(input: &mut Input<'_, '_, '_>) -> Result<SetVar, ParseError> {
+    let target = SetVar::parse(input.parens.iter().map(String::as_str));
+    target.map_err(|message| ParseError::new(0, message))
+}
+
+pub(super) fn set_var(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let target = target(input)?;
+    let mut used = 0;
+    let start = input.at;
+    let expr =
+        Expr::parse(input.rest(), &mut used, input.cx).map_err(|error| error.shifted(start))?;
+    input.at += used;
+    Ok(Action::Variable(VariableEdit::Set(target, expr)))
+}
+
+pub(super) fn set_var_fmt(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let target = target(input)?;
+    let text = input.take("expects exactly 1 argument <format>")?;
+    let at = input.at - 1;
+    let format = LogFormat::parse(text, LogStyle::Header, input.cx).map_err(|e| e.shifted(at))?;
+    Ok(Action::Variable(VariableEdit::SetFormat(target, format)))
+}
+
+pub(super) fn unset_var(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let name = input.parens.first().map_or("", String::as_str);
+    let name = VarName::parse(name).map_err(|message| ParseError::new(0, message))?;
+    Ok(Action::Variable(VariableEdit::Unset(name)))
+}
+
+pub(super) fn capture(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    const EXPECTED: &str = "expects 'len' or 'id'";
+    let mut used = 0;
+    let start = input.at;
+    let expr =
+        Expr::parse(input.rest(), &mut used, input.cx).map_err(|error| error.shifted(start))?;
+    input.at += used;
+    let word = input.take(EXPECTED)?;
+    let number: usize = match word {
+        "len" | "id" => {
+            let text = input.take(EXPECTED)?;
+            let number = text.parse().ok();
+            number.ok_or_else(|| {
+                input.fail(format!("a positive '{word}' value is expected, got '{text}'"))
+            })?
+        }
+        other => return Err(input.fail(format!("{EXPECTED}, found '{other}'"))),
+    };
+    let slots = match input.ruleset.side() {
+        Side::Request => &input.cx.captures.request,
+        Side::Response => &input.cx.captures.response,
+    };
+    if word == "id" {
+        if number >= slots.borrow().len() {
+            return Err(
+                input.fail(format!("unable to find capture id '{number}' referenced by this rule"))
+            );
+        }
+        return Ok(Action::Variable(VariableEdit::Capture(expr, number)));
+    }
+    if !matches!(input.ruleset, Ruleset::HttpRequest | Ruleset::TcpRequest) {
+        return Err(
+            input.fail("'len' is only possible for requests: declare a capture and name its 'id'")
+        );
+    }
+    if number == 0 {
+        return Err(input.fail("a positive 'len' value is expected"));
+    }
+    let slot = slots.borrow().len();
+    slots.borrow_mut().push(CaptureSlot { header: None, len: number });
+    Ok(Action::Variable(VariableEdit::Capture(expr, slot)))
+}

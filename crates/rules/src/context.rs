@@ -1,0 +1,58 @@
+//! `Context`: what rules may change, beyond what `Facts` lets them see. Never I/O: effects are kept by the transaction.
+
+use htx::Head;
+use sample::{Facts, Side};
+use std::sync::Arc;
+
+/// Levels that `set-log-level` may name (manual: RFC 5424 severities, and `silent`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogLevel {
+    /// One of the eight severities, 0 (emerg) to 7 (debug).
+    Severity(u8),
+    /// No log at all.
+    Silent,
+}
+
+impl LogLevel {
+    /// Every level with its name.
+    pub const TABLE: &[(&'static str, LogLevel)] = &[
+        ("emerg", LogLevel::Severity(0)),
+        ("alert", LogLevel::Severity(1)),
+        ("crit", LogLevel::Severity(2)),
+        ("err", LogLevel::Severity(3)),
+        ("warning", LogLevel::Severity(4)),
+        ("notice", LogLevel::Severity(5)),
+        ("info", LogLevel::Severity(6)),
+        ("debug", LogLevel::Severity(7)),
+        ("silent", LogLevel::Silent),
+    ];
+}
+
+/// A transaction under evaluation.
+pub trait Context: Facts {
+    /// The head of one message, for editing; nothing before it arrived.
+    fn head_mut(&mut self, side: Side) -> Option<&mut Head>;
+
+    /// Bytes by which the head of one message may still grow: what `tune.maxrewrite` leaves.
+    fn rewrite_room(&self, side: Side) -> usize;
+
+    /// A rewrite did not fit (counter `wrew`).
+    fn count_failed_rewrite(&mut self) {}
+
+    /// `set-log-level`
+    fn set_log_level(&mut self, level: LogLevel);
+
+    /// The rule at this place decided: `last_rule_file`, `last_rule_line`.
+    fn set_last_rule(&mut self, file: &Arc<str>, line: u32);
+
+    /// `set-nice`: the task's weight, -1024 to 1024.
+    fn set_nice(&mut self, _nice: i32) {}
+
+    /// A buffer for building values, empty; given back by [`Context::give_scratch`].
+    fn take_scratch(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Takes a scratch buffer back, for the next rule.
+    fn give_scratch(&mut self, _scratch: Vec<u8>) {}
+}

@@ -1,0 +1,178 @@
+//! `redirect`: the location it builds and the reply around it (manual section 4.2). Never sends it.
+
+use htx::{Head, HeaderId, Version};
+use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
+
+/// How the location is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Location,
+    Prefix,
+    Scheme,
+}
+
+/// A compiled redirection.
+#[derive(Debug)]
+pub struct Redirect {
+    kind: Kind,
+    target: LogFormat,
+    code: u16,
+    drop_query: bool,
+    append_slash: bool,
+    ignore_empty: bool,
+    cookie: Option<Box<[u8]>>,
+}
+
+/// Words that may follow `redirect`, for messages.
+const EXPECTED: &str = "expects 'code', 'prefix', 'location', 'scheme', 'set-cookie', 'clear-cookie', \
+                        'drop-query', 'ignore-empty' or 'append-slash'";
+
+impl Redirect {
+    /// Parses the words behind `redirect` up to `if` or `unless`; returns how many they were. With `formatted`, targets
+    /// are log formats (in `http-request`), else plain texts.
+    pub fn parse(
+        words: &[&str],
+        formatted: bool,
+        cx: &Parser<'_>,
+    ) -> Result<(Redirect, usize), ParseError> {
+        let mut target = None;
+        let mut redirect = Redirect {
+            kind: Kind::Location,
+            target: LogFormat::literal(b""),
+            code: 302,
+            drop_query: false,
+            append_slash: false,
+            ignore_empty: false,
+            cookie: None,
+        };
+        let mut at = 0;
+        while let Some(word) = words.get(at).copied().filter(|word| !word.is_empty()) {
+            let value = |at: usize| {
+                words
+                    .get(at + 1)
+                    .copied()
+                    .filter(|value| !value.is_empty())
+                    .ok_or_else(|| ParseError::new(at, format!("'{word}': missing argument")))
+            };
+            match word {
+                "if" | "unless" => break,
+                "location" | "prefix" | "scheme" => {
+                    target = Some((kind(word), at + 1, value(at)?));
+                    at += 1;
+                }
+                "code" => {
+                    redirect.code = code(value(at)?).map_err(|m| ParseError::new(at + 1, m))?;
+                    at += 1;
+                }
+                "set-cookie" => {
+                    redirect.cookie = Some(format!("{}; path=/;", value(at)?).into_bytes().into());
+                    at += 1;
+                }
+                "clear-cookie" => {
+                    let cookie = format!("{}; path=/; Max-Age=0;", value(at)?);
+                    redirect.cookie = Some(cookie.into_bytes().into());
+                    at += 1;
+                }
+                "drop-query" => redirect.drop_query = true,
+                "append-slash" => redirect.append_slash = true,
+                "ignore-empty" => redirect.ignore_empty = true,
+                other => return Err(ParseError::new(at, format!("{EXPECTED} (was '{other}')"))),
+            }
+            at += 1;
+        }
+        let Some((kind, word, text)) = target else {
+            let message = "redirection type expected ('prefix', 'location', or 'scheme')";
+            return Err(ParseError::new(at.saturating_sub(1), message));
+        };
+        redirect.kind = kind;
+        redirect.target = if formatted {
+            LogFormat::parse(text, LogStyle::Header, cx).map_err(|error| error.shifted(word))?
+        } else {
+            LogFormat::literal(text.as_bytes())
+        };
+        Ok((redirect, at))
+    }
+
+    /// The status code.
+    pub fn code(&self) -> u16 {
+        self.code
+    }
+
+    /// Appends the location to `out`.
+    pub fn location(&self, facts: &dyn Facts, out: &mut Vec<u8>) {
+        let request = facts.request();
+        match self.kind {
+            Kind::Location => {
+                self.target.write(facts, out);
+                return;
+            }
+            Kind::Prefix => {
+                // A sole slash adds nothing in front of the path.
+                if self.target.as_literal() != Some(b"/") {
+                    self.target.write(facts, out);
+                }
+            }
+            Kind::Scheme => {
+                self.target.write(facts, out);
+                out.extend_from_slice(b"://");
+                out.extend_from_slice(request.and_then(Head::host).unwrap_or_default());
+            }
+        }
+        let path = request.and_then(|head| head.target().path_and_query()).unwrap_or_default();
+        let path = if path.is_empty() || path == b"*" { b"/" } else { path };
+        let path = if self.drop_query {
+            path.split(|byte| *byte == b'?').next().unwrap_or_default()
+        } else {
+            path
+        };
+        out.extend_from_slice(path);
+        if self.append_slash && self.drop_query && !path.ends_with(b"/") {
+            out.push(b'/');
+        }
+    }
+
+    /// Whether an empty location makes the rule be skipped.
+    pub(crate) fn may_be_skipped(&self) -> bool {
+        self.ignore_empty && self.kind == Kind::Location
+    }
+
+    /// Whether the rule is to be skipped, its location being empty.
+    pub(crate) fn skipped(&self, facts: &dyn Facts, scratch: &mut Vec<u8>) -> bool {
+        scratch.clear();
+        self.location(facts, scratch);
+        scratch.is_empty()
+    }
+
+    /// Makes `head` the reply; it has no body. `scratch` is emptied first.
+    pub fn render(&self, facts: &dyn Facts, head: &mut Head, scratch: &mut Vec<u8>) {
+        scratch.clear();
+        self.location(facts, scratch);
+        head.clear();
+        head.set_response(Version::Http11, self.code, htx::start::reason(self.code).as_bytes());
+        head.push(b"content-length", b"0");
+        head.push(HeaderId::Location.name().as_bytes(), scratch);
+        if matches!(self.code, 302 | 303 | 307) {
+            head.push(b"cache-control", b"no-cache");
+        }
+        if let Some(cookie) = &self.cookie {
+            head.push(b"set-cookie", cookie);
+        }
+    }
+}
+
+fn kind(word: &str) -> Kind {
+    match word {
+        "prefix" => Kind::Prefix,
+        "scheme" => Kind::Scheme,
+        _ => Kind::Location,
+    }
+}
+
+fn code(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(code @ (301 | 302 | 303 | 307 | 308)) => Ok(code),
+        _ => Err(format!(
+            "'code': unsupported HTTP code '{text}' (must be one of 301, 302, 303, 307 or 308)"
+        )),
+    }
+}

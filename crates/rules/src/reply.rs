@@ -1,0 +1,305 @@
+//! Local answers: `return`, `deny` and `http-error` arguments compiled (manual section 4.2). Never sends one.
+
+use crate::error_file::ErrorFile;
+use htx::{Head, Version, error_replies};
+use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
+use std::path::Path;
+
+/// Statuses that have an error file of their own.
+pub const ERROR_FILE_STATUSES: [u16; 19] =
+    [200, 400, 401, 403, 404, 405, 407, 408, 410, 413, 421, 422, 425, 429, 500, 501, 502, 503, 504];
+
+/// The error files in effect for a transaction.
+pub trait ErrorFiles {
+    /// The file for a status: of the named `http-errors` section, else of the proxy.
+    fn find(&self, section: Option<&str>, status: u16) -> Option<&ErrorFile>;
+}
+
+/// No error file at all: the built-in replies remain.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoErrorFiles;
+
+impl ErrorFiles for NoErrorFiles {
+    fn find(&self, _: Option<&str>, _: u16) -> Option<&ErrorFile> {
+        None
+    }
+}
+
+/// What became of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rendered {
+    /// Head and body are there to be sent.
+    Send,
+    /// Close without a byte: the error file is empty.
+    Silent,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// A head and nothing else.
+    Empty,
+    /// A payload with its type.
+    Payload(Payload, Option<Box<[u8]>>),
+    /// The error file for the status, of a section or of the proxy.
+    Errors(Option<Box<str>>),
+    /// An error file of its own.
+    File(ErrorFile),
+}
+
+#[derive(Debug)]
+enum Payload {
+    Raw(Box<[u8]>),
+    Format(LogFormat),
+}
+
+/// A compiled local answer.
+#[derive(Debug)]
+pub struct Reply {
+    status: u16,
+    content: Content,
+    headers: Vec<(Box<[u8]>, LogFormat)>,
+}
+
+impl Reply {
+    /// The proxy's reply for `status`.
+    pub fn error(status: u16) -> Reply {
+        Reply { status, content: Content::Errors(None), headers: Vec::new() }
+    }
+
+    /// Parses the arguments of `return`, `deny` or `tarpit` up to `if` or `unless`; returns how many words they took.
+    /// `default` is the status when none is named; a `deny` without content answers with the proxy's error file.
+    pub fn parse(
+        words: &[&str],
+        default: u16,
+        cx: &mut Parser<'_>,
+    ) -> Result<(Reply, usize), ParseError> {
+        let mut parts = Parts::default();
+        let mut at = 0;
+        while let Some(word) =
+            words.get(at).filter(|w| !w.is_empty() && **w != "if" && **w != "unless")
+        {
+            at += parts.word(word, words, at, cx)?;
+        }
+        Ok((parts.finish(default, cx)?, at))
+    }
+
+    /// The status code; an error file may carry another.
+    pub fn status(&self) -> u16 {
+        match &self.content {
+            Content::File(file) if !file.is_silent() => file.status(),
+            _ => self.status,
+        }
+    }
+
+    /// Makes `head` the reply's head and appends its body to `body`.
+    pub fn render(
+        &self,
+        facts: &dyn Facts,
+        errors: &dyn ErrorFiles,
+        head: &mut Head,
+        body: &mut Vec<u8>,
+    ) -> Rendered {
+        match &self.content {
+            Content::File(file) => send_file(file, head, body),
+            Content::Errors(section) => match errors.find(section.as_deref(), self.status) {
+                Some(file) => send_file(file, head, body),
+                None => {
+                    if let Some(text) = error_replies::fill(self.status, head) {
+                        body.extend_from_slice(text.as_bytes());
+                        return Rendered::Send;
+                    }
+                    self.start(facts, head);
+                    self.length(0, head);
+                    Rendered::Send
+                }
+            },
+            Content::Empty => {
+                self.start(facts, head);
+                self.length(0, head);
+                Rendered::Send
+            }
+            Content::Payload(payload, kind) => {
+                let before = body.len();
+                match payload {
+                    Payload::Raw(bytes) => body.extend_from_slice(bytes),
+                    Payload::Format(format) => format.write(facts, body),
+                }
+                self.start(facts, head);
+                self.length(body.len() - before, head);
+                if let Some(kind) = kind {
+                    head.push(b"content-type", kind);
+                }
+                Rendered::Send
+            }
+        }
+    }
+
+    fn start(&self, facts: &dyn Facts, head: &mut Head) {
+        head.clear();
+        head.set_response(Version::Http11, self.status, htx::start::reason(self.status).as_bytes());
+        let mut value = Vec::new();
+        for (name, format) in &self.headers {
+            if let Some(literal) = format.as_literal() {
+                head.push(name, literal);
+                continue;
+            }
+            value.clear();
+            format.write(facts, &mut value);
+            head.push(name, &value);
+        }
+    }
+
+    /// 204 and 304 have no length (RFC 9110 section 8.6).
+    fn length(&self, len: usize, head: &mut Head) {
+        if !matches!(self.status, 204 | 304) {
+            head.push(b"content-length", len.to_string().as_bytes());
+        }
+    }
+}
+
+fn send_file(file: &ErrorFile, head: &mut Head, body: &mut Vec<u8>) -> Rendered {
+    if file.is_silent() {
+        return Rendered::Silent;
+    }
+    file.render(head, body);
+    Rendered::Send
+}
+
+/// The arguments read so far.
+#[derive(Default)]
+struct Parts<'w> {
+    status: Option<(usize, u16)>,
+    kind: Option<&'w str>,
+    content: Option<(&'w str, Content)>,
+    headers: Vec<(Box<[u8]>, LogFormat)>,
+}
+
+impl<'w> Parts<'w> {
+    /// Reads one argument; returns how many words it took.
+    fn word(
+        &mut self,
+        word: &'w str,
+        words: &[&'w str],
+        at: usize,
+        cx: &Parser<'_>,
+    ) -> Result<usize, ParseError> {
+        let value = |offset: usize, what: &str| {
+            words
+                .get(at + offset)
+                .copied()
+                .ok_or_else(|| ParseError::new(at, format!("'{word}' expects {what} as argument")))
+        };
+        match word {
+            "status" | "deny_status" => {
+                let text = value(1, "<status_code>")?;
+                let status = text.parse().ok().filter(|status| (200..=599).contains(status));
+                let status = status.ok_or_else(|| {
+                    ParseError::new(at + 1, format!("Unexpected status code '{text}'"))
+                })?;
+                self.status = Some((at + 1, status));
+                Ok(2)
+            }
+            "content-type" => {
+                self.kind = Some(value(1, "<ctype>")?);
+                Ok(2)
+            }
+            "hdr" => {
+                let (name, text) =
+                    (value(1, "<name> and <value>")?, value(2, "<name> and <value>")?);
+                let format = LogFormat::parse(text, LogStyle::Header, cx)
+                    .map_err(|error| error.shifted(at + 2))?;
+                self.headers.push((name.as_bytes().into(), format));
+                Ok(3)
+            }
+            "default-errorfiles" => {
+                self.content(word, Content::Errors(None), at)?;
+                Ok(1)
+            }
+            "errorfiles" | "errorfile" | "file" | "lf-file" | "string" | "lf-string" => {
+                let argument = value(1, "a value")?;
+                let content = content(word, argument, cx).map_err(|error| error.shifted(at + 1))?;
+                self.content(word, content, at)?;
+                Ok(2)
+            }
+            other => Err(ParseError::new(
+                at,
+                format!(
+                    "expects 'status', 'content-type', 'default-errorfiles', 'errorfile', \
+                     'errorfiles', 'file', 'lf-file', 'string', 'lf-string' or 'hdr', or either 'if' \
+                     or 'unless' followed by a condition but found '{other}'"
+                ),
+            )),
+        }
+    }
+
+    fn content(&mut self, word: &'w str, content: Content, at: usize) -> Result<(), ParseError> {
+        if let Some((before, _)) = self.content {
+            let message = format!("unexpected '{word}' argument, '{before}' already defined");
+            return Err(ParseError::new(at, message));
+        }
+        self.content = Some((word, content));
+        Ok(())
+    }
+
+    fn finish(self, default: u16, cx: &mut Parser<'_>) -> Result<Reply, ParseError> {
+        let status = self.status.map_or(default, |(_, status)| status);
+        let known = ERROR_FILE_STATUSES.contains(&status);
+        let mut content = match self.content {
+            Some((_, content)) => content,
+            None if default != 200 && known && self.headers.is_empty() => Content::Errors(None),
+            None => Content::Empty,
+        };
+        match &mut content {
+            Content::Payload(payload, kind) => {
+                *kind = self.kind.map(|kind| kind.as_bytes().into());
+                let empty = matches!(payload, Payload::Raw(bytes) if bytes.is_empty());
+                if kind.is_none() && !empty {
+                    let message =
+                        "a content type must be defined when non-empty payload is configured";
+                    return Err(ParseError::new(0, message));
+                }
+            }
+            Content::Errors(_) | Content::File(_) if !known => {
+                let word = self.status.map_or(0, |(word, _)| word);
+                let message = format!("status code '{status}' not handled by default error files");
+                return Err(ParseError::new(word, message));
+            }
+            other => {
+                if let Some(kind) = self.kind {
+                    let reason = match other {
+                        Content::Empty => "neither errorfile nor payload defined",
+                        _ => "it is an error file",
+                    };
+                    cx.warn(format!(
+                        "content-type '{kind}' ignored by the http reply because {reason}"
+                    ));
+                }
+            }
+        }
+        Ok(Reply { status, content, headers: self.headers })
+    }
+}
+
+fn content(word: &str, argument: &str, cx: &Parser<'_>) -> Result<Content, ParseError> {
+    let read = || {
+        (cx.shared.files)(Path::new(argument))
+            .map_err(|_| ParseError::new(0, format!("error opening file '{argument}'")))
+    };
+    let format = |text: &str| LogFormat::parse(text, LogStyle::Header, cx).map(Payload::Format);
+    Ok(match word {
+        "errorfiles" => Content::Errors(Some(argument.into())),
+        "errorfile" => {
+            let file = ErrorFile::parse(&read()?);
+            Content::File(file.map_err(|message| {
+                ParseError::new(0, format!("error file '{argument}' : {message}"))
+            })?)
+        }
+        "file" => Content::Payload(Payload::Raw(read()?.into()), None),
+        "lf-file" => {
+            let text = String::from_utf8_lossy(&read()?).into_owned();
+            Content::Payload(format(&text).map_err(|e| ParseError::new(0, e.message))?, None)
+        }
+        "lf-string" => Content::Payload(format(argument)?, None),
+        _ => Content::Payload(Payload::Raw(argument.as_bytes().into()), None),
+    })
+}

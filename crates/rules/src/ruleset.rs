@@ -1,0 +1,284 @@
+//! Rules in order, and their evaluation. Never waits: what needs more bytes is suspended with a cursor.
+
+use crate::action::{self, Action, Outcome};
+use crate::context::Context;
+use crate::redirect::Redirect;
+use crate::reply::Reply;
+use sample::{Answer, Condition, Facts, ParseError, Parser, Side};
+use std::sync::Arc;
+
+/// The rule sets of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruleset {
+    /// `tcp-request connection`
+    TcpConnection,
+    /// `tcp-request session`
+    TcpSession,
+    /// `tcp-request content`
+    TcpRequest,
+    /// `tcp-response content`
+    TcpResponse,
+    /// `http-request`
+    HttpRequest,
+    /// `http-response`
+    HttpResponse,
+    /// `http-after-response`
+    HttpAfterResponse,
+}
+
+impl Ruleset {
+    /// Its bit in an action's set of rule sets.
+    pub(crate) const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+
+    /// The words that begin its rules.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Ruleset::TcpConnection => "tcp-request connection",
+            Ruleset::TcpSession => "tcp-request session",
+            Ruleset::TcpRequest => "tcp-request content",
+            Ruleset::TcpResponse => "tcp-response content",
+            Ruleset::HttpRequest => "http-request",
+            Ruleset::HttpResponse => "http-response",
+            Ruleset::HttpAfterResponse => "http-after-response",
+        }
+    }
+
+    /// The message that its rules are about.
+    pub(crate) fn side(self) -> Side {
+        match self {
+            Ruleset::TcpResponse | Ruleset::HttpResponse | Ruleset::HttpAfterResponse => {
+                Side::Response
+            }
+            _ => Side::Request,
+        }
+    }
+}
+
+/// One compiled rule.
+#[derive(Debug)]
+pub struct Rule {
+    action: Action,
+    condition: Option<Condition>,
+    file: Arc<str>,
+    line: u32,
+}
+
+impl Rule {
+    /// Parses a rule: the words behind the rule set's own, `action arguments [if|unless condition]`.
+    pub fn parse(
+        ruleset: Ruleset,
+        words: &[&str],
+        cx: &mut Parser<'_>,
+    ) -> Result<Rule, ParseError> {
+        let (action, used) = action::parse(ruleset, words, cx)?;
+        let name = words.first().copied().unwrap_or("");
+        let context = format!("'{} {name}' ", ruleset.keyword());
+        Rule::finish(action, &words[used..], used, &context, cx)
+    }
+
+    fn finish(
+        action: Action,
+        rest: &[&str],
+        used: usize,
+        context: &str,
+        cx: &mut Parser<'_>,
+    ) -> Result<Rule, ParseError> {
+        let condition = Condition::parse_clause(rest, cx).map_err(|error| {
+            let what = if matches!(rest.first(), Some(&("if" | "unless"))) {
+                format!("error detected while parsing an {}condition : ", context)
+            } else {
+                context.to_owned()
+            };
+            error.shifted(used).context(what)
+        })?;
+        Ok(Rule { action, condition, file: cx.file.clone(), line: cx.line })
+    }
+
+    /// File and line of the rule.
+    pub fn place(&self) -> (&str, u32) {
+        (&self.file, self.line)
+    }
+
+    /// What the rule does.
+    pub fn action(&self) -> &Action {
+        &self.action
+    }
+
+    /// Whether it always ends the evaluation, so that rules behind it never run.
+    pub fn is_final(&self) -> bool {
+        self.condition.is_none() && self.action.is_final()
+    }
+}
+
+/// Where an evaluation goes on, and the state it carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    next: usize,
+    strict: bool,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Cursor { next: 0, strict: true }
+    }
+}
+
+/// What a suspended evaluation waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// More bytes from the side of the rule set, or the end of the inspection delay.
+    Bytes,
+}
+
+/// What the rules decided. Replies are borrowed from the rule set: render them before anything changes.
+#[derive(Debug)]
+pub enum Verdict<'r> {
+    /// No rule decided.
+    Continue,
+    /// `allow`, `accept`: this section's rule set is over.
+    Allow,
+    /// `deny`
+    Deny(&'r Reply),
+    /// `tarpit`: the same, after the tarpit delay.
+    Tarpit(&'r Reply),
+    /// `return`
+    Return(&'r Reply),
+    /// `redirect`
+    Redirect(&'r Redirect),
+    /// `reject`, `close`: close without an answer.
+    Reject,
+    /// `silent-drop`: forget the connection without a packet.
+    SilentDrop,
+    /// A rewrite did not fit into what `tune.maxrewrite` leaves: answer with status 500.
+    RewriteFailed,
+    /// Evaluate again from `cursor` once the need is met.
+    Suspend {
+        /// Where to go on.
+        cursor: Cursor,
+        /// What is missing.
+        need: Need,
+    },
+}
+
+/// The rules of one set of one proxy, in order.
+#[derive(Debug)]
+pub struct RuleSet {
+    ruleset: Ruleset,
+    rules: Vec<Rule>,
+}
+
+impl RuleSet {
+    /// An empty set.
+    pub fn new(ruleset: Ruleset) -> RuleSet {
+        RuleSet { ruleset, rules: Vec::new() }
+    }
+
+    /// Appends a rule.
+    pub fn push(&mut self, rule: Rule) {
+        self.rules.push(rule);
+    }
+
+    /// Which set it is.
+    pub fn ruleset(&self) -> Ruleset {
+        self.ruleset
+    }
+
+    /// Whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules in order.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Runs the rules from `cursor` on (the default one begins at the first).
+    pub fn evaluate<'r>(&'r self, cursor: Cursor, cx: &mut dyn Context) -> Verdict<'r> {
+        let Cursor { next, mut strict } = cursor;
+        for (index, rule) in self.rules.iter().enumerate().skip(next) {
+            if let Some(condition) = &rule.condition {
+                match condition.eval(facts(cx)) {
+                    Answer::Yes => {}
+                    Answer::No => continue,
+                    Answer::NotYet => {
+                        let cursor = Cursor { next: index, strict };
+                        return Verdict::Suspend { cursor, need: Need::Bytes };
+                    }
+                }
+            }
+            match rule.action.run(self.ruleset.side(), cx) {
+                Outcome::Next => {}
+                Outcome::Strict(on) => strict = on,
+                Outcome::Suspend => {
+                    let cursor = Cursor { next: index, strict };
+                    return Verdict::Suspend { cursor, need: Need::Bytes };
+                }
+                Outcome::NoRoom => {
+                    cx.count_failed_rewrite();
+                    if strict {
+                        cx.set_last_rule(&rule.file, rule.line);
+                        return Verdict::RewriteFailed;
+                    }
+                }
+                Outcome::Final(verdict) => {
+                    cx.set_last_rule(&rule.file, rule.line);
+                    return verdict;
+                }
+            }
+        }
+        Verdict::Continue
+    }
+}
+
+/// The facts of a context.
+pub(crate) fn facts(cx: &dyn Context) -> &dyn Facts {
+    cx
+}
+
+/// Parses the words behind `http-request`.
+pub fn parse_http_request(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+    Rule::parse(Ruleset::HttpRequest, words, cx)
+}
+
+/// Parses the words behind `http-response`.
+pub fn parse_http_response(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+    Rule::parse(Ruleset::HttpResponse, words, cx)
+}
+
+/// Parses the words behind `http-after-response`.
+pub fn parse_http_after_response(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+    Rule::parse(Ruleset::HttpAfterResponse, words, cx)
+}
+
+/// Parses the words behind `tcp-request connection`.
+pub fn parse_tcp_connection(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+    Rule::parse(Ruleset::TcpConnection, words, cx)
+}
+
+/// Parses the words behind `tcp-request session`.
+pub fn parse_tcp_session(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+    Rule::parse(Ruleset::TcpSession, words, cx)
+}
+
+/// Parses the words behind `tcp-request content`.
+pub fn parse_tcp_request(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+    Rule::parse(Ruleset::TcpRequest, words, cx)
+}
+
+/// Parses the words behind `tcp-response content`.
+pub fn parse_tcp_response(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+    Rule::parse(Ruleset::TcpResponse, words, cx)
+}
+
+/// Parses the words behind the keyword `redirect` at the start of a line. Such rules form a set of their own that runs
+/// after `http-request`; their targets are plain texts.
+pub fn parse_redirect(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+    let (redirect, used) = Redirect::parse(words, false, cx)?;
+    Rule::finish(Action::Redirect(redirect), &words[used..], used, "'redirect' ", cx)
+}
+
+#[cfg(test)]
+mod tests;

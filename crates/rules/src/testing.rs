@@ -1,0 +1,1 @@
+//! A transaction for tests: everything is a field.
