@@ -1,9 +1,134 @@
-//! The `weir` command. Never forwards a byte itself.
+//! The `weir` command: reads its command line and starts, checks or explains. Never forwards a byte itself.
 #![forbid(unsafe_code)]
 
-#[allow(dead_code, reason = "main does not read the command line yet")]
+mod boot;
 mod cli;
-#[allow(dead_code, reason = "main does not read the command line yet")]
+mod signals;
 mod version;
 
-fn main() {}
+use cli::{Action, Options};
+use config::{Environment, Features, Setup, Severity, Style, Verdict};
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match cli::parse(&words) {
+        Ok(options) => act(options),
+        Err(error) => {
+            complain(&format!("{error}\n"));
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn act(options: Options) -> ExitCode {
+    if let Some(directory) = &options.directory
+        && let Err(error) = std::env::set_current_dir(directory)
+    {
+        return fail(&format!("Could not change to directory {} : {error}", directory.display()));
+    }
+    match &options.action {
+        Action::Version => say(&version::short()),
+        Action::BuildOptions => say(&version::long(version::FEATURES, &[])),
+        Action::MemoryHelp => say(cli::MEMORY_HELP),
+        Action::Condition(text) => condition(text),
+        Action::Check | Action::Run => load(options),
+    }
+}
+
+fn say(text: &str) -> ExitCode {
+    // A reader that went away early is no error of ours.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
+}
+
+fn complain(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// One alert in HAProxy's shape, and the exit status that goes with it.
+fn fail(text: &str) -> ExitCode {
+    complain(&format!("[ALERT]    ({}) : {text}\n", std::process::id()));
+    ExitCode::from(1)
+}
+
+fn condition(text: &str) -> ExitCode {
+    let words = version::words();
+    match config::check_condition(text, &environment(), &features(&words)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            complain(&config::line(Severity::Alert, std::process::id(), &message));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn environment() -> Environment {
+    let text = |word: OsString| word.to_string_lossy().into_owned();
+    let mut all: Environment =
+        std::env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
+    all.preset("HAPROXY_BRANCH", "2.7");
+    all
+}
+
+fn features<'a>(words: &'a [&'a str]) -> Features<'a> {
+    Features { version: version::VERSION, words, enabled: &["EPOLL"], ..Features::default() }
+}
+
+/// Reads the configuration, says what is wrong with it, and starts if that is asked for.
+fn load(options: Options) -> ExitCode {
+    let pid = std::process::id();
+    for note in &options.notes {
+        complain(&config::line(Severity::Notice, pid, note));
+    }
+    let style = if std::io::stderr().is_terminal() { Style::Pretty } else { Style::Plain };
+    let sources = match config::collect(&options.sources, &config::Disk) {
+        Ok(sources) => sources,
+        Err(errors) => {
+            errors.iter().for_each(|error| complain(&config::one(error, pid, style)));
+            return ExitCode::from(1);
+        }
+    };
+    let words = version::words();
+    let loaded = config::load(
+        &sources,
+        Setup {
+            env: environment(),
+            features: features(&words),
+            files: &config::Disk,
+            names: &config::SystemResolver,
+        },
+    );
+    let verdict = loaded.verdict(options.zero_warning);
+    if !options.quiet || verdict == Verdict::Invalid {
+        complain(&config::report(&loaded.diagnostics, pid, style, options.diagnostics));
+    }
+    if options.action == Action::Check {
+        if let Some(message) = verdict.message().filter(|_| !options.quiet) {
+            say(&format!("{message}\n"));
+        }
+        return ExitCode::from(verdict.exit_code());
+    }
+    match (loaded.model, verdict) {
+        (Some(model), Verdict::Valid) => boot::run(model, &options),
+        (_, Verdict::NoListener) => {
+            complain(&format!("[NOTICE]   ({pid}) : haproxy version is {}\n", version::VERSION));
+            complain(&format!(
+                "[ALERT]    ({pid}) : [{}.main()] No enabled listener found (check for 'bind' \
+                 directives) ! Exiting.\n",
+                program()
+            ));
+            ExitCode::from(2)
+        }
+        _ => ExitCode::from(1),
+    }
+}
+
+/// The name that the program was started with.
+fn program() -> String {
+    let name = std::env::args_os().next().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}

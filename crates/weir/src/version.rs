@@ -27,6 +27,11 @@ const fn lacks(name: &'static str) -> Feature {
     Feature { name, works: false }
 }
 
+/// The words of the features that work, for `feature(NAME)`.
+pub(crate) fn words() -> Vec<&'static str> {
+    FEATURES.iter().filter(|feature| feature.works).map(|feature| feature.name).collect()
+}
+
 /// Every feature word of HAProxy 2.7 on Linux, in alphabetical order.
 pub(crate) const FEATURES: &[Feature] = &[
     lacks("51DEGREES"),

@@ -1,0 +1,9 @@
+//! From a model to a running process, in plain order. Never parses and never forwards.
+
+mod limits;
+mod listeners;
+mod logs;
+mod proxies;
+mod start;
+
+pub(crate) use start::run;

@@ -1,0 +1,55 @@
+//! Limits of the process: threads, connections, descriptors. Never asks for more than is needed.
+
+use crate::cli::Options;
+use config::model::{CpuMap, Global};
+
+/// Worker threads: `nbthread`, else one per available processor, at most 64.
+pub(super) fn threads(global: &Global) -> usize {
+    let wanted = global.process.nbthread.map(usize::from);
+    wanted.unwrap_or_else(|| sys::cpu::available().len()).clamp(1, 64)
+}
+
+/// Descriptors needed besides those of connections: listeners, pollers, logs, files.
+const SPARE: u64 = 64;
+
+/// The connections of the process, and the descriptors that they need raised to. Without a configured
+/// limit it follows from the descriptors that the system allows.
+pub(super) fn connections(global: &Global, options: &Options, listeners: usize) -> u32 {
+    let fixed = SPARE + listeners as u64;
+    let wanted = options.maxconn.or(global.process.maxconn);
+    if let Some(wanted) = wanted {
+        let asked = u64::from(global.process.ulimit_n.unwrap_or(0));
+        sys::process::raise_descriptor_limit(asked.max(2 * u64::from(wanted) + fixed));
+        return wanted;
+    }
+    let (soft, hard) = sys::process::descriptor_limit();
+    let target = global.process.ulimit_n.map_or(hard.min(1 << 20), u64::from);
+    let allowed = sys::process::raise_descriptor_limit(target.max(soft));
+    u32::try_from(allowed.saturating_sub(fixed) / 2).unwrap_or(u32::MAX).max(1)
+}
+
+/// The processors that a thread is bound to; nothing leaves it free.
+pub(super) fn processors(maps: &[CpuMap], thread: usize) -> Option<Vec<usize>> {
+    let bit = 1u64.checked_shl(thread as u32)?;
+    let map = maps.iter().rev().find(|map| map.threads & bit != 0)?;
+    if !map.auto {
+        return Some(map.cpus.iter().map(|cpu| *cpu as usize).collect());
+    }
+    let place = (map.threads & (bit - 1)).count_ones() as usize;
+    map.cpus.get(place).map(|cpu| vec![*cpu as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_map_holds_and_auto_spreads() {
+        let map = |threads, auto, cpus: &[u32]| CpuMap { threads, auto, cpus: cpus.to_vec() };
+        let maps = [map(0b1111, true, &[0, 2, 4, 6]), map(0b0100, false, &[7])];
+        assert_eq!(processors(&maps, 0), Some(vec![0]));
+        assert_eq!(processors(&maps, 2), Some(vec![7]));
+        assert_eq!(processors(&maps, 3), Some(vec![6]));
+        assert_eq!(processors(&maps, 4), None);
+    }
+}

@@ -1,0 +1,298 @@
+//! Proxies of the model as the data plane takes them. Never decides a default that the model has.
+
+use super::listeners::Opener;
+use super::logs;
+use config::model::{self, Address, CheckStep, HashMethod, ServerPort};
+use proxy::settings;
+use std::sync::Arc;
+
+/// A proxy whose listeners are open; every address that cannot be opened is reported.
+pub(super) fn proxy(
+    from: &model::Proxy,
+    global: &model::Global,
+    opener: &mut Opener,
+    errors: &mut Vec<String>,
+) -> settings::Proxy {
+    let common = &from.common;
+    let front = from.front.as_ref().map(|front| self::front(from, front, opener, errors));
+    settings::Proxy {
+        name: from.name.clone(),
+        id: from.id,
+        mode: match from.mode {
+            model::Mode::Tcp => settings::Mode::Tcp,
+            model::Mode::Http => settings::Mode::Http,
+        },
+        disabled: from.disabled,
+        description: from.description.clone(),
+        timeouts: timeouts(from),
+        connection_mode: match common.connection_mode {
+            model::ConnectionMode::KeepAlive => settings::ConnectionMode::KeepAlive,
+            model::ConnectionMode::ServerClose => settings::ConnectionMode::ServerClose,
+            model::ConnectionMode::Close => settings::ConnectionMode::Close,
+        },
+        forward_for: common.forward_for.as_ref().map(|option| settings::ForwardFor {
+            except: option.except.map(|network| (network.address, network.bits)),
+            header: option.header.to_ascii_lowercase(),
+            if_none: option.if_none,
+        }),
+        error_replies: common.error_replies.iter().map(|(s, reply)| (*s, error_reply(reply))).collect(),
+        stats: common.stats.as_deref().map(stats),
+        logs: logs::logs(&common.logs, common.log_tag.as_deref(), global),
+        log_format: None,
+        log_format_sd: None,
+        captures: Default::default(),
+        front,
+        back: from.back.as_ref().map(|back| self::back(from, back)),
+    }
+}
+
+fn ms(span: Option<u64>) -> Option<u32> {
+    // 0 is "no limit", as the manual has it for timeouts.
+    span.filter(|span| *span > 0).map(|span| u32::try_from(span).unwrap_or(u32::MAX))
+}
+
+fn timeouts(from: &model::Proxy) -> settings::Timeouts {
+    let front = from.front.as_ref().map(|front| front.timeouts).unwrap_or_default();
+    let back = from.back.as_ref().map(|back| back.timeouts).unwrap_or_default();
+    settings::Timeouts {
+        client: ms(front.client),
+        client_fin: ms(front.client_fin),
+        http_request: ms(from.common.timeout_http_request),
+        http_keep_alive: ms(from.common.timeout_http_keep_alive),
+        connect: ms(back.connect),
+        server: ms(back.server),
+        server_fin: ms(back.server_fin),
+        queue: ms(back.queue),
+        tunnel: ms(back.tunnel),
+        tarpit: ms(from.common.timeout_tarpit),
+        check: ms(back.check),
+    }
+}
+
+fn error_reply(from: &model::ErrorReply) -> settings::ErrorReply {
+    match from {
+        model::ErrorReply::File(file) => settings::ErrorReply::File(file.clone()),
+        model::ErrorReply::Location { status, url } => {
+            settings::ErrorReply::Location { status: *status, url: url.clone() }
+        }
+    }
+}
+
+fn stats(from: &model::StatsPage) -> settings::StatsPage {
+    settings::StatsPage {
+        uri: from.uri.clone().unwrap_or_else(|| "/haproxy?stats".into()),
+        refresh: from.refresh,
+        realm: from.realm.clone(),
+        users: from.users.clone(),
+        hide_version: from.hide_version,
+        show_legends: from.show_legends,
+        node: from.show_node.clone(),
+        description: from.show_desc.clone(),
+        scope: from.scope.clone(),
+    }
+}
+
+fn front(
+    proxy: &model::Proxy,
+    from: &model::Front,
+    opener: &mut Opener,
+    errors: &mut Vec<String>,
+) -> settings::Front {
+    let backlog = from.backlog.or(from.maxconn).unwrap_or(4096).max(128);
+    let mut binds = Vec::new();
+    for bind in from.binds.iter().filter(|_| !proxy.disabled) {
+        match opener.open(bind, backlog) {
+            Ok(open) => binds.push(settings::Bind {
+                handle: open.handle,
+                address: open.address,
+                name: bind.options.name.clone(),
+                id: bind.id,
+                maxconn: bind.options.maxconn,
+                threads: bind.options.threads.0,
+            }),
+            Err(error) => errors.push(format!(
+                "Starting {} {}: {} [{}]",
+                proxy.kind.word(),
+                proxy.name,
+                super::listeners::reason(&error),
+                bind.written
+            )),
+        }
+    }
+    settings::Front {
+        binds,
+        maxconn: from.maxconn,
+        default_backend: from.default_backend,
+        dont_log_null: from.options.dontlognull,
+        dont_log_normal: from.options.dontlog_normal,
+        separate_errors: from.options.log_separate_errors,
+        log_asap: from.options.logasap,
+        ignore_probes: from.options.http_ignore_probes,
+        monitor_uri: from.monitor_uri.clone(),
+    }
+}
+
+fn back(proxy: &model::Proxy, from: &model::Back) -> settings::Back {
+    settings::Back {
+        servers: from.servers.iter().map(server).collect(),
+        algorithm: algorithm(from),
+        algorithm_name: algorithm_name(from.balance).to_owned(),
+        hashes_source: from.balance == model::Balance::Source,
+        all_backups: from.allbackups,
+        cookie: from.cookie.as_ref().map(|cookie| settings::Cookie {
+            name: cookie.name.clone(),
+            insert: cookie.insert,
+            indirect: cookie.indirect,
+            nocache: cookie.nocache,
+            attributes: cookie.attributes.clone(),
+        }),
+        retries: from.retries.unwrap_or(3),
+        redispatch: from.redispatch.interval,
+        reuse: match from.http_reuse {
+            model::HttpReuse::Never => settings::Reuse::Never,
+            model::HttpReuse::Safe => settings::Reuse::Safe,
+            model::HttpReuse::Aggressive => settings::Reuse::Aggressive,
+            model::HttpReuse::Always => settings::Reuse::Always,
+        },
+        check: check(proxy, &from.check),
+        log_checks: from.log_health_checks,
+        abort_on_close: from.abortonclose,
+    }
+}
+
+fn algorithm(from: &model::Back) -> balance::Algorithm {
+    match from.balance {
+        model::Balance::RoundRobin => balance::Algorithm::RoundRobin,
+        model::Balance::StaticRr => balance::Algorithm::StaticRr,
+        model::Balance::LeastConn => balance::Algorithm::LeastConn,
+        model::Balance::Random { draws } => balance::Algorithm::Random { draws },
+        model::Balance::First => balance::Algorithm::First,
+        model::Balance::Source => balance::Algorithm::Hash {
+            method: match from.hash_type.method {
+                HashMethod::MapBased => balance::HashMethod::MapBased,
+                HashMethod::Consistent => balance::HashMethod::Consistent,
+            },
+            balance_factor: 0,
+        },
+    }
+}
+
+fn algorithm_name(balance: model::Balance) -> &'static str {
+    match balance {
+        model::Balance::RoundRobin => "roundrobin",
+        model::Balance::StaticRr => "static-rr",
+        model::Balance::LeastConn => "leastconn",
+        model::Balance::Random { .. } => "random",
+        model::Balance::First => "first",
+        model::Balance::Source => "source",
+    }
+}
+
+fn server(from: &model::Server) -> settings::Server {
+    let options = &from.options;
+    let check = &options.check;
+    let interval = |span: u64| u32::try_from(span).unwrap_or(u32::MAX).max(1);
+    let balance = balance::ServerSettings {
+        weight: options.weight,
+        maxconn: options.maxconn,
+        backup: options.backup,
+        disabled: options.disabled,
+        slowstart_ms: options.slowstart,
+        checked: check.enabled,
+        rise: check.rise,
+        fall: check.fall,
+        intervals: balance::Intervals {
+            inter: interval(check.inter),
+            fast: check.fastinter.map(interval),
+            down: check.downinter.map(interval),
+        },
+        ..balance::ServerSettings::new(from.id, &*from.name)
+    };
+    let address = address(&from.address);
+    settings::Server {
+        balance,
+        check_address: check_address(&address, check),
+        address,
+        cookie: options.cookie.clone(),
+        max_queue: 0,
+        pool_max: u32::try_from(options.pool_max_conn).ok(),
+        pool_purge: u32::try_from(options.pool_purge_delay).unwrap_or(u32::MAX),
+    }
+}
+
+fn address(from: &model::ServerAddress) -> reactor::Address {
+    match (&from.address, from.port) {
+        (Address::Unix(path), _) => reactor::Address::Unix(path.clone()),
+        (Address::Ip(address), ServerPort::Fixed(port)) => {
+            let mut address = *address;
+            address.set_port(port);
+            reactor::Address::Inet(address)
+        }
+        (Address::Ip(address), ServerPort::FromClient(_)) => reactor::Address::Inet(*address),
+    }
+}
+
+fn check_address(server: &reactor::Address, check: &model::Check) -> reactor::Address {
+    match server {
+        reactor::Address::Inet(address) => {
+            let mut address = *address;
+            if let Some(ip) = check.addr {
+                address.set_ip(ip);
+            }
+            if let Some(port) = check.port {
+                address.set_port(port);
+            }
+            reactor::Address::Inet(address)
+        }
+        path => path.clone(),
+    }
+}
+
+fn check(_proxy: &model::Proxy, from: &model::HealthCheck) -> settings::Check {
+    let model::HealthCheck::Http(steps) = from else { return settings::Check::Connect };
+    let mut request = Vec::new();
+    let (mut statuses, mut negated, mut explicit) = (vec![(200, 399)], false, false);
+    for step in steps {
+        match step {
+            CheckStep::Send(send) => request = check_request(send),
+            CheckStep::Expect(expect) => {
+                statuses = expect.status.0.clone();
+                (negated, explicit) = (expect.negated, true);
+            }
+        }
+    }
+    settings::Check::Http(settings::HttpCheck { request, statuses, negated, explicit })
+}
+
+fn check_request(send: &model::CheckSend) -> Vec<u8> {
+    let mut text = format!("{} {} {}\r\n", send.method, send.uri, send.version);
+    for (name, value) in &send.headers {
+        text.push_str(&format!("{}: {value}\r\n", name.to_ascii_lowercase()));
+    }
+    if !send.body.is_empty() {
+        text.push_str(&format!("content-length: {}\r\n", send.body.len()));
+    }
+    text.push_str("connection: close\r\n\r\n");
+    text.push_str(&send.body);
+    text.into_bytes()
+}
+
+/// The whole list, for the process.
+pub(super) fn all(
+    model: &config::Model,
+    opener: &mut Opener,
+    errors: &mut Vec<String>,
+) -> Vec<settings::Proxy> {
+    model.proxies.iter().map(|from| proxy(from, &model.global, opener, errors)).collect()
+}
+
+/// Number of listeners that the model asks for.
+pub(super) fn listeners(model: &config::Model) -> usize {
+    let binds = |proxy: &model::Proxy| proxy.front.as_ref().map_or(0, |front| front.binds.len());
+    model.proxies.iter().map(binds).sum::<usize>() + model.global.stats.sockets.len()
+}
+
+/// Log settings of the process itself.
+pub(super) fn process_logs(model: &config::Model) -> Arc<settings::Logs> {
+    logs::logs(&model.global.logs, None, &model.global)
+}

@@ -1,0 +1,215 @@
+//! Starting and ending the process. Never touches a connection.
+
+use super::listeners::Opener;
+use super::{limits, proxies};
+use crate::cli::{Farewell, Options};
+use crate::{complain, fail, signals};
+use config::Model;
+use proxy::settings::Process;
+use proxy::{Shared, Worker};
+use reactor::os::Os;
+use reactor::{Handle, Pulse, Thread, Watchdog};
+use std::io;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Barrier, mpsc};
+
+/// Buffer sizes without `tune.*`.
+const BUFFER_SIZE: usize = 16_384;
+const MAX_REWRITE: usize = 1_024;
+const MAX_HEADERS: usize = 101;
+const MAX_ACCEPT: usize = 4;
+const MAX_EVENTS: usize = 200;
+
+/// Serves until a signal ends it.
+pub(crate) fn run(model: Model, options: &Options) -> ExitCode {
+    if let Some(mib) = options.memory_mib
+        && let Err(error) = sys::process::limit_memory(u64::from(mib) << 20)
+    {
+        return fail(&format!("[haproxy.main()] Cannot limit memory to {mib} MB: {error}"));
+    }
+    let maxconn = limits::connections(&model.global, options, proxies::listeners(&model));
+    let mut errors = Vec::new();
+    let proxies = proxies::all(&model, &mut Opener::default(), &mut errors);
+    if !errors.is_empty() {
+        for error in &errors {
+            fail(error);
+        }
+        return fail("[haproxy.main()] Some protocols failed to start their listeners! Exiting.");
+    }
+    if let Err(error) = detach(&model, options) {
+        return fail(&format!("[haproxy.main()] {error}"));
+    }
+    let settings = process(&model, maxconn);
+    let shared = Shared::new(settings, proxies, sys::clock::monotonic());
+    dismiss(options);
+    match serve(&model, options, &shared) {
+        Ok(()) => exit_code(),
+        Err(error) => fail(&format!("[haproxy.main()] Cannot start: {error}")),
+    }
+}
+
+fn exit_code() -> ExitCode {
+    match signals::STOPPED_BY.load(Ordering::Relaxed) {
+        // As HAProxy: the shell's convention for a process that a signal has ended.
+        number if number == sys::signal::INT => ExitCode::from(130),
+        number if number == sys::signal::TERM => ExitCode::from(143),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn process(model: &Model, maxconn: u32) -> Process {
+    let global = &model.global;
+    let hostname = sys::hostname();
+    let size = |value: Option<u32>, default: usize| value.map_or(default, |value| value as usize);
+    Process {
+        threads: limits::threads(global),
+        maxconn,
+        buffer_size: size(global.tune.bufsize, BUFFER_SIZE),
+        max_rewrite: size(global.tune.maxrewrite, MAX_REWRITE),
+        max_headers: size(global.tune.maxhdr, MAX_HEADERS),
+        max_accept: match global.tune.maxaccept {
+            Some(-1) => usize::MAX,
+            Some(count) => usize::try_from(count).unwrap_or(MAX_ACCEPT),
+            None => MAX_ACCEPT,
+        },
+        shared_pools: global.tune.idle_pool_shared.unwrap_or(true),
+        spread_checks: global.spread_checks,
+        max_spread_checks: global
+            .max_spread_checks
+            .map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
+        node: global.node.clone().unwrap_or_else(|| hostname.clone()),
+        hostname,
+        description: global.description.clone(),
+        pid: std::process::id(),
+        logs: proxies::process_logs(model),
+    }
+}
+
+/// Goes to the background, writes the pid file, gives up privileges.
+fn detach(model: &Model, options: &Options) -> Result<(), String> {
+    let process = &model.global.process;
+    let explain = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    if (options.daemon || process.daemon) && !options.foreground {
+        sys::process::daemonize().map_err(explain("Cannot fork"))?;
+        sys::process::silence().map_err(explain("Cannot detach from the terminal"))?;
+    }
+    if let Some(path) = options.pid_file.as_ref().or(process.pidfile.as_ref()) {
+        let text = format!("{}\n", std::process::id());
+        std::fs::write(path, text)
+            .map_err(|error| format!("Cannot create pidfile {}: {error}", path.display()))?;
+    }
+    if let Some(path) = &process.chroot {
+        sys::process::chroot(path)
+            .map_err(|error| format!("Cannot chroot({}): {error}", path.display()))?;
+    }
+    sys::process::drop_privileges(process.uid, process.gid).map_err(explain("Cannot change user"))
+}
+
+/// Tells the processes that this one replaces.
+fn dismiss(options: &Options) {
+    let Some(farewell) = options.farewell else { return };
+    let number = match farewell {
+        Farewell::Finish => sys::signal::USR1,
+        Farewell::Terminate => sys::signal::TERM,
+    };
+    for pid in &options.old_pids {
+        // One that is gone already needs no telling.
+        let _ = sys::signal::send(*pid as i32, number);
+    }
+}
+
+/// Runs all workers; returns when the last has ended.
+fn serve(model: &Model, options: &Options, shared: &Arc<Shared>) -> io::Result<()> {
+    let bell = signals::prepare(options.debug)?;
+    let threads = shared.settings.threads;
+    let plan = Plan {
+        settings: reactor::thread::Settings {
+            scheduler: sched_settings(model),
+        },
+        events: model.global.tune.maxpollevents.map_or(MAX_EVENTS, |events| events as usize),
+        maps: model.global.process.cpu_map.clone(),
+        grace: model.global.hard_stop_after.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
+        bell,
+        ready: Barrier::new(threads),
+    };
+    let (sender, pulses) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let plan = &plan;
+        let mut others = Vec::new();
+        for index in 1..threads {
+            let sender = sender.clone();
+            let name = format!("worker-{index}");
+            let builder = std::thread::Builder::new().name(name);
+            others.push(builder.spawn_scoped(scope, move || work(index, shared, plan, sender))?);
+        }
+        let first = std::thread::Builder::new().name("worker-0".into());
+        let first = first.spawn_scoped(scope, || work(0, shared, plan, sender))?;
+        watch(pulses.iter().take(threads).collect())?;
+        let result = first.join();
+        for other in others {
+            let _ = other.join();
+        }
+        result.unwrap_or_else(|_| Err(io::Error::other("the first thread panicked")))
+    })
+}
+
+fn sched_settings(model: &Model) -> reactor::SchedulerSettings {
+    let mut settings = reactor::SchedulerSettings::default();
+    if let Some(depth) = model.global.tune.runqueue_depth {
+        settings.depth = depth;
+    }
+    settings.low_latency = model.global.tune.low_latency;
+    settings
+}
+
+/// What all workers are started from.
+struct Plan {
+    settings: reactor::thread::Settings,
+    events: usize,
+    maps: Vec<config::model::CpuMap>,
+    grace: Option<u32>,
+    bell: Handle,
+    ready: Barrier,
+}
+
+/// One worker, from its start to its end.
+fn work(
+    index: usize,
+    shared: &Arc<Shared>,
+    plan: &Plan,
+    pulses: mpsc::Sender<Arc<Pulse>>,
+) -> io::Result<()> {
+    if let Some(cpus) = limits::processors(&plan.maps, index)
+        && let Err(error) = sys::cpu::bind_thread(&cpus)
+    {
+        complain(&format!(
+            "[WARNING]  ({}) : Cannot bind thread {}: {error}\n",
+            std::process::id(),
+            index + 1
+        ));
+    }
+    let thread = Thread::new(index, Box::new(Os::new(plan.events)?), plan.settings);
+    let _ = pulses.send(thread.pulse().clone());
+    drop(pulses);
+    let worker = Worker::start(&thread, shared, Box::new(proxy::services::NoServices));
+    if index == 0 {
+        signals::start(&worker, plan.bell, plan.grace);
+    }
+    plan.ready.wait();
+    thread.run()
+}
+
+/// Watches the workers; one that is stuck ends the process with a report.
+fn watch(pulses: Vec<Arc<Pulse>>) -> io::Result<()> {
+    Watchdog::new(pulses).run(|stuck| {
+        complain(&format!(
+            "[ALERT]    ({}) : Thread {} is about to kill the process: it has not come back to its \
+             loop for {} ms of CPU.\n",
+            std::process::id(),
+            stuck.thread + 1,
+            stuck.cpu / 1_000_000
+        ));
+        std::process::abort();
+    })
+}
