@@ -4,6 +4,7 @@
 //! and nothing else; counters live in per-thread blocks ([`crate::counters`]).
 
 use crate::counters::{Counters, Gauge};
+use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::settings;
 use balance::Balancer;
@@ -145,6 +146,8 @@ pub struct Back {
     pub servers: Vec<Server>,
     /// Requests that wait for any server.
     pub queue: Queue,
+    /// Whether there is a usable server.
+    pub availability: Availability,
     /// Milliseconds since the start at which the number of usable servers last changed from or to zero.
     pub changed_ms: AtomicU64,
 }
@@ -207,9 +210,11 @@ impl Back {
             used: Gauge::default(),
         };
         let servers = balancer.servers().iter().zip(&settings.servers).map(run).collect();
+        let usable = balancer.usable();
         Self {
             counters: Counters::new(threads),
             sessions: Gauge::default(),
+            availability: Availability::new(usable.active + usable.backup > 0),
             balancer,
             servers,
             queue: Queue::default(),
