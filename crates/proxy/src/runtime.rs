@@ -25,6 +25,8 @@ pub struct Shared {
     pub totals: Counters,
     /// Monotonic nanoseconds at the start.
     pub started: u64,
+    /// Concurrent client connections allowed now; 0 for no limit.
+    pub maxconn: AtomicU32,
     /// Soft stop: no new clients, running requests finish.
     stopping: AtomicBool,
     /// The way to each worker's housekeeper, by thread.
@@ -53,6 +55,7 @@ impl Shared {
             connections: Gauge::default(),
             totals: Counters::new(threads),
             started: now,
+            maxconn: AtomicU32::new(settings.maxconn),
             stopping: AtomicBool::new(false),
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
             vars: Arc::default(),
@@ -120,6 +123,10 @@ pub struct Front {
     pub counters: Counters,
     /// Client connections.
     pub connections: Gauge,
+    /// Concurrent connections allowed now; 0 for the process's limit.
+    pub maxconn: AtomicU32,
+    /// Accepts nobody for now (`disable frontend`).
+    pub disabled: AtomicBool,
     /// Lines logged (`%lc`).
     pub lines: AtomicU64,
     /// Its listeners, in the order of the binds.
@@ -182,6 +189,8 @@ impl Proxy {
         let front = settings.front.as_ref().map(|front| Front {
             counters: Counters::new(threads),
             connections: Gauge::default(),
+            maxconn: AtomicU32::new(front.maxconn.unwrap_or(0)),
+            disabled: AtomicBool::new(false),
             lines: AtomicU64::new(0),
             listeners: front.binds.iter().map(|_| Listener::default()).collect(),
         });
