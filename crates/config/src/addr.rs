@@ -12,7 +12,8 @@ const MAX_UNIX_PATH: usize = 107;
 
 /// Turns host names into addresses; tests bring their own.
 pub trait Resolver {
-    /// The first address of `host`, an IPv4 one if there is any, of the given family if one is asked for.
+    /// The first address of `host`, an IPv4 one if there is any, of the given family if one is
+    /// asked for.
     fn resolve(&self, host: &str, family: Family) -> Option<IpAddr>;
 }
 

@@ -33,7 +33,8 @@ pub fn check_condition(
         .map_err(|e| format!("Failed to evaluate condition: {}", e.message))
 }
 
-/// Evaluates an expression; an empty one is false. The whole text is parsed even when its first terms decide.
+/// Evaluates an expression; an empty one is false. The whole text is parsed even when its first
+/// terms decide.
 pub(crate) fn evaluate(
     text: &str,
     env: &Environment,
@@ -162,7 +163,8 @@ impl<'a> Parser<'a> {
         Ok((predicate.holds)(self, &text(first), &text(second)))
     }
 
-    /// Arguments up to the closing parenthesis, with their own level of quotes and escapes (section 2.2).
+    /// Arguments up to the closing parenthesis, with their own level of quotes and escapes (section
+    /// 2.2).
     fn arguments(&mut self, predicate: &Predicate) -> Result<Vec<String>, CondError> {
         let mut arguments = Vec::new();
         loop {
@@ -205,7 +207,8 @@ impl<'a> Parser<'a> {
         Err(CondError { at: self.pos.saturating_sub(1), message })
     }
 
-    /// One argument; `None` on an unmatched quote. Stops before `,` or `)`, or at the end of the text.
+    /// One argument; `None` on an unmatched quote. Stops before `,` or `)`, or at the end of the
+    /// text.
     fn argument(&mut self) -> Option<String> {
         let mut out = String::new();
         let mut quote = None;

@@ -5,6 +5,7 @@ use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault};
 use crate::source::Files;
+use sample::pattern::PatternFiles;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -48,6 +49,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prefix: Prefix,
     pub(crate) default_path: DefaultPath,
+    /// Pattern files and maps read so far: one file is one dictionary.
+    pub(crate) patterns: PatternFiles,
 }
 
 impl<'a> Cx<'a> {
@@ -60,6 +63,7 @@ impl<'a> Cx<'a> {
             diagnostics: Diagnostics::default(),
             prefix: Prefix::None,
             default_path: DefaultPath::default(),
+            patterns: PatternFiles::default(),
         }
     }
 

@@ -86,7 +86,8 @@ pub struct Diagnostics {
 const MAX_KEPT: usize = 10_000;
 
 impl Diagnostics {
-    /// Adds one, in order. Beyond 10,000, messages are counted and dropped, so that memory stays bounded.
+    /// Adds one, in order. Beyond 10,000, messages are counted and dropped, so that memory stays
+    /// bounded.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.list.len() < MAX_KEPT || diagnostic.severity > Severity::Warning && !self.failed() {
             self.list.push(diagnostic);

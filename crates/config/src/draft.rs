@@ -1,8 +1,13 @@
 //! Objects while their lines are read: names not resolved yet, inheritance by copy. Never seen outside this crate.
-use crate::diag::Place;
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::lex::Word;
+use crate::line::Args;
 use crate::model::{
-    At, Back, Common, Front, Global, LogStyle, LogTarget, Mode, ProxyKind, ServerOptions, StatsPage,
+    At, Back, CheckSend, CheckStep, Common, Front, Global, LogStyle, LogTarget, Mode, ProxyKind,
+    Rules, ServerOptions, StatsPage,
 };
+use crate::parse::Rank;
+use sample::{AclTable, Captures};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -34,6 +39,35 @@ pub(crate) struct DraftProxy {
     pub(crate) settings: Settings,
     /// Servers by name, for duplicates.
     pub(crate) server_names: HashMap<Arc<str>, usize>,
+    /// ACLs of this section; they are not inherited.
+    pub(crate) acls: AclTable,
+    /// Capture slots of this section.
+    pub(crate) captures: Captures,
+    pub(crate) captured_cookie: Option<(String, usize)>,
+    pub(crate) rules: Rules,
+    /// The latest-running rule so far, for warnings about order.
+    pub(crate) last_rule: (Rank, &'static str),
+    /// The `defaults` section that it took its settings from.
+    pub(crate) parent: Option<usize>,
+    /// Who took settings from this `defaults` section.
+    pub(crate) heirs: Heirs,
+}
+
+/// Who takes settings from a `defaults` section.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Heirs {
+    pub(crate) front: bool,
+    pub(crate) back: bool,
+    pub(crate) explicit: bool,
+    pub(crate) warned: bool,
+}
+
+/// A word kept for later, with all that is needed to point into it.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    word: Arc<Word<'static>>,
+    raw: Arc<str>,
+    place: Place,
 }
 
 /// What a section takes from its `defaults` by copy.
@@ -50,6 +84,15 @@ pub(crate) struct Settings {
     pub(crate) stats: Option<Box<StatsPage>>,
     pub(crate) check: DraftCheck,
     pub(crate) options: DraftOptions,
+    pub(crate) formats: DraftFormats,
+}
+
+/// Formats not compiled yet.
+#[derive(Clone, Default)]
+pub(crate) struct DraftFormats {
+    pub(crate) log: Option<Kept>,
+    pub(crate) structured_data: Option<Kept>,
+    pub(crate) unique_id: Option<Kept>,
 }
 
 /// One `log` line.
@@ -63,10 +106,9 @@ pub(crate) enum DraftLog {
 #[derive(Clone, Default)]
 pub(crate) struct DraftCheck {
     /// `option httpchk`: the request line that its arguments give.
-    pub(crate) httpchk: Option<crate::model::CheckSend>,
-    /// `http-check` lines, with their place.
-    pub(crate) steps: Vec<crate::model::CheckStep>,
-    pub(crate) steps_place: Option<Place>,
+    pub(crate) httpchk: Option<CheckSend>,
+    /// `http-check` lines.
+    pub(crate) steps: Vec<CheckStep>,
     /// True when the steps come from `defaults`: the first one of the section replaces them.
     pub(crate) inherited: bool,
 }
@@ -90,6 +132,13 @@ impl DraftProxy {
             description: None,
             settings,
             server_names: HashMap::new(),
+            acls: AclTable::default(),
+            captures: Captures::default(),
+            captured_cookie: None,
+            rules: Rules::default(),
+            last_rule: (Rank::default(), ""),
+            parent: None,
+            heirs: Heirs::default(),
         }
     }
 
@@ -108,6 +157,30 @@ impl DraftProxy {
         match self.kind {
             DraftKind::Defaults => "defaults",
             DraftKind::Proxy(kind) => kind.word(),
+        }
+    }
+}
+
+impl Kept {
+    /// Keeps argument `n`, which must exist.
+    pub(crate) fn of(args: Args<'_>, n: usize) -> Option<Self> {
+        let (word, raw) = args.word(n)?;
+        let word = Arc::new(word.clone().into_owned());
+        Some(Self { word, raw: raw.into(), place: args.place().clone() })
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.word.text
+    }
+
+    /// An alert at byte `offset` of the word.
+    pub(crate) fn alert(&self, offset: usize, message: String) -> Diagnostic {
+        let (start, end) = self.word.span_from(offset);
+        Diagnostic {
+            column: start as u32 + 1,
+            len: end.saturating_sub(start).max(1) as u32,
+            source: Some(self.raw.to_string()),
+            ..Diagnostic::about(Severity::Alert, &self.place, message)
         }
     }
 }

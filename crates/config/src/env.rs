@@ -1,7 +1,8 @@
 //! The environment that a configuration sees and edits. Never touches the environment of the process.
 use std::collections::BTreeMap;
 
-/// Variables by name; `setenv` and its family act on this copy at the line where they stand (section 3.1).
+/// Variables by name; `setenv` and its family act on this copy at the line where they stand
+/// (section 3.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
     variables: BTreeMap<String, String>,

@@ -17,7 +17,8 @@ pub struct Features<'a> {
 }
 
 impl Features<'_> {
-    /// Orders the program's version against `other`: missing parts count as zero and `X.Y-devN` comes before `X.Y.0`.
+    /// Orders the program's version against `other`: missing parts count as zero and `X.Y-devN`
+    /// comes before `X.Y.0`.
     pub(crate) fn compare_version(&self, other: &str) -> Ordering {
         Version::parse(self.version).cmp(&Version::parse(other))
     }

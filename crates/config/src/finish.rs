@@ -3,16 +3,22 @@ use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    CheckStep, Front, HealthCheck, LogTarget, LogTransport, Mode, Model, Proxy, ProxyKind,
-    SendHostname, ServerPort,
+    CheckStep, HealthCheck, LogStyle, LogTarget, LogTransport, Mode, Model, Proxy, ProxyKind,
+    Rules, SendHostname, ServerPort,
 };
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+mod backends;
+mod formats;
 
 /// The model, unless anything forbids it. What is wrong is added to the diagnostics.
 pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     default_transports(&mut draft);
     number_proxies(&mut draft, cx);
+    let inherited = draft.defaults.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {
+        inherited,
         kinds: draft.proxies.iter().map(Summary::of).collect(),
         backs: std::mem::take(&mut draft.backs),
         global_logs: draft.global.logs.clone(),
@@ -30,8 +36,10 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
 
 /// What one proxy needs to know of the others.
 struct Shared {
+    /// The rules of each `defaults` section, if it has any.
+    inherited: Vec<Option<Arc<Rules>>>,
     kinds: Vec<Summary>,
-    backs: HashMap<std::sync::Arc<str>, usize>,
+    backs: HashMap<Arc<str>, usize>,
     global_logs: Vec<LogTarget>,
     /// False after errors: a line that failed must not be reported as missing too.
     advise: bool,
@@ -133,7 +141,12 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         }
     }
     duplicate_ids(&draft, cx);
-    resolve_backend(&mut draft, shared, cx);
+    backends::resolve(&mut draft, shared, cx);
+    let http = draft.settings.mode == Mode::Http;
+    let inherited_rules = draft.parent.and_then(|at| shared.inherited[at].clone());
+    let formats = formats::compile(&draft, &shared.global_logs, cx);
+    let captured = formats::captured(&mut draft);
+    let rules = if http { draft.rules } else { without_http(draft.rules) };
     let settings = draft.settings;
     let mut common = settings.common;
     common.logs = logs(settings.logs, &shared.global_logs);
@@ -152,9 +165,23 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         disabled: settings.disabled,
         mode: settings.mode,
         common,
+        rules,
+        inherited_rules,
+        formats,
+        captured,
         front: kind.has_frontend().then_some(front),
         back: kind.has_backend().then_some(back),
     })
+}
+
+fn shared_rules(rules: Rules) -> Option<Arc<Rules>> {
+    (!rules.is_empty()).then(|| Arc::new(rules))
+}
+
+/// In TCP mode, rules about HTTP messages never run.
+fn without_http(rules: Rules) -> Rules {
+    let Rules { tcp_connection, tcp_session, tcp_request, tcp_response, switching, .. } = rules;
+    Rules { tcp_connection, tcp_session, tcp_request, tcp_response, switching, ..Rules::default() }
 }
 
 /// `log global` becomes the global targets.
@@ -192,22 +219,30 @@ fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
         let message = format!("cookie will be ignored for proxy '{name}' (needs 'mode http').");
         cx.about(Severity::Warning, &place, message);
     }
-    let mut ignored = |what: &str, needs: &str| {
-        let message = format!("{what} ignored for proxy '{name}' as it requires HTTP mode{needs}.");
+    let mut ignored = |what: &str, verb: &str| {
+        let message = format!("{what} ignored for proxy '{name}' as {verb} HTTP mode.");
         cx.about(Severity::Warning, &place, message);
     };
     if draft.settings.stats.take().is_some() {
-        ignored("'stats' statement", "");
+        ignored("'stats' statement", "it requires");
+    }
+    let rules = &draft.rules;
+    for set in [&rules.http_request, &rules.http_response, &rules.http_after_response] {
+        if !set.is_empty() {
+            ignored(&format!("'{}' rules", set.ruleset().keyword()), "they require");
+        }
+    }
+    if !rules.redirect.is_empty() {
+        ignored("'redirect' rules", "they require");
     }
     if draft.settings.common.forward_for.take().is_some() {
-        ignored("'option forwardfor'", "");
+        ignored("'option forwardfor'", "it requires");
     }
     log_style(draft, cx);
 }
 
 /// HTTP log styles fall back to the TCP one.
 fn log_style(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
-    use crate::model::LogStyle;
     let style = &mut draft.settings.front.log_style;
     if !matches!(style, LogStyle::Http | LogStyle::HttpClf) {
         return;
@@ -287,37 +322,5 @@ fn duplicate_ids(draft: &DraftProxy, cx: &mut Cx<'_>) {
             );
             cx.about(Severity::Alert, &bind.place, message);
         }
-    }
-}
-
-fn resolve_backend(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
-    let Some(wanted) = draft.settings.default_backend.take() else { return };
-    if !draft.has_frontend() || draft.settings.disabled {
-        return;
-    }
-    let front: &mut Front = &mut draft.settings.front;
-    let Some(index) = shared.backs.get(&*wanted.value).copied() else {
-        let message = format!(
-            "Proxy '{}': unable to find required default_backend: '{}'.",
-            draft.name, wanted.value
-        );
-        let nearest = crate::suggest::nearest(&wanted.value, shared.backs.keys().map(|n| &**n));
-        let mut diagnostic = Diagnostic::about(Severity::Alert, &wanted.place, message);
-        diagnostic.suggestion = nearest;
-        cx.diagnostics.push(diagnostic);
-        return;
-    };
-    front.default_backend = Some(index);
-    let target = &shared.kinds[index];
-    if draft.settings.mode == Mode::Http && target.mode == Mode::Tcp {
-        let message = format!(
-            "http {} '{}' ({}) tries to use incompatible tcp backend '{}' ({}) as its default backend (see 'mode').",
-            draft.word(),
-            draft.name,
-            draft.place,
-            wanted.value,
-            target.place
-        );
-        cx.about(Severity::Alert, &wanted.place, message);
     }
 }

@@ -18,8 +18,9 @@ pub(crate) fn contains(class: &'static str, name: &str) -> bool {
     names(class).any(|known| known == name)
 }
 
-/// The fault for argument `n`, which is none of the implemented names of `class`: not implemented yet, or unknown with
-/// the closest name. `shown` is how the keyword is called in full, e.g. `option tcpka`.
+/// The fault for argument `n`, which is none of the implemented names of `class`: not implemented
+/// yet, or unknown with the closest name. `shown` is how the keyword is called in full, e.g.
+/// `option tcpka`.
 pub(crate) fn fault(
     args: Args<'_>,
     n: usize,

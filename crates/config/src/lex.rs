@@ -31,7 +31,18 @@ pub(crate) struct Word<'a> {
 }
 
 impl Word<'_> {
-    /// The source range for `text[offset..]`: the whole word for offset 0, otherwise from that byte to its end.
+    /// The same word without its line.
+    pub(crate) fn into_owned(self) -> Word<'static> {
+        Word {
+            text: Cow::Owned(self.text.into_owned()),
+            start: self.start,
+            end: self.end,
+            origin: self.origin,
+        }
+    }
+
+    /// The source range for `text[offset..]`: the whole word for offset 0, otherwise from that byte
+    /// to its end.
     pub(crate) fn span_from(&self, offset: usize) -> (usize, usize) {
         let at = match &self.origin {
             _ if offset == 0 => self.start,
@@ -56,7 +67,8 @@ impl LexError {
     }
 }
 
-/// Cuts one line, without its line feed, into words. A trailing carriage return and comments are dropped.
+/// Cuts one line, without its line feed, into words. A trailing carriage return and comments are
+/// dropped.
 pub(crate) fn split<'a>(
     line: &'a str,
     around: &Surroundings<'_>,

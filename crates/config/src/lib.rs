@@ -1,8 +1,9 @@
 //! Configuration text to a validated immutable model, with diagnostics. Never opens a socket and never runs anything.
 //!
-//! Two storeys: [`load`] cuts text into words with spans and fills drafts by explicit keyword tables; then references
-//! are resolved and the [`model`] comes out, or alerts do. Reading order: `source` (files), `lex` (words), `cond` and
-//! `directive` (`.if`), `line` (arguments and faults), `parse` (keywords), `finish` (references), `model`.
+//! Two storeys: [`load`] cuts text into words with spans and fills drafts by explicit keyword
+//! tables; then references are resolved and the [`model`] comes out, or alerts do. Reading order:
+//! `source` (files), `lex` (words), `cond` and `directive` (`.if`), `line` (arguments and faults),
+//! `parse` (keywords), `finish` (references), `model`.
 #![forbid(unsafe_code)]
 
 mod addr;

@@ -60,7 +60,8 @@ impl Line<'_> {
     }
 }
 
-/// A keyword and its arguments: a view on the words of a line from the keyword on. Argument 0 is the keyword.
+/// A keyword and its arguments: a view on the words of a line from the keyword on. Argument 0 is
+/// the keyword.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Args<'l> {
     line: &'l Line<'l>,
@@ -87,6 +88,11 @@ impl<'l> Args<'l> {
     /// Argument `n` even if empty.
     pub(crate) fn raw(self, n: usize) -> Option<&'l str> {
         self.line.words.get(self.first + n).map(|w| &*w.text)
+    }
+
+    /// Argument `n` with its spans, and the whole line.
+    pub(crate) fn word(self, n: usize) -> Option<(&'l Word<'l>, &'l str)> {
+        self.line.words.get(self.first + n).map(|word| (word, self.line.raw))
     }
 
     /// How many words there are, keyword included, up to the first empty one.

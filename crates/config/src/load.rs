@@ -49,7 +49,8 @@ impl Verdict {
 }
 
 impl Loaded {
-    /// The outcome. `no_warnings` is `-dW`; `zero-warning` in the configuration has the same effect.
+    /// The outcome. `no_warnings` is `-dW`; `zero-warning` in the configuration has the same
+    /// effect.
     pub fn verdict(&self, no_warnings: bool) -> Verdict {
         let Some(model) = &self.model else { return Verdict::Invalid };
         let strict = no_warnings || model.global.process.zero_warning;
@@ -63,7 +64,8 @@ impl Loaded {
     }
 }
 
-/// Loads a configuration from its files, in order. All mistakes of all files are reported in one run.
+/// Loads a configuration from its files, in order. All mistakes of all files are reported in one
+/// run.
 pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
     let mut cx = Cx::new(setup);
     let mut draft = Draft::default();

@@ -9,6 +9,7 @@ mod http;
 mod listener;
 mod log;
 mod proxy;
+mod rules;
 mod server;
 
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
@@ -24,6 +25,7 @@ pub use proxy::{
     Back, BackTimeouts, Balance, Common, Front, FrontOptions, FrontTimeouts, HashFunction,
     HashMethod, HashType, Mode, Proxy, ProxyKind,
 };
+pub use rules::{Captured, Formats, Rules, Switching};
 pub use server::{Server, ServerOptions};
 
 /// A whole configuration.
@@ -31,7 +33,8 @@ pub use server::{Server, ServerOptions};
 pub struct Model {
     /// Process-wide settings: all `global` sections together.
     pub global: Global,
-    /// Frontends, backends and listens in order of declaration; references between them are indices here.
+    /// Frontends, backends and listens in order of declaration; references between them are indices
+    /// here.
     pub proxies: Vec<Proxy>,
     /// The environment after `setenv` and its family, for child processes.
     pub env: Environment,

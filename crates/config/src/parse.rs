@@ -15,6 +15,7 @@ mod cpu_map;
 mod environment;
 pub(crate) mod global;
 mod http;
+mod language;
 mod log;
 pub(crate) mod option;
 pub(crate) mod proxy;
@@ -25,6 +26,8 @@ pub(crate) mod stats;
 mod stats_socket;
 pub(crate) mod timeout;
 mod values;
+
+pub(crate) use language::Rank;
 
 /// Reads one file into the draft. Mistakes are reported and the next line goes on.
 pub(crate) fn file(draft: &mut Draft, cx: &mut Cx<'_>, source: &Source) {

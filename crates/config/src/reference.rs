@@ -6,7 +6,8 @@ use crate::parse::{bind, global, option, proxy, server, stats, timeout};
 /// One implemented keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeywordDoc {
-    /// The table that it is in: `global`, `proxy`, `option`, `timeout`, `stats`, `bind` or `server`.
+    /// The table that it is in: `global`, `proxy`, `option`, `timeout`, `stats`, `bind` or
+    /// `server`.
     pub class: &'static str,
     /// The word.
     pub name: &'static str,

@@ -76,17 +76,22 @@ fn plain(diagnostic: &Diagnostic, pid: u32) -> String {
 
 fn with_suggestion(diagnostic: &Diagnostic) -> String {
     match &diagnostic.suggestion {
-        Some(word) => format!("{}; did you mean '{word}' maybe ?", diagnostic.message),
+        Some(word) => {
+            let message = diagnostic.message.trim_end_matches('.');
+            format!("{message}; did you mean '{word}' maybe ?")
+        }
         None => diagnostic.message.clone(),
     }
 }
 
-/// Control characters become visible, so that a configuration cannot draw on the terminal. Newlines of our own stay.
+/// Control characters become visible, so that a configuration cannot draw on the terminal. Newlines
+/// of our own stay.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
-/// The source line without its indentation and a caret line below it, cut to a window around the caret.
+/// The source line without its indentation and a caret line below it, cut to a window around the
+/// caret.
 fn caret(source: &str, at: usize, len: usize) -> String {
     let indent = source.len() - source.trim_start().len();
     let before = source.get(indent..at.max(indent)).unwrap_or("").chars().count();

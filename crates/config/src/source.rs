@@ -63,8 +63,8 @@ impl Files for Disk {
     }
 }
 
-/// Reads the files and directories given with `-f`, in order. Of a directory, only `*.cfg` counts, in lexical order,
-/// and hidden files do not. Each path that cannot be read gives one alert.
+/// Reads the files and directories given with `-f`, in order. Of a directory, only `*.cfg` counts,
+/// in lexical order, and hidden files do not. Each path that cannot be read gives one alert.
 pub fn collect(paths: &[PathBuf], files: &dyn Files) -> Result<Vec<Source>, Vec<Diagnostic>> {
     let mut sources = Vec::new();
     let mut errors = Vec::new();

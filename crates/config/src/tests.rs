@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 mod bounds;
 mod diagnostics;
 mod keywords;
+mod language;
 mod references;
 mod semantics;
 
@@ -27,6 +28,8 @@ impl Files for Memory {
             Some("/etc/group") => "root:x:0:\nwww-data:x:34:\n",
             Some("/503.http" | "dir/503.http") => "HTTP/1.1 503 Nope\r\n\r\nno\r\n",
             Some("/empty") => "",
+            Some("/bad") => "nonsense\n\n",
+            Some("/paths.lst") => "/a\n/b\n",
             _ => return Err(io::Error::from_raw_os_error(2)),
         };
         Ok(text.as_bytes().to_vec())

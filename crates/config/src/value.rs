@@ -72,7 +72,8 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// A set of numbers from 1 to 64 as a mask: `all`, `odd`, `even`, or numbers and ranges separated by commas.
+/// A set of numbers from 1 to 64 as a mask: `all`, `odd`, `even`, or numbers and ranges separated
+/// by commas.
 pub(crate) fn mask(text: &str) -> Result<u64, String> {
     let mut set = 0u64;
     for part in text.split(',') {

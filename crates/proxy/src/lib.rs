@@ -17,7 +17,6 @@ mod idle;
 pub mod journal;
 mod listener;
 pub mod log;
-pub mod notice;
 mod queue;
 mod receive;
 mod reply;

@@ -1,4 +1,5 @@
 //! HTTP settings of a proxy (section 4.2). Never looks at a message.
+use rules::ErrorFile;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ pub enum HttpReuse {
 /// `option redispatch`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Redispatch {
-    /// 0: off. N > 0: every Nth retry. N < 0: on the Nth retry before the last one (-1 is the last).
+    /// 0: off. N > 0: every Nth retry. N < 0: on the Nth retry before the last one (-1 is the
+    /// last).
     pub interval: i32,
 }
 
@@ -86,10 +88,10 @@ pub struct Cookie {
 }
 
 /// A reply that replaces a built-in error reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum ErrorReply {
-    /// `errorfile`: the raw response; empty closes the connection without a byte.
-    File(Arc<[u8]>),
+    /// `errorfile`: a response; an empty file closes the connection without a byte.
+    File(Arc<ErrorFile>),
     /// `errorloc`, `errorloc302`, `errorloc303`: a redirect with this status to this location.
     Location {
         /// 302 or 303.

@@ -1,7 +1,7 @@
 //! Frontends, backends and listens (section 4). Never holds running state.
 use super::{
-    Bind, ConnectionMode, Cookie, ErrorReply, ForwardFor, HealthCheck, HttpReuse, LogStyle,
-    LogTarget, Redispatch, Server, StatsPage,
+    Bind, Captured, ConnectionMode, Cookie, ErrorReply, Formats, ForwardFor, HealthCheck,
+    HttpReuse, LogStyle, LogTarget, Redispatch, Rules, Server, StatsPage,
 };
 use crate::diag::Place;
 use std::collections::BTreeMap;
@@ -26,6 +26,14 @@ pub struct Proxy {
     pub mode: Mode,
     /// Settings of both sides.
     pub common: Common,
+    /// Rules of its own.
+    pub rules: Rules,
+    /// Rules of its `defaults` section; they run before its own.
+    pub inherited_rules: Option<Arc<Rules>>,
+    /// Formats of the client side.
+    pub formats: Formats,
+    /// Captures of the client side.
+    pub captured: Captured,
     /// The client side; `Some` if the kind has one.
     pub front: Option<Front>,
     /// The server side; `Some` if the kind has one.
@@ -95,6 +103,8 @@ pub struct Common {
     pub timeout_http_keep_alive: Option<u64>,
     /// `timeout tarpit`.
     pub timeout_tarpit: Option<u64>,
+    /// `tcp-request inspect-delay`.
+    pub tcp_request_inspect_delay: Option<u64>,
 }
 
 /// The client side.
@@ -116,6 +126,8 @@ pub struct Front {
     pub log_style: LogStyle,
     /// `monitor-uri`.
     pub monitor_uri: Option<String>,
+    /// `unique-id-header`: the header that carries the unique id to servers.
+    pub unique_id_header: Option<String>,
 }
 
 /// Timeouts of the client side, ms.
@@ -159,12 +171,15 @@ pub struct Back {
     pub retries: Option<u32>,
     /// `option redispatch`.
     pub redispatch: Redispatch,
-    /// `fullconn`: connections at which dynamic limits reach `maxconn`; `None` is 10 % of the frontends' limits.
+    /// `fullconn`: connections at which dynamic limits reach `maxconn`; `None` is 10 % of the
+    /// frontends' limits.
     pub fullconn: Option<u32>,
     /// `http-reuse`.
     pub http_reuse: HttpReuse,
     /// Timeouts.
     pub timeouts: BackTimeouts,
+    /// `tcp-response inspect-delay`, ms.
+    pub tcp_response_inspect_delay: Option<u64>,
     /// `option log-health-checks`.
     pub log_health_checks: bool,
     /// `option abortonclose`.

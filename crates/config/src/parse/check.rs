@@ -58,7 +58,6 @@ pub(super) fn step(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Pa
         check.steps.clear();
     }
     check.steps.push(step);
-    check.steps_place = Some(args.place().clone());
     Ok(())
 }
 

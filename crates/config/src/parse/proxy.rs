@@ -1,6 +1,6 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
 use super::values::{integer, number_at, text};
-use super::{bind, check, http, log, option, removed, server, stats, timeout};
+use super::{bind, check, http, language, log, option, removed, server, stats, timeout};
 use crate::cx::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
@@ -23,6 +23,13 @@ const fn entry(
 /// All implemented keywords, alphabetical.
 pub(crate) const KEYWORDS: &[Entry] = &[
     entry(
+        "acl",
+        "<aclname> <criterion> [flags] [operator] [<value>] ...",
+        Places::RULES,
+        "Names a test.",
+        language::acl,
+    ),
+    entry(
         "backlog",
         "<conns>",
         Places::D_FRONT,
@@ -44,11 +51,25 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         |p, cx, a| bind::lines(&mut p.settings.front.binds, cx, a, bind::Use::Proxy),
     ),
     entry(
+        "capture",
+        "cookie <name> len <length> | request header <name> len <length> | response header <name> len <length>",
+        Places::FRONT,
+        "Keeps a text for the logs.",
+        language::capture,
+    ),
+    entry(
         "cookie",
         "<name> [ insert ] [ indirect ] [ nocache ] [ httponly ] [ secure ] [ domain <domain> ]* [ attr <value> ]*",
         Places::D_BACK,
         "Keeps clients on their server by a cookie.",
         http::cookie,
+    ),
+    entry(
+        "declare",
+        "capture [ request | response ] len <length>",
+        Places::FRONT,
+        "Declares a capture slot.",
+        language::declare,
     ),
     entry("default-server", "[param*]", Places::D_BACK, "Presets server options.", server::default),
     entry(
@@ -114,11 +135,32 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         hash_type,
     ),
     entry(
+        "http-after-response",
+        "<action> <options...> [ { if | unless } <condition> ]",
+        Places::RULES,
+        "Acts on all responses.",
+        language::http_rule,
+    ),
+    entry(
         "http-check",
         "send [meth <method>] [uri <uri>] [ver <version>] [hdr <name> <value>]* [body <text>] | expect [!] status <codes>",
         Places::D_BACK,
         "Steps of the HTTP check.",
         check::step,
+    ),
+    entry(
+        "http-request",
+        "<action> [options...] [ { if | unless } <condition> ]",
+        Places::RULES,
+        "Acts on requests.",
+        language::http_rule,
+    ),
+    entry(
+        "http-response",
+        "<action> <options...> [ { if | unless } <condition> ]",
+        Places::RULES,
+        "Acts on responses of servers.",
+        language::http_rule,
     ),
     entry(
         "http-reuse",
@@ -140,6 +182,14 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Sends logs.",
         log::proxy,
     ),
+    entry("log-format", "<string>", Places::ALL, "Chooses what logs say.", language::format),
+    entry(
+        "log-format-sd",
+        "<string>",
+        Places::ALL,
+        "Adds structured data to logs.",
+        language::format,
+    ),
     entry("log-tag", "<string>", Places::ALL, "Sets the tag in the syslog header.", |p, _, a| {
         text(a, "a tag for use in syslog.").map(|tag| p.settings.common.log_tag = Some(tag))
     }),
@@ -157,6 +207,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         text(a, "an URI.").map(|uri| p.settings.front.monitor_uri = Some(uri))
     }),
     entry("option", "<name> [param*]", Places::ALL, "Turns an option on.", option::parse),
+    entry(
+        "redirect",
+        "location|prefix|scheme <loc> [code <code>] <option> [{if | unless} <condition>]",
+        Places::SIDES,
+        "Answers with a redirect.",
+        language::redirect,
+    ),
     entry(
         "retries",
         "<value>",
@@ -177,7 +234,42 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         server::server,
     ),
     entry("stats", "<verb> [param*]", Places::ALL, "The statistics page.", stats::parse),
+    entry(
+        "tcp-request",
+        "inspect-delay <timeout> | connection|session|content <action> [{if | unless} <condition>]",
+        Places::RULES,
+        "Acts on connections and their data.",
+        language::tcp_request,
+    ),
+    entry(
+        "tcp-response",
+        "inspect-delay <timeout> | content <action> [{if | unless} <condition>]",
+        Places::NAMED.and(Places::BACK),
+        "Acts on data of servers.",
+        language::tcp_response,
+    ),
     entry("timeout", "<event> <time>", Places::ALL, "Sets a timeout.", timeout::parse),
+    entry(
+        "unique-id-format",
+        "<string>",
+        Places::ALL,
+        "Makes an id for each request.",
+        language::format,
+    ),
+    entry(
+        "unique-id-header",
+        "<name>",
+        Places::D_FRONT,
+        "Sends the id to servers.",
+        language::unique_id_header,
+    ),
+    entry(
+        "use_backend",
+        "<backend> [{if | unless} <condition>]",
+        Places::FRONT,
+        "Chooses a backend.",
+        language::use_backend,
+    ),
 ];
 
 /// One line of a proxy or `defaults` section.
@@ -204,8 +296,8 @@ fn section_word(proxy: &DraftProxy) -> &'static str {
     }
 }
 
-/// Whether a keyword acts here: an error where it is forbidden, a warning where the proxy lacks the side it needs.
-/// `shown` is how HAProxy calls the keyword in such messages.
+/// Whether a keyword acts here: an error where it is forbidden, a warning where the proxy lacks the
+/// side it needs. `shown` is how HAProxy calls the keyword in such messages.
 pub(super) fn allowed(
     proxy: &DraftProxy,
     cx: &mut Cx<'_>,

@@ -1,7 +1,6 @@
 //! The lines that open sections (sections 3 and 4): names, `from`, inheritance. Never parses what is inside.
 use crate::cx::Cx;
 use crate::draft::{Draft, DraftKind, DraftProxy, Settings};
-use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::ProxyKind;
 use std::sync::Arc;
@@ -21,13 +20,28 @@ pub(crate) enum Section {
     Skipped,
 }
 
+/// Sections of HAProxy 2.7 that are not implemented yet.
+const OTHERS: [&str; 11] = [
+    "cache",
+    "fcgi-app",
+    "http-errors",
+    "log-forward",
+    "mailers",
+    "namespace_list",
+    "peers",
+    "program",
+    "resolvers",
+    "ring",
+    "userlist",
+];
+
 /// Whether a character may be in the name of a proxy, a server or an ACL (section 4).
 pub(super) fn name_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':')
 }
 
-/// Opens the section that the line names; `None` if it names none. Faults do not keep the section from opening, so
-/// that its lines are judged too.
+/// Opens the section that the line names; `None` if it names none. Faults do not keep the section
+/// from opening, so that its lines are judged too.
 pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option<Section> {
     let kind = match args.text(0) {
         "global" => {
@@ -40,7 +54,7 @@ pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option
         "frontend" => ProxyKind::Frontend,
         "backend" => ProxyKind::Backend,
         "listen" => ProxyKind::Listen,
-        other if known::contains("section", other) => {
+        other if OTHERS.contains(&other) => {
             let message = format!("section '{other}' is not implemented yet");
             cx.alert(args, args.fault(0, message));
             return Some(Section::Skipped);
@@ -57,6 +71,15 @@ fn defaults(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     };
     let parent =
         told(cx, args, from_clause(draft, args, from, name, DraftKind::Defaults)).flatten();
+    if let Some(parent) = parent.map(|at| &draft.defaults[at])
+        && !parent.rules.is_empty()
+    {
+        let message = format!(
+            "a defaults section cannot inherit from a defaults section defining TCP/HTTP rules (defaults section at {}).",
+            parent.place
+        );
+        cx.alert(args, args.fault(0, message));
+    }
     let settings = parent.map_or_else(Settings::default, |at| inherit(&draft.defaults[at]));
     let place = args.place().clone();
     draft.defaults.push(DraftProxy::new(name, DraftKind::Defaults, place, settings));
@@ -64,19 +87,23 @@ fn defaults(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
 }
 
 fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) -> Section {
-    let keyword = args.text(0);
     let name = told(cx, args, name(args)).unwrap_or("");
     let parent =
         told(cx, args, from_clause(draft, args, 2, name, DraftKind::Proxy(kind))).flatten();
+    let explicit = parent.is_some();
     let parent = parent.or(draft.defaults.len().checked_sub(1));
     let settings = parent.map_or_else(Settings::default, |at| inherit(&draft.defaults[at]));
     let place = args.place().clone();
     let index = draft.proxies.len();
-    draft.proxies.push(DraftProxy::new(name, DraftKind::Proxy(kind), place, settings));
+    let mut proxy = DraftProxy::new(name, DraftKind::Proxy(kind), place, settings);
+    proxy.parent = parent;
+    draft.proxies.push(proxy);
+    if let Some(parent) = parent {
+        inherit_rules(&mut draft.defaults[parent], cx, args, kind, explicit);
+    }
     if !name.is_empty() {
         claim_name(draft, cx, args, kind, index);
     }
-    debug_assert!(!keyword.is_empty());
     Section::Proxy(index)
 }
 
@@ -142,6 +169,58 @@ fn from_clause(
         return Err(args.fault(n + 1, message));
     }
     Ok(Some(index))
+}
+
+/// Whether a section of this kind may take its settings from `parent`: rules run on one side only.
+fn inherit_rules(
+    parent: &mut DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    kind: ProxyKind,
+    explicit: bool,
+) {
+    let at = parent.place.clone();
+    let heirs = &mut parent.heirs;
+    if !explicit && heirs.explicit && !heirs.warned {
+        heirs.warned = true;
+        let message = format!(
+            "defaults section '{}' (declared at {at}) is explicitly referenced by another proxy and implicitly used here. To avoid any ambiguity don't mix both usage. Add a last defaults section not explicitly used or always use explicit references.",
+            parent.name
+        );
+        cx.warn(args, 0, message);
+    }
+    heirs.explicit |= explicit;
+    heirs.front |= kind.has_frontend();
+    heirs.back |= kind.has_backend();
+    if let Some(message) = conflict(parent, kind) {
+        let message = format!("{message} (defaults section at {at}).");
+        cx.alert(args, args.fault(0, message));
+    }
+}
+
+/// Why this heir cannot have these rules.
+fn conflict(parent: &DraftProxy, kind: ProxyKind) -> Option<&'static str> {
+    let (rules, heirs) = (&parent.rules, parent.heirs);
+    let first = !rules.tcp_connection.is_empty() || !rules.tcp_session.is_empty();
+    if rules.is_empty() {
+        None
+    } else if kind == ProxyKind::Listen {
+        Some("a listen section cannot inherit from a defaults section defining TCP/HTTP rules")
+    } else if kind == ProxyKind::Backend && first {
+        Some(
+            "a backend section cannot inherit from a defaults section defining 'tcp-request connection' or 'tcp-request session' rules",
+        )
+    } else if kind == ProxyKind::Frontend && !rules.tcp_response.is_empty() {
+        Some(
+            "a frontend section cannot inherit from a defaults section defining 'tcp-response content' rules",
+        )
+    } else if heirs.front && heirs.back {
+        Some(
+            "frontends and backends cannot inherit from the same defaults section if it defines TCP/HTTP rules",
+        )
+    } else {
+        None
+    }
 }
 
 /// A copy of the settings of a `defaults` section.

@@ -154,15 +154,15 @@ fn proxy_keywords() {
         ("disabled", |p| p.disabled),
         (
             "errorfile 503 /503.http",
-            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(bytes) if bytes.len() == 25),
+            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(f) if f.status() == 503),
         ),
         (
             "errorfile 503 /empty",
-            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(bytes) if bytes.is_empty()),
+            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(f) if f.is_silent()),
         ),
         ("errorloc303 400 /x", |p| {
-            let location = ErrorReply::Location { status: 303, url: "/x".into() };
-            p.common.error_replies[&400] == location
+            let reply = &p.common.error_replies[&400];
+            matches!(reply, ErrorReply::Location { status: 303, url } if **url == *"/x")
         }),
         ("fullconn 10", |p| back(p).fullconn == Some(10)),
         ("hash-type consistent", |p| back(p).hash_type.avalanche),
@@ -339,6 +339,7 @@ fn proxy_errors() {
         ("default_backend nope", "Proxy 'l': unable to find required default_backend: 'nope'."),
         ("errorfile", "errorfile : expects <status_code> and <file> as arguments."),
         ("errorfile 999 /x", "errorfile : status code '999' not handled."),
+        ("errorfile 500 /bad", "errorfile : unable to parse file '/bad' : invalid status line."),
         ("errorfile 500 /nonexist", "errorfile : error opening file '/nonexist'."),
         ("errorloc 503", "errorloc : expects <status_code> and <url> as arguments."),
         ("hash-type foo", "'hash-type' only supports 'consistent' and 'map-based'."),

@@ -1,0 +1,69 @@
+//! `default_backend` and `use_backend` names into indices. Never chooses a backend.
+use super::Shared;
+use crate::cx::Cx;
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::draft::DraftProxy;
+use crate::model::Mode;
+use rules::BackendName;
+use std::sync::Arc;
+
+/// Resolves all fixed names of a proxy. Those that do not exist or cannot be used are alerts.
+pub(super) fn resolve(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
+    let wanted = draft.settings.default_backend.take();
+    if !draft.has_frontend() || draft.settings.disabled {
+        return;
+    }
+    if let Some(wanted) = wanted {
+        let kind = Kind { keyword: "default_backend", role: "as its default backend" };
+        draft.settings.front.default_backend =
+            find(draft, shared, cx, &wanted.value, &wanted.place, &kind);
+    }
+    let mut rules = std::mem::take(&mut draft.rules.switching);
+    for switching in &mut rules {
+        if let BackendName::Fixed(name) = switching.rule.name() {
+            let (file, line) = switching.rule.place();
+            let place = Place { file: Arc::from(file), line };
+            let kind = Kind { keyword: "use_backend", role: "in a 'use_backend' rule" };
+            switching.backend = find(draft, shared, cx, name, &place, &kind);
+        }
+    }
+    draft.rules.switching = rules;
+}
+
+/// How a name is used, for messages.
+struct Kind {
+    keyword: &'static str,
+    role: &'static str,
+}
+
+fn find(
+    draft: &DraftProxy,
+    shared: &Shared,
+    cx: &mut Cx<'_>,
+    name: &str,
+    place: &Place,
+    kind: &Kind,
+) -> Option<usize> {
+    let Some(index) = shared.backs.get(name).copied() else {
+        let message =
+            format!("Proxy '{}': unable to find required {}: '{name}'.", draft.name, kind.keyword);
+        let mut diagnostic = Diagnostic::about(Severity::Alert, place, message);
+        diagnostic.suggestion =
+            crate::suggest::nearest(name, shared.backs.keys().map(|name| &**name));
+        cx.diagnostics.push(diagnostic);
+        return None;
+    };
+    let target = &shared.kinds[index];
+    if draft.settings.mode == Mode::Http && target.mode == Mode::Tcp {
+        let message = format!(
+            "http {} '{}' ({}) tries to use incompatible tcp backend '{name}' ({}) {} (see 'mode').",
+            draft.word(),
+            draft.name,
+            draft.place,
+            target.place,
+            kind.role
+        );
+        cx.about(Severity::Alert, place, message);
+    }
+    Some(index)
+}

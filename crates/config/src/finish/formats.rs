@@ -1,0 +1,92 @@
+//! Log formats and captures of frontends, compiled once the mode is known. Never writes a log.
+use crate::cx::Cx;
+use crate::draft::{DraftLog, DraftProxy, Kept};
+use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};
+use sample::{LogFormat, Parser, Place, Places, Shared, logformat};
+use std::path::Path;
+
+/// Compiles the formats of a proxy with a client side.
+pub(super) fn compile(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>) -> Formats {
+    if !draft.has_frontend() {
+        return Formats::default();
+    }
+    let kept = &draft.settings.formats;
+    let logs = draft.settings.logs.iter().any(|log| match log {
+        DraftLog::Target(_) => true,
+        DraftLog::Global => !global.is_empty(),
+    });
+    let log = match &kept.log {
+        Some(kept) => custom(draft, cx, kept, Place::Log),
+        None if logs => Some(predefined(draft, cx)),
+        None => None,
+    };
+    Formats {
+        log: log.filter(|_| logs),
+        structured_data: kept
+            .structured_data
+            .as_ref()
+            .and_then(|k| custom(draft, cx, k, Place::Log)),
+        unique_id: kept.unique_id.as_ref().and_then(|k| custom(draft, cx, k, Place::FeHttpRequest)),
+    }
+}
+
+/// What the proxy captures.
+pub(super) fn captured(draft: &mut DraftProxy) -> Captured {
+    Captured {
+        request: draft.captures.request.take(),
+        response: draft.captures.response.take(),
+        cookie: draft.captured_cookie.take(),
+    }
+}
+
+fn predefined(draft: &DraftProxy, cx: &mut Cx<'_>) -> LogFormat {
+    let http = draft.settings.mode == Mode::Http;
+    let text = match draft.settings.front.log_style {
+        LogStyle::Connect if http => logformat::DEFAULT_HTTP,
+        LogStyle::Connect => logformat::DEFAULT_TCP,
+        LogStyle::Tcp => logformat::TCP,
+        LogStyle::Http => logformat::HTTP,
+        LogStyle::HttpClf => logformat::CLF,
+    };
+    parse(draft, cx, text, Place::Log)
+        .unwrap_or_else(|_| LogFormat::literal(b"unusable predefined log format"))
+}
+
+fn custom(draft: &DraftProxy, cx: &mut Cx<'_>, kept: &Kept, place: Place) -> Option<LogFormat> {
+    match parse(draft, cx, kept.text(), place) {
+        Ok(format) => Some(format),
+        Err(error) => {
+            let alert = kept.alert(error.offset, error.message);
+            // A format of `defaults` is compiled for each proxy; one alert is enough.
+            if !cx.diagnostics.iter().any(|told| *told == alert) {
+                cx.diagnostics.push(alert);
+            }
+            None
+        }
+    }
+}
+
+fn parse(
+    draft: &DraftProxy,
+    cx: &mut Cx<'_>,
+    text: &str,
+    place: Place,
+) -> Result<LogFormat, sample::ParseError> {
+    let from = &draft.place.file;
+    let patterns = std::mem::take(&mut cx.patterns);
+    let seen: &Cx<'_> = cx;
+    let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
+    let env = |name: &str| seen.env.get(name).map(str::to_owned);
+    let shared = Shared { files: &files, env: &env, patterns };
+    let parser = Parser {
+        places: Places::of(place),
+        proxy: &draft.name,
+        http: draft.settings.mode == Mode::Http,
+        file: from.clone(),
+        line: draft.place.line,
+        ..Parser::new(&shared, &draft.acls, &draft.captures)
+    };
+    let parsed = LogFormat::parse(text, sample::LogStyle::Log, &parser);
+    cx.patterns = shared.patterns;
+    parsed
+}

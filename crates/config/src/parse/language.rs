@@ -1,0 +1,321 @@
+//! Lines in the language of samples and rules: ACLs, rule sets, formats, captures (sections 7 and 8.2). The language is
+//! parsed by `sample` and `rules`; here words get their context and errors their place. Never
+//! evaluates anything.
+use super::proxy::allowed;
+use super::values::{number_at, text};
+use crate::cx::Cx;
+use crate::draft::{DraftKind, DraftProxy, Kept};
+use crate::keyword::Places as Sections;
+use crate::line::{Args, Parsed};
+use crate::model::{Mode, ProxyKind, Switching};
+use crate::value::{self, Unit};
+use rules::{Rule, Ruleset};
+use sample::{CaptureSlot, ParseError, Parser, Place, Places, Shared};
+use std::path::Path;
+
+/// The longest text that one capture keeps, in bytes.
+const MAX_CAPTURE: u32 = 1 << 16;
+
+/// `acl`
+pub(super) fn acl(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let words = args.all_texts(1);
+    with_parser(proxy, cx, args, 1, Places::ALL, |parser| parser.acls.define(&words, parser))
+}
+
+/// `http-request`, `http-response`, `http-after-response`
+pub(super) fn http_rule(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let ruleset = match args.text(0) {
+        "http-request" => Ruleset::HttpRequest,
+        "http-response" => Ruleset::HttpResponse,
+        _ => Ruleset::HttpAfterResponse,
+    };
+    rule(proxy, cx, args, ruleset, 1)
+}
+
+/// `tcp-request`
+pub(super) fn tcp_request(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let ruleset = match args.text(1) {
+        "inspect-delay" => {
+            let delay = inspect_delay(proxy, args)?;
+            proxy.settings.common.tcp_request_inspect_delay = delay;
+            return Ok(());
+        }
+        "connection" => Ruleset::TcpConnection,
+        "session" => Ruleset::TcpSession,
+        "content" => Ruleset::TcpRequest,
+        other => {
+            let message = format!(
+                "'tcp-request' expects 'inspect-delay', 'connection', 'session', or 'content' in {} '{}' (got '{other}')",
+                proxy.word(),
+                proxy.name
+            );
+            return Err(args.fault(1, message));
+        }
+    };
+    let places = match ruleset {
+        Ruleset::TcpRequest => Sections::RULES,
+        _ => Sections::NAMED.and(Sections::FRONT),
+    };
+    if allowed(proxy, cx, args, places, ruleset.keyword())? {
+        rule(proxy, cx, args, ruleset, 2)?;
+    }
+    Ok(())
+}
+
+/// `tcp-response`
+pub(super) fn tcp_response(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    match args.text(1) {
+        "inspect-delay" => {
+            let delay = inspect_delay(proxy, args)?;
+            proxy.settings.back.tcp_response_inspect_delay = delay;
+            Ok(())
+        }
+        "content" => rule(proxy, cx, args, Ruleset::TcpResponse, 2),
+        other => {
+            let message = format!(
+                "'tcp-response' expects 'inspect-delay' or 'content' in {} '{}' (got '{other}')",
+                proxy.word(),
+                proxy.name
+            );
+            Err(args.fault(1, message))
+        }
+    }
+}
+
+fn inspect_delay(proxy: &DraftProxy, args: Args<'_>) -> Parsed<Option<u64>> {
+    let expected = format!(
+        "'{} inspect-delay' expects a positive delay in milliseconds, in {} '{}'",
+        args.text(0),
+        proxy.word(),
+        proxy.name
+    );
+    let given = args.need(2, expected.clone())?;
+    args.from(1).no_more_than(1)?;
+    let delay = value::time(given, Unit::Milliseconds).map_err(|e| {
+        let why = e.message(given, "argument");
+        args.fault_at(2, e.offset(), format!("{expected} ({why})"))
+    })?;
+    Ok((delay > 0).then_some(delay))
+}
+
+/// `redirect`
+pub(super) fn redirect(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let words = args.all_texts(1);
+    let places = places(proxy.kind, Ruleset::HttpRequest);
+    let rule =
+        with_parser(proxy, cx, args, 1, places, |parser| rules::parse_redirect(&words, parser))?;
+    in_order(proxy, cx, args, Rank::Redirect, "redirect");
+    proxy.rules.redirect.push(rule);
+    Ok(())
+}
+
+/// `use_backend`
+pub(super) fn use_backend(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let words = args.all_texts(1);
+    let places = Places::of(Place::FeSwitching);
+    let rule =
+        with_parser(proxy, cx, args, 1, places, |parser| rules::parse_use_backend(&words, parser))?;
+    in_order(proxy, cx, args, Rank::Switching, "use_backend");
+    proxy.rules.switching.push(Switching { rule, backend: None });
+    Ok(())
+}
+
+/// A rule of a set; its own words start at argument `skip`.
+fn rule(
+    proxy: &mut DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    ruleset: Ruleset,
+    skip: usize,
+) -> Parsed {
+    let words = args.all_texts(skip);
+    let places = places(proxy.kind, ruleset);
+    let rule =
+        with_parser(proxy, cx, args, skip, places, |parser| Rule::parse(ruleset, &words, parser))?;
+    in_order(proxy, cx, args, Rank::of(ruleset), ruleset.keyword());
+    proxy.rules.set_mut(ruleset).push(rule);
+    Ok(())
+}
+
+/// All the places where the rules of a set run in this kind of section.
+fn places(kind: DraftKind, ruleset: Ruleset) -> Places {
+    let (front, back) = match ruleset {
+        Ruleset::TcpConnection => (Place::FeTcpConnection, None),
+        Ruleset::TcpSession => (Place::FeTcpSession, None),
+        Ruleset::TcpRequest => (Place::FeTcpRequest, Some(Place::BeTcpRequest)),
+        Ruleset::TcpResponse => (Place::FeTcpResponse, Some(Place::BeTcpResponse)),
+        Ruleset::HttpRequest => (Place::FeHttpRequest, Some(Place::BeHttpRequest)),
+        Ruleset::HttpResponse | Ruleset::HttpAfterResponse => {
+            (Place::FeHttpResponse, Some(Place::BeHttpResponse))
+        }
+    };
+    let front = Places::of(front);
+    let back = back.map_or(Places::NONE, Places::of);
+    match kind {
+        DraftKind::Proxy(ProxyKind::Frontend) => front,
+        DraftKind::Proxy(ProxyKind::Backend) => back,
+        _ => front.and(back),
+    }
+}
+
+/// Runs a parser of the language on words that start at argument `skip`, and gives its errors and
+/// warnings their place.
+fn with_parser<T>(
+    proxy: &DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    skip: usize,
+    places: Places,
+    parse: impl FnOnce(&mut Parser<'_>) -> Result<T, ParseError>,
+) -> Parsed<T> {
+    let from = &args.place().file;
+    let http = proxy.settings.mode == Mode::Http || args.text(0).starts_with("http-");
+    let patterns = std::mem::take(&mut cx.patterns);
+    let seen: &Cx<'_> = cx;
+    let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
+    let env = |name: &str| seen.env.get(name).map(str::to_owned);
+    let shared = Shared { files: &files, env: &env, patterns };
+    let mut parser = Parser {
+        places,
+        proxy: &proxy.name,
+        http,
+        file: from.clone(),
+        line: args.place().line,
+        ..Parser::new(&shared, &proxy.acls, &proxy.captures)
+    };
+    let parsed = parse(&mut parser);
+    let warnings = std::mem::take(&mut parser.warnings);
+    cx.patterns = shared.patterns;
+    for warning in warnings {
+        cx.warn(args, skip, warning);
+    }
+    parsed.map_err(|e| args.fault_at(skip + e.word, e.offset, e.message))
+}
+
+/// The order in which rules run, whatever the order of their lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    #[default]
+    Connection,
+    Session,
+    Content,
+    Http,
+    Redirect,
+    Switching,
+}
+
+impl Rank {
+    fn of(ruleset: Ruleset) -> Self {
+        match ruleset {
+            Ruleset::TcpConnection => Self::Connection,
+            Ruleset::TcpSession => Self::Session,
+            Ruleset::TcpRequest => Self::Content,
+            Ruleset::HttpRequest => Self::Http,
+            // Those about responses have no order among the others.
+            _ => Self::Switching,
+        }
+    }
+}
+
+/// Warns when a rule stands after rules that run later.
+fn in_order(
+    proxy: &mut DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    rank: Rank,
+    name: &'static str,
+) {
+    let (last, last_name) = proxy.last_rule;
+    if rank < last {
+        let message = format!(
+            "a '{name}' rule placed after a '{last_name}' rule will still be processed before."
+        );
+        cx.warn(args, 0, message);
+    } else if !matches!(name, "tcp-response content" | "http-response" | "http-after-response") {
+        proxy.last_rule = (rank, name);
+    }
+}
+
+/// `log-format`, `log-format-sd`, `unique-id-format`: kept until the mode of the proxy is known for
+/// good.
+pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.text(0);
+    if proxy.has_backend() && !proxy.has_frontend() {
+        let message =
+            format!("backend '{}' : '{name}' directive is ignored in backends.", proxy.name);
+        cx.warn(args, 0, message);
+        return Ok(());
+    }
+    args.need(1, format!("'{name}' expects an argument."))?;
+    args.no_more_than(1)?;
+    let kept = Kept::of(args, 1);
+    match name {
+        "log-format" => proxy.settings.formats.log = kept,
+        "log-format-sd" => proxy.settings.formats.structured_data = kept,
+        _ => proxy.settings.formats.unique_id = kept,
+    }
+    Ok(())
+}
+
+/// `unique-id-header`
+pub(super) fn unique_id_header(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = text(args, "an argument.")?;
+    proxy.settings.front.unique_id_header = Some(name);
+    Ok(())
+}
+
+/// `capture cookie|request header|response header`
+pub(super) fn capture(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let verb = args.text(1);
+    if verb == "cookie" {
+        let expected = "'capture cookie' expects <cookie_name> 'len' <len>.";
+        let name = args.need(2, expected)?.to_owned();
+        let len = capture_len(args, 3, expected)?;
+        proxy.captured_cookie = Some((name, len));
+        return Ok(());
+    }
+    if !matches!(verb, "request" | "response") {
+        let message = "'capture' expects 'cookie' or 'request header' or 'response header'.";
+        return Err(args.fault(1, message));
+    }
+    let expected = format!("'capture {verb}' expects 'header' <header_name> 'len' <len>.");
+    if args.text(2) != "header" {
+        return Err(args.fault(2, expected));
+    }
+    let header = Some(args.need(3, expected.clone())?.to_ascii_lowercase());
+    let slot = CaptureSlot { header, len: capture_len(args, 4, &expected)? };
+    let slots = if verb == "request" { &proxy.captures.request } else { &proxy.captures.response };
+    slots.borrow_mut().push(slot);
+    Ok(())
+}
+
+/// `declare capture request|response len <len>`
+pub(super) fn declare(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    if args.text(1) != "capture" {
+        return Err(args.fault(1, "'declare' only supports 'capture'."));
+    }
+    let slots = match args.text(2) {
+        "request" => &proxy.captures.request,
+        "response" => &proxy.captures.response,
+        _ => {
+            let message = "'declare capture' requires a direction ('request' or 'response')";
+            return Err(args.fault(2, message));
+        }
+    };
+    let expected =
+        "'declare capture': 'len' requires a numeric value that represents the capture length";
+    let len = capture_len(args, 3, expected)?;
+    slots.borrow_mut().push(CaptureSlot { header: None, len });
+    Ok(())
+}
+
+/// `len <len>` at argument `n`, the last of the line.
+fn capture_len(args: Args<'_>, n: usize, expected: &str) -> Parsed<usize> {
+    if args.text(n) != "len" {
+        return Err(args.fault(n, expected));
+    }
+    args.need(n + 1, expected)?;
+    let len = number_at(args, n + 1, 1..=MAX_CAPTURE)?;
+    args.from(n).no_more_than(1)?;
+    Ok(len as usize)
+}
