@@ -226,7 +226,10 @@ pub(crate) fn parse(
         return Err(ParseError::at(0, end, message));
     }
     let mut input = Input { ruleset, words, at: 1, parens: raw.words, cx };
-    let action = (keyword.parse)(&mut input)?;
+    // What is missing at the end is shown at the last word.
+    let last = words.len() - 1;
+    let action = (keyword.parse)(&mut input)
+        .map_err(|error| ParseError { word: error.word.min(last), ..error })?;
     Ok((action, input.at))
 }
 

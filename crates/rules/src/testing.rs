@@ -1,1 +1,217 @@
 //! A transaction for tests: everything is a field.
+
+use crate::context::{Context, LogLevel};
+use crate::ruleset::{Cursor, Rule, RuleSet, Ruleset, Verdict};
+use crate::{NoErrorFiles, Rendered};
+use htx::{Head, Version};
+use sample::vars::{VarName, VarState, Variables};
+use sample::{AclTable, CaptureSlot, Captures, Facts, ParseError, Parser, Shared, Side, Value};
+use std::cell::RefCell;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) struct Transaction {
+    pub(crate) request: Head,
+    pub(crate) response: Option<Head>,
+    pub(crate) room: usize,
+    pub(crate) failed_rewrites: u32,
+    pub(crate) level: Option<LogLevel>,
+    pub(crate) nice: i32,
+    pub(crate) last_rule: Option<(Arc<str>, u32)>,
+    pub(crate) is_final: bool,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) vars: Variables,
+    pub(crate) captured: RefCell<Vec<(Side, usize, Vec<u8>)>>,
+    pub(crate) scratch: Vec<u8>,
+}
+
+impl Default for Transaction {
+    fn default() -> Self {
+        let mut request = Head::default();
+        request.set_request(b"GET", b"/a/b?x=1", Version::Http11);
+        for (name, value) in
+            [("Host", "h.example"), ("X-L", "one, two,three"), ("X-L", "two"), ("X-Z", "z")]
+        {
+            request.push(name.as_bytes(), value.as_bytes());
+        }
+        Transaction {
+            request,
+            response: None,
+            room: 1024,
+            failed_rewrites: 0,
+            level: None,
+            nice: 0,
+            last_rule: None,
+            is_final: true,
+            payload: Vec::new(),
+            vars: Variables::default(),
+            captured: RefCell::default(),
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl Transaction {
+    pub(crate) fn with_response() -> Transaction {
+        let mut response = Head::default();
+        response.set_response(Version::Http11, 200, b"OK");
+        response.push(b"server", b"x");
+        Transaction { response: Some(response), ..Transaction::default() }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Value<'static>> {
+        self.vars.get(&VarName::parse(name).expect("a name"))
+    }
+}
+
+impl Facts for Transaction {
+    fn request(&self) -> Option<&Head> {
+        (!self.request.is_empty()).then_some(&self.request)
+    }
+
+    fn response(&self) -> Option<&Head> {
+        self.response.as_ref()
+    }
+
+    fn payload(&self, _: Side) -> Option<&[u8]> {
+        Some(&self.payload)
+    }
+
+    fn is_final(&self) -> bool {
+        self.is_final
+    }
+
+    fn source(&self) -> Option<SocketAddr> {
+        "10.1.2.3:99".parse().ok()
+    }
+
+    fn var(&self, name: &VarName) -> Option<Value<'static>> {
+        self.vars.get(name)
+    }
+
+    fn var_state(&self, name: &VarName) -> VarState {
+        self.vars.state(name)
+    }
+
+    fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
+        self.vars.set(name, value);
+    }
+
+    fn set_capture(&self, side: Side, slot: usize, content: &[u8]) -> bool {
+        self.captured.borrow_mut().push((side, slot, content.to_vec()));
+        true
+    }
+}
+
+impl Context for Transaction {
+    fn head_mut(&mut self, side: Side) -> Option<&mut Head> {
+        match side {
+            Side::Request => Some(&mut self.request),
+            Side::Response => self.response.as_mut(),
+        }
+    }
+
+    fn rewrite_room(&self, _: Side) -> usize {
+        self.room
+    }
+
+    fn count_failed_rewrite(&mut self) {
+        self.failed_rewrites += 1;
+    }
+
+    fn set_log_level(&mut self, level: LogLevel) {
+        self.level = Some(level);
+    }
+
+    fn set_last_rule(&mut self, file: &Arc<str>, line: u32) {
+        self.last_rule = Some((file.clone(), line));
+    }
+
+    fn set_nice(&mut self, nice: i32) {
+        self.nice = nice;
+    }
+
+    fn take_scratch(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.scratch)
+    }
+
+    fn give_scratch(&mut self, scratch: Vec<u8>) {
+        self.scratch = scratch;
+    }
+}
+
+fn files(path: &Path) -> io::Result<Vec<u8>> {
+    match path.to_str() {
+        Some("page") => Ok(b"<p>%[src]</p>".to_vec()),
+        Some("empty") => Ok(Vec::new()),
+        Some("err.http") => Ok(b"HTTP/1.0 404 Gone\r\nX-E: 1\r\n\r\nbye".to_vec()),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+pub(crate) fn with_parser<T>(run: impl FnOnce(&mut Parser<'_>) -> T) -> T {
+    let env = |_: &str| None;
+    let shared = Shared::new(&files, &env);
+    let (acls, captures) = (AclTable::default(), Captures::default());
+    captures.request.borrow_mut().push(CaptureSlot { header: None, len: 8 });
+    captures.response.borrow_mut().push(CaptureSlot { header: None, len: 8 });
+    let mut cx = Parser::new(&shared, &acls, &captures);
+    cx.file = "t.cfg".into();
+    run(&mut cx)
+}
+
+/// Words as a configuration file would give them: a backslash keeps a space in its word.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    let marked = line.replace("\\ ", "\u{1}");
+    marked.split(' ').map(|word| word.replace('\u{1}', " ")).collect()
+}
+
+pub(crate) fn parse(ruleset: Ruleset, line: &str, cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
+    let words = words(line);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    Rule::parse(ruleset, &words, cx)
+}
+
+pub(crate) fn compile(ruleset: Ruleset, lines: &[&str]) -> RuleSet {
+    with_parser(|cx| {
+        let mut rules = RuleSet::new(ruleset);
+        for line in lines {
+            cx.line += 1;
+            rules.push(parse(ruleset, line, cx).unwrap_or_else(|error| panic!("{line}: {error}")));
+        }
+        rules
+    })
+}
+
+/// What the rules decided, as text: the verdict's name, then the reply it renders to.
+pub(crate) fn run(ruleset: Ruleset, lines: &[&str], cx: &mut Transaction) -> String {
+    let rules = compile(ruleset, lines);
+    let (mut head, mut body) = (Head::default(), Vec::new());
+    let (name, reply) = match rules.evaluate(Cursor::default(), cx) {
+        Verdict::Deny(reply) => ("deny", reply),
+        Verdict::Tarpit(reply) => ("tarpit", reply),
+        Verdict::Return(reply) => ("return", reply),
+        Verdict::Redirect(redirect) => {
+            redirect.render(cx, &mut head, &mut body);
+            body.clear();
+            return format!("redirect {}", show(&head, &body));
+        }
+        other => return format!("{other:?}").split(' ').next().unwrap_or_default().to_lowercase(),
+    };
+    match reply.render(cx, &NoErrorFiles, &mut head, &mut body) {
+        Rendered::Silent => format!("{name} silent"),
+        Rendered::Send => format!("{name} {}", show(&head, &body)),
+    }
+}
+
+fn show(head: &Head, body: &[u8]) -> String {
+    let mut out = format!("{} {}", head.status(), String::from_utf8_lossy(head.reason()));
+    for field in head.fields() {
+        let (name, value) =
+            (String::from_utf8_lossy(field.name), String::from_utf8_lossy(field.value));
+        out += &format!("|{name}: {value}");
+    }
+    out + "|" + &String::from_utf8_lossy(body)
+}

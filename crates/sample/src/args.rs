@@ -165,10 +165,6 @@ pub fn split(text: &str, start: usize) -> Result<RawArgs, String> {
             None => return Err("expected ')'".into()),
         }
     }
-    if raw.words.len() == 1 && raw.words[0].is_empty() {
-        raw.words.clear();
-        raw.offsets.clear();
-    }
     Ok(raw)
 }
 
@@ -245,6 +241,10 @@ pub fn check(raw: &RawArgs, text: &str, spec: &str) -> Result<Args, (usize, Stri
     let required = required_part.split(',').filter(|part| !part.is_empty()).count();
     let types = spec.split([',', '[', ']']).filter(|part| !part.is_empty());
     let types: Vec<&str> = types.collect();
+    // `()` is one empty argument, or none where none is expected.
+    if types.is_empty() && raw.words == [""] {
+        return Ok(Args::default());
+    }
     if raw.words.len() < required {
         let missing = types[raw.words.len()];
         let message = format!(
@@ -253,12 +253,6 @@ pub fn check(raw: &RawArgs, text: &str, spec: &str) -> Result<Args, (usize, Stri
         );
         return Err((raw.end, message));
     }
-    if raw.words.len() > types.len() {
-        let extra = raw.offsets[types.len()];
-        // The comma belongs to the excess, save where no argument was expected at all.
-        let from = if types.is_empty() { extra } else { extra - 1 };
-        return Err((extra, format!("expected ')' before '{}'", &text[from..])));
-    }
     let mut args = Vec::with_capacity(types.len());
     for (i, (word, name)) in raw.words.iter().zip(&types).enumerate() {
         args.push(convert(word, kind(name), i < required).ok_or_else(|| {
@@ -266,6 +260,12 @@ pub fn check(raw: &RawArgs, text: &str, spec: &str) -> Result<Args, (usize, Stri
                 format!("failed to parse '{word}' as type '{name}' at position {}", i + 1);
             (raw.offsets[i], message)
         })?);
+    }
+    if raw.words.len() > types.len() {
+        let extra = raw.offsets[types.len()];
+        // The comma belongs to the excess, save where no argument was expected at all.
+        let from = if types.is_empty() { extra } else { extra - 1 };
+        return Err((extra, format!("expected ')' before '{}'", &text[from..])));
     }
     Ok(Args(args))
 }
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn quotes_and_backslashes_protect() {
         assert_eq!(words("(a,b)"), ["a", "b"]);
-        assert_eq!(words("()"), Vec::<String>::new());
+        assert_eq!(words("()"), [""]);
         assert_eq!(words("(,x)"), ["", "x"]);
         assert_eq!(words(r#"(",",req.score1,"(site1)")"#), [",", "req.score1", "(site1)"]);
         assert_eq!(

@@ -68,8 +68,9 @@ impl Condition {
         match words.first() {
             None | Some(&"") => Ok(None),
             Some(&word @ ("if" | "unless")) => {
-                let condition =
-                    Condition::parse(&words[1..], cx).map_err(|error| error.shifted(1))?;
+                let condition = Condition::parse(&words[1..], cx)
+                    // A missing condition is shown at the word that announced it.
+                    .map_err(|error| error.shifted(usize::from(words.len() > 1)))?;
                 Ok(Some(Condition { unless: word == "unless", ..condition }))
             }
             Some(other) => Err(ParseError::new(

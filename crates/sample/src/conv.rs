@@ -88,3 +88,6 @@ pub(crate) fn unknown(name: &str) -> String {
     let hint = error::hint(name, all().map(|conv| conv.name).chain(known::converters()));
     format!("unknown converter '{name}'{hint}")
 }
+
+#[cfg(test)]
+mod tests;

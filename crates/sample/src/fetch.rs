@@ -184,3 +184,6 @@ pub(crate) fn unknown(name: &str) -> String {
     let hint = error::hint(name, all().map(|fetch| fetch.name).chain(known::fetches()));
     format!("unknown fetch method '{name}'{hint}")
 }
+
+#[cfg(test)]
+mod tests;

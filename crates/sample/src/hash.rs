@@ -161,17 +161,6 @@ fn stripes64(stripes: &mut std::slice::ChunksExact<'_, u8>, seed: u64) -> u64 {
     hash
 }
 
-/// The full avalanche step that `(1)` asks for: Bob Jenkins' published integer mix.
-pub fn avalanche(hash: u32) -> u32 {
-    let mut a = hash;
-    a = a.wrapping_add(a << 12).wrapping_add(0x7ed5_5d16);
-    a = a ^ 0xc761_c23c ^ a >> 19;
-    a = a.wrapping_add(a << 5).wrapping_add(0x1656_67b1);
-    a = a.wrapping_add(0xd3a2_646c) ^ a << 9;
-    a = a.wrapping_add(a << 3).wrapping_add(0xfd70_46c5);
-    a ^ 0xb55a_4f09 ^ a >> 16
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

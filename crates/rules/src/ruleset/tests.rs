@@ -1,1 +1,308 @@
-//! Tests of rule sets.
+//! Every action, the order of rules, and what stops them.
+
+use super::{Cursor, Need, RuleSet, Ruleset, Verdict, parse_redirect};
+use crate::action::KEYWORDS;
+use crate::context::LogLevel;
+use crate::switching::parse_use_backend;
+use crate::testing::{Transaction, compile, parse, run, with_parser, words};
+use Ruleset::{
+    HttpAfterResponse, HttpRequest, HttpResponse, TcpConnection, TcpRequest, TcpResponse,
+};
+use sample::{Side, Value};
+
+fn request(lines: &[&str]) -> String {
+    run(HttpRequest, lines, &mut Transaction::default())
+}
+
+#[test]
+fn local_answers() {
+    #[rustfmt::skip]
+    let cases = [
+        ("deny", "deny 403 Forbidden|"), ("deny deny_status 429", "deny 429 Too Many Requests|"),
+        ("deny status 418 content-type a/b string x", "deny 418 I'm a teapot|content-length: 1|content-type: a/b|x"),
+        ("deny deny_status 429 hdr x-c 1", "deny 429 Too Many Requests|x-c: 1|content-length: 0|"),
+        ("tarpit", "tarpit 500 Internal Server Error|"), ("return", "return 200 OK|content-length: 0|"),
+        ("return status 204", "return 204 No Content|"),
+        ("return content-type text/plain hdr x-b v%[src] lf-string hi%[path]", "return 200 OK|x-b: v10.1.2.3|content-length: 6|content-type: text/plain|hi/a/b"),
+        ("return content-type t string %[src]", "return 200 OK|content-length: 6|content-type: t|%[src]"),
+        ("return status 404 content-type t file page", "return 404 Not Found|content-length: 13|content-type: t|<p>%[src]</p>"),
+        ("return content-type t lf-file page", "return 200 OK|content-length: 15|content-type: t|<p>10.1.2.3</p>"),
+        ("return file empty", "return 200 OK|content-length: 0|"), ("return errorfile err.http", "return 404 Gone|x-e: 1|bye"),
+        ("return errorfile empty", "return silent"), ("return status 503 default-errorfiles", "return 503 Service Unavailable|"),
+        ("return status 404 errorfiles mine", "return 404 Not Found|"),
+        ("redirect location /x%[path]", "redirect 302 Found|content-length: 0|location: /x/a/b|cache-control: no-cache|"),
+        ("redirect prefix http://p code 301 drop-query append-slash", "redirect 301 Moved Permanently|content-length: 0|location: http://p/a/b/|"),
+        ("redirect scheme https code 307", "redirect 307 Temporary Redirect|content-length: 0|location: https://h.example/a/b?x=1|cache-control: no-cache|"),
+        ("redirect prefix / code 308", "redirect 308 Permanent Redirect|content-length: 0|location: /a/b?x=1|"),
+        ("redirect location /x set-cookie A=1", "redirect 302 Found|content-length: 0|location: /x|cache-control: no-cache|set-cookie: A=1; path=/;|"),
+        ("redirect location /x clear-cookie A=", "redirect 302 Found|content-length: 0|location: /x|cache-control: no-cache|set-cookie: A=; path=/; Max-Age=0;|"),
+        ("redirect location %[req.hdr(none)] ignore-empty", "continue"), ("redirect location %[req.hdr(x-z)] ignore-empty", "redirect 302 Found|content-length: 0|location: z|"),
+        ("allow", "allow"), ("reject", "reject"), ("silent-drop", "silentdrop"),
+    ];
+    for (line, expected) in cases {
+        let got = request(&[line]);
+        assert!(got.starts_with(expected), "{line}: {got}");
+    }
+    assert!(
+        run(HttpResponse, &["deny"], &mut Transaction::with_response()).starts_with("deny 502")
+    );
+}
+
+#[test]
+fn edits_of_the_request() {
+    #[rustfmt::skip]
+    let cases = [
+        ("set-header X-L new", "GET /a/b?x=1 host=h.example x-z=z x-l=new"), ("add-header X-Z %[src]", "GET /a/b?x=1 host=h.example x-l=one, two,three x-l=two x-z=z x-z=10.1.2.3"),
+        ("del-header x-l", "GET /a/b?x=1 host=h.example x-z=z"), ("del-header X- -m beg", "GET /a/b?x=1 host=h.example"),
+        ("del-header -l -m end", "GET /a/b?x=1 host=h.example x-z=z"), ("del-header O -m sub", "GET /a/b?x=1 x-l=one, two,three x-l=two x-z=z"),
+        ("del-header ^x-[a-l]$ -m reg", "GET /a/b?x=1 host=h.example x-z=z"), ("del-header X-Z -m str", "GET /a/b?x=1 host=h.example x-l=one, two,three x-l=two"),
+        ("replace-header X-L ^(.*),.*$ <\\1>", "GET /a/b?x=1 host=h.example x-l=<one, two> x-l=two x-z=z"),
+        ("replace-value X-L t(.) \\1t", "GET /a/b?x=1 host=h.example x-l=one, wt,ht x-l=wt x-z=z"),
+        ("set-method PUT", "PUT /a/b?x=1"), ("set-uri /new", "GET /new host"), ("set-path /p", "GET /p?x=1 "), ("set-pathq /p?q", "GET /p?q "),
+        ("set-query y=%[urlp(x)]", "GET /a/b?y=1 "), ("set-query %[req.hdr(none)]", "GET /a/b host"),
+        ("replace-path (.*)/b \\1/c", "GET /a/c?x=1 "), ("replace-path ^/none /c", "GET /a/b?x=1 "), ("replace-pathq (.*)\\?(.*) /\\2\\1", "GET /x=1/a/b "),
+        ("replace-uri ^/(.*) http://h/\\1", "GET http://h/a/b?x=1 "),
+    ];
+    for (line, expected) in cases {
+        let mut cx = Transaction::default();
+        assert_eq!(run(HttpRequest, &[line], &mut cx), "continue", "{line}");
+        let head = &cx.request;
+        let mut got = format!(
+            "{} {}",
+            String::from_utf8_lossy(head.method()),
+            String::from_utf8_lossy(head.uri())
+        );
+        for field in head.fields() {
+            got += &format!(
+                " {}={}",
+                String::from_utf8_lossy(field.name),
+                String::from_utf8_lossy(field.value)
+            );
+        }
+        assert!(got.starts_with(expected), "{line}: {got}");
+    }
+}
+
+#[test]
+fn absolute_targets_keep_their_origin() {
+    for (line, expected) in [
+        ("set-path /p", "http://h/p?x=1"),
+        ("set-pathq /p", "http://h/p"),
+        ("set-query z", "http://h/a?z"),
+        ("replace-path /a /b", "http://h/b?x=1"),
+        ("set-uri /u", "/u"),
+    ] {
+        let mut cx = Transaction::default();
+        cx.request.set_uri(b"http://h/a?x=1");
+        run(HttpRequest, &[line], &mut cx);
+        assert_eq!(String::from_utf8_lossy(cx.request.uri()), expected, "{line}");
+    }
+}
+
+#[test]
+fn edits_of_the_response() {
+    let mut cx = Transaction::with_response();
+    let lines = [
+        "set-header x-a %[status]",
+        "add-header x-a 2",
+        "del-header server",
+        "replace-value x-a 2 two",
+    ];
+    assert_eq!(run(HttpResponse, &lines, &mut cx), "continue");
+    run(HttpAfterResponse, &["set-status 299 reason Fine"], &mut cx);
+    let head = cx.response.as_ref().expect("a response");
+    let values: Vec<_> =
+        head.all(b"x-a").map(|f| String::from_utf8_lossy(f.value).into_owned()).collect();
+    assert_eq!(
+        (values.join("+"), head.has(htx::HeaderId::Server)),
+        ("two00+two".replace("two00", "two"), false)
+    );
+    assert_eq!((head.status(), head.reason()), (299, &b"Fine"[..]));
+    run(HttpResponse, &["set-status 404"], &mut cx);
+    assert_eq!(cx.response.as_ref().expect("a response").reason(), b"Not Found");
+}
+
+#[test]
+fn variables_captures_and_levels() {
+    let mut cx = Transaction::default();
+    let lines = [
+        "set-var(txn.a) path,upper",
+        "set-var-fmt(txn.b) <%[src]>",
+        "set-var(txn.c) int(3)",
+        "unset-var(txn.c)",
+        "set-var(txn.a,ifnotset) str(no)",
+        "capture req.hdr(host) len 4",
+        "capture path id 0",
+        "set-log-level silent",
+        "set-nice 9999",
+        "set-var(txn.d) req.hdr(none)",
+    ];
+    assert_eq!(run(HttpRequest, &lines, &mut cx), "continue");
+    assert_eq!(cx.get("txn.a"), Some(Value::str(b"/A/B")));
+    assert_eq!(cx.get("txn.b"), Some(Value::str(b"<10.1.2.3>")));
+    assert_eq!((cx.get("txn.c"), cx.get("txn.d")), (None, None));
+    assert_eq!((cx.level, cx.nice), (Some(LogLevel::Silent), 1024));
+    let captured = cx.captured.borrow();
+    assert_eq!(
+        *captured,
+        [(Side::Request, 1, b"h.example".to_vec()), (Side::Request, 0, b"/a/b".to_vec())]
+    );
+}
+
+#[test]
+fn order_conditions_and_the_last_rule() {
+    let mut cx = Transaction::default();
+    let lines = [
+        "deny if { path /other }",
+        "set-header x-seen 1 unless { path /other }",
+        "allow if { path_beg /a } { method GET }",
+        "deny",
+    ];
+    assert_eq!(run(HttpRequest, &lines, &mut cx), "allow");
+    assert_eq!(cx.last_rule, Some(("t.cfg".into(), 3)));
+    assert_eq!(cx.request.get(b"x-seen"), Some(&b"1"[..]));
+    let rules = compile(HttpRequest, &lines);
+    assert!(!rules.rules()[2].is_final() && rules.rules()[3].is_final());
+    assert_eq!(rules.rules()[3].place(), ("t.cfg", 4));
+}
+
+#[test]
+fn rewrites_beyond_the_room_fail() {
+    let mut cx = Transaction { room: 10, ..Transaction::default() };
+    assert_eq!(run(HttpRequest, &["set-header x-long 12345678", "deny"], &mut cx), "rewritefailed");
+    assert_eq!((cx.failed_rewrites, cx.last_rule.take()), (1, Some(("t.cfg".into(), 1))));
+    assert!(
+        run(HttpRequest, &["strict-mode off", "set-header x-long 12345678", "deny"], &mut cx)
+            .starts_with("deny")
+    );
+    assert_eq!((cx.failed_rewrites, cx.request.get(b"x-long")), (2, None));
+    assert_eq!(
+        run(HttpRequest, &["strict-mode on", "set-path /12345678901234567890"], &mut cx),
+        "rewritefailed"
+    );
+    assert_eq!(
+        run(HttpRequest, &["replace-value x-z z 12345678901234567890"], &mut cx),
+        "rewritefailed"
+    );
+    assert_eq!(
+        run(HttpRequest, &["set-header x-l 123456"], &mut cx),
+        "continue",
+        "what it replaces makes room"
+    );
+}
+
+#[test]
+fn contents_that_may_still_come_suspend() {
+    let lines = ["accept if { req.payload(0,3) -m bin 616263 }", "reject if WAIT_END"];
+    let rules: RuleSet = compile(TcpRequest, &lines);
+    let mut cx = Transaction { is_final: false, payload: b"ab".to_vec(), ..Transaction::default() };
+    let Verdict::Suspend { cursor, need: Need::Bytes } = rules.evaluate(Cursor::default(), &mut cx)
+    else {
+        panic!("expected to wait");
+    };
+    cx.payload = b"abc".to_vec();
+    assert!(matches!(rules.evaluate(cursor, &mut cx), Verdict::Allow));
+    cx.payload = b"xyz".to_vec();
+    cx.is_final = true;
+    assert!(matches!(rules.evaluate(cursor, &mut cx), Verdict::Reject));
+    assert_eq!(run(TcpConnection, &["accept"], &mut cx), "allow");
+    assert_eq!(run(TcpResponse, &["close"], &mut cx), "reject");
+}
+
+#[test]
+fn redirect_lines_and_switching() {
+    with_parser(|cx| {
+        let line = words("prefix http://%[x] if { path_beg /a }");
+        let line: Vec<&str> = line.iter().map(String::as_str).collect();
+        let mut rules = RuleSet::new(HttpRequest);
+        rules.push(parse_redirect(&line, cx).expect("valid"));
+        let mut tx = Transaction::default();
+        let Verdict::Redirect(redirect) = rules.evaluate(Cursor::default(), &mut tx) else {
+            panic!("expected a redirect")
+        };
+        let mut location = Vec::new();
+        redirect.location(&tx, &mut location);
+        assert_eq!(location, b"http://%[x]/a/b?x=1");
+        let mut scratch = Vec::new();
+        let fixed = parse_use_backend(&["b1", "if", "{", "path", "/no", "}"], cx).expect("valid");
+        assert_eq!(
+            (fixed.applies(&tx), fixed.resolve(&tx, &mut scratch)),
+            (sample::Answer::No, &b"b1"[..])
+        );
+        let dynamic = parse_use_backend(&["b-%[req.hdr(x-z)]"], cx).expect("valid");
+        assert_eq!(
+            (dynamic.applies(&tx), dynamic.resolve(&tx, &mut scratch)),
+            (sample::Answer::Yes, &b"b-z"[..])
+        );
+        let error = parse_use_backend(&["b", "if", "nosuch"], cx).expect_err("no such ACL");
+        assert_eq!(
+            (error.word, &*error.message),
+            (2, "error detected while parsing switching rule : no such ACL : 'nosuch'")
+        );
+    });
+}
+
+#[test]
+fn errors_are_haproxys() {
+    #[rustfmt::skip]
+    let cases = [
+        (HttpRequest, "set-header a", 1, "expects exactly 2 arguments"), (HttpRequest, "nosuch a", 0, "'http-request' expects 'allow'"),
+        (HttpRequest, "set-hedaer a b", 0, "Did you mean 'set-header' ?"), (HttpRequest, "cache-use c", 0, "action 'cache-use' is not implemented yet"),
+        (HttpRequest, "set-status 200", 0, "'http-request' expects"), (HttpRequest, "set-var(foo.a) src", 0, "invalid variable name 'foo.a'"),
+        (HttpRequest, "set-var src", 0, "action 'set-var' expects 'set-var(<var-name>"), (HttpRequest, "deny(x)", 0, "takes no parentheses"),
+        (HttpRequest, "return status 99", 2, "Unexpected status code '99'"), (HttpRequest, "return string a", 1, "a content type must be defined when non-empty payload is configured"),
+        (HttpRequest, "return content-type t file /none", 4, "error opening file '/none'"),
+        (HttpRequest, "return content-type t string a lf-string b", 5, "unexpected 'lf-string' argument, 'string' already defined"),
+        (HttpRequest, "deny deny_status 999", 2, "Unexpected status code '999'"), (HttpRequest, "return status 299 default-errorfiles", 2, "not handled by default error files"),
+        (HttpRequest, "redirect", 0, "redirection type expected ('prefix', 'location', or 'scheme')"),
+        (HttpRequest, "redirect location / code 309", 4, "'code': unsupported HTTP code '309'"), (HttpRequest, "redirect location / foo", 3, "(was 'foo')"),
+        (HttpRequest, "replace-header a ( b", 2, "regex '(' is invalid"), (HttpRequest, "del-header a -m foo", 3, "-m with unsupported matching method 'foo'"),
+        (HttpRequest, "set-header a b iff x", 3, "'http-request set-header' expects either 'if' or 'unless' followed by a condition but found 'iff'"),
+        (HttpRequest, "allow if nosuch", 2, "error detected while parsing an 'http-request allow' condition : no such ACL : 'nosuch'"),
+        (HttpRequest, "set-header a %[nosuch]", 2, "unknown fetch method 'nosuch'"), (HttpRequest, "capture src id 7", 3, "unable to find capture id '7'"),
+        (HttpRequest, "strict-mode maybe", 1, "Unexpected value 'maybe'"), (HttpRequest, "set-log-level loud", 1, "log level name or 'silent'"),
+        (HttpResponse, "capture src len 7", 3, "'len' is only possible for requests"),
+    ];
+    for (ruleset, line, word, expected) in cases {
+        let error = with_parser(|cx| parse(ruleset, line, cx).expect_err(line));
+        assert!(error.message.contains(expected), "{line}: {}", error.message);
+        assert_eq!(error.word, word, "{line}: {}", error.message);
+    }
+}
+
+#[test]
+fn every_action_is_known_and_tested() {
+    let tests = include_str!("tests.rs");
+    for keyword in KEYWORDS {
+        assert!(tests.contains(&format!("\"{}", keyword.name)), "{} has no test", keyword.name);
+        assert_eq!(KEYWORDS.iter().filter(|other| other.name == keyword.name).count(), 1);
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_words_panic(action in 0usize..40, rest in proptest::collection::vec("(if|unless|TRUE|status|200|string|hdr|%\\[src\\]|location|code|\\PC{0,6})", 0..8), set in 0usize..7) {
+        let sets = [TcpConnection, Ruleset::TcpSession, TcpRequest, TcpResponse, HttpRequest, HttpResponse, HttpAfterResponse];
+        let keyword = &KEYWORDS[action % KEYWORDS.len()];
+        let name = if keyword.args.starts_with('(') { format!("{}(txn.x)", keyword.name) } else { keyword.name.to_owned() };
+        let words: Vec<&str> = std::iter::once(&*name).chain(rest.iter().map(String::as_str)).collect();
+        with_parser(|cx| {
+            if let Ok(rule) = super::Rule::parse(sets[set], &words, cx) {
+                let mut rules = RuleSet::new(sets[set]);
+                rules.push(rule);
+                rules.evaluate(Cursor::default(), &mut Transaction::with_response());
+            }
+        });
+    }
+}
+
+#[test]
+fn forty_tests_in_twenty_rules_let_a_request_through() {
+    let lines: Vec<String> = (0..20)
+        .map(|i| format!("deny if {{ path_beg /none{i} }} or {{ hdr(host) -i other{i}.example }}"))
+        .collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let rules = compile(HttpRequest, &lines);
+    let mut cx = Transaction::default();
+    assert!(matches!(rules.evaluate(Cursor::default(), &mut cx), Verdict::Continue));
+}

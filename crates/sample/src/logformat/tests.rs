@@ -1,1 +1,187 @@
-//! Tests of `logformat`.
+//! Every tag, the flags, the styles, and the built-in formats.
+
+use super::{CLF, DEFAULT_HTTP, DEFAULT_TCP, HTTP, HTTPS, LogFormat, LogStyle, TAGS, TCP};
+use crate::facts::Wall;
+use crate::place::{Place, Places};
+use crate::testing::{World, request, with_parser};
+use crate::value::Value;
+
+fn write(text: &str, style: LogStyle, world: &World) -> String {
+    let format = with_parser(|cx| LogFormat::parse(text, style, cx))
+        .unwrap_or_else(|e| panic!("{text}: {e}"));
+    let mut out = Vec::new();
+    format.write(world, &mut out);
+    String::from_utf8(out).expect("text")
+}
+
+fn log(text: &str, world: &World) -> String {
+    write(text, LogStyle::Log, world)
+}
+
+fn logged() -> World {
+    let mut world = World::full();
+    let record = &mut world.record;
+    record.client = "127.0.0.1:51234".parse().ok();
+    record.frontend = "127.0.0.1:80".parse().ok();
+    record.backend_source = "10.0.0.1:1000".parse().ok();
+    record.server = "10.0.0.2:8080".parse().ok();
+    record.accepted = Wall { secs: 784_111_777, micros: 5000 };
+    record.requested = Wall { secs: 784_111_778, micros: 6000 };
+    (record.handshake_ms, record.idle_ms, record.request_ms) = (1, 2, 3);
+    (record.queue_ms, record.connect_ms, record.response_ms) = (4, 5, 6);
+    (record.data_ms, record.active_ms, record.total_ms, record.user_ms) = (7, 8, 9, 10);
+    (record.bytes_read, record.bytes_uploaded, record.status) = (1234, 567, 200);
+    (record.process_connections, record.frontend_connections) = (11, 12);
+    (record.backend_connections, record.server_connections) = (13, 14);
+    (record.retries, record.server_queue, record.backend_queue) = (15, 16, 17);
+    (record.log_count, record.request_count, record.pid) = (18, 19, 20);
+    record.request_cookie = b"c=1".to_vec();
+    record.response_cookie = b"c=2".to_vec();
+    record.termination = *b"SC";
+    record.cookie_state = *b"NI";
+    record.uri = b"/i?q=\"#".to_vec();
+    world
+}
+
+#[test]
+fn every_tag_writes_its_fact() {
+    let world = logged();
+    #[rustfmt::skip]
+    let cases = [
+        ("B", "1234"), ("CC", "c=1"), ("CS", "c=2"), ("H", "host1"), ("HM", "GET"), ("HP", "/i"), ("HPO", "/i"), ("HQ", "?q=#22#23"),
+        ("HU", "/i?q=#22#23"), ("HV", "HTTP/1.1"), ("ID", "uid-1"), ("ST", "200"), ("T", "06/Nov/1994:08:49:37 +0000"), ("Ta", "8"),
+        ("Tc", "5"), ("Td", "7"), ("Tl", "06/Nov/1994:09:49:37 +0100"), ("Th", "1"), ("Ti", "2"), ("Tq", "6"), ("TR", "3"), ("Tr", "6"),
+        ("Ts", "784111777"), ("Tt", "9"), ("Tu", "10"), ("Tw", "4"), ("U", "567"), ("ac", "11"), ("b", "be"), ("bc", "13"),
+        ("bi", "10.0.0.1"), ("bp", "1000"), ("bq", "17"), ("ci", "127.0.0.1"), ("cp", "51234"), ("f", "fe"), ("fc", "12"), ("fi", "127.0.0.1"),
+        ("fp", "80"), ("ft", "fe"), ("lc", "18"), ("hr", "{cap0|}"), ("hrl", "cap0 -"), ("hs", "{rcap}"), ("hsl", "rcap"), ("ms", "005"),
+        ("pid", "20"), ("r", "GET /i?q=#22#23 HTTP/1.1"), ("rc", "15"), ("rt", "19"), ("s", "srv1"), ("sc", "14"), ("si", "10.0.0.2"), ("sp", "8080"),
+        ("sq", "16"), ("sslc", "AES"), ("sslv", "TLSv1.3"), ("t", "06/Nov/1994:09:49:37.005"), ("tr", "06/Nov/1994:09:49:38.006"),
+        ("trg", "06/Nov/1994:08:49:38 +0000"), ("trl", "06/Nov/1994:09:49:38 +0100"), ("ts", "SC"), ("tsc", "SCNI"),
+    ];
+    for (tag, expected) in cases {
+        assert_eq!(log(&format!("%{tag}"), &world), expected, "%{tag}");
+    }
+    for tag in TAGS {
+        assert!(cases.iter().any(|(name, _)| *name == tag.name), "%{} has no case", tag.name);
+    }
+}
+
+#[test]
+fn flags_quote_escape_and_turn_to_hexadecimal() {
+    let mut world = logged();
+    world.record.early = true;
+    world.record.redispatched = true;
+    world.record.encrypted = true;
+    world.set("txn.q", Value::str(b"a\"b\\]c#"));
+    #[rustfmt::skip]
+    let cases = [
+        ("%{+X}ci %{+X}cp %{+X}pid %{+X}Ts", "7F000001 C822 0014 2EBC98A1"), ("%{+Q}r", "\"GET /i?q=#22#23 HTTP/1.1\""),
+        ("%{+Q}o %b %{-Q}b %s", " \"be\" be \"srv1\""), ("%B %Tt %Ta %rc %ft", "+1234 +9 +8 +15 fe~"),
+        ("%[var(txn.q)]", "a\"b\\]c#"), ("%{+E}[var(txn.q)]", "a\\\"b\\\\\\]c#"), ("%{+Q,+E}[var(txn.q)]", "\"a\\\"b\\\\\\]c#\""),
+        ("%[var(txn.none)] %{+Q}[var(txn.none)]", "- \"\""), ("100%%", "100%"), ("%{+Q}hrl", "\"cap0\" \"\""),
+        ("a   b  %b   c", "a b be c"), ("%[str(]),length]", "1"), ("%{+Q}[int(3)]", "\"3\""),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(log(text, &world), expected.trim_start(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_missing_shows_as_in_haproxy() {
+    let mut world = World { server: None, source: None, ..World::default() };
+    world.record.termination = *b"PR";
+    assert_eq!(
+        log(HTTP, &world),
+        "-:- [01/Jan/1970:01:00:00.000] fe be/<NOSRV> -1/-1/-1/-1/-1 -1 0 - - PR-- 0/0/0/0/0 0/0 \"<BADREQ>\""
+    );
+    assert_eq!(log("%HU %HQ|%CC %{+Q}CC", &world), "<BADREQ> <BADREQ>|- \"\"");
+    world.record.method = b"GET".to_vec();
+    world.record.uri = b"/".to_vec();
+    assert_eq!(log("a %HQ b %{+Q}HQ", &world), "a  b \"\"", "an empty query keeps its spaces");
+    assert_eq!(log("a %hr b", &world), "a b", "captures of a proxy without any do not");
+}
+
+#[test]
+fn builtin_formats() {
+    let world = logged();
+    #[rustfmt::skip]
+    let cases = [
+        (DEFAULT_HTTP, "Connect from 127.0.0.1:51234 to 127.0.0.1:80 (fe/HTTP)"),
+        (DEFAULT_TCP, "Connect from 127.0.0.1:51234 to 127.0.0.1:80 (fe/TCP)"),
+        (TCP, "127.0.0.1:51234 [06/Nov/1994:09:49:37.005] fe be/srv1 4/5/9 1234 SC 11/12/13/14/15 16/17"),
+        (HTTP, "127.0.0.1:51234 [06/Nov/1994:09:49:38.006] fe be/srv1 3/4/5/6/8 200 1234 c=1 c=2 SCNI 11/12/13/14/15 16/17 {cap0|} {rcap} \"GET /i?q=#22#23 HTTP/1.1\""),
+        (CLF, "127.0.0.1 - - [06/Nov/1994:08:49:38 +0000] \"GET /i?q=#22#23 HTTP/1.1\" 200 1234 \"\" \"\" 51234 005 \"fe\" \"be\" \"srv1\" 3 4 5 6 8 \"SCNI\" 11 12 13 14 15 16 17 \"c=1\" \"c=2\" \"cap0\" \"\" \"rcap\""),
+        (HTTPS, "127.0.0.1:51234 [06/Nov/1994:09:49:38.006] fe be/srv1 3/4/5/6/8 200 1234 c=1 c=2 SCNI 11/12/13/14/15 16/17 {cap0|} {rcap} \"GET /i?q=#22#23 HTTP/1.1\" 114/0000000000000075/118/119/1 sni/TLSv1.3/AES"),
+    ];
+    for (format, expected) in cases {
+        assert_eq!(log(format, &world), expected);
+    }
+}
+
+#[test]
+fn header_values_keep_spaces_and_hide_control_characters() {
+    let world =
+        World { request: Some(request("GET", "/a", &[("x-t", "a\tb")])), ..World::default() };
+    for (text, expected) in [
+        ("a  b ", "a  b "),
+        ("%[req.hdr(x-t)]", "a%09b"),
+        ("[%[req.hdr(none)]]", "[]"),
+        ("%{+Q}[str(x)]", "x"),
+        ("%[src]:%[src_port] %ci", "10.1.2.3:4567 10.1.2.3"),
+        ("%CC", "-"),
+    ] {
+        assert_eq!(write(text, LogStyle::Header, &world), expected, "{text}");
+    }
+    let constant =
+        with_parser(|cx| LogFormat::parse("100%% fixed", LogStyle::Header, cx)).expect("valid");
+    assert_eq!(constant.as_literal(), Some(&b"100% fixed"[..]));
+}
+
+#[test]
+fn errors_are_haproxys() {
+    let error = |text: &str| {
+        with_parser(|cx| {
+            cx.places = Places::of(Place::FeHttpRequest);
+            LogFormat::parse(text, LogStyle::Header, cx).expect_err(text)
+        })
+    };
+    for (text, offset, expected) in [
+        (
+            "a %foo",
+            3,
+            "no such format variable 'foo'. If you wanted to emit the '%' character verbatim, you need to use '%%'",
+        ),
+        ("%[src", 2, "missing ']' after 'src'"),
+        (
+            "%[be_name]",
+            2,
+            "sample fetch <be_name> may not be reliably used here because it needs 'backend' which is not available here",
+        ),
+        (
+            "x%[src,nosuch]",
+            7,
+            "failed to parse sample expression <src,nosuch> : unknown converter 'nosuch'",
+        ),
+        ("%{+Z}ci", 2, "unknown flag 'Z'"),
+        ("%{+Qci", 1, "missing '}'"),
+    ] {
+        let error = error(text);
+        assert!(error.message.contains(expected), "{text}: {}", error.message);
+        assert_eq!(error.offset, offset, "{text}");
+    }
+    let tcp = with_parser(|cx| {
+        cx.http = false;
+        LogFormat::parse("%ST %HM", LogStyle::Log, cx).expect_err("HTTP only")
+    });
+    assert_eq!(tcp.message, "format variable 'HM' is reserved for HTTP mode");
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_panics(text in "(%|\\[|\\]|\\{|\\}|\\+Q|src|,|\\(|\\)|'|\\\\|ci|HM| |\\PC){0,16}", header: bool) {
+        let style = if header { LogStyle::Header } else { LogStyle::Log };
+        if let Ok(format) = with_parser(|cx| LogFormat::parse(&text, style, cx)) {
+            format.write(&World::full(), &mut Vec::new());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Every converter with inputs whose output only it gives. Values come from the manual, or were measured.
+
+use super::all;
+use crate::Expr;
+use crate::testing::{World, parse_error, with_parser};
+use crate::value::Value;
+
+#[rustfmt::skip]
+const CASES: &[(&str, &str)] = &[
+    ("int(5),add(3)", "8"), ("int(5),add(txn.n)", "15"), ("str(1),add(txn.none)", "undefined"),
+    ("int(9223372036854775807),add(1)", "9223372036854775807"), ("int(5),sub(txn.n)", "-5"), ("int(5),mul(-3)", "-15"),
+    ("int(7),div(2)", "3"), ("int(7),div(0)", "9223372036854775807"), ("int(-5),mod(3)", "-2"), ("int(7),mod(0)", "0"),
+    ("int(-9223372036854775807),sub(9),mod(-1)", "0"), ("int(-9223372036854775807),sub(9),div(-1)", "9223372036854775807"),
+    ("int(12),and(10)", "8"), ("int(12),or(3)", "15"), ("int(12),xor(10)", "6"), ("int(5),neg", "-5"), ("int(5),cpl", "-6"),
+    ("int(7),bool", "1"), ("int(7),not", "0"), ("int(7),even", "0"), ("int(-5),odd", "1"),
+    ("int(1),iif(yes,no)", "yes"), ("int(0),iif(yes,no)", "no"), ("always_true,iif(a,)", "a"),
+    ("str(AbC),lower", "abc"), ("str(AbC),upper", "ABC"), ("str(abcd),length", "4"), ("str(12abc),add(0)", "12"),
+    ("str(abcd),bytes(1)", "bcd"), ("str(abcd),bytes(1,2)", "bc"), ("str(abc),bytes(5)", ""), ("str(abc),bytes(1,9)", "bc"),
+    ("str(f1_f2_f3__f5),field(5,_)", "f5"), ("str(f1_f2_f3__f5),field(2,_,0)", "f2_f3__f5"),
+    ("str(f1_f2_f3__f5),field(2,_,2)", "f2_f3"), ("str(f1_f2_f3__f5),field(-2,_,3)", "f2_f3_"),
+    ("str(f1_f2_f3__f5),field(-3,_,0)", "f1_f2_f3"), ("str(a),field(2,_)", "undefined"), ("str(a_),field(1,_,0)", "a_"),
+    ("str(_a__b),field(-1,_,0)", "_a__b"), ("str(a_b),field(1,_,5)", "a_b"), ("str(a_b),field(-1,_,5)", "a_b"),
+    ("str(f1_f2_f3__f5),word(4,_)", "f5"), ("str(f1_f2_f3__f5),word(2,_,0)", "f2_f3__f5"),
+    ("str(f1_f2_f3__f5),word(3,_,2)", "f3__f5"), ("str(f1_f2_f3__f5),word(-2,_,3)", "f1_f2_f3"),
+    ("str(f1_f2_f3__f5),word(-3,_,0)", "f1_f2"), ("str(/f1/f2/f3/f4),word(1,/)", "f1"), ("str(a_b_),word(1,_,0)", "a_b_"),
+    ("str(_a_b_),word(2,_,0)", "b_"), ("str(_a_b_),word(-1,_,0)", "_a_b_"), ("str(__a__b__),word(1,_,2)", "a__b"),
+    ("str(__a__b__),word(-1,_,2)", "a__b"), ("str(a_b),word(3,_)", "undefined"),
+    ("str(xxaxx),ltrim(x)", "axx"), ("str(xxaxx),rtrim(x)", "xxa"), ("str(xx),rtrim(x)", ""),
+    ("str('a\\nb'),cut_crlf", "a\\nb"), ("str(a\\nb),cut_crlf", "a"),
+    ("str(a),concat(-,txn.s,>)", "a-text>"), ("str(a),concat(-,txn.none,b)", "a-b"), ("str(),concat(',')", ","),
+    ("str(),add_item(x,,y)", "y"), ("str(a),add_item(\",\",txn.n,\"(s)\")", "a,10(s)"), ("str(a),add_item(x,txn.none)", "a"),
+    ("str(text),strcmp(txn.s)", "0"), ("str(tex),strcmp(txn.s)", "-1"), ("str(u),strcmp(txn.s)", "1"),
+    ("str(a),strcmp(txn.none)", "undefined"),
+    ("str(/////a///b/c/),regsub('/+','/','g')", "/a/b/c/"), ("str(xFOO12),regsub(\"(foo|bar)([0-9]+)?\",\"\\2\\1\",i)", "x12FOO"),
+    ("str(hello),capture-req(1)", "hello"), ("str(hello),capture-res(0)", "hello"),
+    ("int(5),hex", "0000000000000005"), ("ipv4(127.0.0.1),hex", "7F000001"), ("str(ff),hex2i", "255"), ("str(zz),hex2i", "undefined"),
+    ("str(AB),base64", "QUI="), ("str(QUI=),b64dec", "AB"), ("str(QUI),b64dec", "undefined"), ("bin(fbff),ub64enc", "-_8"),
+    ("str(-_8),ub64dec,hex", "FBFF"), ("str(a),ub64dec", "undefined"),
+    ("bin(01020304050607),be2dec(:,2)", "258:772:1286:7"), ("bin(01020304050607),be2dec(-,2,1)", "258-772-1286"),
+    ("bin(01020304050607),be2dec(,2,1)", "2587721286"), ("bin(7f000001),be2dec(.,1)", "127.0.0.1"),
+    ("bin(ffffffffffffffff),be2dec(.,8)", "18446744073709551615"),
+    ("bin(01020304050607),be2hex", "01020304050607"), ("bin(01020304050607),be2hex(:,2)", "0102:0304:0506:07"),
+    ("bin(01020304050607),be2hex(--,2,1)", "0102--0304--0506"), ("bin(0102030405060708),be2hex(,3,1)", "010203040506"),
+    ("int(258),htonl,hex", "00000102"),
+    ("str(/bla+%20?foo%3Dbar%2B42+42%20),url_dec", "/bla+ ?foo=bar+42 42 "),
+    ("str(/bla+%20?foo%3Dbar%2B42+42%20),url_dec(1)", "/bla  ?foo=bar+42 42 "), ("str(%zz),url_dec", "undefined"),
+    ("str(foo=bar+42 42 ),url_enc", "foo%3Dbar%2B42%2042%20"), ("str(foo=bar),url_enc(query)", "foo%3Dbar"),
+    ("str(WWW.A.b:80),host_only", "www.a.b"), ("str([::1]:80),host_only", "[::1]"), ("str(a:81),port_only", "81"), ("str(a),port_only", "0"),
+    ("str(abc),crc32", "891568578"), ("str(abc),crc32c", "910901175"),
+    ("str(abc),djb2", "193485963"), ("str(abc),sdbm", "807794786"), ("str(abc),sdbm(0)", "807794786"),
+    ("str(abc),xxh32", "852579327"), ("str(abc),xxh64", "4952883123889572249"), ("str(abc),xxh64(3)", "3158726716732323587"), ("str(abc),xxh32(3)", "404328719"),
+    ("str(a/\\\"b),json", "a\\/\\\"b"), ("bin(41c3a9),json(utf8)", "A\\u00e9"), ("bin(41c3),json(utf8)", "undefined"),
+    ("bin(41c3),json(utf8s)", "A"), ("bin(c141),json(utf8p)", "undefined"), ("bin(c181),json(utf8p)", "A"), ("bin(c181),json(utf8)", "undefined"),
+    ("bin(41c3),json", "A\\u00c3"),
+    ("ipv4(1.2.3.4),ipmask(16)", "1.2.0.0"), ("ipv6(::1),ipmask(24)", "undefined"), ("ipv6(1:2::3),ipmask(24,32)", "1:2::"),
+    ("str(bk),nbsrv", "1203"), ("str(b/s),srv_queue", "2103"),
+    ("int(0),ltime(%H:%M %z)", "01:00 +0100"), ("int(0),utime(%Y%m%d%H%M%S,60)", "19700101000100"),
+    ("int(784111777),http_date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("int(784111777000),http_date(1000,ms)", "Sun, 06 Nov 1994 08:49:38 GMT"),
+    ("int(3),set-var(txn.new)", "3"), ("int(3),unset-var(txn.n)", "3"),
+    ("str(a),map(map)", "1"), ("str(c),map(map)", "undefined"), ("str(c),map(map,dflt)", "dflt"), ("str(ab),map_str(map)", "two words"),
+    ("str(a),map_str_int(num)", "17"), ("str(b),map_str_ip(addr)", "::6"), ("str(c),map_str_ip(addr,1.1.1.1)", "1.1.1.1"),
+    ("str(abc),map_beg(map)", "two words"), ("str(ax),map_beg(map)", "1"), ("str(ax),map_beg_int(num)", "17"), ("str(bx),map_beg_ip(addr)", "::6"),
+    ("str(xab),map_end(map)", "two words"), ("str(xa),map_end_int(num)", "17"), ("str(xb),map_end_ip(addr)", "::6"),
+    ("str(xax),map_sub(map)", "1"), ("str(xax),map_sub_int(num)", "17"), ("str(xbx),map_sub_ip(addr)", "::6"),
+    ("str(/x/ab/y),map_dir(map)", "two words"), ("str(/a/),map_dir_int(num)", "17"), ("str(/b),map_dir_ip(addr)", "::6"),
+    ("str(x.ab.y),map_dom(map)", "two words"), ("str(x.a),map_dom_int(num)", "17"), ("str(b.x),map_dom_ip(addr)", "::6"),
+    ("str(xa),map_reg(map)", "1"), ("str(xa),map_reg_int(num)", "17"), ("str(xb),map_reg_ip(addr)", "::6"),
+    ("str(1x23),map_regm(regm)", "23-1"),
+    ("int(4),map_int(ints)", "10.0.0.1"), ("int(5),map_int_int(intnum)", "17"), ("int(60),map_int_ip(ints)", "::6"),
+    ("src,map_ip(ipnum)", "17"), ("src,map_ip_int(ipnum)", "17"), ("src,map_ip_ip(ipaddr)", "192.0.2.1"),
+];
+
+#[test]
+fn every_converter_converts() {
+    let wrong: Vec<_> = CASES
+        .iter()
+        .map(|(text, expected)| (text, World::full().eval(text), expected))
+        .filter(|(_, got, expected)| got != *expected)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_converter_has_a_case_and_one_entry() {
+    for conv in all() {
+        let covered = CASES.iter().any(|(text, _)| {
+            text.match_indices(&format!("),{}", conv.name))
+                .chain(text.match_indices(&format!("c,{}", conv.name)))
+                .chain(text.match_indices(&format!("e,{}", conv.name)))
+                .any(|(at, found)| {
+                    let rest = &text[at + found.len()..];
+                    rest.is_empty() || rest.starts_with(['(', ','])
+                })
+        });
+        assert!(covered, "{} has no case", conv.name);
+        assert_eq!(all().filter(|other| other.name == conv.name).count(), 1, "{}", conv.name);
+        assert!(crate::known::converters().any(|name| name == conv.name), "{}", conv.name);
+    }
+}
+
+#[test]
+fn variables_and_captures_are_written() {
+    let world = World::full();
+    world.eval("str(v),set-var(txn.a)");
+    assert_eq!(world.get("txn.a"), Some(Value::str(b"v")));
+    world.eval("str(w),set-var(txn.a,ifnotexists)");
+    assert_eq!(world.get("txn.a"), Some(Value::str(b"v")));
+    world.eval("int(20),set-var(txn.n,iflt)");
+    assert_eq!(world.get("txn.n"), Some(Value::Int(20)));
+    world.eval("int(1),unset-var(txn.a)");
+    assert_eq!(world.get("txn.a"), None);
+    world.eval("str(hello),capture-req(1)");
+    assert_eq!(world.eval("capture.req.hdr(1)"), "hello");
+    world.eval("str(yo),capture-res(0)");
+    assert_eq!(world.eval("capture.res.hdr(0)"), "yo");
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    for (text, expected) in [
+        ("int(1),add(x)", "expects an integer or a variable name, got 'x'"),
+        ("str(a),field(0,_)", "index must not be zero"),
+        ("str(a),regsub((,x)", "is invalid (error=missing closing parenthesis"),
+        ("str(a),regsub(a,b,q)", "invalid regex flag 'q'"),
+        ("str(a),json(latin)", "unexpected input code type 'latin'"),
+        ("str(a),url_enc(path)", "unexpected encode type 'path'"),
+        ("bin(01),be2dec(:,9)", "between 1 and 8"),
+        ("int(1),http_date(0,h)", "invalid time unit"),
+        ("str(a),map(nofile)", "failed to open pattern file <nofile>"),
+        ("str(a),map_ip(map)", "file 'map', line 1 : 'a' is not a valid IPv4 or IPv6 address"),
+        ("int(1),set-var(foo.x)", "invalid variable name 'foo.x'"),
+        ("int(1),set-var(txn.x,ifmaybe)", "unknown condition \"ifmaybe\""),
+        ("str(a),add_item(x)", "missing arguments"),
+        ("bool(perhaps)", "neither 'true' nor 'false'"),
+        ("bin(123)", "even number of hexadecimal digits"),
+        ("uuid(7)", "unsupported version"),
+        ("str(a),crc32(1)", "the avalanche is not implemented yet"),
+    ] {
+        let error = parse_error(text);
+        assert!(error.message.contains(expected), "{text}: {}", error.message);
+    }
+}
+
+#[test]
+fn converters_may_be_words_of_their_own() {
+    with_parser(|cx| {
+        let words = ["str(AB)", "lower", "length", "if", "x"];
+        let mut at = 0;
+        let expr = Expr::parse(&words, &mut at, cx).expect("valid");
+        assert_eq!((at, expr.eval_int(&crate::NoFacts)), (3, Some(2)));
+    });
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "(src|str\\(|req.hdr\\(|int\\(|,|\\)|\\(|lower|field\\(|'|\"|\\\\|\\PC){0,12}") {
+        let _ = with_parser(|cx| Expr::parse_word(&text, cx).map(|expr| { let _ = expr.eval(&World::full()); }));
+    }
+
+    #[test]
+    fn no_input_makes_a_converter_panic(input in "\\PC{0,40}", which in 0usize..200) {
+        let (text, _) = CASES[which % CASES.len()];
+        let converters = text.split_once("),").map_or("length", |(_, rest)| rest);
+        let world = World::full();
+        world.set("txn.input", Value::str(input.as_bytes()));
+        let _ = with_parser(|cx| {
+            Expr::parse_word(&format!("var(txn.input),{converters}"), cx).map(|expr| { let _ = expr.eval(&world); })
+        });
+    }
+}

@@ -1,0 +1,206 @@
+//! Every fetch with an expression that only it can answer.
+
+use super::all;
+use crate::testing::{World, parse_error, request, with_parser};
+use crate::value::{Missing, Value};
+use crate::{Expr, Place, Places};
+
+/// Expressions and their texts in `World::full`.
+#[rustfmt::skip]
+const CASES: &[(&str, &str)] = &[
+    ("always_true", "1"), ("always_false", "0"), ("bool(true)", "1"), ("bool(0)", "0"), ("int(-5)", "-5"),
+    ("str(a b)", "a b"), ("bin(410042),length", "1"), ("ipv4(1.2.3.4)", "1.2.3.4"), ("ipv6(::1)", "::1"),
+    ("meth(PUT)", "PUT"), ("env(HOME)", "/root"), ("env(NONE)", "undefined"), ("var(txn.n)", "10"),
+    ("var(txn.none)", "undefined"), ("var(txn.none,dflt)", "dflt"), ("date", "784111777"), ("date(-7)", "784111770"),
+    ("date(0,ms)", "784111777123"), ("date(1,us)", "784111777123457"), ("date_us", "123456"),
+    ("rand(10)", "5"), ("rand", "2147483648"), ("uuid", "80000000-1234-4678-8000-000012345678"),
+    ("hostname", "host1"), ("nbproc", "1"), ("proc", "1"), ("thread", "104"), ("stopping", "1"), ("unique-id", "uid-1"),
+    ("src", "10.1.2.3"), ("src,hex", "0A010203"), ("src_port", "4567"), ("src_is_local", "0"),
+    ("dst", "127.0.0.1"), ("dst_port", "80"), ("dst_is_local", "1"), ("dst_conn", "122"),
+    ("fc_src", "10.9.9.9"), ("fc_src_port", "999"), ("fc_src_is_local", "0"),
+    ("fc_dst", "127.0.0.2"), ("fc_dst_port", "8080"), ("fc_dst_is_local", "1"),
+    ("fc_err", "114"), ("fc_err_str", "broken"), ("fc_http_major", "105"), ("bc_http_major", "106"),
+    ("fc_rcvd_proxy", "1"), ("fc_pp_authority", "auth"), ("fc_pp_unique_id", "ppid"),
+    ("ssl_fc", "1"), ("ssl_fc_err", "117"), ("ssl_c_err", "118"), ("ssl_c_ca_err", "119"), ("ssl_fc_is_resumed", "1"),
+    ("ssl_fc_sni", "sni"), ("ssl_fc_alpn", "h2"), ("ssl_fc_protocol", "TLSv1.3"), ("ssl_fc_cipher", "AES"),
+    ("wait_end", "1"),
+    ("method", "GET"), ("url", "http://u@192.0.2.9:81/p/a.html?x=1&y=&x=2;z"), ("path", "/p/a.html"),
+    ("pathq", "/p/a.html?x=1&y=&x=2;z"), ("query", "x=1&y=&x=2;z"), ("base", "www.example.com:8080/p/a.html"),
+    ("baseq", "www.example.com:8080/p/a.html?x=1&y=&x=2;z"), ("url_ip", "192.0.2.9"), ("url_port", "81"),
+    ("url_param(x)", "1"), ("url_param(X)", "undefined"), ("urlp(y)", ""), ("urlp_val(x)", "1"),
+    ("req.ver", "1.1"), ("req_ver", "1.1"), ("res.ver", "1.1"), ("resp_ver", "1.1"), ("status", "201"),
+    ("req.proto_http", "1"), ("req_proto_http", "1"), ("http_first_req", "1"),
+    ("hdr(x-r)", "r2"), ("hdr_cnt(x-l)", "5"), ("hdr_ip(x-ip)", "192.0.2.7"), ("hdr_val(x-num)", "42"),
+    ("req.hdr(x-l)", "z"), ("req.hdr(X-L,1)", "a"), ("req.hdr(x-l,3)", "b"), ("req.hdr(x-l,4)", "\"c,d\""),
+    ("req.hdr(x-l,-2)", "\"c,d\""), ("req.hdr(x-l,6)", "undefined"), ("req.hdr(x-l,-6)", "undefined"),
+    ("req.hdr(none)", "undefined"), ("req.hdr_cnt(x-l)", "5"), ("req.hdr_ip(x-ip)", "192.0.2.7"),
+    ("req.hdr_val(x-num)", "42"), ("req.hdr_names(-)", "host-x-l-x-l-x-ip-x-num-cookie-cookie"),
+    ("req.hdrs,length", "119"), ("req.fhdr(x-l,1)", "a,, b ,\"c,d\""), ("req.fhdr(x-l)", "z"), ("req.fhdr_cnt(x-l)", "2"),
+    ("req.fhdr_cnt", "7"),
+    ("res.hdr(x-r)", "r2"), ("res.hdr(x-r,1)", "r1"), ("res.hdr_cnt(x-r)", "2"), ("res.hdr_ip(x-ip)", "::5"),
+    ("res.hdr_val(x-num)", "7"), ("res.hdr_names", "x-r,x-num,x-ip,set-cookie,set-cookie"), ("res.hdrs,length", "83"),
+    ("res.fhdr(x-r)", "r1, r2"), ("res.fhdr_cnt(x-r)", "1"),
+    ("shdr(x-r)", "r2"), ("shdr_cnt(x-r)", "2"), ("shdr_ip(x-ip)", "::5"), ("shdr_val(x-num)", "7"),
+    ("req.cook(a)", "3"), ("req.cook", "1"), ("req.cook_cnt(a)", "2"), ("req.cook_cnt", "3"), ("req.cook_val(b)", "2"),
+    ("cook(b)", "2"), ("cook_cnt(b)", "1"), ("cook_val(a)", "3"), ("cookie(s)", "9"),
+    ("res.cook(s)", "9"), ("res.cook_cnt", "2"), ("res.cook_val(t)", "8"),
+    ("scook(t)", "8"), ("scook_cnt(t)", "1"), ("scook_val(s)", "9"), ("scook(path)", "undefined"),
+    ("req.body", "k=v&n=5"), ("req.body_len", "7"), ("req.body_size", "100"), ("req.body_param(n)", "5"),
+    ("req.len", "7"), ("req_len", "7"), ("req.payload(3,2)", "lo"), ("req.payload(3,0)", "load"),
+    ("req.payload(3,9)", "undefined"), ("payload(0,3)", "pay"),
+    ("res.body", "k=v&n=5"), ("res.body_len", "7"), ("res.body_size", "100"), ("res.len", "7"), ("res.payload(1,1)", "a"),
+    ("capture.req.hdr(0)", "cap0"), ("capture.req.hdr(1)", "undefined"), ("capture.res.hdr(0)", "rcap"),
+    ("capture.req.method", "GET"), ("capture.req.uri", "/p/a.html?x=1&y=&x=2;z"), ("capture.req.ver", "HTTP/1.1"),
+    ("capture.res.ver", "HTTP/1.1"),
+    ("fe_name", "fe"), ("fe_id", "100"), ("fe_defbe", "def"), ("fe_client_timeout", "107"),
+    ("be_name", "be"), ("be_id", "101"), ("be_server_timeout", "108"), ("be_tunnel_timeout", "109"),
+    ("cur_server_timeout", "110"), ("cur_tunnel_timeout", "111"), ("srv_name", "srv1"), ("srv_id", "102"),
+    ("so_name", "bind1"), ("so_id", "103"), ("prio_class", "112"), ("prio_offset", "113"),
+    ("be_conn", "1000"), ("be_conn(bk)", "1200"), ("be_conn_free(b)", "1101"), ("be_sess_rate", "1002"), ("nbsrv(b)", "1103"),
+    ("queue", "1004"), ("avg_queue", "1005"), ("connslots", "1006"), ("fe_conn", "1007"), ("fe_req_rate", "1008"),
+    ("fe_sess_rate", "1009"), ("srv_conn(s)", "2000"), ("srv_conn(b/s)", "2100"), ("srv_conn_free(s)", "2001"),
+    ("srv_is_up(s)", "1"), ("srv_is_up(none)", "undefined"), ("srv_queue(s)", "2003"), ("srv_sess_rate(s)", "2004"),
+    ("srv_weight(s)", "2005"), ("srv_iweight(s)", "2006"), ("srv_uweight(s)", "2007"),
+    ("last_rule_file", "a.cfg"), ("last_rule_line", "12"),
+];
+
+#[test]
+fn every_fetch_answers() {
+    let world = World::full();
+    let wrong: Vec<_> = CASES
+        .iter()
+        .map(|(text, expected)| (text, world.eval(text), expected))
+        .filter(|(_, got, expected)| got != *expected)
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_fetch_has_a_case_and_one_entry() {
+    for fetch in all() {
+        let covered = CASES.iter().any(|(text, _)| {
+            text.strip_prefix(fetch.name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['(', ',']))
+        });
+        assert!(covered, "{} has no case", fetch.name);
+        assert_eq!(all().filter(|other| other.name == fetch.name).count(), 1, "{}", fetch.name);
+        assert!(crate::known::fetches().any(|name| name == fetch.name), "{}", fetch.name);
+    }
+}
+
+#[test]
+fn an_empty_world_answers_without_a_panic() {
+    for (text, _) in CASES {
+        let expr = with_parser(|cx| Expr::parse_word(text, cx)).expect(text);
+        let _ = expr.eval(&crate::NoFacts);
+        let _ = expr.any(&crate::NoFacts, &mut |_| false);
+    }
+}
+
+#[test]
+fn acls_see_every_value() {
+    let world = World::full();
+    for (text, expected) in [
+        ("req.hdr(x-l)", "a||b|\"c,d\"|z"),
+        ("req.hdr(x-l,1)", "a"),
+        ("req.fhdr(x-l)", "a,, b ,\"c,d\"|z"),
+        ("req.cook(a)", "1|3"),
+        ("urlp(x)", "1|2"),
+        ("res.hdr(x-r),upper", "R1|R2"),
+        ("hdr_ip(x-ip)", "192.0.2.7"),
+    ] {
+        let expr = with_parser(|cx| Expr::parse_word(text, cx)).expect(text);
+        let mut seen = Vec::new();
+        let found = expr.any(&world, &mut |value: Value<'_>| {
+            seen.push(String::from_utf8_lossy(&value.to_str().expect("text")).into_owned());
+            false
+        });
+        assert_eq!((found, seen.join("|").as_str()), (Ok(false), expected), "{text}");
+    }
+}
+
+#[test]
+fn tcp_contents_may_still_come() {
+    let world = World { payload: Some(b"abc".to_vec()), is_final: false, ..World::default() };
+    for (text, expected) in [
+        ("wait_end", Err(Missing::NotYet)),
+        ("req.len", Ok("3")),
+        ("req.payload(0,2)", Ok("ab")),
+        ("req.payload(0,4)", Err(Missing::NotYet)),
+        ("path", Err(Missing::NotYet)),
+        ("req.proto_http", Err(Missing::NotYet)),
+    ] {
+        let expr = with_parser(|cx| Expr::parse_word(text, cx)).expect(text);
+        let got = expr
+            .eval(&world)
+            .map(|v| String::from_utf8_lossy(&v.to_str().expect("text")).into_owned());
+        assert_eq!(got, expected.map(str::to_owned), "{text}");
+    }
+}
+
+#[test]
+fn relative_targets_have_no_authority() {
+    let world = World { request: Some(request("GET", "/a?b", &[])), ..World::default() };
+    for (text, expected) in
+        [("url_ip", "undefined"), ("url_port", "undefined"), ("base", "/a"), ("query", "b")]
+    {
+        assert_eq!(world.eval(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn errors_are_haproxys() {
+    for (text, offset, expected) in [
+        ("nosuch", 0, "unknown fetch method 'nosuch'"),
+        ("req.hrd(a)", 0, "Did you mean 'req.hdr' ?"),
+        ("http_auth(users)", 0, "fetch method 'http_auth' is not implemented yet"),
+        ("req.hdr(a,1,c)", 12, "fetch method 'req.hdr' : expected ')' before ',c)'"),
+        (
+            "req.hdr(a,b)",
+            10,
+            "fetch method 'req.hdr' : failed to parse 'b' as type 'integer' at position 2",
+        ),
+        ("req.hdr(a", 7, "fetch method 'req.hdr' : expected ')'"),
+        ("path(x)", 5, "fetch method 'path' : expected ')' before 'x)'"),
+        ("str(a,b)", 6, "fetch method 'str' : expected ')' before ',b)'"),
+        ("ipv4(a)", 5, "failed to parse 'a' as type 'IPv4 address' at position 1"),
+        ("src,nosuch", 4, "unknown converter 'nosuch'"),
+        ("src,jwt_verify(a,b)", 4, "converter 'jwt_verify' is not implemented yet"),
+        ("bin(4100),add(1)", 10, "converter 'add' cannot be applied"),
+        (
+            "str(a),field(a,b)",
+            13,
+            "invalid arg 1 in converter 'field' : failed to parse 'a' as type 'integer' at position 1",
+        ),
+        (
+            "str(a),regsub(a)",
+            16,
+            "invalid arg 2 in converter 'regsub' : missing arguments (got 1/2), type 'string' expected",
+        ),
+        ("srcx)", 0, "unknown fetch"),
+    ] {
+        let error = parse_error(text);
+        assert!(error.message.contains(expected), "{text}: {}", error.message);
+        assert_eq!(error.offset, offset, "{text}: {}", error.message);
+    }
+}
+
+#[test]
+fn places_are_checked() {
+    let parse = |text: &str, place| {
+        with_parser(|cx| {
+            cx.places = Places::of(place);
+            Expr::parse(&[text], &mut 0, cx).map(|_| ()).map_err(|error| error.message)
+        })
+    };
+    assert_eq!(
+        parse("be_name", Place::FeHttpRequest),
+        Err("fetch method 'be_name' extracts information from 'backend', none of which is available here".into())
+    );
+    assert!(parse("be_name", Place::BeHttpRequest).is_ok());
+    assert!(parse("path", Place::FeTcpConnection).unwrap_err().contains("'HTTP request headers'"));
+    assert!(
+        parse("res.hdr(a)", Place::FeHttpRequest).unwrap_err().contains("'HTTP response headers'")
+    );
+    assert!(parse("srv_name", Place::BeHttpRequest).unwrap_err().contains("'server'"));
+}
