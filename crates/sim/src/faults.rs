@@ -1,0 +1,95 @@
+//! What may go wrong on the way to one address. Plain data; never draws anything itself.
+
+/// One microsecond of virtual time.
+pub const US: u64 = 1_000;
+/// One millisecond of virtual time.
+pub const MS: u64 = 1_000_000;
+/// One second of virtual time.
+pub const SEC: u64 = 1_000_000_000;
+
+/// The plan for connections to one address. Chances are in 1000; times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Faults {
+    /// One way, at least.
+    pub latency: u64,
+    /// At most this much more, drawn per segment; order is kept.
+    pub jitter: u64,
+    /// Bytes that fit into one direction, in flight and unread together.
+    pub buffer: usize,
+    /// A write travels as several segments.
+    pub split: u16,
+    /// A read finds only some of the bytes; the others "arrive" a little later.
+    pub short_read: u16,
+    /// A write takes only some of the bytes; room comes a little later.
+    pub short_write: u16,
+    /// A connection is refused; at once or after a round trip.
+    pub refuse: u16,
+    /// A connection is never answered; it fails after two minutes.
+    pub never: u16,
+    /// A connection is reset for both sides, some time [`Faults::within`].
+    pub reset: u16,
+    /// A connection carries nothing any more from some time on, [`Faults::within`].
+    pub stall: u16,
+    /// When a connection's fate strikes at the latest, counted from its start.
+    pub within: u64,
+    /// `accept` reports a client that has gone away.
+    pub abort: u16,
+    /// A closed or dismissed handle is reported once more, with its old token.
+    pub stale: u16,
+    /// A wait reports readiness that is not there. Read from the default plan only.
+    pub spurious: u16,
+    /// A wait returns late by at most this much. Read from the default plan only.
+    pub oversleep: u64,
+}
+
+impl Faults {
+    /// A short fixed latency, large buffers, no faults.
+    pub const NONE: Self = Self {
+        latency: 50 * US,
+        jitter: 0,
+        buffer: 256 << 10,
+        split: 0,
+        short_read: 0,
+        short_write: 0,
+        refuse: 0,
+        never: 0,
+        reset: 0,
+        stall: 0,
+        within: SEC,
+        abort: 0,
+        stale: 0,
+        spurious: 0,
+        oversleep: 0,
+    };
+
+    /// Everything that a correct program must bear without anybody noticing: jitter, small buffers,
+    /// partial reads and writes, stale and spurious events. No connection is lost.
+    pub const BUMPY: Self = Self {
+        latency: 100 * US,
+        jitter: 5 * MS,
+        buffer: 6_000,
+        split: 300,
+        short_read: 300,
+        short_write: 300,
+        stale: 300,
+        spurious: 20,
+        ..Self::NONE
+    };
+
+    /// [`Faults::BUMPY`], and connections that are refused, unanswered, reset, stalled or aborted.
+    pub const ROUGH: Self = Self {
+        refuse: 50,
+        never: 10,
+        reset: 100,
+        stall: 20,
+        abort: 30,
+        oversleep: 2 * MS,
+        ..Self::BUMPY
+    };
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self::NONE
+    }
+}

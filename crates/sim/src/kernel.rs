@@ -1,0 +1,115 @@
+//! The reactor's seam over the virtual network. Never waits: the machine lets time pass between turns.
+
+use crate::world::World;
+use reactor::kernel::{Address, Event, Handle, Kernel, Watch};
+use sched::Alarm;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The kernel as one thread of the machine sees it.
+pub(crate) struct Virtual {
+    world: Rc<World>,
+    poller: usize,
+    bell: Arc<AtomicBool>,
+}
+
+struct Ringer(Arc<AtomicBool>);
+
+impl Alarm for Ringer {
+    fn ring(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Virtual {
+    pub(crate) fn new(world: Rc<World>) -> Self {
+        let (poller, bell) = world.net().add_poller();
+        Self { world, poller, bell }
+    }
+}
+
+impl Kernel for Virtual {
+    fn monotonic(&self) -> u64 {
+        self.world.net().now()
+    }
+
+    fn wall(&self) -> u64 {
+        self.world.net().wall()
+    }
+
+    fn seed(&self) -> u64 {
+        self.world.net().prng().next_u64()
+    }
+
+    fn alarm(&self) -> Box<dyn Alarm> {
+        Box::new(Ringer(self.bell.clone()))
+    }
+
+    fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
+        self.world.net().wait(self.poller, timeout, events);
+        Ok(())
+    }
+
+    fn watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
+        self.world.net().watch(self.poller, handle.0, token, watch)
+    }
+
+    fn unwatch(&self, handle: Handle) -> io::Result<()> {
+        self.world.net().unwatch(self.poller, handle.0)
+    }
+
+    fn accept(&self, listener: Handle) -> io::Result<(Handle, Option<SocketAddr>)> {
+        let (handle, peer) = self.world.net().accept(listener.0)?;
+        Ok((Handle(handle), peer))
+    }
+
+    fn connect(&self, to: &Address) -> io::Result<Handle> {
+        self.world.net().connect(to).map(Handle)
+    }
+
+    fn take_error(&self, handle: Handle) -> io::Result<()> {
+        let mut net = self.world.net();
+        let end = net.stream(handle.0)?;
+        net.take_error(end)
+    }
+
+    fn recv(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut net = self.world.net();
+        let end = net.stream(handle.0)?;
+        net.recv(end, buffer)
+    }
+
+    fn send(&self, handle: Handle, parts: &[IoSlice<'_>], _more: bool) -> io::Result<usize> {
+        let mut net = self.world.net();
+        let end = net.stream(handle.0)?;
+        net.send_parts(end, parts)
+    }
+
+    fn shutdown_write(&self, handle: Handle) -> io::Result<()> {
+        let mut net = self.world.net();
+        let end = net.stream(handle.0)?;
+        net.shutdown(end)
+    }
+
+    fn close(&self, handle: Handle, reset: bool) {
+        self.world.net().close(handle.0, reset);
+    }
+
+    fn local_address(&self, handle: Handle) -> Option<SocketAddr> {
+        self.world.net().local_address(handle.0)
+    }
+
+    fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()> {
+        self.world.net().log_datagram(to, bytes);
+        Ok(())
+    }
+
+    fn write(&self, descriptor: i32, bytes: &[u8]) -> io::Result<usize> {
+        self.world.net().log_write(descriptor, bytes);
+        Ok(bytes.len())
+    }
+}

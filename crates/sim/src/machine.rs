@@ -1,0 +1,215 @@
+//! The machine under test: reactor threads, stepped on one thread of the system in an order by chance.
+//! Never lets time pass while any of them has something to do.
+
+use crate::net::Net;
+use crate::world::World;
+use reactor::Thread;
+use std::cell::RefMut;
+use std::io::Write as _;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The most turns at one moment of virtual time; beyond, threads keep each other or themselves busy
+/// for nothing.
+const TURNS_AT_ONCE: u32 = 20_000;
+
+/// Why a run ended without what it was to reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// Nothing will ever happen again.
+    Deadlock,
+    /// Turns without end, and time stands still.
+    Livelock,
+    /// The virtual time was used up.
+    Limit,
+    /// A task of this thread panicked.
+    Panicked(usize),
+    /// A handle was used that is not open, not of the right kind, or watched twice.
+    Misuse,
+    /// The poller of this thread failed.
+    Failed(usize),
+}
+
+/// N threads over one world.
+pub struct Machine {
+    world: Rc<World>,
+    threads: Vec<Rc<Thread>>,
+    awake: Vec<usize>,
+    turns: u64,
+    turns_at_once: u32,
+}
+
+impl std::fmt::Debug for Machine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Machine").field("seed", &self.world.seed()).finish_non_exhaustive()
+    }
+}
+
+impl Machine {
+    /// A machine of `threads` threads with default settings, in a world of its own.
+    pub fn new(seed: u64, threads: usize) -> Self {
+        Self::with(World::new(seed), threads, reactor::Settings::default())
+    }
+
+    /// A machine in a given world.
+    pub fn with(world: Rc<World>, threads: usize, settings: reactor::Settings) -> Self {
+        let threads: Vec<_> =
+            (0..threads).map(|index| Thread::new(index, world.kernel(), settings)).collect();
+        Self { world, threads, awake: Vec::new(), turns: 0, turns_at_once: 0 }
+    }
+
+    /// The world around it.
+    pub fn world(&self) -> &Rc<World> {
+        &self.world
+    }
+
+    /// The network. Give it back before the machine runs.
+    pub fn net(&self) -> RefMut<'_, Net> {
+        self.world.net()
+    }
+
+    /// One of its threads.
+    pub fn thread(&self, index: usize) -> &Rc<Thread> {
+        &self.threads[index]
+    }
+
+    /// Its threads.
+    pub fn threads(&self) -> &[Rc<Thread>] {
+        &self.threads
+    }
+
+    /// Turns made by all threads together.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// The hash of all that happened so far; equal for equal seeds and programs.
+    pub fn trace_hash(&self) -> u64 {
+        self.net().trace().hash()
+    }
+
+    /// Runs until `condition` holds, which is asked after each step.
+    ///
+    /// # Errors
+    /// It did not within `limit` of virtual time, or something is wrong.
+    pub fn run_until(
+        &mut self,
+        mut condition: impl FnMut() -> bool,
+        limit: Duration,
+    ) -> Result<(), Stop> {
+        let limit = self.net().now().saturating_add(limit.as_nanos() as u64);
+        while !condition() {
+            if let Err(stop) = self.step(limit) {
+                // What is wrong comes before what it led to.
+                return self.check().and(Err(stop));
+            }
+        }
+        self.check()
+    }
+
+    /// As [`Machine::run_until`], and panics with the seed and the last records if it fails.
+    ///
+    /// # Panics
+    /// Whenever `run_until` fails.
+    #[track_caller]
+    pub fn expect_until(&mut self, condition: impl FnMut() -> bool, limit: Duration) {
+        if let Err(stop) = self.run_until(condition, limit) {
+            panic!("{stop:?}: {}", self.report());
+        }
+    }
+
+    /// Lets `span` of virtual time pass.
+    ///
+    /// # Errors
+    /// Something is wrong. That nothing more happens is not.
+    pub fn run_for(&mut self, span: Duration) -> Result<(), Stop> {
+        let until = self.net().now().saturating_add(span.as_nanos() as u64);
+        match self.run_until(|| false, span) {
+            Err(Stop::Limit) => Ok(()),
+            Err(Stop::Deadlock) => {
+                self.net().advance_to(until);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// One turn of one thread; or, when all sleep, time goes on to what comes next.
+    fn step(&mut self, limit: u64) -> Result<(), Stop> {
+        let world = self.world.clone();
+        let mut net = world.net();
+        net.settle();
+        self.awake.clear();
+        for (index, thread) in self.threads.iter().enumerate() {
+            if net.is_awake(index) || thread.scheduler().has_work() {
+                self.awake.push(index);
+            }
+        }
+        if self.awake.is_empty() {
+            return self.pass_time(&mut net, limit);
+        }
+        let index = self.awake[net.prng().below(self.awake.len() as u32) as usize];
+        net.note_turn(index);
+        drop(net);
+        self.turns += 1;
+        self.turns_at_once += 1;
+        if self.turns_at_once > TURNS_AT_ONCE {
+            return Err(Stop::Livelock);
+        }
+        self.threads[index].turn(None).map_err(|_| Stop::Failed(index))
+    }
+
+    fn pass_time(&mut self, net: &mut Net, limit: u64) -> Result<(), Stop> {
+        self.turns_at_once = 0;
+        let next = match (net.next_due(), net.next_wake()) {
+            (Some(due), Some(wake)) => due.min(wake),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => return Err(Stop::Deadlock),
+        };
+        net.advance_to(next.min(limit));
+        if next > limit { Err(Stop::Limit) } else { self.check_on(net) }
+    }
+
+    fn check(&self) -> Result<(), Stop> {
+        self.check_on(&self.net())
+    }
+
+    fn check_on(&self, net: &Net) -> Result<(), Stop> {
+        if net.misuses() > 0 {
+            return Err(Stop::Misuse);
+        }
+        let panicked = self.threads.iter().position(|thread| thread.scheduler().panics() > 0);
+        panicked.map_or(Ok(()), |thread| Err(Stop::Panicked(thread)))
+    }
+
+    /// The state of the machine in words, for a failure: seed, time, threads, last records.
+    pub fn report(&self) -> String {
+        use std::fmt::Write as _;
+        let net = self.net();
+        let mut text = format!("seed {}, {net:?}\n", self.world.seed());
+        for thread in &self.threads {
+            let (tasks, timers) = (thread.scheduler().tasks(), thread.scheduler().timers());
+            let (sockets, load) = (thread.sockets(), thread.scheduler().load());
+            let _ = writeln!(
+                text,
+                "thread {}: {tasks} tasks, {timers} timers, {sockets} sockets, {load} queued, {}",
+                thread.index,
+                if net.is_awake(thread.index) { "awake" } else { "asleep" },
+            );
+        }
+        for record in net.trace().last() {
+            let _ = writeln!(text, "{record}");
+        }
+        text
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = writeln!(std::io::stderr(), "the world's seed was {}", self.world.seed());
+        }
+        // Tasks hold their thread, which holds them.
+        self.threads.iter().for_each(|thread| thread.scheduler().clear());
+    }
+}

@@ -1,0 +1,358 @@
+//! The virtual network: addresses, connections, time that passes for them. Never runs a task.
+//!
+//! Everything that takes time is a [`Due`] in one heap, ordered by time and then by when it was put
+//! in. All chance is drawn from one generator, so that a seed determines a run.
+
+mod conn;
+mod dial;
+mod handles;
+mod poll;
+mod stream;
+
+use crate::actor::{Actor, ActorId, Signal};
+use crate::faults::Faults;
+use crate::trace::{Record, Trace, What};
+use conn::Conn;
+pub use conn::EndId;
+use dial::Listening;
+use handles::Handles;
+use poll::Poller;
+use reactor::Address;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
+use std::net::{IpAddr, Ipv4Addr};
+use stdx::{Key, Prng, Slab};
+
+/// Error numbers as Linux gives them.
+pub(crate) mod errno {
+    pub(crate) const NOENT: i32 = 2;
+    pub(crate) const BADF: i32 = 9;
+    pub(crate) const EXIST: i32 = 17;
+    pub(crate) const MFILE: i32 = 24;
+    pub(crate) const PIPE: i32 = 32;
+    pub(crate) const ADDRINUSE: i32 = 98;
+    pub(crate) const CONNABORTED: i32 = 103;
+    pub(crate) const CONNRESET: i32 = 104;
+    pub(crate) const TIMEDOUT: i32 = 110;
+    pub(crate) const CONNREFUSED: i32 = 111;
+}
+
+/// Something that will happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Due {
+    /// Bytes become readable.
+    Arrive(EndId, u32),
+    /// The peer's last byte has been seen.
+    Fin(EndId),
+    /// The connection broke.
+    Reset(EndId),
+    /// The sender learns that there is room.
+    Room(EndId),
+    /// The sender's hiccup is over.
+    Unclog(EndId),
+    /// A connection request reaches the address that it is for.
+    Syn(Key),
+    /// The one who connects learns that it stands.
+    Established(EndId),
+    /// The one who connects learns that it does not, and why.
+    Failed(EndId, i32),
+    /// A connection's fate strikes.
+    Fate(Key, Fate),
+    /// An actor's timer.
+    Timer(ActorId, u64),
+}
+
+/// What the plan has in store for a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    Reset,
+    Stall,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Timed {
+    at: u64,
+    sequence: u64,
+    due: Due,
+}
+
+impl Ord for Timed {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+impl PartialOrd for Timed {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// One datagram that was sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Datagram {
+    /// Virtual nanoseconds.
+    pub at: u64,
+    /// Where to.
+    pub to: Address,
+    /// What.
+    pub bytes: Vec<u8>,
+}
+
+/// The network, the table of handles, and what the machine's threads wait for.
+pub struct Net {
+    now: u64,
+    wall_offset: u64,
+    prng: Prng,
+    trace: Trace,
+    default_faults: Faults,
+    faults: HashMap<Address, Faults>,
+    here: IpAddr,
+    next_port: u16,
+    conns: Slab<Conn>,
+    listeners: Slab<Listening>,
+    bound: HashMap<Address, Key>,
+    /// Where connections under way are going.
+    targets: HashMap<Key, Address>,
+    queue: BinaryHeap<Reverse<Timed>>,
+    sequence: u64,
+    handles: Handles,
+    pollers: Vec<Poller>,
+    actors: Slab<Option<Box<dyn Actor>>>,
+    roused: VecDeque<(ActorId, Signal)>,
+    datagrams: Vec<Datagram>,
+    written: BTreeMap<i32, Vec<u8>>,
+    misuses: u64,
+}
+
+impl std::fmt::Debug for Net {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Net");
+        out.field("now", &self.now).field("connections", &self.conns.len());
+        out.field("handles", &self.handles.open()).finish_non_exhaustive()
+    }
+}
+
+/// The 1st of January 2026, UTC, in nanoseconds.
+const EPOCH: u64 = 1_767_225_600_000_000_000;
+/// When millisecond ticks of 32 bits wrap.
+const TICK_WRAP: u64 = (1 << 32) * 1_000_000;
+
+impl Net {
+    /// An empty network. One seed in four starts shortly before the reactor's ticks wrap.
+    pub(crate) fn new(seed: u64) -> Self {
+        let prng = Prng::new(seed);
+        let offset = prng.next_u64() % 20_000_000_000;
+        let now = if prng.below(4) == 0 { TICK_WRAP - offset } else { offset };
+        Self {
+            now,
+            wall_offset: EPOCH,
+            prng,
+            trace: Trace::new(64),
+            default_faults: Faults::NONE,
+            faults: HashMap::new(),
+            here: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
+            next_port: 32_768,
+            conns: Slab::new(),
+            listeners: Slab::new(),
+            bound: HashMap::new(),
+            targets: HashMap::new(),
+            queue: BinaryHeap::new(),
+            sequence: 0,
+            handles: Handles::default(),
+            pollers: Vec::new(),
+            actors: Slab::new(),
+            roused: VecDeque::new(),
+            datagrams: Vec::new(),
+            written: BTreeMap::new(),
+            misuses: 0,
+        }
+    }
+
+    /// Virtual nanoseconds on the clock that never goes back.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Virtual nanoseconds since 1970-01-01 UTC.
+    pub fn wall(&self) -> u64 {
+        self.wall_offset.wrapping_add(self.now)
+    }
+
+    /// Sets the wall clock forward or back, as an operator or NTP may.
+    pub fn step_wall(&mut self, nanos: i64) {
+        self.wall_offset = self.wall_offset.wrapping_add_signed(nanos);
+    }
+
+    /// The generator that all chance comes from.
+    pub fn prng(&self) -> &Prng {
+        &self.prng
+    }
+
+    /// Whether something with this chance in 1000 happens now.
+    pub fn chance(&self, in_1000: u16) -> bool {
+        in_1000 > 0 && self.prng.below(1000) < u32::from(in_1000)
+    }
+
+    /// A value from 0 to `most`, both included.
+    pub fn up_to(&self, most: u64) -> u64 {
+        if most == 0 { 0 } else { self.prng.next_u64() % most.saturating_add(1) }
+    }
+
+    /// What happened so far.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// What happened so far, to change how much of it is remembered.
+    pub fn trace_mut(&mut self) -> &mut Trace {
+        &mut self.trace
+    }
+
+    /// The plan for all addresses without one of their own, and for the machine itself.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.default_faults = faults;
+    }
+
+    /// The plan for new connections to one address.
+    pub fn set_faults_of(&mut self, address: Address, faults: Faults) {
+        self.faults.insert(address, faults);
+    }
+
+    /// How many handles may be open at once.
+    pub fn set_handle_limit(&mut self, limit: usize) {
+        self.handles.limit = limit;
+    }
+
+    /// Handles open, listeners included.
+    pub fn open_handles(&self) -> usize {
+        self.handles.open()
+    }
+
+    /// Connections of which at least one end is open.
+    pub fn connections(&self) -> usize {
+        self.conns.len()
+    }
+
+    /// Calls on handles that are not open, or not of the right kind: always a bug of the caller.
+    pub fn misuses(&self) -> u64 {
+        self.misuses
+    }
+
+    /// Takes the datagrams sent since the last call.
+    pub fn take_datagrams(&mut self) -> Vec<Datagram> {
+        std::mem::take(&mut self.datagrams)
+    }
+
+    /// Takes what was written to an inherited descriptor since the last call.
+    pub fn take_written(&mut self, descriptor: i32) -> Vec<u8> {
+        self.written.remove(&descriptor).unwrap_or_default()
+    }
+
+    pub(crate) fn log_datagram(&mut self, to: &Address, bytes: &[u8]) {
+        self.note(What::Datagram, bytes.len() as u64, crate::trace::digest(bytes));
+        self.datagrams.push(Datagram { at: self.now, to: to.clone(), bytes: bytes.to_vec() });
+    }
+
+    pub(crate) fn log_write(&mut self, descriptor: i32, bytes: &[u8]) {
+        self.note(What::Write, descriptor as u64, crate::trace::digest(bytes));
+        self.written.entry(descriptor).or_default().extend_from_slice(bytes);
+    }
+
+    /// Adds an actor, which is called with [`Signal::Start`] as soon as the network is stepped.
+    pub fn spawn(&mut self, actor: Box<dyn Actor>) -> ActorId {
+        let id = ActorId(self.actors.insert(Some(actor)));
+        self.roused.push_back((id, Signal::Start));
+        id
+    }
+
+    /// Removes an actor; its ends stay as they are until it closes them, so it should before.
+    pub fn retire(&mut self, id: ActorId) {
+        self.actors.remove(id.0);
+    }
+
+    /// Actors alive.
+    pub fn actors(&self) -> usize {
+        self.actors.len()
+    }
+
+    /// Calls an actor with [`Signal::Timer`] at a time, at once if it is past.
+    pub fn set_timer(&mut self, id: ActorId, at: u64, number: u64) {
+        self.schedule(at.max(self.now), Due::Timer(id, number));
+    }
+
+    fn note(&mut self, what: What, subject: u64, detail: u64) {
+        self.trace.note(Record { at: self.now, what, subject, detail });
+    }
+
+    pub(crate) fn note_turn(&mut self, thread: usize) {
+        self.note(What::Turn, thread as u64, 0);
+    }
+
+    fn misuse(&mut self, subject: u64) {
+        self.misuses += 1;
+        self.note(What::Misuse, subject, 0);
+    }
+
+    fn schedule(&mut self, at: u64, due: Due) {
+        self.sequence += 1;
+        self.queue.push(Reverse(Timed { at, sequence: self.sequence, due }));
+    }
+
+    /// When the network has something to do next.
+    pub(crate) fn next_due(&self) -> Option<u64> {
+        if !self.roused.is_empty() {
+            return Some(self.now);
+        }
+        self.queue.peek().map(|Reverse(timed)| timed.at)
+    }
+
+    pub(crate) fn advance_to(&mut self, at: u64) {
+        self.now = self.now.max(at);
+    }
+
+    /// Lets everything happen that is due by now, actors' reactions included.
+    pub(crate) fn settle(&mut self) {
+        loop {
+            if let Some((id, signal)) = self.roused.pop_front() {
+                self.call(id, signal);
+            } else {
+                match self.queue.peek() {
+                    Some(Reverse(timed)) if timed.at <= self.now => {
+                        let due = timed.due;
+                        self.queue.pop();
+                        self.happen(due);
+                    }
+                    _ => return,
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, id: ActorId, signal: Signal) {
+        let Some(mut actor) = self.actors.get_mut(id.0).and_then(Option::take) else { return };
+        actor.act(self, id, signal);
+        // It may have retired itself meanwhile.
+        if let Some(place) = self.actors.get_mut(id.0) {
+            *place = Some(actor);
+        }
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::Arrive(end, count) => self.arrive(end, count as usize),
+            Due::Fin(end) => self.fin(end),
+            Due::Reset(end) => self.broken(end, errno::CONNRESET),
+            Due::Room(end) => self.room(end),
+            Due::Unclog(end) => self.unclog(end),
+            Due::Syn(conn) => self.syn(conn),
+            Due::Established(end) => self.established(end),
+            Due::Failed(end, error) => self.failed(end, error),
+            Due::Fate(conn, fate) => self.strike(conn, fate),
+            Due::Timer(id, number) => {
+                self.note(What::Timer, id.0.to_bits(), number);
+                self.roused.push_back((id, Signal::Timer(number)));
+            }
+        }
+    }
+}

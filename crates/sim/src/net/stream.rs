@@ -1,0 +1,339 @@
+//! How bytes, ends and failures travel over a connection that stands. Never opens one.
+
+use super::conn::{EndId, Owner};
+use super::dial::os;
+use super::handles::Object;
+use super::{Due, Fate, Net, errno};
+use crate::trace::{What, digest};
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use stdx::Key;
+
+/// The most segments that one write is cut into.
+const SEGMENTS: u32 = 4;
+/// How long a pretended shortage lasts at most, in nanoseconds.
+const HICCUP: u64 = 300_000;
+
+impl Net {
+    /// Reads into `buffer`; 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// `WouldBlock`; the connection's failure, once.
+    pub fn recv(&mut self, end: EndId, buffer: &mut [u8]) -> io::Result<usize> {
+        let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
+        let faults = conn.faults;
+        let here = conn.end(end.side);
+        if here.arrived == 0 {
+            return match here.error.take() {
+                Some(error) => Err(os(error)),
+                None if here.fin || here.dead => Ok(0),
+                None => Err(io::ErrorKind::WouldBlock.into()),
+            };
+        }
+        let mut count = here.arrived.min(buffer.len());
+        let ended = here.fin || here.dead;
+        if !ended && count > 1 && self.chance(faults.short_read) {
+            count = 1 + self.up_to(count as u64 - 2) as usize;
+            self.hold_back(end, count);
+        }
+        let conn = self.conns.get_mut(end.conn).expect("it was there just now");
+        let here = conn.end(end.side);
+        let mut copied = 0;
+        let (front, back) = here.bytes.as_slices();
+        for part in [front, back] {
+            let take = part.len().min(count - copied);
+            buffer[copied..copied + take].copy_from_slice(&part[..take]);
+            copied += take;
+        }
+        here.bytes.drain(..count);
+        here.arrived -= count;
+        self.give_room(end.other());
+        self.note(What::Recv, end.bits(), count as u64);
+        Ok(count)
+    }
+
+    /// A short read means that nothing more was there: what was, arrives again in a moment.
+    fn hold_back(&mut self, end: EndId, count: usize) {
+        let later = self.now + 1 + self.up_to(HICCUP);
+        let Some(conn) = self.conns.get_mut(end.conn) else { return };
+        let here = conn.end(end.side);
+        let rest = here.arrived - count;
+        here.arrived = count;
+        if rest > 0 {
+            self.schedule(later, Due::Arrive(end, rest as u32));
+        }
+    }
+
+    /// The reader has taken something: if the sender waits for room, it learns so.
+    fn give_room(&mut self, sender: EndId) {
+        let Some(conn) = self.conns.get_mut(sender.conn) else { return };
+        if conn.stalled || !conn.roomy(sender.side) || !conn.end(sender.side).starved {
+            return;
+        }
+        conn.end(sender.side).starved = false;
+        let at = self.arrival(sender);
+        self.schedule(at, Due::Room(sender));
+    }
+
+    /// Writes what fits.
+    ///
+    /// # Errors
+    /// `WouldBlock` also while connecting; the connection's failure, once; then a broken pipe.
+    pub fn send(&mut self, end: EndId, bytes: &[u8]) -> io::Result<usize> {
+        self.send_parts(end, &[IoSlice::new(bytes)])
+    }
+
+    pub(crate) fn send_parts(&mut self, end: EndId, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let total: usize = parts.iter().map(|part| part.len()).sum();
+        let mut count = self.admit(end, total)?;
+        let conn = self.conns.get_mut(end.conn).expect("it was admitted");
+        let faults = conn.faults;
+        if count < total {
+            conn.end(end.side).starved = true;
+        } else if count > 1 && self.chance(faults.short_write) {
+            count = 1 + self.up_to(count as u64 - 2) as usize;
+            self.clog(end);
+        }
+        let mut hash = 0;
+        let mut left = count;
+        for part in parts {
+            let take = part.len().min(left);
+            left -= take;
+            hash ^= digest(&part[..take]).rotate_left(take as u32);
+            let conn = self.conns.get_mut(end.conn).expect("it was admitted");
+            conn.end(end.other().side).bytes.extend(&part[..take]);
+        }
+        self.note(What::Send, end.bits(), hash);
+        self.dispatch(end.other(), count, faults.split);
+        Ok(count)
+    }
+
+    /// How many bytes an end may send now.
+    fn admit(&mut self, end: EndId, total: usize) -> io::Result<usize> {
+        let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
+        let space = conn.space(end.side);
+        let here = conn.end(end.side);
+        if let Some(error) = here.error.take() {
+            return Err(os(error));
+        }
+        if here.dead || here.fin_sent {
+            return Err(os(errno::PIPE));
+        }
+        if here.connecting {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if total > 0 && (space == 0 || here.clogged) {
+            here.starved = true;
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        Ok(space.min(total))
+    }
+
+    fn clog(&mut self, end: EndId) {
+        let later = self.now + 1 + self.up_to(HICCUP);
+        if let Some(conn) = self.conns.get_mut(end.conn) {
+            conn.end(end.side).clogged = true;
+            self.schedule(later, Due::Unclog(end));
+        }
+    }
+
+    /// Sends `count` bytes on their way, in one segment or several.
+    fn dispatch(&mut self, to: EndId, count: usize, split: u16) {
+        let mut left = count;
+        let mut cuts = if self.chance(split) { self.prng.below(SEGMENTS) } else { 0 };
+        while left > 0 {
+            let piece = if cuts == 0 { left } else { 1 + self.up_to(left as u64 - 1) as usize };
+            cuts = cuts.saturating_sub(1);
+            left -= piece;
+            self.post(to, Due::Arrive(to, piece as u32));
+        }
+    }
+
+    /// Schedules what travels to an end, behind all that travels already.
+    fn post(&mut self, to: EndId, due: Due) {
+        if self.conns.get(to.conn).is_some_and(|conn| !conn.stalled) {
+            let at = self.arrival(to);
+            self.schedule(at, due);
+        }
+    }
+
+    /// When something that starts now reaches an end.
+    pub(super) fn arrival(&mut self, to: EndId) -> u64 {
+        let Some(faults) = self.conns.get(to.conn).map(|conn| conn.faults) else { return self.now };
+        let at = self.now + self.travel(&faults);
+        let Some(conn) = self.conns.get_mut(to.conn) else { return at };
+        let there = conn.end(to.side);
+        there.last_arrival = there.last_arrival.max(at);
+        there.last_arrival
+    }
+
+    pub(super) fn arrive(&mut self, end: EndId, count: usize) {
+        let Some(conn) = self.conns.get_mut(end.conn) else { return };
+        let here = conn.end(end.side);
+        if here.owner == Owner::Closed {
+            // Bytes for nobody are answered with a reset.
+            here.bytes.clear();
+            return self.post(end.other(), Due::Reset(end.other()));
+        }
+        let count = count.min(here.bytes.len() - here.arrived);
+        if count == 0 {
+            return;
+        }
+        let first = here.arrived == 0;
+        here.arrived += count;
+        self.note(What::Arrive, end.bits(), count as u64);
+        // Further bytes may come with an event of their own, or together with the first ones.
+        if first || self.chance(500) {
+            self.changed(end);
+        }
+    }
+
+    pub(super) fn fin(&mut self, end: EndId) {
+        let Some(conn) = self.conns.get_mut(end.conn) else { return };
+        let here = conn.end(end.side);
+        if here.owner == Owner::Closed || here.dead {
+            return;
+        }
+        here.arrived = here.bytes.len();
+        here.fin = true;
+        self.note(What::Fin, end.bits(), 0);
+        self.changed(end);
+    }
+
+    pub(super) fn broken(&mut self, end: EndId, error: i32) {
+        let Some(conn) = self.conns.get_mut(end.conn) else { return };
+        let here = conn.end(end.side);
+        if here.owner == Owner::Closed || here.dead {
+            return;
+        }
+        // What has arrived stays readable, as on Linux; what was in flight is lost.
+        here.bytes.truncate(here.arrived);
+        here.dead = true;
+        here.error = Some(if here.connecting { errno::CONNREFUSED } else { error });
+        here.connecting = false;
+        self.note(What::Reset, end.bits(), error as u64);
+        self.changed(end);
+    }
+
+    pub(super) fn room(&mut self, end: EndId) {
+        self.note(What::Room, end.bits(), 0);
+        self.changed(end);
+    }
+
+    pub(super) fn unclog(&mut self, end: EndId) {
+        if let Some(conn) = self.conns.get_mut(end.conn) {
+            conn.end(end.side).clogged = false;
+            self.room(end);
+        }
+    }
+
+    pub(super) fn strike(&mut self, conn: Key, fate: Fate) {
+        let Some(stricken) = self.conns.get_mut(conn) else { return };
+        match fate {
+            Fate::Stall => {
+                stricken.stalled = true;
+                self.note(What::Stall, conn.to_bits(), 0);
+            }
+            // One that is only being established is left alone: refusals are drawn apart.
+            Fate::Reset if stricken.ends[0].connecting => {}
+            Fate::Reset => {
+                self.broken(EndId { conn, side: 0 }, errno::CONNRESET);
+                self.broken(EndId { conn, side: 1 }, errno::CONNRESET);
+            }
+        }
+    }
+
+    /// Ends the stream in one direction.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub fn shutdown(&mut self, end: EndId) -> io::Result<()> {
+        let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
+        let here = conn.end(end.side);
+        if here.dead || here.connecting {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        if !std::mem::replace(&mut here.fin_sent, true) {
+            self.note(What::Shutdown, end.bits(), 0);
+            self.post(end.other(), Due::Fin(end.other()));
+            // A stream that has ended in both directions is reported as hung up.
+            self.changed(end);
+        }
+        Ok(())
+    }
+
+    /// Closes an end. With `reset`, or with bytes unread as on Linux, the peer sees a reset and may
+    /// lose what is in flight.
+    pub fn close_end(&mut self, end: EndId, reset: bool) {
+        let Some(conn) = self.conns.get_mut(end.conn) else { return };
+        let other = end.other();
+        let here = conn.end(end.side);
+        let (unread, fin_sent, dead) = (here.arrived > 0, here.fin_sent, here.dead);
+        here.owner = Owner::Closed;
+        here.bytes.clear();
+        here.arrived = 0;
+        let reset = (reset || unread) && !dead;
+        self.note(What::Close, end.bits(), u64::from(reset));
+        let peer = self.conns.get_mut(end.conn).expect("it was there just now").end(other.side);
+        match peer.owner {
+            // Nobody has heard of it yet, or nobody is left.
+            Owner::Nobody | Owner::Closed => {
+                self.conns.remove(end.conn);
+            }
+            _ if dead => {}
+            _ if reset => {
+                let flying = peer.bytes.len() - peer.arrived;
+                let keep = peer.arrived + self.up_to(flying as u64) as usize;
+                let conn = self.conns.get_mut(end.conn).expect("it was there just now");
+                conn.end(other.side).bytes.truncate(keep);
+                self.post(other, Due::Reset(other));
+            }
+            _ if !fin_sent => self.post(other, Due::Fin(other)),
+            _ => {}
+        }
+    }
+
+    /// The pending error of an end, which this clears.
+    pub fn take_error(&mut self, end: EndId) -> io::Result<()> {
+        let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
+        conn.end(end.side).error.take().map_or(Ok(()), |error| Err(os(error)))
+    }
+
+    /// The end that a handle of the machine stands for.
+    pub(crate) fn stream(&mut self, handle: i32) -> io::Result<EndId> {
+        match self.handles.get(handle).map(|slot| slot.object) {
+            Some(Object::Stream(end)) => Ok(end),
+            _ => {
+                self.misuse(handle as u64);
+                Err(os(errno::BADF))
+            }
+        }
+    }
+
+    /// Closes a handle of the machine.
+    pub(crate) fn close(&mut self, handle: i32, reset: bool) {
+        match self.handles.get(handle).map_or(Object::Free, |slot| slot.object) {
+            Object::Free => self.misuse(handle as u64),
+            Object::Listener(key) => {
+                self.unwatch_all(handle, 0);
+                self.handles.remove(handle);
+                self.close_listener(key);
+            }
+            Object::Stream(end) => {
+                let stale = self.conns.get(end.conn).map_or(0, |conn| conn.faults.stale);
+                self.unwatch_all(handle, stale);
+                self.handles.remove(handle);
+                self.close_end(end, reset);
+            }
+        }
+    }
+
+    /// The machine's own address of a connection or listener.
+    pub(crate) fn local_address(&self, handle: i32) -> Option<SocketAddr> {
+        match self.handles.get(handle)?.object {
+            Object::Stream(end) => self.address_of(end),
+            Object::Listener(key) => self.listener_address(key),
+            Object::Free => None,
+        }
+    }
+}

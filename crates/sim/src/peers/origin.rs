@@ -1,0 +1,279 @@
+//! An HTTP/1 origin: answers each request with its number and a body that follows from it.
+//! Never remembers anything between connections but its tally.
+
+use super::client::push_chunks;
+use super::message::{Progress, Reader};
+use super::{Flow, Outgoing, Tally, drain, push_body};
+use crate::actor::{Actor, ActorId, Signal};
+use crate::faults::{MS, SEC, US};
+use crate::net::{EndId, Net};
+use reactor::Address;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What an origin does. Chances are in 1000; times in virtual nanoseconds.
+#[derive(Clone, Debug)]
+pub struct OriginPlan {
+    /// Where it listens.
+    pub at: Address,
+    /// Value of `x-origin` in its answers.
+    pub name: String,
+    /// Before an answer, at most.
+    pub delay: u64,
+    /// The largest body of an answer.
+    pub body: u64,
+    /// Answers in chunks.
+    pub chunked: u16,
+    /// Answers with `connection: close`.
+    pub close: u16,
+    /// Answers that end with the connection, without a length.
+    pub until_close: u16,
+    /// Connections closed or reset in the midst of an answer.
+    pub cut: u16,
+    /// Connections closed or reset instead of an answer.
+    pub silent: u16,
+    /// Connections closed some time after an answer, unannounced, as when keep-alive times out.
+    pub idle_close: u16,
+    /// Answers of status 500, with their number.
+    pub error: u16,
+}
+
+impl OriginPlan {
+    /// A plain origin: keep-alive, lengths and chunks, small delays.
+    pub fn new(at: Address) -> Self {
+        Self {
+            at,
+            name: "o".into(),
+            delay: 200 * US,
+            body: 4_000,
+            chunked: 300,
+            close: 0,
+            until_close: 0,
+            cut: 0,
+            silent: 0,
+            idle_close: 0,
+            error: 0,
+        }
+    }
+
+    /// The same with everything that an origin may do without losing an answer.
+    #[must_use]
+    pub fn varied(self) -> Self {
+        Self { delay: 5 * MS, close: 50, until_close: 50, error: 20, ..self }
+    }
+
+    /// [`OriginPlan::varied`], and answers that are cut, missing or never begun.
+    #[must_use]
+    pub fn wild(self) -> Self {
+        Self { cut: 20, silent: 20, idle_close: 100, ..self.varied() }
+    }
+}
+
+/// An origin that accepts connections; see [`OriginPlan`].
+#[derive(Debug)]
+pub struct Origin {
+    plan: Rc<OriginPlan>,
+    tally: Rc<RefCell<Tally>>,
+}
+
+impl Origin {
+    /// An origin that counts into `tally`.
+    pub fn new(plan: OriginPlan, tally: Rc<RefCell<Tally>>) -> Box<Self> {
+        Box::new(Self { plan: Rc::new(plan), tally })
+    }
+}
+
+impl Actor for Origin {
+    fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
+        match signal {
+            Signal::Start => {
+                net.listen_as(me, self.plan.at.clone()).expect("no two origins share an address");
+            }
+            Signal::Accepted(end) => {
+                self.tally.borrow_mut().accepted += 1;
+                let service = Service {
+                    plan: self.plan.clone(),
+                    tally: self.tally.clone(),
+                    end,
+                    reader: Reader::new(false),
+                    out: Outgoing::default(),
+                    waits: false,
+                    input_ended: false,
+                    leaves: None,
+                    lingers: false,
+                };
+                let service = net.spawn(Box::new(service));
+                net.hand_over(end, service);
+            }
+            Signal::Ready(_) | Signal::Timer(_) => {}
+        }
+    }
+}
+
+/// Timer numbers.
+const ANSWER: u64 = 0;
+const IDLE: u64 = 1;
+const GONE: u64 = 2;
+/// How long an ended connection is kept for what still comes.
+const LINGER: u64 = 5 * SEC;
+
+/// One connection of an origin.
+struct Service {
+    plan: Rc<OriginPlan>,
+    tally: Rc<RefCell<Tally>>,
+    end: EndId,
+    reader: Reader,
+    out: Outgoing,
+    /// A request is complete and its answer due at [`ANSWER`].
+    waits: bool,
+    /// The client sends nothing more.
+    input_ended: bool,
+    /// The connection is left when all is written; by a reset or not.
+    leaves: Option<bool>,
+    /// All is written and our side ended; what still comes is read and dropped, so that no reset
+    /// overtakes the answer.
+    lingers: bool,
+}
+
+impl Service {
+    fn leave(&mut self, net: &mut Net, me: ActorId, reset: bool) {
+        net.close_end(self.end, reset);
+        net.retire(me);
+    }
+
+    fn go_on(&mut self, net: &mut Net, me: ActorId) {
+        if self.lingers {
+            let mut rest = 0;
+            let flow = drain(net, self.end, |bytes| rest += bytes.len());
+            return if flow != Flow::Open {
+                self.leave(net, me, false)
+            };
+        }
+        let reader = &mut self.reader;
+        match drain(net, self.end, |bytes| reader.feed(bytes)) {
+            Flow::Broken => return self.leave(net, me, false),
+            Flow::Ended => self.input_ended = true,
+            Flow::Open => {}
+        }
+        let mut flow = self.out.flush(net, self.end, usize::MAX);
+        while flow == Flow::Open && self.out.left() == 0 && !self.waits && self.leaves.is_none() {
+            match self.reader.advance(false) {
+                Ok(Progress::More) if self.input_ended => self.leaves = Some(false),
+                Ok(Progress::More) => break,
+                Ok(Progress::Head) => {
+                    if self.reader.head.expects {
+                        self.out.bytes.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+                        flow = self.out.flush(net, self.end, usize::MAX);
+                    }
+                }
+                Ok(Progress::Done) => self.requested(net, me),
+                Err(what) => {
+                    self.tally.borrow_mut().complain(net, || format!("request: {what}"));
+                    self.leaves = Some(true);
+                }
+            }
+        }
+        match self.leaves {
+            _ if flow != Flow::Open => self.leave(net, me, false),
+            Some(true) if self.out.left() == 0 && !self.waits => self.leave(net, me, true),
+            Some(false) if self.out.left() == 0 && !self.waits => self.linger(net, me),
+            _ => {}
+        }
+    }
+
+    fn linger(&mut self, net: &mut Net, me: ActorId) {
+        if self.input_ended || net.shutdown(self.end).is_err() {
+            return self.leave(net, me, false);
+        }
+        self.lingers = true;
+        let at = net.now() + LINGER;
+        net.set_timer(me, at, GONE);
+    }
+
+    /// A request is complete.
+    fn requested(&mut self, net: &mut Net, me: ActorId) {
+        {
+            let mut tally = self.tally.borrow_mut();
+            tally.served += 1;
+            let id = self.reader.head.id;
+            match id {
+                Some(id) if self.reader.right => {
+                    let post = self.reader.head.first_word() == b"POST";
+                    if post && !tally.posts.insert(id) {
+                        tally.doubled += 1;
+                    }
+                }
+                other => tally.complain(net, || format!("request {other:?} came mixed up")),
+            }
+        }
+        self.waits = true;
+        let at = net.now() + net.up_to(self.plan.delay);
+        net.set_timer(me, at, ANSWER);
+    }
+
+    fn answer(&mut self, net: &mut Net, me: ActorId) {
+        use std::io::Write;
+        self.waits = false;
+        let plan = self.plan.clone();
+        if net.chance(plan.silent) {
+            self.leaves = Some(net.chance(500));
+            return;
+        }
+        let head = self.reader.head.first_word() == b"HEAD";
+        let id = self.reader.head.id.unwrap_or(0);
+        let length = net.up_to(plan.body);
+        let until_close = net.chance(plan.until_close);
+        let close = until_close || self.reader.head.close || net.chance(plan.close);
+        let status = if net.chance(plan.error) { "500 Oops" } else { "200 OK" };
+        let out = &mut self.out.bytes;
+        let name = &plan.name;
+        let _ = write!(out, "HTTP/1.1 {status}\r\nx-id: {id}\r\nx-origin: {name}\r\n");
+        if close {
+            out.extend_from_slice(b"connection: close\r\n");
+        }
+        let chunked = !until_close && net.chance(plan.chunked);
+        if chunked {
+            out.extend_from_slice(b"transfer-encoding: chunked\r\n\r\n");
+        } else if until_close {
+            out.extend_from_slice(b"\r\n");
+        } else {
+            let _ = write!(out, "content-length: {length}\r\n\r\n");
+        }
+        if head {
+            // As the same GET, without the body.
+        } else if chunked {
+            push_chunks(out, net, id, length);
+        } else {
+            push_body(out, id, 0, length);
+        }
+        if net.chance(plan.cut) {
+            let part = net.up_to(out.len() as u64 - 1) as usize;
+            out.truncate(part);
+            self.leaves = Some(net.chance(500));
+        } else if close {
+            self.leaves = Some(false);
+        } else if net.chance(plan.idle_close) {
+            let at = net.now() + net.up_to(20 * MS);
+            net.set_timer(me, at, IDLE);
+        }
+    }
+}
+
+impl Actor for Service {
+    fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
+        match signal {
+            Signal::Timer(ANSWER) => {
+                self.answer(net, me);
+                self.go_on(net, me);
+            }
+            Signal::Timer(GONE) => self.leave(net, me, false),
+            Signal::Timer(_) => {
+                if !self.waits && self.out.left() == 0 && self.reader.is_between() {
+                    self.leave(net, me, false);
+                }
+            }
+            Signal::Start | Signal::Ready(_) => self.go_on(net, me),
+            Signal::Accepted(_) => {}
+        }
+    }
+}
