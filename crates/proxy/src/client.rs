@@ -110,8 +110,7 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Client) {
         if idle_end || (arrival != Arrival::Data && ignores_probes(&client)) {
             return;
         }
-        let parts = Parts { client, arrival };
-        match worker.seats.run(transaction::run, parts).await {
+        match worker.seats.run(transaction::run, Parts { client, arrival }).await {
             Some(back) if !worker.shared.is_stopping() => client = back,
             _ => return,
         }

@@ -83,6 +83,10 @@ impl Exchange {
             Ok(step) => {
                 self.up = step;
                 self.up_over = step == Step::Done;
+                if client.input.is_empty() && self.up_over {
+                    // Nothing is needed to wait with: another transaction can use it meanwhile.
+                    tx.worker.release(std::mem::replace(&mut client.input, buf::Buf::empty()));
+                }
                 if self.up_over && client.mux.is_tunnel() {
                     let _ = server.socket().shutdown_write();
                 }

@@ -11,6 +11,9 @@ use mux::h1::{Conn, Eof};
 use reactor::Socket;
 use std::io::{self, IoSlice};
 
+/// The longest payload that is copied rather than written from where it lies.
+const COPIED: usize = 2_048;
+
 /// Bytes to be written, whose memory is kept for the next ones.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
@@ -176,8 +179,22 @@ impl Flow {
         Ok(())
     }
 
+    /// Copies short payload between its framing, so that one plain write does: a vectored write costs
+    /// more than copying up to [`COPIED`] bytes.
+    fn gather(&mut self, input: &mut Buf) {
+        if self.owed + self.tail.unsent().len() > COPIED || self.outbox.is_empty() {
+            return;
+        }
+        self.outbox.bytes.extend_from_slice(&input.data()[..self.owed]);
+        self.outbox.bytes.extend_from_slice(self.tail.unsent());
+        input.consume(self.owed);
+        self.owed = 0;
+        self.tail.clear();
+    }
+
     /// Writes what is framed. `false`: the destination takes nothing more now.
     pub(crate) fn flush(&mut self, input: &mut Buf, to: &Socket) -> Result<bool, Fault> {
+        self.gather(input);
         while !self.is_flushed() {
             let payload = &input.data()[..self.owed];
             let all = [self.outbox.unsent(), payload, self.tail.unsent()];

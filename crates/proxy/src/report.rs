@@ -33,6 +33,9 @@ pub(crate) fn request_received(tx: &mut Transaction) {
     }
     let space = &mut *tx.space;
     std::mem::swap(&mut space.variables.session, &mut tx.client.variables);
+    if proxy.settings.log_format.is_none() {
+        return;
+    }
     let (request, record) = (&space.request, &mut space.record);
     record.method.extend_from_slice(request.method());
     record.uri.extend_from_slice(request.uri());
