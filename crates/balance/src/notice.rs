@@ -83,6 +83,11 @@ pub fn going_maint(
     format!("{subject} is going DOWN for maintenance{}.{}", because(cause), leaving(left, s))
 }
 
+/// `Server be/s1 was DOWN and now enters maintenance.`
+pub fn down_to_maint(backend: &str, server: &Server) -> String {
+    format!("{} was DOWN and now enters maintenance.", subject(backend, server))
+}
+
 /// `Server be/s1 enters drain state...`
 pub fn entering_drain(
     backend: &str,
@@ -91,7 +96,11 @@ pub fn entering_drain(
     now: Usable,
     s: Sessions,
 ) -> String {
-    format!("{} enters drain state{}.{}", subject(backend, server), because(cause), joining(now, s))
+    let rest = match server.state().0 {
+        OpState::Stopped => leaving(now, s),
+        _ => joining(now, s),
+    };
+    format!("{} enters drain state{}.{rest}", subject(backend, server), because(cause))
 }
 
 /// The lines for a server that leaves maintenance or drain, given the bits before and now.

@@ -208,6 +208,12 @@ impl Server {
         self.load.set_maxconn(limit);
     }
 
+    /// Starts the counts of checks from zero (`clear counters all`).
+    pub fn clear_check_counts(&self) {
+        let mut record = self.record();
+        (record.failed, record.went_down) = (0, 0);
+    }
+
     fn is_draining(&self) -> bool {
         let (op, admin) = self.state();
         op == OpState::Stopping || admin.in_drain()

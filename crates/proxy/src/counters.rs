@@ -119,6 +119,7 @@ pub struct Block {
     metrics: [AtomicU64; METRICS],
     /// Sums over the window, as the sliding average keeps them, and the samples seen (up to it).
     timings: [AtomicU64; TIMINGS],
+    maxima: [AtomicU32; TIMINGS],
     samples: AtomicU64,
     rates: [Rate; 3],
 }
@@ -128,6 +129,7 @@ impl Default for Block {
         Self {
             metrics: std::array::from_fn(|_| AtomicU64::new(0)),
             timings: Default::default(),
+            maxima: Default::default(),
             samples: AtomicU64::new(0),
             rates: Default::default(),
         }
@@ -157,7 +159,12 @@ impl Block {
         for (sum, time) in self.timings.iter().zip(times) {
             let old = sum.load(Relaxed);
             let decay = if samples < WINDOW { 0 } else { old.div_ceil(WINDOW) };
-            sum.store(old - decay + u64::from(time), Relaxed);
+            sum.store(old.saturating_sub(decay) + u64::from(time), Relaxed);
+        }
+        for (max, time) in self.maxima.iter().zip(times) {
+            if time > max.load(Relaxed) {
+                max.store(time, Relaxed);
+            }
         }
         self.samples.store((samples + 1).min(WINDOW), Relaxed);
     }
@@ -201,6 +208,9 @@ pub struct Counters {
     peaks: [AtomicU32; 3],
     /// Second of the last session, 0 for never.
     last_session: AtomicU32,
+    /// What the sums were when the counters were cleared last: subtracted by readers, so that blocks
+    /// keep a single writer.
+    cleared: OnceLock<Box<[AtomicU64; METRICS]>>,
 }
 
 impl Counters {
@@ -210,6 +220,7 @@ impl Counters {
             blocks: (0..threads).map(|_| OnceLock::new()).collect(),
             peaks: Default::default(),
             last_session: AtomicU32::new(0),
+            cleared: OnceLock::new(),
         }
     }
 
@@ -222,9 +233,41 @@ impl Counters {
         self.blocks.iter().filter_map(|block| block.get().map(|block| &**block))
     }
 
-    /// The sum over all threads.
+    /// The sum over all threads since the start, or since it was cleared.
     pub fn sum(&self, metric: Metric) -> u64 {
-        self.blocks().map(|block| block.metrics[metric as usize].load(Relaxed)).sum()
+        let cleared = self.cleared.get().map_or(0, |at| at[metric as usize].load(Relaxed));
+        self.raw(metric as usize).wrapping_sub(cleared)
+    }
+
+    fn raw(&self, metric: usize) -> u64 {
+        self.blocks().map(|block| block.metrics[metric].load(Relaxed)).sum()
+    }
+
+    /// The longest time so far, in milliseconds.
+    pub fn maximum(&self, timing: Timing) -> u32 {
+        let maxima = self.blocks().map(|block| block.maxima[timing as usize].load(Relaxed));
+        maxima.max().unwrap_or(0)
+    }
+
+    /// Forgets peaks (`clear counters`). A request that ends meanwhile may bring a time back.
+    pub fn clear_peaks(&self) {
+        self.peaks.iter().for_each(|peak| peak.store(0, Relaxed));
+        self.blocks().flat_map(|block| &block.maxima).for_each(|max| max.store(0, Relaxed));
+    }
+
+    /// Starts everything from zero (`clear counters all`). Sums are exact; averages may keep the share
+    /// of a request that ends meanwhile.
+    pub fn clear(&self) {
+        self.clear_peaks();
+        let cleared = self.cleared.get_or_init(|| Box::new(std::array::from_fn(|_| 0.into())));
+        for (metric, at) in cleared.iter().enumerate() {
+            at.store(self.raw(metric), Relaxed);
+        }
+        self.last_session.store(0, Relaxed);
+        for block in self.blocks() {
+            block.samples.store(0, Relaxed);
+            block.timings.iter().for_each(|sum| sum.store(0, Relaxed));
+        }
     }
 
     /// The average over the last requests, in milliseconds.
@@ -313,6 +356,11 @@ impl Gauge {
     pub fn peak(&self) -> u32 {
         self.peak.load(Relaxed)
     }
+
+    /// Forgets the peak.
+    pub fn clear_peak(&self) {
+        self.peak.store(self.current(), Relaxed);
+    }
 }
 
 /// A place in a gauge, given up when dropped.
@@ -346,6 +394,22 @@ mod tests {
         assert_eq!(counters.sum(Metric::BytesIn), 12);
         assert_eq!(counters.sum(Metric::Status4xx), 1);
         assert_eq!(counters.sum(Metric::Status2xx), 0);
+    }
+
+    #[test]
+    fn cleared_counters_start_from_zero() {
+        let counters = Counters::new(2);
+        counters.of(0).add(Metric::Requests, 5);
+        counters.of(0).time([0, 1, 2, 3]);
+        counters.tick(0, Event::Session, 9);
+        assert_eq!((counters.maximum(Timing::Total), counters.peak(Event::Session)), (3, 1));
+        counters.clear_peaks();
+        assert_eq!((counters.maximum(Timing::Total), counters.peak(Event::Session)), (0, 0));
+        assert_eq!((counters.sum(Metric::Requests), counters.average(Timing::Total)), (5, 3));
+        counters.clear();
+        counters.of(1).count(Metric::Requests);
+        assert_eq!((counters.sum(Metric::Requests), counters.average(Timing::Total)), (1, 0));
+        assert_eq!(counters.last_session(), None);
     }
 
     #[test]

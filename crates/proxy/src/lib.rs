@@ -17,6 +17,7 @@ mod idle;
 pub mod journal;
 mod listener;
 pub mod log;
+pub mod notice;
 mod queue;
 mod receive;
 mod reply;

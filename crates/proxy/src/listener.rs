@@ -12,6 +12,7 @@ use reactor::{Class, Listener};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// How soon a paused listener looks again, in milliseconds.
 const RETRY_MS: u32 = 100;
@@ -89,8 +90,9 @@ fn is_full(worker: &Worker, proxy: &Proxy, place: usize) -> bool {
     let bind_limit = settings.binds.get(place).map_or(0, |bind| bind.maxconn);
     let on_bind = front.listeners.get(place).map_or(0, |it| it.connections.current());
     let limit = |limit: u32, current: u32| limit != 0 && current >= limit;
-    limit(worker.shared.settings.maxconn, worker.shared.connections.current())
-        || limit(settings.maxconn.unwrap_or(0), front.connections.current())
+    front.disabled.load(Relaxed)
+        || limit(worker.shared.maxconn.load(Relaxed), worker.shared.connections.current())
+        || limit(front.maxconn.load(Relaxed), front.connections.current())
         || limit(bind_limit, on_bind)
 }
 

@@ -4,6 +4,7 @@
 //! and nothing else; counters live in per-thread blocks ([`crate::counters`]).
 
 use crate::counters::{Counters, Gauge};
+use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::settings;
 use balance::Balancer;
@@ -24,6 +25,8 @@ pub struct Shared {
     pub totals: Counters,
     /// Monotonic nanoseconds at the start.
     pub started: u64,
+    /// Concurrent client connections allowed now; 0 for no limit.
+    pub maxconn: AtomicU32,
     /// Soft stop: no new clients, running requests finish.
     stopping: AtomicBool,
     /// The way to each worker's housekeeper, by thread.
@@ -52,6 +55,7 @@ impl Shared {
             connections: Gauge::default(),
             totals: Counters::new(threads),
             started: now,
+            maxconn: AtomicU32::new(settings.maxconn),
             stopping: AtomicBool::new(false),
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
             vars: Arc::default(),
@@ -119,6 +123,10 @@ pub struct Front {
     pub counters: Counters,
     /// Client connections.
     pub connections: Gauge,
+    /// Concurrent connections allowed now; 0 for the process's limit.
+    pub maxconn: AtomicU32,
+    /// Accepts nobody for now (`disable frontend`).
+    pub disabled: AtomicBool,
     /// Lines logged (`%lc`).
     pub lines: AtomicU64,
     /// Its listeners, in the order of the binds.
@@ -145,6 +153,8 @@ pub struct Back {
     pub servers: Vec<Server>,
     /// Requests that wait for any server.
     pub queue: Queue,
+    /// Whether there is a usable server.
+    pub availability: Availability,
     /// Milliseconds since the start at which the number of usable servers last changed from or to zero.
     pub changed_ms: AtomicU64,
 }
@@ -179,6 +189,8 @@ impl Proxy {
         let front = settings.front.as_ref().map(|front| Front {
             counters: Counters::new(threads),
             connections: Gauge::default(),
+            maxconn: AtomicU32::new(front.maxconn.unwrap_or(0)),
+            disabled: AtomicBool::new(false),
             lines: AtomicU64::new(0),
             listeners: front.binds.iter().map(|_| Listener::default()).collect(),
         });
@@ -207,9 +219,11 @@ impl Back {
             used: Gauge::default(),
         };
         let servers = balancer.servers().iter().zip(&settings.servers).map(run).collect();
+        let usable = balancer.usable();
         Self {
             counters: Counters::new(threads),
             sessions: Gauge::default(),
+            availability: Availability::new(usable.active + usable.backup > 0),
             balancer,
             servers,
             queue: Queue::default(),

@@ -39,6 +39,8 @@ pub struct Process {
     pub description: Option<String>,
     /// Number of this process.
     pub pid: u32,
+    /// Nothing is printed on the standard error output (`quiet`).
+    pub quiet: bool,
     /// Where messages of the process itself go (`log` in `global`).
     pub logs: Arc<Logs>,
 }

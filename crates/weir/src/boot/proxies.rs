@@ -35,7 +35,11 @@ pub(super) fn proxy(
             header: option.header.to_ascii_lowercase(),
             if_none: option.if_none,
         }),
-        error_replies: common.error_replies.iter().map(|(s, reply)| (*s, error_reply(reply))).collect(),
+        error_replies: common
+            .error_replies
+            .iter()
+            .map(|(s, reply)| (*s, error_reply(reply)))
+            .collect(),
         stats: common.stats.as_deref().map(stats),
         logs: logs::logs(&common.logs, common.log_tag.as_deref(), global),
         log_format: None,

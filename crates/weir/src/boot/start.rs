@@ -40,7 +40,7 @@ pub(crate) fn run(model: Model, options: &Options) -> ExitCode {
     if let Err(error) = detach(&model, options) {
         return fail(&format!("[haproxy.main()] {error}"));
     }
-    let settings = process(&model, maxconn);
+    let settings = process(&model, options, maxconn);
     let shared = Shared::new(settings, proxies, sys::clock::monotonic());
     dismiss(options);
     match serve(&model, options, &shared) {
@@ -58,7 +58,7 @@ fn exit_code() -> ExitCode {
     }
 }
 
-fn process(model: &Model, maxconn: u32) -> Process {
+fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
     let global = &model.global;
     let hostname = sys::hostname();
     let size = |value: Option<u32>, default: usize| value.map_or(default, |value| value as usize);
@@ -82,6 +82,7 @@ fn process(model: &Model, maxconn: u32) -> Process {
         hostname,
         description: global.description.clone(),
         pid: std::process::id(),
+        quiet: options.quiet || global.process.quiet,
         logs: proxies::process_logs(model),
     }
 }
@@ -124,9 +125,7 @@ fn serve(model: &Model, options: &Options, shared: &Arc<Shared>) -> io::Result<(
     let bell = signals::prepare(options.debug)?;
     let threads = shared.settings.threads;
     let plan = Plan {
-        settings: reactor::thread::Settings {
-            scheduler: sched_settings(model),
-        },
+        settings: reactor::thread::Settings { scheduler: sched_settings(model) },
         events: model.global.tune.maxpollevents.map_or(MAX_EVENTS, |events| events as usize),
         maps: model.global.process.cpu_map.clone(),
         grace: model.global.hard_stop_after.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),

@@ -1,0 +1,206 @@
+//! What follows when a server's state changes, whoever changed it: queues are called, idle connections
+//! dropped, operators told. Never decides about health.
+//!
+//! Checks call [`server_changed`]; commands call [`set_admin`], [`force_health`] and [`set_weight`],
+//! which change the server and then do the same. Levels and words are HAProxy's, as measured.
+
+use crate::log;
+use crate::runtime::{Back, Proxy};
+use crate::worker::Worker;
+use balance::notice::{self, Sessions};
+use balance::{Admin, Change, OpState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+pub use balance::notice::Cause;
+
+/// Whether a backend has a usable server, and what became of it: written when the last one leaves or
+/// the first one comes.
+#[derive(Debug)]
+pub struct Availability {
+    down: AtomicBool,
+    went_down: AtomicU64,
+    downtime_ms: AtomicU64,
+}
+
+impl Availability {
+    pub(crate) fn new(usable: bool) -> Self {
+        Self { down: AtomicBool::new(!usable), went_down: 0.into(), downtime_ms: 0.into() }
+    }
+
+    /// How often the last usable server left (`chkdown` of a backend).
+    pub fn went_down(&self) -> u64 {
+        self.went_down.load(Relaxed)
+    }
+}
+
+impl Back {
+    /// Milliseconds without a usable server, up to `now_ms` (`downtime` of a backend).
+    pub fn downtime_ms(&self, now_ms: u64) -> u64 {
+        let before = self.availability.downtime_ms.load(Relaxed);
+        let down = self.availability.down.load(Relaxed);
+        before + if down { now_ms.saturating_sub(self.changed_ms.load(Relaxed)) } else { 0 }
+    }
+}
+
+/// Sets and clears administrative bits of the server in `slot`, and tells what changed.
+/// Returns the bits before; `None` if there is no such server.
+pub fn set_admin(
+    worker: &Worker,
+    backend: &Proxy,
+    slot: usize,
+    set: Admin,
+    clear: Admin,
+    cause: Cause<'_>,
+) -> Option<Admin> {
+    let back = backend.back.as_ref()?;
+    let server = &back.servers.get(slot)?.state;
+    let (was, was_usable) = (server.state().0, server.is_usable());
+    let before = back.balancer.set_admin(slot, set, clear, worker.millis());
+    let now = server.state().1;
+    let (name, left) = (backend.name(), back.balancer.usable());
+    if !before.in_maint() && now.in_maint() {
+        let text = if was == OpState::Stopped {
+            notice::down_to_maint(name, server)
+        } else {
+            let sessions = leave(worker, backend, back, slot);
+            notice::going_maint(name, server, cause, left, sessions)
+        };
+        let level = if was_usable { log::level::ALERT } else { log::level::NOTICE };
+        announce(worker, backend, level, &text);
+    } else if !before.in_drain() && now.in_drain() && !before.in_maint() && !now.in_maint() {
+        let sessions = leave(worker, backend, back, slot);
+        let text = notice::entering_drain(name, server, cause, left, sessions);
+        announce(worker, backend, log::level::NOTICE, &text);
+    } else {
+        for text in notice::leaving_admin(name, server, before) {
+            announce(worker, backend, log::level::NOTICE, &text);
+        }
+        if server.is_usable() {
+            join(back, slot);
+        }
+    }
+    review(worker, backend, back);
+    Some(before)
+}
+
+/// `set server <s> health`: forces what checks would have found, and tells what changed.
+pub fn force_health(worker: &Worker, backend: &Proxy, slot: usize, change: Change) {
+    let Some(back) = &backend.back else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    let before = server.state.state().0;
+    back.balancer.force_health(slot, change, worker.millis());
+    if server.state.state().0 != before {
+        server_changed(worker, backend, slot, change, Cause::Cli);
+    }
+}
+
+/// Sets a server's weight, 0 to 256; 0 lets nothing new in.
+pub fn set_weight(worker: &Worker, backend: &Proxy, slot: usize, weight: u32) {
+    let Some(back) = &backend.back else { return };
+    back.balancer.set_weight(slot, weight, worker.millis());
+    if back.servers.get(slot).is_some_and(|server| server.state.is_usable()) {
+        join(back, slot);
+    }
+    review(worker, backend, back);
+}
+
+/// A server's operational state has changed: carries out what follows and tells it, once per change.
+pub fn server_changed(
+    worker: &Worker,
+    backend: &Proxy,
+    slot: usize,
+    change: Change,
+    cause: Cause<'_>,
+) {
+    let Some(back) = &backend.back else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    let (name, state, usable) = (backend.name(), &server.state, back.balancer.usable());
+    let (level, text) = match change {
+        Change::None => return,
+        Change::Down => {
+            let sessions = leave(worker, backend, back, slot);
+            (log::level::ALERT, notice::down(name, state, cause, usable, sessions))
+        }
+        Change::Up => {
+            (log::level::NOTICE, notice::up(name, state, cause, usable, join(back, slot)))
+        }
+        Change::Stopping => {
+            let sessions = leave(worker, backend, back, slot);
+            (log::level::NOTICE, notice::stopping(name, state, cause, usable, sessions))
+        }
+    };
+    announce(worker, backend, level, &text);
+    review(worker, backend, back);
+}
+
+/// Tells operators: the backend's log targets at `level`, and the standard error output.
+pub(crate) fn announce(worker: &Worker, backend: &Proxy, level: u8, text: &str) {
+    log::send(worker, &backend.settings.logs, level, text.as_bytes());
+    complain(worker, "[WARNING]", text);
+}
+
+fn complain(worker: &Worker, label: &str, text: &str) {
+    let settings = &worker.shared.settings;
+    if !settings.quiet {
+        let line = format!("{label:10} ({}) : {text}\n", settings.pid);
+        // Nobody is left to be told if this fails.
+        let _ = worker.thread.kernel().write(2, line.as_bytes());
+    }
+}
+
+/// A server takes nothing new: its queue looks for another one, and nothing idle is kept if it is gone.
+fn leave(worker: &Worker, backend: &Proxy, back: &Back, slot: usize) -> Sessions {
+    let server = &back.servers[slot];
+    if !server.state.accepts_persistent() {
+        drop_idle(worker, backend.index, slot);
+    }
+    let mut requeued = 0;
+    while server.queue.call() {
+        requeued += 1;
+    }
+    let queued = server.queue.len().saturating_sub(requeued);
+    Sessions { active: server.sessions.current(), requeued, queued }
+}
+
+/// A server takes requests again: as many as it has room for are called.
+fn join(back: &Back, slot: usize) -> Sessions {
+    let server = &back.servers[slot];
+    let load = server.state.load();
+    let room = match load.maxconn() {
+        0 => u32::MAX,
+        limit => limit.saturating_sub(load.served()),
+    };
+    let mut requeued = 0;
+    while requeued < room && (server.queue.call() || back.queue.call()) {
+        requeued += 1;
+    }
+    Sessions { active: server.sessions.current(), requeued, queued: server.queue.len() }
+}
+
+fn drop_idle(worker: &Worker, backend: usize, slot: usize) {
+    worker.idle.clear(backend, slot);
+    for thread in (0..worker.shared.settings.threads).filter(|it| *it != worker.thread.index) {
+        worker.shared.ask(thread, Box::new(move |worker| worker.idle.clear(backend, slot)));
+    }
+}
+
+/// Notices that a backend has lost its last server, or has one again.
+fn review(worker: &Worker, backend: &Proxy, back: &Back) {
+    let usable = back.balancer.usable();
+    let down = usable.active == 0 && usable.backup == 0;
+    // The swap lets one of several threads tell it.
+    if back.availability.down.swap(down, Relaxed) == down {
+        return;
+    }
+    let now = worker.millis();
+    let since = back.changed_ms.swap(now, Relaxed);
+    if !down {
+        back.availability.downtime_ms.fetch_add(now.saturating_sub(since), Relaxed);
+        return;
+    }
+    back.availability.went_down.fetch_add(1, Relaxed);
+    let (name, kind) = (backend.name(), if backend.front.is_some() { "proxy" } else { "backend" });
+    let text = format!("{kind} {name} has no server available!");
+    log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());
+    complain(worker, "[ALERT]", &format!("{kind} '{name}' has no server available!"));
+}
