@@ -1,5 +1,4 @@
 //! HTTP settings of a proxy (section 4.2). Never looks at a message.
-use rules::ErrorFile;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -88,10 +87,11 @@ pub struct Cookie {
 }
 
 /// A reply that replaces a built-in error reply.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorReply {
-    /// `errorfile`: a response; an empty file closes the connection without a byte.
-    File(Arc<ErrorFile>),
+    /// `errorfile`: a raw response that `rules::ErrorFile::parse` accepts; an empty one closes the
+    /// connection without a byte.
+    File(Arc<[u8]>),
     /// `errorloc`, `errorloc302`, `errorloc303`: a redirect with this status to this location.
     Location {
         /// 302 or 303.

@@ -74,10 +74,10 @@ pub(super) fn errorfile(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>)
         let message = format!("errorfile : custom message file '{name}' too long.");
         return Err(args.fault(2, message));
     }
-    let file = rules::ErrorFile::parse(&bytes)
+    rules::ErrorFile::parse(&bytes)
         .map_err(|e| args.fault(2, format!("errorfile : unable to parse file '{name}' : {e}.")))?;
     let replies = &mut proxy.settings.common.error_replies;
-    replies.insert(status, ErrorReply::File(file.into()));
+    replies.insert(status, ErrorReply::File(bytes.into()));
     Ok(())
 }
 

@@ -154,11 +154,11 @@ fn proxy_keywords() {
         ("disabled", |p| p.disabled),
         (
             "errorfile 503 /503.http",
-            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(f) if f.status() == 503),
+            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(f) if f.len() == 25),
         ),
         (
             "errorfile 503 /empty",
-            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(f) if f.is_silent()),
+            |p| matches!(&p.common.error_replies[&503], ErrorReply::File(f) if f.is_empty()),
         ),
         ("errorloc303 400 /x", |p| {
             let reply = &p.common.error_replies[&400];
