@@ -1,0 +1,86 @@
+//! All rules of one section of the configuration. Never evaluates any.
+
+use crate::ruleset::{RuleSet, Ruleset};
+use crate::switching::UseBackend;
+
+/// The rule sets of one section, each in order of declaration.
+#[derive(Debug)]
+pub struct Rules {
+    /// `tcp-request connection`.
+    pub tcp_connection: RuleSet,
+    /// `tcp-request session`.
+    pub tcp_session: RuleSet,
+    /// `tcp-request content`.
+    pub tcp_request: RuleSet,
+    /// `tcp-response content`.
+    pub tcp_response: RuleSet,
+    /// `http-request`.
+    pub http_request: RuleSet,
+    /// `http-response`.
+    pub http_response: RuleSet,
+    /// `http-after-response`.
+    pub http_after_response: RuleSet,
+    /// `redirect` lines; they run after `http-request`.
+    pub redirect: RuleSet,
+    /// `use_backend` lines.
+    pub switching: Vec<Switching>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            tcp_connection: RuleSet::new(Ruleset::TcpConnection),
+            tcp_session: RuleSet::new(Ruleset::TcpSession),
+            tcp_request: RuleSet::new(Ruleset::TcpRequest),
+            tcp_response: RuleSet::new(Ruleset::TcpResponse),
+            http_request: RuleSet::new(Ruleset::HttpRequest),
+            http_response: RuleSet::new(Ruleset::HttpResponse),
+            http_after_response: RuleSet::new(Ruleset::HttpAfterResponse),
+            redirect: RuleSet::new(Ruleset::HttpRequest),
+            switching: Vec::new(),
+        }
+    }
+}
+
+impl Rules {
+    /// True without any rule.
+    pub fn is_empty(&self) -> bool {
+        self.switching.is_empty() && self.sets().iter().all(|set| set.is_empty())
+    }
+
+    /// All sets but switching.
+    pub fn sets(&self) -> [&RuleSet; 8] {
+        [
+            &self.tcp_connection,
+            &self.tcp_session,
+            &self.tcp_request,
+            &self.tcp_response,
+            &self.http_request,
+            &self.http_response,
+            &self.http_after_response,
+            &self.redirect,
+        ]
+    }
+
+    /// The set that lines of this kind fill.
+    pub fn set_mut(&mut self, ruleset: Ruleset) -> &mut RuleSet {
+        match ruleset {
+            Ruleset::TcpConnection => &mut self.tcp_connection,
+            Ruleset::TcpSession => &mut self.tcp_session,
+            Ruleset::TcpRequest => &mut self.tcp_request,
+            Ruleset::TcpResponse => &mut self.tcp_response,
+            Ruleset::HttpRequest => &mut self.http_request,
+            Ruleset::HttpResponse => &mut self.http_response,
+            Ruleset::HttpAfterResponse => &mut self.http_after_response,
+        }
+    }
+}
+
+/// One `use_backend` line.
+#[derive(Debug)]
+pub struct Switching {
+    /// Name and condition.
+    pub rule: UseBackend,
+    /// The backend as an index among all proxies, when the name is fixed.
+    pub backend: Option<usize>,
+}
