@@ -25,7 +25,8 @@ pub use proxy::{
     Back, BackTimeouts, Balance, Common, Front, FrontOptions, FrontTimeouts, HashFunction,
     HashMethod, HashType, Mode, Proxy, ProxyKind,
 };
-pub use rules::{Captured, Formats, Rules, Switching};
+pub use ::rules::{Rules, Switching};
+pub use rules::{Captured, Formats};
 pub use server::{Server, ServerOptions};
 
 /// A whole configuration.

@@ -10,6 +10,7 @@ pub mod error_file;
 pub mod redirect;
 pub mod reply;
 mod ruleset;
+mod section;
 pub mod switching;
 #[cfg(test)]
 mod testing;
@@ -24,4 +25,5 @@ pub use ruleset::{
     parse_http_response, parse_redirect, parse_tcp_connection, parse_tcp_request,
     parse_tcp_response, parse_tcp_session,
 };
+pub use section::{Rules, Switching};
 pub use switching::{BackendName, UseBackend, parse_use_backend};
