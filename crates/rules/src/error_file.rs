@@ -11,8 +11,9 @@ pub struct ErrorFile {
 }
 
 impl ErrorFile {
-    /// Parses the content of a file. An empty one means closing without a byte. Lines end with LF or CRLF. Errors: a
-    /// start line or header that cannot be parsed, a content-length other than the body's.
+    /// Parses the content of a file. An empty one means closing without a byte. Lines end with LF
+    /// or CRLF. Errors: a start line or header that cannot be parsed, a content-length other than
+    /// the body's.
     pub fn parse(content: &[u8]) -> Result<ErrorFile, String> {
         let mut head = Head::default();
         if content.is_empty() {

@@ -1,7 +1,8 @@
 //! Compiled rule sets and actions. Returns a verdict; never does I/O and never waits.
 //!
-//! Reading order: [`RuleSet`] (rules in order, evaluated against a [`Context`]), [`action`] (what a rule does: one
-//! table entry per keyword), [`reply`] and [`redirect`] (local answers), [`switching`] (`use_backend`). Manual section 4.
+//! Reading order: [`RuleSet`] (rules in order, evaluated against a [`Context`]), [`action`] (what a
+//! rule does: one table entry per keyword), [`reply`] and [`redirect`] (local answers),
+//! [`switching`] (`use_backend`). Manual section 4.
 #![forbid(unsafe_code)]
 
 pub mod action;

@@ -28,8 +28,8 @@ const EXPECTED: &str = "expects 'code', 'prefix', 'location', 'scheme', 'set-coo
                         'drop-query', 'ignore-empty' or 'append-slash'";
 
 impl Redirect {
-    /// Parses the words behind `redirect` up to `if` or `unless`; returns how many they were. With `formatted`, targets
-    /// are log formats (in `http-request`), else plain texts.
+    /// Parses the words behind `redirect` up to `if` or `unless`; returns how many they were. With
+    /// `formatted`, targets are log formats (in `http-request`), else plain texts.
     pub fn parse(
         words: &[&str],
         formatted: bool,

@@ -66,8 +66,9 @@ impl Reply {
         Reply { status, content: Content::Errors(None), headers: Vec::new() }
     }
 
-    /// Parses the arguments of `return`, `deny` or `tarpit` up to `if` or `unless`; returns how many words they took.
-    /// `default` is the status when none is named; a `deny` without content answers with the proxy's error file.
+    /// Parses the arguments of `return`, `deny` or `tarpit` up to `if` or `unless`; returns how
+    /// many words they took. `default` is the status when none is named; a `deny` without content
+    /// answers with the proxy's error file.
     pub fn parse(
         words: &[&str],
         default: u16,

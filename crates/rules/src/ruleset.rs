@@ -66,7 +66,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Parses a rule: the words behind the rule set's own, `action arguments [if|unless condition]`.
+    /// Parses a rule: the words behind the rule set's own, `action arguments [if|unless
+    /// condition]`.
     pub fn parse(
         ruleset: Ruleset,
         words: &[&str],
@@ -132,7 +133,8 @@ pub enum Need {
     Bytes,
 }
 
-/// What the rules decided. Replies are borrowed from the rule set: render them before anything changes.
+/// What the rules decided. Replies are borrowed from the rule set: render them before anything
+/// changes.
 #[derive(Debug)]
 pub enum Verdict<'r> {
     /// No rule decided.
@@ -273,8 +275,8 @@ pub fn parse_tcp_response(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, P
     Rule::parse(Ruleset::TcpResponse, words, cx)
 }
 
-/// Parses the words behind the keyword `redirect` at the start of a line. Such rules form a set of their own that runs
-/// after `http-request`; their targets are plain texts.
+/// Parses the words behind the keyword `redirect` at the start of a line. Such rules form a set of
+/// their own that runs after `http-request`; their targets are plain texts.
 pub fn parse_redirect(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, ParseError> {
     let (redirect, used) = Redirect::parse(words, false, cx)?;
     Rule::finish(Action::Redirect(redirect), &words[used..], used, "'redirect' ", cx)

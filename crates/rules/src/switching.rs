@@ -8,7 +8,8 @@ use std::sync::Arc;
 pub enum BackendName {
     /// Known at load; configurations check that it exists.
     Fixed(Box<str>),
-    /// Built for each request. When no such backend exists, `default_backend` is used and later rules are not tried.
+    /// Built for each request. When no such backend exists, `default_backend` is used and later
+    /// rules are not tried.
     Dynamic(LogFormat),
 }
 

@@ -219,8 +219,8 @@ impl Flags {
     }
 }
 
-/// A named ACL. Lines of the same name add tests to it, also for conditions that were read before: the tests form a
-/// list that only grows at its end while the configuration is read.
+/// A named ACL. Lines of the same name add tests to it, also for conditions that were read before:
+/// the tests form a list that only grows at its end while the configuration is read.
 #[derive(Debug)]
 pub struct Acl {
     name: Box<str>,

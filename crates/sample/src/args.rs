@@ -1,7 +1,8 @@
 //! Arguments in parentheses: the second tokenizer and the typed arguments. Never evaluates anything.
 //!
-//! Manual section 2.2: the text between parentheses gets a pass of its own with quotes and backslashes of its own;
-//! `\#`, `\$` and `\xNN` mean nothing there, and other unknown sequences stay as they are.
+//! Manual section 2.2: the text between parentheses gets a pass of its own with quotes and
+//! backslashes of its own; `\#`, `\$` and `\xNN` mean nothing there, and other unknown sequences
+//! stay as they are.
 
 use crate::pattern::Map;
 use crate::regex::Regex;
@@ -140,7 +141,8 @@ pub struct RawArgs {
     pub words: Vec<String>,
     /// Byte offset of each argument in the text.
     pub offsets: Vec<usize>,
-    /// Byte offset just after the closing parenthesis, or of the end of the keyword when there are no arguments.
+    /// Byte offset just after the closing parenthesis, or of the end of the keyword when there are
+    /// no arguments.
     pub end: usize,
 }
 
@@ -184,7 +186,8 @@ fn one(bytes: &[u8], mut at: usize) -> (String, usize) {
         }
         at += 1;
     }
-    // Only whole characters of valid UTF-8 are copied or replaced by ASCII, so the result is valid too.
+    // Only whole characters of valid UTF-8 are copied or replaced by ASCII, so the result is valid
+    // too.
     (String::from_utf8_lossy(&word).into_owned(), at)
 }
 

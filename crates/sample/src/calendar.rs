@@ -53,7 +53,8 @@ pub struct Date {
 const MAX_SECS: i64 = 253_402_300_799; // the last second of year 9999
 
 impl Date {
-    /// The date `secs` after the epoch, seen `offset` seconds east of UTC. Times after year 9999 are clamped.
+    /// The date `secs` after the epoch, seen `offset` seconds east of UTC. Times after year 9999
+    /// are clamped.
     pub fn new(secs: i64, offset: i32) -> Date {
         let epoch = secs.clamp(-MAX_SECS, MAX_SECS);
         let local = epoch + i64::from(offset);

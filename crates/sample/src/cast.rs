@@ -5,7 +5,8 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Type {
-    /// Whether values of type `self` can ever become values of type `to`; checked when expressions are parsed.
+    /// Whether values of type `self` can ever become values of type `to`; checked when expressions
+    /// are parsed.
     pub fn casts_to(self, to: Type) -> bool {
         use Type::{Addr, Any, Bin, Bool, Int, Ipv4, Ipv6, Meth, Str};
         match (self, to) {

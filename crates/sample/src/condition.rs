@@ -21,8 +21,8 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Parses the words behind `if` or `unless`, all of them. Uses in places where an ACL can never match are warned
-    /// about through the context.
+    /// Parses the words behind `if` or `unless`, all of them. Uses in places where an ACL can never
+    /// match are warned about through the context.
     pub fn parse(words: &[&str], cx: &mut Parser<'_>) -> Result<Condition, ParseError> {
         let mut groups = vec![Vec::new()];
         let mut negated = false;

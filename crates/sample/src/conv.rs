@@ -17,7 +17,8 @@ use crate::fetch::PrepareFn;
 use crate::value::{Type, Value};
 use crate::{error, known};
 
-/// Converts a value that already has the type the converter asks for; nothing makes the expression undefined.
+/// Converts a value that already has the type the converter asks for; nothing makes the expression
+/// undefined.
 pub type ConvertFn = for<'e> fn(&'e Args, Value<'e>, &'e dyn Facts) -> Option<Value<'e>>;
 
 /// One converter.

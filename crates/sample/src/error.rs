@@ -24,14 +24,16 @@ impl ParseError {
         ParseError { word, offset, message: message.into() }
     }
 
-    /// The same error, `words` further right: used when a parser was given the tail of a longer list.
+    /// The same error, `words` further right: used when a parser was given the tail of a longer
+    /// list.
     #[must_use]
     pub fn shifted(mut self, words: usize) -> ParseError {
         self.word += words;
         self
     }
 
-    /// The same error seen from a caller that parsed a word of its own, whose text began at `offset` of `word`.
+    /// The same error seen from a caller that parsed a word of its own, whose text began at
+    /// `offset` of `word`.
     #[must_use]
     pub fn inside(mut self, word: usize, offset: usize) -> ParseError {
         self.word = word;

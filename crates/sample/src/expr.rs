@@ -9,7 +9,8 @@ use crate::parser::Parser;
 use crate::place::Places;
 use crate::value::{Bytes, Missing, Outcome, Type, Value};
 
-/// Longest chain of converters; each costs a stack frame and a cast, and none is useful beyond a few.
+/// Longest chain of converters; each costs a stack frame and a cast, and none is useful beyond a
+/// few.
 const MAX_CONVERTERS: usize = 64;
 
 /// A compiled expression such as `req.hdr(host),lower` (manual section 7.3).
@@ -22,9 +23,9 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// Parses the expression that begins at `words[*at]`; converters may follow in the same word behind commas or as
-    /// words of their own. `*at` ends up after the last word used. The expression must be valid in one of the
-    /// context's places.
+    /// Parses the expression that begins at `words[*at]`; converters may follow in the same word
+    /// behind commas or as words of their own. `*at` ends up after the last word used. The
+    /// expression must be valid in one of the context's places.
     pub fn parse(words: &[&str], at: &mut usize, cx: &Parser<'_>) -> Result<Expr, ParseError> {
         let first = *at;
         let mut expr = Expr::parse_chain(words, at, cx)?;
@@ -212,8 +213,8 @@ impl Expr {
         self.eval(facts).ok()?.to_int()
     }
 
-    /// Offers every sample to `visit` until it returns true: all the values of a header, of a cookie. True when
-    /// `visit` was satisfied.
+    /// Offers every sample to `visit` until it returns true: all the values of a header, of a
+    /// cookie. True when `visit` was satisfied.
     pub fn any<'e>(
         &'e self,
         facts: &'e dyn Facts,

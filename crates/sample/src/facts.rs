@@ -157,11 +157,12 @@ pub struct Wall {
     pub micros: u32,
 }
 
-/// The world as expressions see it. Every method answers from memory, in constant time where it can, and answers
-/// "nothing" when the question has no meaning yet: a response before there is one, a server before it is chosen.
+/// The world as expressions see it. Every method answers from memory, in constant time where it
+/// can, and answers "nothing" when the question has no meaning yet: a response before there is one,
+/// a server before it is chosen.
 ///
-/// Variables and captures are written through `&self`: converters such as `set-var` write them while the expression
-/// still borrows the message.
+/// Variables and captures are written through `&self`: converters such as `set-var` write them
+/// while the expression still borrows the message.
 pub trait Facts {
     /// The request's head, with the edits made so far.
     fn request(&self) -> Option<&Head> {
@@ -188,7 +189,8 @@ pub trait Facts {
         None
     }
 
-    /// Whether nothing more can arrive for this evaluation: always true outside of `tcp-request content`.
+    /// Whether nothing more can arrive for this evaluation: always true outside of `tcp-request
+    /// content`.
     fn is_final(&self) -> bool {
         true
     }
@@ -271,7 +273,8 @@ pub trait Facts {
         0
     }
 
-    /// Fills a capture slot; the owner truncates to the declared length. False when there is no such slot.
+    /// Fills a capture slot; the owner truncates to the declared length. False when there is no
+    /// such slot.
     fn set_capture(&self, _side: Side, _slot: usize, _content: &[u8]) -> bool {
         false
     }

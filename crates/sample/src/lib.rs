@@ -1,8 +1,10 @@
 //! Expressions: fetches, converters, typed values, patterns, ACLs, log formats. Sees the world only through `Facts`.
 //!
-//! Everything here is compiled once, when the configuration is read, by `parse` functions that share a
-//! [`Parser`] context, and evaluated many times against a [`Facts`]. Evaluation borrows: a fetch that finds its
-//! bytes in a message returns a slice of that message. Manual sections 7 (samples, ACLs) and 8.2.6 (log formats).
+//! Everything here is compiled once, when the configuration is read, by `parse` functions that
+//! share a
+//! [`Parser`] context, and evaluated many times against a [`Facts`]. Evaluation borrows: a fetch
+//! that finds its bytes in a message returns a slice of that message. Manual sections 7 (samples,
+//! ACLs) and 8.2.6 (log formats).
 #![forbid(unsafe_code)]
 
 pub mod acl;

@@ -21,8 +21,8 @@ use crate::parser::Parser;
 pub enum LogStyle {
     /// A log line or a unique id: runs of spaces merge, missing texts show as `-`.
     Log,
-    /// A header value, a payload, a URI: spaces stay, missing texts show as nothing, control characters of expressions
-    /// become `%XX`.
+    /// A header value, a payload, a URI: spaces stay, missing texts show as nothing, control
+    /// characters of expressions become `%XX`.
     Header,
 }
 
@@ -43,7 +43,8 @@ pub struct LogFormat {
 }
 
 impl LogFormat {
-    /// Parses `text`. Expressions must be valid in the context's places; tags for HTTP need a proxy in HTTP mode.
+    /// Parses `text`. Expressions must be valid in the context's places; tags for HTTP need a proxy
+    /// in HTTP mode.
     pub fn parse(text: &str, style: LogStyle, cx: &Parser<'_>) -> Result<LogFormat, ParseError> {
         let mut builder = Builder {
             text,
@@ -72,7 +73,8 @@ impl LogFormat {
         }
     }
 
-    /// Appends what the format says about `facts` to `out`. Allocates only where an expression's converter does.
+    /// Appends what the format says about `facts` to `out`. Allocates only where an expression's
+    /// converter does.
     pub fn write(&self, facts: &dyn Facts, out: &mut Vec<u8>) {
         // A line begins as if behind a space, so that it never begins with one.
         let mut spaced = true;

@@ -126,7 +126,8 @@ impl PatternSet {
         self.len == 0
     }
 
-    /// The number of the pattern that matches `value`: the longest network or prefix, else the first in order.
+    /// The number of the pattern that matches `value`: the longest network or prefix, else the
+    /// first in order.
     pub fn find(&self, value: &Value<'_>) -> Option<usize> {
         self.index.find(value)
     }

@@ -75,7 +75,8 @@ const NAMES: [&str; 22] = [
     "CLI parser",
 ];
 
-/// A set of places: where a fetch is valid, or all the places in which a rule of a `listen` section runs.
+/// A set of places: where a fetch is valid, or all the places in which a rule of a `listen` section
+/// runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Places(u32);
 

@@ -54,15 +54,17 @@ impl Regex {
         Some(groups)
     }
 
-    /// Appends to `out` the expansion of `template` for the first match in `subject`: the whole result is the
-    /// expansion alone, as `replace-header` and `map_regm` want it. False without a match.
+    /// Appends to `out` the expansion of `template` for the first match in `subject`: the whole
+    /// result is the expansion alone, as `replace-header` and `map_regm` want it. False without a
+    /// match.
     pub fn expand(&self, subject: &[u8], template: &[u8], out: &mut Vec<u8>) -> bool {
         let Some(groups) = self.groups(subject, 0) else { return false };
         expand_into(subject, &groups, template, out);
         true
     }
 
-    /// Appends `subject` to `out` with the first match (or all of them) replaced by the expansion of `template`.
+    /// Appends `subject` to `out` with the first match (or all of them) replaced by the expansion
+    /// of `template`.
     pub fn replace(&self, subject: &[u8], template: &[u8], all: bool, out: &mut Vec<u8>) {
         let mut at = 0;
         while let Some(groups) = self.groups(subject, at) {

@@ -75,7 +75,8 @@ impl Bytes<'_> {
 }
 
 impl<'a> Bytes<'a> {
-    /// The part `from..to` of these bytes, borrowed where the whole is borrowed. Bounds are clipped.
+    /// The part `from..to` of these bytes, borrowed where the whole is borrowed. Bounds are
+    /// clipped.
     #[must_use]
     pub fn slice(self, from: usize, to: usize) -> Bytes<'a> {
         let to = to.min(self.len());

@@ -91,7 +91,8 @@ struct Entry {
     value: Option<Value<'static>>,
 }
 
-/// The variables of one scope. Few by nature, so a scan over hashes beats a map and keeps its allocation when cleared.
+/// The variables of one scope. Few by nature, so a scan over hashes beats a map and keeps its
+/// allocation when cleared.
 #[derive(Debug, Default)]
 pub struct VarStore {
     entries: RefCell<Vec<Entry>>,
@@ -139,7 +140,8 @@ impl VarStore {
     }
 }
 
-/// The `proc` scope: one for the process, shared by its threads. A reader takes a shared lock for one look-up.
+/// The `proc` scope: one for the process, shared by its threads. A reader takes a shared lock for
+/// one look-up.
 #[derive(Debug, Default)]
 pub struct SharedVars {
     entries: RwLock<Vec<Entry>>,
@@ -163,7 +165,8 @@ impl SharedVars {
     }
 }
 
-/// All the scopes that one evaluation sees; a transaction owns one, with the session's and the process's inside.
+/// All the scopes that one evaluation sees; a transaction owns one, with the session's and the
+/// process's inside.
 #[derive(Debug, Default)]
 pub struct Variables {
     /// `proc`
@@ -319,7 +322,8 @@ impl SetVar {
         Ok(SetVar { name, conditions })
     }
 
-    /// Writes `value` into the variable when every condition holds; an undefined value unsets nothing.
+    /// Writes `value` into the variable when every condition holds; an undefined value unsets
+    /// nothing.
     pub fn store(&self, facts: &dyn crate::Facts, value: &Value<'_>) {
         let before = facts.var_state(&self.name);
         let needs_current =

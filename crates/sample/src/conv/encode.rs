@@ -21,7 +21,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("ub64dec", "", STR_BIN, "Bytes of URL-safe base64.", |_, v, _| from_base64(&v.to_str()?, URL_SAFE, false).map(bytes)),
     conv("be2dec", "string[,integer,integer]", BIN_STR, "Groups of bytes as decimal numbers.", be2dec).prepare(dec_chunks),
     conv("be2hex", "[string,integer,integer]", BIN_STR, "Groups of bytes in hexadecimal.", be2hex).prepare(hex_chunks),
-    conv("htonl", "", (Type::Int, Type::Bin), "The low 32 bits, big-endian.", |_, v, _| Some(bytes((v.to_int()? as u32).to_be_bytes().to_vec()))),
+    conv("htonl", "", (Type::Int, Type::Bin), "The low 32 bits, big-endian.", htonl),
 ];
 
 fn text(bytes: Vec<u8>) -> Option<Value<'static>> {
@@ -58,6 +58,10 @@ pub(crate) fn from_hex(digits: &[u8]) -> Option<Vec<u8>> {
         .chunks_exact(2)
         .map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8))
         .collect()
+}
+
+fn htonl<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    Some(bytes((value.to_int()? as u32).to_be_bytes().to_vec()))
 }
 
 /// Undefined when the text is no hexadecimal number.

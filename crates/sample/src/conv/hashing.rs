@@ -2,6 +2,7 @@
 
 use super::{Converter, conv};
 use crate::args::Args;
+use crate::facts::Facts;
 use crate::hash;
 use crate::parser::Parser;
 use crate::value::{Type, Value};
@@ -15,8 +16,8 @@ pub(super) const TABLE: &[Converter] = &[
     conv("crc32c", "[integer]", HASH, "CRC-32C.", |_, v, _| hash32(&v, hash::crc32c)).prepare(no_avalanche),
     conv("djb2", "[integer]", HASH, "DJB2.", |_, v, _| hash32(&v, hash::djb2)).prepare(no_avalanche),
     conv("sdbm", "[integer]", HASH, "SDBM.", |_, v, _| hash32(&v, hash::sdbm)).prepare(no_avalanche),
-    conv("xxh32", "[integer]", HASH, "XXH32 with a seed.", |a, v, _| Some(Value::Int(hash::xxh32(bytes(&v)?, a.int(0).unwrap_or(0) as u32).into()))),
-    conv("xxh64", "[integer]", HASH, "XXH64 with a seed, as a signed integer.", |a, v, _| Some(Value::Int(hash::xxh64(bytes(&v)?, a.int(0).unwrap_or(0) as u64) as i64))),
+    conv("xxh32", "[integer]", HASH, "XXH32 with a seed.", xxh32),
+    conv("xxh64", "[integer]", HASH, "XXH64 with a seed, as a signed integer.", xxh64),
 ];
 
 fn bytes<'v>(value: &'v Value<'_>) -> Option<&'v [u8]> {
@@ -26,7 +27,8 @@ fn bytes<'v>(value: &'v Value<'_>) -> Option<&'v [u8]> {
     }
 }
 
-/// The avalanche changes every bit, so a hash without it would send requests elsewhere: better refused.
+/// The avalanche changes every bit, so a hash without it would send requests elsewhere: better
+/// refused.
 fn no_avalanche(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     match args.int(0) {
         None | Some(0) => Ok(()),
@@ -36,4 +38,16 @@ fn no_avalanche(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
 
 fn hash32(value: &Value<'_>, function: fn(&[u8]) -> u32) -> Option<Value<'static>> {
     Some(Value::Int(function(bytes(value)?).into()))
+}
+
+fn seed(args: &Args) -> i64 {
+    args.int(0).unwrap_or(0)
+}
+
+fn xxh32<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    Some(Value::Int(hash::xxh32(bytes(&value)?, seed(args) as u32).into()))
+}
+
+fn xxh64<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    Some(Value::Int(hash::xxh64(bytes(&value)?, seed(args) as u64) as i64))
 }

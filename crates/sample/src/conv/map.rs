@@ -4,12 +4,19 @@ use super::{Converter, conv};
 use crate::args::{Arg, Args};
 use crate::facts::Facts;
 use crate::parser::Parser;
+use crate::pattern::Match::{Beg, Dir, Dom, End, Reg, Sub};
 use crate::pattern::{Map, Match};
 use crate::value::{Bytes, Type, Value};
 
 const STR: (Type, Type) = (Type::Str, Type::Str);
 const STR_INT: (Type, Type) = (Type::Str, Type::Int);
 const STR_IP: (Type, Type) = (Type::Str, Type::Addr);
+const INT_STR: (Type, Type) = (Type::Int, Type::Str);
+const INT_INT: (Type, Type) = (Type::Int, Type::Int);
+const INT_IP: (Type, Type) = (Type::Int, Type::Addr);
+const IP_STR: (Type, Type) = (Type::Addr, Type::Str);
+const IP_INT: (Type, Type) = (Type::Addr, Type::Int);
+const IP_IP: (Type, Type) = (Type::Addr, Type::Addr);
 
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
@@ -18,31 +25,31 @@ pub(super) const TABLE: &[Converter] = &[
     conv("map_str", "string[,string]", STR, "The text behind an equal key.", map).prepare(|a, cx| load(a, cx, Match::Str, Type::Str)),
     conv("map_str_int", "string[,integer]", STR_INT, "The integer behind an equal key.", map).prepare(|a, cx| load(a, cx, Match::Str, Type::Int)),
     conv("map_str_ip", "string[,string]", STR_IP, "The address behind an equal key.", map).prepare(|a, cx| load(a, cx, Match::Str, Type::Addr)),
-    conv("map_beg", "string[,string]", STR, "The text behind the longest key that begins the input.", map).prepare(|a, cx| load(a, cx, Match::Beg, Type::Str)),
-    conv("map_beg_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Beg, Type::Int)),
-    conv("map_beg_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Beg, Type::Addr)),
-    conv("map_end", "string[,string]", STR, "The text behind a key that ends the input.", map).prepare(|a, cx| load(a, cx, Match::End, Type::Str)),
-    conv("map_end_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::End, Type::Int)),
-    conv("map_end_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::End, Type::Addr)),
-    conv("map_sub", "string[,string]", STR, "The text behind a key inside the input.", map).prepare(|a, cx| load(a, cx, Match::Sub, Type::Str)),
-    conv("map_sub_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Sub, Type::Int)),
-    conv("map_sub_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Sub, Type::Addr)),
-    conv("map_dir", "string[,string]", STR, "The text behind a key between slashes of the input.", map).prepare(|a, cx| load(a, cx, Match::Dir, Type::Str)),
-    conv("map_dir_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Dir, Type::Int)),
-    conv("map_dir_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Dir, Type::Addr)),
-    conv("map_dom", "string[,string]", STR, "The text behind a key between dots of the input.", map).prepare(|a, cx| load(a, cx, Match::Dom, Type::Str)),
-    conv("map_dom_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Dom, Type::Int)),
-    conv("map_dom_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Dom, Type::Addr)),
-    conv("map_reg", "string[,string]", STR, "The text behind a matching expression.", map).prepare(|a, cx| load(a, cx, Match::Reg, Type::Str)),
-    conv("map_reg_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Reg, Type::Int)),
-    conv("map_reg_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Reg, Type::Addr)),
-    conv("map_regm", "string[,string]", STR, "The text behind a matching expression, its groups filled in.", map_regm).prepare(|a, cx| load(a, cx, Match::Reg, Type::Str)),
-    conv("map_int", "string[,string]", (Type::Int, Type::Str), "The text behind a range that holds the input.", map).prepare(|a, cx| load(a, cx, Match::Int, Type::Str)),
-    conv("map_int_int", "string[,integer]", (Type::Int, Type::Int), "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Int, Type::Int)),
-    conv("map_int_ip", "string[,string]", (Type::Int, Type::Addr), "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Int, Type::Addr)),
-    conv("map_ip", "string[,string]", (Type::Addr, Type::Str), "The text behind the longest network that holds the input.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Str)),
-    conv("map_ip_int", "string[,integer]", (Type::Addr, Type::Int), "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Int)),
-    conv("map_ip_ip", "string[,string]", (Type::Addr, Type::Addr), "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Addr)),
+    conv("map_beg", "string[,string]", STR, "The text behind the longest key that begins the input.", map).prepare(|a, cx| load(a, cx, Beg, Type::Str)),
+    conv("map_beg_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Beg, Type::Int)),
+    conv("map_beg_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Beg, Type::Addr)),
+    conv("map_end", "string[,string]", STR, "The text behind a key that ends the input.", map).prepare(|a, cx| load(a, cx, End, Type::Str)),
+    conv("map_end_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, End, Type::Int)),
+    conv("map_end_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, End, Type::Addr)),
+    conv("map_sub", "string[,string]", STR, "The text behind a key inside the input.", map).prepare(|a, cx| load(a, cx, Sub, Type::Str)),
+    conv("map_sub_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Sub, Type::Int)),
+    conv("map_sub_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Sub, Type::Addr)),
+    conv("map_dir", "string[,string]", STR, "The text behind a key between slashes of the input.", map).prepare(|a, cx| load(a, cx, Dir, Type::Str)),
+    conv("map_dir_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Dir, Type::Int)),
+    conv("map_dir_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Dir, Type::Addr)),
+    conv("map_dom", "string[,string]", STR, "The text behind a key between dots of the input.", map).prepare(|a, cx| load(a, cx, Dom, Type::Str)),
+    conv("map_dom_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Dom, Type::Int)),
+    conv("map_dom_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Dom, Type::Addr)),
+    conv("map_reg", "string[,string]", STR, "The text behind a matching expression.", map).prepare(|a, cx| load(a, cx, Reg, Type::Str)),
+    conv("map_reg_int", "string[,integer]", STR_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Reg, Type::Int)),
+    conv("map_reg_ip", "string[,string]", STR_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Reg, Type::Addr)),
+    conv("map_regm", "string[,string]", STR, "The same with its groups filled in.", map_regm).prepare(|a, cx| load(a, cx, Reg, Type::Str)),
+    conv("map_int", "string[,string]", INT_STR, "The text behind a range around it.", map).prepare(|a, cx| load(a, cx, Match::Int, Type::Str)),
+    conv("map_int_int", "string[,integer]", INT_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Int, Type::Int)),
+    conv("map_int_ip", "string[,string]", INT_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Int, Type::Addr)),
+    conv("map_ip", "string[,string]", IP_STR, "The text behind the longest network around it.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Str)),
+    conv("map_ip_int", "string[,integer]", IP_INT, "The same for integers.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Int)),
+    conv("map_ip_ip", "string[,string]", IP_IP, "The same for addresses.", map).prepare(|a, cx| load(a, cx, Match::Ip, Type::Addr)),
 ];
 
 fn load(args: &mut Args, cx: &Parser<'_>, method: Match, to: Type) -> Result<(), String> {

@@ -68,8 +68,8 @@ fn delimiters(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// The span of parts `index` to `index + count - 1` of `text`: counted from 1, or from the end when negative, then
-/// leftwards. A count of 0 takes all to the end in the direction of counting.
+/// The span of parts `index` to `index + count - 1` of `text`: counted from 1, or from the end when
+/// negative, then leftwards. A count of 0 takes all to the end in the direction of counting.
 fn parts(text: &[u8], args: &Args, skip_empty: bool) -> Option<(usize, usize)> {
     let delimiters = args.text(1).as_bytes();
     let is_delimiter = |byte: &u8| delimiters.contains(byte);

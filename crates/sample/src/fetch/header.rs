@@ -42,7 +42,8 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("shdr_val", "[string,integer]", Type::Int, RESPONSE, "Same as res.hdr_val.", Call(res_hdr_val)).prepare(name).each(each_res_hdr_val),
 ];
 
-/// Most occurrences that an index may ask for from the end (manual: 10 values can be counted backwards).
+/// Most occurrences that an index may ask for from the end (manual: 10 values can be counted
+/// backwards).
 const MAX_BACKWARDS: i64 = 10;
 
 fn name(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
@@ -104,7 +105,8 @@ fn visit_values<'e>(
     }
 }
 
-/// The occurrence that the arguments name: the last one by default, counted from the end when negative.
+/// The occurrence that the arguments name: the last one by default, counted from the end when
+/// negative.
 fn occurrence<'e>(head: &'e Head, args: &'e Args, whole: bool) -> Option<&'e [u8]> {
     let wanted = args.int(1).unwrap_or(-1);
     let wanted = if wanted == 0 { -1 } else { wanted };
@@ -208,7 +210,8 @@ fn response(facts: &dyn Facts) -> Result<&Head, Missing> {
     facts.response().ok_or(Missing::Absent)
 }
 
-/// `hdr` follows the direction of the place where it stands: a response is there only when one is being handled.
+/// `hdr` follows the direction of the place where it stands: a response is there only when one is
+/// being handled.
 fn current(facts: &dyn Facts) -> Result<&Head, Missing> {
     match facts.response() {
         Some(head) => Ok(head),

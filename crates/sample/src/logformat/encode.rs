@@ -34,7 +34,8 @@ impl Flags {
         Ok(self)
     }
 
-    /// Appends a text of the transaction: control characters, non-ASCII, `"` and `#` as `#XX`. A missing one is `-`.
+    /// Appends a text of the transaction: control characters, non-ASCII, `"` and `#` as `#XX`. A
+    /// missing one is `-`.
     pub fn text(self, text: Option<&[u8]>, out: &mut Vec<u8>) {
         match text {
             None | Some(b"") => self.missing(out),

@@ -42,7 +42,7 @@ pub const TAGS: &[Tag] = &[
     any("H", "Host name.", |f, flags, out| flags.plain(f.name(Name::Hostname), out)),
     http("HM", "Method.", |f, flags, out| request_part(f, flags, out, |r| Some(&r.method))),
     http("HP", "Request target without the query.", |f, flags, out| request_part(f, flags, out, |r| Some(until(&r.uri, b'?')))),
-    http("HPO", "Path alone, without host and query.", |f, flags, out| request_part(f, flags, out, |r| Some(until(r.relative_uri(), b'?')))),
+    http("HPO", "Path alone, without host and query.", |f, flags, out| request_part(f, flags, out, path)),
     http("HQ", "Query string with its question mark.", |f, flags, out| request_part(f, flags, out, query)),
     http("HU", "Request target.", |f, flags, out| request_part(f, flags, out, |r| Some(&r.uri))),
     http("HV", "Version, such as HTTP/1.1.", |f, flags, out| request_part(f, flags, out, |r| Some(&r.version))),
@@ -228,6 +228,10 @@ fn termination_and_cookie(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>) {
 
 fn until(text: &[u8], end: u8) -> &[u8] {
     &text[..memchr::memchr(end, text).unwrap_or(text.len())]
+}
+
+fn path(record: &TransactionRecord) -> Option<&[u8]> {
+    Some(until(record.relative_uri(), b'?'))
 }
 
 fn query(record: &TransactionRecord) -> Option<&[u8]> {

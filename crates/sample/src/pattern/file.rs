@@ -43,7 +43,8 @@ impl PatternFiles {
         Ok(text)
     }
 
-    /// The patterns of the file `name`, one per line; with `keyed`, only the first column counts (`-M`).
+    /// The patterns of the file `name`, one per line; with `keyed`, only the first column counts
+    /// (`-M`).
     pub fn set(
         &self,
         name: &str,

@@ -243,7 +243,8 @@ fn parse_range(pattern: &str, operator: Operator) -> Result<(i64, i64), String> 
     })
 }
 
-/// Networks by prefix length, longest first, each length sorted: a look-up halves once per length in use.
+/// Networks by prefix length, longest first, each length sorted: a look-up halves once per length
+/// in use.
 #[derive(Debug, Default)]
 pub(super) struct Nets {
     v4: Vec<Group<u32>>,
