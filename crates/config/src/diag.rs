@@ -80,6 +80,8 @@ impl Diagnostic {
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
     dropped: usize,
+    alerts: usize,
+    warnings: usize,
 }
 
 /// Diagnostics kept; the others are only counted.
@@ -89,7 +91,13 @@ impl Diagnostics {
     /// Adds one, in order. Beyond 10,000, messages are counted and dropped, so that memory stays
     /// bounded.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.list.len() < MAX_KEPT || diagnostic.severity > Severity::Warning && !self.failed() {
+        let first_alert = diagnostic.severity == Severity::Alert && self.alerts == 0;
+        match diagnostic.severity {
+            Severity::Alert => self.alerts += 1,
+            Severity::Warning => self.warnings += 1,
+            Severity::Notice | Severity::Diag => {}
+        }
+        if self.list.len() < MAX_KEPT || first_alert {
             self.list.push(diagnostic);
         } else {
             self.dropped += 1;
@@ -108,12 +116,12 @@ impl Diagnostics {
 
     /// True when an alert forbids to start.
     pub fn failed(&self) -> bool {
-        self.of(Severity::Alert).next().is_some()
+        self.alerts > 0
     }
 
     /// How many warnings were found.
     pub fn warnings(&self) -> usize {
-        self.of(Severity::Warning).count()
+        self.warnings
     }
 
     /// How many messages were dropped beyond the bound.

@@ -3,18 +3,19 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
-    At, Back, CheckSend, CheckStep, Common, Front, Global, LogStyle, LogTarget, Mode, ProxyKind,
-    Rules, ServerOptions, StatsPage,
+    At, Back, CheckSend, CheckStep, Common, ErrorReply, Front, Global, HttpErrors, LogStyle,
+    LogTarget, Mode, ProxyKind, Rules, ServerOptions, StatsPage,
 };
 use crate::parse::Rank;
 use sample::{AclTable, Captures};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Everything read so far.
 #[derive(Default)]
 pub(crate) struct Draft {
     pub(crate) global: Global,
+    pub(crate) http_errors: Vec<HttpErrors>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,
     /// First declaration of each name, per side.
@@ -85,6 +86,26 @@ pub(crate) struct Settings {
     pub(crate) check: DraftCheck,
     pub(crate) options: DraftOptions,
     pub(crate) formats: DraftFormats,
+    pub(crate) errors: DraftErrors,
+}
+
+/// Error replies: those of the section itself, then those that it inherits.
+#[derive(Clone, Default)]
+pub(crate) struct DraftErrors {
+    /// `errorfile` and `errorloc*` lines.
+    pub(crate) replies: BTreeMap<u16, ErrorReply>,
+    /// `errorfiles` lines; replies named one by one take precedence.
+    pub(crate) files: Vec<DraftErrorFiles>,
+    pub(crate) inherited: Option<Arc<DraftErrors>>,
+}
+
+/// One `errorfiles` line.
+#[derive(Clone)]
+pub(crate) struct DraftErrorFiles {
+    pub(crate) section: String,
+    /// The statuses taken; all for none.
+    pub(crate) statuses: Vec<u16>,
+    pub(crate) place: Place,
 }
 
 /// Formats not compiled yet.

@@ -1,12 +1,12 @@
 //! Drafts into the model: references resolved, numbers given, settings judged together. Never reads text.
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
-use crate::draft::{Draft, DraftKind, DraftLog, DraftProxy};
+use crate::draft::{Draft, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    CheckStep, HealthCheck, LogStyle, LogTarget, LogTransport, Mode, Model, Proxy, ProxyKind,
-    Rules, SendHostname, ServerPort,
+    Address, CheckStep, ErrorReply, HealthCheck, HttpErrors, LogStyle, LogTarget, LogTransport,
+    Mode, Model, Proxy, ProxyKind, Rules, SendHostname, ServerPort,
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 mod backends;
@@ -22,6 +22,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         kinds: draft.proxies.iter().map(Summary::of).collect(),
         backs: std::mem::take(&mut draft.backs),
         global_logs: draft.global.logs.clone(),
+        http_errors: std::mem::take(&mut draft.http_errors),
         advise: !cx.diagnostics.failed(),
     };
     let proxies: Vec<Proxy> =
@@ -29,6 +30,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     number_listeners_of_runtime(&mut draft.global.stats.sockets);
     (!cx.diagnostics.failed()).then(|| Model {
         global: draft.global,
+        http_errors: shared.http_errors,
         proxies,
         env: std::mem::take(&mut cx.env),
     })
@@ -41,6 +43,7 @@ struct Shared {
     kinds: Vec<Summary>,
     backs: HashMap<Arc<str>, usize>,
     global_logs: Vec<LogTarget>,
+    http_errors: Vec<HttpErrors>,
     /// False after errors: a line that failed must not be reported as missing too.
     advise: bool,
 }
@@ -137,11 +140,13 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         if shared.advise {
             check_mode(&mut draft, cx);
             check_sides(&draft, kind, cx);
+            check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
         }
     }
     duplicate_ids(&draft, cx);
     backends::resolve(&mut draft, shared, cx);
+    error_replies(&mut draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;
     let inherited_rules = draft.parent.and_then(|at| shared.inherited[at].clone());
     let formats = formats::compile(&draft, &shared.global_logs, cx);
@@ -172,6 +177,46 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         front: kind.has_frontend().then_some(front),
         back: kind.has_backend().then_some(back),
     })
+}
+
+/// Error replies of a proxy. Those named one by one come before those of `errorfiles`, later lines
+/// before earlier ones, and those of the section before those that it inherits.
+fn error_replies(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
+    let own = std::mem::take(&mut draft.settings.errors);
+    let mut replies = BTreeMap::new();
+    let mut level = Some(&own);
+    while let Some(errors) = level {
+        for (status, reply) in &errors.replies {
+            replies.entry(*status).or_insert_with(|| reply.clone());
+        }
+        for line in errors.files.iter().rev() {
+            error_files(line, draft, shared, cx, &mut replies);
+        }
+        level = errors.inherited.as_deref();
+    }
+    draft.settings.common.error_replies = replies;
+}
+
+fn error_files(
+    line: &DraftErrorFiles,
+    draft: &DraftProxy,
+    shared: &Shared,
+    cx: &mut Cx<'_>,
+    replies: &mut BTreeMap<u16, ErrorReply>,
+) {
+    let Some(section) = shared.http_errors.iter().find(|s| *s.name == *line.section) else {
+        let message = format!(
+            "Proxy '{}': unable to find required http-errors section '{}'.",
+            draft.name, line.section
+        );
+        cx.about(Severity::Alert, &line.place, message);
+        return;
+    };
+    for (status, bytes) in &section.files {
+        if line.statuses.is_empty() || line.statuses.contains(status) {
+            replies.entry(*status).or_insert_with(|| ErrorReply::File(bytes.clone()));
+        }
+    }
 }
 
 fn shared_rules(rules: Rules) -> Option<Arc<Rules>> {
@@ -269,6 +314,17 @@ fn check_sides(draft: &DraftProxy, kind: ProxyKind, cx: &mut Cx<'_>) {
     }
 }
 
+/// A log format without anywhere to log to.
+fn check_logs(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>) {
+    let settings = &draft.settings;
+    let chosen = settings.formats.log.is_some() || settings.front.log_style != LogStyle::default();
+    if chosen && draft.has_frontend() && !formats::logs_somewhere(draft, global) {
+        let message =
+            format!("log format ignored for proxy '{}' since it has no log address.", draft.name);
+        cx.about(Severity::Warning, &draft.place, message);
+    }
+}
+
 fn check_timeouts(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let settings = &draft.settings;
     let (front, back) = (&settings.front.timeouts, &settings.back.timeouts);
@@ -284,19 +340,25 @@ fn check_timeouts(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
+/// What servers need and do not have, or have and nobody can do yet.
 fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
     for server in &draft.settings.back.servers {
         let check = &server.options.check;
         let follows = matches!(server.address.port, ServerPort::FromClient(_));
-        if check.enabled && check.port.is_none() && follows {
-            let message = format!(
-                "{} '{}': server '{}' has neither service port nor check port.",
-                draft.word(),
-                draft.name,
-                server.name
-            );
-            cx.about(Severity::Alert, &server.place, message);
-        }
+        let anywhere =
+            matches!(&server.address.address, Address::Ip(ip) if ip.ip().is_unspecified());
+        let wrong = if check.enabled && check.port.is_none() && follows {
+            "has neither service port nor check port."
+        } else if follows {
+            "takes its port from the client, which is not implemented yet."
+        } else if anywhere {
+            "takes its address from the client, which is not implemented yet."
+        } else {
+            continue;
+        };
+        let message =
+            format!("{} '{}': server '{}' {wrong}", draft.word(), draft.name, server.name);
+        cx.about(Severity::Alert, &server.place, message);
     }
 }
 

@@ -68,6 +68,8 @@ impl Loaded {
 /// run.
 pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
     let mut cx = Cx::new(setup);
+    let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
+    cx.env.set("HAPROXY_CFGFILES", &names.join(";"));
     let mut draft = Draft::default();
     for source in sources {
         parse::file(&mut draft, &mut cx, source);

@@ -16,7 +16,8 @@ pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use check::{Check, CheckSend, CheckStep, Expect, HealthCheck, StatusSet};
 pub use global::{CpuMap, Global, Process, SendHostname, StatsSettings, Tune};
 pub use http::{
-    ConnectionMode, Cookie, ErrorReply, ForwardFor, HttpReuse, Network, Redispatch, StatsPage,
+    ConnectionMode, Cookie, ErrorReply, ForwardFor, HttpErrors, HttpReuse, Network, Redispatch,
+    StatsPage,
 };
 pub use listener::{Bind, BindOptions, Level, SeverityOutput, ThreadSet, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
@@ -34,6 +35,8 @@ pub use server::{Server, ServerOptions};
 pub struct Model {
     /// Process-wide settings: all `global` sections together.
     pub global: Global,
+    /// `http-errors` sections in order.
+    pub http_errors: Vec<HttpErrors>,
     /// Frontends, backends and listens in order of declaration; references between them are indices
     /// here.
     pub proxies: Vec<Proxy>,

@@ -110,6 +110,7 @@ impl Reader<'_, '_> {
         match self.section {
             Section::Outside | Section::Skipped => "",
             Section::Global => "global",
+            Section::HttpErrors(at) => &self.draft.http_errors[at].name,
             Section::Defaults(at) if self.draft.defaults[at].name.is_empty() => "defaults",
             Section::Defaults(at) => &self.draft.defaults[at].name,
             Section::Proxy(at) => &self.draft.proxies[at].name,
@@ -148,6 +149,9 @@ impl Reader<'_, '_> {
                 Err(args.fault(0, message).suggest(nearest))
             }
             Section::Skipped => Ok(()),
+            Section::HttpErrors(at) => {
+                http::section_line(&mut self.draft.http_errors[at], self.cx, args)
+            }
             Section::Global => global::line(&mut self.draft.global, self.cx, args),
             Section::Defaults(at) => proxy::line(&mut self.draft.defaults[at], self.cx, args),
             Section::Proxy(at) => proxy::line(&mut self.draft.proxies[at], self.cx, args),

@@ -11,10 +11,7 @@ pub(super) fn compile(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>)
         return Formats::default();
     }
     let kept = &draft.settings.formats;
-    let logs = draft.settings.logs.iter().any(|log| match log {
-        DraftLog::Target(_) => true,
-        DraftLog::Global => !global.is_empty(),
-    });
+    let logs = logs_somewhere(draft, global);
     let log = match &kept.log {
         Some(kept) => custom(draft, cx, kept, Place::Log),
         None if logs => Some(predefined(draft, cx)),
@@ -28,6 +25,14 @@ pub(super) fn compile(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>)
             .and_then(|k| custom(draft, cx, k, Place::Log)),
         unique_id: kept.unique_id.as_ref().and_then(|k| custom(draft, cx, k, Place::FeHttpRequest)),
     }
+}
+
+/// True when the proxy has a log target.
+pub(super) fn logs_somewhere(draft: &DraftProxy, global: &[LogTarget]) -> bool {
+    draft.settings.logs.iter().any(|log| match log {
+        DraftLog::Target(_) => true,
+        DraftLog::Global => !global.is_empty(),
+    })
 }
 
 /// What the proxy captures.

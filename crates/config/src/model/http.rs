@@ -1,4 +1,6 @@
 //! HTTP settings of a proxy (section 4.2). Never looks at a message.
+use crate::diag::Place;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -122,4 +124,15 @@ pub struct StatsPage {
     pub show_desc: Option<String>,
     /// `stats scope`: proxies shown; `.` is this one; empty is all.
     pub scope: Vec<String>,
+}
+
+/// An `http-errors` section (section 3.8).
+#[derive(Clone, Debug)]
+pub struct HttpErrors {
+    /// Its name, unique.
+    pub name: Arc<str>,
+    /// Its line.
+    pub place: Place,
+    /// Its files by status: raw responses that `rules::ErrorFile::parse` accepts.
+    pub files: BTreeMap<u16, Arc<[u8]>>,
 }

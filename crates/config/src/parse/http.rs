@@ -1,10 +1,11 @@
 //! `cookie`, `errorfile`, `errorloc*`, `option forwardfor` (section 4.2). Never looks at a message.
 use crate::cx::Cx;
-use crate::draft::DraftProxy;
+use crate::draft::{DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};
-use crate::model::{Cookie, ErrorReply, ForwardFor, Network};
+use crate::model::{Cookie, ErrorReply, ForwardFor, HttpErrors, Network};
 use crate::{known, value};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Statuses whose reply may be replaced (section 4.2 `errorfile`).
 const STATUSES: [u16; 19] =
@@ -65,6 +66,25 @@ fn unsupported_cookie_word(
 }
 
 pub(super) fn errorfile(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let (status, bytes) = error_file(cx, args)?;
+    proxy.settings.errors.replies.insert(status, ErrorReply::File(bytes));
+    Ok(())
+}
+
+/// A line of an `http-errors` section (section 3.8).
+pub(super) fn section_line(section: &mut HttpErrors, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.text(0);
+    if name != "errorfile" {
+        let unknown = format!("unknown keyword '{name}' in 'http-errors' section");
+        return Err(known::fault(args, 0, "http-errors", name, unknown));
+    }
+    let (status, bytes) = error_file(cx, args)?;
+    section.files.insert(status, bytes);
+    Ok(())
+}
+
+/// The status and the content of an `errorfile` line.
+fn error_file(cx: &Cx<'_>, args: Args<'_>) -> Parsed<(u16, Arc<[u8]>)> {
     let status = error_status(args, "<file>")?;
     let name = args.text(2);
     let bytes = cx
@@ -76,8 +96,19 @@ pub(super) fn errorfile(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>)
     }
     rules::ErrorFile::parse(&bytes)
         .map_err(|e| args.fault(2, format!("errorfile : unable to parse file '{name}' : {e}.")))?;
-    let replies = &mut proxy.settings.common.error_replies;
-    replies.insert(status, ErrorReply::File(bytes.into()));
+    Ok((status, bytes.into()))
+}
+
+/// `errorfiles <name> [<code> ...]`
+pub(super) fn errorfiles(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let expected = "'errorfiles' expects the name of an http-errors section as argument.";
+    let section = args.need(1, expected)?.to_owned();
+    let mut statuses = Vec::new();
+    for n in 2..args.len() {
+        statuses.push(status_at(args, n)?);
+    }
+    let place = args.place().clone();
+    proxy.settings.errors.files.push(DraftErrorFiles { section, statuses, place });
     Ok(())
 }
 
@@ -85,7 +116,7 @@ pub(super) fn errorloc(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -
     let code = error_status(args, "<url>")?;
     let status = if args.text(0) == "errorloc303" { 303 } else { 302 };
     let reply = ErrorReply::Location { status, url: args.text(2).into() };
-    proxy.settings.common.error_replies.insert(code, reply);
+    proxy.settings.errors.replies.insert(code, reply);
     Ok(())
 }
 
@@ -93,14 +124,19 @@ pub(super) fn errorloc(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -
 fn error_status(args: Args<'_>, second: &str) -> Parsed<u16> {
     let name = args.text(0);
     let expected = format!("{name} : expects <status_code> and {second} as arguments.");
-    let code = args.need(1, expected.clone())?;
+    args.need(1, expected.clone())?;
     args.need(2, expected)?;
     if let Some(extra) = args.get(3) {
         let message = format!("'{name}' cannot handle unexpected argument '{extra}'.");
         return Err(args.fault(3, message));
     }
+    status_at(args, 1)
+}
+
+fn status_at(args: Args<'_>, n: usize) -> Parsed<u16> {
+    let (name, code) = (args.text(0), args.text(n));
     let status = value::number(code).filter(|status| STATUSES.contains(status));
-    status.ok_or_else(|| args.fault(1, format!("{name} : status code '{code}' not handled.")))
+    status.ok_or_else(|| args.fault(n, format!("{name} : status code '{code}' not handled.")))
 }
 
 pub(super) fn forwardfor(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {

@@ -100,6 +100,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         http::errorfile,
     ),
     entry(
+        "errorfiles",
+        "<name> [<code> ...]",
+        Places::ALL,
+        "Takes error replies from an http-errors section.",
+        http::errorfiles,
+    ),
+    entry(
         "errorloc",
         "<code> <url>",
         Places::ALL,

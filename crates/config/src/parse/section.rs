@@ -2,7 +2,7 @@
 use crate::cx::Cx;
 use crate::draft::{Draft, DraftKind, DraftProxy, Settings};
 use crate::line::{Args, Parsed};
-use crate::model::ProxyKind;
+use crate::model::{HttpErrors, ProxyKind};
 use std::sync::Arc;
 
 /// The section in which lines stand.
@@ -14,6 +14,8 @@ pub(crate) enum Section {
     Global,
     /// `defaults`, by index.
     Defaults(usize),
+    /// `http-errors`, by index.
+    HttpErrors(usize),
     /// A proxy, by index.
     Proxy(usize),
     /// One that is not implemented yet: its lines are not judged.
@@ -21,10 +23,9 @@ pub(crate) enum Section {
 }
 
 /// Sections of HAProxy 2.7 that are not implemented yet.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 10] = [
     "cache",
     "fcgi-app",
-    "http-errors",
     "log-forward",
     "mailers",
     "namespace_list",
@@ -51,6 +52,7 @@ pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option
             return Some(Section::Global);
         }
         "defaults" => return Some(defaults(draft, cx, args)),
+        "http-errors" => return Some(http_errors(draft, cx, args)),
         "frontend" => ProxyKind::Frontend,
         "backend" => ProxyKind::Backend,
         "listen" => ProxyKind::Listen,
@@ -84,6 +86,21 @@ fn defaults(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     let place = args.place().clone();
     draft.defaults.push(DraftProxy::new(name, DraftKind::Defaults, place, settings));
     Section::Defaults(draft.defaults.len() - 1)
+}
+
+fn http_errors(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
+    let name = args.need(1, "missing name for http-errors section.");
+    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
+    let name = name.unwrap_or("");
+    if let Some(first) = draft.http_errors.iter().find(|first| *first.name == *name) {
+        let message =
+            format!("http-errors section '{name}' already exists (declared at {}).", first.place);
+        cx.alert(args, args.fault(1, message));
+    }
+    let place = args.place().clone();
+    let files = Default::default();
+    draft.http_errors.push(HttpErrors { name: name.into(), place, files });
+    Section::HttpErrors(draft.http_errors.len() - 1)
 }
 
 fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) -> Section {
@@ -227,6 +244,12 @@ fn conflict(parent: &DraftProxy, kind: ProxyKind) -> Option<&'static str> {
 fn inherit(parent: &DraftProxy) -> Settings {
     let mut settings = parent.settings.clone();
     settings.check.inherited = true;
+    let errors = std::mem::take(&mut settings.errors);
+    settings.errors.inherited = if errors.replies.is_empty() && errors.files.is_empty() {
+        errors.inherited
+    } else {
+        Some(Arc::new(errors))
+    };
     settings
 }
 

@@ -361,6 +361,17 @@ fn proxy_errors() {
         ("http-check send meth", "'http-check send' : 'meth' expects a string as argument."),
         ("http-reuse foo", "'http-reuse' only supports 'never', 'safe', 'aggressive', 'always'."),
         ("id 0", "custom id has to be > 0."),
+        (
+            "server s 1.2.3.4:+5",
+            "proxy 'l': server 's' takes its port from the client, which is not implemented yet.",
+        ),
+        (
+            "server s 0.0.0.0:80",
+            "proxy 'l': server 's' takes its address from the client, which is not implemented yet.",
+        ),
+        ("errorfiles", "'errorfiles' expects the name of an http-errors section as argument."),
+        ("errorfiles nope", "Proxy 'l': unable to find required http-errors section 'nope'."),
+        ("errorfiles x 999", "errorfiles : status code '999' not handled."),
         ("log foo", "log : invalid address: 'foo' in 'foo'"),
         ("log", "log : expects <address> and <facility> or global as arguments"),
         ("option", "'option' expects an option name."),

@@ -68,7 +68,7 @@ fn references_and_modes() {
             "backend c reuses same custom id as backend b (declared at a.cfg:6).",
         ),
         (
-            "listen l\n bind :1\n mode tcp\n option httplog",
+            "listen l\n bind :1\n mode tcp\n option httplog\n log /x local0",
             Severity::Warning,
             "'option httplog' not usable with proxy 'l' (needs 'mode http'). Falling back to 'option tcplog'.",
         ),
@@ -129,6 +129,17 @@ fn sides_that_a_proxy_lacks() {
 }
 
 #[test]
+fn a_log_format_needs_somewhere_to_log_to() {
+    for (lines, count) in
+        [("option httplog", 1), ("log-format x", 1), ("log /x local0\n log-format x", 0), ("", 0)]
+    {
+        let text = format!("{TIMES}listen l\n bind :1\n {lines}\n");
+        let warnings = messages(&text, Severity::Warning);
+        assert_eq!(warnings.len(), count, "{lines} {warnings:?}");
+    }
+}
+
+#[test]
 fn missing_timeouts_warn_where_traffic_would_hang() {
     let text = "frontend f\n bind :80\nbackend empty\nbackend c\n server s 1.2.3.4:80\nlisten l\n bind :81\n";
     let warnings = messages(text, Severity::Warning);
@@ -177,4 +188,31 @@ fn the_verdict_gives_haproxy_exit_codes() {
     assert_eq!(Verdict::Valid.exit_code(), 0);
     assert_eq!(Verdict::Invalid.exit_code(), 1);
     assert_eq!(Verdict::NoListener.exit_code(), 2);
+}
+
+#[test]
+fn error_files_come_from_sections_unless_the_proxy_names_its_own() {
+    let text = format!(
+        "http-errors e\n errorfile 503 /503.http\n errorfile 400 /empty\nhttp-errors f\n errorfile 404 /503.http\n{TIMES} errorfile 400 /503.http\nlisten l\n bind :1\n errorfiles e\nlisten m\n bind :2\n errorfiles e 503\n errorfiles f\n"
+    );
+    let model = model(&text);
+    let lens = |at: usize| -> Vec<(u16, usize)> {
+        let replies = &model.proxies[at].common.error_replies;
+        let len = |reply: &crate::model::ErrorReply| match reply {
+            crate::model::ErrorReply::File(bytes) => bytes.len(),
+            crate::model::ErrorReply::Location { .. } => 0,
+        };
+        replies.iter().map(|(status, reply)| (*status, len(reply))).collect()
+    };
+    assert_eq!(lens(0), [(400, 0), (503, 25)], "the section comes before its defaults");
+    assert_eq!(lens(1), [(400, 25), (404, 25), (503, 25)]);
+    assert_eq!(model.http_errors.len(), 2);
+    assert_eq!(
+        messages("http-errors\nhttp-errors a\n foo\nhttp-errors a\n", Severity::Alert),
+        [
+            "missing name for http-errors section.",
+            "unknown keyword 'foo' in 'http-errors' section",
+            "http-errors section 'a' already exists (declared at a.cfg:2).",
+        ]
+    );
 }
