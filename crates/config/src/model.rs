@@ -12,6 +12,7 @@ mod proxy;
 mod rules;
 mod server;
 
+pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use check::{Check, CheckSend, CheckStep, Expect, HealthCheck, StatusSet};
 pub use global::{CpuMap, Global, Process, SendHostname, StatsSettings, Tune};
@@ -26,7 +27,6 @@ pub use proxy::{
     Back, BackTimeouts, Balance, Common, Front, FrontOptions, FrontTimeouts, HashFunction,
     HashMethod, HashType, Mode, Proxy, ProxyKind,
 };
-pub use ::rules::{Rules, Switching};
 pub use rules::{Captured, Formats};
 pub use server::{Server, ServerOptions};
 

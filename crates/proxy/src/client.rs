@@ -37,6 +37,8 @@ pub(crate) struct Client {
     pub(crate) requests: u32,
     /// The `sess` variables.
     pub(crate) variables: VarStore,
+    /// The connection ends with a reset.
+    pub(crate) reset: bool,
 }
 
 impl Client {
@@ -63,6 +65,7 @@ impl Client {
             bind: bind as u32,
             requests: 0,
             variables: VarStore::default(),
+            reset: false,
         }
     }
 }
@@ -88,6 +91,9 @@ impl Drop for Client {
         let worker = &self.worker;
         worker.clients.set(worker.clients.get() - 1);
         gauges(worker, &self.proxy, self.bind as usize).for_each(Gauge::leave);
+        if self.reset {
+            self.socket.reset_on_close();
+        }
         worker.release(std::mem::replace(&mut self.input, Buf::empty()));
         if worker.shared.is_stopping() && worker.clients.get() == 0 {
             worker.shared.rouse_one(worker.thread.index);

@@ -84,7 +84,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     let retries = backend.settings.back.as_ref().map_or(0, |back| back.retries);
     let mut attempt = 0;
     let mut avoid = None;
-    rewrite::request(tx)?;
+    rewrite::request(tx);
     loop {
         if tx.claim.is_none() {
             assign(tx, &backend, avoid).await?;

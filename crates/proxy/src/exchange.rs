@@ -3,7 +3,7 @@
 
 use crate::flow::{Ends, Fault, Step};
 use crate::journal::{Cause, Failure, Phase};
-use crate::reply;
+use crate::judge;
 use crate::report;
 use crate::rewrite;
 use crate::transaction::Transaction;
@@ -216,8 +216,10 @@ impl Exchange {
         if self.up_broken || tx.server.as_ref().is_some_and(|server| server.mux.is_ambiguous()) {
             tx.client.mux.close_after_message();
         }
-        rewrite::response(tx)?;
         report::response_received(tx);
+        judge::response(tx)?;
+        rewrite::response(tx);
+        judge::after_response(tx)?;
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;
         let sent_as = tx.client.mux.encode_head(&mut space.response, body, out);
@@ -297,6 +299,5 @@ fn no_answer(tx: &mut Transaction) -> Failure {
         tx.space.journal.silent = true;
         return Failure::new(0, Cause::ServerAbort, Phase::Headers);
     }
-    reply::note_server_failure(tx);
     Failure::new(502, Cause::ServerAbort, Phase::Headers)
 }

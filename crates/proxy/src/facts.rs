@@ -1,11 +1,14 @@
-//! A transaction as expressions and log formats see it. Never changes anything but variables and captures.
+//! A transaction as expressions, rules and log formats see it. Never sends anything.
 
 use crate::client::Client;
-use crate::counters::Event;
+use crate::connect::Claim;
+use crate::counters::{Event, Metric};
 use crate::runtime::Proxy;
+use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::Workspace;
 use htx::Head;
+use rules::{Context, LogLevel};
 use sample::vars::VarState;
 use sample::{
     Bytes, Count, Facts, Name, Number, ServerCount, Side, TransactionRecord, Value, VarName, Wall,
@@ -17,10 +20,23 @@ use std::sync::Arc;
 pub(crate) struct View<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) client: &'a Client,
-    pub(crate) space: &'a Workspace,
+    pub(crate) space: &'a mut Workspace,
     pub(crate) backend: Option<&'a Arc<Proxy>>,
     /// The server in use, by slot.
     pub(crate) slot: Option<usize>,
+}
+
+impl Transaction {
+    /// The transaction as expressions see it.
+    pub(crate) fn view(&mut self) -> View<'_> {
+        View {
+            worker: &self.worker,
+            client: &self.client,
+            space: &mut self.space,
+            backend: self.backend.as_ref(),
+            slot: self.claim.as_ref().map(Claim::slot),
+        }
+    }
 }
 
 impl View<'_> {
@@ -229,12 +245,78 @@ impl Facts for View<'_> {
         self.worker.thread.prng().next_u64()
     }
 
+    fn last_rule(&self) -> Option<(&str, u32)> {
+        self.space.journal.last_rule.as_ref().map(|(file, line)| (&**file, *line))
+    }
+
+    fn unique_id(&self) -> Option<Bytes<'_>> {
+        let format = self.client.proxy.settings.unique_id.as_ref()?;
+        if self.space.unique_id.get().is_none() {
+            let mut text = Vec::new();
+            format.write(self, &mut text);
+            let _ = self.space.unique_id.set(text);
+        }
+        self.space.unique_id.get().map(|text| Bytes::Borrowed(text))
+    }
+
     fn record(&self) -> Option<&TransactionRecord> {
         Some(&self.space.record)
     }
 
     fn threads(&self) -> u32 {
         self.worker.shared.settings.threads as u32
+    }
+}
+
+impl Context for View<'_> {
+    fn head_mut(&mut self, side: Side) -> Option<&mut Head> {
+        let head = match side {
+            Side::Request => &mut self.space.request,
+            Side::Response => &mut self.space.response,
+        };
+        Some(head).filter(|head| !head.is_empty())
+    }
+
+    fn rewrite_room(&self, side: Side) -> usize {
+        let used = match side {
+            Side::Request => self.space.request.wire_len() + self.client.input.len(),
+            Side::Response => self.space.response.wire_len() + self.space.body.len(),
+        };
+        self.worker.shared.settings.buffer_size.saturating_sub(used)
+    }
+
+    fn count_failed_rewrite(&mut self) {
+        let thread = self.worker.thread.index;
+        if let Some(front) = &self.client.proxy.front {
+            front.counters.of(thread).count(Metric::FailedRewrites);
+        }
+        if let Some(back) = self.backend.and_then(|backend| backend.back.as_ref()) {
+            back.counters.of(thread).count(Metric::FailedRewrites);
+        }
+    }
+
+    fn set_log_level(&mut self, level: LogLevel) {
+        match level {
+            LogLevel::Silent => self.space.journal.silent = true,
+            LogLevel::Severity(level) => self.space.journal.level = Some(level),
+        }
+    }
+
+    fn set_last_rule(&mut self, file: &Arc<str>, line: u32) {
+        self.space.journal.last_rule = Some((file.clone(), line));
+    }
+
+    fn set_nice(&mut self, nice: i32) {
+        let scheduler = self.worker.thread.scheduler();
+        scheduler.set_nice(scheduler.current(), nice.clamp(-1024, 1024) as i16);
+    }
+
+    fn take_scratch(&mut self) -> Vec<u8> {
+        self.worker.take_scratch()
+    }
+
+    fn give_scratch(&mut self, scratch: Vec<u8>) {
+        self.worker.give_scratch(scratch);
     }
 }
 

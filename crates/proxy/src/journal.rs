@@ -1,5 +1,7 @@
 //! What is remembered of a transaction for logs and statistics: moments, bytes, its end. Never writes.
 
+use std::sync::Arc;
+
 /// Who ended a transaction: the first character of the termination state (manual section 8.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cause {
@@ -130,6 +132,8 @@ pub struct Journal {
     pub logged: bool,
     /// The request was not parsed: `<BADREQ>`.
     pub bad_request: bool,
+    /// File and line of the rule that ended a rule set.
+    pub last_rule: Option<(Arc<str>, u32)>,
 }
 
 impl Journal {

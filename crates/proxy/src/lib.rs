@@ -15,6 +15,7 @@ mod flow;
 mod housekeeper;
 mod idle;
 pub mod journal;
+mod judge;
 mod listener;
 pub mod log;
 pub mod notice;

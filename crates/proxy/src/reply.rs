@@ -1,29 +1,74 @@
 //! Answers that the proxy gives by itself. Never decides that one is due.
 
-use crate::flow::Step;
+use crate::facts::View;
 use crate::journal::{Cause, Failure, Phase};
+use crate::judge;
+use crate::runtime::Proxy;
 use crate::settings::ErrorReply;
 use crate::transaction::Transaction;
-use htx::Version;
+use htx::{Head, Version};
 use mux::BodyKind;
-use wire::h1::{HeadKind, HeadParser, Limits};
+use rules::{ErrorFile, ErrorFiles, Rendered};
+use std::sync::Arc;
 
 /// Prepares the reply for a failure: the one configured for its status, else the built-in one.
 pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
-    let configured = tx.side().settings.error_replies.get(&status).cloned();
-    let front = || tx.client.proxy.settings.error_replies.get(&status).cloned();
-    let parsed = !tx.space.journal.bad_request;
-    match configured.or_else(front) {
-        Some(ErrorReply::Location { status, url }) => redirect(tx, status, &url),
-        Some(ErrorReply::File(file)) => raw(tx, status, &file),
-        None if parsed => built_in(tx, status),
-        None => {
+    let reply = configured(tx, status);
+    match (reply, tx.space.journal.bad_request) {
+        (Some(ErrorReply::Location { status, url }), _) => redirect(tx, status, &url),
+        (Some(ErrorReply::File { raw, .. }), true) => verbatim(tx, status, &raw),
+        (Some(ErrorReply::File { parsed, .. }), false) if parsed.is_silent() => {
+            verbatim(tx, status, b"");
+        }
+        (Some(ErrorReply::File { parsed, .. }), false) => {
+            tx.space.body.clear();
+            let space = &mut *tx.space;
+            parsed.render(&mut space.response, &mut space.body);
+        }
+        (None, false) => built_in(tx, status),
+        (None, true) => {
             let mut bytes = tx.worker.take_scratch();
             htx::error_replies::raw(status, &mut bytes);
             verbatim(tx, status, &bytes);
             tx.worker.give_scratch(bytes);
         }
     }
+}
+
+/// The reply configured for a status: the backend's, else the frontend's.
+fn configured(tx: &Transaction, status: u16) -> Option<ErrorReply> {
+    let of = |proxy: &Proxy| proxy.settings.error_replies.get(&status).cloned();
+    of(tx.side()).or_else(|| of(&tx.client.proxy))
+}
+
+/// The error files in effect, for replies of rules.
+pub(crate) struct Files(pub(crate) [Option<Arc<Proxy>>; 2]);
+
+impl ErrorFiles for Files {
+    fn find(&self, _: Option<&str>, status: u16) -> Option<&ErrorFile> {
+        self.0.iter().flatten().find_map(|proxy| match proxy.settings.error_replies.get(&status) {
+            Some(ErrorReply::File { parsed, .. }) => Some(&**parsed),
+            _ => None,
+        })
+    }
+}
+
+/// Prepares what a rule answers with. `false`: close without a byte.
+pub(crate) fn prepare_rendered(
+    tx: &mut Transaction,
+    render: impl FnOnce(&View<'_>, &Files, &mut Head, &mut Vec<u8>) -> Rendered,
+) -> bool {
+    let files = Files([tx.backend.clone(), Some(tx.client.proxy.clone())]);
+    let (mut head, mut body) =
+        (std::mem::take(&mut tx.space.response), std::mem::take(&mut tx.space.body));
+    body.clear();
+    let rendered = render(&tx.view(), &files, &mut head, &mut body);
+    (tx.space.response, tx.space.body) = (head, body);
+    if rendered == Rendered::Send {
+        return true;
+    }
+    verbatim(tx, 0, b"");
+    false
 }
 
 fn built_in(tx: &mut Transaction, status: u16) {
@@ -42,23 +87,6 @@ fn redirect(tx: &mut Transaction, status: u16, url: &str) {
     space.response.set_response(Version::Http11, status, reason.as_bytes());
     space.response.push(b"cache-control", b"no-cache");
     space.response.push(b"location", url.as_bytes());
-}
-
-/// A response from a file: its head goes through the rules like any other.
-fn raw(tx: &mut Transaction, status: u16, file: &[u8]) {
-    if file.is_empty() || tx.space.journal.bad_request {
-        return verbatim(tx, status, file);
-    }
-    let limits = Limits { head_bytes: u32::MAX, header_lines: 101 };
-    let space = &mut *tx.space;
-    space.response.clear();
-    space.body.clear();
-    let parsed = HeadParser::new().parse(HeadKind::Response, file, limits, &mut space.response);
-    match parsed {
-        Ok(Some(length)) => space.body.extend_from_slice(&file[length..]),
-        // Checked when the configuration was read; whatever it is, it was meant for the client.
-        _ => verbatim(tx, status, file),
-    }
 }
 
 /// Sends bytes as they are, then closes.
@@ -86,7 +114,7 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
     loop {
         let flushed = tx.space.down.flush(&mut buf::Buf::empty(), &tx.client.socket);
         match flushed {
-            Ok(true) => return drain(tx),
+            Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
         }
@@ -104,7 +132,7 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     if !tx.client.mux.has_received_all() && !swallow_body(tx) {
         tx.client.mux.close_after_message();
     }
-    crate::rewrite::local_response(tx)?;
+    judge::after_response(tx)?;
     let space = &mut *tx.space;
     space.down.clear();
     let length = BodyKind::Length(space.body.len() as u64);
@@ -139,13 +167,3 @@ fn swallow_body(tx: &mut Transaction) -> bool {
         }
     }
 }
-
-/// The answer is out.
-fn drain(tx: &mut Transaction) -> Result<(), Failure> {
-    tx.space.journal.end(Cause::Local, Phase::Request);
-    debug_assert!(tx.space.down.is_flushed(), "{:?}", Step::Done);
-    Ok(())
-}
-
-/// Counts a server that did not answer.
-pub(crate) fn note_server_failure(_tx: &mut Transaction) {}

@@ -1,12 +1,14 @@
 //! What statistics and logs learn of transactions. Never changes what happens to them.
 
 use crate::counters::{Event, Metric};
-use crate::facts::{View, wall};
+use crate::facts::wall;
 use crate::journal::{Cause, Journal, Phase};
 use crate::log;
 use crate::runtime::Proxy;
 use crate::transaction::Transaction;
 use crate::worker::Worker;
+use htx::HeaderId;
+use sample::Side;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -40,6 +42,48 @@ pub(crate) fn request_received(tx: &mut Transaction) {
     record.method.extend_from_slice(request.method());
     record.uri.extend_from_slice(request.uri());
     record.version.extend_from_slice(request.version().h1_token().as_bytes());
+    capture(tx, Side::Request);
+    capture_cookie(tx, Side::Request);
+}
+
+/// Fills the capture slots that name a header: the last one of that name, cut to the slot's length.
+fn capture(tx: &mut Transaction, side: Side) {
+    let slots = &tx.client.proxy.settings.captures[side as usize];
+    if slots.is_empty() {
+        return;
+    }
+    let head = match side {
+        Side::Request => &tx.space.request,
+        Side::Response => &tx.space.response,
+    };
+    let mut contents = tx.space.captures[side as usize].borrow_mut();
+    contents.resize(slots.len(), None);
+    for (slot, content) in slots.iter().zip(contents.iter_mut()) {
+        let Some(name) = &slot.header else { continue };
+        let found = head.all(name.as_bytes()).next_back();
+        if let Some(field) = found {
+            *content = Some(field.value[..field.value.len().min(slot.len)].to_vec());
+        }
+    }
+}
+
+/// `capture cookie`: the first one whose `name=value` begins as asked.
+fn capture_cookie(tx: &mut Transaction, side: Side) {
+    let Some((prefix, limit)) = &tx.client.proxy.settings.captured_cookie else { return };
+    let space = &mut *tx.space;
+    let (head, id, out) = match side {
+        Side::Request => (&space.request, HeaderId::Cookie, &mut space.record.request_cookie),
+        Side::Response => (&space.response, HeaderId::SetCookie, &mut space.record.response_cookie),
+    };
+    let found = head
+        .by_id(id)
+        .flat_map(|field| field.value.split(|byte| *byte == b';'))
+        .map(<[u8]>::trim_ascii)
+        .find(|cookie| cookie.starts_with(prefix.as_bytes()));
+    if let Some(cookie) = found {
+        out.clear();
+        out.extend_from_slice(&cookie[..cookie.len().min(*limit)]);
+    }
 }
 
 /// The request belongs to a backend from now on.
@@ -65,7 +109,11 @@ pub(crate) fn interim(worker: &Worker, proxy: &Proxy) {
 }
 
 /// The server's response has been understood.
-pub(crate) fn response_received(tx: &Transaction) {
+pub(crate) fn response_received(tx: &mut Transaction) {
+    if tx.client.proxy.settings.log_format.is_some() {
+        capture(tx, Side::Response);
+        capture_cookie(tx, Side::Response);
+    }
     let thread = tx.worker.thread.index;
     let metric = Metric::of_status(tx.space.response.status());
     if let Some(claim) = &tx.claim {
@@ -74,9 +122,15 @@ pub(crate) fn response_received(tx: &Transaction) {
     }
 }
 
-/// A rule refused the request.
-pub(crate) fn denied(tx: &Transaction) {
-    count_both(tx, Metric::DeniedRequests);
+/// A rule refused the request or the response, in this proxy.
+pub(crate) fn denied(tx: &Transaction, proxy: &Proxy, metric: Metric) {
+    let thread = tx.worker.thread.index;
+    if let Some(front) = proxy.front.as_ref().filter(|_| proxy.index == tx.client.proxy.index) {
+        front.counters.of(thread).count(metric);
+    }
+    if let Some(back) = proxy.back.as_ref().filter(|_| tx.backend.is_some()) {
+        back.counters.of(thread).count(metric);
+    }
 }
 
 /// Counts on the frontend, and on the backend if there is one.
@@ -172,16 +226,9 @@ pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
     let proxy = tx.client.proxy.clone();
     let Some(level) = level(tx, &proxy) else { return };
     fill_record(tx, early);
-    let slot = tx.claim.as_ref().map(|claim| claim.slot());
-    let view = View {
-        worker: &tx.worker,
-        client: &tx.client,
-        space: &tx.space,
-        backend: tx.backend.as_ref(),
-        slot,
-    };
     let mut line = tx.worker.take_scratch();
     let mut data = tx.worker.take_scratch();
+    let view = tx.view();
     match &proxy.settings.log_format {
         Some(format) => format.write(&view, &mut line),
         None => return,

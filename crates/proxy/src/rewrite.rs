@@ -1,10 +1,10 @@
 //! What happens to messages on their way besides the configured rules: forwarding headers, cookies.
 //! Never refuses a message.
 
-use crate::journal::Failure;
 use crate::settings::{Cookie, ForwardFor};
 use crate::transaction::Transaction;
 use htx::{Head, HeaderId};
+use sample::Facts as _;
 use std::io::Write as _;
 use std::net::IpAddr;
 
@@ -18,17 +18,28 @@ pub(crate) fn hash_key(tx: &Transaction) -> Option<u32> {
 }
 
 /// Makes the request ready for a server.
-pub(crate) fn request(tx: &mut Transaction) -> Result<(), Failure> {
+pub(crate) fn request(tx: &mut Transaction) {
     find_cookie(tx);
+    name_request(tx);
     let front = tx.client.proxy.settings.forward_for.as_ref();
     let back = tx.backend.as_ref().and_then(|backend| backend.settings.forward_for.as_ref());
     if front.is_none() && back.is_none() {
-        return Ok(());
+        return;
     }
     if let Some(peer) = tx.client.peer {
         forward_for(&mut tx.space.request, front, back, peer.ip());
     }
-    Ok(())
+}
+
+/// `unique-id-header`.
+fn name_request(tx: &mut Transaction) {
+    let proxy = tx.client.proxy.clone();
+    let Some(name) = &proxy.settings.unique_id_header else { return };
+    let view = tx.view();
+    let id = view.unique_id().map(|id| id.to_vec());
+    if let Some(id) = id {
+        tx.space.request.push(name.as_bytes(), &id);
+    }
 }
 
 /// `option forwardfor`: the backend's header name holds, both must agree that it is wanted.
@@ -133,19 +144,8 @@ fn cut(head: &mut Head, field: usize, start: usize, end: usize) {
     };
 }
 
-/// Makes a server's response ready for the client.
-pub(crate) fn response(tx: &mut Transaction) -> Result<(), Failure> {
-    set_cookie(tx);
-    Ok(())
-}
-
-/// Makes a local response ready for the client.
-pub(crate) fn local_response(_tx: &mut Transaction) -> Result<(), Failure> {
-    Ok(())
-}
-
-/// Tells the client which server to ask for next time.
-fn set_cookie(tx: &mut Transaction) {
+/// Makes a server's response ready for the client: tells it which server to ask for next time.
+pub(crate) fn response(tx: &mut Transaction) {
     let Some(backend) = tx.backend.clone() else { return };
     let Some(cookie) = backend.settings.back.as_ref().and_then(|back| back.cookie.as_ref()) else {
         return;

@@ -1,17 +1,33 @@
 //! Where a request goes: rules of the frontend, choice of the backend, rules of the backend.
 //! Never talks to a server.
 
-use crate::journal::Failure;
+use crate::journal::{Cause, Failure, Phase};
+use crate::judge::{self, Ruling};
 use crate::runtime::Proxy;
 use crate::transaction::Transaction;
+use crate::{reply, report};
+use htx::Version;
 use std::sync::Arc;
 
 /// What becomes of a request.
+#[derive(Debug)]
 pub(crate) enum Route {
     /// The answer stands in the workspace.
     Answer,
-    /// It goes to a server of this backend.
-    Forward(Arc<Proxy>),
+    /// The answer stands in the workspace, and is held back.
+    Tarpit,
+    /// It goes to a server of its backend.
+    Forward,
+}
+
+impl From<Ruling> for Option<Route> {
+    fn from(ruling: Ruling) -> Self {
+        match ruling {
+            Ruling::Pass => None,
+            Ruling::Answer => Some(Route::Answer),
+            Ruling::Tarpit => Some(Route::Tarpit),
+        }
+    }
 }
 
 /// Decides.
@@ -20,16 +36,50 @@ pub(crate) enum Route {
 /// The request is refused, or there is no backend for it.
 pub(crate) fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     let front = tx.client.proxy.clone();
-    let Some(settings) = &front.settings.front else { return Err(Transaction::refusal(503)) };
+    if is_monitored(tx, &front) {
+        return Ok(Route::Answer);
+    }
+    if let Some(route) = judge::request(tx, &front)?.into() {
+        return Ok(route);
+    }
     if answers_statistics(tx, &front) {
         return Ok(Route::Answer);
     }
-    let own = front.back.is_some().then(|| front.clone());
-    let chosen = settings.default_backend.and_then(|index| tx.worker.shared.proxies.get(index));
-    match chosen.cloned().or(own) {
-        Some(backend) => Ok(Route::Forward(backend)),
-        None => Err(Transaction::refusal(503)),
+    let Some(backend) = choose(tx, &front) else {
+        return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
+    };
+    report::enter_backend(tx, backend.clone());
+    if backend.index != front.index {
+        if let Some(route) = judge::request(tx, &backend)?.into() {
+            return Ok(route);
+        }
+        if answers_statistics(tx, &backend) {
+            return Ok(Route::Answer);
+        }
     }
+    Ok(Route::Forward)
+}
+
+/// The backend: by the rules, by default, or the proxy itself in a `listen` section.
+fn choose(tx: &mut Transaction, front: &Arc<Proxy>) -> Option<Arc<Proxy>> {
+    if let Some(chosen) = judge::switch(tx, front) {
+        return Some(chosen);
+    }
+    let default = front.settings.front.as_ref().and_then(|settings| settings.default_backend);
+    let default = default.and_then(|index| tx.worker.shared.proxies.get(index)).cloned();
+    default.or_else(|| front.back.is_some().then(|| front.clone()))
+}
+
+/// `monitor-uri`: an answer that is neither logged nor counted as a request to a backend.
+fn is_monitored(tx: &mut Transaction, front: &Proxy) -> bool {
+    let uri = front.settings.front.as_ref().and_then(|settings| settings.monitor_uri.as_ref());
+    if uri.is_none_or(|uri| tx.space.request.uri() != uri.as_bytes()) {
+        return false;
+    }
+    tx.space.journal.silent = true;
+    tx.space.journal.end(Cause::Local, Phase::Request);
+    reply::prepare_error(tx, 200);
+    true
 }
 
 /// Whether the statistics page of this proxy answers the request.
@@ -40,7 +90,10 @@ fn answers_statistics(tx: &mut Transaction, proxy: &Proxy) -> bool {
     }
     let answer = tx.worker.services.statistics(&tx.worker, proxy, &tx.space.request);
     let Some(answer) = answer else { return false };
+    debug_assert!(answer.head.version() == Version::Http11, "services speak HTTP/1.1");
     tx.space.response = answer.head;
     tx.space.body = answer.body;
+    tx.space.journal.end(Cause::Local, Phase::Request);
+    report::count_both(tx, crate::counters::Metric::Intercepted);
     true
 }

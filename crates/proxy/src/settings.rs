@@ -4,6 +4,7 @@
 //! Times are milliseconds; an absent time is "no limit".
 
 use reactor::Address;
+use rules::Rules;
 use sample::{CaptureSlot, LogFormat};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -137,8 +138,13 @@ pub struct Cookie {
 /// A reply that replaces a built-in one.
 #[derive(Clone, Debug)]
 pub enum ErrorReply {
-    /// A raw response; empty closes the connection without a byte.
-    File(Arc<[u8]>),
+    /// A response from a file; an empty one closes the connection without a byte.
+    File {
+        /// As it stands in the file, for requests that were never understood.
+        raw: Arc<[u8]>,
+        /// As a message, which passes through rules like any other.
+        parsed: Arc<rules::ErrorFile>,
+    },
     /// A redirect.
     Location {
         /// 302 or 303.
@@ -384,10 +390,27 @@ pub struct Proxy {
     pub log_format: Option<LogFormat>,
     /// The structured data of RFC 5424 lines.
     pub log_format_sd: Option<LogFormat>,
-    /// Longest contents of the capture slots: those of requests, those of responses.
+    /// Capture slots: those of requests, those of responses.
     pub captures: [Vec<CaptureSlot>; 2],
+    /// `capture cookie`: what `name=value` begins with, and the longest text kept.
+    pub captured_cookie: Option<(String, usize)>,
+    /// `unique-id-format`.
+    pub unique_id: Option<LogFormat>,
+    /// `unique-id-header`, in lower case.
+    pub unique_id_header: Option<String>,
+    /// Rules of its own.
+    pub rules: Rules,
+    /// Rules of its `defaults` section, which run first.
+    pub inherited_rules: Option<Arc<Rules>>,
     /// The client side, if it has one.
     pub front: Option<Front>,
     /// The server side, if it has one.
     pub back: Option<Back>,
+}
+
+impl Proxy {
+    /// The rules that hold here, in the order in which they run.
+    pub fn rule_sections(&self) -> impl Iterator<Item = &Rules> {
+        self.inherited_rules.as_deref().into_iter().chain([&self.rules])
+    }
 }

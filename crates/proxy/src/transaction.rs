@@ -4,7 +4,8 @@
 use crate::client::Client;
 use crate::connect::{self, Claim};
 use crate::exchange;
-use crate::journal::{Cause, Failure, Journal, Phase};
+use crate::journal::{Failure, Journal};
+use crate::judge;
 use crate::receive;
 use crate::reply;
 use crate::report;
@@ -54,6 +55,8 @@ pub(crate) struct Transaction {
     pub(crate) wanted: Option<usize>,
     /// The request is counted in its backend's sessions.
     pub(crate) entered: Option<report::Entered>,
+    /// `silent-drop`: the client is not told that its connection is gone.
+    pub(crate) reset_client: bool,
 }
 
 /// Serves one request.
@@ -88,6 +91,7 @@ impl Transaction {
             request_body: BodyKind::None,
             wanted: None,
             entered: None,
+            reset_client: false,
         }
     }
 
@@ -97,8 +101,11 @@ impl Transaction {
         report::request_received(self);
         match route::decide(self)? {
             Route::Answer => reply::send(self).await,
-            Route::Forward(backend) => {
-                report::enter_backend(self, backend);
+            Route::Tarpit => {
+                self.hold().await;
+                reply::send(self).await
+            }
+            Route::Forward => {
                 connect::run(self).await?;
                 exchange::run(self).await
             }
@@ -111,10 +118,24 @@ impl Transaction {
         self.drop_server();
         let untold = !self.client.mux.has_sent_head();
         if failure.status != 0 && untold {
-            reply::prepare_error(self, failure.status);
+            if failure.status != judge::REPLACED {
+                reply::prepare_error(self, failure.status);
+            }
             let _ = reply::send(self).await;
         } else {
             self.client.mux.close_after_message();
+        }
+    }
+
+    /// Holds a tarpitted request for as long as configured, or until the client has gone.
+    async fn hold(&mut self) {
+        let timeouts = &self.side().settings.timeouts;
+        let Some(span) = timeouts.tarpit.or(timeouts.connect) else { return };
+        let thread = self.worker.thread.clone();
+        let until = thread.tick().plus_ms(span);
+        while !until.is_due(thread.tick()) && !self.client.socket.is_closed() {
+            self.client.socket.want_read();
+            thread.scheduler().pause(Some(until)).await;
         }
     }
 
@@ -125,10 +146,14 @@ impl Transaction {
         self.keep_server();
         drop(self.claim.take());
         self.entered = None;
+        let reset = self.reset_client;
         let Self { worker, mut client, space, .. } = self;
         client.requests += 1;
         client.since = worker.thread.nanos();
         worker.give_workspace(space);
+        if reset {
+            client.reset = true;
+        }
         if !client.mux.can_reuse() {
             return None;
         }
@@ -167,10 +192,5 @@ impl Transaction {
     /// The proxy whose settings hold for the server side, else the frontend.
     pub(crate) fn side(&self) -> &Arc<Proxy> {
         self.backend.as_ref().unwrap_or(&self.client.proxy)
-    }
-
-    /// Ends the transaction as refused by the proxy.
-    pub(crate) fn refusal(status: u16) -> Failure {
-        Failure::new(status, Cause::Proxy, Phase::Request)
     }
 }

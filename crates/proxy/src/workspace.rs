@@ -6,7 +6,7 @@ use crate::flow::Flow;
 use crate::journal::Journal;
 use htx::{Fields, Head};
 use sample::{TransactionRecord, Variables};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 /// The memory of one transaction.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub(crate) struct Workspace {
     /// What logs say, filled in when they are written; the texts of the request from its arrival.
     pub(crate) record: TransactionRecord,
     pub(crate) variables: Variables,
+    /// `unique-id-format`, built at first use.
+    pub(crate) unique_id: OnceCell<Vec<u8>>,
     /// Contents of the capture slots: those of the request, those of the response.
     pub(crate) captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
 }
@@ -41,6 +43,7 @@ impl Workspace {
         self.variables.transaction.clear();
         self.variables.request.clear();
         self.variables.response.clear();
+        self.unique_id.take();
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
     }
 }

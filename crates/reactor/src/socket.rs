@@ -24,6 +24,8 @@ pub(crate) struct Io {
     pub(crate) owner: TaskId,
     pub(crate) ready: u8,
     pub(crate) wanted: u8,
+    /// Closing it resets the connection.
+    pub(crate) resets: bool,
 }
 
 /// A stream socket. Dropping it closes the connection.
@@ -161,9 +163,9 @@ impl Socket {
         self.thread.kernel().shutdown_write(self.handle())
     }
 
-    /// Closes the connection; the peer sees a reset and what is unsent is dropped.
-    pub fn reset(self) {
-        self.thread.unregister(self.key, true);
+    /// Makes the coming drop a reset: what is unsent is dropped, and nothing lingers.
+    pub fn reset_on_close(&self) {
+        self.thread.io(self.key, |io| io.resets = true);
     }
 
     /// Our address of the connection.
@@ -174,7 +176,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        self.thread.unregister(self.key, false);
+        self.thread.unregister(self.key);
     }
 }
 

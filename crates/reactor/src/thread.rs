@@ -31,6 +31,7 @@ pub struct Thread {
     events: RefCell<Vec<Event>>,
     prng: Prng,
     now: Cell<u64>,
+    tick: Cell<Tick>,
     wall: Cell<u64>,
     wall_read: Cell<u64>,
     stopping: Cell<bool>,
@@ -58,6 +59,7 @@ impl Thread {
             ios: RefCell::default(),
             events: RefCell::default(),
             now: Cell::new(now),
+            tick: Cell::new(Tick::from_nanos(now)),
             wall: Cell::new(wall),
             wall_read: Cell::new(now),
             stopping: Cell::new(false),
@@ -93,7 +95,7 @@ impl Thread {
 
     /// The time of this turn.
     pub fn tick(&self) -> Tick {
-        Tick::from_nanos(self.now.get())
+        self.tick.get()
     }
 
     /// The time of this turn, in nanoseconds on a clock that never goes back.
@@ -183,6 +185,7 @@ impl Thread {
         let now = self.kernel.monotonic().max(self.now.get());
         self.wall.set(self.wall.get().wrapping_add(now - self.now.get()));
         self.now.set(now);
+        self.tick.set(Tick::from_nanos(now));
         if now - self.wall_read.get() > WALL_TRUST {
             self.wall.set(self.kernel.wall());
             self.wall_read.set(now);
@@ -215,7 +218,7 @@ impl Thread {
     }
 
     pub(crate) fn enrol(&self, handle: Handle, ready: u8, watch: Watch) -> io::Result<Key> {
-        let io = Io { handle, owner: self.scheduler.current(), ready, wanted: 0 };
+        let io = Io { handle, owner: self.scheduler.current(), ready, wanted: 0, resets: false };
         let key = self.ios.borrow_mut().insert(io);
         self.kernel.watch(handle, key.to_bits(), watch).inspect_err(|_| {
             self.ios.borrow_mut().remove(key);
@@ -224,10 +227,10 @@ impl Thread {
     }
 
     /// Forgets a socket and closes it. Doing so twice does nothing.
-    pub(crate) fn unregister(&self, key: Key, reset: bool) {
+    pub(crate) fn unregister(&self, key: Key) {
         let io = self.ios.borrow_mut().remove(key);
         if let Some(io) = io {
-            self.kernel.close(io.handle, reset);
+            self.kernel.close(io.handle, io.resets);
         }
     }
 

@@ -32,14 +32,17 @@ fn a_cookie_is_found_and_cut_wherever_it_stands() {
 fn the_client_is_added_unless_excepted_or_there() {
     let option = |except, if_none| ForwardFor { except, header: "x-forwarded-for".into(), if_none };
     let client: IpAddr = "192.0.2.7".parse().unwrap();
-    let added = |front: Option<&ForwardFor>, back: Option<&ForwardFor>, there: bool| -> Vec<String> {
-        let mut head = request("a=b");
-        if there {
-            head.push(b"x-forwarded-for", b"10.0.0.1");
-        }
-        forward_for(&mut head, front, back, client);
-        head.all(b"x-forwarded-for").map(|it| String::from_utf8_lossy(it.value).into_owned()).collect()
-    };
+    let added =
+        |front: Option<&ForwardFor>, back: Option<&ForwardFor>, there: bool| -> Vec<String> {
+            let mut head = request("a=b");
+            if there {
+                head.push(b"x-forwarded-for", b"10.0.0.1");
+            }
+            forward_for(&mut head, front, back, client);
+            head.all(b"x-forwarded-for")
+                .map(|it| String::from_utf8_lossy(it.value).into_owned())
+                .collect()
+        };
     let (plain, if_none) = (option(None, false), option(None, true));
     let excepted = option(Some(("192.0.2.0".parse().unwrap(), 24)), false);
     let none: [String; 0] = [];

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 /// A proxy whose listeners are open; every address that cannot be opened is reported.
 pub(super) fn proxy(
-    from: &model::Proxy,
+    from: model::Proxy,
     global: &model::Global,
     opener: &mut Opener,
     errors: &mut Vec<String>,
 ) -> settings::Proxy {
     let common = &from.common;
-    let front = from.front.as_ref().map(|front| self::front(from, front, opener, errors));
+    let front = from.front.as_ref().map(|front| self::front(&from, front, opener, errors));
     settings::Proxy {
         name: from.name.clone(),
         id: from.id,
@@ -24,7 +24,7 @@ pub(super) fn proxy(
         },
         disabled: from.disabled,
         description: from.description.clone(),
-        timeouts: timeouts(from),
+        timeouts: timeouts(&from),
         connection_mode: match common.connection_mode {
             model::ConnectionMode::KeepAlive => settings::ConnectionMode::KeepAlive,
             model::ConnectionMode::ServerClose => settings::ConnectionMode::ServerClose,
@@ -42,11 +42,20 @@ pub(super) fn proxy(
             .collect(),
         stats: common.stats.as_deref().map(stats),
         logs: logs::logs(&common.logs, common.log_tag.as_deref(), global),
-        log_format: None,
-        log_format_sd: None,
-        captures: Default::default(),
+        unique_id_header: from
+            .front
+            .as_ref()
+            .and_then(|front| front.unique_id_header.as_ref())
+            .map(|name| name.to_ascii_lowercase()),
         front,
-        back: from.back.as_ref().map(|back| self::back(from, back)),
+        back: from.back.as_ref().map(|back| self::back(&from, back)),
+        log_format: from.formats.log,
+        log_format_sd: from.formats.structured_data,
+        unique_id: from.formats.unique_id,
+        captures: [from.captured.request, from.captured.response],
+        captured_cookie: from.captured.cookie,
+        rules: from.rules,
+        inherited_rules: from.inherited_rules,
     }
 }
 
@@ -75,7 +84,12 @@ fn timeouts(from: &model::Proxy) -> settings::Timeouts {
 
 fn error_reply(from: &model::ErrorReply) -> settings::ErrorReply {
     match from {
-        model::ErrorReply::File(file) => settings::ErrorReply::File(file.clone()),
+        model::ErrorReply::File(file) => settings::ErrorReply::File {
+            raw: file.clone(),
+            parsed: Arc::new(
+                rules::ErrorFile::parse(file).expect("the configuration has parsed it already"),
+            ),
+        },
         model::ErrorReply::Location { status, url } => {
             settings::ErrorReply::Location { status: *status, url: url.clone() }
         }
@@ -283,11 +297,12 @@ fn check_request(send: &model::CheckSend) -> Vec<u8> {
 
 /// The whole list, for the process.
 pub(super) fn all(
-    model: &config::Model,
+    model: &mut config::Model,
     opener: &mut Opener,
     errors: &mut Vec<String>,
 ) -> Vec<settings::Proxy> {
-    model.proxies.iter().map(|from| proxy(from, &model.global, opener, errors)).collect()
+    let proxies = std::mem::take(&mut model.proxies);
+    proxies.into_iter().map(|from| proxy(from, &model.global, opener, errors)).collect()
 }
 
 /// Number of listeners that the model asks for.

@@ -22,7 +22,7 @@ const MAX_ACCEPT: usize = 4;
 const MAX_EVENTS: usize = 200;
 
 /// Serves until a signal ends it.
-pub(crate) fn run(model: Model, options: &Options) -> ExitCode {
+pub(crate) fn run(mut model: Model, options: &Options) -> ExitCode {
     if let Some(mib) = options.memory_mib
         && let Err(error) = sys::process::limit_memory(u64::from(mib) << 20)
     {
@@ -30,7 +30,7 @@ pub(crate) fn run(model: Model, options: &Options) -> ExitCode {
     }
     let maxconn = limits::connections(&model.global, options, proxies::listeners(&model));
     let mut errors = Vec::new();
-    let proxies = proxies::all(&model, &mut Opener::default(), &mut errors);
+    let proxies = proxies::all(&mut model, &mut Opener::default(), &mut errors);
     if !errors.is_empty() {
         for error in &errors {
             fail(error);
