@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ask;
+pub mod check;
 mod client;
 mod connect;
 pub mod counters;
@@ -31,6 +32,8 @@ mod server_conn;
 pub mod services;
 pub mod settings;
 mod tcp;
+#[cfg(test)]
+mod testing;
 mod transaction;
 pub mod worker;
 mod workspace;

@@ -37,6 +37,8 @@ pub struct Shared {
     pub dropped_logs: AtomicU64,
     /// Answers to questions that only the owning thread can answer; see [`crate::ask`].
     pub(crate) questions: Vec<Mutex<Vec<crate::ask::Question>>>,
+    /// Where threads leave health checks for each other.
+    pub(crate) desks: Vec<crate::check::Desk>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -61,6 +63,7 @@ impl Shared {
             vars: Arc::default(),
             dropped_logs: AtomicU64::new(0),
             questions: (0..threads).map(|_| Mutex::default()).collect(),
+            desks: (0..threads).map(|_| crate::check::Desk::default()).collect(),
             settings,
         })
     }

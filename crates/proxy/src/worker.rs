@@ -1,5 +1,6 @@
 //! What all tasks of one thread share: its reactor, its pools, the process. Never crosses a thread.
 
+use crate::check;
 use crate::housekeeper;
 use crate::idle::IdlePool;
 use crate::listener;
@@ -74,6 +75,7 @@ impl Worker {
         worker.idle.set_keeper(keeper);
         shared.introduce(thread.index, thread.mailbox().clone(), keeper);
         listener::start_all(&worker);
+        check::start(&worker);
         worker
     }
 

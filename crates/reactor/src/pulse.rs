@@ -1,7 +1,7 @@
 //! The watchdog: finds a thread that does not come back to its loop. Never interrupts one that sleeps.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// CPU time that one turn of a loop may take before the process is given up, in nanoseconds.
@@ -14,6 +14,7 @@ pub struct Pulse {
     turns: AtomicU64,
     asleep: AtomicBool,
     thread: AtomicI32,
+    load: AtomicU32,
 }
 
 impl Pulse {
@@ -32,6 +33,16 @@ impl Pulse {
         self.asleep.store(false, Ordering::Relaxed);
         let turns = self.turns.load(Ordering::Relaxed);
         self.turns.store(turns.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// The owner ends a turn with this much left in its run queue.
+    pub fn leave(&self, load: usize) {
+        self.load.store(u32::try_from(load).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    /// Items in the owner's run queue at the end of its last turn.
+    pub fn load(&self) -> u32 {
+        self.load.load(Ordering::Relaxed)
     }
 }
 

@@ -154,6 +154,7 @@ impl Thread {
         result?;
         self.scheduler.expire(self.tick());
         self.scheduler.run();
+        self.pulse.leave(self.scheduler.load());
         Ok(())
     }
 

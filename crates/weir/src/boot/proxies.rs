@@ -290,7 +290,10 @@ fn check_request(send: &model::CheckSend) -> Vec<u8> {
     if !send.body.is_empty() {
         text.push_str(&format!("content-length: {}\r\n", send.body.len()));
     }
-    text.push_str("connection: close\r\n\r\n");
+    if send.version != "HTTP/1.0" {
+        text.push_str("connection: close\r\n");
+    }
+    text.push_str("\r\n");
     text.push_str(&send.body);
     text.into_bytes()
 }

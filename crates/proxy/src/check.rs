@@ -1,0 +1,105 @@
+//! Health checks: when they run, on which thread, and what one exchange with a server is.
+//! Never decides what a result means for the server: that is `balance`'s.
+//!
+//! A check that sleeps is a [`Record`] in the store of some thread. One checker task per thread sleeps
+//! until the next is due, takes those due at about the same time as one batch, and gives the batch to
+//! another thread if that one has less than half as much to do. Each check that runs is a future of its
+//! thread; its record goes back into that thread's store when the future ends, whatever ends it.
+//!
+//! Threads share a [`Desk`] each: an inbox for batches that move, and what is needed to compare loads.
+//! Nothing is shared by checks that stay where they are.
+
+mod checker;
+mod probe;
+mod rule;
+mod store;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use crate::runtime::Shared;
+use crate::worker::Worker;
+use checker::Checker;
+use reactor::{Class, Mailbox, Pulse, TaskId, Wake};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use store::Record;
+
+/// What a thread's checker shows to the others.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    /// Batches given to this thread: written by the giver, emptied by the owner.
+    inbox: Mutex<Vec<Record>>,
+    /// Batches that this thread runs now; written by the owner alone.
+    in_flight: AtomicU32,
+    owner: OnceLock<Owner>,
+}
+
+#[derive(Debug)]
+struct Owner {
+    mailbox: Arc<Mailbox>,
+    checker: TaskId,
+    pulse: Arc<Pulse>,
+}
+
+impl Desk {
+    /// The thread's load: what is in its run queue, and its batches in flight. `None` while it has no
+    /// checker.
+    fn load(&self) -> Option<u32> {
+        let queued = self.owner.get()?.pulse.load();
+        Some(queued.saturating_add(self.in_flight.load(Relaxed)))
+    }
+
+    /// Gives records to the thread and wakes its checker.
+    fn give(&self, records: impl IntoIterator<Item = Record>) {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner).extend(records);
+        if let Some(owner) = self.owner.get() {
+            owner.mailbox.wake(owner.checker, Wake::MESSAGE);
+        }
+    }
+
+    fn take(&self) -> Vec<Record> {
+        std::mem::take(&mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Starts the checker of a thread. The first thread takes the checks of all servers; they spread from
+/// there as loads demand.
+pub(crate) fn start(worker: &Rc<Worker>) {
+    let checker = Rc::new(Checker::new(worker));
+    if worker.thread.index == 0 {
+        checker.admit(all(&worker.shared, worker.millis()));
+    }
+    let task = worker.thread.scheduler().spawn(Class::Normal, checker::run(checker.clone()));
+    checker.introduce(task);
+}
+
+/// Begins to check a server that is added while others run; its first check is due at once.
+pub fn add(shared: &Shared, backend: usize, slot: usize) {
+    if let Some(desk) = shared.desks.first() {
+        desk.give([Record { backend: backend as u32, slot: slot as u32, ..Record::default() }]);
+    }
+}
+
+/// The records of all checked servers, spread over the shortest of their intervals.
+fn all(shared: &Shared, now: u64) -> Vec<Record> {
+    let mut records = Vec::new();
+    let mut shortest = u32::MAX;
+    for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
+        for server in proxy.back.iter().flat_map(|back| &back.servers) {
+            if server.settings.balance.checked {
+                let interval = server.state.check_interval_ms();
+                shortest = shortest.min(interval);
+                let (backend, slot) = (proxy.index as u32, server.state.slot() as u32);
+                records.push(Record { backend, slot, due: now, interval, moved: false });
+            }
+        }
+    }
+    let count = records.len() as u64;
+    let limit = shared.settings.max_spread_checks;
+    for (place, record) in records.iter_mut().enumerate() {
+        record.due += rule::first_delay(shortest, limit, place as u64, count);
+    }
+    records
+}

@@ -1,0 +1,312 @@
+//! A small world for tests: workers on real sockets inside one test, scripted origins, a log target.
+//! Never part of the product.
+//!
+//! Nothing here waits for luck: a test turns its threads until what it expects has happened, and fails
+//! when that takes longer than [`PATIENCE`]. Origins are threads of their own, so they may block.
+#![allow(dead_code, reason = "a tool box for all tests of the crate")]
+
+use crate::runtime::Shared;
+use crate::services::NoServices;
+use crate::settings::*;
+use crate::worker::Worker;
+use balance::{Algorithm, ServerSettings};
+use reactor::os::Os;
+use reactor::{Address, Handle, Thread};
+use sample::logformat;
+use sample::{LogFormat, LogStyle};
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{IntoRawFd, RawFd};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How long anything may take that does not depend on a timeout of the test.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Running workers, all turned by the test's own thread.
+pub(crate) struct World {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) workers: Vec<Rc<Worker>>,
+    log: UdpSocket,
+    seen: std::cell::RefCell<Vec<String>>,
+}
+
+impl World {
+    /// One worker that runs these proxies; their log lines go to the world.
+    pub(crate) fn new(proxies: Vec<Proxy>) -> Self {
+        Self::with(process(1), proxies)
+    }
+
+    /// As many workers as `process` says.
+    pub(crate) fn with(process: Process, mut proxies: Vec<Proxy>) -> Self {
+        let log = UdpSocket::bind("127.0.0.1:0").unwrap();
+        log.set_nonblocking(true).unwrap();
+        let target = log.local_addr().unwrap();
+        proxies.iter_mut().for_each(|proxy| proxy.logs = logs(target));
+        let count = process.threads;
+        let threads: Vec<_> = (0..count).map(thread).collect();
+        let shared = Shared::new(process, proxies, threads[0].nanos());
+        let start = |thread: &Rc<Thread>| Worker::start(thread, &shared, Box::new(NoServices));
+        let workers = threads.iter().map(start).collect();
+        Self { shared, workers, log, seen: std::cell::RefCell::default() }
+    }
+
+    /// Gives every thread a turn.
+    pub(crate) fn turn(&self) {
+        let patience = Duration::from_millis(2) / self.workers.len() as u32;
+        for worker in &self.workers {
+            worker.thread.turn(Some(patience)).unwrap();
+        }
+    }
+
+    /// Turns until `done`; `what` says what did not happen if it does not.
+    pub(crate) fn until(&self, what: &str, mut done: impl FnMut() -> bool) {
+        let now = || self.workers[0].thread.nanos();
+        let end = now() + PATIENCE.as_nanos() as u64;
+        while !done() {
+            assert!(now() < end, "{what}; logged so far: {:#?}", self.lines());
+            self.turn();
+        }
+    }
+
+    /// Turns until a script of a client has ended, and gives what it gives.
+    pub(crate) fn play<T: Send + 'static>(&self, script: impl FnOnce() -> T + Send + 'static) -> T {
+        let client = std::thread::spawn(script);
+        self.until("the client's script ends", || client.is_finished());
+        client.join().unwrap()
+    }
+
+    /// The lines logged so far.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut buffer = [0; 4096];
+        let mut seen = self.seen.borrow_mut();
+        while let Ok(count) = self.log.recv(&mut buffer) {
+            seen.push(String::from_utf8_lossy(&buffer[..count]).trim_end().to_owned());
+        }
+        seen.clone()
+    }
+
+    /// Turns until a line has been logged that contains `part`, and gives it.
+    pub(crate) fn line(&self, part: &str) -> String {
+        let find = || self.lines().into_iter().find(|line| line.contains(part));
+        self.until(&format!("a line with {part:?} is logged"), || find().is_some());
+        find().unwrap()
+    }
+
+    /// The running backend of this name.
+    pub(crate) fn backend(&self, name: &str) -> &crate::runtime::Back {
+        self.shared.backend(name).unwrap().back.as_ref().unwrap()
+    }
+
+    /// The running frontend of this name.
+    pub(crate) fn frontend(&self, name: &str) -> &crate::runtime::Front {
+        self.shared.frontend(name).unwrap().front.as_ref().unwrap()
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.workers.iter().for_each(|worker| worker.thread.scheduler().clear());
+    }
+}
+
+fn thread(index: usize) -> Rc<Thread> {
+    Thread::new(index, Box::new(Os::new(64).unwrap()), reactor::Settings::default())
+}
+
+/// Settings of a process with this many threads.
+pub(crate) fn process(threads: usize) -> Process {
+    Process {
+        threads,
+        maxconn: 1000,
+        buffer_size: 16_384,
+        max_rewrite: 1024,
+        max_headers: 101,
+        max_accept: 4,
+        shared_pools: true,
+        spread_checks: 0,
+        max_spread_checks: None,
+        hostname: "host".into(),
+        node: "host".into(),
+        description: None,
+        pid: 1,
+        quiet: true,
+        logs: Arc::default(),
+    }
+}
+
+fn logs(target: SocketAddr) -> Arc<Logs> {
+    let target = LogTarget {
+        address: LogAddress::Udp(target),
+        transport: LogTransport::Short,
+        max_len: 4096,
+        facility: 16,
+        level: 7,
+        min_level: 0,
+        sample: None,
+    };
+    Arc::new(Logs { targets: vec![target], tag: "weir".into(), hostname: None })
+}
+
+/// A proxy with neither side, with the built-in log format of its mode.
+pub(crate) fn proxy(name: &str, mode: Mode) -> Proxy {
+    let format = if mode == Mode::Tcp { logformat::TCP } else { logformat::HTTP };
+    Proxy {
+        name: name.into(),
+        id: 1,
+        mode,
+        disabled: false,
+        description: None,
+        timeouts: Timeouts::default(),
+        connection_mode: ConnectionMode::default(),
+        forward_for: None,
+        error_replies: BTreeMap::new(),
+        stats: None,
+        logs: Arc::default(),
+        log_format: Some(log_format(format, mode)),
+        log_format_sd: None,
+        captures: [Vec::new(), Vec::new()],
+        front: None,
+        back: None,
+    }
+}
+
+fn log_format(text: &str, mode: Mode) -> LogFormat {
+    let files = |_: &std::path::Path| Err(ErrorKind::NotFound.into());
+    let shared = sample::Shared::new(&files, &|_| None);
+    let (acls, captures) = Default::default();
+    let mut cx = sample::Parser::new(&shared, &acls, &captures);
+    cx.http = mode == Mode::Http;
+    LogFormat::parse(text, LogStyle::Log, &cx).unwrap()
+}
+
+/// A server side with these servers.
+pub(crate) fn back(servers: Vec<Server>) -> Back {
+    Back { servers, algorithm: Algorithm::RoundRobin, retries: 3, ..Back::default() }
+}
+
+/// A server that is not checked.
+pub(crate) fn server(id: u32, address: SocketAddr) -> Server {
+    Server {
+        balance: ServerSettings::new(id, format!("s{id}")),
+        address: Address::Inet(address),
+        cookie: None,
+        max_queue: 0,
+        pool_max: None,
+        pool_purge: 5000,
+        check_address: Address::Inet(address),
+    }
+}
+
+/// A backend.
+pub(crate) fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
+    Proxy { back: Some(back(servers)), ..proxy(name, mode) }
+}
+
+/// A listener with servers, and its address.
+pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
+    let (handle, address) = bound();
+    let bind =
+        Bind { handle, address: Address::Inet(address), name: None, id: 1, maxconn: 0, threads: 0 };
+    let front = Front { binds: vec![bind], ..Front::default() };
+    (Proxy { front: Some(front), ..backend(name, mode, servers) }, address)
+}
+
+fn bound() -> (Handle, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let number: RawFd = listener.into_raw_fd();
+    (Handle(number), address)
+}
+
+/// An address on which nobody listens.
+pub(crate) fn nobody() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// A server made of a script: a thread accepts, and the script serves one connection at a time.
+pub(crate) struct Origin {
+    pub(crate) address: SocketAddr,
+    served: Arc<AtomicUsize>,
+    over: Arc<AtomicBool>,
+}
+
+impl Origin {
+    /// Listens; `script` gets each connection and its number, from 0.
+    pub(crate) fn new(script: impl Fn(TcpStream, usize) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (served, over) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let (count, end, script) = (served.clone(), over.clone(), Arc::new(script));
+        std::thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if end.load(Ordering::SeqCst) {
+                    return;
+                }
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                let (number, script) = (count.fetch_add(1, Ordering::SeqCst), script.clone());
+                std::thread::spawn(move || script(stream, number));
+            }
+        });
+        Self { address, served, over }
+    }
+
+    /// Answers every connection's first request with these bytes, and closes.
+    pub(crate) fn answering(bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes = bytes.into();
+        Self::new(move |mut stream, _| {
+            read_head(&mut stream);
+            let _ = stream.write_all(&bytes);
+        })
+    }
+
+    /// Sends back what it receives until the peer has said all.
+    pub(crate) fn echo() -> Self {
+        Self::new(|mut stream, _| {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = stream.read(&mut buffer) {
+                if stream.write_all(&buffer[..count]).is_err() {
+                    return;
+                }
+            }
+        })
+    }
+
+    /// Takes connections and says nothing until the peer closes.
+    pub(crate) fn silent() -> Self {
+        Self::new(|mut stream, _| drop(std::io::copy(&mut stream, &mut std::io::sink())))
+    }
+
+    /// Connections accepted so far.
+    pub(crate) fn served(&self) -> usize {
+        self.served.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        // Rouses the accepting thread; it has ended already if nobody listens.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// Reads up to and including an empty line; what was read.
+pub(crate) fn read_head(stream: &mut TcpStream) -> Vec<u8> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|count| count == 1) {
+        head.push(byte[0]);
+    }
+    head
+}
+
+/// A connection to the proxy whose reads end after [`PATIENCE`].
+pub(crate) fn client(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
