@@ -362,7 +362,7 @@ pub struct Back {
 }
 
 /// Settings of one proxy.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Proxy {
     /// Name.
     pub name: Arc<str>,

@@ -14,7 +14,6 @@ use reactor::os::Os;
 use reactor::{Address, Handle, Thread};
 use sample::logformat;
 use sample::{LogFormat, LogStyle};
-use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{IntoRawFd, RawFd};
@@ -154,24 +153,8 @@ fn logs(target: SocketAddr) -> Arc<Logs> {
 /// A proxy with neither side, with the built-in log format of its mode.
 pub(crate) fn proxy(name: &str, mode: Mode) -> Proxy {
     let format = if mode == Mode::Tcp { logformat::TCP } else { logformat::HTTP };
-    Proxy {
-        name: name.into(),
-        id: 1,
-        mode,
-        disabled: false,
-        description: None,
-        timeouts: Timeouts::default(),
-        connection_mode: ConnectionMode::default(),
-        forward_for: None,
-        error_replies: BTreeMap::new(),
-        stats: None,
-        logs: Arc::default(),
-        log_format: Some(log_format(format, mode)),
-        log_format_sd: None,
-        captures: [Vec::new(), Vec::new()],
-        front: None,
-        back: None,
-    }
+    let log_format = Some(log_format(format, mode));
+    Proxy { name: name.into(), id: 1, mode, log_format, ..Proxy::default() }
 }
 
 fn log_format(text: &str, mode: Mode) -> LogFormat {

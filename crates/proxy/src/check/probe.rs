@@ -50,7 +50,7 @@ async fn exchange(
         Err(result) => return result,
     };
     let Check::Http(http) = check else {
-        socket.reset();
+        socket.reset_on_close();
         return verdict::plain(CheckStatus::L4Ok, "");
     };
     let deadline = answer_ms.map_or(deadline, |span| thread.tick().plus_ms(span));
@@ -70,7 +70,7 @@ async fn exchange(
     };
     checker.worker.release(input);
     if !socket.is_closed() {
-        socket.reset();
+        socket.reset_on_close();
     }
     result
 }
