@@ -1,0 +1,21 @@
+//! The runtime API: commands over a runtime socket (management.txt 9.3). Never serves traffic.
+//!
+//! Reading order: [`line`] (what was typed), [`table`] (which command it is), [`call`] (what a command
+//! gets and gives), then one file per family of commands; [`session`] is the conversation around them.
+
+mod call;
+mod collect;
+mod configured;
+mod help;
+mod known;
+mod limits;
+mod line;
+mod own;
+mod servers;
+mod session;
+mod show;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use session::serve;

@@ -1,0 +1,184 @@
+//! What a command gets and what it gives back. Never runs one.
+
+use crate::settings::{Level, Settings};
+use proxy::runtime::{Back, Front, Proxy, Server};
+use proxy::{Shared, Worker};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How serious a message is, as `set severity-output` shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Severity {
+    Error,
+    Info,
+}
+
+impl Severity {
+    fn number(self) -> u8 {
+        match self {
+            Self::Error => 3,
+            Self::Info => 6,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Error => "err",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// How severities are shown in front of messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum SeverityOutput {
+    #[default]
+    None,
+    Number,
+    Text,
+}
+
+/// What a session remembers from one command to the next.
+#[derive(Debug)]
+pub(super) struct State {
+    /// What it may do now; it can only be lowered.
+    pub(super) level: Level,
+    /// Whether a prompt is shown and the connection stays open.
+    pub(super) interactive: bool,
+    /// Whether the client wants to leave.
+    pub(super) quitting: bool,
+    pub(super) expert: bool,
+    pub(super) experimental: bool,
+    pub(super) severity: SeverityOutput,
+    /// Milliseconds that the client may be silent.
+    pub(super) timeout_ms: Option<u32>,
+}
+
+impl State {
+    pub(super) fn new(level: Level, settings: &Settings) -> Self {
+        Self {
+            level,
+            interactive: false,
+            quitting: false,
+            expert: false,
+            experimental: false,
+            severity: SeverityOutput::None,
+            timeout_ms: settings.timeout_ms,
+        }
+    }
+}
+
+/// What a command gets.
+pub(super) struct Call<'a> {
+    pub(super) worker: &'a Rc<Worker>,
+    pub(super) settings: &'a Settings,
+    pub(super) state: &'a mut State,
+    /// All words, those of the command itself first.
+    pub(super) words: &'a [String],
+}
+
+/// What a command gives back.
+pub(super) enum Reply {
+    /// It is done, and there is nothing to say.
+    Done,
+    /// Lines of output, each with its newline.
+    Dump(String),
+    /// One message, without its newline.
+    Message(Severity, String),
+    /// Lines that every worker's own thread has to give.
+    Collect(fn(&Worker, &Settings, &mut String)),
+}
+
+impl Reply {
+    /// A refusal.
+    pub(super) fn error(text: impl Into<String>) -> Self {
+        Self::Message(Severity::Error, text.into())
+    }
+
+    /// The text as sent, with the empty line that ends every answer.
+    pub(super) fn write(self, severity: SeverityOutput, out: &mut Vec<u8>) {
+        match self {
+            Self::Done | Self::Collect(_) => {}
+            Self::Dump(text) => out.extend_from_slice(text.as_bytes()),
+            Self::Message(level, text) => {
+                let label = match severity {
+                    SeverityOutput::None => String::new(),
+                    SeverityOutput::Number => format!("[{}]: ", level.number()),
+                    SeverityOutput::Text => format!("[{}]: ", level.name()),
+                };
+                out.extend_from_slice(label.as_bytes());
+                out.extend_from_slice(text.as_bytes());
+                out.push(b'\n');
+            }
+        }
+        out.push(b'\n');
+    }
+}
+
+/// A server that a command names.
+pub(super) struct Target {
+    pub(super) proxy: Arc<Proxy>,
+    pub(super) slot: usize,
+}
+
+impl Target {
+    pub(super) fn back(&self) -> &Back {
+        self.proxy.back.as_ref().expect("found among the servers of its backend")
+    }
+
+    pub(super) fn server(&self) -> &Server {
+        &self.back().servers[self.slot]
+    }
+}
+
+impl Call<'_> {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.worker.shared
+    }
+
+    /// The word at this position, empty if there is none.
+    pub(super) fn word(&self, at: usize) -> &str {
+        self.words.get(at).map_or("", String::as_str)
+    }
+
+    /// The backend of this name, or of this number after a `#`.
+    pub(super) fn backend(&self, name: &str) -> Option<Arc<Proxy>> {
+        let by_id = name.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
+        let mut backends = self.shared().proxies.iter().filter(|proxy| proxy.back.is_some());
+        let is = |it: &&Arc<Proxy>| it.name() == name || Some(it.settings.id) == by_id;
+        backends.find(is).cloned()
+    }
+
+    /// The server that the word at this position names as `backend/server`.
+    pub(super) fn target(&self, at: usize) -> Result<Target, Reply> {
+        let Some((backend, server)) = self.word(at).split_once('/') else {
+            return Err(Reply::error("Require 'backend/server'."));
+        };
+        let Some(proxy) = self.backend(backend) else {
+            return Err(Reply::error("No such backend."));
+        };
+        let by_id = server.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
+        let servers = proxy.back.as_ref().map_or(&[][..], |back| &back.servers);
+        let is = |it: &Server| it.state.name() == server || Some(it.settings.balance.id) == by_id;
+        match servers.iter().position(is) {
+            Some(slot) => Ok(Target { proxy, slot }),
+            None => Err(Reply::error("No such server.")),
+        }
+    }
+
+    /// The proxy whose client side the word at this position names.
+    pub(super) fn frontend(&self, at: usize) -> Result<Arc<Proxy>, Reply> {
+        match self.word(at) {
+            "" => Err(Reply::error("A frontend name is expected.")),
+            name => match self.shared().frontend(name) {
+                Some(proxy) => Ok(proxy.clone()),
+                None => Err(Reply::error("No such frontend.")),
+            },
+        }
+    }
+}
+
+/// The client side of a proxy that [`Call::frontend`] has found.
+pub(super) fn front(proxy: &Proxy) -> &Front {
+    proxy.front.as_ref().expect("found by its client side")
+}

@@ -1,0 +1,133 @@
+//! Lists of what is configured and the state it is in. Never changes anything.
+
+use super::call::{Call, Reply};
+use balance::Server as Balanced;
+use proxy::runtime::{Proxy, Server};
+use reactor::Address;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The columns of `show servers state`, format 1 (management.txt 9.3).
+const STATE_HEADER: &str = "1\n# be_id be_name srv_id srv_name srv_addr srv_op_state \
+    srv_admin_state srv_uweight srv_iweight srv_time_since_last_change srv_check_status \
+    srv_check_result srv_check_health srv_check_state srv_agent_state bk_f_forced_id \
+    srv_f_forced_id srv_fqdn srv_port srvrecord srv_use_ssl srv_check_port srv_check_addr \
+    srv_agent_addr srv_agent_port\n";
+
+pub(super) fn backends(call: &mut Call<'_>) -> Reply {
+    let mut out = "# name\n".to_owned();
+    for proxy in call.shared().proxies.iter().filter(|proxy| proxy.back.is_some()) {
+        out.push_str(proxy.name());
+        out.push('\n');
+    }
+    Reply::Dump(out)
+}
+
+pub(super) fn sockets(call: &mut Call<'_>) -> Reply {
+    let mut out = "# socket lvl processes\n".to_owned();
+    for socket in &call.settings.sockets {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{} {} all", socket.address, socket.level.name());
+    }
+    Reply::Dump(out)
+}
+
+pub(super) fn environment(call: &mut Call<'_>) -> Reply {
+    let line = |name: std::ffi::OsString, value: std::ffi::OsString| {
+        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+        format!("{name}={}\n", value.replace(['\n', '\r'], " "))
+    };
+    match call.word(2) {
+        "" => Reply::Dump(std::env::vars_os().map(|(name, value)| line(name, value)).collect()),
+        wanted => {
+            let found = std::env::vars_os().find(|(name, _)| name.to_str() == Some(wanted));
+            match found {
+                Some((name, value)) => Reply::Dump(line(name, value)),
+                None => Reply::error("Variable not found"),
+            }
+        }
+    }
+}
+
+/// The backends that a command is about: the one named at this position, or all.
+fn wanted(call: &Call<'_>, at: usize) -> Result<Vec<Arc<Proxy>>, Reply> {
+    match call.word(at) {
+        "" => Ok(call.shared().proxies.clone()),
+        name => match call.backend(name) {
+            Some(proxy) => Ok(vec![proxy]),
+            None => Err(Reply::error("Can't find backend.")),
+        },
+    }
+}
+
+pub(super) fn servers_state(call: &mut Call<'_>) -> Reply {
+    let proxies = match wanted(call, 3) {
+        Ok(proxies) => proxies,
+        Err(reply) => return reply,
+    };
+    let mut out = STATE_HEADER.to_owned();
+    for proxy in &proxies {
+        for server in proxy.back.iter().flat_map(|back| &back.servers) {
+            state_line(proxy, server, call.worker.millis(), &mut out);
+        }
+    }
+    Reply::Dump(out)
+}
+
+fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
+    let (state, settings) = (&server.state, &server.settings);
+    let (op, admin) = state.state();
+    let record = state.check_record();
+    let (address, port) = place(&settings.address);
+    let since = now_ms.saturating_sub(state.changed_ms()) / 1_000;
+    let _ = write!(out, "{} {} ", proxy.settings.id, proxy.name());
+    let _ = write!(out, "{} {} {address} ", settings.balance.id, state.name());
+    let _ = write!(out, "{} {} {} ", op as u8, admin.0, state.user_weight());
+    let _ = write!(out, "{} {since} ", state.settings().weight);
+    let (status, verdict) = (record.last.status, record.last.status.verdict());
+    let _ = write!(out, "{} {} {} ", status as u8, verdict as u8, record.health.value());
+    let _ = writeln!(out, "{} 0 0 0 - {port} - 0 0 - - 0", check_state(state));
+}
+
+/// The mask of `srv_check_state`: configured 2, enabled 4, paused by maintenance 8.
+fn check_state(server: &Balanced) -> u8 {
+    let checked = if server.settings().checked { 6 } else { 0 };
+    let paused = if checked != 0 && server.state().1.in_maint() { 8 } else { 0 };
+    checked + paused
+}
+
+/// Address and port of a server, `-` and 0 for a path.
+fn place(address: &Address) -> (String, u16) {
+    match address.inet() {
+        Some(address) => (address.ip().to_string(), address.port()),
+        None => ("-".to_owned(), 0),
+    }
+}
+
+pub(super) fn servers_conn(call: &mut Call<'_>) -> Reply {
+    let proxies = match wanted(call, 3) {
+        Ok(proxies) => proxies,
+        Err(reply) => return reply,
+    };
+    let mut out = "# bkname/svname bkid/svid addr port - purge_delay used_cur used_max need_est \
+                   unsafe_nb safe_nb idle_lim idle_cur\n"
+        .to_owned();
+    for proxy in &proxies {
+        for server in proxy.back.iter().flat_map(|back| &back.servers) {
+            connections_line(proxy, server, &mut out);
+        }
+    }
+    Reply::Dump(out)
+}
+
+fn connections_line(proxy: &Proxy, server: &Server, out: &mut String) {
+    let settings = &server.settings;
+    let (address, port) = place(&settings.address);
+    let (used, peak) = (server.used.current(), server.used.peak());
+    let idle = server.idle.load(Relaxed);
+    let limit = settings.pool_max.map_or(-1, i64::from);
+    let _ = write!(out, "{}/{} ", proxy.name(), server.state.name());
+    let _ = write!(out, "{}/{} {address} {port} - ", proxy.settings.id, settings.balance.id);
+    let _ = writeln!(out, "{} {used} {peak} {used} {idle} 0 {limit} {idle}", settings.pool_purge);
+}

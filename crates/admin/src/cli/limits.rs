@@ -1,0 +1,93 @@
+//! Commands about frontends, limits and counters. Never touches a connection.
+
+use super::call::{Call, Reply, front};
+use crate::settings::Level;
+use proxy::counters::{Counters, Gauge};
+use proxy::runtime::{Back, Server};
+use std::sync::atomic::Ordering::Relaxed;
+
+pub(super) fn disable_frontend(call: &mut Call<'_>) -> Reply {
+    switch_frontend(call, true, "All sockets are already disabled.")
+}
+
+pub(super) fn enable_frontend(call: &mut Call<'_>) -> Reply {
+    switch_frontend(call, false, "All sockets are already enabled.")
+}
+
+fn switch_frontend(call: &Call<'_>, disabled: bool, already: &str) -> Reply {
+    match call.frontend(2) {
+        Ok(proxy) if front(&proxy).disabled.swap(disabled, Relaxed) == disabled => {
+            Reply::error(already)
+        }
+        Ok(_) => Reply::Done,
+        Err(reply) => reply,
+    }
+}
+
+pub(super) fn maxconn_frontend(call: &mut Call<'_>) -> Reply {
+    let proxy = match call.frontend(3) {
+        Ok(proxy) => proxy,
+        Err(reply) => return reply,
+    };
+    match call.word(4).parse::<u32>() {
+        Ok(limit) => {
+            front(&proxy).maxconn.store(limit, Relaxed);
+            Reply::Done
+        }
+        Err(_) => Reply::error("Integer value expected."),
+    }
+}
+
+pub(super) fn maxconn_global(call: &mut Call<'_>) -> Reply {
+    let hard = call.shared().settings.maxconn;
+    match call.word(3).parse::<u32>() {
+        // As many as the process was made for, and no more; 0 brings that back.
+        Ok(limit) if hard == 0 || limit <= hard => {
+            let limit = if limit == 0 { hard } else { limit };
+            call.shared().maxconn.store(limit, Relaxed);
+            Reply::Done
+        }
+        Ok(_) => Reply::error("Value out of range."),
+        Err(_) => Reply::error("Expects an integer value."),
+    }
+}
+
+/// `clear counters [all]`.
+pub(super) fn clear_counters(call: &mut Call<'_>) -> Reply {
+    let all = call.word(2) == "all";
+    if all && call.state.level < Level::Admin {
+        return Reply::error("Permission denied");
+    }
+    let shared = call.shared();
+    shared.totals.clear_peaks();
+    for proxy in &shared.proxies {
+        if let Some(front) = &proxy.front {
+            clear(&front.counters, &front.connections, all);
+        }
+        if let Some(back) = &proxy.back {
+            clear_back(back, all);
+        }
+    }
+    Reply::Done
+}
+
+fn clear_back(back: &Back, all: bool) {
+    clear(&back.counters, &back.sessions, all);
+    back.queue.length.clear_peak();
+    for server in &back.servers {
+        clear_server(server, all);
+    }
+}
+
+fn clear_server(server: &Server, all: bool) {
+    clear(&server.counters, &server.sessions, all);
+    server.queue.length.clear_peak();
+    if all {
+        server.state.clear_check_counts();
+    }
+}
+
+fn clear(counters: &Counters, gauge: &Gauge, all: bool) {
+    gauge.clear_peak();
+    if all { counters.clear() } else { counters.clear_peaks() }
+}

@@ -1,0 +1,147 @@
+//! What an operator typed: lines, commands, words, payloads. Never knows a command.
+//!
+//! A line ends with a newline, `;` separates commands on it, blanks separate words, and a backslash
+//! takes the next character as it is. ` <<` at the end of a line announces a payload: the lines up to
+//! an empty one belong to the last command of the line.
+
+/// One command as typed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Command {
+    /// Its words.
+    pub(super) words: Vec<String>,
+    /// The payload, if one was announced.
+    pub(super) payload: Option<String>,
+}
+
+/// What a line turned out to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Line {
+    /// Commands, ready to run.
+    Commands(Vec<Command>),
+    /// More lines belong to it.
+    Unfinished,
+}
+
+/// Collects lines into commands.
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    /// Commands that wait for the end of the payload.
+    waiting: Vec<Command>,
+    payload: Option<String>,
+}
+
+impl Parser {
+    /// Takes one line, without its newline.
+    pub(super) fn line(&mut self, bytes: &[u8]) -> Line {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.strip_suffix('\r').unwrap_or(&text);
+        if let Some(payload) = &mut self.payload {
+            if !text.is_empty() {
+                payload.push_str(text);
+                payload.push('\n');
+                return Line::Unfinished;
+            }
+            if let Some(last) = self.waiting.last_mut() {
+                last.payload = self.payload.take();
+            }
+            return Line::Commands(std::mem::take(&mut self.waiting));
+        }
+        match announces_payload(text) {
+            Some(before) => {
+                self.waiting = commands(before);
+                self.payload = Some(String::new());
+                Line::Unfinished
+            }
+            None => Line::Commands(commands(text)),
+        }
+    }
+}
+
+/// The text before a `<<` that stands as the last word.
+fn announces_payload(text: &str) -> Option<&str> {
+    let before = text.trim_end_matches([' ', '\t']).strip_suffix("<<")?;
+    before.ends_with([' ', '\t']).then_some(before)
+}
+
+/// Splits a line. An empty line is one command without words.
+fn commands(text: &str) -> Vec<Command> {
+    let mut commands = vec![Command::default()];
+    let mut word: Option<String> = None;
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ' ' | '\t' => end_word(&mut commands, &mut word),
+            ';' => {
+                end_word(&mut commands, &mut word);
+                commands.push(Command::default());
+            }
+            '\\' => word.get_or_insert_default().extend(letters.next()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    end_word(&mut commands, &mut word);
+    let ends_empty = commands.len() > 1 && commands.last().is_some_and(|it| it.words.is_empty());
+    if ends_empty {
+        commands.pop();
+    }
+    commands
+}
+
+fn end_word(commands: &mut [Command], word: &mut Option<String>) {
+    if let (Some(command), Some(word)) = (commands.last_mut(), word.take()) {
+        command.words.push(word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(line: Line) -> Vec<Vec<String>> {
+        match line {
+            Line::Commands(commands) => commands.into_iter().map(|it| it.words).collect(),
+            Line::Unfinished => panic!("a line without payload is complete"),
+        }
+    }
+
+    #[test]
+    fn words_commands_and_escapes() {
+        let split = |text: &str| words(Parser::default().line(text.as_bytes()));
+        assert_eq!(split("show  info\t typed "), [["show", "info", "typed"]]);
+        assert_eq!(split("a b;c"), [vec!["a", "b"], vec!["c"]]);
+        assert_eq!(split("a;"), [["a"]]);
+        assert_eq!(split(r"a\ b \; \\ x\yz"), [["a b", ";", "\\", "xyz"]]);
+        assert_eq!(split("\\"), [[""]]);
+        assert_eq!(split(""), [Vec::<String>::new()]);
+        assert_eq!(split("a <<b"), [["a", "<<b"]]);
+        assert_eq!(split("a\r"), [["a"]]);
+    }
+
+    #[test]
+    fn payloads_end_with_an_empty_line() {
+        let mut parser = Parser::default();
+        assert_eq!(parser.line(b"first;add map m <<"), Line::Unfinished);
+        assert_eq!(parser.line(b"a 1;2"), Line::Unfinished);
+        assert_eq!(parser.line(b"b"), Line::Unfinished);
+        let Line::Commands(commands) = parser.line(b"") else { panic!("the payload is complete") };
+        assert_eq!(commands[0].payload, None);
+        assert_eq!(commands[1].words, ["add", "map", "m"]);
+        assert_eq!(commands[1].payload.as_deref(), Some("a 1;2\nb\n"));
+        assert_eq!(words(parser.line(b"next")), [["next"]]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_lines_are_understood(
+            lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..8),
+        ) {
+            let mut parser = Parser::default();
+            for line in lines {
+                if let Line::Commands(commands) = parser.line(&line) {
+                    prop_assert!(!commands.is_empty());
+                }
+            }
+        }
+    }
+}

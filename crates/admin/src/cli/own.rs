@@ -1,0 +1,108 @@
+//! Commands about the session itself. Never looks at the proxy.
+
+use super::call::{Call, Reply, Severity, SeverityOutput};
+use crate::settings::Level;
+
+pub(super) fn prompt(call: &mut Call<'_>) -> Reply {
+    call.state.interactive = !call.state.interactive;
+    Reply::Done
+}
+
+pub(super) fn quit(call: &mut Call<'_>) -> Reply {
+    call.state.quitting = true;
+    Reply::Done
+}
+
+pub(super) fn level(call: &mut Call<'_>) -> Reply {
+    Reply::Message(Severity::Info, call.state.level.name().to_owned())
+}
+
+pub(super) fn operator(call: &mut Call<'_>) -> Reply {
+    lower(call, Level::Operator)
+}
+
+pub(super) fn user(call: &mut Call<'_>) -> Reply {
+    lower(call, Level::User)
+}
+
+fn lower(call: &mut Call<'_>, to: Level) -> Reply {
+    if call.state.level < to {
+        return Reply::error("Permission denied");
+    }
+    call.state.level = to;
+    Reply::Done
+}
+
+pub(super) fn expert(call: &mut Call<'_>) -> Reply {
+    let word = call.word(1).to_owned();
+    toggle("expert-mode", &word, &mut call.state.expert)
+}
+
+pub(super) fn experimental(call: &mut Call<'_>) -> Reply {
+    let word = call.word(1).to_owned();
+    toggle("experimental-mode", &word, &mut call.state.experimental)
+}
+
+fn toggle(name: &str, word: &str, mode: &mut bool) -> Reply {
+    if word.is_empty() {
+        let now = if *mode { "ON" } else { "OFF" };
+        return Reply::Message(Severity::Info, format!("{name} is {now}"));
+    }
+    *mode = word == "on";
+    Reply::Done
+}
+
+pub(super) fn severity(call: &mut Call<'_>) -> Reply {
+    call.state.severity = match call.word(2) {
+        "none" => SeverityOutput::None,
+        "number" => SeverityOutput::Number,
+        "string" => SeverityOutput::Text,
+        _ => return Reply::error("one of 'none', 'number', 'string' is a required argument"),
+    };
+    Reply::Done
+}
+
+pub(super) fn timeout(call: &mut Call<'_>) -> Reply {
+    if call.word(2) != "cli" {
+        return Reply::error("'set timeout' only supports 'cli'.");
+    }
+    match milliseconds(call.word(3)) {
+        Some(time) => {
+            call.state.timeout_ms = Some(time);
+            Reply::Done
+        }
+        None => Reply::error("Invalid timeout value."),
+    }
+}
+
+/// A time in seconds, or in another unit if one is named (configuration manual, section 2.5).
+fn milliseconds(text: &str) -> Option<u32> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let value: u64 = text[..digits].parse().ok()?;
+    let ms = match &text[digits..] {
+        "us" => value.div_ceil(1_000),
+        "ms" => value,
+        "" | "s" => value.checked_mul(1_000)?,
+        "m" => value.checked_mul(60_000)?,
+        "h" => value.checked_mul(3_600_000)?,
+        "d" => value.checked_mul(86_400_000)?,
+        _ => return None,
+    };
+    u32::try_from(ms).ok().filter(|ms| *ms <= i32::MAX as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::milliseconds;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(milliseconds("10"), Some(10_000));
+        assert_eq!(milliseconds("10ms"), Some(10));
+        assert_eq!(milliseconds("2m"), Some(120_000));
+        assert_eq!(milliseconds("1500us"), Some(2));
+        for bad in ["", "x", "1x", "99999999999999999999", "9999999d", "-1"] {
+            assert_eq!(milliseconds(bad), None, "{bad}");
+        }
+    }
+}

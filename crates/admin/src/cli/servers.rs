@@ -1,0 +1,179 @@
+//! Commands that change or look at one server. Never decides about health.
+//!
+//! What a change means for queues, connections and logs is the business of [`proxy::notice`].
+
+use super::call::{Call, Reply, Severity, Target};
+use balance::{Admin, Algorithm, Change, HashMethod, MAX_WEIGHT};
+use proxy::notice::{self, Cause};
+
+const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
+                     agent-send | check-addr | check-port | fqdn | health | ssl | state | weight";
+
+pub(super) fn get_weight(call: &mut Call<'_>) -> Reply {
+    match call.target(2) {
+        Ok(target) => {
+            let state = &target.server().state;
+            let initial = state.settings().weight.min(MAX_WEIGHT);
+            Reply::Dump(format!("{} (initial {initial})\n", state.user_weight()))
+        }
+        Err(reply) => reply,
+    }
+}
+
+pub(super) fn set_weight(call: &mut Call<'_>) -> Reply {
+    match call.target(2) {
+        Ok(target) => change_weight(call, &target, 3),
+        Err(reply) => reply,
+    }
+}
+
+pub(super) fn disable(call: &mut Call<'_>) -> Reply {
+    match call.target(2) {
+        Ok(target) => change_admin(call, &target, Admin::FORCED_MAINT, Admin::default()),
+        Err(reply) => reply,
+    }
+}
+
+pub(super) fn enable(call: &mut Call<'_>) -> Reply {
+    match call.target(2) {
+        Ok(target) => {
+            let maintenance = Admin::FORCED_MAINT.with(Admin::CONFIG_MAINT);
+            change_admin(call, &target, Admin::default(), maintenance)
+        }
+        Err(reply) => reply,
+    }
+}
+
+pub(super) fn maxconn(call: &mut Call<'_>) -> Reply {
+    let target = match call.target(3) {
+        Ok(target) => target,
+        Err(reply) => return reply,
+    };
+    match call.word(4) {
+        "" => Reply::error("Require <maxconn>."),
+        text => match text.parse::<u32>() {
+            Ok(limit) => {
+                target.server().state.set_maxconn(limit);
+                // A higher limit lets waiting requests in.
+                while target.server().state.load().has_room() && target.server().queue.call() {}
+                Reply::Done
+            }
+            Err(_) => Reply::error("Invalid maxconn, an integer of 0 or more is expected."),
+        },
+    }
+}
+
+/// `set server <bk>/<srv> ...`.
+pub(super) fn set(call: &mut Call<'_>) -> Reply {
+    let target = match call.target(2) {
+        Ok(target) => target,
+        Err(reply) => return reply,
+    };
+    match call.word(3) {
+        "weight" => change_weight(call, &target, 4),
+        "state" => change_state(call, &target),
+        "health" => change_health(call, &target),
+        "addr" | "agent" | "agent-addr" | "agent-port" | "agent-send" | "check-addr"
+        | "check-port" | "fqdn" | "ssl" => {
+            let what = call.word(3);
+            Reply::error(format!("'set server <srv> {what}' is not implemented yet."))
+        }
+        _ => Reply::error(USAGE),
+    }
+}
+
+fn change_state(call: &Call<'_>, target: &Target) -> Reply {
+    let maintenance = Admin::FORCED_MAINT.with(Admin::CONFIG_MAINT);
+    let (set, clear) = match call.word(4) {
+        "ready" => (Admin::default(), maintenance.with(Admin::FORCED_DRAIN)),
+        "drain" => (Admin::FORCED_DRAIN, maintenance),
+        "maint" => (Admin::FORCED_MAINT, Admin::FORCED_DRAIN),
+        _ => {
+            let text = "'set server <srv> state' expects 'ready', 'drain' and 'maint'.";
+            return Reply::error(text);
+        }
+    };
+    change_admin(call, target, set, clear)
+}
+
+fn change_admin(call: &Call<'_>, target: &Target, set: Admin, clear: Admin) -> Reply {
+    notice::set_admin(call.worker, &target.proxy, target.slot, set, clear, Cause::Silent);
+    Reply::Done
+}
+
+fn change_health(call: &Call<'_>, target: &Target) -> Reply {
+    let change = match call.word(4) {
+        "up" => Change::Up,
+        "stopping" => Change::Stopping,
+        "down" => Change::Down,
+        _ => {
+            let text = "'set server <srv> health' expects 'up', 'stopping', or 'down'.";
+            return Reply::error(text);
+        }
+    };
+    if target.server().settings.balance.track.is_some() {
+        return Reply::error("cannot change health on a tracking server.");
+    }
+    notice::force_health(call.worker, &target.proxy, target.slot, change);
+    Reply::Done
+}
+
+fn change_weight(call: &Call<'_>, target: &Target, at: usize) -> Reply {
+    let initial = target.server().state.settings().weight.min(MAX_WEIGHT);
+    match weight(call.word(at), initial) {
+        Ok(weight) => {
+            let algorithm = target.back().balancer.algorithm();
+            if is_static(algorithm) && weight != 0 && weight != initial {
+                let text = "Backend is using a static LB algorithm and only accepts weights \
+                            '0%' and '100%'.";
+                return Reply::Message(Severity::Error, text.to_owned());
+            }
+            notice::set_weight(call.worker, &target.proxy, target.slot, weight);
+            Reply::Done
+        }
+        Err(text) => Reply::error(text),
+    }
+}
+
+/// Whether weights other than none and the configured one would need a new table of servers.
+fn is_static(algorithm: Algorithm) -> bool {
+    matches!(algorithm, Algorithm::StaticRr | Algorithm::Hash { method: HashMethod::MapBased, .. })
+}
+
+/// A weight, or a share in percent of the configured one.
+fn weight(text: &str, initial: u32) -> Result<u32, &'static str> {
+    if text.is_empty() {
+        return Err("Require <weight> or <weight%>.");
+    }
+    let garbage = "Empty weight string empty or preceded by garbage";
+    match text.strip_suffix('%') {
+        Some(share) => {
+            let share: u32 = share.parse().map_err(|_| garbage)?;
+            let weight = u64::from(initial) * u64::from(share) / 100;
+            let relative = "Relative weight must be positive.";
+            u32::try_from(weight).map_err(|_| relative).map(|weight| weight.min(MAX_WEIGHT))
+        }
+        None => match text.parse::<u32>() {
+            Ok(weight) if weight <= MAX_WEIGHT => Ok(weight),
+            Ok(_) => Err("Absolute weight can only be between 0 and 256 inclusive."),
+            Err(_) => Err(garbage),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::weight;
+
+    #[test]
+    fn weights_are_absolute_or_relative() {
+        assert_eq!(weight("0", 10), Ok(0));
+        assert_eq!(weight("256", 10), Ok(256));
+        assert_eq!(weight("50%", 10), Ok(5));
+        assert_eq!(weight("50%", 1), Ok(0));
+        assert_eq!(weight("99999%", 256), Ok(256));
+        for bad in ["", "257", "x", "-1", "%", "1.5", "4294967296"] {
+            assert!(weight(bad, 10).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Commands that report what runs. Never changes anything.
+
+use super::call::{Call, Reply, Severity};
+use crate::settings::{Level, Settings};
+use crate::stats::{self, Clock, Filter, States, csv, info, json, typed};
+use proxy::Worker;
+use sample::calendar::MONTHS;
+
+pub(super) fn version(call: &mut Call<'_>) -> Reply {
+    Reply::Message(Severity::Info, call.settings.version.clone())
+}
+
+/// `show info [typed|json] [desc] [float]`.
+pub(super) fn info(call: &mut Call<'_>) -> Reply {
+    let has = |word: &str| call.words[2..].iter().any(|it| it == word);
+    let items = info::all(call.worker, call.settings);
+    let mut out = String::new();
+    if has("json") {
+        json::write_info(&items, &mut out);
+    } else if has("typed") {
+        typed::write_info(&items, has("desc"), &mut out);
+    } else {
+        info::write(&items, has("desc"), &mut out);
+    }
+    Reply::Dump(out)
+}
+
+/// `show stat [domain <dns|proxy>] [{<iid>|<proxy>} <type> <sid>] [typed|json] [desc] [up|no-maint]`.
+pub(super) fn stat(call: &mut Call<'_>) -> Reply {
+    let mut rest = &call.words[2..];
+    if rest.first().is_some_and(|word| word == "domain") {
+        match rest.get(1).map(String::as_str) {
+            Some("proxy") => rest = &rest[2..],
+            // There is no resolver to report on.
+            Some("dns" | "resolvers") => return Reply::Done,
+            _ => return Reply::error("Invalid statistics domain."),
+        }
+    }
+    let has = |word: &str| rest.iter().any(|it| it == word);
+    let mut filter = Filter { legends: call.state.level >= Level::Operator, ..Filter::default() };
+    if has("up") {
+        filter.states = States::Up;
+    } else if has("no-maint") {
+        filter.states = States::NoMaint;
+    }
+    if let Err(reply) = select(call, rest, &mut filter) {
+        return reply;
+    }
+    let rows = stats::rows(call.shared(), Clock::of(call.worker), &filter);
+    let mut out = String::new();
+    if has("json") {
+        json::write(&rows, &mut out);
+    } else if has("typed") {
+        typed::write(&rows, has("desc"), &mut out);
+    } else {
+        csv::write(&rows, &mut out);
+    }
+    Reply::Dump(out)
+}
+
+/// The three words that select objects, if all three are there.
+fn select(call: &Call<'_>, words: &[String], filter: &mut Filter) -> Result<(), Reply> {
+    let [proxy, kinds, id, ..] = words else { return Ok(()) };
+    let (Some(kinds), Some(id)) = (number(kinds), number(id)) else { return Ok(()) };
+    let named = || call.shared().proxies.iter().find(|it| it.name() == proxy.as_str());
+    filter.proxy = match (number(proxy), named()) {
+        (_, Some(proxy)) => Some(proxy.settings.id),
+        (Some(id), None) => u32::try_from(id).ok(),
+        (None, None) => return Err(Reply::error("No such proxy.")),
+    };
+    filter.kinds = kinds as u32;
+    filter.id = u32::try_from(id).ok();
+    Ok(())
+}
+
+/// A number, of which -1 stands for everything.
+fn number(text: &str) -> Option<i32> {
+    text.parse().ok()
+}
+
+/// `show errors`: no message is kept yet, so there is none to show.
+pub(super) fn errors(call: &mut Call<'_>) -> Reply {
+    let date = call.worker.local_date();
+    let ms = call.worker.thread.wall() / 1_000_000 % 1_000;
+    let month = MONTHS[date.month.saturating_sub(1).min(11)];
+    Reply::Dump(format!(
+        "Total events captured on [{:02}/{month}/{}:{:02}:{:02}:{:02}.{ms:03}] : 0\n",
+        date.day, date.year, date.hour, date.minute, date.second
+    ))
+}
+
+/// `show sess`: every worker lists its own streams.
+pub(super) fn sessions(call: &mut Call<'_>) -> Reply {
+    match call.word(2) {
+        "" | "all" => Reply::Collect(streams),
+        _ => Reply::Message(Severity::Info, "Session not found.".to_owned()),
+    }
+}
+
+fn streams(worker: &Worker, settings: &Settings, out: &mut String) {
+    (settings.streams)(worker, out);
+}

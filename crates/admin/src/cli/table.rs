@@ -1,0 +1,96 @@
+//! All implemented commands, one entry each. Never runs more than the one that was called.
+
+use super::call::{Call, Reply, Severity};
+use super::{configured, help, known, limits, own, servers, show};
+use crate::settings::Level;
+
+/// A command.
+pub(super) struct Entry {
+    /// Its words.
+    pub(super) words: &'static str,
+    /// Its arguments, as help shows them.
+    pub(super) args: &'static str,
+    /// Who may call it.
+    pub(super) level: Level,
+    /// What help says.
+    pub(super) doc: &'static str,
+    /// What it does.
+    pub(super) run: fn(&mut Call<'_>) -> Reply,
+}
+
+const fn entry(
+    words: &'static str,
+    args: &'static str,
+    level: Level,
+    doc: &'static str,
+    run: fn(&mut Call<'_>) -> Reply,
+) -> Entry {
+    Entry { words, args, level, doc, run }
+}
+
+use Level::{Admin, Operator, User};
+
+/// The commands, in the order of help.
+#[rustfmt::skip]
+pub(super) const COMMANDS: &[Entry] = &[
+    entry("clear counters", "[all]", Operator, "clear max statistics counters (or all counters)", limits::clear_counters),
+    entry("disable frontend", "<frontend>", Admin, "temporarily disable specific frontend", limits::disable_frontend),
+    entry("disable server", "(DEPRECATED)", Admin, "disable a server for maintenance (use 'set server' instead)", servers::disable),
+    entry("enable frontend", "<frontend>", Admin, "re-enable specific frontend", limits::enable_frontend),
+    entry("enable server", "(DEPRECATED)", Admin, "enable a disabled server (use 'set server' instead)", servers::enable),
+    entry("experimental-mode", "[on|off]", Admin, "show or toggle access to experimental commands", own::experimental),
+    entry("expert-mode", "[on|off]", Admin, "show or toggle access to expert commands", own::expert),
+    entry("get weight", "<bk>/<srv>", User, "report a server's current weight", servers::get_weight),
+    entry("operator", "", User, "lower the level of the current CLI session to operator", own::operator),
+    entry("set maxconn frontend", "<frontend> <value>", Admin, "change a frontend's maxconn setting", limits::maxconn_frontend),
+    entry("set maxconn global", "<value>", Admin, "change the per-process maxconn setting", limits::maxconn_global),
+    entry("set maxconn server", "<bk>/<srv>", Admin, "change a server's maxconn setting", servers::maxconn),
+    entry("set server", "<bk>/<srv> [opts]", Admin, "change a server's state, weight or health", servers::set),
+    entry("set severity-output", "[none|number|string]", User, "set presence of severity level in feedback information", own::severity),
+    entry("set timeout", "[cli] <delay>", User, "change a timeout setting", own::timeout),
+    entry("set weight", "<bk>/<srv>  (DEPRECATED)", Admin, "change a server's weight (use 'set server' instead)", servers::set_weight),
+    entry("show backend", "", User, "list backends in the current running config", configured::backends),
+    entry("show cli level", "", User, "display the level of the current CLI session", own::level),
+    entry("show cli sockets", "", User, "dump list of cli sockets", configured::sockets),
+    entry("show env", "[var]", Operator, "dump environment variables known to the process", configured::environment),
+    entry("show errors", "[<px>] [request|response]", Operator, "report last request and/or response errors for each proxy", show::errors),
+    entry("show info", "[desc|json|typed|float]*", User, "report information about the running process", show::info),
+    entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configured::servers_conn),
+    entry("show servers state", "[<backend>]", User, "dump volatile server information (all or for a single backend)", configured::servers_state),
+    entry("show sess", "[id]", Operator, "report the list of current sessions or dump this exact session", show::sessions),
+    entry("show stat", "[desc|json|no-maint|typed|up]*", User, "report counters for each proxy and server", show::stat),
+    entry("show version", "", User, "show version of the current process", show::version),
+    entry("user", "", User, "lower the level of the current CLI session to user", own::user),
+    entry("help", "[<command>]", User, "list matching or all commands", help::run),
+    entry("prompt", "", User, "toggle interactive mode with prompt", own::prompt),
+    entry("quit", "", User, "disconnect", own::quit),
+];
+
+impl Entry {
+    /// Number of its words, if a command line begins with all of them.
+    pub(super) fn matches(&self, words: &[String]) -> Option<usize> {
+        let count = self.words.split(' ').count();
+        let same = self.words.split(' ').zip(words).all(|(own, word)| own == word);
+        (same && words.len() >= count).then_some(count)
+    }
+}
+
+/// Runs a command line.
+pub(super) fn run(call: &mut Call<'_>) -> Reply {
+    let matches = |entry: &&Entry| entry.matches(call.words).is_some();
+    let found = COMMANDS.iter().filter(matches).max_by_key(|entry| entry.words.len());
+    let not_yet = known::find(call.words);
+    match (found, not_yet) {
+        (Some(entry), not_yet) if not_yet.is_none_or(|it| it.len() < entry.words.len()) => {
+            if entry.level > call.state.level {
+                return Reply::error("Permission denied");
+            }
+            (entry.run)(call)
+        }
+        (_, Some(name)) => {
+            let text = format!("The command '{name}' is not implemented yet.");
+            Reply::Message(Severity::Error, text)
+        }
+        (_, None) => help::unknown(call.words),
+    }
+}

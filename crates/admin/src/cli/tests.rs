@@ -1,0 +1,383 @@
+//! Commands, and sessions over real sockets on one thread. Never part of the product.
+
+use super::call::{Call, Reply, SeverityOutput, State};
+use super::{known, table};
+use crate::settings::{Level, Settings};
+use crate::testing;
+use proptest::prelude::*;
+use proxy::{Shared, Worker};
+use reactor::{Class, Handle};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Bench {
+    shared: Arc<Shared>,
+    worker: Rc<Worker>,
+    settings: Arc<Settings>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let shared = testing::shared();
+        let worker = testing::worker(&shared);
+        Self { worker, settings: testing::settings(), shared }
+    }
+
+    fn run_as(&self, level: Level, line: &str) -> String {
+        let mut state = State::new(level, &self.settings);
+        let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        let (worker, settings) = (&self.worker, &self.settings);
+        let mut call = Call { worker, settings, state: &mut state, words: &words };
+        let mut out = Vec::new();
+        table::run(&mut call).write(SeverityOutput::None, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn run(&self, line: &str) -> String {
+        self.run_as(Level::Admin, line)
+    }
+
+    /// A socket served by this thread.
+    fn listen(&self, level: Level) -> SocketAddr {
+        let options = sys::listen::Options { backlog: 16, ..Default::default() };
+        let fd = sys::listen::tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        super::serve(&self.worker, Handle(fd), level, &self.settings);
+        sys::socket::local_address(fd).unwrap()
+    }
+
+    /// Turns until a client in another thread has finished; returns what it returns.
+    fn serve<T: Send + 'static>(&self, client: impl FnOnce() -> T + Send + 'static) -> T {
+        let client = std::thread::spawn(client);
+        while !client.is_finished() {
+            self.worker.thread.turn(Some(Duration::from_millis(5))).unwrap();
+        }
+        client.join().unwrap()
+    }
+
+    /// Sends a text, closes that side, reads everything.
+    fn ask(&self, address: SocketAddr, text: &str) -> String {
+        let text = text.to_owned();
+        self.serve(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(text.as_bytes()).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        })
+    }
+}
+
+#[test]
+fn server_states_are_shown_and_changed() {
+    let bench = Bench::new();
+    let lines = |bench: &Bench| -> Vec<String> {
+        let out = bench.run("show servers state be");
+        out.lines()
+            .skip(2)
+            .map(|line| line.split(' ').take(9).collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    let out = bench.run("show servers state");
+    assert!(out.starts_with("1\n# be_id be_name srv_id srv_name srv_addr srv_op_state "));
+    assert!(out.contains("\n3 be 1 s1 127.0.0.1 2 0 1 1 "), "{out}");
+    assert!(out.contains(" 6 3 4 6 0 0 0 - 8001 - 0 0 - - 0\n"), "{out}");
+    assert!(out.contains(" 8 2 0 6 0 0 0 - 8002 - 0 0 - - 0\n"), "{out}");
+    assert!(out.contains("\n3 be 3 s3 - 2 0 1 1 "), "{out}");
+    assert!(out.contains("\n3 be 4 s4 127.0.0.1 0 5 1 1 "), "{out}");
+    assert!(out.ends_with("\n\n"));
+    assert_eq!(bench.run("show servers state nope"), "Can't find backend.\n\n");
+
+    assert_eq!(bench.run("set server be/s1 state maint"), "\n");
+    assert_eq!(lines(&bench)[0], "3 be 1 s1 127.0.0.1 0 1 1 1");
+    assert_eq!(bench.run("set server be/s1 state ready"), "\n");
+    assert_eq!(lines(&bench)[0], "3 be 1 s1 127.0.0.1 2 0 1 1");
+    assert_eq!(bench.run("set server be/s1 state drain"), "\n");
+    assert_eq!(lines(&bench)[0], "3 be 1 s1 127.0.0.1 2 8 1 1");
+    assert_eq!(bench.run("enable server be/s4"), "\n");
+    assert_eq!(lines(&bench)[3], "3 be 4 s4 127.0.0.1 2 0 1 1");
+    assert_eq!(bench.run("disable server be/#4"), "\n");
+    assert_eq!(lines(&bench)[3], "3 be 4 s4 127.0.0.1 0 1 1 1");
+    assert_eq!(bench.run("set server be/s2 health up"), "\n");
+    assert_eq!(lines(&bench)[1], "3 be 2 s2 127.0.0.1 2 0 5 5");
+    assert_eq!(bench.run("set weight be/s2 50%"), "\n");
+    assert_eq!(bench.run("get weight be/s2"), "2 (initial 5)\n\n");
+    assert_eq!(bench.run("set server be/s2 weight 7"), "\n");
+    assert_eq!(bench.run("get weight be/s2"), "7 (initial 5)\n\n");
+}
+
+#[test]
+fn refusals_have_the_measured_words() {
+    let bench = Bench::new();
+    let state = "'set server <srv> state' expects 'ready', 'drain' and 'maint'.";
+    for (line, text) in [
+        ("set server", "Require 'backend/server'."),
+        ("set server be", "Require 'backend/server'."),
+        ("disable server nope/s1", "No such backend."),
+        ("get weight be/nope", "No such server."),
+        ("set server be/s1 state", state),
+        (
+            "set server be/s1 health x",
+            "'set server <srv> health' expects 'up', 'stopping', or 'down'.",
+        ),
+        ("set weight be/s1", "Require <weight> or <weight%>."),
+        ("set weight be/s1 300", "Absolute weight can only be between 0 and 256 inclusive."),
+        ("set maxconn server be/s1", "Require <maxconn>."),
+        ("set maxconn frontend nope 1", "No such frontend."),
+        ("set maxconn frontend fe", "Integer value expected."),
+        ("set maxconn global", "Expects an integer value."),
+        ("set maxconn global 1000", "Value out of range."),
+        ("disable frontend", "A frontend name is expected."),
+        ("enable frontend fe", "All sockets are already enabled."),
+        ("set timeout cli x", "Invalid timeout value."),
+        ("set timeout", "'set timeout' only supports 'cli'."),
+        ("show env NO_SUCH_VARIABLE", "Variable not found"),
+        ("show stat nope 1 1", "No such proxy."),
+        ("show stat domain x", "Invalid statistics domain."),
+        ("show sess 0x12", "Session not found."),
+        ("set severity-output x", "one of 'none', 'number', 'string' is a required argument"),
+        ("show table", "The command 'show table' is not implemented yet."),
+        ("add map m k v", "The command 'add map' is not implemented yet."),
+    ] {
+        assert_eq!(bench.run(line), format!("{text}\n\n"), "{line}");
+    }
+    let usage = bench.run("set server be/s1 what");
+    assert!(usage.starts_with("usage: set server <backend>/<server> addr | agent | "), "{usage}");
+}
+
+#[test]
+fn limits_and_counters_change() {
+    let bench = Bench::new();
+    let field = |line: &str, at: usize| -> String {
+        let out = bench.run(line);
+        out.lines().nth(1).unwrap().split(',').nth(at).unwrap().to_owned()
+    };
+    bench.run("set maxconn frontend fe 7");
+    assert_eq!(field("show stat fe 1 -1", 6), "7");
+    bench.run("set maxconn server be/s1 9");
+    assert_eq!(field("show stat be 4 1", 6), "9");
+    bench.run("set maxconn global 60");
+    assert!(bench.run("show info").contains("\nMaxconn: 60\nHard_maxconn: 100\n"));
+    bench.run("disable frontend fe");
+    assert_eq!(field("show stat fe 1 -1", 17), "STOP");
+    assert_eq!(bench.run("disable frontend fe"), "All sockets are already disabled.\n\n");
+    bench.run("enable frontend fe");
+    assert_eq!(field("show stat fe 1 -1", 17), "OPEN");
+    bench.run("clear counters");
+    assert_eq!(
+        (field("show stat be 4 1", 7), field("show stat be 4 1", 35)),
+        ("3".into(), "0".into())
+    );
+    assert_eq!(bench.run_as(Level::Operator, "clear counters all"), "Permission denied\n\n");
+    bench.run("clear counters all");
+    assert_eq!(
+        (field("show stat be 4 1", 7), field("show stat be 4 1", 55)),
+        ("0".into(), "-1".into())
+    );
+    assert_eq!(
+        (field("show stat be 4 2", 21), field("show stat be 4 2", 22)),
+        ("0".into(), "0".into())
+    );
+}
+
+#[test]
+fn levels_permit() {
+    let bench = Bench::new();
+    let denied = "Permission denied\n\n";
+    for entry in table::COMMANDS {
+        for level in [Level::User, Level::Operator, Level::Admin] {
+            let answer = bench.run_as(level, entry.words);
+            let should = level < entry.level;
+            assert!(!should || answer == denied, "{} as {}", entry.words, level.name());
+        }
+    }
+    assert_eq!(bench.run_as(Level::User, "operator"), denied);
+    assert_eq!(bench.run_as(Level::User, "help"), bench.run("help"), "help shows all commands");
+    assert!(!bench.run_as(Level::User, "show stat").contains("127.0.0.1"));
+    assert!(bench.run_as(Level::Operator, "show stat").contains("127.0.0.1:8001"));
+}
+
+#[test]
+fn unknown_commands_get_suggestions() {
+    let bench = Bench::new();
+    let out = bench.run("show inf");
+    let first = "Unknown command, but maybe one of the following ones is a better match:\n  show info \
+                 [desc|json|typed|float]*      : report information about the running process\n";
+    assert!(out.starts_with(first), "{out}");
+    let basics = "  help [<command>]                        : list matching or all commands\n  prompt   \
+                               : toggle interactive mode with prompt\n  quit                         \
+                        : disconnect\n\n";
+    let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(squeezed(&out).ends_with(&squeezed(basics)), "{out}");
+    assert!(bench.run("shwo stat").contains("\n  show stat "));
+    assert!(bench.run("set maxconn").contains("\n  set maxconn global "));
+    let all = bench.run("");
+    assert!(all.starts_with("Unknown command. Please enter one of the following commands only:\n"));
+    for entry in table::COMMANDS {
+        assert!(all.contains(&format!("\n  {}", entry.words)), "{}", entry.words);
+    }
+    assert!(bench.run("zzzzzzzzzzzzzzzzzzzz").starts_with("Unknown command. Please"));
+    assert!(!all.contains("show table"), "only what works is listed");
+}
+
+#[test]
+fn a_command_works_or_is_announced_as_missing() {
+    for entry in table::COMMANDS {
+        assert!(!known::NOT_YET.contains(&entry.words), "{}", entry.words);
+    }
+    let bench = Bench::new();
+    for name in known::NOT_YET {
+        let text = format!("The command '{name}' is not implemented yet.\n\n");
+        assert_eq!(bench.run(name), text);
+    }
+}
+
+#[test]
+fn lists() {
+    let bench = Bench::new();
+    assert_eq!(bench.run("show version"), "2.7-test\n\n");
+    assert_eq!(bench.run("show backend"), "# name\nbe\ntcp\nstats\n\n");
+    let sockets = "# socket lvl processes\nunix@/run/weir.sock admin all\n\n";
+    assert_eq!(bench.run("show cli sockets"), sockets);
+    assert_eq!(bench.run("show cli level"), "admin\n\n");
+    assert!(bench.run("show errors").starts_with("Total events captured on ["));
+    assert!(bench.run("show errors").ends_with("] : 0\n\n"));
+    let conn = bench.run("show servers conn be");
+    assert!(conn.contains("\nbe/s1 3/1 127.0.0.1 8001 - 5000 0 0 0 0 0 -1 0\n"), "{conn}");
+}
+
+#[test]
+fn one_batch_is_answered_then_the_connection_closes() {
+    let bench = Bench::new();
+    let address = bench.listen(Level::Admin);
+    assert_eq!(bench.ask(address, "show version\n"), "2.7-test\n\n");
+    let two = "2.7-test\n\nadmin\n\n";
+    assert_eq!(bench.ask(address, "show version;show cli level\n"), two);
+    assert_eq!(bench.ask(address, "show version\nshow cli level\n"), two);
+    assert_eq!(bench.ask(address, "show version\nshow cli level"), "2.7-test\n\n");
+    assert_eq!(bench.ask(address, "show version"), "");
+    assert_eq!(bench.ask(address, "quit;show version\n"), "");
+    assert_eq!(bench.ask(address, "show version <<\na\nb\n\n"), "2.7-test\n\n");
+    assert_eq!(bench.ask(address, "expert-mode on;expert-mode\n"), "\nexpert-mode is ON\n\n");
+    assert_eq!(
+        bench.ask(address, "user;show cli level;show env\n"),
+        "\nuser\n\nPermission denied\n\n"
+    );
+    let severe = "set severity-output number;get weight be/x;show version\n";
+    assert_eq!(bench.ask(address, severe), "\n[3]: No such server.\n\n[6]: 2.7-test\n\n");
+    let long = format!("{}\n", "x ".repeat(100_000));
+    assert!(bench.ask(address, &long).starts_with("Unknown command"));
+}
+
+#[test]
+fn interactive_sessions_stay() {
+    let bench = Bench::new();
+    let address = bench.listen(Level::Operator);
+    let batch = "prompt;show version\nshow cli level <<\nx\n\nprompt\nshow version\n";
+    let expected = "\n> 2.7-test\n\n> + + operator\n\n> \n2.7-test\n\n";
+    assert_eq!(bench.ask(address, batch), expected);
+    let answers = bench.serve(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let mut seen = Vec::new();
+        for (send, until) in [("prompt\n", "\n> "), ("show version\n", "2.7-test\n\n> ")] {
+            stream.write_all(send.as_bytes()).unwrap();
+            let mut part = vec![0; until.len()];
+            stream.read_exact(&mut part).unwrap();
+            seen.push((String::from_utf8(part).unwrap(), until));
+        }
+        stream.write_all(b"quit\n").unwrap();
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        seen.push((rest, ""));
+        seen
+    });
+    answers.iter().for_each(|(is, should)| assert_eq!(is, should));
+}
+
+#[test]
+fn silent_clients_are_let_go_and_others_are_answered() {
+    let mut bench = Bench::new();
+    let settings = Settings { timeout_ms: Some(20), ..(*bench.settings).clone() };
+    bench.settings = Arc::new(settings);
+    let address = bench.listen(Level::User);
+    let rest = bench.serve(move || {
+        let mut silent = TcpStream::connect(address).unwrap();
+        let mut rest = String::new();
+        silent.read_to_string(&mut rest).unwrap();
+        rest
+    });
+    assert_eq!(rest, "");
+    assert_eq!(bench.ask(address, "show version\n"), "2.7-test\n\n");
+}
+
+#[test]
+fn more_sessions_than_allowed_wait() {
+    let mut bench = Bench::new();
+    bench.settings = Arc::new(Settings { max_sessions: 1, ..(*bench.settings).clone() });
+    let address = bench.listen(Level::User);
+    let answer = bench.serve(move || {
+        let mut first = TcpStream::connect(address).unwrap();
+        first.write_all(b"prompt\n").unwrap();
+        first.read_exact(&mut [0; 3]).unwrap();
+        let mut second = TcpStream::connect(address).unwrap();
+        second.write_all(b"show version\n").unwrap();
+        drop(first);
+        let mut answer = String::new();
+        second.read_to_string(&mut answer).unwrap();
+        answer
+    });
+    assert_eq!(answer, "2.7-test\n\n");
+}
+
+#[test]
+fn every_thread_is_asked_for_its_streams() {
+    let mut bench = Bench::new();
+    let streams = |worker: &Worker, out: &mut String| {
+        out.push_str(&format!("0x1: thread={}\n", worker.thread.index));
+    };
+    bench.settings = Arc::new(Settings { streams, ..(*bench.settings).clone() });
+    let address = bench.listen(Level::Admin);
+    assert_eq!(bench.ask(address, "show sess\n"), "0x1: thread=0\n\n");
+    assert_eq!(bench.ask(address, "user;show sess\n"), "\nPermission denied\n\n");
+}
+
+#[test]
+fn sessions_leave_nothing_behind() {
+    let bench = Bench::new();
+    let address = bench.listen(Level::Admin);
+    bench.ask(address, "show stat\n");
+    let idle = bench.worker.thread.scheduler();
+    // The housekeeper and the accept loop stay.
+    while idle.tasks() > 2 || bench.worker.thread.sockets() > 1 {
+        bench.worker.thread.turn(Some(Duration::from_millis(5))).unwrap();
+    }
+    let own = bench.worker.clone();
+    idle.spawn(Class::Normal, async move { own.thread.stop() });
+    bench.worker.thread.run().unwrap();
+    assert!(!bench.shared.is_stopping());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn any_command_gets_an_answer(
+        start in prop::sample::select(table::COMMANDS.iter().map(|it| it.words).collect::<Vec<_>>()),
+        rest in prop::collection::vec("(be/s1|be|fe|-1|[0-9]{1,12}%?|state|weight|health|up|\\PC{0,8})", 0..5),
+        level in prop::sample::select(vec![Level::User, Level::Operator, Level::Admin]),
+    ) {
+        let bench = Bench::new();
+        let line = format!("{start} {}", rest.join(" "));
+        let answer = bench.run_as(level, &line);
+        prop_assert!(answer.ends_with('\n'));
+        prop_assert!(!matches!(Reply::Done, Reply::Collect(_)));
+    }
+
+    #[test]
+    fn any_words_get_an_answer(line in "\\PC{0,60}") {
+        let bench = Bench::new();
+        prop_assert!(bench.run(&line).ends_with("\n"));
+    }
+}

@@ -1,0 +1,105 @@
+//! The statistics page: answers requests under `stats uri`. Never changes anything.
+//!
+//! What the address asks for is understood in [`query`], who may see it in [`auth`], what it looks
+//! like in [`html`]; the figures are those of `show stat`.
+
+mod auth;
+mod html;
+mod query;
+#[cfg(test)]
+mod tests;
+
+use crate::settings::Settings;
+use crate::stats::{self, Clock, Filter, csv, json, typed};
+use htx::{Head, Method, Version};
+use proxy::Worker;
+use proxy::runtime::Proxy;
+use proxy::services::{Answer, Services};
+use proxy::settings::StatsPage;
+use query::{Format, Query};
+use std::sync::Arc;
+
+/// The statistics pages of a worker.
+#[derive(Debug)]
+pub struct Pages {
+    settings: Arc<Settings>,
+}
+
+impl Pages {
+    /// Pages that show these versions and limits.
+    pub fn new(settings: Arc<Settings>) -> Self {
+        Self { settings }
+    }
+}
+
+impl Services for Pages {
+    fn statistics(&self, worker: &Worker, proxy: &Proxy, request: &Head) -> Option<Answer> {
+        let page = proxy.settings.stats.as_ref()?;
+        if !auth::allows(page, request) {
+            return Some(auth::challenge(page));
+        }
+        if request.method_id() == Method::Post {
+            return Some(refuse_change(request));
+        }
+        let query = Query::parse(request.uri(), &page.uri);
+        Some(self.show(worker, page, &query))
+    }
+}
+
+impl Pages {
+    fn show(&self, worker: &Worker, page: &StatsPage, query: &Query) -> Answer {
+        let filter = Filter {
+            states: query.states,
+            scope: query.scope.clone(),
+            legends: page.show_legends,
+            ..Filter::default()
+        };
+        let mut rows = stats::rows(&worker.shared, Clock::of(worker), &filter);
+        if !page.scope.is_empty() {
+            let shown = |name: &str| page.scope.iter().any(|scope| scope == name);
+            rows.retain(|row| shown(row.get(stats::field::Field::Pxname).text()));
+        }
+        let mut body = String::new();
+        let content_type = match query.format {
+            Format::Html => {
+                let view = html::View { worker, settings: &self.settings, page, query };
+                html::write(&view, &rows, &mut body);
+                "text/html"
+            }
+            Format::Csv => {
+                csv::write(&rows, &mut body);
+                "text/plain"
+            }
+            Format::Typed => {
+                typed::write(&rows, false, &mut body);
+                "text/plain"
+            }
+            Format::Json => {
+                json::write(&rows, &mut body);
+                "application/json"
+            }
+        };
+        let mut head = response(200, "OK", content_type);
+        if page.refresh > 0 && query.refreshes {
+            head.push(b"refresh", page.refresh.to_string().as_bytes());
+        }
+        Answer { head, body: body.into_bytes() }
+    }
+}
+
+fn response(status: u16, reason: &str, content_type: &str) -> Head {
+    let mut head = Head::default();
+    head.set_response(Version::Http11, status, reason.as_bytes());
+    head.push(b"cache-control", b"no-cache");
+    head.push(b"content-type", content_type.as_bytes());
+    head
+}
+
+/// Changes are not offered here: back to the page, which says so (`;st=DENY`).
+fn refuse_change(request: &Head) -> Answer {
+    let uri = request.uri();
+    let path = uri.split(|byte| *byte == b';').next().unwrap_or(uri);
+    let mut head = response(303, "See Other", "text/plain");
+    head.push(b"location", &[path, b";st=DENY"].concat());
+    Answer { head, body: Vec::new() }
+}

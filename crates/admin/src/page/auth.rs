@@ -1,0 +1,113 @@
+//! `stats auth`: Basic authentication of a page (RFC 7617). Never keeps a password.
+
+use super::response;
+use htx::Head;
+use proxy::services::Answer;
+use proxy::settings::StatsPage;
+
+/// What HAProxy calls its realm.
+const REALM: &str = "HAProxy Statistics";
+const BODY: &str = "<html><body><h1>401 Unauthorized</h1>\n\
+                    You need a valid user and password to access this content.\n\
+                    </body></html>\n";
+
+/// Whether the request may see the page.
+pub(super) fn allows(page: &StatsPage, request: &Head) -> bool {
+    if page.users.is_empty() {
+        return true;
+    }
+    let given = request.get(b"authorization").and_then(credentials);
+    let Some((user, password)) = given else { return false };
+    let mut allowed = false;
+    // All of them are compared, whole: the time taken tells nothing about any of them.
+    for (name, secret) in &page.users {
+        let same = equal(name.as_bytes(), &user) & equal(secret.as_bytes(), &password);
+        allowed |= same;
+    }
+    allowed
+}
+
+/// Asks for credentials.
+pub(super) fn challenge(page: &StatsPage) -> Answer {
+    let mut head = response(401, "Unauthorized", "text/html");
+    let realm = page.realm.as_deref().unwrap_or(REALM).replace(['"', '\\'], "");
+    head.push(b"www-authenticate", format!("Basic realm=\"{realm}\"").as_bytes());
+    Answer { head, body: BODY.as_bytes().to_vec() }
+}
+
+fn equal(a: &[u8], b: &[u8]) -> bool {
+    let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
+    a.len() == b.len() && differences == 0
+}
+
+fn credentials(value: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let scheme = value.get(..6)?;
+    if !scheme.eq_ignore_ascii_case(b"basic ") {
+        return None;
+    }
+    let decoded = base64(value[6..].trim_ascii())?;
+    let colon = decoded.iter().position(|byte| *byte == b':')?;
+    Some((decoded[..colon].to_vec(), decoded[colon + 1..].to_vec()))
+}
+
+/// Decodes RFC 4648 base 64, with or without padding.
+fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    let digits = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
+    let mut out = Vec::with_capacity(digits.len() * 3 / 4);
+    let (mut bits, mut count) = (0u32, 0);
+    for digit in digits {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htx::Version;
+    use proptest::prelude::*;
+
+    fn request(authorization: &[u8]) -> Head {
+        let mut head = Head::default();
+        head.set_request(b"GET", b"/", Version::Http11);
+        head.push(b"authorization", authorization);
+        head
+    }
+
+    #[test]
+    fn only_known_users_pass() {
+        let users = vec![("a".to_owned(), "b:c".to_owned()), ("d".to_owned(), String::new())];
+        let page = StatsPage { users, ..StatsPage::default() };
+        assert!(allows(&page, &request(b"Basic YTpiOmM=")));
+        assert!(allows(&page, &request(b"basic ZDo=")));
+        for wrong in [&b"Basic YTpi"[..], b"Basic", b"Bearer YTpiOmM=", b"Basic !", b""] {
+            assert!(!allows(&page, &request(wrong)), "{wrong:?}");
+        }
+        assert!(allows(&StatsPage::default(), &request(b"")));
+        let answer = challenge(&page);
+        assert_eq!((answer.head.status(), answer.body.len()), (401, 112));
+        let realm = answer.head.get(b"www-authenticate");
+        assert_eq!(realm, Some(&b"Basic realm=\"HAProxy Statistics\""[..]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_header_is_understood(value in prop::collection::vec(any::<u8>(), 0..40)) {
+            let _ = credentials(&value);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What the address of a page asks for: HAProxy's words after `;`. Never fails: what is not
+//! understood is ignored.
+
+use crate::stats::States;
+
+/// How the figures are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Format {
+    #[default]
+    Html,
+    Csv,
+    Typed,
+    Json,
+}
+
+/// The options of one request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Query {
+    pub(super) format: Format,
+    pub(super) states: States,
+    /// Whether the page reloads itself.
+    pub(super) refreshes: bool,
+    /// Part of the names of the proxies shown.
+    pub(super) scope: String,
+    /// Whether a change has just been refused.
+    pub(super) denied: bool,
+}
+
+/// Longest scope that is looked at, in bytes.
+const LONGEST_SCOPE: usize = 64;
+
+impl Query {
+    /// Reads the options from a URI that begins with `prefix`.
+    pub(super) fn parse(uri: &[u8], prefix: &str) -> Self {
+        let rest = uri.get(prefix.len()..).unwrap_or_default();
+        let text = String::from_utf8_lossy(rest);
+        let mut query = Self {
+            format: Format::Html,
+            states: States::All,
+            refreshes: true,
+            scope: String::new(),
+            denied: false,
+        };
+        for word in text.split([';', '?', '&', '/']) {
+            query.take(word);
+        }
+        query
+    }
+
+    fn take(&mut self, word: &str) {
+        match word {
+            "csv" => self.format = Format::Csv,
+            "typed" => self.format = Format::Typed,
+            "json" => self.format = Format::Json,
+            "up" => self.states = States::Up,
+            "no-maint" => self.states = States::NoMaint,
+            "norefresh" => self.refreshes = false,
+            "st=DENY" => self.denied = true,
+            _ => {
+                if let Some(scope) = word.strip_prefix("scope=") {
+                    self.scope = decode(scope).chars().take(LONGEST_SCOPE).collect();
+                }
+            }
+        }
+    }
+}
+
+/// Decodes `%41` and `+`.
+fn decode(text: &str) -> String {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        match (byte, after) {
+            (b'+', _) => bytes.push(b' '),
+            (b'%', [high, low, after @ ..]) => match (digit(high), digit(low)) {
+                (Some(high), Some(low)) => {
+                    bytes.push((high * 16 + low) as u8);
+                    rest = after;
+                }
+                _ => bytes.push(b'%'),
+            },
+            (other, _) => bytes.push(*other),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn options_are_found_wherever_they_stand() {
+        let parse = |uri: &str| Query::parse(uri.as_bytes(), "/");
+        assert_eq!(parse("/;csv").format, Format::Csv);
+        assert_eq!(parse("/;json;norefresh").format, Format::Json);
+        assert!(parse("/").refreshes && !parse("/;norefresh").refreshes);
+        assert_eq!(parse("/;up").states, States::Up);
+        assert_eq!(parse("/?scope=be%2dx+y;csv").scope, "be-x y");
+        assert_eq!(parse("/;csv;scope=100%").scope, "100%");
+        assert_eq!(Query::parse(b"/haproxy?stats;typed", "/haproxy?stats").format, Format::Typed);
+        assert!(parse("/;st=DENY").denied);
+    }
+
+    proptest! {
+        #[test]
+        fn any_address_is_understood(uri in prop::collection::vec(any::<u8>(), 0..60)) {
+            let query = Query::parse(&uri, "/x");
+            prop_assert!(query.scope.chars().count() <= LONGEST_SCOPE);
+        }
+    }
+}

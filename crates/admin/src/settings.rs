@@ -1,0 +1,70 @@
+//! What the boot tells runtime sockets and pages. Never parses a configuration.
+
+/// What a runtime socket lets its users do (management.txt 9.3, `level`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Level {
+    /// Looks at what is not sensitive.
+    User,
+    /// Looks at everything, changes nothing that matters.
+    #[default]
+    Operator,
+    /// Everything.
+    Admin,
+}
+
+impl Level {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Operator => "operator",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// A runtime socket, as `show cli sockets` lists it.
+#[derive(Clone, Debug)]
+pub struct CliSocket {
+    /// Its address with the prefix of its family, such as `unix@/run/weir.sock`.
+    pub address: String,
+    /// What it allows.
+    pub level: Level,
+}
+
+/// What all runtime sockets and pages share.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The version shown.
+    pub version: String,
+    /// The date of the version, `YYYY/MM/DD`.
+    pub date: String,
+    /// All runtime sockets.
+    pub sockets: Vec<CliSocket>,
+    /// Milliseconds that a session may be silent (`stats timeout`); `None` for ever.
+    pub timeout_ms: Option<u32>,
+    /// Sessions at once on all sockets of a thread (`stats maxconn`).
+    pub max_sessions: usize,
+    /// Descriptors that the process may open.
+    pub max_files: u64,
+    /// Bytes of memory that the process may use (`-m`); 0 for no limit.
+    pub max_memory: u64,
+    /// Description of the streams of a worker, one line each, for `show sess`.
+    pub streams: fn(&proxy::Worker, &mut String),
+}
+
+impl Default for Settings {
+    /// As without any `stats` line in the configuration.
+    fn default() -> Self {
+        Self {
+            version: String::new(),
+            date: String::new(),
+            sockets: Vec::new(),
+            timeout_ms: Some(10_000),
+            max_sessions: 10,
+            max_files: 0,
+            max_memory: 0,
+            streams: |_, _| {},
+        }
+    }
+}

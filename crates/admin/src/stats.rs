@@ -1,0 +1,316 @@
+//! The statistics of proxies and of the process as typed values. Never renders them.
+//!
+//! [`rows`] and [`info::all`] gather, [`csv`], [`typed`] and [`json`] write.
+
+mod back;
+pub mod csv;
+pub mod field;
+mod front;
+pub mod info;
+pub mod json;
+mod server;
+#[cfg(test)]
+mod tests;
+pub mod typed;
+
+use balance::OpState;
+use field::{COUNT, Field};
+use proxy::Shared;
+use proxy::counters::{Counters, Event};
+use proxy::runtime::{Proxy, Server};
+
+/// Origin, nature and scope of a value: the three letters of management.txt 9.2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tags(pub &'static str);
+
+/// One value.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Value {
+    /// Nothing to say.
+    #[default]
+    Empty,
+    /// A number.
+    U32(u32),
+    /// A signed number.
+    S32(i32),
+    /// A long number.
+    U64(u64),
+    /// A text.
+    Text(String),
+}
+
+impl Value {
+    /// Whether there is nothing to say.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::Empty
+    }
+
+    /// The number, 0 for anything else.
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::U32(value) => u64::from(*value),
+            Self::U64(value) => *value,
+            Self::S32(value) => u64::try_from(*value).unwrap_or(0),
+            Self::Empty | Self::Text(_) => 0,
+        }
+    }
+
+    /// The text, empty for anything else.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    /// The name of its type in typed formats.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Empty => "",
+            Self::U32(_) => "u32",
+            Self::S32(_) => "s32",
+            Self::U64(_) => "u64",
+            Self::Text(_) => "str",
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Empty => Ok(()),
+            Self::U32(value) => value.fmt(f),
+            Self::S32(value) => value.fmt(f),
+            Self::U64(value) => value.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::U32(value)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::U64(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Empty, Into::into)
+    }
+}
+
+/// What a row is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The client side of a proxy.
+    Frontend,
+    /// The server side of a proxy.
+    Backend,
+    /// A server.
+    Server,
+}
+
+impl Kind {
+    /// The number in the `type` column.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Frontend => 0,
+            Self::Backend => 1,
+            Self::Server => 2,
+        }
+    }
+
+    /// Its bit in the selection of `show stat`.
+    fn bit(self) -> u32 {
+        1 << self.number()
+    }
+
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Frontend => "Frontend",
+            Self::Backend => "Backend",
+            Self::Server => "Server",
+        }
+    }
+}
+
+/// The statistics of one object.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What it is about.
+    pub kind: Kind,
+    /// Number of the proxy.
+    pub proxy: u32,
+    /// Number in the proxy; 0 for its sides.
+    pub id: u32,
+    values: Vec<Value>,
+}
+
+impl Row {
+    fn new(kind: Kind, proxy: &Proxy, id: u32, name: &str) -> Self {
+        let mut row = Self { kind, proxy: proxy.settings.id, id, values: Vec::new() };
+        row.values.resize(COUNT, Value::Empty);
+        row.set(Field::Pxname, proxy.name());
+        row.set(Field::Svname, name);
+        row.set(Field::Pid, 1u32);
+        row.set(Field::Iid, row.proxy);
+        row.set(Field::Sid, id);
+        row.set(Field::Type, kind.number());
+        row
+    }
+
+    fn set(&mut self, field: Field, value: impl Into<Value>) {
+        self.values[field as usize] = value.into();
+    }
+
+    /// The value of a column.
+    pub fn get(&self, field: Field) -> &Value {
+        &self.values[field as usize]
+    }
+
+    /// All values, in the order of the columns.
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+}
+
+/// The time of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Seconds since 1970.
+    pub second: u32,
+    /// Milliseconds of that second that have passed.
+    pub of_second: u32,
+    /// Milliseconds on the clock of [`Shared::started`].
+    pub ms: u64,
+}
+
+impl Clock {
+    /// The time of a worker's turn.
+    pub fn of(worker: &proxy::Worker) -> Self {
+        let wall_ms = worker.thread.wall() / 1_000_000;
+        let (second, of_second) = ((wall_ms / 1_000) as u32, (wall_ms % 1_000) as u32);
+        Self { second, of_second, ms: worker.millis() }
+    }
+
+    fn rate(&self, counters: &Counters, event: Event) -> u32 {
+        counters.rate(event, self.second, self.of_second)
+    }
+
+    fn seconds_since(&self, ms: u64) -> u32 {
+        u32::try_from(self.ms.saturating_sub(ms) / 1_000).unwrap_or(u32::MAX)
+    }
+
+    /// Seconds since the last session; -1 without any.
+    fn last_session(&self, counters: &Counters) -> Value {
+        let age = |last| i32::try_from(self.second.saturating_sub(last)).unwrap_or(i32::MAX);
+        Value::S32(counters.last_session().map_or(-1, age))
+    }
+}
+
+/// Which servers are listed, by their state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum States {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that are up or not checked.
+    Up,
+    /// All but those in maintenance.
+    NoMaint,
+}
+
+/// Which rows are wanted.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// Number of the proxy; `None` for all.
+    pub proxy: Option<u32>,
+    /// Bits of kinds: 1 frontends, 2 backends, 4 servers.
+    pub kinds: u32,
+    /// Number of the server; `None` for all.
+    pub id: Option<u32>,
+    /// By state.
+    pub states: States,
+    /// Part of the proxies' names; empty for all.
+    pub scope: String,
+    /// Whether addresses, cookies and algorithms are shown.
+    pub legends: bool,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        let (proxy, id, scope) = (None, None, String::new());
+        Self { proxy, kinds: u32::MAX, id, states: States::All, scope, legends: false }
+    }
+}
+
+impl Filter {
+    fn wants_proxy(&self, proxy: &Proxy) -> bool {
+        !proxy.settings.disabled
+            && self.proxy.is_none_or(|id| id == proxy.settings.id)
+            && proxy.name().contains(&self.scope)
+    }
+
+    fn wants(&self, kind: Kind) -> bool {
+        self.kinds & kind.bit() != 0
+    }
+
+    fn wants_server(&self, server: &Server) -> bool {
+        let (op, admin) = server.state.state();
+        let by_state = match self.states {
+            States::All => true,
+            States::Up => op != OpState::Stopped && !admin.in_maint(),
+            States::NoMaint => !admin.in_maint(),
+        };
+        by_state && self.id.is_none_or(|id| id == server.settings.balance.id)
+    }
+}
+
+/// Gathers the rows that a filter wants: per proxy the client side, the servers, the server side.
+pub fn rows(shared: &Shared, clock: Clock, filter: &Filter) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for proxy in shared.proxies.iter().filter(|proxy| filter.wants_proxy(proxy)) {
+        if let Some(front) = proxy.front.as_ref().filter(|_| filter.wants(Kind::Frontend)) {
+            rows.push(front::row(shared, proxy, front, clock));
+        }
+        let Some(back) = &proxy.back else { continue };
+        if filter.wants(Kind::Server) {
+            let wanted = back.servers.iter().filter(|server| filter.wants_server(server));
+            rows.extend(wanted.map(|server| server::row(proxy, server, clock, filter.legends)));
+        }
+        if filter.wants(Kind::Backend) {
+            rows.push(back::row(shared, proxy, back, clock, filter.legends));
+        }
+    }
+    rows
+}
+
+fn mode(proxy: &Proxy) -> &'static str {
+    match proxy.settings.mode {
+        proxy::settings::Mode::Tcp => "tcp",
+        proxy::settings::Mode::Http => "http",
+    }
+}
+
+fn is_http(proxy: &Proxy) -> bool {
+    proxy.settings.mode == proxy::settings::Mode::Http
+}

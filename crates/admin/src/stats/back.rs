@@ -1,0 +1,78 @@
+//! The row of a proxy's server side. Never renders.
+
+use super::field::Field;
+use super::front::{COMPRESSION, RESPONSES, sums, zeros};
+use super::server::{SHARED, times};
+use super::{Clock, Kind, Row, is_http, mode};
+use proxy::Shared;
+use proxy::counters::{Event, Metric};
+use proxy::runtime::{Back, Proxy, Server};
+
+pub(super) fn row(shared: &Shared, proxy: &Proxy, back: &Back, clock: Clock, legends: bool) -> Row {
+    let mut row = Row::new(Kind::Backend, proxy, 0, "BACKEND");
+    let counters = &back.counters;
+    row.set(Field::Qcur, back.queue.len());
+    row.set(Field::Qmax, back.queue.length.peak());
+    row.set(Field::Scur, back.sessions.current());
+    row.set(Field::Smax, back.sessions.peak());
+    row.set(Field::Slim, full_connections(shared, proxy));
+    row.set(Field::Dreq, counters.sum(Metric::DeniedRequests));
+    sums(&mut row, counters, SHARED);
+    zeros(&mut row, &COMPRESSION);
+    times(&mut row, counters);
+    row.set(Field::Rate, clock.rate(counters, Event::Session));
+    row.set(Field::RateMax, counters.peak(Event::Session));
+    row.set(Field::Lastsess, clock.last_session(counters));
+    row.set(Field::Mode, mode(proxy));
+    if is_http(proxy) {
+        sums(&mut row, counters, RESPONSES);
+        row.set(Field::ReqTot, counters.sum(Metric::Requests));
+        zeros(&mut row, &[Field::CacheLookups, Field::CacheHits]);
+    }
+    state(&mut row, back, clock);
+    if let Some(settings) = proxy.settings.back.as_ref().filter(|_| legends) {
+        row.set(Field::Cookie, settings.cookie.as_ref().map(|cookie| cookie.name.as_str()));
+        let name = settings.algorithm_name.split_whitespace().next().unwrap_or("roundrobin");
+        row.set(Field::Algo, name);
+    }
+    row
+}
+
+fn state(row: &mut Row, back: &Back, clock: Clock) {
+    let usable = back.balancer.usable();
+    let up = back.servers.is_empty() || usable.active + usable.backup > 0;
+    row.set(Field::Status, if up { "UP" } else { "DOWN" });
+    row.set(Field::Act, usable.active);
+    row.set(Field::Bck, usable.backup);
+    row.set(Field::Weight, total(back, |server| server.state.shown_weight()));
+    row.set(Field::Uweight, total(back, |server| server.state.user_weight()));
+    row.set(Field::Chkdown, back.availability.went_down());
+    let changed = back.changed_ms.load(std::sync::atomic::Ordering::Relaxed);
+    row.set(Field::Lastchg, clock.seconds_since(changed));
+    row.set(Field::AggServerCheckStatus, 0u32);
+    if !back.servers.is_empty() {
+        let downtime = back.downtime_ms(clock.ms) / 1_000;
+        row.set(Field::Downtime, u32::try_from(downtime).unwrap_or(u32::MAX));
+    }
+}
+
+/// The sum over the servers that requests go to: the active ones, else the backup ones.
+fn total(back: &Back, weight: impl Fn(&Server) -> u32) -> u32 {
+    let backup = back.balancer.usable().on_backup();
+    let takes_part = |it: &&Server| it.state.is_usable() && it.settings.balance.backup == backup;
+    back.servers.iter().filter(takes_part).map(weight).sum()
+}
+
+/// `fullconn` by default: a tenth of the limits of all frontends that lead here, rounded up.
+fn full_connections(shared: &Shared, proxy: &Proxy) -> u32 {
+    let leads = |from: &&std::sync::Arc<Proxy>| {
+        let by_default = from.settings.front.as_ref().and_then(|front| front.default_backend);
+        by_default == Some(proxy.index) || (from.index == proxy.index && from.front.is_some())
+    };
+    let limit = |from: &std::sync::Arc<Proxy>| {
+        let own = from.settings.front.as_ref().and_then(|front| front.maxconn);
+        u64::from(own.unwrap_or(shared.settings.maxconn))
+    };
+    let sum: u64 = shared.proxies.iter().filter(leads).map(limit).sum();
+    u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX)
+}

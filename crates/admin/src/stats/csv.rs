@@ -1,0 +1,44 @@
+//! `show stat` as CSV: management.txt 9.1. Never gathers.
+
+use super::field::COLUMNS;
+use super::{Row, Value};
+use std::fmt::Write as _;
+
+/// The header, then a line per row. Every line ends with the `-` that closes the fixed columns.
+pub fn write(rows: &[Row], out: &mut String) {
+    out.push_str("# ");
+    for column in &COLUMNS {
+        out.push_str(column.name);
+        out.push(',');
+    }
+    out.push_str("-,\n");
+    for row in rows {
+        for value in row.values() {
+            cell(value, out);
+            out.push(',');
+        }
+        out.push_str("-,\n");
+    }
+}
+
+/// A value; texts that would be ambiguous are quoted, and quotes in them doubled.
+fn cell(value: &Value, out: &mut String) {
+    let Value::Text(text) = value else {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{value}");
+        return;
+    };
+    if !text.contains([',', '"', '\n', '\r']) {
+        out.push_str(text);
+        return;
+    }
+    out.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' => out.push_str("\"\""),
+            '\n' | '\r' => out.push(' '),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}

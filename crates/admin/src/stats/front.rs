@@ -1,0 +1,82 @@
+//! The row of a proxy's client side. Never renders.
+
+use super::field::Field;
+use super::{Clock, Kind, Row, is_http, mode};
+use proxy::Shared;
+use proxy::counters::{Counters, Event, Metric};
+use proxy::runtime::{Front, Proxy};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Counters that a client side always shows.
+const ALWAYS: &[(Field, Metric)] = &[
+    (Field::Stot, Metric::Sessions),
+    (Field::Bin, Metric::BytesIn),
+    (Field::Bout, Metric::BytesOut),
+    (Field::Dreq, Metric::DeniedRequests),
+    (Field::Dresp, Metric::DeniedResponses),
+    (Field::Ereq, Metric::FailedRequests),
+    (Field::ReqTot, Metric::Requests),
+    (Field::ConnTot, Metric::Connections),
+    (Field::Dcon, Metric::DeniedConnections),
+    (Field::Dses, Metric::DeniedSessions),
+    (Field::Wrew, Metric::FailedRewrites),
+    (Field::Eint, Metric::InternalErrors),
+];
+
+/// Counters of responses, for HTTP.
+pub(super) const RESPONSES: &[(Field, Metric)] = &[
+    (Field::Hrsp1xx, Metric::Status1xx),
+    (Field::Hrsp2xx, Metric::Status2xx),
+    (Field::Hrsp3xx, Metric::Status3xx),
+    (Field::Hrsp4xx, Metric::Status4xx),
+    (Field::Hrsp5xx, Metric::Status5xx),
+    (Field::HrspOther, Metric::StatusOther),
+];
+
+/// What compression would count.
+pub(super) const COMPRESSION: [Field; 4] =
+    [Field::CompIn, Field::CompOut, Field::CompByp, Field::CompRsp];
+
+pub(super) fn sums(row: &mut Row, counters: &Counters, fields: &[(Field, Metric)]) {
+    for (field, metric) in fields {
+        row.set(*field, counters.sum(*metric));
+    }
+}
+
+pub(super) fn zeros(row: &mut Row, fields: &[Field]) {
+    fields.iter().for_each(|field| row.set(*field, 0u64));
+}
+
+pub(super) fn row(shared: &Shared, proxy: &Proxy, front: &Front, clock: Clock) -> Row {
+    let mut row = Row::new(Kind::Frontend, proxy, 0, "FRONTEND");
+    let counters = &front.counters;
+    row.set(Field::Scur, front.connections.current());
+    row.set(Field::Smax, front.connections.peak());
+    let limit = Some(front.maxconn.load(Relaxed)).filter(|limit| *limit != 0);
+    row.set(Field::Slim, limit.unwrap_or_else(|| shared.maxconn.load(Relaxed)));
+    row.set(Field::Status, status(shared, front));
+    row.set(Field::Mode, mode(proxy));
+    sums(&mut row, counters, ALWAYS);
+    zeros(&mut row, &COMPRESSION);
+    rates(&mut row, counters, clock);
+    if is_http(proxy) {
+        sums(&mut row, counters, RESPONSES);
+        row.set(Field::Intercepted, counters.sum(Metric::Intercepted));
+        zeros(&mut row, &[Field::CacheLookups, Field::CacheHits]);
+    }
+    row
+}
+
+fn status(shared: &Shared, front: &Front) -> &'static str {
+    if shared.is_stopping() || front.disabled.load(Relaxed) { "STOP" } else { "OPEN" }
+}
+
+fn rates(row: &mut Row, counters: &Counters, clock: Clock) {
+    row.set(Field::Rate, clock.rate(counters, Event::Session));
+    row.set(Field::RateLim, 0u32);
+    row.set(Field::RateMax, counters.peak(Event::Session));
+    row.set(Field::ReqRate, clock.rate(counters, Event::Request));
+    row.set(Field::ReqRateMax, counters.peak(Event::Request));
+    row.set(Field::ConnRate, clock.rate(counters, Event::Connection));
+    row.set(Field::ConnRateMax, counters.peak(Event::Connection));
+}

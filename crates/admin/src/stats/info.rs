@@ -1,0 +1,253 @@
+//! The values of `show info`, in order: management.txt 9.3. Never renders more than the plain form.
+
+use super::typed::end;
+use super::{Clock, Tags, Value};
+use crate::settings::Settings;
+use proxy::counters::{Event, Metric};
+use proxy::{Shared, Worker};
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// One value of `show info`.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its number, which no version changes; there are holes.
+    pub position: usize,
+    /// Its name.
+    pub name: &'static str,
+    /// Origin, nature and scope.
+    pub tags: Tags,
+    /// The value.
+    pub value: Value,
+    /// What it says.
+    pub doc: &'static str,
+}
+
+/// What values are made of.
+struct Source<'a> {
+    worker: &'a Worker,
+    settings: &'a Settings,
+    clock: Clock,
+    uptime: u64,
+}
+
+type Entry = (usize, &'static str, &'static str, fn(&Source<'_>) -> Value, &'static str);
+
+/// All values: number, name, tags, where from, what it says.
+const ENTRIES: &[Entry] = &[
+    (0, "Name", "POS", |_| "HAProxy".into(), "Product whose interfaces this is"),
+    (1, "Version", "POS", |s| s.settings.version.as_str().into(), "Version"),
+    (2, "Release_date", "POS", |s| s.settings.date.as_str().into(), "Date of the version"),
+    (3, "Nbthread", "CGS", |s| number(s.worker.shared.settings.threads as u64).into(), "Threads"),
+    (4, "Nbproc", "CGS", |_| 1u32.into(), "Processes, always 1"),
+    (5, "Process_num", "KGP", |_| 1u32.into(), "Number of the process, always 1"),
+    (6, "Pid", "SGP", |s| s.worker.shared.settings.pid.into(), "Process identifier"),
+    (7, "Uptime", "MDP", |s| span(s.uptime).into(), "Time since the start"),
+    (8, "Uptime_sec", "MDP", |s| number(s.uptime).into(), "Seconds since the start"),
+    (
+        9,
+        "Memmax_MB",
+        "CLP",
+        |s| number(s.settings.max_memory >> 20).into(),
+        "Limit of memory in MiB",
+    ),
+    (10, "PoolAlloc_MB", "MGP", none, "MiB allocated in pools"),
+    (11, "PoolUsed_MB", "MGP", none, "MiB used in pools"),
+    (12, "PoolFailed", "MCP", none, "Failed allocations in pools"),
+    (13, "Ulimit-n", "CLP", |s| number(s.settings.max_files).into(), "Limit of descriptors"),
+    (14, "Maxsock", "CLP", |s| number(s.settings.max_files).into(), "Limit of sockets"),
+    (
+        15,
+        "Maxconn",
+        "CLP",
+        |s| s.worker.shared.maxconn.load(Relaxed).into(),
+        "Limit of client connections now",
+    ),
+    (
+        16,
+        "Hard_maxconn",
+        "CLP",
+        |s| s.worker.shared.settings.maxconn.into(),
+        "Limit of client connections at start",
+    ),
+    (
+        17,
+        "CurrConns",
+        "MGP",
+        |s| s.worker.shared.connections.current().into(),
+        "Client connections now",
+    ),
+    (
+        18,
+        "CumConns",
+        "MCP",
+        |s| number(s.worker.shared.totals.sum(Metric::Connections)).into(),
+        "Client connections in all",
+    ),
+    (
+        19,
+        "CumReq",
+        "MCP",
+        |s| number(s.worker.shared.totals.sum(Metric::Requests)).into(),
+        "Requests in all",
+    ),
+    (20, "MaxSslConns", "MMP", none, "Limit of TLS connections"),
+    (21, "CurrSslConns", "MGP", none, "TLS connections now"),
+    (22, "CumSslConns", "MCP", none, "TLS connections in all"),
+    (23, "Maxpipes", "CLP", none, "Limit of pipes"),
+    (24, "PipesUsed", "MGP", none, "Pipes in use"),
+    (25, "PipesFree", "MGP", none, "Pipes free"),
+    (
+        26,
+        "ConnRate",
+        "MRP",
+        |s| s.clock.rate(&s.worker.shared.totals, Event::Connection).into(),
+        "Client connections in the last second",
+    ),
+    (27, "ConnRateLimit", "CLP", none, "Limit of client connections a second"),
+    (
+        28,
+        "MaxConnRate",
+        "MMP",
+        |s| s.worker.shared.totals.peak(Event::Connection).into(),
+        "Most client connections in one second",
+    ),
+    (
+        29,
+        "SessRate",
+        "MRP",
+        |s| s.clock.rate(&s.worker.shared.totals, Event::Session).into(),
+        "Sessions in the last second",
+    ),
+    (30, "SessRateLimit", "CLP", none, "Limit of sessions a second"),
+    (
+        31,
+        "MaxSessRate",
+        "MRP",
+        |s| s.worker.shared.totals.peak(Event::Session).into(),
+        "Most sessions in one second",
+    ),
+    (32, "SslRate", "MRP", none, "TLS connections in the last second"),
+    (33, "SslRateLimit", "CLP", none, "Limit of TLS connections a second"),
+    (34, "MaxSslRate", "MMP", none, "Most TLS connections in one second"),
+    (35, "SslFrontendKeyRate", "MGP", none, "Full handshakes with clients in the last second"),
+    (36, "SslFrontendMaxKeyRate", "MMP", none, "Most full handshakes with clients in one second"),
+    (37, "SslFrontendSessionReuse_pct", "MGP", none, "Resumed sessions of clients, in percent"),
+    (38, "SslBackendKeyRate", "MRP", none, "Full handshakes with servers in the last second"),
+    (39, "SslBackendMaxKeyRate", "MMP", none, "Most full handshakes with servers in one second"),
+    (40, "SslCacheLookups", "MCP", none, "Sessions looked up in the TLS cache"),
+    (41, "SslCacheMisses", "MCP", none, "Sessions not found in the TLS cache"),
+    (42, "CompressBpsIn", "MRP", none, "Bytes given to the compressor in the last second"),
+    (43, "CompressBpsOut", "MRP", none, "Bytes that it made of them"),
+    (44, "CompressBpsRateLim", "CLP", none, "Limit of compressed bytes a second"),
+    (
+        47,
+        "Tasks",
+        "MGP",
+        |s| number(s.worker.thread.scheduler().tasks() as u64).into(),
+        "Tasks of the thread that answers",
+    ),
+    (
+        48,
+        "Run_queue",
+        "MGP",
+        |s| number(s.worker.thread.scheduler().load() as u64).into(),
+        "Tasks of it that are ready to run",
+    ),
+    (49, "Idle_pct", "MaP", |_| 100u32.into(), "Share of time spent waiting, in percent"),
+    (50, "node", "COS", |s| s.worker.shared.settings.node.as_str().into(), "Name of this node"),
+    (
+        52,
+        "Stopping",
+        "MGP",
+        |s| u32::from(s.worker.shared.is_stopping()).into(),
+        "1 during a soft stop",
+    ),
+    (
+        53,
+        "Jobs",
+        "MGP",
+        |s| (s.worker.shared.connections.current() + listeners(&s.worker.shared)).into(),
+        "Client connections and listeners",
+    ),
+    (54, "Unstoppable Jobs", "MGP", none, "Jobs that a soft stop does not wait for"),
+    (55, "Listeners", "MGP", |s| listeners(&s.worker.shared).into(), "Listeners"),
+    (56, "ActivePeers", "MGP", none, "Peers that have been verified"),
+    (57, "ConnectedPeers", "MGP", none, "Peers connected"),
+    (
+        58,
+        "DroppedLogs",
+        "MGP",
+        |s| number(s.worker.shared.dropped_logs.load(Relaxed)).into(),
+        "Log messages that could not be sent",
+    ),
+    (59, "BusyPolling", "MGP", none, "1 if the threads poll without waiting"),
+    (60, "FailedResolutions", "MGP", none, "Failed DNS resolutions"),
+    (61, "TotalBytesOut", "MGP", |s| bytes_out(&s.worker.shared).into(), "Bytes sent to clients"),
+    (62, "TotalSplicdedBytesOut", "MGP", none_long, "Bytes sent to clients through pipes"),
+    (63, "BytesOutRate", "MRP", none_long, "Bytes sent to clients in the last second"),
+    (64, "DebugCommandsIssued", "MGP", none, "Debug commands issued"),
+    (65, "CumRecvLogs", "MCP", none, "Log messages received"),
+    (66, "Build info", "POS", |s| s.settings.version.as_str().into(), "Version and build"),
+    (67, "Memmax_bytes", "CLP", |s| s.settings.max_memory.into(), "Limit of memory in bytes"),
+    (68, "PoolAlloc_bytes", "MGP", none_long, "Bytes allocated in pools"),
+    (69, "PoolUsed_bytes", "MGP", none_long, "Bytes used in pools"),
+    (
+        70,
+        "Start_time_sec",
+        "MDP",
+        |s| s.clock.second.wrapping_sub(number(s.uptime)).into(),
+        "Date of the start, in seconds since 1970",
+    ),
+    (71, "Tainted", "SGP", |_| "0".into(), "Traces of unsafe use"),
+];
+
+/// What no part of the process counts.
+fn none(_: &Source<'_>) -> Value {
+    Value::U32(0)
+}
+
+fn none_long(_: &Source<'_>) -> Value {
+    Value::U64(0)
+}
+
+/// Gathers all values, as the worker that answers sees them.
+pub fn all(worker: &Worker, settings: &Settings) -> Vec<Item> {
+    let clock = Clock::of(worker);
+    let uptime = clock.ms.saturating_sub(worker.shared.started / 1_000_000) / 1_000;
+    let source = Source { worker, settings, clock, uptime };
+    let item = |entry: &Entry| {
+        let (position, name, tags, value, doc) = *entry;
+        Item { position, name, tags: Tags(tags), value: value(&source), doc }
+    };
+    ENTRIES.iter().map(item).collect()
+}
+
+/// The plain form: a line `name: value` each; `describe` appends what it says, quoted.
+pub fn write(items: &[Item], describe: bool, out: &mut String) {
+    for item in items {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{}: {}", item.name, item.value);
+        end(item.doc, describe, out);
+    }
+}
+
+/// `1d 2h03m04s`.
+pub fn span(seconds: u64) -> String {
+    let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
+    format!("{days}d {hours}h{:02}m{:02}s", seconds / 60 % 60, seconds % 60)
+}
+
+fn number(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+fn listeners(shared: &Shared) -> u32 {
+    let fronts = shared.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
+    number(fronts.map(|front| front.listeners.len() as u64).sum())
+}
+
+fn bytes_out(shared: &Shared) -> u64 {
+    let fronts = shared.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
+    fronts.map(|front| front.counters.sum(Metric::BytesOut)).sum()
+}

@@ -1,0 +1,99 @@
+//! `show stat json` and `show info json`. Never gathers.
+
+use super::field::COLUMNS;
+use super::info::Item;
+use super::{Row, Tags, Value};
+use std::fmt::Write as _;
+
+/// An array of objects, each an array of values.
+pub fn write(rows: &[Row], out: &mut String) {
+    out.push('[');
+    for (number, row) in rows.iter().enumerate() {
+        out.push_str(if number == 0 { "[" } else { ",[" });
+        let mut comma = "";
+        for (position, (value, column)) in row.values().iter().zip(&COLUMNS).enumerate() {
+            if value.is_empty() {
+                continue;
+            }
+            // Writing to a string cannot fail.
+            let _ = write!(
+                out,
+                "{comma}{{\"objType\":\"{}\",\"proxyId\":{},\"id\":{},",
+                row.kind.name(),
+                row.proxy,
+                row.id
+            );
+            field(position, column.name, column.tags, value, out);
+            comma = ",";
+        }
+        out.push(']');
+    }
+    out.push_str("]\n");
+}
+
+/// An array of values.
+pub fn write_info(items: &[Item], out: &mut String) {
+    out.push('[');
+    for (number, item) in items.iter().enumerate() {
+        out.push_str(if number == 0 { "{" } else { ",{" });
+        field(item.position, item.name, item.tags, &item.value, out);
+    }
+    out.push_str("]\n");
+}
+
+fn field(position: usize, name: &str, tags: Tags, value: &Value, out: &mut String) {
+    let _ = write!(out, "\"field\":{{\"pos\":{position},\"name\":\"{name}\"}},\"processNum\":1,");
+    let mut letters = tags.0.chars();
+    let mut word = |words: &[(char, &'static str)]| {
+        let letter = letters.next();
+        words.iter().find(|it| Some(it.0) == letter).map_or("Unknown", |it| it.1)
+    };
+    let (origin, nature, scope) = (word(ORIGINS), word(NATURES), word(SCOPES));
+    let _ = write!(
+        out,
+        "\"tags\":{{\"origin\":\"{origin}\",\"nature\":\"{nature}\",\"scope\":\"{scope}\"}},"
+    );
+    let _ = write!(out, "\"value\":{{\"type\":\"{}\",\"value\":", value.kind());
+    match value {
+        Value::Text(text) => string(text, out),
+        other => {
+            let _ = write!(out, "{other}");
+        }
+    }
+    out.push_str("}}");
+}
+
+const ORIGINS: &[(char, &str)] =
+    &[('M', "Metric"), ('S', "Status"), ('K', "Key"), ('C', "Config"), ('P', "Product")];
+const NATURES: &[(char, &str)] = &[
+    ('A', "Age"),
+    ('a', "Avg"),
+    ('C', "Counter"),
+    ('D', "Duration"),
+    ('G', "Gauge"),
+    ('L', "Limit"),
+    ('M', "Max"),
+    ('m', "Min"),
+    ('N', "Name"),
+    ('O', "Output"),
+    ('R', "Rate"),
+    ('T', "Time"),
+];
+const SCOPES: &[(char, &str)] =
+    &[('C', "Cluster"), ('P', "Process"), ('S', "Service"), ('s', "System")];
+
+/// A JSON string (RFC 8259, section 7).
+fn string(text: &str, out: &mut String) {
+    out.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            control if control < ' ' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}

@@ -1,0 +1,129 @@
+//! The row of a server. Never renders.
+
+use super::field::Field;
+use super::front::{RESPONSES, sums};
+use super::{Clock, Kind, Row, Value, is_http, mode};
+use balance::{CheckStatus, notice};
+use proxy::counters::{Counters, Event, Metric, Timing};
+use proxy::runtime::{Proxy, Server};
+use reactor::Address;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Counters that servers and backends share.
+pub(super) const SHARED: &[(Field, Metric)] = &[
+    (Field::Stot, Metric::Sessions),
+    (Field::Bin, Metric::BytesIn),
+    (Field::Bout, Metric::BytesOut),
+    (Field::Dresp, Metric::DeniedResponses),
+    (Field::Econ, Metric::FailedConnections),
+    (Field::Eresp, Metric::FailedResponses),
+    (Field::Wretr, Metric::Retries),
+    (Field::Wredis, Metric::Redispatches),
+    (Field::Lbtot, Metric::Balanced),
+    (Field::CliAbrt, Metric::ClientAborts),
+    (Field::SrvAbrt, Metric::ServerAborts),
+    (Field::Wrew, Metric::FailedRewrites),
+    (Field::Connect, Metric::Connects),
+    (Field::Reuse, Metric::Reuses),
+    (Field::Eint, Metric::InternalErrors),
+];
+
+pub(super) fn times(row: &mut Row, counters: &Counters) {
+    let fields = [
+        (Timing::Queue, Field::Qtime, Field::QtimeMax),
+        (Timing::Connect, Field::Ctime, Field::CtimeMax),
+        (Timing::Response, Field::Rtime, Field::RtimeMax),
+        (Timing::Total, Field::Ttime, Field::TtimeMax),
+    ];
+    for (timing, average, maximum) in fields {
+        row.set(average, u32::try_from(counters.average(timing)).unwrap_or(u32::MAX));
+        row.set(maximum, counters.maximum(timing));
+    }
+}
+
+pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -> Row {
+    let settings = &server.settings;
+    let mut row = Row::new(Kind::Server, proxy, settings.balance.id, &settings.balance.name);
+    let counters = &server.counters;
+    row.set(Field::Qcur, server.queue.len());
+    row.set(Field::Qmax, server.queue.length.peak());
+    row.set(Field::Scur, server.sessions.current());
+    row.set(Field::Smax, server.sessions.peak());
+    row.set(Field::Slim, Some(server.state.load().maxconn()).filter(|limit| *limit != 0));
+    row.set(Field::Qlimit, Some(settings.max_queue).filter(|limit| *limit != 0));
+    sums(&mut row, counters, SHARED);
+    times(&mut row, counters);
+    row.set(Field::Rate, clock.rate(counters, Event::Session));
+    row.set(Field::RateMax, counters.peak(Event::Session));
+    row.set(Field::Lastsess, clock.last_session(counters));
+    row.set(Field::Mode, mode(proxy));
+    if is_http(proxy) {
+        sums(&mut row, counters, RESPONSES);
+        row.set(Field::ReqTot, counters.sum(Metric::Requests));
+    }
+    state(&mut row, server, clock);
+    checks(&mut row, server, clock);
+    connections(&mut row, server);
+    if legends {
+        row.set(Field::Addr, address(&settings.address));
+        row.set(Field::Cookie, settings.cookie.as_deref());
+    }
+    row
+}
+
+fn state(row: &mut Row, server: &Server, clock: Clock) {
+    let (state, settings) = (&server.state, &server.settings.balance);
+    row.set(Field::Status, notice::status(state));
+    row.set(Field::Weight, state.shown_weight());
+    row.set(Field::Uweight, state.user_weight());
+    row.set(Field::Act, u32::from(!settings.backup));
+    row.set(Field::Bck, u32::from(settings.backup));
+    row.set(Field::Lastchg, clock.seconds_since(state.changed_ms()));
+    row.set(Field::Throttle, state.throttle_percent());
+    let tracked = settings.track.as_ref().map(|by| format!("{}/{}", by.backend, by.server));
+    row.set(Field::Tracked, tracked);
+}
+
+/// What checks found; their last outcome is not shown during maintenance.
+fn checks(row: &mut Row, server: &Server, clock: Clock) {
+    let state = &server.state;
+    if !state.settings().checked {
+        return;
+    }
+    let record = state.check_record();
+    row.set(Field::Chkfail, record.failed);
+    row.set(Field::Chkdown, record.went_down);
+    let downtime = state.downtime_ms(clock.ms) / 1_000;
+    row.set(Field::Downtime, u32::try_from(downtime).unwrap_or(u32::MAX));
+    if state.state().1.in_maint() {
+        return;
+    }
+    let last = &record.last;
+    row.set(Field::CheckStatus, last.status.code());
+    row.set(Field::CheckDesc, last.status.description());
+    row.set(Field::CheckCode, last.code);
+    row.set(Field::CheckRise, record.health.rise());
+    row.set(Field::CheckFall, record.health.fall());
+    row.set(Field::CheckHealth, record.health.value());
+    if !matches!(last.status, CheckStatus::Unknown | CheckStatus::Initializing) {
+        row.set(Field::CheckDuration, last.duration_ms);
+        row.set(Field::LastChk, last.info.as_str());
+    }
+}
+
+fn connections(row: &mut Row, server: &Server) {
+    let (idle, used) = (server.idle.load(Relaxed), server.used.current());
+    row.set(Field::SrvIcur, idle);
+    row.set(Field::SrcIlim, server.settings.pool_max);
+    row.set(Field::IdleConnCur, idle);
+    row.set(Field::SafeConnCur, 0u32);
+    row.set(Field::UsedConnCur, used);
+    row.set(Field::NeedConnEst, used);
+}
+
+fn address(address: &Address) -> Value {
+    match address {
+        Address::Inet(address) => address.to_string().into(),
+        Address::Unix(_) => "unix".into(),
+    }
+}

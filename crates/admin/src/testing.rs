@@ -1,0 +1,155 @@
+//! A small proxy to look at, on a real thread. Never part of the product.
+
+use crate::settings::{CliSocket, Level, Settings};
+use balance::{CheckResult, CheckStatus, ServerSettings};
+use proxy::counters::{Event, Metric};
+use proxy::services::NoServices;
+use proxy::settings::{Back, Cookie, Front, Logs, Mode, Process, Proxy, Server, StatsPage};
+use proxy::{Shared, Worker};
+use reactor::os::Os;
+use reactor::{Address, Thread};
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub(crate) fn process() -> Process {
+    Process {
+        threads: 1,
+        maxconn: 100,
+        buffer_size: 16_384,
+        max_rewrite: 1_024,
+        max_headers: 101,
+        max_accept: 4,
+        shared_pools: true,
+        spread_checks: 0,
+        max_spread_checks: None,
+        hostname: "host".into(),
+        node: "node1".into(),
+        description: None,
+        pid: 42,
+        quiet: true,
+        logs: Arc::new(Logs::default()),
+    }
+}
+
+pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
+    Proxy {
+        name: name.into(),
+        id,
+        mode: Mode::Http,
+        disabled: false,
+        description: None,
+        timeouts: Default::default(),
+        connection_mode: Default::default(),
+        forward_for: None,
+        error_replies: Default::default(),
+        stats: None,
+        logs: Arc::new(Logs::default()),
+        log_format: None,
+        log_format_sd: None,
+        captures: Default::default(),
+        front: None,
+        back: None,
+    }
+}
+
+fn server(id: u32, name: &str, change: impl FnOnce(&mut Server)) -> Server {
+    let address = Address::Inet(([127, 0, 0, 1], 8000 + id as u16).into());
+    let mut server = Server {
+        balance: ServerSettings::new(id, name),
+        address: address.clone(),
+        cookie: None,
+        max_queue: 0,
+        pool_max: None,
+        pool_purge: 5_000,
+        check_address: address,
+    };
+    change(&mut server);
+    server
+}
+
+/// A frontend `fe` before a backend `be` of four servers, a `tcp` proxy, and a page on `stats`.
+pub(crate) fn proxies() -> Vec<Proxy> {
+    let front = Front { default_backend: Some(1), maxconn: Some(50), ..Front::default() };
+    let fe = Proxy { front: Some(front), ..proxy("fe", 2) };
+    let cookie = Cookie {
+        name: "SRV".into(),
+        insert: true,
+        indirect: true,
+        nocache: true,
+        attributes: Vec::new(),
+    };
+    let servers = vec![
+        server(1, "s1", |it| {
+            it.balance.checked = true;
+            it.balance.maxconn = 10;
+            it.cookie = Some("c1".into());
+        }),
+        server(2, "s2", |it| {
+            it.balance.checked = true;
+            it.balance.weight = 5;
+            it.max_queue = 3;
+        }),
+        server(3, "s3", |it| {
+            it.balance.backup = true;
+            it.address = Address::Unix("/run/s3".into());
+        }),
+        server(4, "s4", |it| it.balance.disabled = true),
+    ];
+    let algorithm_name = "roundrobin".to_owned();
+    let back = Back { servers, cookie: Some(cookie), algorithm_name, ..Back::default() };
+    let be = Proxy { back: Some(back), ..proxy("be", 3) };
+    let plain = server(1, "t1", |_| {});
+    let back = Back { servers: vec![plain], ..Back::default() };
+    let tcp = Proxy {
+        mode: Mode::Tcp,
+        front: Some(Front::default()),
+        back: Some(back),
+        ..proxy("tcp", 4)
+    };
+    let stats = Proxy {
+        front: Some(Front::default()),
+        back: Some(Back::default()),
+        stats: Some(StatsPage { uri: "/".into(), refresh: 5, ..StatsPage::default() }),
+        ..proxy("stats", 5)
+    };
+    vec![fe, be, tcp, stats]
+}
+
+/// Three requests have been served by `s1`; the check of `s2` has failed.
+pub(crate) fn shared() -> Arc<Shared> {
+    let shared = Shared::new(process(), proxies(), 0);
+    let front = &shared.proxies[0].front.as_ref().unwrap().counters;
+    let back = shared.proxies[1].back.as_ref().unwrap();
+    let counts = [(Metric::BytesIn, 246), (Metric::BytesOut, 219), (Metric::Status2xx, 3)];
+    for counters in [front, &back.counters, &back.servers[0].counters] {
+        counts.iter().for_each(|(metric, amount)| counters.of(0).add(*metric, *amount));
+        for metric in [Metric::Sessions, Metric::Requests] {
+            counters.of(0).add(metric, 3);
+        }
+        for event in [Event::Session, Event::Request] {
+            (0..3).for_each(|_| counters.tick(0, event, 1_000));
+        }
+    }
+    front.of(0).add(Metric::Connections, 3);
+    for counters in [&back.counters, &back.servers[0].counters] {
+        [Metric::Balanced, Metric::Connects].iter().for_each(|it| counters.of(0).add(*it, 3));
+        counters.of(0).time([0, 1, 2, 4]);
+    }
+    let passed = CheckResult { status: CheckStatus::L4Ok, ..CheckResult::default() };
+    back.balancer.on_check(0, passed, 1_000);
+    let info = "Connection refused".to_owned();
+    let failed = CheckResult { status: CheckStatus::L4Connection, info, ..CheckResult::default() };
+    back.balancer.on_check(1, failed, 1_000);
+    shared
+}
+
+pub(crate) fn settings() -> Arc<Settings> {
+    let sockets = vec![CliSocket { address: "unix@/run/weir.sock".into(), level: Level::Admin }];
+    let (version, date) = ("2.7-test".to_owned(), "2026/11/21".to_owned());
+    Arc::new(Settings { version, date, sockets, ..Settings::default() })
+}
+
+pub(crate) fn worker(shared: &Arc<Shared>) -> Rc<Worker> {
+    let thread = Thread::new(0, Box::new(Os::new(64).unwrap()), Default::default());
+    Worker::start(&thread, shared, Box::new(NoServices))
+}
