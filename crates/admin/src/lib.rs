@@ -1,7 +1,7 @@
 //! Runtime API, statistics page and metrics. Reads the running proxy; never sits on the data path.
 //!
-//! [`serve`] answers commands on a runtime socket, [`Pages`] the statistics page. Both show the rows
-//! that [`stats`] gathers; how they look is the business of one small file per format.
+//! [`serve`] answers commands on a runtime socket, [`Pages`] the statistics page. Both show the
+//! rows that [`stats`] gathers; how they look is the business of one small file per format.
 #![forbid(unsafe_code)]
 
 mod cli;

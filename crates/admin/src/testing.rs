@@ -47,6 +47,11 @@ pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
         log_format: None,
         log_format_sd: None,
         captures: Default::default(),
+        captured_cookie: None,
+        unique_id: None,
+        unique_id_header: None,
+        rules: Default::default(),
+        inherited_rules: None,
         front: None,
         back: None,
     }

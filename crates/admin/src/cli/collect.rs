@@ -29,7 +29,8 @@ impl Drop for Debt {
     }
 }
 
-/// What all workers say, in the order of their threads. One that does not answer in time is left out.
+/// What all workers say, in the order of their threads. One that does not answer in time is left
+/// out.
 pub(super) async fn all(
     worker: &Rc<Worker>,
     settings: &Arc<Settings>,

@@ -1,7 +1,7 @@
 //! Commands of HAProxy 2.7 that are not implemented yet. Never runs one.
 //!
-//! An entry moves from here into the table of commands when it works; a test holds that no command is
-//! in both.
+//! An entry moves from here into the table of commands when it works; a test holds that no command
+//! is in both.
 
 /// Their words.
 #[rustfmt::skip]

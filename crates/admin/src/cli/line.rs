@@ -1,8 +1,8 @@
 //! What an operator typed: lines, commands, words, payloads. Never knows a command.
 //!
 //! A line ends with a newline, `;` separates commands on it, blanks separate words, and a backslash
-//! takes the next character as it is. ` <<` at the end of a line announces a payload: the lines up to
-//! an empty one belong to the last command of the line.
+//! takes the next character as it is. ` <<` at the end of a line announces a payload: the lines up
+//! to an empty one belong to the last command of the line.
 
 /// One command as typed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

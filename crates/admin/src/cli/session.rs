@@ -2,8 +2,8 @@
 //! command.
 //!
 //! A client that is not interactive gets the answers to everything that has arrived, then the
-//! connection closes. One that has closed its own side still gets all answers. Input without a newline
-//! at its end is dropped.
+//! connection closes. One that has closed its own side still gets all answers. Input without a
+//! newline at its end is dropped.
 
 use super::call::{Call, Reply, State};
 use super::line::{Line, Parser};

@@ -25,7 +25,8 @@ pub(super) fn info(call: &mut Call<'_>) -> Reply {
     Reply::Dump(out)
 }
 
-/// `show stat [domain <dns|proxy>] [{<iid>|<proxy>} <type> <sid>] [typed|json] [desc] [up|no-maint]`.
+/// `show stat [domain <dns|proxy>] [{<iid>|<proxy>} <type> <sid>] [typed|json] [desc]
+/// [up|no-maint]`.
 pub(super) fn stat(call: &mut Call<'_>) -> Reply {
     let mut rest = &call.words[2..];
     if rest.first().is_some_and(|word| word == "domain") {
