@@ -13,4 +13,4 @@ mod testing;
 
 pub use cli::serve;
 pub use page::Pages;
-pub use settings::{CliSocket, Level, Settings};
+pub use settings::{CliSocket, Level, Settings, SeverityOutput};

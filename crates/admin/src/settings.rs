@@ -23,13 +23,27 @@ impl Level {
     }
 }
 
+/// How the severity of a message is shown in front of it (`severity-output`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SeverityOutput {
+    /// Not at all.
+    #[default]
+    None,
+    /// Its syslog number, `[3]: `.
+    Number,
+    /// Its name, `[err]: `.
+    Text,
+}
+
 /// A runtime socket, as `show cli sockets` lists it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CliSocket {
     /// Its address with the prefix of its family, such as `unix@/run/weir.sock`.
     pub address: String,
     /// What it allows.
     pub level: Level,
+    /// How its sessions show severities at first.
+    pub severity: SeverityOutput,
 }
 
 /// What all runtime sockets and pages share.

@@ -149,7 +149,11 @@ pub(crate) fn shared() -> Arc<Shared> {
 }
 
 pub(crate) fn settings() -> Arc<Settings> {
-    let sockets = vec![CliSocket { address: "unix@/run/weir.sock".into(), level: Level::Admin }];
+    let sockets = vec![CliSocket {
+        address: "unix@/run/weir.sock".into(),
+        level: Level::Admin,
+        ..Default::default()
+    }];
     let (version, date) = ("2.7-test".to_owned(), "2026/11/21".to_owned());
     Arc::new(Settings { version, date, sockets, ..Settings::default() })
 }

@@ -1,6 +1,6 @@
 //! What a command gets and what it gives back. Never runs one.
 
-use crate::settings::{Level, Settings};
+use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use proxy::runtime::{Back, Front, Proxy, Server};
 use proxy::{Shared, Worker};
 use std::rc::Rc;
@@ -29,15 +29,6 @@ impl Severity {
     }
 }
 
-/// How severities are shown in front of messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum SeverityOutput {
-    #[default]
-    None,
-    Number,
-    Text,
-}
-
 /// What a session remembers from one command to the next.
 #[derive(Debug)]
 pub(super) struct State {
@@ -55,14 +46,14 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(level: Level, settings: &Settings) -> Self {
+    pub(super) fn new(socket: &CliSocket, settings: &Settings) -> Self {
         Self {
-            level,
+            level: socket.level,
             interactive: false,
             quitting: false,
             expert: false,
             experimental: false,
-            severity: SeverityOutput::None,
+            severity: socket.severity,
             timeout_ms: settings.timeout_ms,
         }
     }

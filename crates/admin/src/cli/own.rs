@@ -1,7 +1,7 @@
 //! Commands about the session itself. Never looks at the proxy.
 
-use super::call::{Call, Reply, Severity, SeverityOutput};
-use crate::settings::Level;
+use super::call::{Call, Reply, Severity};
+use crate::settings::{Level, SeverityOutput};
 
 pub(super) fn prompt(call: &mut Call<'_>) -> Reply {
     call.state.interactive = !call.state.interactive;

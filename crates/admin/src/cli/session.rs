@@ -8,7 +8,7 @@
 use super::call::{Call, Reply, State};
 use super::line::{Line, Parser};
 use super::{collect, table};
-use crate::settings::{Level, Settings};
+use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
 use reactor::{Class, Handle, Listener, Socket, TaskId};
 use std::cell::Cell;
@@ -24,24 +24,25 @@ const LINGER_MS: u32 = 1_000;
 /// Most bytes of a line with its payload.
 const LONGEST: usize = 1 << 20;
 
-/// Answers commands on a socket that is bound and listens. The task ends with its thread.
+/// Answers commands on a socket that is bound and listens; `socket` says what it allows. The task
+/// ends with its thread.
 pub fn serve(
     worker: &Rc<Worker>,
     handle: Handle,
-    level: Level,
+    socket: &CliSocket,
     settings: &Arc<Settings>,
 ) -> TaskId {
-    let task = accept_all(worker.clone(), handle, level, settings.clone());
+    let task = accept_all(worker.clone(), handle, socket.clone(), settings.clone());
     worker.thread.scheduler().spawn(Class::Normal, task)
 }
 
-async fn accept_all(worker: Rc<Worker>, handle: Handle, level: Level, settings: Arc<Settings>) {
+async fn accept_all(worker: Rc<Worker>, handle: Handle, offer: CliSocket, settings: Arc<Settings>) {
     let thread = &worker.thread;
     let mut listener = Listener::new(thread, handle);
     let sessions = Rc::new(Cell::new(0));
     loop {
         let resting = sessions.get() >= settings.max_sessions.max(1);
-        let exhausted = !resting && !accept_some(&worker, &listener, level, &settings, &sessions);
+        let exhausted = !resting && !accept_some(&worker, &listener, &offer, &settings, &sessions);
         if resting || exhausted {
             listener.pause();
             thread.scheduler().pause(Some(thread.tick().plus_ms(RETRY_MS))).await;
@@ -56,7 +57,7 @@ async fn accept_all(worker: Rc<Worker>, handle: Handle, level: Level, settings: 
 fn accept_some(
     worker: &Rc<Worker>,
     listener: &Listener,
-    level: Level,
+    offer: &CliSocket,
     settings: &Arc<Settings>,
     sessions: &Rc<Cell<usize>>,
 ) -> bool {
@@ -64,7 +65,8 @@ fn accept_some(
         match listener.accept() {
             Ok((socket, _)) => {
                 let place = Place::take(sessions);
-                let task = converse(worker.clone(), socket, level, settings.clone(), place);
+                let state = State::new(offer, settings);
+                let task = converse(worker.clone(), socket, state, settings.clone(), place);
                 worker.thread.scheduler().spawn(Class::Normal, task);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
@@ -108,11 +110,10 @@ struct Session {
 async fn converse(
     worker: Rc<Worker>,
     socket: Socket,
-    level: Level,
+    state: State,
     settings: Arc<Settings>,
     _place: Place,
 ) {
-    let state = State::new(level, &settings);
     let (parser, input, output) = (Parser::default(), Vec::new(), Vec::new());
     let mut session = Session { worker, settings, socket, state, parser, input, output };
     session.socket.own();

@@ -1,8 +1,8 @@
 //! Commands, and sessions over real sockets on one thread. Never part of the product.
 
-use super::call::{Call, Reply, SeverityOutput, State};
+use super::call::{Call, Reply, State};
 use super::{known, table};
-use crate::settings::{Level, Settings};
+use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use crate::testing;
 use proptest::prelude::*;
 use proxy::{Shared, Worker};
@@ -19,6 +19,10 @@ struct Bench {
     settings: Arc<Settings>,
 }
 
+fn offer(level: Level) -> CliSocket {
+    CliSocket { level, ..CliSocket::default() }
+}
+
 impl Bench {
     fn new() -> Self {
         let shared = testing::shared();
@@ -27,7 +31,7 @@ impl Bench {
     }
 
     fn run_as(&self, level: Level, line: &str) -> String {
-        let mut state = State::new(level, &self.settings);
+        let mut state = State::new(&offer(level), &self.settings);
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         let (worker, settings) = (&self.worker, &self.settings);
         let mut call = Call { worker, settings, state: &mut state, words: &words };
@@ -44,7 +48,7 @@ impl Bench {
     fn listen(&self, level: Level) -> SocketAddr {
         let options = sys::listen::Options { backlog: 16, ..Default::default() };
         let fd = sys::listen::tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
-        super::serve(&self.worker, Handle(fd), level, &self.settings);
+        super::serve(&self.worker, Handle(fd), &offer(level), &self.settings);
         sys::socket::local_address(fd).unwrap()
     }
 
