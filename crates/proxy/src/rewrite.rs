@@ -14,7 +14,8 @@ pub(crate) fn hash_key(tx: &Transaction) -> Option<u32> {
     if !back.hashes_source {
         return None;
     }
-    Some(balance::hash::source(tx.client.peer?.ip()))
+    let hash = balance::hash::source(tx.client.peer?.ip());
+    Some(if back.avalanche { balance::hash::avalanche(hash) } else { hash })
 }
 
 /// Makes the request ready for a server.

@@ -343,6 +343,8 @@ pub struct Back {
     pub algorithm_name: String,
     /// Whether the algorithm's key is the client's address (`balance source`).
     pub hashes_source: bool,
+    /// Whether the key is mixed once more.
+    pub avalanche: bool,
     /// Several backup servers at once.
     pub all_backups: bool,
     /// Persistence by a cookie.

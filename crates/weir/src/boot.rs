@@ -1,5 +1,6 @@
 //! From a model to a running process, in plain order. Never parses and never forwards.
 
+mod console;
 mod limits;
 mod listeners;
 mod logs;

@@ -156,6 +156,7 @@ fn back(proxy: &model::Proxy, from: &model::Back) -> settings::Back {
         algorithm: algorithm(from),
         algorithm_name: algorithm_name(from.balance).to_owned(),
         hashes_source: from.balance == model::Balance::Source,
+        avalanche: from.hash_type.avalanche,
         all_backups: from.allbackups,
         cookie: from.cookie.as_ref().map(|cookie| settings::Cookie {
             name: cookie.name.clone(),

@@ -1,5 +1,6 @@
 //! Starting and ending the process. Never touches a connection.
 
+use super::console::{self, Console};
 use super::listeners::Opener;
 use super::{limits, proxies};
 use crate::cli::{Farewell, Options};
@@ -30,7 +31,9 @@ pub(crate) fn run(mut model: Model, options: &Options) -> ExitCode {
     }
     let maxconn = limits::connections(&model.global, options, proxies::listeners(&model));
     let mut errors = Vec::new();
-    let proxies = proxies::all(&mut model, &mut Opener::default(), &mut errors);
+    let mut opener = Opener::default();
+    let proxies = proxies::all(&mut model, &mut opener, &mut errors);
+    let (runtime, console) = console::open(&model, options, &mut opener, &mut errors);
     if !errors.is_empty() {
         for error in &errors {
             fail(error);
@@ -43,7 +46,7 @@ pub(crate) fn run(mut model: Model, options: &Options) -> ExitCode {
     let settings = process(&model, options, maxconn);
     let shared = Shared::new(settings, proxies, sys::clock::monotonic());
     dismiss(options);
-    match serve(&model, options, &shared) {
+    match serve(&model, options, &shared, (runtime, console)) {
         Ok(()) => exit_code(),
         Err(error) => fail(&format!("[haproxy.main()] Cannot start: {error}")),
     }
@@ -121,7 +124,12 @@ fn dismiss(options: &Options) {
 }
 
 /// Runs all workers; returns when the last has ended.
-fn serve(model: &Model, options: &Options, shared: &Arc<Shared>) -> io::Result<()> {
+fn serve(
+    model: &Model,
+    options: &Options,
+    shared: &Arc<Shared>,
+    (runtime, console): (Arc<admin::Settings>, Vec<Console>),
+) -> io::Result<()> {
     let bell = signals::prepare(options.debug)?;
     let threads = shared.settings.threads;
     let plan = Plan {
@@ -130,6 +138,8 @@ fn serve(model: &Model, options: &Options, shared: &Arc<Shared>) -> io::Result<(
         maps: model.global.process.cpu_map.clone(),
         grace: model.global.hard_stop_after.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
         bell,
+        runtime,
+        console,
         ready: Barrier::new(threads),
     };
     let (sender, pulses) = mpsc::channel();
@@ -169,6 +179,8 @@ struct Plan {
     maps: Vec<config::model::CpuMap>,
     grace: Option<u32>,
     bell: Handle,
+    runtime: Arc<admin::Settings>,
+    console: Vec<Console>,
     ready: Barrier,
 }
 
@@ -191,8 +203,11 @@ fn work(
     let thread = Thread::new(index, Box::new(Os::new(plan.events)?), plan.settings);
     let _ = pulses.send(thread.pulse().clone());
     drop(pulses);
-    let worker = Worker::start(&thread, shared, Box::new(proxy::services::NoServices));
+    let worker = Worker::start(&thread, shared, Box::new(admin::Pages::new(plan.runtime.clone())));
     if index == 0 {
+        for console in &plan.console {
+            admin::serve(&worker, console.handle, &console.socket, &plan.runtime);
+        }
         signals::start(&worker, plan.bell, plan.grace);
     }
     plan.ready.wait();

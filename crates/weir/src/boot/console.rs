@@ -1,0 +1,84 @@
+//! Runtime sockets, opened with the listeners. Never answers a command.
+
+use super::listeners::{self, Opener};
+use crate::cli::Options;
+use crate::version;
+use admin::{CliSocket, Level, Settings, SeverityOutput};
+use config::{Model, model};
+use reactor::Handle;
+use std::sync::Arc;
+
+/// A runtime socket that listens.
+pub(super) struct Console {
+    pub(super) handle: Handle,
+    pub(super) socket: CliSocket,
+}
+
+/// Backlog of a runtime socket.
+const BACKLOG: u32 = 128;
+
+/// Opens the runtime sockets; every one that cannot be opened is reported.
+pub(super) fn open(
+    model: &Model,
+    options: &Options,
+    opener: &mut Opener,
+    errors: &mut Vec<String>,
+) -> (Arc<Settings>, Vec<Console>) {
+    let stats = &model.global.stats;
+    let mut consoles = Vec::new();
+    let mut sockets = Vec::new();
+    for bind in &stats.sockets {
+        match opener.open(bind, BACKLOG) {
+            Ok(open) => {
+                let socket = CliSocket {
+                    address: written(&open.address),
+                    level: level(bind.options.level),
+                    severity: severity(bind.options.severity_output),
+                };
+                sockets.push(socket.clone());
+                consoles.push(Console { handle: open.handle, socket });
+            }
+            Err(error) => errors.push(format!(
+                "Starting frontend GLOBAL: {} [{}]",
+                listeners::reason(&error),
+                bind.written
+            )),
+        }
+    }
+    let settings = Settings {
+        version: version::VERSION.to_owned(),
+        date: version::DATE.to_owned(),
+        sockets,
+        timeout_ms: Some(u32::try_from(stats.timeout).unwrap_or(u32::MAX)).filter(|ms| *ms > 0),
+        max_sessions: stats.maxconn as usize,
+        max_files: sys::process::descriptor_limit().0,
+        max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
+        ..Settings::default()
+    };
+    (Arc::new(settings), consoles)
+}
+
+fn level(from: model::Level) -> Level {
+    match from {
+        model::Level::User => Level::User,
+        model::Level::Operator => Level::Operator,
+        model::Level::Admin => Level::Admin,
+    }
+}
+
+fn severity(from: model::SeverityOutput) -> SeverityOutput {
+    match from {
+        model::SeverityOutput::None => SeverityOutput::None,
+        model::SeverityOutput::Number => SeverityOutput::Number,
+        model::SeverityOutput::String => SeverityOutput::Text,
+    }
+}
+
+/// The address as `show cli sockets` tells it.
+fn written(address: &reactor::Address) -> String {
+    match address {
+        reactor::Address::Inet(address) if address.is_ipv4() => format!("ipv4@{address}"),
+        reactor::Address::Inet(address) => format!("ipv6@{address}"),
+        reactor::Address::Unix(path) => format!("unix@{}", path.display()),
+    }
+}
