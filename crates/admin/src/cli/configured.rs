@@ -90,11 +90,15 @@ fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
     let _ = writeln!(out, "{} 0 0 0 - {port} - 0 0 - - 0", check_state(state));
 }
 
-/// The mask of `srv_check_state`: configured 2, enabled 4, paused by maintenance 8.
+/// The mask of `srv_check_state`: configured 2, enabled 4, paused by maintenance 8. A server
+/// without checks counts as paused for good if the configuration disabled it, as measured.
 fn check_state(server: &Balanced) -> u8 {
-    let checked = if server.settings().checked { 6 } else { 0 };
-    let paused = if checked != 0 && server.state().1.in_maint() { 8 } else { 0 };
-    checked + paused
+    match (server.settings().checked, server.settings().disabled) {
+        (true, _) if server.state().1.in_maint() => 14,
+        (true, _) => 6,
+        (false, true) => 8,
+        (false, false) => 0,
+    }
 }
 
 /// Address and port of a server, `-` and 0 for a path.
@@ -124,8 +128,8 @@ pub(super) fn servers_conn(call: &mut Call<'_>) -> Reply {
 fn connections_line(proxy: &Proxy, server: &Server, out: &mut String) {
     let settings = &server.settings;
     let (address, port) = place(&settings.address);
-    let (used, peak) = (server.used.current(), server.used.peak());
     let idle = server.idle.load(Relaxed);
+    let (used, peak) = (server.used.current().saturating_sub(idle), server.used.peak());
     let limit = settings.pool_max.map_or(-1, i64::from);
     let _ = write!(out, "{}/{} ", proxy.name(), server.state.name());
     let _ = write!(out, "{}/{} {address} {port} - ", proxy.settings.id, settings.balance.id);

@@ -21,6 +21,8 @@ use stdx::Tick;
 const RETRY_MS: u32 = 100;
 /// How long what a client still sends is read after the last answer, so that the answer arrives.
 const LINGER_MS: u32 = 1_000;
+/// Bytes of answers that are sent before the next command runs.
+const FULL: usize = 64 * 1024;
 /// Most bytes of a line with its payload.
 const LONGEST: usize = 1 << 20;
 
@@ -127,7 +129,7 @@ impl Session {
     async fn talk(&mut self) -> io::Result<()> {
         loop {
             let open = self.read().await?;
-            let ran = self.run_lines().await;
+            let ran = self.run_lines().await?;
             self.flush().await?;
             let stays = self.state.interactive || !ran;
             if self.state.quitting || !open || !stays {
@@ -178,11 +180,12 @@ impl Session {
     }
 
     /// Runs the complete lines; tells whether there was a command.
-    async fn run_lines(&mut self) -> bool {
+    async fn run_lines(&mut self) -> io::Result<bool> {
         let mut ran = false;
-        while let Some(end) = self.input.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.input.drain(..=end).collect();
-            match self.parser.line(&line[..end]) {
+        let input = std::mem::take(&mut self.input);
+        let complete = input.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        for line in input[..complete].split_inclusive(|byte| *byte == b'\n') {
+            match self.parser.line(&line[..line.len() - 1]) {
                 Line::Unfinished if self.state.interactive => self.output.extend_from_slice(b"+ "),
                 Line::Unfinished => {}
                 Line::Commands(commands) => {
@@ -190,13 +193,25 @@ impl Session {
                     for command in commands {
                         self.run(&command.words).await;
                         if self.state.quitting {
-                            return true;
+                            return Ok(true);
                         }
+                        self.give_way().await?;
                     }
                 }
             }
         }
-        ran
+        self.input.extend_from_slice(&input[complete..]);
+        Ok(ran)
+    }
+
+    /// Lets traffic pass between two commands, however many there are, and keeps answers from
+    /// piling up.
+    async fn give_way(&mut self) -> io::Result<()> {
+        if self.output.len() > FULL {
+            self.flush().await?;
+        }
+        self.worker.thread.scheduler().yield_as(Class::Bulk).await;
+        Ok(())
     }
 
     async fn run(&mut self, words: &[String]) {

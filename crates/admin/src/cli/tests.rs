@@ -272,6 +272,8 @@ fn one_batch_is_answered_then_the_connection_closes() {
     );
     let severe = "set severity-output number;get weight be/x;show version\n";
     assert_eq!(bench.ask(address, severe), "\n[3]: No such server.\n\n[6]: 2.7-test\n\n");
+    let many = "show version;".repeat(2_000);
+    assert_eq!(bench.ask(address, &format!("{many}\n")), "2.7-test\n\n".repeat(2_000));
     let long = format!("{}\n", "x ".repeat(100_000));
     assert!(bench.ask(address, &long).starts_with("Unknown command"));
 }

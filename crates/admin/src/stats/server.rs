@@ -112,7 +112,8 @@ fn checks(row: &mut Row, server: &Server, clock: Clock) {
 }
 
 fn connections(row: &mut Row, server: &Server) {
-    let (idle, used) = (server.idle.load(Relaxed), server.used.current());
+    let idle = server.idle.load(Relaxed);
+    let used = server.used.current().saturating_sub(idle);
     row.set(Field::SrvIcur, idle);
     row.set(Field::SrcIlim, server.settings.pool_max);
     row.set(Field::IdleConnCur, idle);
