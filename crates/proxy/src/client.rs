@@ -3,7 +3,7 @@
 //! While idle it holds neither a buffer nor a transaction: this future is all that there is.
 
 use crate::counters::Gauge;
-use crate::runtime::Proxy;
+use crate::runtime::{Proxy, ProxyRef};
 use crate::server_conn::ServerConn;
 use crate::settings::{ConnectionMode, Mode};
 use crate::transaction::{self, Arrival, Parts};
@@ -12,15 +12,15 @@ use buf::Buf;
 use mux::{Side, h1};
 use reactor::{Socket, Tick};
 use sample::VarStore;
+use std::cell::OnceCell;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// A client's connection and what belongs to it between requests.
 pub(crate) struct Client {
     pub(crate) worker: Rc<Worker>,
-    pub(crate) proxy: Arc<Proxy>,
+    pub(crate) proxy: ProxyRef,
     pub(crate) socket: Socket,
     /// The protocol machine, server side.
     pub(crate) mux: h1::Conn,
@@ -39,12 +39,14 @@ pub(crate) struct Client {
     pub(crate) variables: VarStore,
     /// The connection ends with a reset.
     pub(crate) reset: bool,
+    /// The address that accepted it, once asked for.
+    local: OnceCell<Option<SocketAddr>>,
 }
 
 impl Client {
     pub(crate) fn new(
         worker: &Rc<Worker>,
-        proxy: &Arc<Proxy>,
+        proxy: &ProxyRef,
         bind: usize,
         socket: Socket,
         peer: Option<SocketAddr>,
@@ -66,7 +68,15 @@ impl Client {
             requests: 0,
             variables: VarStore::default(),
             reset: false,
+            local: OnceCell::new(),
         }
+    }
+}
+
+impl Client {
+    /// The address that accepted the connection; the system is asked once.
+    pub(crate) fn local(&self) -> Option<SocketAddr> {
+        *self.local.get_or_init(|| self.socket.local_address())
     }
 }
 
@@ -102,10 +112,10 @@ impl Drop for Client {
 }
 
 /// Serves a client until one side closes.
-pub(crate) async fn run(worker: Rc<Worker>, mut client: Client) {
+pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     client.socket.own();
     if client.proxy.settings.mode == Mode::Tcp {
-        return crate::tcp::run(client).await;
+        return crate::tcp::run(*client).await;
     }
     loop {
         let arrival = match client.input.is_empty() {

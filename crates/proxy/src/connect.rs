@@ -5,14 +5,13 @@ use crate::counters::{Event, Metric};
 use crate::journal::{Cause, Failure, Phase};
 use crate::queue::{Place, Queue, Waiter};
 use crate::rewrite;
-use crate::runtime::{Back, Proxy, Server};
+use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::server_conn::ServerConn;
 use crate::settings::Reuse;
 use crate::transaction::Transaction;
 use balance::{NoServer, Ticket, Wish};
 use mux::{Side, h1};
 use reactor::Socket;
-use std::sync::Arc;
 use stdx::Tick;
 
 /// The longest wait before the same server is tried again, in milliseconds.
@@ -21,14 +20,14 @@ const TURN_AROUND_MS: u32 = 1_000;
 /// A request's claim on a server. Its drop gives the place to the next in the queue.
 pub(crate) struct Claim {
     ticket: Option<Ticket>,
-    backend: Arc<Proxy>,
+    backend: ProxyRef,
     slot: usize,
     /// Counted among the server's sessions.
     entered: bool,
 }
 
 impl Claim {
-    fn new(ticket: Ticket, backend: &Arc<Proxy>) -> Self {
+    fn new(ticket: Ticket, backend: &ProxyRef) -> Self {
         let slot = ticket.server().slot();
         Self { ticket: Some(ticket), backend: backend.clone(), slot, entered: false }
     }
@@ -100,7 +99,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     }
 }
 
-fn give_up(tx: &mut Transaction, backend: &Arc<Proxy>, failure: Failure) -> Failure {
+fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failure {
     let thread = tx.worker.thread.index;
     if let Some(claim) = &tx.claim {
         claim.server().counters.of(thread).count(Metric::FailedConnections);
@@ -113,7 +112,7 @@ fn give_up(tx: &mut Transaction, backend: &Arc<Proxy>, failure: Failure) -> Fail
 /// a pause. Returns the server to avoid.
 async fn again(
     tx: &mut Transaction,
-    backend: &Arc<Proxy>,
+    backend: &ProxyRef,
     attempt: u32,
     retries: u32,
 ) -> Option<usize> {
@@ -145,7 +144,7 @@ async fn again(
 fn redispatches(interval: i32, attempt: u32, retries: u32) -> bool {
     match interval {
         0 => false,
-        n if n > 0 => attempt % n.unsigned_abs() == 0,
+        n if n > 0 => attempt.is_multiple_of(n.unsigned_abs()),
         n => attempt == (retries + 1).saturating_sub(n.unsigned_abs()),
     }
 }
@@ -166,7 +165,7 @@ async fn sleep(tx: &Transaction, ms: u32) {
 /// Claims a server, waiting in queues where the limits demand it.
 async fn assign(
     tx: &mut Transaction,
-    backend: &Arc<Proxy>,
+    backend: &ProxyRef,
     avoid: Option<usize>,
 ) -> Result<(), Failure> {
     let span = backend.settings.timeouts.queue.or(backend.settings.timeouts.connect);
@@ -206,7 +205,7 @@ fn settle(tx: &mut Transaction, claim: Claim) -> Result<(), Failure> {
 /// The server that the request's cookie names, or the algorithm's choice.
 fn choose(
     tx: &mut Transaction,
-    backend: &Arc<Proxy>,
+    backend: &ProxyRef,
     avoid: Option<usize>,
 ) -> Result<Ticket, NoServer> {
     let back = back(backend);
@@ -250,7 +249,7 @@ async fn wait_for_server(
 /// Waits in the backend's queue until some server may have room.
 async fn wait_for_any(
     tx: &mut Transaction,
-    backend: &Arc<Proxy>,
+    backend: &ProxyRef,
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
     let queue = &back(backend).queue;
@@ -306,7 +305,7 @@ impl Drop for Waiting<'_> {
 }
 
 /// Gets a connection to the claimed server and sends the head of the request on it.
-async fn establish(tx: &mut Transaction, backend: &Arc<Proxy>) -> Result<(), Failure> {
+async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
     let Some(slot) = tx.claim.as_ref().map(Claim::slot) else { return Err(refused()) };
     tx.drop_server();
     let idle = reuse(tx, backend, slot);
@@ -344,7 +343,7 @@ fn count_connection(tx: &Transaction, backend: &Proxy, fresh: bool) {
 }
 
 /// An idle connection that this request may use.
-fn reuse(tx: &mut Transaction, backend: &Arc<Proxy>, slot: usize) -> Option<Box<ServerConn>> {
+fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize) -> Option<Box<ServerConn>> {
     let own = tx.client.own.take();
     let fits = |own: &ServerConn| {
         own.backend_index() == backend.index && own.slot() == slot && !own.is_spoilt()
@@ -363,7 +362,7 @@ fn reuse(tx: &mut Transaction, backend: &Arc<Proxy>, slot: usize) -> Option<Box<
     tx.worker.idle.take(backend.index, slot, proven)
 }
 
-fn open(tx: &Transaction, backend: &Arc<Proxy>, slot: usize) -> Result<Box<ServerConn>, Failure> {
+fn open(tx: &Transaction, backend: &ProxyRef, slot: usize) -> Result<Box<ServerConn>, Failure> {
     let settings = &back(backend).servers[slot].settings;
     let socket = Socket::connect(&tx.worker.thread, &settings.address).map_err(|_| refused())?;
     let mux = h1::Conn::new(Side::Server, tx.worker.mux_settings(backend));

@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::connect::Claim;
 use crate::counters::{Event, Metric};
-use crate::runtime::Proxy;
+use crate::runtime::{Proxy, ProxyRef};
 use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::Workspace;
@@ -21,7 +21,7 @@ pub(crate) struct View<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) client: &'a Client,
     pub(crate) space: &'a mut Workspace,
-    pub(crate) backend: Option<&'a Arc<Proxy>>,
+    pub(crate) backend: Option<&'a ProxyRef>,
     /// The server in use, by slot.
     pub(crate) slot: Option<usize>,
 }
@@ -95,7 +95,7 @@ impl Facts for View<'_> {
     }
 
     fn destination(&self) -> Option<SocketAddr> {
-        self.client.socket.local_address()
+        self.client.local()
     }
 
     fn name(&self, name: Name) -> Option<&[u8]> {

@@ -10,9 +10,11 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+type Boxed = Box<ServerConn>;
+
 struct Shelf {
     /// Oldest first.
-    connections: Vec<Box<ServerConn>>,
+    connections: Vec<Boxed>,
     /// The fewest that lay here since the last purge: nobody has needed them.
     unneeded: usize,
 }
@@ -45,7 +47,7 @@ impl IdlePool {
     }
 
     /// Lays a connection down, unless the server's limit of idle ones is reached.
-    pub(crate) fn put(&self, connection: Box<ServerConn>) {
+    pub(crate) fn put(&self, connection: Boxed) {
         let server = connection.server();
         let limit = server.settings.pool_max.unwrap_or(u32::MAX);
         if server.idle.load(Relaxed) >= limit || server.state.state().1.in_maint() {
@@ -64,7 +66,7 @@ impl IdlePool {
         backend: usize,
         slot: usize,
         proven: bool,
-    ) -> Option<Box<ServerConn>> {
+    ) -> Option<Boxed> {
         let mut shelf = self.shelf(backend, slot)?.borrow_mut();
         let mut place = shelf.connections.len();
         while place > 0 {
@@ -109,6 +111,7 @@ impl IdlePool {
     }
 }
 
-fn forget(connection: Box<ServerConn>) {
+#[expect(clippy::boxed_local, reason = "the pool holds boxes")]
+fn forget(connection: Boxed) {
     connection.server().idle.fetch_sub(1, Relaxed);
 }

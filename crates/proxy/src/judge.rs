@@ -8,10 +8,9 @@ use crate::counters::Metric;
 use crate::journal::{Cause, Failure, Phase};
 use crate::reply;
 use crate::report;
-use crate::runtime::Proxy;
+use crate::runtime::{ProxyRef, RulesAtHand};
 use crate::transaction::Transaction;
 use rules::{Cursor, RuleSet, Rules, Verdict};
-use std::sync::Arc;
 
 /// What the rules leave to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +27,10 @@ pub(crate) enum Ruling {
 ///
 /// # Errors
 /// The request is refused without an answer of the rule's own.
-pub(crate) fn request(tx: &mut Transaction, proxy: &Arc<Proxy>) -> Result<Ruling, Failure> {
+pub(crate) fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
+    if !proxy.rules.request {
+        return Ok(Ruling::Pass);
+    }
     for section in proxy.settings.rule_sections() {
         match run(tx, proxy, &section.http_request)? {
             Ruling::Pass => {}
@@ -50,12 +52,8 @@ pub(crate) fn request(tx: &mut Transaction, proxy: &Arc<Proxy>) -> Result<Ruling
 /// # Errors
 /// The response is refused, or replaced.
 pub(crate) fn response(tx: &mut Transaction) -> Result<(), Failure> {
-    let backend = tx.backend.clone().filter(|backend| backend.index != tx.client.proxy.index);
-    for proxy in backend.into_iter().chain([tx.client.proxy.clone()]) {
+    for proxy in both(tx, |rules| rules.response).into_iter().flatten() {
         for section in proxy.settings.rule_sections() {
-            if section.http_response.is_empty() {
-                continue;
-            }
             let ruling = run(tx, &proxy, &section.http_response)?;
             if ruling != Ruling::Pass {
                 return Err(Failure::new(REPLACED, Cause::Proxy, Phase::Headers));
@@ -73,13 +71,10 @@ pub(crate) const REPLACED: u16 = 1;
 /// # Errors
 /// A rewrite did not fit: 500.
 pub(crate) fn after_response(tx: &mut Transaction) -> Result<(), Failure> {
-    let backend = tx.backend.clone().filter(|backend| backend.index != tx.client.proxy.index);
-    for proxy in backend.into_iter().chain([tx.client.proxy.clone()]) {
+    for proxy in both(tx, |rules| rules.after_response).into_iter().flatten() {
         for section in proxy.settings.rule_sections() {
             let rules = &section.http_after_response;
-            if !rules.is_empty()
-                && let Verdict::RewriteFailed = rules.evaluate(Cursor::default(), &mut tx.view())
-            {
+            if let Verdict::RewriteFailed = rules.evaluate(Cursor::default(), &mut tx.view()) {
                 return Err(Failure::new(500, Cause::Proxy, Phase::Headers));
             }
         }
@@ -87,11 +82,19 @@ pub(crate) fn after_response(tx: &mut Transaction) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The backend, then the frontend, as far as they have rules of a kind and are not the same.
+fn both(tx: &Transaction, has: impl Fn(&RulesAtHand) -> bool) -> [Option<ProxyRef>; 2] {
+    let front = &tx.client.proxy;
+    let back = tx.backend.as_ref().filter(|back| back.index != front.index && has(&back.rules));
+    [back.cloned(), Some(front).filter(|front| has(&front.rules)).cloned()]
+}
+
 /// Runs one set and turns its verdict into deeds.
-fn run(tx: &mut Transaction, proxy: &Arc<Proxy>, rules: &RuleSet) -> Result<Ruling, Failure> {
+fn run(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Result<Ruling, Failure> {
     if rules.is_empty() {
         return Ok(Ruling::Pass);
     }
+    report::fill_record(tx, false);
     let verdict = rules.evaluate(Cursor::default(), &mut tx.view());
     let metric = match rules.ruleset() {
         rules::Ruleset::HttpResponse => Metric::DeniedResponses,
@@ -154,7 +157,10 @@ fn phase(rules: &RuleSet) -> Phase {
 }
 
 /// The backend that the `use_backend` rules of the frontend choose; `None` leaves it to the default.
-pub(crate) fn switch(tx: &mut Transaction, sections: &Arc<Proxy>) -> Option<Arc<Proxy>> {
+pub(crate) fn switch(tx: &mut Transaction, sections: &ProxyRef) -> Option<ProxyRef> {
+    if !sections.rules.switching {
+        return None;
+    }
     for section in sections.settings.rule_sections() {
         if let Some(chosen) = switch_in(tx, section) {
             return chosen;
@@ -164,20 +170,19 @@ pub(crate) fn switch(tx: &mut Transaction, sections: &Arc<Proxy>) -> Option<Arc<
 }
 
 /// The outer option: a rule applied. The inner one: its backend exists.
-fn switch_in(tx: &mut Transaction, section: &Rules) -> Option<Option<Arc<Proxy>>> {
+fn switch_in(tx: &mut Transaction, section: &Rules) -> Option<Option<ProxyRef>> {
     for line in &section.switching {
-        let shared = tx.worker.shared.clone();
         if line.rule.applies(&tx.view()) != sample::Answer::Yes {
             continue;
         }
         if let Some(index) = line.backend {
-            return Some(shared.proxies.get(index).cloned());
+            return Some(tx.worker.proxies.get(index).cloned());
         }
         let mut scratch = tx.worker.take_scratch();
         let name = line.rule.resolve(&tx.view(), &mut scratch).to_vec();
         tx.worker.give_scratch(scratch);
         return Some(
-            std::str::from_utf8(&name).ok().and_then(|name| shared.backend(name).cloned()),
+            std::str::from_utf8(&name).ok().and_then(|name| tx.worker.backend(name).cloned()),
         );
     }
     None

@@ -6,12 +6,11 @@
 
 use crate::client::{self, Client};
 use crate::counters::{Event, Metric};
-use crate::runtime::Proxy;
+use crate::runtime::{Proxy, ProxyRef};
 use crate::worker::Worker;
 use reactor::{Class, Listener};
 use std::io;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// How soon a paused listener looks again, in milliseconds.
@@ -19,7 +18,7 @@ const RETRY_MS: u32 = 100;
 
 /// Starts a task per listener that this thread serves.
 pub(crate) fn start_all(worker: &Rc<Worker>) {
-    for proxy in &worker.shared.proxies {
+    for proxy in &worker.proxies {
         let Some(front) = proxy.settings.front.as_ref().filter(|_| !proxy.settings.disabled) else {
             continue;
         };
@@ -33,7 +32,7 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
     }
 }
 
-async fn run(worker: Rc<Worker>, proxy: Arc<Proxy>, place: usize) {
+async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize) {
     let Some(bind) = proxy.settings.front.as_ref().and_then(|front| front.binds.get(place)) else {
         return;
     };
@@ -62,7 +61,7 @@ async fn run(worker: Rc<Worker>, proxy: Arc<Proxy>, place: usize) {
 /// Accepts what waits, up to `tune.maxaccept`. `false`: a limit is reached.
 fn accept_some(
     worker: &Rc<Worker>,
-    proxy: &Arc<Proxy>,
+    proxy: &ProxyRef,
     place: usize,
     listener: &mut Listener,
 ) -> io::Result<bool> {
@@ -80,7 +79,10 @@ fn accept_some(
         };
         count(worker, proxy);
         let client = Client::new(worker, proxy, place, socket, peer);
-        worker.thread.scheduler().spawn(Class::Urgent, client::run(worker.clone(), client));
+        worker
+            .thread
+            .scheduler()
+            .spawn(Class::Urgent, client::run(worker.clone(), Box::new(client)));
     }
     Ok(true)
 }

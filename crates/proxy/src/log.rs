@@ -113,7 +113,7 @@ fn envelope(
 /// `Nov 21 11:20:33`, local time.
 fn date_short(worker: &Worker) -> String {
     let t = worker.local_date();
-    let month = MONTHS[(t.month.clamp(1, 12) - 1) as usize];
+    let month = MONTHS[t.month.min(11)];
     format!("{month} {:2} {:02}:{:02}:{:02}", t.day, t.hour, t.minute, t.second)
 }
 
@@ -125,7 +125,7 @@ fn date_iso(worker: &Worker) -> String {
     format!(
         "{}-{:02}-{:02}T{:02}:{:02}:{:02}.{micros:06}{sign}{:02}:{:02}",
         t.year,
-        t.month,
+        t.month + 1,
         t.day,
         t.hour,
         t.minute,

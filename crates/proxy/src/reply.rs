@@ -3,13 +3,12 @@
 use crate::facts::View;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
-use crate::runtime::Proxy;
+use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::ErrorReply;
 use crate::transaction::Transaction;
 use htx::{Head, Version};
 use mux::BodyKind;
 use rules::{ErrorFile, ErrorFiles, Rendered};
-use std::sync::Arc;
 
 /// Prepares the reply for a failure: the one configured for its status, else the built-in one.
 pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
@@ -42,7 +41,7 @@ fn configured(tx: &Transaction, status: u16) -> Option<ErrorReply> {
 }
 
 /// The error files in effect, for replies of rules.
-pub(crate) struct Files(pub(crate) [Option<Arc<Proxy>>; 2]);
+pub(crate) struct Files(pub(crate) [Option<ProxyRef>; 2]);
 
 impl ErrorFiles for Files {
     fn find(&self, _: Option<&str>, status: u16) -> Option<&ErrorFile> {

@@ -4,16 +4,15 @@ use crate::counters::{Event, Metric};
 use crate::facts::wall;
 use crate::journal::{Cause, Journal, Phase};
 use crate::log;
-use crate::runtime::Proxy;
+use crate::runtime::{Proxy, ProxyRef};
 use crate::transaction::Transaction;
 use crate::worker::Worker;
 use htx::HeaderId;
 use sample::Side;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A request counted in a backend's sessions, until dropped.
-pub(crate) struct Entered(Arc<Proxy>);
+pub(crate) struct Entered(ProxyRef);
 
 impl Drop for Entered {
     fn drop(&mut self) {
@@ -38,6 +37,7 @@ pub(crate) fn request_received(tx: &mut Transaction) {
     if proxy.settings.log_format.is_none() {
         return;
     }
+    space.logs = true;
     let (request, record) = (&space.request, &mut space.record);
     record.method.extend_from_slice(request.method());
     record.uri.extend_from_slice(request.uri());
@@ -87,7 +87,7 @@ fn capture_cookie(tx: &mut Transaction, side: Side) {
 }
 
 /// The request belongs to a backend from now on.
-pub(crate) fn enter_backend(tx: &mut Transaction, proxy: Arc<Proxy>) {
+pub(crate) fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
     let (thread, second) = (tx.worker.thread.index, tx.worker.second());
     if let Some(back) = &proxy.back {
         let block = back.counters.of(thread);
@@ -263,8 +263,10 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
     Some(journal.level.unwrap_or(usual))
 }
 
-fn fill_record(tx: &mut Transaction, early: bool) {
-    let local = tx.client.socket.local_address();
+/// Brings the record up to date, for logs and for rules whose formats name log variables.
+pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
+    tx.space.logs = true;
+    let local = tx.client.local();
     let server_ends = tx
         .server
         .as_ref()

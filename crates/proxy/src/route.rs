@@ -3,11 +3,10 @@
 
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge::{self, Ruling};
-use crate::runtime::Proxy;
+use crate::runtime::{Proxy, ProxyRef};
 use crate::transaction::Transaction;
 use crate::{reply, report};
 use htx::Version;
-use std::sync::Arc;
 
 /// What becomes of a request.
 #[derive(Debug)]
@@ -61,12 +60,12 @@ pub(crate) fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
 }
 
 /// The backend: by the rules, by default, or the proxy itself in a `listen` section.
-fn choose(tx: &mut Transaction, front: &Arc<Proxy>) -> Option<Arc<Proxy>> {
+fn choose(tx: &mut Transaction, front: &ProxyRef) -> Option<ProxyRef> {
     if let Some(chosen) = judge::switch(tx, front) {
         return Some(chosen);
     }
     let default = front.settings.front.as_ref().and_then(|settings| settings.default_backend);
-    let default = default.and_then(|index| tx.worker.shared.proxies.get(index)).cloned();
+    let default = default.and_then(|index| tx.worker.proxies.get(index)).cloned();
     default.or_else(|| front.back.is_some().then(|| front.clone()))
 }
 

@@ -10,6 +10,7 @@ use crate::settings;
 use balance::Balancer;
 use reactor::{Mailbox, TaskId, Wake};
 use sample::vars::SharedVars;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -106,6 +107,9 @@ impl Shared {
     }
 }
 
+/// A worker's own handle on a proxy: cloning it touches nothing that another thread writes.
+pub type ProxyRef = Rc<Arc<Proxy>>;
+
 /// A running proxy.
 #[derive(Debug)]
 pub struct Proxy {
@@ -113,10 +117,37 @@ pub struct Proxy {
     pub index: usize,
     /// Its settings.
     pub settings: settings::Proxy,
+    /// Which kinds of rules there are, so that the usual request asks once.
+    pub(crate) rules: RulesAtHand,
     /// The client side.
     pub front: Option<Front>,
     /// The server side.
     pub back: Option<Back>,
+}
+
+/// Which kinds of rules a proxy has, inherited ones included.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RulesAtHand {
+    /// `http-request` or `redirect`.
+    pub(crate) request: bool,
+    /// `http-response`.
+    pub(crate) response: bool,
+    /// `http-after-response`.
+    pub(crate) after_response: bool,
+    /// `use_backend`.
+    pub(crate) switching: bool,
+}
+
+impl RulesAtHand {
+    fn of(settings: &settings::Proxy) -> Self {
+        let any = |has: fn(&rules::Rules) -> bool| settings.rule_sections().any(has);
+        Self {
+            request: any(|rules| !rules.http_request.is_empty() || !rules.redirect.is_empty()),
+            response: any(|rules| !rules.http_response.is_empty()),
+            after_response: any(|rules| !rules.http_after_response.is_empty()),
+            switching: any(|rules| !rules.switching.is_empty()),
+        }
+    }
 }
 
 /// The client side of a running proxy.
@@ -198,7 +229,8 @@ impl Proxy {
             listeners: front.binds.iter().map(|_| Listener::default()).collect(),
         });
         let back = settings.back.as_ref().map(|back| Back::new(back, threads, now));
-        Self { index, settings, front, back }
+        let rules = RulesAtHand::of(&settings);
+        Self { index, settings, rules, front, back }
     }
 
     /// The name.

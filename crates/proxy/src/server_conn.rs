@@ -1,12 +1,11 @@
 //! A connection to a server: data that moves between the pool and transactions. Never a task.
 
-use crate::runtime::{Proxy, Server};
+use crate::runtime::{ProxyRef, Server};
 use crate::worker::Worker;
 use buf::Buf;
 use mux::h1;
 use reactor::Socket;
 use std::io;
-use std::sync::Arc;
 
 /// One end of a direction.
 pub(crate) type End<'a> = (&'a Socket, &'a mut h1::Conn);
@@ -18,7 +17,7 @@ pub(crate) struct ServerConn {
     pub(crate) mux: h1::Conn,
     /// Received and not yet understood; no memory while idle.
     input: Buf,
-    backend: Arc<Proxy>,
+    backend: ProxyRef,
     slot: usize,
     requests: u32,
     private: bool,
@@ -26,7 +25,7 @@ pub(crate) struct ServerConn {
 
 impl ServerConn {
     /// A new connection to a server of `backend`, which must have that slot.
-    pub(crate) fn new(socket: Socket, mux: h1::Conn, backend: &Arc<Proxy>, slot: usize) -> Self {
+    pub(crate) fn new(socket: Socket, mux: h1::Conn, backend: &ProxyRef, slot: usize) -> Self {
         let backend = backend.clone();
         let this =
             Self { socket, mux, input: Buf::empty(), backend, slot, requests: 0, private: false };

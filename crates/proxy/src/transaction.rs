@@ -10,13 +10,12 @@ use crate::receive;
 use crate::reply;
 use crate::report;
 use crate::route::{self, Route};
-use crate::runtime::Proxy;
+use crate::runtime::ProxyRef;
 use crate::server_conn::ServerConn;
 use crate::worker::Worker;
 use crate::workspace::Workspace;
 use mux::BodyKind;
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// How a request announced itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,21 +30,21 @@ pub(crate) enum Arrival {
 
 /// What a transaction starts from.
 pub(crate) struct Parts {
-    pub(crate) client: Client,
+    pub(crate) client: Box<Client>,
     pub(crate) arrival: Arrival,
 }
 
 /// The client, if it may send another request.
-pub(crate) type Outcome = Option<Client>;
+pub(crate) type Outcome = Option<Box<Client>>;
 
 /// A transaction under way.
 pub(crate) struct Transaction {
     pub(crate) worker: Rc<Worker>,
-    pub(crate) client: Client,
+    pub(crate) client: Box<Client>,
     /// The memory; always there until the end.
     pub(crate) space: Box<Workspace>,
     /// The proxy whose server side is in use.
-    pub(crate) backend: Option<Arc<Proxy>>,
+    pub(crate) backend: Option<ProxyRef>,
     /// The claim on the server in use or last tried.
     pub(crate) claim: Option<Claim>,
     pub(crate) server: Option<Box<ServerConn>>,
@@ -190,7 +189,7 @@ impl Transaction {
     }
 
     /// The proxy whose settings hold for the server side, else the frontend.
-    pub(crate) fn side(&self) -> &Arc<Proxy> {
+    pub(crate) fn side(&self) -> &ProxyRef {
         self.backend.as_ref().unwrap_or(&self.client.proxy)
     }
 }

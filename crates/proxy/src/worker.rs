@@ -4,7 +4,7 @@ use crate::check;
 use crate::housekeeper;
 use crate::idle::IdlePool;
 use crate::listener;
-use crate::runtime::{Proxy, Shared};
+use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::seat::Seats;
 use crate::services::Services;
 use crate::workspace::Workspace;
@@ -29,6 +29,8 @@ pub struct Worker {
     pub thread: Rc<Thread>,
     /// The process.
     pub shared: Arc<Shared>,
+    /// All proxies, by index.
+    pub proxies: Vec<ProxyRef>,
     /// Ordinary buffers.
     pub buffers: Pool,
     /// Buffers for long bodies.
@@ -37,6 +39,7 @@ pub struct Worker {
     pub services: Box<dyn Services>,
     pub(crate) idle: IdlePool,
     pub(crate) seats: Seats,
+    #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     workspaces: RefCell<Vec<Box<Workspace>>>,
     scratch: RefCell<Vec<Vec<u8>>>,
     date: Cell<(i64, i32)>,
@@ -61,6 +64,7 @@ impl Worker {
         let worker = Rc::new(Self {
             thread: thread.clone(),
             shared: shared.clone(),
+            proxies: shared.proxies.iter().cloned().map(Rc::new).collect(),
             buffers: Pool::new(settings.buffer_size, KEEP),
             bulk: Pool::new(BULK.max(settings.buffer_size), KEEP_BULK),
             services,
@@ -104,6 +108,11 @@ impl Worker {
     /// The local date of this turn.
     pub fn local_date(&self) -> Date {
         Date::new(i64::from(self.second()), self.local_offset())
+    }
+
+    /// The proxy with a server side that has this name.
+    pub fn backend(&self, name: &str) -> Option<&ProxyRef> {
+        self.proxies.iter().find(|proxy| proxy.back.is_some() && proxy.name() == name)
     }
 
     /// Gives a buffer back to the pool that it came from.

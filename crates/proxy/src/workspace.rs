@@ -23,6 +23,8 @@ pub(crate) struct Workspace {
     pub(crate) journal: Journal,
     /// What logs say, filled in when they are written; the texts of the request from its arrival.
     pub(crate) record: TransactionRecord,
+    /// Whether the record is in use: someone will read it.
+    pub(crate) logs: bool,
     pub(crate) variables: Variables,
     /// `unique-id-format`, built at first use.
     pub(crate) unique_id: OnceCell<Vec<u8>>,
@@ -39,7 +41,9 @@ impl Workspace {
         self.down.clear();
         self.body.clear();
         self.journal = Journal::default();
-        self.record.reset();
+        if std::mem::take(&mut self.logs) {
+            self.record.reset();
+        }
         self.variables.transaction.clear();
         self.variables.request.clear();
         self.variables.response.clear();
