@@ -115,7 +115,7 @@ impl Drop for Client {
 pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     client.socket.own();
     if client.proxy.settings.mode == Mode::Tcp {
-        return crate::tcp::run(*client).await;
+        return Box::pin(crate::tcp::run(client)).await;
     }
     loop {
         let arrival = match client.input.is_empty() {

@@ -7,9 +7,10 @@ use crate::queue::{Place, Queue, Waiter};
 use crate::rewrite;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::server_conn::ServerConn;
-use crate::settings::Reuse;
+use crate::settings::{Mode, Reuse};
+use crate::tcp;
 use crate::transaction::Transaction;
-use balance::{NoServer, Ticket, Wish};
+use balance::{Algorithm, NoServer, Ticket, Wish};
 use mux::{Side, h1};
 use reactor::Socket;
 use stdx::Tick;
@@ -40,6 +41,11 @@ impl Claim {
     /// Its number in the backend, from 0.
     pub(crate) fn slot(&self) -> usize {
         self.slot
+    }
+
+    /// Whether it has a place on the server.
+    pub(crate) fn is_served(&self) -> bool {
+        self.entered
     }
 
     /// Takes a place on the server if there is room.
@@ -83,19 +89,22 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     let retries = backend.settings.back.as_ref().map_or(0, |back| back.retries);
     let mut attempt = 0;
     let mut avoid = None;
-    rewrite::request(tx);
+    if tx.client.proxy.settings.mode == Mode::Http {
+        rewrite::request(tx);
+    }
     loop {
         if tx.claim.is_none() {
             assign(tx, &backend, avoid).await?;
         }
         match establish(tx, &backend).await {
             Ok(()) => return Ok(()),
+            Err(failure) if failure.cause == Cause::ClientAbort => return Err(failure),
             Err(failure) if attempt >= retries => return Err(give_up(tx, &backend, failure)),
             Err(_) => {}
         }
         attempt += 1;
         tx.space.journal.retries = attempt;
-        avoid = again(tx, &backend, attempt, retries).await;
+        avoid = again(tx, &backend, attempt, retries).await?;
     }
 }
 
@@ -115,29 +124,39 @@ async fn again(
     backend: &ProxyRef,
     attempt: u32,
     retries: u32,
-) -> Option<usize> {
+) -> Result<Option<usize>, Failure> {
     let slot = tx.claim.as_ref().map(Claim::slot);
     let redispatch = backend.settings.back.as_ref().map_or(0, |back| back.redispatch);
     let thread = tx.worker.thread.index;
-    if redispatches(redispatch, attempt, retries) || server_is_gone(tx) {
+    let free = redispatch != 0 && tx.wanted.is_none() && goes_elsewhere(backend);
+    if free || redispatches(redispatch, attempt, retries) || server_is_gone(tx) {
         if let Some(claim) = tx.claim.take() {
             claim.server().counters.of(thread).count(Metric::Redispatches);
         }
         back(backend).counters.of(thread).count(Metric::Redispatches);
         tx.space.journal.redispatched = true;
         tx.wanted = None;
-        return slot;
+        return Ok(slot);
     }
     if let Some(claim) = &tx.claim {
         claim.server().counters.of(thread).count(Metric::Retries);
     }
     back(backend).counters.of(thread).count(Metric::Retries);
     let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS).min(TURN_AROUND_MS);
-    sleep(tx, pause).await;
+    sleep(tx, pause).await?;
     if server_is_gone(tx) {
         tx.claim = None;
     }
-    None
+    Ok(None)
+}
+
+/// Whether the algorithm has another server for the same request, so that nothing is gained by waiting
+/// for the one that failed.
+fn goes_elsewhere(backend: &Proxy) -> bool {
+    let balancer = &back(backend).balancer;
+    let usable = balancer.usable();
+    let hashes = matches!(balancer.algorithm(), Algorithm::Hash { .. });
+    !hashes && usable.active.max(usable.backup) > 1
 }
 
 /// `option redispatch n`: every nth retry, or the nth from the last.
@@ -154,12 +173,33 @@ fn server_is_gone(tx: &Transaction) -> bool {
     tx.claim.as_ref().is_some_and(|claim| !claim.server().state.accepts_persistent())
 }
 
-async fn sleep(tx: &Transaction, ms: u32) {
+async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     let until = thread.tick().plus_ms(ms);
     while !until.is_due(thread.tick()) {
+        stay(tx, Phase::Connect)?;
         thread.scheduler().pause(Some(until)).await;
     }
+    Ok(())
+}
+
+/// Looks whether the client is still there, and has the task woken when it leaves.
+///
+/// # Errors
+/// It has left: nobody waits for a server any more.
+fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
+    let left = match tx.client.proxy.settings.mode {
+        Mode::Tcp => tcp::gather(tx),
+        Mode::Http => {
+            let settings = tx.side().settings.back.as_ref();
+            let matters = settings.is_some_and(|settings| settings.abort_on_close);
+            if matters && !tx.client.socket.is_readable() {
+                tx.client.socket.want_read();
+            }
+            matters && tx.client.socket.is_closed()
+        }
+    };
+    if left { Err(Failure::new(0, Cause::ClientAbort, phase)) } else { Ok(()) }
 }
 
 /// Claims a server, waiting in queues where the limits demand it.
@@ -228,7 +268,8 @@ async fn wait_for_server(
     if limit != 0 && server.queue.len() >= limit {
         return Err(Failure::new(503, Cause::ServerAbort, Phase::Queue));
     }
-    tx.space.journal.queue_positions.0 = server.queue.len();
+    // As the manual's example logs it: the place in the queue, this request included.
+    tx.space.journal.queue_positions.0 = server.queue.len() + 1;
     if let Some(ticket) = &mut claim.ticket {
         ticket.enqueue();
     }
@@ -253,7 +294,7 @@ async fn wait_for_any(
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
     let queue = &back(backend).queue;
-    tx.space.journal.queue_positions.1 = queue.len();
+    tx.space.journal.queue_positions.1 = queue.len() + 1;
     let mut waiting = Waiting::join(tx, queue);
     waiting.pause(tx, deadline).await?;
     waiting.satisfied();
@@ -279,9 +320,12 @@ impl<'a> Waiting<'a> {
     /// Waits to be called, or woken for another reason.
     async fn pause(&mut self, tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
         let thread = tx.worker.thread.clone();
+        // Until the end of this wait, whatever it leads to.
+        tx.space.journal.queued = thread.nanos();
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Queue));
         }
+        stay(tx, Phase::Queue)?;
         thread.scheduler().pause(deadline).await;
         Ok(())
     }
@@ -308,6 +352,9 @@ impl Drop for Waiting<'_> {
 async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
     let Some(slot) = tx.claim.as_ref().map(Claim::slot) else { return Err(refused()) };
     tx.drop_server();
+    if tx.client.proxy.settings.mode == Mode::Tcp {
+        return establish_plain(tx, backend, slot).await;
+    }
     let idle = reuse(tx, backend, slot);
     let fresh = idle.is_none();
     let mut server = match idle {
@@ -330,6 +377,32 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
         stand(tx).await?;
     }
     tx.space.journal.connected = tx.worker.thread.nanos();
+    Ok(())
+}
+
+/// A connection that carries bytes: nothing goes first but what the client has said already.
+async fn establish_plain(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    slot: usize,
+) -> Result<(), Failure> {
+    let mut server = open(tx, backend, slot)?;
+    server.socket().own();
+    server.mux.close_after_message();
+    count_connection(tx, backend, true);
+    let span = backend.settings.timeouts.connect;
+    let thread = tx.worker.thread.clone();
+    let deadline = span.map(|span| thread.tick().plus_ms(span));
+    while !tcp::greet(tx, server.socket()).map_err(|_| refused())? {
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        stay(tx, Phase::Connect)?;
+        server.socket().want_write();
+        thread.scheduler().pause(deadline).await;
+    }
+    tx.server = Some(server);
+    tx.space.journal.connected = thread.nanos();
     Ok(())
 }
 

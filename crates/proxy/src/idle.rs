@@ -61,12 +61,7 @@ impl IdlePool {
 
     /// Takes the newest connection that still stands; with `proven`, only one that has been used
     /// more than once.
-    pub(crate) fn take(
-        &self,
-        backend: usize,
-        slot: usize,
-        proven: bool,
-    ) -> Option<Boxed> {
+    pub(crate) fn take(&self, backend: usize, slot: usize, proven: bool) -> Option<Boxed> {
         let mut shelf = self.shelf(backend, slot)?.borrow_mut();
         let mut place = shelf.connections.len();
         while place > 0 {

@@ -1,10 +1,12 @@
 //! What statistics and logs learn of transactions. Never changes what happens to them.
 
+use crate::connect::Claim;
 use crate::counters::{Event, Metric};
 use crate::facts::wall;
 use crate::journal::{Cause, Journal, Phase};
 use crate::log;
 use crate::runtime::{Proxy, ProxyRef};
+use crate::settings::Mode;
 use crate::transaction::Transaction;
 use crate::worker::Worker;
 use htx::HeaderId;
@@ -92,9 +94,11 @@ pub(crate) fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
     if let Some(back) = &proxy.back {
         let block = back.counters.of(thread);
         block.count(Metric::Sessions);
-        block.count(Metric::Requests);
         back.counters.tick(thread, Event::Session, second);
-        back.counters.tick(thread, Event::Request, second);
+        if tx.client.proxy.settings.mode == Mode::Http {
+            block.count(Metric::Requests);
+            back.counters.tick(thread, Event::Request, second);
+        }
         back.sessions.enter();
         tx.entered = Some(Entered(proxy.clone()));
     }
@@ -256,7 +260,8 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
     if front.dont_log_normal && !failed {
         return None;
     }
-    if front.dont_log_null && journal.bad_request && journal.bytes_in == 0 {
+    let empty = journal.bad_request || proxy.settings.mode == Mode::Tcp;
+    if front.dont_log_null && empty && journal.bytes_in == 0 {
         return None;
     }
     let usual = if failed && front.separate_errors { log::level::ERR } else { log::level::INFO };
@@ -299,10 +304,11 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.retries = journal.retries;
     record.redispatched = journal.redispatched;
     (record.server_queue, record.backend_queue) = journal.queue_positions;
-    fill_counts(tx);
+    fill_counts(tx, early);
 }
 
-fn fill_counts(tx: &mut Transaction) {
+/// How many are there besides this one, which counts where it goes on after an early line.
+fn fill_counts(tx: &mut Transaction, early: bool) {
     let shared = tx.worker.shared.clone();
     let front = tx.client.proxy.front.as_ref();
     let record = &mut tx.space.record;
@@ -312,7 +318,10 @@ fn fill_counts(tx: &mut Transaction) {
     record.log_count = front.map_or(0, |front| front.lines.fetch_add(1, Relaxed));
     record.request_count = shared.totals.sum(Metric::Requests);
     let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
-    record.backend_connections = back.map_or(0, |back| back.sessions.current());
+    let own = u32::from(tx.entered.is_some() && !early);
+    record.backend_connections = back.map_or(0, |back| back.sessions.current().saturating_sub(own));
     let claim = tx.claim.as_ref();
-    record.server_connections = claim.map_or(0, |claim| claim.server().sessions.current());
+    let own = u32::from(claim.is_some_and(Claim::is_served) && !early);
+    record.server_connections =
+        claim.map_or(0, |claim| claim.server().sessions.current().saturating_sub(own));
 }

@@ -60,7 +60,7 @@ pub(crate) fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
 }
 
 /// The backend: by the rules, by default, or the proxy itself in a `listen` section.
-fn choose(tx: &mut Transaction, front: &ProxyRef) -> Option<ProxyRef> {
+pub(crate) fn choose(tx: &mut Transaction, front: &ProxyRef) -> Option<ProxyRef> {
     if let Some(chosen) = judge::switch(tx, front) {
         return Some(chosen);
     }

@@ -1,6 +1,196 @@
-//! Sessions of proxies in TCP mode: bytes both ways. Never looks at them.
+//! Sessions of proxies in TCP mode: bytes both ways until both sides have said all. Never looks at them.
+//!
+//! Choice of the server, queues and retries are those of every transaction ([`crate::connect`]); what is
+//! different is how a connection is known to stand, and that nothing is understood.
+
+mod pipe;
+#[cfg(test)]
+mod tests;
 
 use crate::client::Client;
+use crate::connect;
+use crate::journal::{Cause, Failure, Phase};
+use crate::route;
+use crate::transaction::{Arrival, Parts, Transaction};
+use crate::{report, worker::Worker};
+use pipe::{Fault, Pipe, Step};
+use reactor::{Class, Socket, Tick};
+use std::io::{self, IoSlice};
 
 /// Serves one session.
-pub(crate) async fn run(_client: Client) {}
+pub(crate) async fn run(client: Box<Client>) {
+    let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
+    tx.client.mux.close_after_message();
+    std::mem::swap(&mut tx.space.variables.session, &mut tx.client.variables);
+    tx.space.journal.request = tx.worker.thread.nanos();
+    if let Err(failure) = serve(&mut tx).await {
+        tx.space.journal.end(failure.cause, failure.phase);
+    }
+    tx.finish();
+}
+
+async fn serve(tx: &mut Transaction) -> Result<(), Failure> {
+    let front = tx.client.proxy.clone();
+    let Some(backend) = route::choose(tx, &front) else {
+        return Err(Failure::new(0, Cause::ServerAbort, Phase::Connect));
+    };
+    report::enter_backend(tx, backend);
+    connect::run(tx).await?;
+    tx.space.journal.response = tx.worker.thread.nanos();
+    let mut relay = Relay::new(tx);
+    let result = relay.run(tx).await;
+    relay.close(tx);
+    result
+}
+
+/// Reads what the client sends while there is no server yet. `true`: it has left and wants nothing.
+pub(crate) fn gather(tx: &mut Transaction) -> bool {
+    let client = &mut tx.client;
+    let left = loop {
+        if !client.socket.is_readable() {
+            client.socket.want_read();
+            break false;
+        }
+        if client.input.capacity() == 0 {
+            client.input = tx.worker.buffers.take();
+        }
+        if client.input.room() == 0 {
+            break false;
+        }
+        match client.socket.recv(client.input.space()) {
+            Ok(0) => break client.input.is_empty(),
+            Ok(count) => client.input.filled(count),
+            Err(error) if is_transient(&error) => {}
+            Err(_) => break true,
+        }
+    };
+    if client.input.is_empty() {
+        tx.worker.release(std::mem::replace(&mut client.input, buf::Buf::empty()));
+    }
+    left
+}
+
+/// Writes the first bytes to a server; an empty write tells as well whether the connection stands.
+/// `false`: not yet.
+pub(crate) fn greet(tx: &mut Transaction, to: &Socket) -> io::Result<bool> {
+    match to.send(&[IoSlice::new(tx.client.input.data())], false) {
+        Ok(count) => {
+            tx.client.input.consume(count);
+            tx.space.up.sent += count as u64;
+            Ok(true)
+        }
+        Err(error) if is_transient(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Both directions of a session.
+struct Relay {
+    up: Pipe,
+    down: Pipe,
+    /// When each peer was last heard of.
+    client_seen: Tick,
+    server_seen: Tick,
+}
+
+impl Relay {
+    fn new(tx: &mut Transaction) -> Self {
+        let now = tx.worker.thread.tick();
+        let input = std::mem::replace(&mut tx.client.input, buf::Buf::empty());
+        let up = Pipe::new(input, tx.space.up.sent);
+        let down = Pipe::new(buf::Buf::empty(), 0);
+        Self { up, down, client_seen: now, server_seen: now }
+    }
+
+    /// Passes bytes on until both directions are over.
+    async fn run(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        loop {
+            let steps = self.step(tx)?;
+            if steps == (Step::Done, Step::Done) {
+                return Ok(());
+            }
+            let thread = tx.worker.thread.clone();
+            let deadline = Tick::earlier(self.client_deadline(tx), self.server_deadline(tx));
+            if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                return Err(self.timed_out(tx));
+            }
+            self.up.want(steps.0, &tx.client.socket, server(tx)?);
+            self.down.want(steps.1, server(tx)?, &tx.client.socket);
+            if steps.0 == Step::More || steps.1 == Step::More {
+                thread.scheduler().yield_as(Class::Bulk).await;
+            } else {
+                thread.scheduler().pause(deadline).await;
+            }
+        }
+    }
+
+    /// Moves both directions along.
+    fn step(&mut self, tx: &Transaction) -> Result<(Step, Step), Failure> {
+        let (worker, client, server): (&Worker, _, _) =
+            (&tx.worker, &tx.client.socket, server(tx)?);
+        let now = worker.thread.tick();
+        let before = [self.up.read, self.up.sent, self.down.read, self.down.sent];
+        let up = self.up.step(worker, client, server);
+        let down = self.down.step(worker, server, client);
+        if (self.up.read, self.down.sent) != (before[0], before[3]) {
+            self.client_seen = now;
+        }
+        if (self.down.read, self.up.sent) != (before[2], before[1]) {
+            self.server_seen = now;
+        }
+        let client_gone = Failure::new(0, Cause::ClientAbort, Phase::Data);
+        let server_gone = Failure::new(0, Cause::ServerAbort, Phase::Data);
+        let up = up.map_err(|fault| match fault {
+            Fault::Read => client_gone,
+            Fault::Write => server_gone,
+        })?;
+        let down = down.map_err(|fault| match fault {
+            Fault::Read => server_gone,
+            Fault::Write => client_gone,
+        })?;
+        Ok((up, down))
+    }
+
+    /// When the client will have taken too long: the tunnel's limit goes before its own, and once it
+    /// has been told that nothing more comes, `timeout client-fin` goes before both.
+    fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
+        let own = &tx.client.proxy.settings.timeouts;
+        let fin = own.client_fin.filter(|_| self.down.is_shut());
+        let span = fin.or(tx.side().settings.timeouts.tunnel).or(own.client)?;
+        let awaited = !self.up.has_ended() || self.down.holds_data();
+        awaited.then(|| self.client_seen.plus_ms(span))
+    }
+
+    /// As the client's, for the server.
+    fn server_deadline(&self, tx: &Transaction) -> Option<Tick> {
+        let own = &tx.side().settings.timeouts;
+        let fin = own.server_fin.filter(|_| self.up.is_shut());
+        let span = fin.or(own.tunnel).or(own.server)?;
+        let awaited = !self.down.has_ended() || self.up.holds_data();
+        awaited.then(|| self.server_seen.plus_ms(span))
+    }
+
+    fn timed_out(&self, tx: &Transaction) -> Failure {
+        let now = tx.worker.thread.tick();
+        let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
+        let cause = if by_client { Cause::ClientTimeout } else { Cause::ServerTimeout };
+        Failure::new(0, cause, Phase::Data)
+    }
+
+    /// Gives buffers back and enters the bytes into the books.
+    fn close(self, tx: &mut Transaction) {
+        tx.space.journal.bytes_in = self.up.sent;
+        tx.space.down.sent = self.down.sent;
+        tx.worker.release(self.up.into_buffer());
+        tx.worker.release(self.down.into_buffer());
+    }
+}
+
+fn server(tx: &Transaction) -> Result<&Socket, Failure> {
+    let server = tx.server.as_ref().map(|server| server.socket());
+    server.ok_or(Failure::new(0, Cause::Internal, Phase::Data))
+}

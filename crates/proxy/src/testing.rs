@@ -293,3 +293,9 @@ pub(crate) fn client(address: SocketAddr) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
+
+/// Closes a connection with a reset, which the system sends when something received was not read:
+/// waits for that something.
+pub(crate) fn reset(stream: TcpStream) {
+    stream.peek(&mut [0]).unwrap();
+}

@@ -69,7 +69,7 @@ pub(crate) async fn run(parts: Parts) -> Outcome {
 }
 
 impl Transaction {
-    fn new(Parts { client, .. }: Parts) -> Self {
+    pub(crate) fn new(Parts { client, .. }: Parts) -> Self {
         let worker = client.worker.clone();
         let mut space = worker.take_workspace();
         let (now, wall) = (worker.thread.nanos(), worker.thread.wall());
@@ -139,7 +139,7 @@ impl Transaction {
     }
 
     /// Closes the books and the connections, or hands them on.
-    fn finish(mut self) -> Outcome {
+    pub(crate) fn finish(mut self) -> Outcome {
         self.space.journal.ended = self.worker.thread.nanos();
         report::finished(&mut self);
         self.keep_server();

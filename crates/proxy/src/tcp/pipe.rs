@@ -1,0 +1,154 @@
+//! One direction of a session: bytes from one socket to the other. Never waits: it says what it waits for.
+//!
+//! Bytes go out of the buffer that they were received into. There is a buffer only while there are
+//! bytes; a source that fills one gets a bigger one for the next read, and a small one again when it
+//! has slowed down.
+
+use crate::worker::Worker;
+use buf::Buf;
+use reactor::Socket;
+use std::io::{self, IoSlice};
+
+/// Reads of one step, after which others have their turn.
+const READS: u32 = 16;
+
+/// What a direction waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// The source has nothing more now.
+    AwaitsSource,
+    /// The destination takes nothing more now.
+    AwaitsDestination,
+    /// Nothing: it has had its share of this turn.
+    More,
+    /// The source has ended, and the destination knows.
+    Done,
+}
+
+/// Which end failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fault {
+    Read,
+    Write,
+}
+
+/// One direction.
+#[derive(Debug)]
+pub(super) struct Pipe {
+    buffer: Buf,
+    /// The source has said all.
+    ended: bool,
+    /// The destination has been told so.
+    shut: bool,
+    /// The source fills buffers: a big one pays.
+    fast: bool,
+    /// Bytes read from the source.
+    pub(super) read: u64,
+    /// Bytes written to the destination.
+    pub(super) sent: u64,
+}
+
+impl Pipe {
+    /// A direction that begins with what has been received already; `sent` bytes before it have been
+    /// passed on.
+    pub(super) fn new(buffer: Buf, sent: u64) -> Self {
+        Self { buffer, ended: false, shut: false, fast: false, read: 0, sent }
+    }
+
+    pub(super) fn into_buffer(self) -> Buf {
+        self.buffer
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    pub(super) fn is_shut(&self) -> bool {
+        self.shut
+    }
+
+    pub(super) fn holds_data(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// Reads and writes until one of the ends has to be waited for.
+    pub(super) fn step(
+        &mut self,
+        worker: &Worker,
+        from: &Socket,
+        to: &Socket,
+    ) -> Result<Step, Fault> {
+        for _ in 0..READS {
+            if !self.flush(to)? {
+                return Ok(Step::AwaitsDestination);
+            }
+            if self.ended {
+                if !std::mem::replace(&mut self.shut, true) {
+                    // A destination that is gone will say so when it is read from.
+                    let _ = to.shutdown_write();
+                }
+                self.rest(worker);
+                return Ok(Step::Done);
+            }
+            if !self.refill(worker, from)? {
+                self.rest(worker);
+                return Ok(Step::AwaitsSource);
+            }
+        }
+        Ok(Step::More)
+    }
+
+    /// Asks to be woken for what a step waits for.
+    pub(super) fn want(&self, step: Step, from: &Socket, to: &Socket) {
+        match step {
+            Step::AwaitsSource => from.want_read(),
+            Step::AwaitsDestination => to.want_write(),
+            Step::More | Step::Done => {}
+        }
+    }
+
+    /// Writes what is there. `false`: the destination takes nothing more now.
+    fn flush(&mut self, to: &Socket) -> Result<bool, Fault> {
+        while !self.buffer.is_empty() {
+            match to.send(&[IoSlice::new(self.buffer.data())], false) {
+                Ok(count) => {
+                    self.buffer.consume(count);
+                    self.sent += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Fault::Write),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads once. `false`: the source has nothing more now.
+    fn refill(&mut self, worker: &Worker, from: &Socket) -> Result<bool, Fault> {
+        while from.is_readable() {
+            let size = if self.fast { worker.bulk.size() } else { worker.buffers.size() };
+            if self.buffer.capacity() != size {
+                self.rest(worker);
+                self.buffer = if self.fast { worker.bulk.take() } else { worker.buffers.take() };
+            }
+            match from.recv(self.buffer.space()) {
+                Ok(count) => {
+                    self.ended = count == 0;
+                    self.fast = count == size || (self.fast && count > worker.buffers.size());
+                    self.read += count as u64;
+                    self.buffer.filled(count);
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Fault::Read),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Gives the empty buffer back.
+    fn rest(&mut self, worker: &Worker) {
+        worker.release(std::mem::replace(&mut self.buffer, Buf::empty()));
+    }
+}
