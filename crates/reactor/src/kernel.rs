@@ -68,6 +68,11 @@ pub trait Kernel {
     fn accept(&self, listener: Handle) -> io::Result<(Handle, Option<SocketAddr>)>;
     /// Starts a connection; the handle becomes writable when it stands or has failed.
     fn connect(&self, to: &Address) -> io::Result<Handle>;
+    /// As [`Kernel::connect`], for one that only finds out whether the server is there: if possible, the
+    /// server does not hear of it when it is reset as soon as it stands.
+    fn connect_unheard(&self, to: &Address) -> io::Result<Handle> {
+        self.connect(to)
+    }
     /// The pending error of a connection.
     fn take_error(&self, handle: Handle) -> io::Result<()>;
     /// Reads what is there; 0 at the end of the stream.

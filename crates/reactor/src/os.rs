@@ -128,6 +128,10 @@ impl Kernel for Os {
         socket::connect(target(to)).map(Handle)
     }
 
+    fn connect_unheard(&self, to: &Address) -> io::Result<Handle> {
+        socket::connect_unheard(target(to)).map(Handle)
+    }
+
     fn take_error(&self, handle: Handle) -> io::Result<()> {
         socket::take_error(handle.0)
     }

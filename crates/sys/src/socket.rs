@@ -38,10 +38,23 @@ pub enum Target<'a> {
 
 /// Starts a connection; it may still be under way when this returns.
 pub fn connect(target: Target<'_>) -> io::Result<Fd> {
+    start_connection(target, false)
+}
+
+/// As [`connect`], but the last packet of the handshake waits for data, or for a reset: a server does not
+/// hear of a connection that is given up as soon as it stands.
+pub fn connect_unheard(target: Target<'_>) -> io::Result<Fd> {
+    start_connection(target, true)
+}
+
+fn start_connection(target: Target<'_>, unheard: bool) -> io::Result<Fd> {
     match target {
         Target::Inet(address) => {
             let fd = stream_socket(family(&address))?;
             let _ = sockopt::set_tcp_nodelay(&fd, true);
+            if unheard {
+                let _ = sockopt::set_tcp_quickack(&fd, false);
+            }
             under_way(net::connect(&fd, &address))?;
             Ok(into_raw(fd))
         }

@@ -1,8 +1,8 @@
 //! One check: connects, sends, receives, closes. Never keeps anything of it.
 //!
 //! One wake-up per phase: each step is tried first and waited for only if it has to be. A connection
-//! without a request ends with a reset, which leaves nothing behind on either side; after a response
-//! the connection is closed the same way unless the server closed it first.
+//! without a request ends with a reset before the server's program hears of it; after a response the
+//! connection is closed the same way, unless the server closed it first.
 
 use super::checker::Checker;
 use super::rule;
@@ -26,7 +26,12 @@ pub(super) async fn run(
     let timeouts = &proxy.settings.timeouts;
     let inter = server.settings.balance.intervals.inter;
     let limits = rule::limits(inter, timeouts.connect, timeouts.check);
-    let result = match Socket::connect(thread, &server.settings.check_address) {
+    let address = &server.settings.check_address;
+    let socket = match settings.check {
+        Check::Connect => Socket::connect_unheard(thread, address),
+        Check::Http(_) => Socket::connect(thread, address),
+    };
+    let result = match socket {
         Err(error) => verdict::unconnected(&error),
         Ok(socket) => exchange(checker, &settings.check, socket, limits).await,
     };

@@ -101,6 +101,7 @@ fn layer_4_passes_and_fails_in_the_systems_words() {
     let origin = Origin::silent();
     let passed = (CheckStatus::L4Ok, None, String::new());
     assert_eq!(one_check(Check::Connect, checked(1, origin.address, 1000)), passed);
+    assert_eq!(origin.served(), 0, "the server does not hear of it");
     let refused = (CheckStatus::L4Connection, None, "Connection refused".to_owned());
     assert_eq!(one_check(Check::Connect, checked(1, testing::nobody(), 1000)), refused);
     let mut server = checked(1, testing::nobody(), 1000);
@@ -214,7 +215,7 @@ fn a_server_in_maintenance_is_left_alone() {
     let mut idle = checked(1, origin.address, 5);
     idle.balance.disabled = true;
     let busy = Origin::silent();
-    let world = World::new(vec![farm(Check::Connect, vec![idle, checked(2, busy.address, 5)])]);
+    let world = World::new(vec![farm(http(), vec![idle, checked(2, busy.address, 5)])]);
     world.until("the other is checked", || busy.served() > 3);
     assert_eq!(origin.served(), 0);
 }
@@ -245,7 +246,7 @@ fn servers_added_at_run_time_are_checked_like_any_other() {
     let origin = Origin::silent();
     let world = World::with(
         testing::process(2),
-        vec![farm(Check::Connect, vec![testing::server(1, origin.address)])],
+        vec![farm(http(), vec![testing::server(1, origin.address)])],
     );
     world.turn();
     super::add(&world.shared, 0, 0);
