@@ -1,13 +1,14 @@
 //! Health checks: when they run, on which thread, and what one exchange with a server is.
 //! Never decides what a result means for the server: that is `balance`'s.
 //!
-//! A check that sleeps is a [`Record`] in the store of some thread. One checker task per thread sleeps
-//! until the next is due, takes those due at about the same time as one batch, and gives the batch to
-//! another thread if that one has less than half as much to do. Each check that runs is a future of its
-//! thread; its record goes back into that thread's store when the future ends, whatever ends it.
+//! A check that sleeps is a [`Record`] in the store of some thread. One checker task per thread
+//! sleeps until the next is due, takes those due at about the same time as one batch, and gives the
+//! batch to another thread if that one has less than half as much to do. Each check that runs is a
+//! future of its thread; its record goes back into that thread's store when the future ends,
+//! whatever ends it.
 //!
-//! Threads share a [`Desk`] each: an inbox for batches that move, and what is needed to compare loads.
-//! Nothing is shared by checks that stay where they are.
+//! Threads share a [`Desk`] each: an inbox for batches that move, and what is needed to compare
+//! loads. Nothing is shared by checks that stay where they are.
 
 mod checker;
 mod probe;
@@ -44,8 +45,8 @@ struct Owner {
 }
 
 impl Desk {
-    /// The thread's load: what is in its run queue, and its batches in flight. `None` while it has no
-    /// checker.
+    /// The thread's load: what is in its run queue, and its batches in flight. `None` while it has
+    /// no checker.
     fn load(&self) -> Option<u32> {
         let queued = self.owner.get()?.pulse.load();
         Some(queued.saturating_add(self.in_flight.load(Relaxed)))
@@ -64,8 +65,8 @@ impl Desk {
     }
 }
 
-/// Starts the checker of a thread. The first thread takes the checks of all servers; they spread from
-/// there as loads demand.
+/// Starts the checker of a thread. The first thread takes the checks of all servers; they spread
+/// from there as loads demand.
 pub(crate) fn start(worker: &Rc<Worker>) {
     let checker = Rc::new(Checker::new(worker));
     if worker.thread.index == 0 {

@@ -1,8 +1,9 @@
 //! What follows when a server's state changes, whoever changed it: queues are called, idle connections
 //! dropped, operators told. Never decides about health.
 //!
-//! Checks call [`server_changed`]; commands call [`set_admin`], [`force_health`] and [`set_weight`],
-//! which change the server and then do the same. Levels and words are HAProxy's, as measured.
+//! Checks call [`server_changed`]; commands call [`set_admin`], [`force_health`] and
+//! [`set_weight`], which change the server and then do the same. Levels and words are HAProxy's, as
+//! measured.
 
 use crate::log;
 use crate::runtime::{Back, Proxy};
@@ -13,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 pub use balance::notice::Cause;
 
-/// Whether a backend has a usable server, and what became of it: written when the last one leaves or
-/// the first one comes.
+/// Whether a backend has a usable server, and what became of it: written when the last one leaves
+/// or the first one comes.
 #[derive(Debug)]
 pub struct Availability {
     down: AtomicBool,
@@ -104,7 +105,8 @@ pub fn set_weight(worker: &Worker, backend: &Proxy, slot: usize, weight: u32) {
     review(worker, backend, back);
 }
 
-/// A server's operational state has changed: carries out what follows and tells it, once per change.
+/// A server's operational state has changed: carries out what follows and tells it, once per
+/// change.
 pub fn server_changed(
     worker: &Worker,
     backend: &Proxy,
@@ -148,7 +150,8 @@ fn complain(worker: &Worker, label: &str, text: &str) {
     }
 }
 
-/// A server takes nothing new: its queue looks for another one, and nothing idle is kept if it is gone.
+/// A server takes nothing new: its queue looks for another one, and nothing idle is kept if it is
+/// gone.
 fn leave(worker: &Worker, backend: &Proxy, back: &Back, slot: usize) -> Sessions {
     let server = &back.servers[slot];
     if !server.state.accepts_persistent() {

@@ -1,7 +1,7 @@
 //! Sessions of proxies in TCP mode: bytes both ways until both sides have said all. Never looks at them.
 //!
-//! Choice of the server, queues and retries are those of every transaction ([`crate::connect`]); what is
-//! different is how a connection is known to stand, and that nothing is understood.
+//! Choice of the server, queues and retries are those of every transaction ([`crate::connect`]);
+//! what is different is how a connection is known to stand, and that nothing is understood.
 
 mod pipe;
 #[cfg(test)]
@@ -155,8 +155,8 @@ impl Relay {
         Ok((up, down))
     }
 
-    /// When the client will have taken too long: the tunnel's limit goes before its own, and once it
-    /// has been told that nothing more comes, `timeout client-fin` goes before both.
+    /// When the client will have taken too long: the tunnel's limit goes before its own, and once
+    /// it has been told that nothing more comes, `timeout client-fin` goes before both.
     fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
         let own = &tx.client.proxy.settings.timeouts;
         let fin = own.client_fin.filter(|_| self.down.is_shut());

@@ -1,8 +1,9 @@
 //! A small world for tests: workers on real sockets inside one test, scripted origins, a log target.
 //! Never part of the product.
 //!
-//! Nothing here waits for luck: a test turns its threads until what it expects has happened, and fails
-//! when that takes longer than [`PATIENCE`]. Origins are threads of their own, so they may block.
+//! Nothing here waits for luck: a test turns its threads until what it expects has happened, and
+//! fails when that takes longer than [`PATIENCE`]. Origins are threads of their own, so they may
+//! block.
 #![allow(dead_code, reason = "a tool box for all tests of the crate")]
 
 use crate::runtime::Shared;

@@ -41,8 +41,8 @@ pub fn connect(target: Target<'_>) -> io::Result<Fd> {
     start_connection(target, false)
 }
 
-/// As [`connect`], but the last packet of the handshake waits for data, or for a reset: a server does not
-/// hear of a connection that is given up as soon as it stands.
+/// As [`connect`], but the last packet of the handshake waits for data, or for a reset: a server
+/// does not hear of a connection that is given up as soon as it stands.
 pub fn connect_unheard(target: Target<'_>) -> io::Result<Fd> {
     start_connection(target, true)
 }

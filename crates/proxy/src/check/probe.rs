@@ -1,8 +1,8 @@
 //! One check: connects, sends, receives, closes. Never keeps anything of it.
 //!
-//! One wake-up per phase: each step is tried first and waited for only if it has to be. A connection
-//! without a request ends with a reset before the server's program hears of it; after a response the
-//! connection is closed the same way, unless the server closed it first.
+//! One wake-up per phase: each step is tried first and waited for only if it has to be. A
+//! connection without a request ends with a reset before the server's program hears of it; after a
+//! response the connection is closed the same way, unless the server closed it first.
 
 use super::checker::Checker;
 use super::rule;

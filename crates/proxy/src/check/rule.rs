@@ -4,8 +4,8 @@
 /// The most checks that run as one batch.
 pub(super) const BATCH: usize = 8;
 
-/// Whether a check leaves its thread for one drawn at random: it does if that one has less than half
-/// as much to do.
+/// Whether a check leaves its thread for one drawn at random: it does if that one has less than
+/// half as much to do.
 pub(super) fn moves(own_load: u32, other_load: u32) -> bool {
     u64::from(other_load) * 2 < u64::from(own_load)
 }

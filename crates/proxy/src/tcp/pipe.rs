@@ -1,8 +1,8 @@
 //! One direction of a session: bytes from one socket to the other. Never waits: it says what it waits for.
 //!
 //! Bytes go out of the buffer that they were received into. There is a buffer only while there are
-//! bytes; a source that fills one gets a bigger one for the next read, and a small one again when it
-//! has slowed down.
+//! bytes; a source that fills one gets a bigger one for the next read, and a small one again when
+//! it has slowed down.
 
 use crate::worker::Worker;
 use buf::Buf;
@@ -49,8 +49,8 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// A direction that begins with what has been received already; `sent` bytes before it have been
-    /// passed on.
+    /// A direction that begins with what has been received already; `sent` bytes before it have
+    /// been passed on.
     pub(super) fn new(buffer: Buf, sent: u64) -> Self {
         Self { buffer, ended: false, shut: false, fast: false, read: 0, sent }
     }
