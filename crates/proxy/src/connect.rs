@@ -103,7 +103,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
             Err(_) => {}
         }
         attempt += 1;
-        tx.space.journal.retries = attempt;
+        tx.notes.journal.retries = attempt;
         avoid = again(tx, &backend, attempt, retries).await?;
     }
 }
@@ -134,7 +134,7 @@ async fn again(
             claim.server().counters.of(thread).count(Metric::Redispatches);
         }
         back(backend).counters.of(thread).count(Metric::Redispatches);
-        tx.space.journal.redispatched = true;
+        tx.notes.journal.redispatched = true;
         tx.wanted = None;
         return Ok(slot);
     }
@@ -237,7 +237,7 @@ fn settle(tx: &mut Transaction, claim: Claim) -> Result<(), Failure> {
         block.count(Metric::Balanced);
         back(&claim.backend).counters.of(thread).count(Metric::Balanced);
     }
-    tx.space.journal.queued = tx.worker.thread.nanos();
+    tx.notes.journal.queued = tx.worker.thread.nanos();
     tx.claim = Some(claim);
     Ok(())
 }
@@ -269,7 +269,7 @@ async fn wait_for_server(
         return Err(Failure::new(503, Cause::ServerAbort, Phase::Queue));
     }
     // As the manual's example logs it: the place in the queue, this request included.
-    tx.space.journal.queue_positions.0 = server.queue.len() + 1;
+    tx.notes.journal.queue_positions.0 = server.queue.len() + 1;
     if let Some(ticket) = &mut claim.ticket {
         ticket.enqueue();
     }
@@ -294,7 +294,7 @@ async fn wait_for_any(
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
     let queue = &back(backend).queue;
-    tx.space.journal.queue_positions.1 = queue.len() + 1;
+    tx.notes.journal.queue_positions.1 = queue.len() + 1;
     let mut waiting = Waiting::join(tx, queue);
     waiting.pause(tx, deadline).await?;
     waiting.satisfied();
@@ -321,7 +321,7 @@ impl<'a> Waiting<'a> {
     async fn pause(&mut self, tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
         let thread = tx.worker.thread.clone();
         // Until the end of this wait, whatever it leads to.
-        tx.space.journal.queued = thread.nanos();
+        tx.notes.journal.queued = thread.nanos();
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Queue));
         }
@@ -376,7 +376,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if fresh {
         stand(tx).await?;
     }
-    tx.space.journal.connected = tx.worker.thread.nanos();
+    tx.notes.journal.connected = tx.worker.thread.nanos();
     Ok(())
 }
 
@@ -402,7 +402,7 @@ async fn establish_plain(
         thread.scheduler().pause(deadline).await;
     }
     tx.server = Some(server);
-    tx.space.journal.connected = thread.nanos();
+    tx.notes.journal.connected = thread.nanos();
     Ok(())
 }
 

@@ -57,7 +57,12 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
             return Err(state.timed_out(tx));
         }
         state.ask_to_be_woken(tx);
+        if state.only_waits(tx) {
+            tx.notes.journal.bytes_out += tx.space.down.sent;
+            tx.space.release(&tx.worker);
+        }
         thread.scheduler().pause(deadline).await;
+        tx.space.renew(&tx.worker);
     }
 }
 
@@ -210,7 +215,7 @@ impl Exchange {
 
     /// The response is known: rules, cookies, then its way to the client begins.
     fn complete_head(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
-        tx.space.journal.response = tx.worker.thread.nanos();
+        tx.notes.journal.response = tx.worker.thread.nanos();
         self.response = Response::Body;
         self.server_seen = tx.worker.thread.tick();
         if self.up_broken || tx.server.as_ref().is_some_and(|server| server.mux.is_ambiguous()) {
@@ -223,7 +228,7 @@ impl Exchange {
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;
         let sent_as = tx.client.mux.encode_head(&mut space.response, body, out);
-        space.journal.status = space.response.status();
+        tx.notes.journal.status = space.response.status();
         space.down.discards = sent_as == BodyKind::None && body != BodyKind::None;
         if sent_as == BodyKind::Tunnel {
             // From now on both directions carry opaque bytes.
@@ -274,6 +279,15 @@ impl Exchange {
         }
     }
 
+    /// Whether the request is out and nothing of the response is there.
+    fn only_waits(&self, tx: &Transaction) -> bool {
+        self.up_over
+            && self.response == Response::Head
+            && tx.space.response.is_empty()
+            && tx.space.down.is_flushed()
+            && tx.space.up.is_flushed()
+    }
+
     fn ask_to_be_woken(&self, tx: &Transaction) {
         let Some(server) = &tx.server else { return };
         if !self.up_over {
@@ -296,7 +310,7 @@ impl Exchange {
 fn no_answer(tx: &mut Transaction) -> Failure {
     let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
     if reused && tx.client.requests > 0 && tx.space.response.is_empty() {
-        tx.space.journal.silent = true;
+        tx.notes.journal.silent = true;
         return Failure::new(0, Cause::ServerAbort, Phase::Headers);
     }
     Failure::new(502, Cause::ServerAbort, Phase::Headers)

@@ -6,7 +6,7 @@ use crate::counters::{Event, Metric};
 use crate::runtime::{Proxy, ProxyRef};
 use crate::transaction::Transaction;
 use crate::worker::Worker;
-use crate::workspace::Workspace;
+use crate::workspace::{Notes, Workspace};
 use htx::Head;
 use rules::{Context, LogLevel};
 use sample::vars::VarState;
@@ -21,6 +21,7 @@ pub(crate) struct View<'a> {
     pub(crate) worker: &'a Worker,
     pub(crate) client: &'a Client,
     pub(crate) space: &'a mut Workspace,
+    pub(crate) notes: &'a mut Notes,
     pub(crate) backend: Option<&'a ProxyRef>,
     /// The server in use, by slot.
     pub(crate) slot: Option<usize>,
@@ -33,6 +34,7 @@ impl Transaction {
             worker: &self.worker,
             client: &self.client,
             space: &mut self.space,
+            notes: &mut self.notes,
             backend: self.backend.as_ref(),
             slot: self.claim.as_ref().map(Claim::slot),
         }
@@ -200,19 +202,20 @@ impl Facts for View<'_> {
     }
 
     fn var(&self, name: &VarName) -> Option<Value<'static>> {
-        self.space.variables.get(name)
+        self.notes.variables.get(name)
     }
 
     fn var_state(&self, name: &VarName) -> VarState {
-        self.space.variables.state(name)
+        self.notes.variables.state(name)
     }
 
+    // Whoever lets rules run marks the notes as used, so that they are cleared in the end.
     fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
-        self.space.variables.set(name, value);
+        self.notes.variables.set(name, value);
     }
 
     fn capture(&self, side: Side, slot: usize) -> Option<Bytes<'_>> {
-        let slots = self.space.captures[side as usize].borrow();
+        let slots = self.notes.captures[side as usize].borrow();
         Some(Bytes::Owned(slots.get(slot)?.clone()?))
     }
 
@@ -223,7 +226,7 @@ impl Facts for View<'_> {
     fn set_capture(&self, side: Side, slot: usize, content: &[u8]) -> bool {
         let declared = &self.client.proxy.settings.captures[side as usize];
         let Some(limit) = declared.get(slot).map(|slot| slot.len) else { return false };
-        let mut slots = self.space.captures[side as usize].borrow_mut();
+        let mut slots = self.notes.captures[side as usize].borrow_mut();
         slots.resize(declared.len(), None);
         slots[slot] = Some(content[..content.len().min(limit)].to_vec());
         true
@@ -246,21 +249,21 @@ impl Facts for View<'_> {
     }
 
     fn last_rule(&self) -> Option<(&str, u32)> {
-        self.space.journal.last_rule.as_ref().map(|(file, line)| (&**file, *line))
+        self.notes.journal.last_rule.as_ref().map(|(file, line)| (&**file, *line))
     }
 
     fn unique_id(&self) -> Option<Bytes<'_>> {
         let format = self.client.proxy.settings.unique_id.as_ref()?;
-        if self.space.unique_id.get().is_none() {
+        if self.notes.unique_id.get().is_none() {
             let mut text = Vec::new();
             format.write(self, &mut text);
-            let _ = self.space.unique_id.set(text);
+            let _ = self.notes.unique_id.set(text);
         }
-        self.space.unique_id.get().map(|text| Bytes::Borrowed(text))
+        self.notes.unique_id.get().map(|text| Bytes::Borrowed(text))
     }
 
     fn record(&self) -> Option<&TransactionRecord> {
-        Some(&self.space.record)
+        Some(&self.notes.record)
     }
 
     fn threads(&self) -> u32 {
@@ -297,13 +300,13 @@ impl Context for View<'_> {
 
     fn set_log_level(&mut self, level: LogLevel) {
         match level {
-            LogLevel::Silent => self.space.journal.silent = true,
-            LogLevel::Severity(level) => self.space.journal.level = Some(level),
+            LogLevel::Silent => self.notes.journal.silent = true,
+            LogLevel::Severity(level) => self.notes.journal.level = Some(level),
         }
     }
 
     fn set_last_rule(&mut self, file: &Arc<str>, line: u32) {
-        self.space.journal.last_rule = Some((file.clone(), line));
+        self.notes.journal.last_rule = Some((file.clone(), line));
     }
 
     fn set_nice(&mut self, nice: i32) {

@@ -107,7 +107,7 @@ fn run(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Result<Ruling
             let held = matches!(verdict, Verdict::Tarpit(_));
             report::denied(tx, proxy, metric);
             let phase = if held { Phase::Tarpit } else { phase(rules) };
-            tx.space.journal.end(Cause::Proxy, phase);
+            tx.notes.journal.end(Cause::Proxy, phase);
             reply::prepare_rendered(tx, |view, files, head, body| {
                 answer.render(view, files, head, body)
             });
@@ -145,7 +145,7 @@ fn run(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Result<Ruling
 
 /// A rule has answered in the proxy's own name.
 fn answered(tx: &mut Transaction) {
-    tx.space.journal.end(Cause::Local, Phase::Request);
+    tx.notes.journal.end(Cause::Local, Phase::Request);
     report::count_both(tx, Metric::Intercepted);
 }
 

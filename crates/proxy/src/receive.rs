@@ -41,7 +41,7 @@ fn deadline(tx: &Transaction) -> Option<Tick> {
     let timeouts = &tx.client.proxy.settings.timeouts;
     let span = timeouts.http_request.or(timeouts.client)?;
     let first = tx.client.requests == 0;
-    let from = if first { tx.client.since } else { tx.space.journal.first_byte };
+    let from = if first { tx.client.since } else { tx.notes.journal.first_byte };
     Some(Tick::from_nanos(from).plus_ms(span))
 }
 
@@ -52,8 +52,8 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
         Ok(HeadStep::Complete { consumed, body }) => {
             tx.client.input.consume(consumed);
             tx.request_body = body;
-            tx.space.journal.request = tx.worker.thread.nanos();
-            tx.space.journal.bytes_in += consumed as u64;
+            tx.notes.journal.request = tx.worker.thread.nanos();
+            tx.notes.journal.bytes_in += consumed as u64;
             Ok(true)
         }
         Ok(HeadStep::NeedMore | HeadStep::Interim { .. }) => Ok(false),
@@ -83,8 +83,8 @@ fn fill(tx: &mut Transaction) -> io::Result<bool> {
 }
 
 fn bad(tx: &mut Transaction, status: u16, cause: Cause) -> Failure {
-    tx.space.journal.bad_request = true;
-    tx.space.journal.bytes_in += tx.client.input.len() as u64;
+    tx.notes.journal.bad_request = true;
+    tx.notes.journal.bytes_in += tx.client.input.len() as u64;
     tx.worker.release(std::mem::replace(&mut tx.client.input, Buf::empty()));
     tx.client.mux.close_after_message();
     Failure::new(status, cause, Phase::Request)

@@ -13,7 +13,7 @@ use rules::{ErrorFile, ErrorFiles, Rendered};
 /// Prepares the reply for a failure: the one configured for its status, else the built-in one.
 pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
     let reply = configured(tx, status);
-    match (reply, tx.space.journal.bad_request) {
+    match (reply, tx.notes.journal.bad_request) {
         (Some(ErrorReply::Location { status, url }), _) => redirect(tx, status, &url),
         (Some(ErrorReply::File { raw, .. }), true) => verbatim(tx, status, &raw),
         (Some(ErrorReply::File { parsed, .. }), false) if parsed.is_silent() => {
@@ -95,7 +95,7 @@ fn verbatim(tx: &mut Transaction, status: u16, bytes: &[u8]) {
     space.body.clear();
     space.down.clear();
     space.down.outbox.bytes.extend_from_slice(bytes);
-    space.journal.status = if bytes.is_empty() { 0 } else { status };
+    tx.notes.journal.status = if bytes.is_empty() { 0 } else { status };
     tx.client.mux.close_after_message();
 }
 
@@ -137,7 +137,7 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     let length = BodyKind::Length(space.body.len() as u64);
     let out = &mut space.down.outbox.bytes;
     let sent_as = tx.client.mux.encode_head(&mut space.response, length, out);
-    space.journal.status = space.response.status();
+    tx.notes.journal.status = space.response.status();
     if sent_as != BodyKind::None {
         let framing = tx.client.mux.encode_data(space.body.len() as u64);
         out.extend_from_slice(framing.prefix());

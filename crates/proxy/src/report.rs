@@ -9,6 +9,7 @@ use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::Mode;
 use crate::transaction::Transaction;
 use crate::worker::Worker;
+use crate::workspace::Notes;
 use htx::HeaderId;
 use sample::Side;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,13 +35,12 @@ pub(crate) fn request_received(tx: &mut Transaction) {
         front.counters.of(thread).count(Metric::Requests);
         front.counters.tick(thread, Event::Request, second);
     }
-    let space = &mut *tx.space;
-    std::mem::swap(&mut space.variables.session, &mut tx.client.variables);
-    if proxy.settings.log_format.is_none() {
+    std::mem::swap(&mut tx.notes.variables.session, &mut tx.client.variables);
+    if proxy.settings.log_format.is_none() && !proxy.rules.any() {
         return;
     }
-    space.logs = true;
-    let (request, record) = (&space.request, &mut space.record);
+    tx.notes.used = true;
+    let (request, record) = (&tx.space.request, &mut tx.notes.record);
     record.method.extend_from_slice(request.method());
     record.uri.extend_from_slice(request.uri());
     record.version.extend_from_slice(request.version().h1_token().as_bytes());
@@ -58,7 +58,7 @@ fn capture(tx: &mut Transaction, side: Side) {
         Side::Request => &tx.space.request,
         Side::Response => &tx.space.response,
     };
-    let mut contents = tx.space.captures[side as usize].borrow_mut();
+    let mut contents = tx.notes.captures[side as usize].borrow_mut();
     contents.resize(slots.len(), None);
     for (slot, content) in slots.iter().zip(contents.iter_mut()) {
         let Some(name) = &slot.header else { continue };
@@ -72,10 +72,10 @@ fn capture(tx: &mut Transaction, side: Side) {
 /// `capture cookie`: the first one whose `name=value` begins as asked.
 fn capture_cookie(tx: &mut Transaction, side: Side) {
     let Some((prefix, limit)) = &tx.client.proxy.settings.captured_cookie else { return };
-    let space = &mut *tx.space;
+    let (space, record) = (&tx.space, &mut tx.notes.record);
     let (head, id, out) = match side {
-        Side::Request => (&space.request, HeaderId::Cookie, &mut space.record.request_cookie),
-        Side::Response => (&space.response, HeaderId::SetCookie, &mut space.record.response_cookie),
+        Side::Request => (&space.request, HeaderId::Cookie, &mut record.request_cookie),
+        Side::Response => (&space.response, HeaderId::SetCookie, &mut record.response_cookie),
     };
     let found = head
         .by_id(id)
@@ -154,11 +154,10 @@ fn add_both(tx: &Transaction, metric: Metric, amount: u64) {
 
 /// The transaction is over: bytes, times, status, and its line in the log.
 pub(crate) fn finished(tx: &mut Transaction) {
-    let space = &mut *tx.space;
-    space.journal.bytes_in += tx.client.mux.payload_received();
-    space.journal.bytes_out = space.down.sent;
-    let (bytes_in, bytes_out) = (space.journal.bytes_in, space.journal.bytes_out);
-    let status = space.journal.status;
+    let journal = &mut tx.notes.journal;
+    journal.bytes_in += tx.client.mux.payload_received();
+    journal.bytes_out += tx.space.down.sent;
+    let (bytes_in, bytes_out, status) = (journal.bytes_in, journal.bytes_out, journal.status);
     add_both(tx, Metric::BytesIn, bytes_in);
     add_both(tx, Metric::BytesOut, bytes_out);
     if status != 0 {
@@ -166,15 +165,15 @@ pub(crate) fn finished(tx: &mut Transaction) {
     }
     count_ending(tx);
     count_times(tx, bytes_in, bytes_out);
-    if !tx.space.journal.silent && !tx.space.journal.logged {
+    if !tx.notes.journal.silent && !tx.notes.journal.logged {
         write_line(tx, false);
     }
-    std::mem::swap(&mut tx.space.variables.session, &mut tx.client.variables);
+    std::mem::swap(&mut tx.notes.variables.session, &mut tx.client.variables);
 }
 
 fn count_ending(tx: &Transaction) {
     let thread = tx.worker.thread.index;
-    let journal = &tx.space.journal;
+    let journal = &tx.notes.journal;
     let server = tx.claim.as_ref().map(|claim| claim.server().counters.of(thread));
     let metric = match (journal.cause, journal.phase) {
         (_, Phase::Request) if journal.cause != Cause::Local => {
@@ -207,7 +206,7 @@ fn count_ending(tx: &Transaction) {
 
 fn count_times(tx: &Transaction, bytes_in: u64, bytes_out: u64) {
     let thread = tx.worker.thread.index;
-    let journal = &tx.space.journal;
+    let journal = &tx.notes.journal;
     let Some(claim) = &tx.claim else { return };
     let ms = |from, to| Journal::span(from, to).max(0) as u32;
     let times = [
@@ -244,12 +243,12 @@ pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
     log::send_structured(&tx.worker, &proxy.settings.logs, level, &data, &line);
     tx.worker.give_scratch(line);
     tx.worker.give_scratch(data);
-    tx.space.journal.logged = true;
+    tx.notes.journal.logged = true;
 }
 
 /// The severity of the line; `None` when there is to be none.
 fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
-    let journal = &tx.space.journal;
+    let journal = &tx.notes.journal;
     let front = proxy.settings.front.as_ref()?;
     if proxy.settings.logs.targets.is_empty() || proxy.settings.log_format.is_none() {
         return None;
@@ -270,14 +269,13 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
 
 /// Brings the record up to date, for logs and for rules whose formats name log variables.
 pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
-    tx.space.logs = true;
+    tx.notes.used = true;
     let local = tx.client.local();
     let server_ends = tx
         .server
         .as_ref()
         .map(|server| (server.socket().local_address(), server.server().settings.address.inet()));
-    let space = &mut *tx.space;
-    let (journal, record) = (&space.journal, &mut space.record);
+    let Notes { journal, record, .. } = &mut *tx.notes;
     record.client = tx.client.peer;
     record.frontend = local;
     (record.backend_source, record.server) = server_ends.unwrap_or_default();
@@ -296,7 +294,7 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.total_ms = Journal::span(journal.began, ended);
     record.user_ms = record.active_ms;
     record.early = early;
-    record.bytes_read = space.down.sent;
+    record.bytes_read = journal.bytes_out + if journal.ended == 0 { tx.space.down.sent } else { 0 };
     record.bytes_uploaded = journal.bytes_in;
     record.status = if journal.status == 0 { -1 } else { journal.status.into() };
     record.termination = [journal.cause.letter(), journal.phase.letter()];
@@ -311,7 +309,7 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
 fn fill_counts(tx: &mut Transaction, early: bool) {
     let shared = tx.worker.shared.clone();
     let front = tx.client.proxy.front.as_ref();
-    let record = &mut tx.space.record;
+    let record = &mut tx.notes.record;
     record.pid = shared.settings.pid;
     record.process_connections = shared.connections.current();
     record.frontend_connections = front.map_or(0, |front| front.connections.current());

@@ -92,7 +92,7 @@ fn find_cookie(tx: &mut Transaction) {
     };
     let Some(cookie) = &settings.cookie else { return };
     let Some((field, start, end)) = locate(&tx.space.request, &cookie.name) else {
-        tx.space.journal.cookie.0 = b'N';
+        tx.notes.journal.cookie.0 = b'N';
         return;
     };
     let value = tx.space.request.as_fields().at(field).map_or(&[][..], |it| it.value);
@@ -102,7 +102,7 @@ fn find_cookie(tx: &mut Transaction) {
         server.settings.cookie.as_ref().is_some_and(|it| it.as_bytes() == named)
     });
     tx.wanted = slot.filter(|slot| back.servers[*slot].state.accepts_persistent());
-    tx.space.journal.cookie.0 = match (slot, tx.wanted) {
+    tx.notes.journal.cookie.0 = match (slot, tx.wanted) {
         (None, _) => b'I',
         (Some(_), None) => b'D',
         (Some(_), Some(_)) => b'V',
@@ -151,11 +151,11 @@ pub(crate) fn response(tx: &mut Transaction) {
     let Some(cookie) = backend.settings.back.as_ref().and_then(|back| back.cookie.as_ref()) else {
         return;
     };
-    tx.space.journal.cookie.1 = b'N';
+    tx.notes.journal.cookie.1 = b'N';
     let Some(claim) = tx.claim.as_ref().filter(|_| cookie.insert) else { return };
-    let known = tx.wanted == Some(claim.slot()) && tx.space.journal.cookie.0 == b'V';
+    let known = tx.wanted == Some(claim.slot()) && tx.notes.journal.cookie.0 == b'V';
     let Some(value) = claim.server().settings.cookie.clone().filter(|_| !known) else { return };
-    tx.space.journal.cookie.1 = b'I';
+    tx.notes.journal.cookie.1 = b'I';
     insert(&mut tx.space.response, cookie, &value);
 }
 

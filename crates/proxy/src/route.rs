@@ -75,8 +75,8 @@ fn is_monitored(tx: &mut Transaction, front: &Proxy) -> bool {
     if uri.is_none_or(|uri| tx.space.request.uri() != uri.as_bytes()) {
         return false;
     }
-    tx.space.journal.silent = true;
-    tx.space.journal.end(Cause::Local, Phase::Request);
+    tx.notes.journal.silent = true;
+    tx.notes.journal.end(Cause::Local, Phase::Request);
     reply::prepare_error(tx, 200);
     true
 }
@@ -92,7 +92,7 @@ fn answers_statistics(tx: &mut Transaction, proxy: &Proxy) -> bool {
     debug_assert!(answer.head.version() == Version::Http11, "services speak HTTP/1.1");
     tx.space.response = answer.head;
     tx.space.body = answer.body;
-    tx.space.journal.end(Cause::Local, Phase::Request);
+    tx.notes.journal.end(Cause::Local, Phase::Request);
     report::count_both(tx, crate::counters::Metric::Intercepted);
     true
 }

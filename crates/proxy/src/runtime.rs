@@ -139,6 +139,11 @@ pub(crate) struct RulesAtHand {
 }
 
 impl RulesAtHand {
+    /// Whether there are any.
+    pub(crate) fn any(self) -> bool {
+        self.request || self.response || self.after_response || self.switching
+    }
+
     fn of(settings: &settings::Proxy) -> Self {
         let any = |has: fn(&rules::Rules) -> bool| settings.rule_sections().any(has);
         Self {

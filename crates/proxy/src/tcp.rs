@@ -21,10 +21,10 @@ use std::io::{self, IoSlice};
 pub(crate) async fn run(client: Box<Client>) {
     let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
     tx.client.mux.close_after_message();
-    std::mem::swap(&mut tx.space.variables.session, &mut tx.client.variables);
-    tx.space.journal.request = tx.worker.thread.nanos();
+    std::mem::swap(&mut tx.notes.variables.session, &mut tx.client.variables);
+    tx.notes.journal.request = tx.worker.thread.nanos();
     if let Err(failure) = serve(&mut tx).await {
-        tx.space.journal.end(failure.cause, failure.phase);
+        tx.notes.journal.end(failure.cause, failure.phase);
     }
     tx.finish();
 }
@@ -36,7 +36,7 @@ async fn serve(tx: &mut Transaction) -> Result<(), Failure> {
     };
     report::enter_backend(tx, backend);
     connect::run(tx).await?;
-    tx.space.journal.response = tx.worker.thread.nanos();
+    tx.notes.journal.response = tx.worker.thread.nanos();
     let mut relay = Relay::new(tx);
     let result = relay.run(tx).await;
     relay.close(tx);
@@ -183,7 +183,7 @@ impl Relay {
 
     /// Gives buffers back and enters the bytes into the books.
     fn close(self, tx: &mut Transaction) {
-        tx.space.journal.bytes_in = self.up.sent;
+        tx.notes.journal.bytes_in = self.up.sent;
         tx.space.down.sent = self.down.sent;
         tx.worker.release(self.up.into_buffer());
         tx.worker.release(self.down.into_buffer());

@@ -13,7 +13,7 @@ use crate::route::{self, Route};
 use crate::runtime::ProxyRef;
 use crate::server_conn::ServerConn;
 use crate::worker::Worker;
-use crate::workspace::Workspace;
+use crate::workspace::{Lease, Notes};
 use mux::BodyKind;
 use std::rc::Rc;
 
@@ -41,8 +41,8 @@ pub(crate) type Outcome = Option<Box<Client>>;
 pub(crate) struct Transaction {
     pub(crate) worker: Rc<Worker>,
     pub(crate) client: Box<Client>,
-    /// The memory; always there until the end.
-    pub(crate) space: Box<Workspace>,
+    pub(crate) space: Lease,
+    pub(crate) notes: Box<Notes>,
     /// The proxy whose server side is in use.
     pub(crate) backend: Option<ProxyRef>,
     /// The claim on the server in use or last tried.
@@ -71,9 +71,9 @@ pub(crate) async fn run(parts: Parts) -> Outcome {
 impl Transaction {
     pub(crate) fn new(Parts { client, .. }: Parts) -> Self {
         let worker = client.worker.clone();
-        let mut space = worker.take_workspace();
+        let (space, mut notes) = (Lease::new(&worker), worker.take_notes());
         let (now, wall) = (worker.thread.nanos(), worker.thread.wall());
-        space.journal = Journal {
+        notes.journal = Journal {
             began: client.since,
             began_wall: wall - (now - client.since).min(wall),
             first_byte: now,
@@ -84,6 +84,7 @@ impl Transaction {
             worker,
             client,
             space,
+            notes,
             backend: None,
             claim: None,
             server: None,
@@ -113,7 +114,7 @@ impl Transaction {
 
     /// Tells the client what went wrong, if that is still possible.
     async fn fail(&mut self, failure: Failure) {
-        self.space.journal.end(failure.cause, failure.phase);
+        self.notes.journal.end(failure.cause, failure.phase);
         self.drop_server();
         let untold = !self.client.mux.has_sent_head();
         if failure.status != 0 && untold {
@@ -140,16 +141,17 @@ impl Transaction {
 
     /// Closes the books and the connections, or hands them on.
     pub(crate) fn finish(mut self) -> Outcome {
-        self.space.journal.ended = self.worker.thread.nanos();
+        self.notes.journal.ended = self.worker.thread.nanos();
         report::finished(&mut self);
         self.keep_server();
         drop(self.claim.take());
         self.entered = None;
         let reset = self.reset_client;
-        let Self { worker, mut client, space, .. } = self;
+        let Self { worker, mut client, mut space, notes, .. } = self;
         client.requests += 1;
         client.since = worker.thread.nanos();
-        worker.give_workspace(space);
+        space.release(&worker);
+        worker.give_notes(notes);
         if reset {
             client.reset = true;
         }

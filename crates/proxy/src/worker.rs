@@ -7,7 +7,7 @@ use crate::listener;
 use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::seat::Seats;
 use crate::services::Services;
-use crate::workspace::Workspace;
+use crate::workspace::{Notes, Workspace};
 use buf::Pool;
 use mux::h1;
 use reactor::{Class, Thread};
@@ -41,6 +41,8 @@ pub struct Worker {
     pub(crate) seats: Seats,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     workspaces: RefCell<Vec<Box<Workspace>>>,
+    #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
+    notes: RefCell<Vec<Box<Notes>>>,
     scratch: RefCell<Vec<Vec<u8>>>,
     date: Cell<(i64, i32)>,
     /// Client connections of this thread.
@@ -71,6 +73,7 @@ impl Worker {
             idle: IdlePool::new(shared),
             seats: Seats::default(),
             workspaces: RefCell::default(),
+            notes: RefCell::default(),
             scratch: RefCell::default(),
             date: Cell::new((-1, 0)),
             clients: Cell::new(0),
@@ -136,20 +139,33 @@ impl Worker {
 
     /// A cleared workspace for a transaction; allocates only when none is free.
     pub(crate) fn take_workspace(&self) -> Box<Workspace> {
-        let free = self.workspaces.borrow_mut().pop();
+        self.workspaces.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes a cleared workspace back.
+    pub(crate) fn give_workspace(&self, workspace: Box<Workspace>) {
+        let mut free = self.workspaces.borrow_mut();
+        if free.len() < KEEP {
+            free.push(workspace);
+        }
+    }
+
+    /// Cleared notes for a transaction; allocates only when none are free.
+    pub(crate) fn take_notes(&self) -> Box<Notes> {
+        let free = self.notes.borrow_mut().pop();
         free.unwrap_or_else(|| {
-            let mut fresh = Box::<Workspace>::default();
+            let mut fresh = Box::<Notes>::default();
             fresh.variables.process = self.shared.vars.clone();
             fresh
         })
     }
 
-    /// Takes a workspace back.
-    pub(crate) fn give_workspace(&self, mut workspace: Box<Workspace>) {
-        let mut free = self.workspaces.borrow_mut();
+    /// Takes notes back.
+    pub(crate) fn give_notes(&self, mut notes: Box<Notes>) {
+        let mut free = self.notes.borrow_mut();
         if free.len() < KEEP {
-            workspace.clear();
-            free.push(workspace);
+            notes.clear();
+            free.push(notes);
         }
     }
 

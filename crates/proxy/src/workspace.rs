@@ -1,14 +1,18 @@
-//! What a transaction needs besides its connections: heads, directions, texts. Pooled and reused, so
-//! that a transaction allocates nothing in steady state. Never outlives its transaction's meaning: it is
-//! cleared when it goes back.
+//! The pooled memory of a transaction, so that it allocates nothing in steady state. Never shared.
+//!
+//! Two parts. [`Notes`] stay with the transaction from its first byte to its line in the log.
+//! [`Workspace`] holds what moving bytes needs: heads and outgoing bytes; a transaction that only waits
+//! for the server's answer gives it back, and the next to run finds it warm in the cache.
 
 use crate::flow::Flow;
 use crate::journal::Journal;
+use crate::worker::Worker;
 use htx::{Fields, Head};
 use sample::{TransactionRecord, Variables};
 use std::cell::{OnceCell, RefCell};
+use std::ops::{Deref, DerefMut};
 
-/// The memory of one transaction.
+/// What moving bytes needs.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
     pub(crate) request: Head,
@@ -20,11 +24,27 @@ pub(crate) struct Workspace {
     pub(crate) down: Flow,
     /// The body of a local answer.
     pub(crate) body: Vec<u8>,
+}
+
+impl Workspace {
+    fn clear(&mut self) {
+        self.request.clear();
+        self.response.clear();
+        self.trailers.clear();
+        self.up.clear();
+        self.down.clear();
+        self.body.clear();
+    }
+}
+
+/// What is remembered of a transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
     pub(crate) journal: Journal,
+    /// Whether any of the following is in use; what nobody touched need not be cleared.
+    pub(crate) used: bool,
     /// What logs say, filled in when they are written; the texts of the request from its arrival.
     pub(crate) record: TransactionRecord,
-    /// Whether the record is in use: someone will read it.
-    pub(crate) logs: bool,
     pub(crate) variables: Variables,
     /// `unique-id-format`, built at first use.
     pub(crate) unique_id: OnceCell<Vec<u8>>,
@@ -32,22 +52,57 @@ pub(crate) struct Workspace {
     pub(crate) captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
 }
 
-impl Workspace {
+impl Notes {
+    /// Forgets everything and keeps the memory. The journal is begun anew by the next transaction.
     pub(crate) fn clear(&mut self) {
-        self.request.clear();
-        self.response.clear();
-        self.trailers.clear();
-        self.up.clear();
-        self.down.clear();
-        self.body.clear();
-        self.journal = Journal::default();
-        if std::mem::take(&mut self.logs) {
-            self.record.reset();
+        if !std::mem::take(&mut self.used) {
+            return;
         }
+        self.record.reset();
         self.variables.transaction.clear();
         self.variables.request.clear();
         self.variables.response.clear();
         self.unique_id.take();
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
+    }
+}
+
+/// A workspace on loan. Held whenever its transaction runs; given back while it waits, if nothing in it
+/// is needed.
+#[derive(Debug)]
+pub(crate) struct Lease(Option<Box<Workspace>>);
+
+impl Lease {
+    pub(crate) fn new(worker: &Worker) -> Self {
+        Self(Some(worker.take_workspace()))
+    }
+
+    /// Gives the workspace back.
+    pub(crate) fn release(&mut self, worker: &Worker) {
+        if let Some(mut workspace) = self.0.take() {
+            workspace.clear();
+            worker.give_workspace(workspace);
+        }
+    }
+
+    /// Takes a cleared workspace, unless one is held.
+    pub(crate) fn renew(&mut self, worker: &Worker) {
+        if self.0.is_none() {
+            self.0 = Some(worker.take_workspace());
+        }
+    }
+}
+
+impl Deref for Lease {
+    type Target = Workspace;
+
+    fn deref(&self) -> &Workspace {
+        self.0.as_ref().expect("a transaction that runs holds its workspace")
+    }
+}
+
+impl DerefMut for Lease {
+    fn deref_mut(&mut self) -> &mut Workspace {
+        self.0.as_mut().expect("a transaction that runs holds its workspace")
     }
 }
