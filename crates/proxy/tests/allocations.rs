@@ -1,0 +1,166 @@
+//! In steady state a keep-alive request allocates nothing: held with a counting allocator.
+//! Never measures time.
+
+use proxy::services::NoServices;
+use proxy::settings::{Back, Bind, Front, Logs, Mode, Process, Proxy, Reuse, Server};
+use proxy::{Shared, Worker};
+use reactor::os::Os;
+use reactor::{Address, Handle, Thread};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::IntoRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+thread_local! {
+    /// Allocations of this thread, while it counts.
+    static COUNT: Cell<Option<u32>> = const { Cell::new(None) };
+}
+
+struct Counting;
+
+// SAFETY: everything is passed on to the system's allocator unchanged; counting touches a thread-local
+// cell that needs no allocation.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        COUNT.with(|count| count.set(count.get().map(|n| n + 1)));
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the memory came from `System.alloc` with this layout.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const ANSWER: &[u8] =
+    b"HTTP/1.1 200 OK\r\nServer: x\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello";
+const WARM: u32 = 500;
+const MEASURED: u32 = 2_000;
+
+/// Answers every request on every connection.
+fn origin() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while matches!(stream.read(&mut buffer), Ok(1..)) {
+                    stream.write_all(ANSWER).expect("the proxy reads its answer");
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Sends one request after the other on one connection, and counts the answers.
+fn client(to: SocketAddr, answers: &Arc<AtomicU32>) -> std::thread::JoinHandle<()> {
+    let answers = answers.clone();
+    std::thread::spawn(move || {
+        let mut stream = TcpStream::connect(to).expect("the proxy listens");
+        let mut buffer = [0; 4096];
+        let request = b"GET /some/path?q=1 HTTP/1.1\r\nHost: example.com\r\nAccept: */*\r\n\
+                        User-Agent: test\r\nCookie: a=b; c=d\r\n\r\n";
+        for _ in 0..WARM + MEASURED {
+            stream.write_all(request).expect("the proxy reads");
+            let mut got = 0;
+            while !buffer[..got].ends_with(b"hello") {
+                let more = stream.read(&mut buffer[got..]).expect("the proxy answers");
+                assert!(more > 0, "the proxy closed");
+                got += more;
+            }
+            answers.fetch_add(1, Ordering::SeqCst);
+        }
+    })
+}
+
+fn process() -> Process {
+    Process {
+        threads: 1,
+        maxconn: 100,
+        buffer_size: 16_384,
+        max_rewrite: 1_024,
+        max_headers: 101,
+        max_accept: 4,
+        shared_pools: true,
+        spread_checks: 0,
+        max_spread_checks: None,
+        hostname: "host".into(),
+        node: "host".into(),
+        description: None,
+        pid: 1,
+        quiet: true,
+        logs: Arc::new(Logs::default()),
+    }
+}
+
+/// Starts a worker on this thread that listens on a port of the kernel's.
+fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.set_nonblocking(true).expect("a socket can");
+    let address = listener.local_addr().expect("it is bound");
+    let bind = Bind {
+        handle: Handle(listener.into_raw_fd()),
+        address: Address::Inet(address),
+        name: None,
+        id: 1,
+        maxconn: 0,
+        threads: 0,
+    };
+    let server = |id: u32| Server {
+        balance: balance::ServerSettings::new(id, format!("s{id}")),
+        address: Address::Inet(server),
+        cookie: None,
+        max_queue: 0,
+        pool_max: None,
+        pool_purge: 5_000,
+        check_address: Address::Inet(server),
+    };
+    let settings = Proxy {
+        name: "both".into(),
+        id: 1,
+        mode: Mode::Http,
+        front: Some(Front { binds: vec![bind], ..Front::default() }),
+        back: Some(Back {
+            servers: vec![server(1), server(2)],
+            algorithm: balance::Algorithm::LeastConn,
+            reuse: Reuse::Always,
+            ..Back::default()
+        }),
+        ..Proxy::default()
+    };
+    let kernel = Box::new(Os::new(64).expect("descriptors are left"));
+    let thread = Thread::new(0, kernel, reactor::thread::Settings::default());
+    let shared = Shared::new(process(), vec![settings], thread.nanos());
+    Worker::start(&thread, &shared, Box::new(NoServices));
+    (thread, address)
+}
+
+#[test]
+fn a_request_in_steady_state_allocates_nothing() {
+    let (thread, address) = worker(origin());
+    let answers = Arc::new(AtomicU32::new(0));
+    let client = client(address, &answers);
+    let turn_until = |count: u32| {
+        while answers.load(Ordering::SeqCst) < count && !client.is_finished() {
+            thread.turn(Some(Duration::from_millis(10))).expect("the poller works");
+        }
+    };
+    COUNT.set(Some(0));
+    turn_until(WARM);
+    assert!(COUNT.take() > Some(0), "the counter counts: warming up allocates");
+    COUNT.set(Some(0));
+    turn_until(WARM + MEASURED);
+    let count = COUNT.take();
+    assert_eq!(answers.load(Ordering::SeqCst), WARM + MEASURED);
+    assert_eq!(count, Some(0), "allocations in {MEASURED} requests");
+}
