@@ -2,8 +2,8 @@
 //!
 //! Picks go to the algorithm without any lock of this level. Changes of state and weight are rare:
 //! they are applied to the server first, then the list of those that take part is rebuilt under a
-//! lock, so the last rebuild has seen every change. A pick in between may still choose a server that
-//! has just gone down; connecting to it fails and is retried like any other failure.
+//! lock, so the last rebuild has seen every change. A pick in between may still choose a server
+//! that has just gone down; connecting to it fails and is retried like any other failure.
 
 use std::sync::{
     Arc, Mutex,

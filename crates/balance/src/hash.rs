@@ -29,7 +29,8 @@ impl Function {
     }
 }
 
-/// What `balance source` hashes: IPv4 addresses as they are, IPv6 folded to 32 bits by exclusive or.
+/// What `balance source` hashes: IPv4 addresses as they are, IPv6 folded to 32 bits by exclusive
+/// or.
 pub fn source(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(v4) => v4.to_bits(),

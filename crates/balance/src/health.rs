@@ -1,8 +1,8 @@
 //! The rise/fall machine of one check. Pure: no clock, no server, no log.
 //!
 //! Health counts from 0 to `rise + fall - 1`. Below `rise` the server is down and climbs by one per
-//! success; at `rise` or above it is up and sinks by one per failure. Crossing `rise` upwards jumps to
-//! the top, crossing it downwards drops to 0 (management.txt 9.1, `check_health`).
+//! success; at `rise` or above it is up and sinks by one per failure. Crossing `rise` upwards jumps
+//! to the top, crossing it downwards drops to 0 (management.txt 9.1, `check_health`).
 
 use crate::check::Verdict;
 
@@ -60,7 +60,8 @@ impl Health {
         self.value != 0 && self.value != self.top()
     }
 
-    /// The fraction shown in statistics and log lines: steps left above down, or climbed towards up.
+    /// The fraction shown in statistics and log lines: steps left above down, or climbed towards
+    /// up.
     pub fn fraction(&self) -> (u32, u32) {
         if self.is_up() { (self.value - self.rise + 1, self.fall) } else { (self.value, self.rise) }
     }

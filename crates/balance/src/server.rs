@@ -203,7 +203,8 @@ impl Server {
         self.settings.intervals.next(&record.health, checked)
     }
 
-    /// Takes the limit that `minconn` and `fullconn`, slow start or the CLI ask for now; 0 lifts it.
+    /// Takes the limit that `minconn` and `fullconn`, slow start or the CLI ask for now; 0 lifts
+    /// it.
     pub fn set_maxconn(&self, limit: u32) {
         self.load.set_maxconn(limit);
     }
@@ -262,7 +263,8 @@ impl Server {
         self.user_weight.store(weight.min(weight::MAX_WEIGHT), Relaxed);
     }
 
-    /// Recomputes the effective weight at `now_ms`; ends a slow start that is over. Tells of a change.
+    /// Recomputes the effective weight at `now_ms`; ends a slow start that is over. Tells of a
+    /// change.
     pub(crate) fn refresh_weight(&self, now_ms: u64) -> bool {
         let up_for = now_ms.saturating_sub(self.changed_ms());
         let slowstart = match self.state().0 {

@@ -27,7 +27,8 @@ impl Ticket {
         Self { server, stage: Stage::Pending }
     }
 
-    /// A ticket on a server that was not chosen by the algorithm (cookie, stick table, `use-server`).
+    /// A ticket on a server that was not chosen by the algorithm (cookie, stick table,
+    /// `use-server`).
     pub fn claim(server: &Arc<Server>) -> Self {
         server.load().reserve();
         server.load_changed();

@@ -1,7 +1,7 @@
 //! The seam between the reactor and the world: sockets, time and chance. Never a policy.
 //!
-//! In production [`crate::os::Os`] fills it with system calls, in simulations a virtual network does.
-//! It is object-safe and speaks of readiness only.
+//! In production [`crate::os::Os`] fills it with system calls, in simulations a virtual network
+//! does. It is object-safe and speaks of readiness only.
 
 use sched::Alarm;
 use std::io::{self, IoSlice};
@@ -43,7 +43,8 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// What the reactor asks of the world. All sockets are non-blocking: a call that would wait fails with
+/// What the reactor asks of the world. All sockets are non-blocking: a call that would wait fails
+/// with
 /// [`io::ErrorKind::WouldBlock`].
 pub trait Kernel {
     /// Nanoseconds on a clock that never goes back.
@@ -68,8 +69,8 @@ pub trait Kernel {
     fn accept(&self, listener: Handle) -> io::Result<(Handle, Option<SocketAddr>)>;
     /// Starts a connection; the handle becomes writable when it stands or has failed.
     fn connect(&self, to: &Address) -> io::Result<Handle>;
-    /// As [`Kernel::connect`], for one that only finds out whether the server is there: if possible, the
-    /// server does not hear of it when it is reset as soon as it stands.
+    /// As [`Kernel::connect`], for one that only finds out whether the server is there: if
+    /// possible, the server does not hear of it when it is reset as soon as it stands.
     fn connect_unheard(&self, to: &Address) -> io::Result<Handle> {
         self.connect(to)
     }

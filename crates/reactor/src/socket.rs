@@ -1,8 +1,8 @@
 //! A connection or listener owned by a task of this thread. Never blocks and never buffers.
 //!
 //! The reactor keeps ready bits per socket. A call tries the system only while its bit is set, and
-//! clears the bit when the system has no more; the poller reports each change once. So whoever stops
-//! before "would block" finds the bit still set later, and must look again by itself.
+//! clears the bit when the system has no more; the poller reports each change once. So whoever
+//! stops before "would block" finds the bit still set later, and must look again by itself.
 
 use crate::kernel::{Address, Handle, Watch};
 use crate::thread::Thread;
@@ -36,7 +36,8 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Adopts a connected handle, which is assumed ready in both directions until it says otherwise.
+    /// Adopts a connected handle, which is assumed ready in both directions until it says
+    /// otherwise.
     ///
     /// # Errors
     /// The poller refuses it; the handle is closed then.
@@ -45,7 +46,8 @@ impl Socket {
         Ok(Self { thread: thread.clone(), key })
     }
 
-    /// Starts a connection. It is assumed writable: the first write tells whether it stands already.
+    /// Starts a connection. It is assumed writable: the first write tells whether it stands
+    /// already.
     ///
     /// # Errors
     /// As the system says at once, such as "connection refused" or no descriptors left.
@@ -53,8 +55,8 @@ impl Socket {
         Self::connecting(thread, thread.kernel().connect(to)?)
     }
 
-    /// As [`Socket::connect`], for a connection that is reset as soon as it stands: if possible, the
-    /// server does not hear of it.
+    /// As [`Socket::connect`], for a connection that is reset as soon as it stands: if possible,
+    /// the server does not hear of it.
     ///
     /// # Errors
     /// As [`Socket::connect`].
@@ -122,12 +124,14 @@ impl Socket {
         result
     }
 
-    /// Asks to be woken when reading becomes possible; again for each change until it wants nothing.
+    /// Asks to be woken when reading becomes possible; again for each change until it wants
+    /// nothing.
     pub fn want_read(&self) {
         self.want(READ);
     }
 
-    /// Asks to be woken when writing becomes possible; again for each change until it wants nothing.
+    /// Asks to be woken when writing becomes possible; again for each change until it wants
+    /// nothing.
     pub fn want_write(&self) {
         self.want(WRITE);
     }

@@ -1,7 +1,8 @@
 //! Tasks, classes, budgets, timers and wake reasons of one thread.
 //! Never names a file descriptor and never reads a clock: time is an argument.
 //!
-//! Reading order: [`class`] and [`wake`] are the vocabulary, [`scheduler`] the machine, [`queue`] and
+//! Reading order: [`class`] and [`wake`] are the vocabulary, [`scheduler`] the machine, [`queue`]
+//! and
 //! [`wheel`] its two stores, [`mailbox`] the way in for other threads, [`pause`] how futures wait.
 
 pub mod class;

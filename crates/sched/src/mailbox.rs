@@ -1,10 +1,11 @@
 //! The way in for other threads: wake-ups and kills for tasks that live elsewhere.
 //! Never runs anything and never takes a lock.
 //!
-//! Protocol. A sender pushes, fences, then tests `parked`; the owner sets `parked`, fences, then tests
-//! the queue. Both fences are sequentially consistent, so at least one of the two sees the other:
-//! either the owner does not sleep, or the sender rings. (Acquire and release alone lose wake-ups here.)
-//! Lines written per remote wake-up: the queue's tail block, and `parked` once per sleep.
+//! Protocol. A sender pushes, fences, then tests `parked`; the owner sets `parked`, fences, then
+//! tests the queue. Both fences are sequentially consistent, so at least one of the two sees the
+//! other: either the owner does not sleep, or the sender rings. (Acquire and release alone lose
+//! wake-ups here.) Lines written per remote wake-up: the queue's tail block, and `parked` once per
+//! sleep.
 
 use crate::{TaskId, Wake};
 use crossbeam_queue::SegQueue;

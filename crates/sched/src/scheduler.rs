@@ -216,7 +216,8 @@ impl Scheduler {
         }
     }
 
-    /// Waits for the next wake-up of the running task, at the latest at `deadline`; yields the reasons.
+    /// Waits for the next wake-up of the running task, at the latest at `deadline`; yields the
+    /// reasons.
     ///
     /// Spurious wake-ups are possible: the caller looks again at what it waits for.
     pub fn pause(&self, deadline: Option<Tick>) -> Pause<'_> {
@@ -290,8 +291,8 @@ impl Scheduler {
         round
     }
 
-    /// The most items of this round: fewer with niced tasks; a queue that is longer, but at most twice
-    /// as long, is cut into two equal halves.
+    /// The most items of this round: fewer with niced tasks; a queue that is longer, but at most
+    /// twice as long, is cut into two equal halves.
     fn round_depth(&self, queue: &RunQueue) -> u32 {
         let depth = self.settings.depth.max(1);
         let depth = if queue.has_niced() { (depth / 4).max(1) } else { depth };

@@ -1,8 +1,8 @@
 //! A hierarchical timer wheel over small indices. Never allocates per timer and never reads a clock.
 //!
-//! Four levels of 256 buckets cover all 2^32 ticks. Arming, moving and disarming are O(1); a timer of a
-//! higher level moves down when its bucket's turn comes. The lists are links by index in one vector,
-//! so that the node of task *n* is entry *n*.
+//! Four levels of 256 buckets cover all 2^32 ticks. Arming, moving and disarming are O(1); a timer
+//! of a higher level moves down when its bucket's turn comes. The lists are links by index in one
+//! vector, so that the node of task *n* is entry *n*.
 
 use stdx::Tick;
 
@@ -82,8 +82,8 @@ impl Wheel {
         }
     }
 
-    /// Moves time forward to `now` and hands up to `budget` expired timers, disarmed, to `fire`, which
-    /// may name a later tick to arm one again.
+    /// Moves time forward to `now` and hands up to `budget` expired timers, disarmed, to `fire`,
+    /// which may name a later tick to arm one again.
     ///
     /// Returns how many it handed over. Timers beyond the budget fire in the next call.
     pub fn advance(

@@ -1,7 +1,7 @@
 //! Every system call and socket option. The only crate that speaks to the kernel; it never decides policy.
 //!
-//! Descriptors travel as plain numbers ([`Fd`]), because the reactor's seam replaces them with virtual
-//! ones in simulations. Whoever opened one closes it once, with [`close`].
+//! Descriptors travel as plain numbers ([`Fd`]), because the reactor's seam replaces them with
+//! virtual ones in simulations. Whoever opened one closes it once, with [`close`].
 
 pub mod clock;
 pub mod cpu;
@@ -22,8 +22,9 @@ fn borrow<'a>(fd: Fd) -> io::Result<BorrowedFd<'a>> {
     if fd < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: the number is not -1. Whether it is open is the owner's concern: a call on a closed one
-    // fails with EBADF; the reactor forgets a number before it closes it, so none is used afterwards.
+    // SAFETY: the number is not -1. Whether it is open is the owner's concern: a call on a closed
+    // one fails with EBADF; the reactor forgets a number before it closes it, so none is used
+    // afterwards.
     Ok(unsafe { BorrowedFd::borrow_raw(fd) })
 }
 

@@ -53,8 +53,8 @@ fn bind_to_device(fd: &impl std::os::fd::AsRawFd, interface: &str) -> io::Result
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Opens a unix stream listener at `path`, with permission bits `mode` if given. A stale socket file
-/// there is replaced at once by the new one, so that no client finds the path absent.
+/// Opens a unix stream listener at `path`, with permission bits `mode` if given. A stale socket
+/// file there is replaced at once by the new one, so that no client finds the path absent.
 pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<Fd> {
     let fd = stream_socket(net::AddressFamily::UNIX)?;
     let mut fresh = path.as_os_str().to_owned();

@@ -28,7 +28,8 @@ extern "C" fn note(signal: libc::c_int) {
     PENDING.fetch_or(1 << signal, Ordering::Relaxed);
     let fd = BELL.load(Ordering::Relaxed);
     let one = 1u64.to_ne_bytes();
-    // SAFETY: the location is this thread's own; the interrupted code must find its errno unchanged.
+    // SAFETY: the location is this thread's own; the interrupted code must find its errno
+    // unchanged.
     let errno = unsafe { *libc::__errno_location() };
     // SAFETY: write(2) is async-signal-safe and reads eight bytes that are alive.
     unsafe { libc::write(fd, one.as_ptr().cast(), one.len()) };

@@ -1,9 +1,10 @@
 //! `balance leastconn`: idle servers in turns, then the least (load + 1) by weight. Never guesses a load.
 //!
-//! [`TreeIndex`] is the plain index: an ordered tree under one lock. A pick takes the lock once and moves
-//! one node; a release takes it only if the key in the index no longer holds, since turning a
-//! reservation into a served request leaves the load as it is. The key is computed before the lock and
-//! again under it. Equals take turns. Shared lines per request: the lock and the tree's node twice, the server's load three times.
+//! [`TreeIndex`] is the plain index: an ordered tree under one lock. A pick takes the lock once and
+//! moves one node; a release takes it only if the key in the index no longer holds, since turning a
+//! reservation into a served request leaves the load as it is. The key is computed before the lock
+//! and again under it. Equals take turns. Shared lines per request: the lock and the tree's node
+//! twice, the server's load three times.
 
 use std::{
     collections::BTreeSet,

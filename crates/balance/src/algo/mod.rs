@@ -50,7 +50,8 @@ pub enum Algorithm {
     Hash {
         /// How the hash finds its server.
         method: HashMethod,
-        /// `hash-balance-factor`: most load of a server in percent of its fair share; 0 for no bound.
+        /// `hash-balance-factor`: most load of a server in percent of its fair share; 0 for no
+        /// bound.
         balance_factor: u32,
     },
 }

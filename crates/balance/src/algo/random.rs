@@ -1,7 +1,7 @@
 //! `balance random(draws)`: the least loaded of a few servers drawn by weight. Never keeps a position.
 //!
-//! Draws are exact in proportion to weights (a table of sums, not a ring, whose gaps would bias them).
-//! Shared: a table read by all; a pick writes the line of the table's lock.
+//! Draws are exact in proportion to weights (a table of sums, not a ring, whose gaps would bias
+//! them). Shared: a table read by all; a pick writes the line of the table's lock.
 
 use std::sync::RwLock;
 

@@ -1,7 +1,7 @@
 //! `hash-type consistent`: a ring with sixteen points per unit of weight. Never moves another server's keys.
 //!
-//! A point lies at the avalanche of `id * 4096 + n`; a key belongs to the nearest point (ties to the
-//! one before it). Shared: a table read by all; a pick writes the line of the table's lock.
+//! A point lies at the avalanche of `id * 4096 + n`; a key belongs to the nearest point (ties to
+//! the one before it). Shared: a table read by all; a pick writes the line of the table's lock.
 
 use std::sync::RwLock;
 

@@ -1,12 +1,14 @@
 //! `balance roundrobin`: smooth weighted turns, weights may change at any time. Never looks at load.
 //!
-//! Each server has a *turn*, the number of the pick at which it is due again: `total / weight` picks
-//! after its last turn, whether or not it was served late. The earliest turn that has come is served;
-//! when none has, a fresh server (new, back, or re-weighted) is served, heaviest first; when there is
-//! none either, time moves on to the earliest turn. Among turns of the same pick the smaller remainder, less
-//! the weight, goes first. This gives HAProxy's order for any constant weights (held by a table).
+//! Each server has a *turn*, the number of the pick at which it is due again: `total / weight`
+//! picks after its last turn, whether or not it was served late. The earliest turn that has come is
+//! served; when none has, a fresh server (new, back, or re-weighted) is served, heaviest first;
+//! when there is none either, time moves on to the earliest turn. Among turns of the same pick the
+//! smaller remainder, less the weight, goes first. This gives HAProxy's order for any constant
+//! weights (held by a table).
 //!
-//! Shared: one lock, so one line written per pick plus the heap's own; position is inherently shared.
+//! Shared: one lock, so one line written per pick plus the heap's own; position is inherently
+//! shared.
 
 use std::{cmp::Reverse, collections::BinaryHeap, sync::Mutex};
 

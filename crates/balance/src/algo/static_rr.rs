@@ -18,8 +18,8 @@ pub(super) struct Table {
 
 impl Table {
     /// Spreads each server over the round: every step gives each server its weight as credit, and
-    /// takes a whole round from the one that is served. That is the first in list order that is owed
-    /// a whole turn, or else the first that owes nothing, or else the first.
+    /// takes a whole round from the one that is served. That is the first in list order that is
+    /// owed a whole turn, or else the first that owes nothing, or else the first.
     pub(super) fn new(members: &[Member]) -> Self {
         let unit = members.iter().fold(0, |a, m| gcd(a, m.user_weight)).max(1);
         let weights: Vec<i64> = members.iter().map(|m| i64::from(m.user_weight / unit)).collect();
