@@ -306,11 +306,11 @@ impl Exchange {
 }
 
 /// The server closed before it answered. A client that has had answers before may simply ask again: it
-/// sees its connection closed, which is what a stale keep-alive connection looks like.
+/// sees its connection closed, which is what a stale keep-alive connection looks like. (HAProxy does the
+/// same, but leaves no line in the log; we tell.)
 fn no_answer(tx: &mut Transaction) -> Failure {
     let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
     if reused && tx.client.requests > 0 && tx.space.response.is_empty() {
-        tx.notes.journal.silent = true;
         return Failure::new(0, Cause::ServerAbort, Phase::Headers);
     }
     Failure::new(502, Cause::ServerAbort, Phase::Headers)
