@@ -189,7 +189,7 @@ async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
 /// It has left: nobody waits for a server any more.
 fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     let left = match tx.client.proxy.settings.mode {
-        Mode::Tcp => tcp::gather(tx),
+        Mode::Tcp => tcp::has_left(tx),
         Mode::Http => {
             let settings = tx.side().settings.back.as_ref();
             let matters = settings.is_some_and(|settings| settings.abort_on_close);

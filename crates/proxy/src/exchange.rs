@@ -2,6 +2,7 @@
 //! Never chooses a server and never retries.
 
 use crate::flow::{Ends, Fault, Step};
+use crate::inspect;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::report;
@@ -222,6 +223,9 @@ impl Exchange {
             tx.client.mux.close_after_message();
         }
         report::response_received(tx);
+        if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
+            inspect::whole_response(tx, &backend)?;
+        }
         judge::response(tx)?;
         rewrite::response(tx);
         judge::after_response(tx)?;

@@ -4,6 +4,8 @@ use crate::client::Client;
 use crate::connect::Claim;
 use crate::counters::{Event, Metric};
 use crate::runtime::{Proxy, ProxyRef};
+use crate::server_conn::ServerConn;
+use crate::settings::Mode;
 use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::{Notes, Workspace};
@@ -25,6 +27,8 @@ pub(crate) struct View<'a> {
     pub(crate) backend: Option<&'a ProxyRef>,
     /// The server in use, by slot.
     pub(crate) slot: Option<usize>,
+    /// The connection to it.
+    pub(crate) server: Option<&'a ServerConn>,
 }
 
 impl Transaction {
@@ -37,6 +41,7 @@ impl Transaction {
             notes: &mut self.notes,
             backend: self.backend.as_ref(),
             slot: self.claim.as_ref().map(Claim::slot),
+            server: self.server.as_deref(),
         }
     }
 }
@@ -90,6 +95,18 @@ impl Facts for View<'_> {
 
     fn response(&self) -> Option<&Head> {
         Some(&self.space.response).filter(|head| !head.is_empty())
+    }
+
+    fn payload(&self, side: Side) -> Option<&[u8]> {
+        match (self.client.proxy.settings.mode, side) {
+            (Mode::Http, _) => None,
+            (Mode::Tcp, Side::Request) => Some(self.client.input.data()),
+            (Mode::Tcp, Side::Response) => self.server.map(ServerConn::received),
+        }
+    }
+
+    fn is_final(&self) -> bool {
+        !self.notes.partial
     }
 
     fn source(&self) -> Option<SocketAddr> {

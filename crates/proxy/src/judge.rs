@@ -1,8 +1,8 @@
 //! Rules applied to a transaction, and what follows from their verdicts. Never evaluates one by itself.
 //!
-//! Order (manual section 4): `http-request` and `redirect` rules of the frontend, then of the backend;
-//! `http-response` rules of the backend, then of the frontend; `http-after-response` rules of both on
-//! every response, local ones included.
+//! Order (manual section 4): `http-request` and `redirect` rules of the frontend, then of the
+//! backend; `http-response` rules of the backend, then of the frontend; `http-after-response` rules
+//! of both on every response, local ones included.
 
 use crate::counters::Metric;
 use crate::journal::{Cause, Failure, Phase};
@@ -17,6 +17,8 @@ use rules::{Cursor, RuleSet, Rules, Verdict};
 pub(crate) enum Ruling {
     /// The message goes on.
     Pass,
+    /// The message goes on, and no further rule of the set is looked at.
+    Allow,
     /// The answer stands in the workspace.
     Answer,
     /// The answer stands in the workspace, and is held back for `timeout tarpit`.
@@ -34,6 +36,7 @@ pub(crate) fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, 
     for section in proxy.settings.rule_sections() {
         match run(tx, proxy, &section.http_request)? {
             Ruling::Pass => {}
+            Ruling::Allow => break,
             decided => return Ok(decided),
         }
     }
@@ -46,17 +49,18 @@ pub(crate) fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, 
     Ok(Ruling::Pass)
 }
 
-/// The response's rules of the backend, then of the frontend. A response that a rule replaces stands in
-/// the workspace afterwards, with its body; the server's is not wanted any more.
+/// The response's rules of the backend, then of the frontend. A response that a rule replaces
+/// stands in the workspace afterwards, with its body; the server's is not wanted any more.
 ///
 /// # Errors
 /// The response is refused, or replaced.
 pub(crate) fn response(tx: &mut Transaction) -> Result<(), Failure> {
     for proxy in both(tx, |rules| rules.response).into_iter().flatten() {
         for section in proxy.settings.rule_sections() {
-            let ruling = run(tx, &proxy, &section.http_response)?;
-            if ruling != Ruling::Pass {
-                return Err(Failure::new(REPLACED, Cause::Proxy, Phase::Headers));
+            match run(tx, &proxy, &section.http_response)? {
+                Ruling::Pass => {}
+                Ruling::Allow => break,
+                _ => return Err(Failure::new(REPLACED, Cause::Proxy, Phase::Headers)),
             }
         }
     }
@@ -74,8 +78,12 @@ pub(crate) fn after_response(tx: &mut Transaction) -> Result<(), Failure> {
     for proxy in both(tx, |rules| rules.after_response).into_iter().flatten() {
         for section in proxy.settings.rule_sections() {
             let rules = &section.http_after_response;
-            if let Verdict::RewriteFailed = rules.evaluate(Cursor::default(), &mut tx.view()) {
-                return Err(Failure::new(500, Cause::Proxy, Phase::Headers));
+            match rules.evaluate(Cursor::default(), &mut tx.view()) {
+                Verdict::RewriteFailed => {
+                    return Err(Failure::new(500, Cause::Proxy, Phase::Headers));
+                }
+                Verdict::Allow => break,
+                _ => {}
             }
         }
     }
@@ -102,7 +110,8 @@ fn run(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Result<Ruling
     };
     match verdict {
         // Nothing more will come than what is there: a suspended rule does not apply.
-        Verdict::Continue | Verdict::Allow | Verdict::Suspend { .. } => Ok(Ruling::Pass),
+        Verdict::Continue | Verdict::Close | Verdict::Suspend { .. } => Ok(Ruling::Pass),
+        Verdict::Allow => Ok(Ruling::Allow),
         Verdict::Deny(answer) | Verdict::Tarpit(answer) => {
             let held = matches!(verdict, Verdict::Tarpit(_));
             report::denied(tx, proxy, metric);
@@ -156,7 +165,8 @@ fn phase(rules: &RuleSet) -> Phase {
     }
 }
 
-/// The backend that the `use_backend` rules of the frontend choose; `None` leaves it to the default.
+/// The backend that the `use_backend` rules of the frontend choose; `None` leaves it to the
+/// default.
 pub(crate) fn switch(tx: &mut Transaction, sections: &ProxyRef) -> Option<ProxyRef> {
     if !sections.rules.switching {
         return None;

@@ -6,6 +6,7 @@
 
 use crate::client::{self, Client};
 use crate::counters::{Event, Metric};
+use crate::gate;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::worker::Worker;
 use reactor::{Class, Listener};
@@ -77,8 +78,12 @@ fn accept_some(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        count(worker, proxy);
-        let client = Client::new(worker, proxy, place, socket, peer);
+        count_connection(worker, proxy);
+        let mut client = Client::new(worker, proxy, place, socket, peer);
+        if proxy.rules.admission && !gate::admits(&mut client) {
+            continue;
+        }
+        count_session(worker, proxy);
         worker
             .thread
             .scheduler()
@@ -98,17 +103,21 @@ fn is_full(worker: &Worker, proxy: &Proxy, place: usize) -> bool {
         || limit(bind_limit, on_bind)
 }
 
-fn count(worker: &Worker, proxy: &Proxy) {
+fn count_connection(worker: &Worker, proxy: &Proxy) {
+    count(worker, proxy, Metric::Connections, Event::Connection);
+    worker.shared.totals.of(worker.thread.index).count(Metric::Connections);
+}
+
+fn count_session(worker: &Worker, proxy: &Proxy) {
+    count(worker, proxy, Metric::Sessions, Event::Session);
+}
+
+fn count(worker: &Worker, proxy: &Proxy, metric: Metric, event: Event) {
     let (thread, second) = (worker.thread.index, worker.second());
-    worker.shared.totals.of(thread).count(Metric::Connections);
-    worker.shared.totals.tick(thread, Event::Connection, second);
-    worker.shared.totals.tick(thread, Event::Session, second);
+    worker.shared.totals.tick(thread, event, second);
     if let Some(front) = &proxy.front {
-        let block = front.counters.of(thread);
-        block.count(Metric::Connections);
-        block.count(Metric::Sessions);
-        front.counters.tick(thread, Event::Connection, second);
-        front.counters.tick(thread, Event::Session, second);
+        front.counters.of(thread).count(metric);
+        front.counters.tick(thread, event, second);
     }
 }
 

@@ -35,7 +35,6 @@ pub(crate) fn request_received(tx: &mut Transaction) {
         front.counters.of(thread).count(Metric::Requests);
         front.counters.tick(thread, Event::Request, second);
     }
-    std::mem::swap(&mut tx.notes.variables.session, &mut tx.client.variables);
     if proxy.settings.log_format.is_none() && !proxy.rules.any() {
         return;
     }

@@ -1,6 +1,7 @@
 //! Where a request goes: rules of the frontend, choice of the backend, rules of the backend.
 //! Never talks to a server.
 
+use crate::inspect;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge::{self, Ruling};
 use crate::runtime::{Proxy, ProxyRef};
@@ -22,7 +23,7 @@ pub(crate) enum Route {
 impl From<Ruling> for Option<Route> {
     fn from(ruling: Ruling) -> Self {
         match ruling {
-            Ruling::Pass => None,
+            Ruling::Pass | Ruling::Allow => None,
             Ruling::Answer => Some(Route::Answer),
             Ruling::Tarpit => Some(Route::Tarpit),
         }
@@ -33,7 +34,7 @@ impl From<Ruling> for Option<Route> {
 ///
 /// # Errors
 /// The request is refused, or there is no backend for it.
-pub(crate) fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
+pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     let front = tx.client.proxy.clone();
     if is_monitored(tx, &front) {
         return Ok(Route::Answer);
@@ -49,6 +50,9 @@ pub(crate) fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     };
     report::enter_backend(tx, backend.clone());
     if backend.index != front.index {
+        if backend.rules.content {
+            Box::pin(inspect::request(tx, &backend)).await?;
+        }
         if let Some(route) = judge::request(tx, &backend)?.into() {
             return Ok(route);
         }

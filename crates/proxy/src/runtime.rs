@@ -136,12 +136,19 @@ pub(crate) struct RulesAtHand {
     pub(crate) after_response: bool,
     /// `use_backend`.
     pub(crate) switching: bool,
+    /// `tcp-request connection` or `tcp-request session`.
+    pub(crate) admission: bool,
+    /// `tcp-request content`.
+    pub(crate) content: bool,
+    /// `tcp-response content`.
+    pub(crate) answer: bool,
 }
 
 impl RulesAtHand {
     /// Whether there are any.
     pub(crate) fn any(self) -> bool {
-        self.request || self.response || self.after_response || self.switching
+        let http = self.request || self.response || self.after_response;
+        http || self.switching || self.content || self.answer
     }
 
     fn of(settings: &settings::Proxy) -> Self {
@@ -151,6 +158,11 @@ impl RulesAtHand {
             response: any(|rules| !rules.http_response.is_empty()),
             after_response: any(|rules| !rules.http_after_response.is_empty()),
             switching: any(|rules| !rules.switching.is_empty()),
+            admission: any(|rules| {
+                !rules.tcp_connection.is_empty() || !rules.tcp_session.is_empty()
+            }),
+            content: any(|rules| !rules.tcp_request.is_empty()),
+            answer: any(|rules| !rules.tcp_response.is_empty()),
         }
     }
 }

@@ -47,6 +47,11 @@ impl ServerConn {
         (&mut self.input, (&self.socket, &mut self.mux))
     }
 
+    /// What it received, to be looked at.
+    pub(crate) fn received(&self) -> &[u8] {
+        self.input.data()
+    }
+
     /// What it received and nobody has understood.
     pub(crate) fn take_input(&mut self) -> Buf {
         std::mem::replace(&mut self.input, Buf::empty())

@@ -107,6 +107,10 @@ pub struct Timeouts {
     pub tarpit: Option<u32>,
     /// A health check after its connection stands.
     pub check: Option<u32>,
+    /// How long `tcp-request content` rules wait for bytes.
+    pub request_inspection: Option<u32>,
+    /// How long `tcp-response content` rules do.
+    pub response_inspection: Option<u32>,
 }
 
 /// `option forwardfor`.

@@ -9,6 +9,7 @@ mod tests;
 
 use crate::client::Client;
 use crate::connect;
+use crate::inspect::{self, Inspection};
 use crate::journal::{Cause, Failure, Phase};
 use crate::route;
 use crate::transaction::{Arrival, Parts, Transaction};
@@ -21,7 +22,6 @@ use std::io::{self, IoSlice};
 pub(crate) async fn run(client: Box<Client>) {
     let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
     tx.client.mux.close_after_message();
-    std::mem::swap(&mut tx.notes.variables.session, &mut tx.client.variables);
     tx.notes.journal.request = tx.worker.thread.nanos();
     if let Err(failure) = serve(&mut tx).await {
         tx.notes.journal.end(failure.cause, failure.phase);
@@ -31,10 +31,16 @@ pub(crate) async fn run(client: Box<Client>) {
 
 async fn serve(tx: &mut Transaction) -> Result<(), Failure> {
     let front = tx.client.proxy.clone();
+    if front.rules.content {
+        inspect::request(tx, &front).await?;
+    }
     let Some(backend) = route::choose(tx, &front) else {
         return Err(Failure::new(0, Cause::ServerAbort, Phase::Connect));
     };
-    report::enter_backend(tx, backend);
+    report::enter_backend(tx, backend.clone());
+    if backend.rules.content && backend.index != front.index {
+        inspect::request(tx, &backend).await?;
+    }
     connect::run(tx).await?;
     tx.notes.journal.response = tx.worker.thread.nanos();
     let mut relay = Relay::new(tx);
@@ -43,31 +49,53 @@ async fn serve(tx: &mut Transaction) -> Result<(), Failure> {
     result
 }
 
-/// Reads what the client sends while there is no server yet. `true`: it has left and wants nothing.
-pub(crate) fn gather(tx: &mut Transaction) -> bool {
+/// How far reading from a client has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Gathered {
+    /// More may come; the task is woken then.
+    Some,
+    /// The buffer is full.
+    Full,
+    /// The client has said all.
+    All,
+    /// The connection is broken.
+    Broken,
+}
+
+/// Reads what the client sends while there is no server yet.
+pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
     let client = &mut tx.client;
-    let left = loop {
+    let gathered = loop {
         if !client.socket.is_readable() {
             client.socket.want_read();
-            break false;
+            break Gathered::Some;
         }
         if client.input.capacity() == 0 {
             client.input = tx.worker.buffers.take();
         }
         if client.input.room() == 0 {
-            break false;
+            break Gathered::Full;
         }
         match client.socket.recv(client.input.space()) {
-            Ok(0) => break client.input.is_empty(),
+            Ok(0) => break Gathered::All,
             Ok(count) => client.input.filled(count),
             Err(error) if is_transient(&error) => {}
-            Err(_) => break true,
+            Err(_) => break Gathered::Broken,
         }
     };
     if client.input.is_empty() {
         tx.worker.release(std::mem::replace(&mut client.input, buf::Buf::empty()));
     }
-    left
+    gathered
+}
+
+/// Reads what the client sends. `true`: it has left and wants nothing.
+pub(crate) fn has_left(tx: &mut Transaction) -> bool {
+    match gather(tx) {
+        Gathered::Some | Gathered::Full => false,
+        Gathered::All => tx.client.input.is_empty(),
+        Gathered::Broken => true,
+    }
 }
 
 /// Writes the first bytes to a server; an empty write tells as well whether the connection stands.
@@ -95,6 +123,8 @@ struct Relay {
     /// When each peer was last heard of.
     client_seen: Tick,
     server_seen: Tick,
+    /// What the server says is held back for rules to look at.
+    inspection: Option<Inspection>,
 }
 
 impl Relay {
@@ -103,7 +133,8 @@ impl Relay {
         let input = std::mem::replace(&mut tx.client.input, buf::Buf::empty());
         let up = Pipe::new(input, tx.space.up.sent);
         let down = Pipe::new(buf::Buf::empty(), 0);
-        Self { up, down, client_seen: now, server_seen: now }
+        let inspection = Inspection::begin(tx);
+        Self { up, down, client_seen: now, server_seen: now, inspection }
     }
 
     /// Passes bytes on until both directions are over.
@@ -115,6 +146,7 @@ impl Relay {
             }
             let thread = tx.worker.thread.clone();
             let deadline = Tick::earlier(self.client_deadline(tx), self.server_deadline(tx));
+            let inspection = self.inspection.as_ref().and_then(|inspection| inspection.until);
             if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
                 return Err(self.timed_out(tx));
             }
@@ -123,19 +155,43 @@ impl Relay {
             if steps.0 == Step::More || steps.1 == Step::More {
                 thread.scheduler().yield_as(Class::Bulk).await;
             } else {
-                thread.scheduler().pause(deadline).await;
+                thread.scheduler().pause(Tick::earlier(deadline, inspection)).await;
             }
         }
     }
 
+    /// Looks at what the server has said, and lets it pass once the rules do.
+    fn inspect(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        let Some(inspection) = &self.inspection else { return Ok(()) };
+        let decision = inspection.step(tx)?;
+        if let inspect::Decision::Wait { progress } = decision {
+            if progress {
+                self.server_seen = tx.worker.thread.tick();
+            }
+            return Ok(());
+        }
+        self.inspection = None;
+        let input = tx.server.as_mut().map(|server| server.take_input());
+        self.down = Pipe::new(input.unwrap_or_else(buf::Buf::empty), 0);
+        if let inspect::Decision::Close = decision {
+            self.up.end();
+            self.down.end();
+        }
+        Ok(())
+    }
+
     /// Moves both directions along.
-    fn step(&mut self, tx: &Transaction) -> Result<(Step, Step), Failure> {
+    fn step(&mut self, tx: &mut Transaction) -> Result<(Step, Step), Failure> {
+        self.inspect(tx)?;
         let (worker, client, server): (&Worker, _, _) =
             (&tx.worker, &tx.client.socket, server(tx)?);
         let now = worker.thread.tick();
         let before = [self.up.read, self.up.sent, self.down.read, self.down.sent];
         let up = self.up.step(worker, client, server);
-        let down = self.down.step(worker, server, client);
+        let down = match &self.inspection {
+            Some(_) => Ok(Step::AwaitsSource),
+            None => self.down.step(worker, server, client),
+        };
         if (self.up.read, self.down.sent) != (before[0], before[3]) {
             self.client_seen = now;
         }

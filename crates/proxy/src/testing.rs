@@ -167,6 +167,34 @@ fn log_format(text: &str, mode: Mode) -> LogFormat {
     LogFormat::parse(text, LogStyle::Log, &cx).unwrap()
 }
 
+/// Rules from the lines of a section in TCP or HTTP mode; their file is `cfg`.
+pub(crate) fn rules(mode: Mode, lines: &[&str]) -> rules::Rules {
+    use rules::Ruleset::*;
+    let files = |_: &std::path::Path| Err(ErrorKind::NotFound.into());
+    let shared = sample::Shared::new(&files, &|_| None);
+    let (acls, captures) = Default::default();
+    let mut cx = sample::Parser::new(&shared, &acls, &captures);
+    (cx.http, cx.file) = (mode == Mode::Http, "cfg".into());
+    let sets = [
+        TcpConnection,
+        TcpSession,
+        TcpRequest,
+        TcpResponse,
+        HttpRequest,
+        HttpResponse,
+        HttpAfterResponse,
+    ];
+    let mut parsed = rules::Rules::default();
+    for line in lines {
+        cx.line += 1;
+        let of = |set: &rules::Ruleset| line.strip_prefix(set.keyword()).map(|rest| (*set, rest));
+        let (set, rest) = sets.iter().find_map(of).expect("a known rule set");
+        let words: Vec<_> = rest.split_whitespace().collect();
+        parsed.set_mut(set).push(rules::Rule::parse(set, &words, &mut cx).unwrap());
+    }
+    parsed
+}
+
 /// A server side with these servers.
 pub(crate) fn back(servers: Vec<Server>) -> Back {
     Back { servers, algorithm: Algorithm::RoundRobin, retries: 3, ..Back::default() }

@@ -4,6 +4,7 @@
 use crate::client::Client;
 use crate::connect::{self, Claim};
 use crate::exchange;
+use crate::inspect;
 use crate::journal::{Failure, Journal};
 use crate::judge;
 use crate::receive;
@@ -69,9 +70,10 @@ pub(crate) async fn run(parts: Parts) -> Outcome {
 }
 
 impl Transaction {
-    pub(crate) fn new(Parts { client, .. }: Parts) -> Self {
+    pub(crate) fn new(Parts { mut client, .. }: Parts) -> Self {
         let worker = client.worker.clone();
         let (space, mut notes) = (Lease::new(&worker), worker.take_notes());
+        std::mem::swap(&mut notes.variables.session, &mut client.variables);
         let (now, wall) = (worker.thread.nanos(), worker.thread.wall());
         notes.journal = Journal {
             began: client.since,
@@ -98,8 +100,12 @@ impl Transaction {
     /// The way of a request that goes well; everything else is a failure with an ending of its own.
     async fn serve(&mut self, arrival: Arrival) -> Result<(), Failure> {
         receive::head(self, arrival).await?;
+        let front = self.client.proxy.clone();
+        if front.rules.content {
+            Box::pin(inspect::request(self, &front)).await?;
+        }
         report::request_received(self);
-        match route::decide(self)? {
+        match route::decide(self).await? {
             Route::Answer => reply::send(self).await,
             Route::Tarpit => {
                 self.hold().await;

@@ -43,6 +43,8 @@ pub(crate) struct Notes {
     pub(crate) journal: Journal,
     /// Whether any of the following is in use; what nobody touched need not be cleared.
     pub(crate) used: bool,
+    /// `tcp` rules are looked at while more bytes may come.
+    pub(crate) partial: bool,
     /// What logs say, filled in when they are written; the texts of the request from its arrival.
     pub(crate) record: TransactionRecord,
     pub(crate) variables: Variables,

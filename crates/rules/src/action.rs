@@ -117,7 +117,7 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("accept", "", TCP, "Ends the rules of this section.", control::allow),
     keyword("allow", "", HTTP, "Ends the rules of this section.", control::allow),
     keyword("reject", "", REQ | TCP, "Closes the connection without an answer.", control::reject),
-    keyword("close", "", TCP_RES, "Closes the server connection.", control::reject),
+    keyword("close", "", TCP_RES, "Closes the server connection.", control::close),
     keyword("silent-drop", "", REQ | RES | TCP, "Forgets the connection without a packet.", control::silent_drop),
     keyword("deny", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers with an error.", control::deny),
     keyword("tarpit", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ, "Answers with an error after a delay.", control::tarpit),

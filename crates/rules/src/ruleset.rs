@@ -149,8 +149,10 @@ pub enum Verdict<'r> {
     Return(&'r Reply),
     /// `redirect`
     Redirect(&'r Redirect),
-    /// `reject`, `close`: close without an answer.
+    /// `reject`: close without an answer.
     Reject,
+    /// `close`: the server connection ends once what it has sent so far is passed on.
+    Close,
     /// `silent-drop`: forget the connection without a packet.
     SilentDrop,
     /// A rewrite did not fit into what `tune.maxrewrite` leaves: answer with status 500.

@@ -59,6 +59,11 @@ impl Pipe {
         self.buffer
     }
 
+    /// Takes nothing more from the source: what is there goes out, then the destination is told.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+    }
+
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }

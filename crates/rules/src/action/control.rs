@@ -12,8 +12,10 @@ use sample::ParseError;
 pub enum Control {
     /// `allow`, `accept`
     Allow,
-    /// `reject`, `close`
+    /// `reject`
     Reject,
+    /// `close`
+    Close,
     /// `silent-drop`
     SilentDrop,
     /// `deny`
@@ -35,6 +37,7 @@ impl Control {
         Outcome::Final(match self {
             Control::Allow => Verdict::Allow,
             Control::Reject => Verdict::Reject,
+            Control::Close => Verdict::Close,
             Control::SilentDrop => Verdict::SilentDrop,
             Control::Deny(reply) => Verdict::Deny(reply),
             Control::Tarpit(reply) => Verdict::Tarpit(reply),
@@ -74,6 +77,10 @@ pub(super) fn allow(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
 
 pub(super) fn reject(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     Ok(Action::Control(Control::Reject))
+}
+
+pub(super) fn close(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    Ok(Action::Control(Control::Close))
 }
 
 pub(super) fn silent_drop(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {

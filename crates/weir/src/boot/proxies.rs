@@ -79,6 +79,11 @@ fn timeouts(from: &model::Proxy) -> settings::Timeouts {
         tunnel: ms(back.tunnel),
         tarpit: ms(from.common.timeout_tarpit),
         check: ms(back.check),
+        request_inspection: ms(from.common.tcp_request_inspect_delay),
+        response_inspection: ms(from
+            .back
+            .as_ref()
+            .and_then(|back| back.tcp_response_inspect_delay)),
     }
 }
 
