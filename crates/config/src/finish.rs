@@ -194,7 +194,39 @@ fn error_replies(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
         }
         level = errors.inherited.as_deref();
     }
+    // `default-errorfiles` hides what is inherited.
+    replies.retain(|_, reply| !matches!(reply, ErrorReply::Reply(reply) if reply.is_default()));
+    sections_of_rules(draft, shared, cx);
     draft.settings.common.error_replies = replies;
+}
+
+/// The `http-errors` sections that rules name must be there, and should have what is asked for.
+fn sections_of_rules(draft: &DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
+    for rule in draft.rules.sets().into_iter().flat_map(|set| set.rules()) {
+        let rules::Action::Control(control) = rule.action() else { continue };
+        let Some(reply) = control.reply() else { continue };
+        let Some(name) = reply.section() else { continue };
+        let (file, line) = rule.place();
+        let place = Place { file: file.into(), line };
+        let status = reply.key();
+        match shared.http_errors.iter().find(|section| *section.name == *name) {
+            Some(section) if section.files.contains_key(&status) => {}
+            Some(_) => {
+                let message = format!(
+                    "Proxy '{}': status '{status}' referenced by an http reply not declared in http-errors section '{name}'.",
+                    draft.name
+                );
+                cx.about(Severity::Warning, &place, message);
+            }
+            None => {
+                let message = format!(
+                    "Proxy '{}': unable to find required http-errors section '{name}'.",
+                    draft.name
+                );
+                cx.about(Severity::Alert, &place, message);
+            }
+        }
+    }
 }
 
 fn error_files(

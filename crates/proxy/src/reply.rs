@@ -3,18 +3,24 @@
 use crate::facts::View;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
-use crate::runtime::{Proxy, ProxyRef};
+use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::settings::ErrorReply;
 use crate::transaction::Transaction;
-use htx::{Head, Version};
+use htx::Head;
 use mux::BodyKind;
-use rules::{ErrorFile, ErrorFiles, Rendered};
+use rules::{ErrorAnswer, ErrorFiles, Rendered};
+use std::sync::Arc;
+
+#[cfg(test)]
+mod tests;
 
 /// Prepares the reply for a failure: the one configured for its status, else the built-in one.
 pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
     let reply = configured(tx, status);
     match (reply, tx.notes.journal.bad_request) {
-        (Some(ErrorReply::Location { status, url }), _) => redirect(tx, status, &url),
+        (Some(ErrorReply::Reply(reply)), _) => {
+            prepare_rendered(tx, |view, files, head, body| reply.render(view, files, head, body));
+        }
         (Some(ErrorReply::File { raw, .. }), true) => verbatim(tx, status, &raw),
         (Some(ErrorReply::File { parsed, .. }), false) if parsed.is_silent() => {
             verbatim(tx, status, b"");
@@ -36,19 +42,24 @@ pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
 
 /// The reply configured for a status: the backend's, else the frontend's.
 fn configured(tx: &Transaction, status: u16) -> Option<ErrorReply> {
-    let of = |proxy: &Proxy| proxy.settings.error_replies.get(&status).cloned();
+    let of = |proxy: &Proxy| proxy.error_reply(status).cloned();
     of(tx.side()).or_else(|| of(&tx.client.proxy))
 }
 
 /// The error files in effect, for replies of rules.
-pub(crate) struct Files(pub(crate) [Option<ProxyRef>; 2]);
+pub(crate) struct Files {
+    process: Arc<Shared>,
+    /// The backend goes before the frontend.
+    proxies: [Option<ProxyRef>; 2],
+}
 
 impl ErrorFiles for Files {
-    fn find(&self, _: Option<&str>, status: u16) -> Option<&ErrorFile> {
-        self.0.iter().flatten().find_map(|proxy| match proxy.settings.error_replies.get(&status) {
-            Some(ErrorReply::File { parsed, .. }) => Some(&**parsed),
-            _ => None,
-        })
+    fn find(&self, section: Option<&str>, status: u16) -> Option<ErrorAnswer<'_>> {
+        let found = match section {
+            Some(name) => self.process.settings.http_errors.get(name)?.get(&status),
+            None => self.proxies.iter().flatten().find_map(|proxy| proxy.error_reply(status)),
+        };
+        found.map(ErrorReply::answer)
     }
 }
 
@@ -57,7 +68,10 @@ pub(crate) fn prepare_rendered(
     tx: &mut Transaction,
     render: impl FnOnce(&View<'_>, &Files, &mut Head, &mut Vec<u8>) -> Rendered,
 ) -> bool {
-    let files = Files([tx.backend.clone(), Some(tx.client.proxy.clone())]);
+    let files = Files {
+        process: tx.worker.shared.clone(),
+        proxies: [tx.backend.clone(), Some(tx.client.proxy.clone())],
+    };
     let (mut head, mut body) =
         (std::mem::take(&mut tx.space.response), std::mem::take(&mut tx.space.body));
     body.clear();
@@ -76,16 +90,6 @@ fn built_in(tx: &mut Transaction, status: u16) {
     let body = htx::error_replies::fill(status, &mut space.response)
         .or_else(|| htx::error_replies::fill(500, &mut space.response));
     space.body.extend_from_slice(body.unwrap_or_default().as_bytes());
-}
-
-fn redirect(tx: &mut Transaction, status: u16, url: &str) {
-    let space = &mut *tx.space;
-    space.body.clear();
-    space.response.clear();
-    let reason = if status == 303 { "See Other" } else { "Found" };
-    space.response.set_response(Version::Http11, status, reason.as_bytes());
-    space.response.push(b"cache-control", b"no-cache");
-    space.response.push(b"location", url.as_bytes());
 }
 
 /// Sends bytes as they are, then closes.

@@ -254,6 +254,11 @@ impl Proxy {
     pub fn name(&self) -> &str {
         &self.settings.name
     }
+
+    /// The reply configured for a status.
+    pub(crate) fn error_reply(&self, status: u16) -> Option<&settings::ErrorReply> {
+        self.settings.error_replies.get(&status)
+    }
 }
 
 impl Back {

@@ -44,6 +44,8 @@ pub struct Process {
     pub quiet: bool,
     /// Where messages of the process itself go (`log` in `global`).
     pub logs: Arc<Logs>,
+    /// `http-errors` sections by name: their replies by status.
+    pub http_errors: BTreeMap<String, BTreeMap<u16, ErrorReply>>,
 }
 
 /// What a proxy carries.
@@ -149,13 +151,32 @@ pub enum ErrorReply {
         /// As a message, which passes through rules like any other.
         parsed: Arc<rules::ErrorFile>,
     },
-    /// A redirect.
-    Location {
-        /// 302 or 303.
-        status: u16,
-        /// Where to.
-        url: Arc<str>,
-    },
+    /// What a rule would answer with (`http-error`).
+    Reply(Arc<rules::Reply>),
+}
+
+impl ErrorReply {
+    /// A redirect with this status, 302 or 303; `None` if the location does not fit into a header.
+    pub fn location(status: u16, url: &str) -> Option<Self> {
+        let reason = if status == 303 { "See Other" } else { "Found" };
+        let text = |more: &str| {
+            format!(
+                "HTTP/1.1 {status} {reason}\r\ncache-control: no-cache\r\ncontent-length: 0\r\n\
+                 location: {url}\r\n{more}\r\n"
+            )
+        };
+        let parsed = Arc::new(rules::ErrorFile::parse(text("").as_bytes()).ok()?);
+        let raw = text("connection: close\r\n").into_bytes().into();
+        Some(Self::File { raw, parsed })
+    }
+
+    /// What rules send for it.
+    pub fn answer(&self) -> rules::ErrorAnswer<'_> {
+        match self {
+            Self::File { parsed, .. } => rules::ErrorAnswer::File(parsed),
+            Self::Reply(reply) => rules::ErrorAnswer::Reply(reply),
+        }
+    }
 }
 
 /// The statistics page of a proxy.

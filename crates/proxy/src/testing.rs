@@ -135,6 +135,7 @@ pub(crate) fn process(threads: usize) -> Process {
         pid: 1,
         quiet: true,
         logs: Arc::default(),
+        http_errors: Default::default(),
     }
 }
 

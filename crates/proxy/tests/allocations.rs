@@ -94,6 +94,7 @@ fn process() -> Process {
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,
+        http_errors: Default::default(),
         hostname: "host".into(),
         node: "host".into(),
         description: None,

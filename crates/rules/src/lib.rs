@@ -20,7 +20,7 @@ pub use action::Action;
 pub use context::{Context, LogLevel};
 pub use error_file::ErrorFile;
 pub use redirect::Redirect;
-pub use reply::{ErrorFiles, NoErrorFiles, Rendered, Reply};
+pub use reply::{ErrorAnswer, ErrorFiles, NoErrorFiles, Rendered, Reply};
 pub use ruleset::{
     Cursor, Need, Rule, RuleSet, Ruleset, Verdict, parse_http_after_response, parse_http_request,
     parse_http_response, parse_redirect, parse_tcp_connection, parse_tcp_request,

@@ -11,8 +11,17 @@ pub const ERROR_FILE_STATUSES: [u16; 19] =
 
 /// The error files in effect for a transaction.
 pub trait ErrorFiles {
-    /// The file for a status: of the named `http-errors` section, else of the proxy.
-    fn find(&self, section: Option<&str>, status: u16) -> Option<&ErrorFile>;
+    /// The answer for a status: of the named `http-errors` section, or of the proxy.
+    fn find(&self, section: Option<&str>, status: u16) -> Option<ErrorAnswer<'_>>;
+}
+
+/// What is configured for a status.
+#[derive(Debug, Clone, Copy)]
+pub enum ErrorAnswer<'a> {
+    /// `errorfile`
+    File(&'a ErrorFile),
+    /// `http-error`
+    Reply(&'a Reply),
 }
 
 /// No error file at all: the built-in replies remain.
@@ -20,7 +29,7 @@ pub trait ErrorFiles {
 pub struct NoErrorFiles;
 
 impl ErrorFiles for NoErrorFiles {
-    fn find(&self, _: Option<&str>, _: u16) -> Option<&ErrorFile> {
+    fn find(&self, _: Option<&str>, _: u16) -> Option<ErrorAnswer<'_>> {
         None
     }
 }
@@ -92,6 +101,42 @@ impl Reply {
         }
     }
 
+    /// Parses the arguments of `http-error`, all of them. `errorfiles` and `default-errorfiles` are
+    /// for the caller to resolve: [`Reply::section`], [`Reply::is_default`].
+    pub fn parse_error(words: &[&str], cx: &mut Parser<'_>) -> Result<Reply, ParseError> {
+        if !words.contains(&"status") {
+            return Err(ParseError::new(0, "expects at least a status code"));
+        }
+        let (reply, used) = Reply::parse(words, 200, cx)?;
+        if let Some(word) = words.get(used) {
+            return Err(ParseError::new(used, format!("unexpected argument '{word}'")));
+        }
+        if !ERROR_FILE_STATUSES.contains(&reply.status) {
+            let at = words.iter().position(|word| *word == "status").map_or(0, |at| at + 1);
+            let message = format!("status code '{}' not handled", reply.status);
+            return Err(ParseError::new(at, message));
+        }
+        Ok(reply)
+    }
+
+    /// The `http-errors` section that it takes its answer from.
+    pub fn section(&self) -> Option<&str> {
+        match &self.content {
+            Content::Errors(section) => section.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Whether it stands for the answer of the proxy, or for the built-in one.
+    pub fn is_default(&self) -> bool {
+        matches!(self.content, Content::Errors(None))
+    }
+
+    /// The status asked for, whatever an error file says.
+    pub fn key(&self) -> u16 {
+        self.status
+    }
+
     /// Makes `head` the reply's head and appends its body to `body`.
     pub fn render(
         &self,
@@ -103,9 +148,15 @@ impl Reply {
         match &self.content {
             Content::File(file) => send_file(file, head, body),
             Content::Errors(section) => match errors.find(section.as_deref(), self.status) {
-                Some(file) => send_file(file, head, body),
-                None => {
-                    if let Some(text) = error_replies::fill(self.status, head) {
+                Some(ErrorAnswer::File(file)) => send_file(file, head, body),
+                // One that names the answers of its proxy names itself.
+                Some(ErrorAnswer::Reply(reply)) if !matches!(reply.content, Content::Errors(_)) => {
+                    reply.render(facts, errors, head, body)
+                }
+                _ => {
+                    // A section without the status leaves nothing but the status.
+                    let built_in = section.is_none();
+                    if built_in && let Some(text) = error_replies::fill(self.status, head) {
                         body.extend_from_slice(text.as_bytes());
                         return Rendered::Send;
                     }
@@ -127,7 +178,7 @@ impl Reply {
                 }
                 self.start(facts, head);
                 self.length(body.len() - before, head);
-                if let Some(kind) = kind {
+                if let Some(kind) = kind.as_ref().filter(|_| body.len() > before) {
                     head.push(b"content-type", kind);
                 }
                 Rendered::Send

@@ -89,7 +89,7 @@ pub struct Cookie {
 }
 
 /// A reply that replaces a built-in error reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum ErrorReply {
     /// `errorfile`: a raw response that `rules::ErrorFile::parse` accepts; an empty one closes the
     /// connection without a byte.
@@ -101,6 +101,8 @@ pub enum ErrorReply {
         /// Where to.
         url: Arc<str>,
     },
+    /// `http-error`: an answer like those of rules.
+    Reply(Arc<rules::Reply>),
 }
 
 /// `stats *`: the statistics page of a proxy.

@@ -1,4 +1,5 @@
 //! `cookie`, `errorfile`, `errorloc*`, `option forwardfor` (section 4.2). Never looks at a message.
+use super::language;
 use crate::cx::Cx;
 use crate::draft::{DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};
@@ -112,8 +113,30 @@ pub(super) fn errorfiles(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>)
     Ok(())
 }
 
+/// `http-error status <code> ...`
+pub(super) fn http_error(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let words = args.all_texts(1);
+    let parse = |parser: &mut sample::Parser<'_>| {
+        rules::Reply::parse_error(&words, parser).map_err(|e| e.context("'http-error' "))
+    };
+    let reply = language::with_parser(proxy, cx, args, 1, language::ERROR_PLACES, parse)?;
+    let (status, place) = (reply.key(), args.place().clone());
+    let errors = &mut proxy.settings.errors;
+    if let Some(section) = reply.section() {
+        let section = section.to_owned();
+        errors.replies.remove(&status);
+        errors.files.push(DraftErrorFiles { section, statuses: vec![status], place });
+    } else {
+        errors.replies.insert(status, ErrorReply::Reply(Arc::new(reply)));
+    }
+    Ok(())
+}
+
 pub(super) fn errorloc(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let code = error_status(args, "<url>")?;
+    if args.text(2).contains(|c: char| c.is_control()) {
+        return Err(args.fault(2, "a location cannot contain control characters."));
+    }
     let status = if args.text(0) == "errorloc303" { 303 } else { 302 };
     let reply = ErrorReply::Location { status, url: args.text(2).into() };
     proxy.settings.errors.replies.insert(code, reply);

@@ -16,6 +16,10 @@ use std::path::Path;
 /// The longest text that one capture keeps, in bytes.
 const MAX_CAPTURE: u32 = 1 << 16;
 
+/// Where the formats of error replies are evaluated: an error may come at any time of a request.
+pub(super) const ERROR_PLACES: Places =
+    Places::of(Place::FeHttpRequest).and(Places::of(Place::BeHttpRequest));
+
 /// `acl`
 pub(super) fn acl(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let words = args.all_texts(1);
@@ -160,7 +164,7 @@ fn places(kind: DraftKind, ruleset: Ruleset) -> Places {
 
 /// Runs a parser of the language on words that start at argument `skip`, and gives its errors and
 /// warnings their place.
-fn with_parser<T>(
+pub(super) fn with_parser<T>(
     proxy: &DraftProxy,
     cx: &mut Cx<'_>,
     args: Args<'_>,

@@ -156,6 +156,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         check::step,
     ),
     entry(
+        "http-error",
+        "status <code> [content-type <type>] [<content>] [hdr <name> <fmt>]*",
+        Places::ALL,
+        "Replaces an error reply by a text.",
+        http::http_error,
+    ),
+    entry(
         "http-request",
         "<action> [options...] [ { if | unless } <condition> ]",
         Places::RULES,

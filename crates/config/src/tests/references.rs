@@ -200,7 +200,7 @@ fn error_files_come_from_sections_unless_the_proxy_names_its_own() {
         let replies = &model.proxies[at].common.error_replies;
         let len = |reply: &crate::model::ErrorReply| match reply {
             crate::model::ErrorReply::File(bytes) => bytes.len(),
-            crate::model::ErrorReply::Location { .. } => 0,
+            _ => 0,
         };
         replies.iter().map(|(status, reply)| (*status, len(reply))).collect()
     };
@@ -215,4 +215,40 @@ fn error_files_come_from_sections_unless_the_proxy_names_its_own() {
             "http-errors section 'a' already exists (declared at a.cfg:2).",
         ]
     );
+}
+
+#[test]
+fn rules_and_http_errors_name_sections_that_are_there() {
+    let text = |lines: &str| {
+        format!(
+            "http-errors e\n errorfile 503 /503.http\n{TIMES} errorfile 400 /503.http\n errorfile 500 /503.http\nlisten l\n bind :1\n{lines}"
+        )
+    };
+    let of = |lines: &str, severity| messages(&text(lines), severity);
+    assert_eq!(
+        of(" http-request deny errorfiles nope\n", Severity::Alert),
+        ["Proxy 'l': unable to find required http-errors section 'nope'."]
+    );
+    assert_eq!(
+        of(" http-request deny errorfiles e\n", Severity::Warning),
+        [
+            "Proxy 'l': status '403' referenced by an http reply not declared in http-errors section 'e'."
+        ]
+    );
+    let model = model(&text(
+        " http-error status 400 default-errorfiles\n http-error status 403 content-type a/b string hi\n http-error status 503 errorfiles e\n",
+    ));
+    let replies = &model.proxies[0].common.error_replies;
+    let kinds: Vec<_> = replies
+        .iter()
+        .map(|(status, reply)| (*status, matches!(reply, crate::model::ErrorReply::Reply(_))))
+        .collect();
+    assert_eq!(kinds, [(403, true), (500, false), (503, false)], "what is inherited is hidden");
+    for (line, message) in [
+        ("http-error string x", "'http-error' expects at least a status code"),
+        ("http-error status 418", "'http-error' status code '418' not handled"),
+        ("errorloc 503 \"/a\\nb\"", "a location cannot contain control characters."),
+    ] {
+        assert_eq!(of(&format!(" {line}\n"), Severity::Alert), [message], "{line}");
+    }
 }

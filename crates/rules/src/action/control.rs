@@ -54,6 +54,14 @@ impl Control {
         })
     }
 
+    /// Its answer, if it has one.
+    pub fn reply(&self) -> Option<&Reply> {
+        match self {
+            Control::Deny(reply) | Control::Tarpit(reply) | Control::Return(reply) => Some(reply),
+            _ => None,
+        }
+    }
+
     pub(super) fn is_final(&self) -> bool {
         !matches!(self, Control::StrictMode(_) | Control::SetLogLevel(_) | Control::SetNice(_))
     }

@@ -206,7 +206,7 @@ fn contents_that_may_still_come_suspend() {
     cx.is_final = true;
     assert!(matches!(rules.evaluate(cursor, &mut cx), Verdict::Reject));
     assert_eq!(run(TcpConnection, &["accept"], &mut cx), "allow");
-    assert_eq!(run(TcpResponse, &["close"], &mut cx), "reject");
+    assert_eq!(run(TcpResponse, &["close"], &mut cx), "close");
 }
 
 #[test]

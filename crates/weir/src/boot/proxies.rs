@@ -4,6 +4,7 @@ use super::listeners::Opener;
 use super::logs;
 use config::model::{self, Address, CheckStep, HashMethod, ServerPort};
 use proxy::settings;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A proxy whose listeners are open; every address that cannot be opened is reported.
@@ -95,10 +96,23 @@ fn error_reply(from: &model::ErrorReply) -> settings::ErrorReply {
                 rules::ErrorFile::parse(file).expect("the configuration has parsed it already"),
             ),
         },
-        model::ErrorReply::Location { status, url } => {
-            settings::ErrorReply::Location { status: *status, url: url.clone() }
-        }
+        model::ErrorReply::Location { status, url } => settings::ErrorReply::location(*status, url)
+            .expect("the configuration has looked at the location already"),
+        model::ErrorReply::Reply(reply) => settings::ErrorReply::Reply(reply.clone()),
     }
+}
+
+/// The `http-errors` sections, for the rules that name them.
+pub(super) fn http_errors(
+    sections: &[model::HttpErrors],
+) -> BTreeMap<String, BTreeMap<u16, settings::ErrorReply>> {
+    let reply = |(status, file): (&u16, &Arc<[u8]>)| {
+        (*status, error_reply(&model::ErrorReply::File(file.clone())))
+    };
+    let section = |section: &model::HttpErrors| {
+        (section.name.to_string(), section.files.iter().map(reply).collect())
+    };
+    sections.iter().map(section).collect()
 }
 
 fn stats(from: &model::StatsPage) -> settings::StatsPage {
