@@ -59,7 +59,7 @@ async fn relay(client: Socket) {
         match moved {
             Ok(true) => {}
             Ok(false) => drop(thread.scheduler().pause(None).await),
-            Err(_) => return client.reset(),
+            Err(_) => return client.reset_on_close(),
         }
     }
 }
