@@ -1,7 +1,7 @@
 //! From a backend to a server connection that has taken the request: choice, queue, reuse, retries.
 //! Never reads a response.
 
-use crate::counters::{Event, Metric};
+use crate::counters::{Block, Event, Metric};
 use crate::journal::{Cause, Failure, Phase};
 use crate::queue::{Place, Queue, Waiter};
 use crate::rewrite;
@@ -93,8 +93,12 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         rewrite::request(tx);
     }
     loop {
-        if tx.claim.is_none() {
-            assign(tx, &backend, avoid).await?;
+        if tx.claim.is_none()
+            && let Err(failure) = assign(tx, &backend, avoid).await
+        {
+            let block = back(&backend).counters.of(tx.worker.thread.index);
+            count_unserved(block, failure);
+            return Err(failure);
         }
         match establish(tx, &backend).await {
             Ok(()) => return Ok(()),
@@ -108,6 +112,13 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     }
 }
 
+/// No server took the request, unless it was the client that left.
+fn count_unserved(block: &Block, failure: Failure) {
+    if failure.cause != Cause::ClientAbort {
+        block.count(Metric::FailedConnections);
+    }
+}
+
 fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failure {
     let thread = tx.worker.thread.index;
     if let Some(claim) = &tx.claim {
@@ -117,8 +128,8 @@ fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failur
     failure
 }
 
-/// Prepares another attempt: on another server if that is allowed now, otherwise on the same one after
-/// a pause. Returns the server to avoid.
+/// Prepares another attempt: on another server if that is allowed now, otherwise on the same one
+/// after a pause. Returns the server to avoid.
 async fn again(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -211,18 +222,17 @@ async fn assign(
     let span = backend.settings.timeouts.queue.or(backend.settings.timeouts.connect);
     let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
     loop {
-        match choose(tx, backend, avoid) {
-            Ok(ticket) => {
-                let mut claim = Claim::new(ticket, backend);
-                let fits = claim.server().queue.is_empty() && claim.try_serve();
-                if fits || wait_for_server(tx, &mut claim, deadline).await? {
-                    return settle(tx, claim);
-                }
-            }
-            Err(NoServer::Full) => wait_for_any(tx, backend, deadline).await?,
-            Err(NoServer::Unusable) => {
-                return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
-            }
+        // Those who wait for any server go first, unless the cookie names one.
+        let crowded = tx.wanted.is_none() && !back(backend).queue.is_empty();
+        let choice = if crowded { Err(NoServer::Full) } else { choose(tx, backend, avoid) };
+        let mut claim = match choice {
+            Ok(ticket) => Claim::new(ticket, backend),
+            Err(NoServer::Full) => wait_for_any(tx, backend, avoid, deadline).await?,
+            Err(NoServer::Unusable) => return Err(refused()),
+        };
+        let fits = claim.server().queue.is_empty() && claim.try_serve();
+        if claim.entered || fits || wait_for_server(tx, &mut claim, deadline).await? {
+            return settle(tx, claim);
         }
     }
 }
@@ -273,52 +283,66 @@ async fn wait_for_server(
     if let Some(ticket) = &mut claim.ticket {
         ticket.enqueue();
     }
-    let mut waiting = Waiting::join(tx, &server.queue);
+    let waiting = Waiting::join(tx, &backend, Some(claim.slot));
     loop {
-        waiting.pause(tx, deadline).await?;
-        if claim.try_serve() {
-            waiting.satisfied();
+        // Looked at once more after joining: a place that came free in between has called nobody.
+        if waiting.may_try() && claim.try_serve() {
             return Ok(true);
         }
         if !server.state.accepts_persistent() {
             return Ok(false);
         }
-        waiting.rejoin();
+        if let Err(failure) = waiting.pause(tx, deadline).await {
+            count_unserved(server.counters.of(tx.worker.thread.index), failure);
+            return Err(failure);
+        }
     }
 }
 
-/// Waits in the backend's queue until some server may have room.
+/// Waits in the backend's queue until a server has room, and takes the place.
 async fn wait_for_any(
     tx: &mut Transaction,
     backend: &ProxyRef,
+    avoid: Option<usize>,
     deadline: Option<Tick>,
-) -> Result<(), Failure> {
-    let queue = &back(backend).queue;
-    tx.notes.journal.queue_positions.1 = queue.len() + 1;
-    let mut waiting = Waiting::join(tx, queue);
-    waiting.pause(tx, deadline).await?;
-    waiting.satisfied();
-    Ok(())
+) -> Result<Claim, Failure> {
+    tx.notes.journal.queue_positions.1 = back(backend).queue.len() + 1;
+    let waiting = Waiting::join(tx, backend, None);
+    loop {
+        if waiting.may_try() {
+            match choose(tx, backend, avoid) {
+                Ok(ticket) => {
+                    let mut claim = Claim::new(ticket, backend);
+                    if claim.try_serve() {
+                        return Ok(claim);
+                    }
+                }
+                Err(NoServer::Full) => {}
+                Err(NoServer::Unusable) => return Err(refused()),
+            }
+        }
+        waiting.pause(tx, deadline).await?;
+    }
 }
 
-/// A stay in a queue, which ends when dropped; a call that was not used is passed on.
+/// A stay in the queue of a server or a backend, which ends when dropped; a call that was not used
+/// is passed on.
 struct Waiting<'a> {
-    queue: &'a Queue,
+    backend: &'a Proxy,
+    slot: Option<usize>,
     place: Place,
-    waiter: Waiter,
-    satisfied: bool,
 }
 
 impl<'a> Waiting<'a> {
-    fn join(tx: &Transaction, queue: &'a Queue) -> Self {
+    fn join(tx: &Transaction, backend: &'a Proxy, slot: Option<usize>) -> Self {
         let thread = &tx.worker.thread;
         let waiter =
             Waiter { mailbox: thread.mailbox().clone(), task: thread.scheduler().current() };
-        Self { queue, place: queue.join(waiter.clone()), waiter, satisfied: false }
+        Self { backend, slot, place: queue(backend, slot).join(waiter) }
     }
 
     /// Waits to be called, or woken for another reason.
-    async fn pause(&mut self, tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
+    async fn pause(&self, tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
         let thread = tx.worker.thread.clone();
         // Until the end of this wait, whatever it leads to.
         tx.notes.journal.queued = thread.nanos();
@@ -330,22 +354,26 @@ impl<'a> Waiting<'a> {
         Ok(())
     }
 
-    fn rejoin(&self) {
-        self.queue.rejoin(self.place, self.waiter.clone());
-    }
-
-    fn satisfied(&mut self) {
-        self.satisfied = true;
+    fn may_try(&self) -> bool {
+        queue(self.backend, self.slot).may_try(self.place)
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let was_called = !self.queue.leave(self.place);
-        if was_called && !self.satisfied {
-            self.queue.call();
+        let owes_call = !queue(self.backend, self.slot).leave(self.place);
+        match self.slot {
+            Some(slot) if owes_call => call_next(self.backend, slot),
+            None if owes_call => drop(back(self.backend).queue.call()),
+            _ => {}
         }
     }
+}
+
+/// The queue of a server, or of the backend.
+fn queue(backend: &Proxy, slot: Option<usize>) -> &Queue {
+    let back = back(backend);
+    slot.map_or(&back.queue, |slot| &back.servers[slot].queue)
 }
 
 /// Gets a connection to the claimed server and sends the head of the request on it.

@@ -1,8 +1,8 @@
 //! Requests that wait for a free server. Never decides which server serves them.
 //!
-//! A queue is a short-locked list of waiting tasks, oldest first. Whoever frees a place takes the first
-//! waiter out and wakes it; the waiter tries to take the place, and goes back to the front if another
-//! was quicker. A waiter that gives up takes itself out, and passes a wake-up on that it no longer needs.
+//! A queue is a short-locked list of waiting tasks, oldest first. Whoever frees a place calls the
+//! first waiter that was not called yet; the waiter tries to take the place, and waits on where it
+//! stands if another was quicker. A waiter that gives up passes a call on that it has not used.
 
 use crate::counters::Gauge;
 use reactor::{Mailbox, TaskId, Wake};
@@ -23,6 +23,8 @@ pub struct Waiter {
 struct Entry {
     number: u64,
     waiter: Waiter,
+    /// A place was offered, and the waiter has not tried it yet.
+    called: bool,
 }
 
 /// Waiting requests of one server or backend.
@@ -46,40 +48,36 @@ impl Queue {
     /// Joins at the end.
     pub fn join(&self, waiter: Waiter) -> Place {
         let number = self.next.fetch_add(1, Relaxed);
-        self.entries().push_back(Entry { number, waiter });
+        self.entries().push_back(Entry { number, waiter, called: false });
         self.length.enter();
         Place(number)
     }
 
-    /// Goes back to where it was, after a wake-up that came to nothing.
-    pub fn rejoin(&self, place: Place, waiter: Waiter) {
+    /// Whether a waiter may try to take a place: it was called, or nobody stands before it. A call
+    /// is used up by that; who gets no place waits for the next one.
+    pub fn may_try(&self, place: Place) -> bool {
         let mut entries = self.entries();
-        let at = entries.partition_point(|entry| entry.number < place.0);
-        if entries.get(at).is_none_or(|entry| entry.number != place.0) {
-            entries.insert(at, Entry { number: place.0, waiter });
-        }
+        let Some(at) = position(&entries, place) else { return false };
+        std::mem::replace(&mut entries[at].called, false) || at == 0
     }
 
-    /// Leaves for good. `false`: the waiter had been called already, and owes the call to the next
-    /// one if it does not use it.
+    /// Leaves for good. `false`: the waiter has been called and has not tried, and owes the call to
+    /// the next one.
     pub fn leave(&self, place: Place) -> bool {
         self.length.leave();
         let mut entries = self.entries();
-        let at = entries.partition_point(|entry| entry.number < place.0);
-        let found = entries.get(at).is_some_and(|entry| entry.number == place.0);
-        if found {
-            entries.remove(at);
-        }
-        found
+        let entry = position(&entries, place).and_then(|at| entries.remove(at));
+        entry.is_some_and(|entry| !entry.called)
     }
 
-    /// Calls the first waiter. `false` when nobody waits.
+    /// Calls the first waiter that was not called yet. `false` when there is none.
     pub fn call(&self) -> bool {
         if self.length.current() == 0 {
             return false;
         }
-        let first = self.entries().pop_front();
-        let Some(entry) = first else { return false };
+        let mut entries = self.entries();
+        let Some(entry) = entries.iter_mut().find(|entry| !entry.called) else { return false };
+        entry.called = true;
         entry.waiter.mailbox.wake(entry.waiter.task, Wake::RESOURCE);
         true
     }
@@ -100,6 +98,10 @@ impl Queue {
     }
 }
 
+fn position(entries: &VecDeque<Entry>, place: Place) -> Option<usize> {
+    entries.binary_search_by_key(&place.0, |entry| entry.number).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,20 +116,23 @@ mod tests {
     }
 
     #[test]
-    fn first_come_first_called_and_a_loser_goes_back_to_the_front() {
+    fn first_come_first_called_and_a_loser_keeps_its_place() {
         let queue = Queue::default();
-        let (a, b, c) = (waiter(), waiter(), waiter());
-        let places = [&a, &b, &c].map(|waiter| queue.join(waiter.clone()));
+        let all = [waiter(), waiter(), waiter()];
+        let called = || all.each_ref().map(|waiter| waiter.mailbox.len());
+        let [a, b, c] = all.each_ref().map(|waiter| queue.join(waiter.clone()));
         assert!(queue.call());
-        assert_eq!([&a, &b, &c].map(|waiter| waiter.mailbox.len()), [1, 0, 0]);
-        queue.rejoin(places[0], a.clone());
+        assert_eq!(called(), [1, 0, 0]);
+        assert!(queue.may_try(a) && !queue.may_try(b), "only who was called or stands first");
         assert!(queue.call());
-        assert_eq!([&a, &b, &c].map(|waiter| waiter.mailbox.len()), [2, 0, 0]);
-        assert!(!queue.leave(places[0]), "it was called");
-        assert!(queue.leave(places[1]), "it was not");
+        assert_eq!(called(), [2, 0, 0], "another was quicker, so it is called again");
         assert!(queue.call());
-        assert_eq!([&b, &c].map(|waiter| waiter.mailbox.len()), [0, 1]);
-        assert!(!queue.leave(places[2]));
-        assert!(!queue.call() && queue.is_empty());
+        assert_eq!(called(), [2, 1, 0]);
+        assert!(queue.may_try(b), "called, though not the first");
+        assert!(!queue.leave(a), "it was called and has not tried");
+        assert!(queue.leave(b), "it has tried");
+        assert!(queue.may_try(c), "nobody stands before it");
+        assert!(queue.call() && !queue.call(), "each is called once");
+        assert!(!queue.leave(c) && !queue.call() && queue.is_empty());
     }
 }
