@@ -77,7 +77,7 @@ impl Exchange {
         let (space, client) = (&mut *tx.space, &mut tx.client);
         let before = (space.up.sent, space.up.read);
         let mut ends = Ends { from: (&client.socket, &mut client.mux), to: server.ends() };
-        let result = space.up.step(&tx.worker, &mut client.input, &mut space.trailers, &mut ends);
+        let result = space.up.step(&tx.worker, &mut client.input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.up.sent != before.0 {
             self.server_seen = now;
@@ -125,7 +125,7 @@ impl Exchange {
         let before = (space.down.sent, space.down.read);
         let (input, from) = server.input_and_ends();
         let mut ends = Ends { from, to: (&client.socket, &mut client.mux) };
-        let result = space.down.step(&tx.worker, input, &mut space.trailers, &mut ends);
+        let result = space.down.step(&tx.worker, input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.down.sent != before.0 {
             self.client_seen = now;
@@ -219,7 +219,10 @@ impl Exchange {
         tx.notes.journal.response = tx.worker.thread.nanos();
         self.response = Response::Body;
         self.server_seen = tx.worker.thread.tick();
-        if self.up_broken || tx.server.as_ref().is_some_and(|server| server.mux.is_ambiguous()) {
+        if self.up_broken
+            || tx.worker.shared.is_stopping()
+            || tx.server.as_ref().is_some_and(|server| server.mux.is_ambiguous())
+        {
             tx.client.mux.close_after_message();
         }
         report::response_received(tx);

@@ -1,8 +1,8 @@
 //! One direction of a transaction: payload from one connection to the other. Never parses a head and
 //! never waits: it says what it waits for.
 //!
-//! Payload is not copied: it goes out of the buffer that it was received into, in one vectored write
-//! with the framing around it.
+//! Payload is not copied: it goes out of the buffer that it was received into, in one vectored
+//! write with the framing around it.
 
 use crate::worker::Worker;
 use buf::Buf;
@@ -85,8 +85,12 @@ pub(crate) struct Flow {
     owed: usize,
     /// Framing that goes after it.
     tail: Outbox,
+    /// Of this direction alone.
+    pub(crate) trailers: Fields,
     /// The source's message is complete.
     received: bool,
+    /// What stands in the buffer is not enough to go on with, such as a part of a trailer.
+    starved: bool,
     /// The end of the message has been encoded.
     ended: bool,
     /// The destination does not want payload (a reply to HEAD): it is dropped.
@@ -104,8 +108,10 @@ impl Flow {
     pub(crate) fn clear(&mut self) {
         self.outbox.clear();
         self.tail.clear();
+        self.trailers.clear();
         (self.owed, self.sent, self.read) = (0, 0, 0);
-        (self.received, self.ended, self.discards, self.filled) = (false, false, false, false);
+        (self.received, self.ended, self.starved) = (false, false, false);
+        (self.discards, self.filled) = (false, false);
     }
 
     /// Whether nothing waits to be written.
@@ -118,11 +124,10 @@ impl Flow {
         &mut self,
         worker: &Worker,
         input: &mut Buf,
-        trailers: &mut Fields,
         ends: &mut Ends<'_>,
     ) -> Result<Step, Fault> {
         loop {
-            self.frame(input, trailers, ends)?;
+            self.frame(input, ends)?;
             if !self.flush(input, ends.to.0)? {
                 return Ok(Step::AwaitsDestination);
             }
@@ -146,23 +151,24 @@ impl Flow {
 
     /// Whether the buffer may hold payload that has not been looked at.
     fn frames_more(&self, input: &Buf) -> bool {
-        self.received || !input.is_empty()
+        self.received || !(self.starved || input.is_empty())
     }
 
     /// Takes payload from the front of the buffer and puts framing around it.
-    fn frame(
-        &mut self,
-        input: &mut Buf,
-        trailers: &mut Fields,
-        ends: &mut Ends<'_>,
-    ) -> Result<(), Fault> {
-        if self.owed > 0 || self.ended {
+    fn frame(&mut self, input: &mut Buf, ends: &mut Ends<'_>) -> Result<(), Fault> {
+        // What comes next must not overtake the end of what is owed.
+        if self.owed > 0 || !self.tail.is_empty() || self.ended {
             return Ok(());
         }
         if !self.received {
-            let step = ends.from.1.handle_body(input.data(), trailers).map_err(Fault::Protocol)?;
+            let step = ends
+                .from
+                .1
+                .handle_body(input.data(), &mut self.trailers)
+                .map_err(Fault::Protocol)?;
             input.consume(step.skip);
             self.received = step.done;
+            self.starved = step.skip + step.data == 0;
             if self.discards {
                 input.consume(step.data);
             } else if step.data > 0 {
@@ -174,13 +180,13 @@ impl Flow {
         }
         if self.received {
             self.ended = true;
-            ends.to.1.encode_end(Some(trailers), &mut self.tail.bytes);
+            ends.to.1.encode_end(Some(&self.trailers), &mut self.tail.bytes);
         }
         Ok(())
     }
 
-    /// Copies short payload between its framing, so that one plain write does: a vectored write costs
-    /// more than copying up to [`COPIED`] bytes.
+    /// Copies short payload between its framing, so that one plain write does: a vectored write
+    /// costs more than copying up to [`COPIED`] bytes.
     fn gather(&mut self, input: &mut Buf) {
         if self.owed + self.tail.unsent().len() > COPIED || self.outbox.is_empty() {
             return;

@@ -136,8 +136,8 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
         tx.client.mux.close_after_message();
     }
     judge::after_response(tx)?;
+    // An interim response may be on its way; this one follows it.
     let space = &mut *tx.space;
-    space.down.clear();
     let length = BodyKind::Length(space.body.len() as u64);
     let out = &mut space.down.outbox.bytes;
     let sent_as = tx.client.mux.encode_head(&mut space.response, length, out);
@@ -156,7 +156,7 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
 fn swallow_body(tx: &mut Transaction) -> bool {
     loop {
         let input = &mut tx.client.input;
-        match tx.client.mux.handle_body(input.data(), &mut tx.space.trailers) {
+        match tx.client.mux.handle_body(input.data(), &mut tx.space.up.trailers) {
             Ok(step) => {
                 input.consume(step.skip + step.data);
                 if step.done {

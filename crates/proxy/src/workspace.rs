@@ -7,7 +7,7 @@
 use crate::flow::Flow;
 use crate::journal::Journal;
 use crate::worker::Worker;
-use htx::{Fields, Head};
+use htx::Head;
 use sample::{TransactionRecord, Variables};
 use std::cell::{OnceCell, RefCell};
 use std::ops::{Deref, DerefMut};
@@ -17,7 +17,6 @@ use std::ops::{Deref, DerefMut};
 pub(crate) struct Workspace {
     pub(crate) request: Head,
     pub(crate) response: Head,
-    pub(crate) trailers: Fields,
     /// From the client to the server.
     pub(crate) up: Flow,
     /// From the server, or from the proxy itself, to the client.
@@ -30,7 +29,6 @@ impl Workspace {
     fn clear(&mut self) {
         self.request.clear();
         self.response.clear();
-        self.trailers.clear();
         self.up.clear();
         self.down.clear();
         self.body.clear();
