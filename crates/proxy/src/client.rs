@@ -6,7 +6,7 @@ use crate::counters::Gauge;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::server_conn::ServerConn;
 use crate::settings::{ConnectionMode, Mode};
-use crate::transaction::{self, Arrival, Parts};
+use crate::transaction::{self, Arrival, Outcome, Parts};
 use crate::worker::Worker;
 use buf::Buf;
 use mux::{Side, h1};
@@ -16,6 +16,11 @@ use std::cell::OnceCell;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+
+/// How long a client may go on sending after its last answer, in milliseconds.
+const FAREWELL_MS: u32 = 5_000;
+/// How much it may send then.
+const FAREWELL_BYTES: usize = 1 << 20;
 
 /// A client's connection and what belongs to it between requests.
 pub(crate) struct Client {
@@ -127,8 +132,11 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
             return;
         }
         match worker.seats.run(transaction::run, Parts { client, arrival }).await {
-            Some(back) if !worker.shared.is_stopping() => client = back,
-            _ => return,
+            Outcome::Again(back) if !worker.shared.is_stopping() => client = back,
+            Outcome::Again(back) | Outcome::Farewell(back) => {
+                return Box::pin(say_farewell(back)).await;
+            }
+            Outcome::Over => return,
         }
     }
 }
@@ -136,6 +144,33 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
 /// Whether the end of a connection on which nothing was ever sent is nobody's business.
 fn ignores_probes(client: &Client) -> bool {
     client.proxy.settings.front.as_ref().is_some_and(|front| front.ignore_probes)
+}
+
+/// Ends our side of the stream, and drops what still comes until the client ends its own.
+async fn say_farewell(mut client: Box<Client>) {
+    let thread = client.worker.thread.clone();
+    let deadline = thread.tick().plus_ms(FAREWELL_MS);
+    let input = std::mem::replace(&mut client.input, Buf::empty());
+    client.worker.release(input);
+    client.own = None;
+    if client.socket.shutdown_write().is_err() {
+        return;
+    }
+    let mut dropped = 0;
+    while dropped < FAREWELL_BYTES && !deadline.is_due(thread.tick()) {
+        let mut waste = client.worker.buffers.take();
+        let read = client.socket.recv(waste.space());
+        client.worker.release(waste);
+        match read {
+            Ok(count @ 1..) => dropped += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                client.socket.want_read();
+                thread.scheduler().pause(Some(deadline)).await;
+            }
+            _ => return,
+        }
+    }
 }
 
 /// Waits for the first bytes of a request, and reads them.

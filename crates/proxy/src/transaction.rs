@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::connect::{self, Claim};
 use crate::exchange;
 use crate::inspect;
-use crate::journal::{Failure, Journal};
+use crate::journal::{Cause, Failure, Journal};
 use crate::judge;
 use crate::receive;
 use crate::reply;
@@ -35,8 +35,15 @@ pub(crate) struct Parts {
     pub(crate) arrival: Arrival,
 }
 
-/// The client, if it may send another request.
-pub(crate) type Outcome = Option<Box<Client>>;
+/// What becomes of the client.
+pub(crate) enum Outcome {
+    /// It may send another request.
+    Again(Box<Client>),
+    /// It has its answer, and may be sending what it gets none for.
+    Farewell(Box<Client>),
+    /// Its connection is over.
+    Over,
+}
 
 /// A transaction under way.
 pub(crate) struct Transaction {
@@ -127,7 +134,9 @@ impl Transaction {
             if failure.status != judge::REPLACED {
                 reply::prepare_error(self, failure.status);
             }
-            let _ = reply::send(self).await;
+            if reply::send(self).await.is_err() {
+                self.client.mux.close_after_message();
+            }
         } else {
             self.client.mux.close_after_message();
         }
@@ -153,6 +162,7 @@ impl Transaction {
         drop(self.claim.take());
         self.entered = None;
         let reset = self.reset_client;
+        let farewell = !reset && self.owes_farewell();
         let Self { worker, mut client, mut space, notes, .. } = self;
         client.requests += 1;
         client.since = worker.thread.nanos();
@@ -162,13 +172,23 @@ impl Transaction {
             client.reset = true;
         }
         if !client.mux.can_reuse() {
-            return None;
+            return if farewell { Outcome::Farewell(client) } else { Outcome::Over };
         }
         client.mux.reset_for_next();
         if client.input.is_empty() {
             worker.release(std::mem::replace(&mut client.input, buf::Buf::empty()));
         }
-        Some(client)
+        Outcome::Again(client)
+    }
+
+    /// Whether the answer is on its way to a client that may be sending still: closing at once
+    /// would reset the connection under the answer (RFC 9112 section 9.6).
+    fn owes_farewell(&self) -> bool {
+        let (mux, journal) = (&self.client.mux, &self.notes.journal);
+        let quiet = mux.peer_closes() && mux.has_received_all() && self.client.input.is_empty();
+        let left = matches!(journal.cause, Cause::ClientAbort | Cause::ClientTimeout);
+        let answered = mux.has_sent_all() || (journal.bad_request && journal.status != 0);
+        !quiet && !left && !mux.is_tunnel() && answered && self.space.down.is_flushed()
     }
 
     /// Lays the server connection down for another request, if it is fit for one.

@@ -116,6 +116,11 @@ impl Conn {
         self.flags.has(Flags::AMBIGUOUS)
     }
 
+    /// Whether the peer has said that it sends no further message, or has closed its half.
+    pub fn peer_closes(&self) -> bool {
+        self.flags.has(Flags::PEER_CLOSES)
+    }
+
     /// Whether the connection has to be closed when the current exchange is over.
     pub fn must_close(&self) -> bool {
         self.flags.has(Flags::CLOSE)
