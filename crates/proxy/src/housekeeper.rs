@@ -10,6 +10,7 @@ const PURGE_MS: u32 = 5_000;
 
 /// Runs until the soft stop has let the last client of the thread go.
 pub(crate) async fn run(worker: Rc<Worker>) {
+    let mut told = false;
     let mut purge = worker.thread.tick().plus_ms(PURGE_MS);
     loop {
         let woken = worker.thread.scheduler().pause(Some(purge)).await;
@@ -22,6 +23,11 @@ pub(crate) async fn run(worker: Rc<Worker>) {
         if purge.is_due(worker.thread.tick()) {
             worker.idle.purge();
             purge = next_purge(&worker);
+        }
+        if worker.shared.is_stopping() && !std::mem::replace(&mut told, true) {
+            // Listeners end, and so do clients between requests.
+            worker.thread.scheduler().wake_all(Wake::SIGNAL);
+            worker.idle.clear_all();
         }
         if worker.shared.is_stopping() && worker.clients.get() == 0 {
             worker.thread.stop();

@@ -1,7 +1,8 @@
 //! Idle server connections of one thread, ready for the next request. Never opens one.
 //!
-//! An idle connection is data, not a task. Its socket is owned by the thread's housekeeper, which drops
-//! it when the server closes it. Newest first: the oldest are those that a purge finds unused.
+//! An idle connection is data, not a task. Its socket is owned by the thread's housekeeper, which
+//! drops it when the server closes it. Newest first: the oldest are those that a purge finds
+//! unused.
 
 use crate::runtime::Shared;
 use crate::server_conn::ServerConn;
@@ -95,6 +96,13 @@ impl IdlePool {
             let drop = shelf.unneeded.div_ceil(2).min(shelf.connections.len());
             shelf.connections.drain(..drop).for_each(forget);
             shelf.unneeded = shelf.connections.len();
+        }
+    }
+
+    /// Drops all connections.
+    pub(crate) fn clear_all(&self) {
+        for shelf in self.shelves.iter().flatten() {
+            shelf.borrow_mut().connections.drain(..).for_each(forget);
         }
     }
 

@@ -130,6 +130,12 @@ impl Scheduler {
         }
     }
 
+    /// Wakes every task of this thread, because something has changed for all of them.
+    pub fn wake_all(&self, reason: Wake) {
+        let all: Vec<_> = self.inner.borrow().tasks.iter().map(|(key, _)| TaskId(key)).collect();
+        all.into_iter().for_each(|id| self.wake(id, reason));
+    }
+
     /// Drops a task of this thread at its next turn, as urgent work. One that runs right now is
     /// dropped when it pauses.
     pub fn kill(&self, id: TaskId) {
