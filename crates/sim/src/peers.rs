@@ -11,7 +11,7 @@ pub use client::{Client, ClientPlan};
 pub use origin::{Origin, OriginPlan};
 
 use crate::net::{EndId, Net};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::LazyLock;
 
@@ -59,6 +59,11 @@ pub struct Tally {
     pub answered: u64,
     /// Answers without a number, such as a proxy's own, by hundreds of their status.
     pub foreign: [u64; 6],
+    /// Statuses of complete answers, own and foreign ones, by the request's number. Those that end
+    /// with the stream are not among them: nobody can tell whether they are complete.
+    pub answers: BTreeMap<u64, u16>,
+    /// Answers that no request asked for: a proxy says why it closes.
+    pub farewells: u64,
     /// Requests whose connection ended before an answer began.
     pub unanswered: u64,
     /// Answers that ended too early.
@@ -79,6 +84,10 @@ pub struct Tally {
     pub served: u64,
     /// Requests of a method that must not be repeated and that an origin has read twice.
     pub doubled: u64,
+    /// Requests that origins have read and not answered yet.
+    pub under_way: u64,
+    /// The most that there were at a time.
+    pub busiest: u64,
     /// Bytes of bodies that clients have checked.
     pub bytes: u64,
     /// What is wrong in any case, first ones only: bytes or numbers mixed up, malformed messages.

@@ -255,7 +255,7 @@ impl Client {
         if let Ok(Progress::Head) = self.reader.advance(false) {
             let head = &self.reader.head;
             let farewell = matches!(head.status, 400 | 408 | 503) && head.id.is_none();
-            self.tally.borrow_mut().foreign[usize::from(head.status / 100)] += 1;
+            self.tally.borrow_mut().farewells += 1;
             if !farewell {
                 let head = String::from_utf8_lossy(&head.bytes).into_owned();
                 self.tally.borrow_mut().complain(net, || format!("unasked: {head:?}"));
@@ -271,6 +271,9 @@ impl Client {
         {
             let mut tally = self.tally.borrow_mut();
             tally.bytes += length;
+            if !self.reader.ends_with_stream() {
+                tally.answers.insert(expected.id, status);
+            }
             match head.id {
                 None => tally.foreign[usize::from(status / 100)] += 1,
                 Some(id) if id == expected.id && self.reader.right => tally.answered += 1,

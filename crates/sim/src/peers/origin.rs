@@ -137,6 +137,7 @@ struct Service {
 
 impl Service {
     fn leave(&mut self, net: &mut Net, me: ActorId, reset: bool) {
+        self.tally.borrow_mut().under_way -= u64::from(self.waits);
         net.close_end(self.end, reset);
         net.retire(me);
     }
@@ -195,6 +196,8 @@ impl Service {
         {
             let mut tally = self.tally.borrow_mut();
             tally.served += 1;
+            tally.under_way += 1;
+            tally.busiest = tally.busiest.max(tally.under_way);
             let id = self.reader.head.id;
             match id {
                 Some(id) if self.reader.right => {
@@ -214,6 +217,7 @@ impl Service {
     fn answer(&mut self, net: &mut Net, me: ActorId) {
         use std::io::Write;
         self.waits = false;
+        self.tally.borrow_mut().under_way -= 1;
         let plan = self.plan.clone();
         if net.chance(plan.silent) {
             self.leaves = Some(net.chance(500));

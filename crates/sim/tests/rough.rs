@@ -1,0 +1,86 @@
+//! A network that loses, with clients and origins that do whatever they may. Every request is answered
+//! once or its failure is counted once, and nothing is left behind.
+
+mod support;
+
+use balance::Algorithm::{LeastConn, RoundRobin};
+use proxy::settings::Reuse;
+use sim::Faults;
+use sim::peers::ClientPlan;
+use support::{Lab, assert_books, assert_lines, listen};
+
+fn rough(seed: u64, clients: u64, requests: u32, wild: bool) -> Lab {
+    let listens = vec![
+        listen(RoundRobin, Reuse::Safe, 3),
+        listen(LeastConn, Reuse::Always, 3).maxconn(4),
+        listen(RoundRobin, Reuse::Never, 3).maxconn(3),
+        listen(LeastConn, Reuse::Aggressive, 2),
+    ];
+    let mut lab = Lab::new(seed, 2, Faults::ROUGH, listens);
+    lab.origins(3, |plan| if wild { plan.wild() } else { plan.varied() });
+    lab.clients(clients, requests, |plan| {
+        if wild { plan.wild() } else { ClientPlan { dribble: 50, ..plan } }
+    });
+    lab
+}
+
+/// What is left of a run to compare.
+#[derive(Debug, PartialEq, Eq)]
+struct Summary {
+    /// The hash of all that happened.
+    trace: u64,
+    sent: u64,
+    answered: u64,
+    /// Lines that tell of a failure.
+    failed: usize,
+}
+
+/// Runs to the end and checks everything.
+fn run(seed: u64, clients: u64, requests: u32, wild: bool) -> Summary {
+    let mut lab = rough(seed, clients, requests, wild);
+    lab.until_finished();
+    lab.until_quiet();
+    assert_books(&lab);
+    lab.assert_at_rest();
+    lab.stop();
+    let (tally, lines) = (lab.tally.borrow(), lab.lines());
+    Summary {
+        trace: lab.machine.trace_hash(),
+        sent: tally.sent,
+        answered: tally.answered,
+        failed: lines.iter().filter(|line| !line.is_fine()).count(),
+    }
+}
+
+/// The scenario that the data plane is held to, in debug builds as in release ones: 100,000
+/// requests, twice with the same seed; and fewer with another.
+#[test]
+fn a_hundred_thousand_requests_twice_the_same() {
+    let plans = [(1, 100), (1, 100), (2, 20)];
+    let runs =
+        plans.map(|(seed, clients)| std::thread::spawn(move || run(seed, clients, 1_010, false)));
+    let [first, again, other] = runs.map(|run| run.join().unwrap());
+    assert!(first.sent >= 100_000, "{first:?}");
+    assert!(first.failed >= 100, "{first:?}");
+    assert_eq!(first, again, "the same seed, another run");
+    assert_ne!(first.trace, other.trace, "another seed, the same run");
+}
+
+#[test]
+fn wild_clients_and_wild_origins() {
+    for seed in 0..50 {
+        run(seed, 10, 50, true);
+    }
+}
+
+#[test]
+fn a_soft_stop_lets_running_requests_finish() {
+    for seed in 0..20 {
+        let mut lab = rough(seed, 30, 50, false);
+        let tally = lab.tally.clone();
+        lab.until("half is done", support::LONG, |_| tally.borrow().answered > 700);
+        lab.stop();
+        assert_eq!(lab.shared.connections.current(), 0);
+        assert_lines(&lab);
+    }
+}

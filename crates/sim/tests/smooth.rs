@@ -1,0 +1,38 @@
+//! A network that delays, splits and shortens, but loses nothing. Nobody may notice.
+
+mod support;
+
+use balance::Algorithm::{LeastConn, RoundRobin};
+use proxy::counters::Metric;
+use proxy::settings::Reuse;
+use sim::Faults;
+use support::{Lab, listen};
+
+#[test]
+fn no_request_fails_without_losses() {
+    for seed in 0..12 {
+        let listens = vec![
+            listen(RoundRobin, Reuse::Safe, 3),
+            listen(LeastConn, Reuse::Always, 3),
+            listen(RoundRobin, Reuse::Never, 3),
+        ];
+        let mut lab = Lab::new(seed, 2, Faults::BUMPY, listens);
+        lab.origins(3, |plan| plan.varied());
+        lab.clients(12, 40, |plan| sim::peers::ClientPlan { abandon: 0, close: 0, ..plan.wild() });
+        lab.until_finished();
+        lab.until_quiet();
+        let tally = lab.tally.borrow();
+        assert!(tally.wrong.is_empty() && tally.doubled == 0, "seed {seed}: {tally:?}");
+        assert_eq!(tally.foreign, [0; 6], "seed {seed}: {:?}", lab.lines());
+        let lost = tally.truncated + tally.broken + tally.timeouts + tally.refused;
+        assert_eq!(lost, 0, "seed {seed}: {tally:?}");
+        assert_eq!(tally.unanswered + tally.answered, 480, "seed {seed}: {tally:?}");
+        let lines = lab.lines();
+        let bad: Vec<_> = lines.iter().filter(|line| !line.is_fine()).collect();
+        assert!(bad.is_empty(), "seed {seed}: {bad:#?}");
+        assert_eq!(lines.len() as u64, lab.front_sum(Metric::Requests), "seed {seed}");
+        drop((tally, lines));
+        lab.assert_at_rest();
+        lab.stop();
+    }
+}

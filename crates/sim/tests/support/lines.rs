@@ -1,0 +1,57 @@
+//! Log lines of transactions, read back. Never interprets more than the format below says.
+
+/// The log format of all scenarios: what [`Line::read`] reads.
+pub(crate) const FORMAT: &str = "%ST %tsc %s %rc %Tw %sq %bq %cp %HU";
+
+/// One transaction's line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// The request's number; none for a request that was not understood.
+    pub(crate) id: Option<u64>,
+    /// -1 for none.
+    pub(crate) status: i32,
+    /// Who ended it and when, as two letters.
+    pub(crate) ending: String,
+    pub(crate) server: String,
+    /// Retries as logged.
+    pub(crate) retries: String,
+    /// Milliseconds in queues; -1 for none.
+    pub(crate) waited: i64,
+    /// Requests before it in the server's queue, and in the backend's.
+    pub(crate) queues: (u32, u32),
+    /// The client's port.
+    pub(crate) port: u16,
+}
+
+impl Line {
+    /// Reads one datagram.
+    pub(crate) fn read(bytes: &[u8]) -> Self {
+        let text = std::str::from_utf8(bytes).expect("log lines are text");
+        let words: Vec<_> = text.split_whitespace().collect();
+        let [status, ending, server, retries, waited, server_queue, backend_queue, port, uri] =
+            words[..]
+        else {
+            panic!("not a line of a transaction: {text:?}");
+        };
+        Self {
+            id: uri.strip_prefix("/r/").map(|id| id.parse().expect("a number")),
+            status: status.parse().expect("a status"),
+            ending: ending[..2].to_owned(),
+            server: server.to_owned(),
+            retries: retries.to_owned(),
+            waited: waited.parse().expect("milliseconds"),
+            queues: (server_queue.parse().unwrap(), backend_queue.parse().unwrap()),
+            port: port.parse().expect("a port"),
+        }
+    }
+
+    /// Whether it says that all went well.
+    pub(crate) fn is_fine(&self) -> bool {
+        self.ending == "--"
+    }
+
+    /// Whether the status is one of those that the proxy gives by itself.
+    pub(crate) fn is_own_error(&self) -> bool {
+        matches!(self.status, 400 | 408 | 502 | 503 | 504)
+    }
+}

@@ -1,0 +1,268 @@
+//! The proxy in the virtual world: production crates, scripted peers, every log line read back.
+//! Never replaces more than the kernel.
+#![allow(dead_code, clippy::unwrap_used, reason = "a tool box for all tests of this directory")]
+
+mod lines;
+mod settings;
+
+pub(crate) use lines::Line;
+pub(crate) use settings::{Listen, listen};
+
+use proxy::counters::{Gauge, Metric};
+use proxy::services::NoServices;
+use proxy::{Shared, Worker};
+use sim::peers::{Client, ClientPlan, Origin, OriginPlan, Tally};
+use sim::{Faults, Machine};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longer than any scenario takes in virtual time.
+pub(crate) const LONG: Duration = Duration::from_secs(100_000);
+/// Longer than all timeouts and purges together.
+pub(crate) const QUIET: Duration = Duration::from_secs(600);
+/// Numbers that a client may give to its requests.
+const IDS: u64 = 1_000_000;
+
+/// The port of the first listener; the others follow.
+const FRONT_PORT: u16 = 8_000;
+
+pub(crate) fn front(index: usize) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), FRONT_PORT + index as u16)
+}
+
+pub(crate) fn origin(index: usize) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 1, index as u8 + 1)), 80)
+}
+
+/// The proxy on its virtual machine, with the peers around it.
+pub(crate) struct Lab {
+    pub(crate) machine: Machine,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) workers: Vec<Rc<Worker>>,
+    pub(crate) tally: Rc<RefCell<Tally>>,
+    lines: Rc<RefCell<Vec<Line>>>,
+    clients: u64,
+}
+
+impl Lab {
+    /// Workers on `threads` threads that run these listeners; no peers yet.
+    pub(crate) fn new(seed: u64, threads: usize, faults: Faults, listens: Vec<Listen>) -> Self {
+        let machine = Machine::new(seed, threads);
+        machine.net().set_faults(faults);
+        let bind = |(index, listen): (usize, Listen)| {
+            let handle = machine.net().listen(reactor::Address::Inet(front(index)), 1_000).unwrap();
+            listen.proxy(index, handle)
+        };
+        let proxies = listens.into_iter().enumerate().map(bind).collect();
+        let now = machine.thread(0).nanos();
+        let shared = Shared::new(settings::process(threads), proxies, now);
+        let workers = machine
+            .threads()
+            .iter()
+            .map(|thread| Worker::start(thread, &shared, Box::new(NoServices)))
+            .collect();
+        let (tally, lines) = (Rc::default(), Rc::default());
+        Self { machine, shared, workers, tally, lines, clients: 0 }
+    }
+
+    /// Spawns an origin for each server number below `count`.
+    pub(crate) fn origins(&self, count: usize, plan: impl Fn(OriginPlan) -> OriginPlan) {
+        for index in 0..count {
+            let base = OriginPlan::new(reactor::Address::Inet(origin(index)));
+            self.machine.net().spawn(Origin::new(plan(base), self.tally.clone()));
+        }
+    }
+
+    /// Spawns `count` clients with `requests` requests each, over all listeners in turn.
+    pub(crate) fn clients(
+        &mut self,
+        count: u64,
+        requests: u32,
+        plan: impl Fn(ClientPlan) -> ClientPlan,
+    ) {
+        for _ in 0..count {
+            let to =
+                reactor::Address::Inet(front(self.clients as usize % self.shared.proxies.len()));
+            let base = ClientPlan::new(to, self.clients * IDS, requests);
+            let base = ClientPlan { patience: 60 * sim::faults::SEC, ..base };
+            self.machine.net().spawn(Client::new(plan(base), self.tally.clone()));
+            self.clients += 1;
+        }
+    }
+
+    /// Runs until `done`, reading log lines meanwhile.
+    #[track_caller]
+    pub(crate) fn until(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        mut done: impl FnMut(&Shared) -> bool,
+    ) {
+        let (world, shared) = (self.machine.world().clone(), self.shared.clone());
+        let lines = self.lines.clone();
+        let result = self.machine.run_until(
+            || {
+                let datagrams = world.net().take_datagrams();
+                lines.borrow_mut().extend(datagrams.iter().map(|it| Line::read(&it.bytes)));
+                done(&shared)
+            },
+            limit,
+        );
+        if let Err(stop) = result {
+            let tally = self.tally.borrow();
+            panic!(
+                "{what}: {stop:?}: {}\nsent {} finished {} answered {} wrong {:?}",
+                self.machine.report(),
+                tally.sent,
+                tally.finished,
+                tally.answered,
+                tally.wrong
+            );
+        }
+    }
+
+    /// Runs until all clients have done all their requests.
+    #[track_caller]
+    pub(crate) fn until_finished(&mut self) {
+        let (tally, clients) = (self.tally.clone(), self.clients);
+        self.until("clients finish", LONG, |_| tally.borrow().finished == clients);
+    }
+
+    /// Runs until nothing is left but what housekeeping keeps.
+    #[track_caller]
+    pub(crate) fn until_quiet(&mut self) {
+        self.until("connections end", QUIET, |shared| shared.connections.current() == 0);
+        self.until("idle connections expire", QUIET, |shared| {
+            let servers = shared.proxies.iter().filter_map(|it| it.back.as_ref());
+            servers.flat_map(|it| &it.servers).all(|server| server.used.current() == 0)
+        });
+        // Deadlines that nobody waits for any more fade out of the wheels.
+        self.until_time(QUIET);
+    }
+
+    /// Lets virtual time pass.
+    #[track_caller]
+    pub(crate) fn until_time(&mut self, span: Duration) {
+        let end = self.machine.net().now() + span.as_nanos() as u64;
+        let world = self.machine.world().clone();
+        self.until("time passes", 2 * span, |_| world.net().now() >= end);
+    }
+
+    pub(crate) fn lines(&self) -> std::cell::Ref<'_, Vec<Line>> {
+        self.lines.borrow()
+    }
+
+    /// The sum of a counter over all frontends.
+    pub(crate) fn front_sum(&self, metric: Metric) -> u64 {
+        let fronts = self.shared.proxies.iter().filter_map(|it| it.front.as_ref());
+        fronts.map(|front| front.counters.sum(metric)).sum()
+    }
+
+    /// The sum of a counter over all backends.
+    pub(crate) fn back_sum(&self, metric: Metric) -> u64 {
+        let backs = self.shared.proxies.iter().filter_map(|it| it.back.as_ref());
+        backs.map(|back| back.counters.sum(metric)).sum()
+    }
+
+    /// Every gauge is back at zero, nothing is borrowed, and only housekeeping waits.
+    #[track_caller]
+    pub(crate) fn assert_at_rest(&self) {
+        let zero = |gauge: &Gauge, what: &str| assert_eq!(gauge.current(), 0, "{what}");
+        zero(&self.shared.connections, "process");
+        for proxy in &self.shared.proxies {
+            if let Some(front) = &proxy.front {
+                zero(&front.connections, "frontend");
+                front.listeners.iter().for_each(|it| zero(&it.connections, "listener"));
+            }
+            let Some(back) = &proxy.back else { continue };
+            zero(&back.sessions, "backend");
+            zero(&back.queue.length, "backend queue");
+            for server in &back.servers {
+                zero(&server.sessions, "server");
+                zero(&server.queue.length, "server queue");
+                zero(&server.used, "connections used");
+                assert_eq!(server.idle.load(std::sync::atomic::Ordering::Relaxed), 0, "idle");
+                let load = server.state.load();
+                assert_eq!((load.served(), load.pending(), load.queued()), (0, 0, 0), "load");
+            }
+        }
+        self.assert_threads(1, self.shared.proxies.len());
+    }
+
+    /// Each thread has so many timers and sockets, and no buffer is in use.
+    #[track_caller]
+    pub(crate) fn assert_threads(&self, timers: usize, sockets: usize) {
+        for worker in &self.workers {
+            let thread = &worker.thread;
+            assert_eq!(thread.scheduler().timers(), timers, "timers\n{}", self.machine.report());
+            assert_eq!(thread.sockets(), sockets, "sockets\n{}", self.machine.report());
+            assert_eq!(worker.buffers.in_use(), 0, "buffers");
+            assert_eq!(worker.bulk.in_use(), 0, "bulk buffers");
+        }
+    }
+
+    /// Begins the soft stop and runs until no task is left.
+    #[track_caller]
+    pub(crate) fn stop(&mut self) {
+        self.shared.begin_stop();
+        let threads = self.machine.threads().to_vec();
+        // One task per thread waits for health checks of others until its thread ends.
+        self.until("tasks end", QUIET, |_| threads.iter().all(|it| it.scheduler().tasks() <= 1));
+        self.assert_threads(0, 0);
+    }
+}
+
+/// The clients' books balance and agree with the proxy's.
+#[track_caller]
+pub(crate) fn assert_books(lab: &Lab) {
+    let tally = lab.tally.borrow();
+    let seed = lab.machine.world().seed();
+    assert!(tally.wrong.is_empty(), "seed {seed}: {:?}", tally.wrong);
+    let foreign: u64 = tally.foreign.iter().sum();
+    let ends = [tally.answered, foreign, tally.unanswered, tally.truncated, tally.timeouts];
+    let ends = ends.iter().sum::<u64>() + tally.abandoned;
+    assert_eq!(ends, tally.sent, "seed {seed}");
+    drop(tally);
+    assert_lines(lab);
+}
+
+/// Each request that was understood has one line, or was left without a word on purpose and
+/// counted; what a client got is what its line says; every failure says who failed and when.
+#[track_caller]
+pub(crate) fn assert_lines(lab: &Lab) {
+    let (tally, lines) = (lab.tally.borrow(), lab.lines());
+    let seed = lab.machine.world().seed();
+    let mut by_id = HashMap::new();
+    for line in lines.iter() {
+        assert!(!line.is_fine() || !line.is_own_error(), "seed {seed}: {line:?}");
+        assert!(!line.is_fine() || line.status > 0, "seed {seed}: {line:?}");
+        let Some(id) = line.id else { continue };
+        let twice = by_id.insert(id, line);
+        assert!(twice.is_none(), "seed {seed}: {twice:?} and {line:?}");
+    }
+    for (id, status) in &tally.answers {
+        let line = by_id.get(id).unwrap_or_else(|| panic!("seed {seed}: no line for {id}"));
+        assert_eq!(line.status, i32::from(*status), "seed {seed}: {line:?}");
+        assert_eq!(line.is_fine(), !line.is_own_error(), "seed {seed}: {line:?}");
+    }
+    let class =
+        |hundreds: i32| lines.iter().filter(|it| it.status / 100 == hundreds).count() as u64;
+    for (hundreds, metric) in
+        [(2, Metric::Status2xx), (4, Metric::Status4xx), (5, Metric::Status5xx)]
+    {
+        assert_eq!(lab.front_sum(metric), class(hundreds), "seed {seed}: {metric:?}");
+    }
+    let understood = lab.front_sum(Metric::Requests);
+    assert_eq!(understood, by_id.len() as u64, "seed {seed}: requests without a line");
+    let ended = |phase: char| lines.iter().filter(|it| it.ending.ends_with(phase)).count() as u64;
+    let failed = lab.back_sum(Metric::FailedResponses);
+    assert_eq!(failed, ended('H'), "seed {seed}: failed responses");
+    let unreachable = lab.back_sum(Metric::FailedConnections);
+    assert_eq!(unreachable, ended('C') + ended('Q'), "seed {seed}: failed connections");
+    let bad = lines.iter().filter(|it| it.id.is_none()).count() as u64;
+    assert_eq!(lab.front_sum(Metric::FailedRequests), bad, "seed {seed}: bad requests");
+}

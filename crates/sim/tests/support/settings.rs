@@ -1,0 +1,133 @@
+//! Settings of the proxy for scenarios, as a boot would make them. Never runs anything.
+
+use super::{front, origin};
+use balance::{Algorithm, ServerSettings};
+use proxy::settings::*;
+use reactor::{Address, Handle};
+use sample::{LogFormat, LogStyle};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+/// What a scenario decides about one listener and its servers.
+#[derive(Clone, Debug)]
+pub(crate) struct Listen {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) reuse: Reuse,
+    pub(crate) servers: usize,
+    /// Of each server; 0 for no limit.
+    pub(crate) maxconn: u32,
+    pub(crate) redispatch: i32,
+    pub(crate) timeouts: Timeouts,
+}
+
+/// A listener with the timeouts and retries of an ordinary configuration.
+pub(crate) fn listen(algorithm: Algorithm, reuse: Reuse, servers: usize) -> Listen {
+    let timeouts = Timeouts {
+        client: Some(10_000),
+        http_request: Some(5_000),
+        http_keep_alive: Some(3_000),
+        connect: Some(1_000),
+        server: Some(5_000),
+        queue: Some(4_000),
+        ..Timeouts::default()
+    };
+    Listen { algorithm, reuse, servers, maxconn: 0, redispatch: -1, timeouts }
+}
+
+impl Listen {
+    #[must_use]
+    pub(crate) fn maxconn(self, maxconn: u32) -> Self {
+        Self { maxconn, ..self }
+    }
+
+    /// The proxy that a boot would hand over.
+    pub(super) fn proxy(self, index: usize, handle: Handle) -> Proxy {
+        let bind = Bind {
+            handle,
+            address: Address::Inet(front(index)),
+            name: None,
+            id: 1,
+            maxconn: 0,
+            threads: 0,
+        };
+        let back = Back {
+            servers: (0..self.servers).map(|slot| server(slot, self.maxconn)).collect(),
+            algorithm: self.algorithm,
+            retries: 3,
+            redispatch: self.redispatch,
+            reuse: self.reuse,
+            ..Back::default()
+        };
+        Proxy {
+            name: format!("listen{index}").into(),
+            id: index as u32 + 1,
+            mode: Mode::Http,
+            timeouts: self.timeouts,
+            logs: Arc::new(logs()),
+            log_format: Some(format(super::lines::FORMAT)),
+            front: Some(Front {
+                binds: vec![bind],
+                default_backend: Some(index),
+                ..Front::default()
+            }),
+            back: Some(back),
+            ..Proxy::default()
+        }
+    }
+}
+
+fn server(slot: usize, maxconn: u32) -> Server {
+    let settings = ServerSettings::new(slot as u32 + 1, format!("s{slot}"));
+    Server {
+        balance: ServerSettings { maxconn, ..settings },
+        address: Address::Inet(origin(slot)),
+        cookie: None,
+        max_queue: 0,
+        pool_max: None,
+        pool_purge: 5_000,
+        check_address: Address::Inet(origin(slot)),
+    }
+}
+
+fn logs() -> Logs {
+    let target = LogTarget {
+        address: LogAddress::Udp(SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 9, 9)), 514)),
+        transport: LogTransport::Raw,
+        max_len: 1_024,
+        facility: 16,
+        level: 7,
+        min_level: 0,
+        sample: None,
+    };
+    Logs { targets: vec![target], tag: "weir".into(), hostname: None }
+}
+
+fn format(text: &str) -> LogFormat {
+    let files = |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
+    let shared = sample::Shared::new(&files, &|_| None);
+    let (acls, captures) = Default::default();
+    let mut cx = sample::Parser::new(&shared, &acls, &captures);
+    cx.http = true;
+    LogFormat::parse(text, LogStyle::Log, &cx).unwrap()
+}
+
+/// Settings of the process.
+pub(super) fn process(threads: usize) -> Process {
+    Process {
+        threads,
+        maxconn: 2_000,
+        buffer_size: 16_384,
+        max_rewrite: 1_024,
+        max_headers: 101,
+        max_accept: 4,
+        shared_pools: true,
+        spread_checks: 0,
+        max_spread_checks: None,
+        hostname: "sim".into(),
+        node: "sim".into(),
+        description: None,
+        pid: 1,
+        quiet: true,
+        logs: Arc::default(),
+    }
+}
