@@ -128,6 +128,7 @@ pub(super) fn process(threads: usize) -> Process {
         description: None,
         pid: 1,
         quiet: true,
+        http_errors: Default::default(),
         logs: Arc::default(),
     }
 }
