@@ -460,7 +460,9 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize) -> Option<Box<Se
         Reuse::Aggressive => first,
         Reuse::Safe | Reuse::Always => false,
     };
-    tx.worker.idle.take(backend.index, slot, proven)
+    let idle = &tx.worker.idle;
+    idle.take(backend.index, slot, proven)
+        .or_else(|| idle.take_parked(&tx.worker, backend, slot, proven))
 }
 
 fn open(tx: &Transaction, backend: &ProxyRef, slot: usize) -> Result<Box<ServerConn>, Failure> {

@@ -21,7 +21,7 @@ pub(crate) async fn run(worker: Rc<Worker>) {
         }
         worker.idle.sweep();
         if purge.is_due(worker.thread.tick()) {
-            worker.idle.purge();
+            worker.idle.purge(&worker);
             purge = next_purge(&worker);
         }
         if worker.shared.is_stopping() && !std::mem::replace(&mut told, true) {

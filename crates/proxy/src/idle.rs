@@ -3,13 +3,19 @@
 //! An idle connection is data, not a task. Its socket is owned by the thread's housekeeper, which
 //! drops it when the server closes it. Newest first: the oldest are those that a purge finds
 //! unused.
+//!
+//! With `tune.idle-pool.shared`, what a thread has not needed between two purges is parked with its
+//! server instead, where any thread finds it that has none of its own. So threads take no lock and
+//! move no connection while each has what it needs. A parked connection that nobody takes is
+//! dropped by the purges that follow.
 
-use crate::runtime::Shared;
+use crate::runtime::{Parked, ProxyRef, Shared};
 use crate::server_conn::ServerConn;
-use reactor::TaskId;
+use crate::worker::Worker;
+use reactor::{Socket, TaskId};
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Boxed = Box<ServerConn>;
 
@@ -89,13 +95,47 @@ impl IdlePool {
         }
     }
 
-    /// Drops half of the connections that nobody has needed since the last purge.
-    pub(crate) fn purge(&self) {
+    /// Takes a connection that some thread has parked with this server and that still stands.
+    pub(crate) fn take_parked(
+        &self,
+        worker: &Worker,
+        backend: &ProxyRef,
+        slot: usize,
+        proven: bool,
+    ) -> Option<Boxed> {
+        let server = backend.back.as_ref()?.servers.get(slot)?;
+        // Without a connection idle anywhere there is nothing to lock for.
+        if !worker.shared.settings.shared_pools || server.idle.load(Relaxed) == 0 {
+            return None;
+        }
+        let kernel = worker.thread.kernel();
+        let mut parked = lock(&server.parked);
+        while let Some(at) = parked.iter().rposition(|it| !proven || it.requests > 1) {
+            let candidate = parked.remove(at);
+            server.idle.fetch_sub(1, Relaxed);
+            if !kernel.is_quiet(candidate.handle) {
+                kernel.close(candidate.handle, false);
+                continue;
+            }
+            let socket = Socket::take_over(&worker.thread, candidate.handle).ok()?;
+            return Some(Box::new(ServerConn::unpark(socket, &candidate, backend, slot)));
+        }
+        None
+    }
+
+    /// Drops half of the connections that nobody has needed since the last purge, or parks them.
+    pub(crate) fn purge(&self, worker: &Worker) {
+        let parks = worker.shared.settings.shared_pools && worker.shared.settings.threads > 1;
         for shelf in self.shelves.iter().flatten() {
             let mut shelf = shelf.borrow_mut();
-            let drop = shelf.unneeded.div_ceil(2).min(shelf.connections.len());
-            shelf.connections.drain(..drop).for_each(forget);
+            let surplus = shelf.unneeded.div_ceil(2).min(shelf.connections.len());
+            for connection in shelf.connections.drain(..surplus) {
+                if parks { park(connection) } else { forget(connection) }
+            }
             shelf.unneeded = shelf.connections.len();
+        }
+        if worker.thread.index == 0 {
+            purge_parked(worker);
         }
     }
 
@@ -114,7 +154,45 @@ impl IdlePool {
     }
 }
 
+/// Lays a connection where any thread may take it.
+fn park(connection: Boxed) {
+    let (proxy, slot) = (connection.backend().clone(), connection.slot());
+    let Some(server) = proxy.back.as_ref().and_then(|back| back.servers.get(slot)) else { return };
+    match connection.park() {
+        Some(parked) => lock(&server.parked).push(parked),
+        None => drop(server.idle.fetch_sub(1, Relaxed)),
+    }
+}
+
+/// Purges that a parked connection survives: long enough for a thread to come and take it.
+const PARKED_FOR: u32 = 2;
+
+/// Drops the parked connections that nobody wants, or whose server has closed them.
+fn purge_parked(worker: &Worker) {
+    let kernel = worker.thread.kernel();
+    for proxy in &worker.proxies {
+        for server in proxy.back.iter().flat_map(|back| &back.servers) {
+            lock(&server.parked).retain_mut(|it| {
+                it.age += 1;
+                let keep = it.age <= PARKED_FOR && kernel.is_quiet(it.handle);
+                if !keep {
+                    kernel.close(it.handle, false);
+                    server.idle.fetch_sub(1, Relaxed);
+                }
+                keep
+            });
+        }
+    }
+}
+
+fn lock(parked: &Mutex<Vec<Parked>>) -> MutexGuard<'_, Vec<Parked>> {
+    parked.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[expect(clippy::boxed_local, reason = "the pool holds boxes")]
 fn forget(connection: Boxed) {
     connection.server().idle.fetch_sub(1, Relaxed);
 }
+
+#[cfg(test)]
+mod tests;

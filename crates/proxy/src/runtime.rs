@@ -8,7 +8,8 @@ use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::settings;
 use balance::Balancer;
-use reactor::{Mailbox, TaskId, Wake};
+use mux::h1;
+use reactor::{Handle, Mailbox, TaskId, Wake};
 use sample::vars::SharedVars;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -225,8 +226,21 @@ pub struct Server {
     pub queue: Queue,
     /// Idle connections in all threads' pools.
     pub idle: AtomicU32,
-    /// Connections in use.
+    /// Connections, in use or idle.
     pub used: Gauge,
+    /// Idle connections that their threads did not need, for any thread to take.
+    pub(crate) parked: Mutex<Vec<Parked>>,
+}
+
+/// An idle connection of no thread.
+#[derive(Debug)]
+pub(crate) struct Parked {
+    pub(crate) handle: Handle,
+    pub(crate) mux: h1::Conn,
+    /// Requests sent on it so far.
+    pub(crate) requests: u32,
+    /// Purges that it has lain through.
+    pub(crate) age: u32,
 }
 
 impl AsRef<Gauge> for Server {
@@ -274,6 +288,7 @@ impl Back {
             queue: Queue::default(),
             idle: AtomicU32::new(0),
             used: Gauge::default(),
+            parked: Mutex::default(),
         };
         let servers = balancer.servers().iter().zip(&settings.servers).map(run).collect();
         let usable = balancer.usable();

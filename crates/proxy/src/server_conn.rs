@@ -1,6 +1,6 @@
 //! A connection to a server: data that moves between the pool and transactions. Never a task.
 
-use crate::runtime::{ProxyRef, Server};
+use crate::runtime::{Parked, ProxyRef, Server};
 use crate::worker::Worker;
 use buf::Buf;
 use mux::h1;
@@ -31,6 +31,23 @@ impl ServerConn {
             Self { socket, mux, input: Buf::empty(), backend, slot, requests: 0, private: false };
         this.server().used.enter();
         this
+    }
+
+    /// A connection that another thread has parked.
+    pub(crate) fn unpark(socket: Socket, parked: &Parked, backend: &ProxyRef, slot: usize) -> Self {
+        let mut this = Self::new(socket, parked.mux, backend, slot);
+        this.requests = parked.requests;
+        this
+    }
+
+    /// Makes an idle connection one of no thread; `None` if its server has closed it.
+    #[expect(clippy::boxed_local, reason = "the pool holds boxes")]
+    pub(crate) fn park(self: Box<Self>) -> Option<Parked> {
+        if self.is_spoilt() {
+            return None;
+        }
+        let (mux, requests) = (self.mux, self.requests);
+        Some(Parked { handle: self.socket.let_go(), mux, requests, age: 0 })
     }
 
     pub(crate) fn socket(&self) -> &Socket {
@@ -73,6 +90,10 @@ impl ServerConn {
     pub(crate) fn server(&self) -> &Server {
         let back = self.backend.back.as_ref().expect("a server connection has a backend");
         &back.servers[self.slot]
+    }
+
+    pub(crate) fn backend(&self) -> &ProxyRef {
+        &self.backend
     }
 
     pub(crate) fn backend_index(&self) -> usize {

@@ -80,6 +80,8 @@ pub trait Kernel {
     fn recv(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize>;
     /// Writes what fits. `more`: the next write follows at once.
     fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize>;
+    /// Whether a connection that nobody watches is open and has nothing to read.
+    fn is_quiet(&self, handle: Handle) -> bool;
     /// Tells the peer that nothing more will be written.
     fn shutdown_write(&self, handle: Handle) -> io::Result<()>;
     /// Closes a handle; `reset` drops what is unsent.

@@ -144,6 +144,10 @@ impl Kernel for Os {
         socket::send(handle.0, parts, more)
     }
 
+    fn is_quiet(&self, handle: Handle) -> bool {
+        socket::is_quiet(handle.0)
+    }
+
     fn shutdown_write(&self, handle: Handle) -> io::Result<()> {
         socket::shutdown_write(handle.0)
     }

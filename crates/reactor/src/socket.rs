@@ -69,6 +69,24 @@ impl Socket {
         Ok(Self { thread: thread.clone(), key })
     }
 
+    /// Adopts an open connection that has nothing to read, which another thread has let go.
+    ///
+    /// # Errors
+    /// The poller refuses it; the handle is closed then.
+    pub fn take_over(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
+        let key = thread.register(handle, WRITE, Watch::Stream)?;
+        Ok(Self { thread: thread.clone(), key })
+    }
+
+    /// Lets go of the connection without closing it: events already harvested for it find nothing.
+    /// The handle belongs to the caller, who may pass it to another thread; the socket is good for
+    /// nothing any more but to be dropped.
+    pub fn let_go(&self) -> Handle {
+        let handle = self.handle();
+        self.thread.dismiss(self.key);
+        handle
+    }
+
     /// The thread that the socket belongs to.
     pub fn thread(&self) -> &Rc<Thread> {
         &self.thread

@@ -235,7 +235,7 @@ impl Thread {
         }
     }
 
-    /// Forgets a listener without closing it.
+    /// Forgets a listener, or a connection let go, without closing it.
     pub(crate) fn dismiss(&self, key: Key) {
         let io = self.ios.borrow_mut().remove(key);
         if let Some(io) = io {

@@ -89,6 +89,11 @@ impl Kernel for Virtual {
         net.send_parts(end, parts)
     }
 
+    fn is_quiet(&self, handle: Handle) -> bool {
+        let mut net = self.world.net();
+        net.stream(handle.0).is_ok_and(|end| net.is_quiet(end))
+    }
+
     fn shutdown_write(&self, handle: Handle) -> io::Result<()> {
         let mut net = self.world.net();
         let end = net.stream(handle.0)?;

@@ -92,6 +92,13 @@ pub fn recv(fd: Fd, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(count)
 }
 
+/// Whether a connection is open and has nothing to read.
+pub fn is_quiet(fd: Fd) -> bool {
+    let Ok(socket) = borrow(fd) else { return false };
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    matches!(net::recv(socket, &mut [0u8; 1], flags), Err(rustix::io::Errno::AGAIN))
+}
+
 /// Writes what fits, without raising SIGPIPE. `more` announces that the next write follows at once.
 pub fn send(fd: Fd, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
     let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };

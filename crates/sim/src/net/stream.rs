@@ -15,6 +15,11 @@ const SEGMENTS: u32 = 4;
 const HICCUP: u64 = 300_000;
 
 impl Net {
+    /// Whether an end is open and has nothing to read, not even an error.
+    pub fn is_quiet(&self, end: EndId) -> bool {
+        self.conns.get(end.conn).is_some_and(|conn| !conn.mask(end.side).readable)
+    }
+
     /// Reads into `buffer`; 0 at the end of the stream.
     ///
     /// # Errors

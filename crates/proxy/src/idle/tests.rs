@@ -1,0 +1,70 @@
+//! Tests of what threads do with idle connections. Never part of the product.
+
+use crate::settings::{Mode, Reuse};
+use crate::testing::*;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+/// Answers every request until the peer closes.
+fn patient() -> Origin {
+    Origin::new(|mut stream, _| {
+        while !read_head(&mut stream).is_empty() {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    })
+}
+
+fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 'static {
+    move || {
+        let mut stream = client(address);
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let head = read_head(&mut stream);
+        assert!(head.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&head));
+        stream.read_exact(&mut [0; 2]).unwrap();
+        stream
+    }
+}
+
+/// Two threads with a listener each, in front of one server.
+fn two_threads(shared: bool, origin: &Origin) -> (World, [SocketAddr; 2]) {
+    let (mut proxy, first) = listen("fe", Mode::Http, vec![server(1, origin.address)]);
+    let (other, second) = listen("other", Mode::Http, vec![]);
+    let binds = &mut proxy.front.as_mut().unwrap().binds;
+    binds.extend(other.front.unwrap().binds);
+    (binds[0].threads, binds[1].threads) = (0b01, 0b10);
+    proxy.back.as_mut().unwrap().reuse = Reuse::Always;
+    let process = crate::settings::Process { shared_pools: shared, ..process(2) };
+    (World::with(process, vec![proxy]), [first, second])
+}
+
+fn idle(world: &World) -> u32 {
+    world.backend("fe").servers[0].idle.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+#[test]
+fn what_one_thread_does_not_need_another_takes() {
+    for (shared, connections) in [(true, 1), (false, 2)] {
+        let origin = patient();
+        let (world, [first, second]) = two_threads(shared, &origin);
+        let _one = world.play(get(first));
+        world.until("the connection is idle", || idle(&world) == 1);
+        // The first purge finds out that nobody needs it, the second acts.
+        (0..2).for_each(|_| world.workers[0].idle.purge(&world.workers[0]));
+        let _two = world.play(get(second));
+        world.until("a connection is idle again", || idle(&world) == 1);
+        assert_eq!(origin.served(), connections, "shared: {shared}");
+    }
+}
+
+#[test]
+fn a_parked_connection_ends_when_nobody_takes_it_or_its_server_closes() {
+    let origin = patient();
+    let (world, [first, _]) = two_threads(true, &origin);
+    let _one = world.play(get(first));
+    world.until("the connection is idle", || idle(&world) == 1);
+    let parked = || world.backend("fe").servers[0].parked.lock().unwrap().len();
+    (0..2).for_each(|_| world.workers[0].idle.purge(&world.workers[0]));
+    assert_eq!((parked(), idle(&world)), (1, 1));
+    (0..3).for_each(|_| world.workers[0].idle.purge(&world.workers[0]));
+    assert_eq!((parked(), idle(&world)), (0, 0));
+}
