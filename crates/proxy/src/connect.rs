@@ -248,6 +248,9 @@ fn settle(tx: &mut Transaction, claim: Claim) -> Result<(), Failure> {
         back(&claim.backend).counters.of(thread).count(Metric::Balanced);
     }
     tx.notes.journal.queued = tx.worker.thread.nanos();
+    if let Some(listed) = &tx.listed {
+        listed.set_server(claim.slot());
+    }
     tx.claim = Some(claim);
     Ok(())
 }

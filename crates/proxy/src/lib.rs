@@ -33,6 +33,7 @@ mod seat;
 mod server_conn;
 pub mod services;
 pub mod settings;
+mod streams;
 mod tcp;
 #[cfg(test)]
 mod testing;

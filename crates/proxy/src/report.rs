@@ -101,6 +101,9 @@ pub(crate) fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
         back.sessions.enter();
         tx.entered = Some(Entered(proxy.clone()));
     }
+    if let Some(listed) = &tx.listed {
+        listed.set_backend(proxy.index);
+    }
     tx.backend = Some(proxy);
 }
 

@@ -22,6 +22,7 @@ use std::io::{self, IoSlice};
 pub(crate) async fn run(client: Box<Client>) {
     let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
     tx.client.mux.close_after_message();
+    tx.list();
     tx.notes.journal.request = tx.worker.thread.nanos();
     if let Err(failure) = serve(&mut tx).await {
         tx.notes.journal.end(failure.cause, failure.phase);

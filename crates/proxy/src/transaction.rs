@@ -13,6 +13,7 @@ use crate::report;
 use crate::route::{self, Route};
 use crate::runtime::ProxyRef;
 use crate::server_conn::ServerConn;
+use crate::streams::Listed;
 use crate::worker::Worker;
 use crate::workspace::{Lease, Notes};
 use mux::BodyKind;
@@ -62,6 +63,8 @@ pub(crate) struct Transaction {
     pub(crate) wanted: Option<usize>,
     /// The request is counted in its backend's sessions.
     pub(crate) entered: Option<report::Entered>,
+    /// Its line in the list of streams.
+    pub(crate) listed: Option<Listed>,
     /// `silent-drop`: the client is not told that its connection is gone.
     pub(crate) reset_client: bool,
 }
@@ -100,6 +103,7 @@ impl Transaction {
             request_body: BodyKind::None,
             wanted: None,
             entered: None,
+            listed: None,
             reset_client: false,
         }
     }
@@ -107,6 +111,7 @@ impl Transaction {
     /// The way of a request that goes well; everything else is a failure with an ending of its own.
     async fn serve(&mut self, arrival: Arrival) -> Result<(), Failure> {
         receive::head(self, arrival).await?;
+        self.list();
         let front = self.client.proxy.clone();
         if front.rules.content {
             Box::pin(inspect::request(self, &front)).await?;
@@ -123,6 +128,11 @@ impl Transaction {
                 exchange::run(self).await
             }
         }
+    }
+
+    /// The transaction is one of the thread's streams from now on.
+    pub(crate) fn list(&mut self) {
+        self.listed = Some(Listed::new(&self.worker, &self.client));
     }
 
     /// Tells the client what went wrong, if that is still possible.
@@ -161,6 +171,7 @@ impl Transaction {
         self.keep_server();
         drop(self.claim.take());
         self.entered = None;
+        self.listed = None;
         let reset = self.reset_client;
         let farewell = !reset && self.owes_farewell();
         let Self { worker, mut client, mut space, notes, .. } = self;

@@ -7,6 +7,7 @@ use crate::listener;
 use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::seat::Seats;
 use crate::services::Services;
+use crate::streams::Streams;
 use crate::workspace::{Notes, Workspace};
 use buf::Pool;
 use mux::h1;
@@ -39,6 +40,7 @@ pub struct Worker {
     pub services: Box<dyn Services>,
     pub(crate) idle: IdlePool,
     pub(crate) seats: Seats,
+    pub(crate) streams: Streams,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     workspaces: RefCell<Vec<Box<Workspace>>>,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
@@ -72,6 +74,7 @@ impl Worker {
             services,
             idle: IdlePool::new(shared),
             seats: Seats::default(),
+            streams: Streams::default(),
             workspaces: RefCell::default(),
             notes: RefCell::default(),
             scratch: RefCell::default(),
