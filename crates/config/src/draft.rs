@@ -8,7 +8,7 @@ use crate::model::{
 };
 use crate::parse::Rank;
 use sample::{AclTable, Captures};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Everything read so far.
@@ -89,14 +89,21 @@ pub(crate) struct Settings {
     pub(crate) errors: DraftErrors,
 }
 
-/// Error replies: those of the section itself, then those that it inherits.
+/// Error replies: those of the section itself go before those that it inherits.
 #[derive(Clone, Default)]
 pub(crate) struct DraftErrors {
-    /// `errorfile` and `errorloc*` lines.
-    pub(crate) replies: BTreeMap<u16, ErrorReply>,
-    /// `errorfiles` lines; replies named one by one take precedence.
-    pub(crate) files: Vec<DraftErrorFiles>,
+    /// In order; a later line goes before an earlier one.
+    pub(crate) lines: Vec<DraftError>,
     pub(crate) inherited: Option<Arc<DraftErrors>>,
+}
+
+/// One line about error replies.
+#[derive(Clone)]
+pub(crate) enum DraftError {
+    /// `errorfile`, `errorloc*`, `http-error`.
+    Reply(u16, ErrorReply),
+    /// `errorfiles`, or an `http-error` that names a section.
+    Files(DraftErrorFiles),
 }
 
 /// One `errorfiles` line.

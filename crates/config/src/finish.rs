@@ -1,7 +1,7 @@
 //! Drafts into the model: references resolved, numbers given, settings judged together. Never reads text.
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
-use crate::draft::{Draft, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
+use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
     Address, CheckStep, ErrorReply, HealthCheck, HttpErrors, LogStyle, LogTarget, LogTransport,
     Mode, Model, Proxy, ProxyKind, Rules, SendHostname, ServerPort,
@@ -179,18 +179,20 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     })
 }
 
-/// Error replies of a proxy. Those named one by one come before those of `errorfiles`, later lines
-/// before earlier ones, and those of the section before those that it inherits.
+/// Error replies of a proxy: later lines go before earlier ones, and those of the section before
+/// those that it inherits.
 fn error_replies(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
     let own = std::mem::take(&mut draft.settings.errors);
     let mut replies = BTreeMap::new();
     let mut level = Some(&own);
     while let Some(errors) = level {
-        for (status, reply) in &errors.replies {
-            replies.entry(*status).or_insert_with(|| reply.clone());
-        }
-        for line in errors.files.iter().rev() {
-            error_files(line, draft, shared, cx, &mut replies);
+        for line in errors.lines.iter().rev() {
+            match line {
+                DraftError::Reply(status, reply) => {
+                    replies.entry(*status).or_insert_with(|| reply.clone());
+                }
+                DraftError::Files(line) => error_files(line, draft, shared, cx, &mut replies),
+            }
         }
         level = errors.inherited.as_deref();
     }

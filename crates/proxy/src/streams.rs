@@ -99,7 +99,7 @@ impl Worker {
     }
 }
 
-/// Protocol and address of a client; one without an address came over the unix socket of a bind line.
+/// Protocol and address of a client; one without an address came over a bind line's unix socket.
 struct Peer(Option<SocketAddr>, u32);
 
 impl std::fmt::Display for Peer {

@@ -1,7 +1,7 @@
 //! `cookie`, `errorfile`, `errorloc*`, `option forwardfor` (section 4.2). Never looks at a message.
 use super::language;
 use crate::cx::Cx;
-use crate::draft::{DraftErrorFiles, DraftProxy};
+use crate::draft::{DraftError, DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};
 use crate::model::{Cookie, ErrorReply, ForwardFor, HttpErrors, Network};
 use crate::{known, value};
@@ -68,7 +68,7 @@ fn unsupported_cookie_word(
 
 pub(super) fn errorfile(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let (status, bytes) = error_file(cx, args)?;
-    proxy.settings.errors.replies.insert(status, ErrorReply::File(bytes));
+    proxy.settings.errors.lines.push(DraftError::Reply(status, ErrorReply::File(bytes)));
     Ok(())
 }
 
@@ -109,7 +109,8 @@ pub(super) fn errorfiles(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>)
         statuses.push(status_at(args, n)?);
     }
     let place = args.place().clone();
-    proxy.settings.errors.files.push(DraftErrorFiles { section, statuses, place });
+    let files = DraftErrorFiles { section, statuses, place };
+    proxy.settings.errors.lines.push(DraftError::Files(files));
     Ok(())
 }
 
@@ -121,14 +122,13 @@ pub(super) fn http_error(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>
     };
     let reply = language::with_parser(proxy, cx, args, 1, language::ERROR_PLACES, parse)?;
     let (status, place) = (reply.key(), args.place().clone());
-    let errors = &mut proxy.settings.errors;
-    if let Some(section) = reply.section() {
-        let section = section.to_owned();
-        errors.replies.remove(&status);
-        errors.files.push(DraftErrorFiles { section, statuses: vec![status], place });
-    } else {
-        errors.replies.insert(status, ErrorReply::Reply(Arc::new(reply)));
-    }
+    proxy.settings.errors.lines.push(match reply.section() {
+        Some(section) => {
+            let section = section.to_owned();
+            DraftError::Files(DraftErrorFiles { section, statuses: vec![status], place })
+        }
+        None => DraftError::Reply(status, ErrorReply::Reply(Arc::new(reply))),
+    });
     Ok(())
 }
 
@@ -139,7 +139,7 @@ pub(super) fn errorloc(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -
     }
     let status = if args.text(0) == "errorloc303" { 303 } else { 302 };
     let reply = ErrorReply::Location { status, url: args.text(2).into() };
-    proxy.settings.errors.replies.insert(code, reply);
+    proxy.settings.errors.lines.push(DraftError::Reply(code, reply));
     Ok(())
 }
 

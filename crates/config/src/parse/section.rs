@@ -114,6 +114,9 @@ fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) ->
     let index = draft.proxies.len();
     let mut proxy = DraftProxy::new(name, DraftKind::Proxy(kind), place, settings);
     proxy.parent = parent;
+    if let Some(parent) = parent.filter(|_| kind.has_frontend()) {
+        inherit_captures(&draft.defaults[parent], &proxy);
+    }
     draft.proxies.push(proxy);
     if let Some(parent) = parent {
         inherit_rules(&mut draft.defaults[parent], cx, args, kind, explicit);
@@ -188,6 +191,13 @@ fn from_clause(
     Ok(Some(index))
 }
 
+/// The slots that inherited rules fill go before those of the section.
+fn inherit_captures(parent: &DraftProxy, proxy: &DraftProxy) {
+    let (from, to) = (&parent.captures, &proxy.captures);
+    to.request.borrow_mut().clone_from(&from.request.borrow());
+    to.response.borrow_mut().clone_from(&from.response.borrow());
+}
+
 /// Whether a section of this kind may take its settings from `parent`: rules run on one side only.
 fn inherit_rules(
     parent: &mut DraftProxy,
@@ -245,11 +255,8 @@ fn inherit(parent: &DraftProxy) -> Settings {
     let mut settings = parent.settings.clone();
     settings.check.inherited = true;
     let errors = std::mem::take(&mut settings.errors);
-    settings.errors.inherited = if errors.replies.is_empty() && errors.files.is_empty() {
-        errors.inherited
-    } else {
-        Some(Arc::new(errors))
-    };
+    settings.errors.inherited =
+        if errors.lines.is_empty() { errors.inherited } else { Some(Arc::new(errors)) };
     settings
 }
 

@@ -203,3 +203,13 @@ fn captures_are_slots_in_order() {
     assert_eq!(p.captured.response.len(), 1);
     assert_eq!(p.captured.cookie, Some(("ID=".to_owned(), 32)));
 }
+
+#[test]
+fn slots_of_inherited_rules_come_first() {
+    let text = format!(
+        "{TIMES}defaults d\n mode http\n http-request capture path len 15\nfrontend f from d\n bind :1\n declare capture request len 10\n http-request capture path id 1\n"
+    );
+    let captured = model(&text).proxies.remove(0).captured;
+    let lens: Vec<_> = captured.request.iter().map(|slot| slot.len).collect();
+    assert_eq!(lens, [15, 10]);
+}

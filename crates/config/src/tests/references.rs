@@ -193,7 +193,7 @@ fn the_verdict_gives_haproxy_exit_codes() {
 #[test]
 fn error_files_come_from_sections_unless_the_proxy_names_its_own() {
     let text = format!(
-        "http-errors e\n errorfile 503 /503.http\n errorfile 400 /empty\nhttp-errors f\n errorfile 404 /503.http\n{TIMES} errorfile 400 /503.http\nlisten l\n bind :1\n errorfiles e\nlisten m\n bind :2\n errorfiles e 503\n errorfiles f\n"
+        "http-errors e\n errorfile 503 /503.http\n errorfile 400 /empty\nhttp-errors f\n errorfile 404 /503.http\n{TIMES} errorfile 400 /503.http\nlisten l\n bind :1\n errorfiles e\nlisten m\n bind :2\n errorfiles e 503\n errorfiles f\nlisten n\n bind :3\n errorfile 503 /empty\n errorfiles e\n errorfile 400 /503.http\n"
     );
     let model = model(&text);
     let lens = |at: usize| -> Vec<(u16, usize)> {
@@ -206,6 +206,7 @@ fn error_files_come_from_sections_unless_the_proxy_names_its_own() {
     };
     assert_eq!(lens(0), [(400, 0), (503, 25)], "the section comes before its defaults");
     assert_eq!(lens(1), [(400, 25), (404, 25), (503, 25)]);
+    assert_eq!(lens(2), [(400, 25), (503, 25)], "the last line decides");
     assert_eq!(model.http_errors.len(), 2);
     assert_eq!(
         messages("http-errors\nhttp-errors a\n foo\nhttp-errors a\n", Severity::Alert),

@@ -12,6 +12,26 @@ fn file(text: &str) -> ErrorReply {
     ErrorReply::File { raw: text.as_bytes().into(), parsed }
 }
 
+#[test]
+fn a_monitored_path_is_found_in_absolute_uris() {
+    let (mut proxy, address) = testing::listen("px", Mode::Http, Vec::new());
+    proxy.front.as_mut().unwrap().monitor_uri = Some("/health".into());
+    let world = World::new(vec![proxy]);
+    for (uri, status) in
+        [("/health", "200"), ("http://a/health", "200"), ("/hEalth", "503"), ("/health?", "503")]
+    {
+        let request = format!("GET {uri} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+        let heard = world.play(move || {
+            let mut stream = testing::client(address);
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut heard = String::new();
+            stream.read_to_string(&mut heard).unwrap();
+            heard
+        });
+        assert_eq!(heard.split(' ').nth(1), Some(status), "{uri}");
+    }
+}
+
 /// What `lines` of rules answer a request for each path with, in a proxy with these replies.
 fn answers(lines: &[&str], paths: &[&str], replies: BTreeMap<u16, ErrorReply>) -> Vec<String> {
     let (proxy, address) = testing::listen("px", Mode::Http, Vec::new());

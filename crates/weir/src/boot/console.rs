@@ -54,7 +54,6 @@ pub(super) fn open(
         max_files: sys::process::descriptor_limit().0,
         max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
         streams: |worker, out| worker.list_streams(out),
-        ..Settings::default()
     };
     (Arc::new(settings), consoles)
 }
