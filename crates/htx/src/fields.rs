@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::header_id::HeaderId;
+use crate::header_id::{HeaderId, ShortName};
 
 /// One line: `name: value\r\n` at `start` of the arena.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,11 @@ pub struct Fields {
     live_bytes: usize,
     /// Which well-known headers may be present: a clear bit means surely absent.
     present: u64,
+    /// Which of them may be there more than once: a clear bit means surely not.
+    repeated: u64,
+    /// For each one present, an index that none of its fields is before. What is here for an absent
+    /// one means nothing.
+    first_at: [u8; u64::BITS as usize],
     /// Whether every byte of the arena is live and in order, so that it can be written out whole.
     whole: bool,
 }
@@ -73,6 +78,8 @@ impl Fields {
             fields: Vec::with_capacity(fields),
             live_bytes: 0,
             present: 0,
+            repeated: 0,
+            first_at: [0; _],
             whole: true,
         }
     }
@@ -83,6 +90,7 @@ impl Fields {
         self.fields.clear();
         self.live_bytes = 0;
         self.present = 0;
+        self.repeated = 0;
         self.whole = true;
     }
 
@@ -124,15 +132,38 @@ impl Fields {
 
     /// The live fields of a well-known header, in order.
     pub fn by_id(&self, id: HeaderId) -> impl DoubleEndedIterator<Item = FieldRef<'_>> {
-        let searched = if self.present & id.bit() == 0 { &[][..] } else { &self.fields[..] };
-        let found = searched.iter().enumerate().filter(move |(_, f)| f.live && f.id == id);
-        found.map(|(i, &f)| self.view(i, f))
+        let from = self.searched_from(id);
+        let found = self.fields[from..].iter().enumerate();
+        let found = found.filter(move |(_, f)| f.live && f.id == id);
+        found.map(move |(i, &f)| self.view(from + i, f))
     }
 
     /// The first live field of a well-known header.
     #[inline]
     pub fn first(&self, id: HeaderId) -> Option<FieldRef<'_>> {
-        self.by_id(id).next()
+        if self.present & id.bit() == 0 { None } else { self.by_id(id).next() }
+    }
+
+    /// The field of a well-known header that is surely there only once; `None` also when it may be
+    /// there more often.
+    #[inline]
+    pub fn sole(&self, id: HeaderId) -> Option<FieldRef<'_>> {
+        if self.may_repeat(id) { None } else { self.first(id) }
+    }
+
+    /// Whether a well-known header may be there more than once; `false` is certain.
+    #[inline]
+    pub fn may_repeat(&self, id: HeaderId) -> bool {
+        self.repeated & id.bit() != 0
+    }
+
+    /// Where a search for a well-known header begins.
+    #[inline]
+    fn searched_from(&self, id: HeaderId) -> usize {
+        match self.present & id.bit() {
+            0 => self.fields.len(),
+            _ => usize::from(self.first_at[usize::from(id as u8)]).min(self.fields.len()),
+        }
     }
 
     /// Whether a well-known header is there.
@@ -157,54 +188,71 @@ impl Fields {
 
     /// Appends a field; the name is stored in lower case. One copy, and one index entry of 16
     /// bytes.
-    #[inline]
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
         self.arena.reserve(name.len() + value.len() + 4);
         let start = self.arena.len();
-        self.arena.extend_from_slice(name);
-        self.arena.extend_from_slice(b": ");
-        self.arena.extend_from_slice(value);
-        self.arena.extend_from_slice(b"\r\n");
-        let field = self.index_line(start, name, name.len(), value.len());
-        self.fields.push(field);
+        append(&mut self.arena, name);
+        self.arena[start..].make_ascii_lowercase();
+        append(&mut self.arena, b": ");
+        append(&mut self.arena, value);
+        append(&mut self.arena, b"\r\n");
+        self.index_line(
+            start,
+            HeaderId::from_lower(&self.arena[start..][..name.len()]),
+            name.len(),
+        );
     }
 
     /// Appends a line that is already `name: value\r\n`, with a name of this many bytes: one copy,
     /// no assembly.
     ///
     /// The caller has checked the form; a line shorter than its punctuation is a bug of the caller.
-    #[inline]
     pub fn push_line(&mut self, line: &[u8], name_len: usize) {
         debug_assert!(line[name_len..].starts_with(b": ") && line.ends_with(b"\r\n"));
         let start = self.arena.len();
-        self.arena.extend_from_slice(line);
-        let field = self.index_line(start, line, name_len, line.len() - name_len - 4);
-        self.fields.push(field);
+        append(&mut self.arena, line);
+        let name = &mut self.arena[start..start + name_len];
+        name.make_ascii_lowercase();
+        let id = HeaderId::from_lower(name);
+        self.index_line(start, id, name_len);
     }
 
-    /// Describes the line just written at `start` of the arena, a copy of `source` as far as the
-    /// name goes, and puts its name into lower case.
+    /// The same for a line whose name was looked up, and so is known to be well formed.
+    #[inline]
+    pub fn push_known_line(&mut self, line: &[u8], name: ShortName) {
+        let name_len = name.len();
+        debug_assert!(line[name_len..].starts_with(b": ") && line.ends_with(b"\r\n"));
+        let start = self.arena.len();
+        // A copy of constant size, cut to what is needed, is a few instructions.
+        self.arena.extend_from_slice(&name.padded());
+        self.arena.truncate(start + name_len);
+        append(&mut self.arena, &line[name_len..]);
+        self.index_line(start, name.id(), name_len);
+    }
+
+    /// Describes the line at the end of the arena, which begins at `start`.
     #[inline(always)]
-    fn index_line(
-        &mut self,
-        start: usize,
-        source: &[u8],
-        name_len: usize,
-        value_len: usize,
-    ) -> Field {
+    fn index_line(&mut self, start: usize, id: HeaderId, name_len: usize) {
         debug_assert!(u32::try_from(self.arena.len()).is_ok(), "buffers bound a head to 4 GiB");
-        let id = HeaderId::lowercase(source, name_len, &mut self.arena[start..]);
-        self.present |= id.bit();
-        self.live_bytes += name_len + value_len + 4;
-        let (start, name_len, value_len) = (start as u32, name_len as u32, value_len as u32);
-        Field { start, name_len, value_len, id, live: true }
+        let line_len = self.arena.len() - start;
+        if self.present & id.bit() == 0 {
+            self.present |= id.bit();
+            self.first_at[usize::from(id as u8)] =
+                self.fields.len().min(usize::from(u8::MAX)) as u8;
+        } else {
+            self.repeated |= id.bit();
+        }
+        self.live_bytes += line_len;
+        let value_len = (line_len - name_len - 4) as u32;
+        let (start, name_len) = (start as u32, name_len as u32);
+        self.fields.push(Field { start, name_len, value_len, id, live: true });
     }
 
     /// Joins a folded line to the last field (obsolete line folding, RFC 9112 section 5.2): `gap`
     /// spaces stand for the fold. Trailing white space of the result is dropped. Does nothing
     /// without a field.
     pub fn fold_last(&mut self, gap: usize, text: &[u8]) {
-        let Some(&field) = self.fields.last() else { return };
+        let Some(&field) = self.fields.last().filter(|f| f.live) else { return };
         let value = field.value();
         self.arena.truncate(value.end);
         if field.value_len > 0 {
@@ -241,8 +289,14 @@ impl Fields {
         if self.present & id.bit() == 0 || id == HeaderId::Other {
             return 0;
         }
-        let removed = self.remove_where(|f| f.id == id);
+        let mut removed = 0;
+        for index in self.searched_from(id)..self.fields.len() {
+            if self.fields[index].id == id && self.remove_at(index) {
+                removed += 1;
+            }
+        }
         self.present &= !id.bit();
+        self.repeated &= !id.bit();
         removed
     }
 
@@ -263,8 +317,14 @@ impl Fields {
         match self.fields.get_mut(index) {
             Some(field) if field.live => {
                 field.live = false;
-                self.live_bytes -= field.line().len();
-                self.whole = false;
+                let line = field.line();
+                self.live_bytes -= line.len();
+                if line.end == self.arena.len() {
+                    // The last line leaves no gap.
+                    self.arena.truncate(line.start);
+                } else {
+                    self.whole = false;
+                }
                 true
             }
             _ => false,
@@ -309,6 +369,13 @@ impl Fields {
         &self.arena
     }
 
+    /// Forgets everything and begins with a start line.
+    #[inline]
+    pub(crate) fn begin(&mut self, start_line: &[u8]) {
+        self.clear();
+        append(&mut self.arena, start_line);
+    }
+
     /// Appends start line bytes; lines that were there before no longer form one piece with it.
     pub(crate) fn arena_for_start_line(&mut self) -> &mut Vec<u8> {
         self.whole = self.arena.is_empty();
@@ -325,6 +392,35 @@ impl Fields {
         let (name, value) = (&self.arena[field.name()], &self.arena[field.value()]);
         FieldRef { index, id: field.id, name, value }
     }
+}
+
+/// Appends `bytes`; a short line takes two copies of constant size that overlap, which is less work
+/// than a call that finds out the size.
+#[inline]
+fn append(arena: &mut Vec<u8>, bytes: &[u8]) {
+    if !(append_halves::<8>(arena, bytes)
+        || append_halves::<16>(arena, bytes)
+        || append_halves::<32>(arena, bytes))
+    {
+        arena.extend_from_slice(bytes);
+    }
+}
+
+/// Appends `HALF` to twice `HALF` bytes: the first ones, then the last ones over their end.
+#[inline(always)]
+fn append_halves<const HALF: usize>(arena: &mut Vec<u8>, bytes: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (bytes.first_chunk::<HALF>(), bytes.last_chunk::<HALF>())
+    else {
+        return false;
+    };
+    if bytes.len() > 2 * HALF {
+        return false;
+    }
+    let end = arena.len() + bytes.len();
+    arena.extend_from_slice(first);
+    arena.truncate(end - HALF);
+    arena.extend_from_slice(last);
+    true
 }
 
 /// Iterator of contiguous live bytes, made by [`Fields::runs`].

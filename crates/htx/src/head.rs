@@ -86,6 +86,22 @@ impl Head {
         self.set_line(start, method.len(), uri.len());
     }
 
+    /// Starts a request head with a line that is already in wire form: a method of this many bytes,
+    /// a space, the target, a space, the version's token and `\r\n`.
+    ///
+    /// The caller has checked the form; a line shorter than its punctuation is a bug of the caller.
+    #[inline]
+    pub fn begin_request(&mut self, line: &[u8], method_len: usize, version: Version) {
+        debug_assert!(line[method_len..].starts_with(b" ") && line.ends_with(b"\r\n"));
+        self.fields.begin(line);
+        self.kind = Kind::Request;
+        self.version = version;
+        self.method_id = Method::of(&line[..method_len]);
+        self.status = 0;
+        let around = method_len + " HTTP/1.1\r\n".len() + 1;
+        self.set_line(0, method_len, line.len() - around);
+    }
+
     /// The method token as received; empty in a response.
     pub fn method(&self) -> &[u8] {
         &self.fields.arena()[self.method_range()]
@@ -175,6 +191,21 @@ impl Head {
         self.method_id = Method::Other;
         self.status = status;
         self.set_line(start, 0, reason.len());
+    }
+
+    /// Starts a response head with a line that is already in wire form: the version's token, a
+    /// space, `status` as three digits, a space, the reason and `\r\n`.
+    ///
+    /// The caller has checked the form; a line shorter than its punctuation is a bug of the caller.
+    #[inline]
+    pub fn begin_response(&mut self, line: &[u8], status: u16, version: Version) {
+        debug_assert!(line.starts_with(version.h1_token().as_bytes()) && line.ends_with(b"\r\n"));
+        self.fields.begin(line);
+        self.kind = Kind::Response;
+        self.version = version;
+        self.method_id = Method::Other;
+        self.status = status;
+        self.set_line(0, 0, line.len() - "HTTP/1.1 200 \r\n".len());
     }
 
     /// The status code, 100 to 999; 0 in a request.

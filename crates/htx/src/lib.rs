@@ -17,6 +17,6 @@ pub mod target;
 
 pub use fields::{FieldRef, Fields};
 pub use head::Head;
-pub use header_id::HeaderId;
+pub use header_id::{HeaderId, ShortName};
 pub use start::{Method, Version};
 pub use target::Target;

@@ -38,6 +38,47 @@ fn removal_splits_runs_and_later_appends_merge() {
 }
 
 #[test]
+fn removing_the_last_line_leaves_one_run() {
+    let mut f = Fields::with_capacity(256, 8);
+    f.push(b"host", b"a");
+    f.push(b"connection", b"keep-alive");
+    assert_eq!(f.remove_id(HeaderId::Connection), 1);
+    f.fold_last(2, b"folded");
+    assert_eq!(f.runs().count(), 1);
+    assert_eq!(joined(&f), b"host: a\r\n");
+    f.push(b"connection", b"close");
+    assert_eq!((f.runs().count(), f.len()), (1, 2));
+    assert_eq!(f.sole(HeaderId::Connection).map(|c| (c.index, c.value)), Some((2, &b"close"[..])));
+}
+
+#[test]
+fn repeated_fields_are_found_far_behind() {
+    let mut f = Fields::default();
+    for n in 0..300 {
+        f.push(b"x", n.to_string().as_bytes());
+    }
+    f.push(b"host", b"a");
+    assert_eq!(f.sole(HeaderId::Host).map(|h| h.index), Some(300));
+    f.push(b"Host", b"b");
+    assert!(f.sole(HeaderId::Host).is_none() && f.may_repeat(HeaderId::Host));
+    f.remove_at(300);
+    assert_eq!(f.first(HeaderId::Host).map(|h| (h.index, h.value)), Some((301, &b"b"[..])));
+    assert_eq!(f.remove_id(HeaderId::Host), 1);
+    assert!(!f.has(HeaderId::Host) && !f.may_repeat(HeaderId::Host));
+    assert_eq!(f.get(b"X"), Some(&b"0"[..]));
+}
+
+#[test]
+fn appending_copies_any_length() {
+    let bytes: Vec<u8> = (0..200).collect();
+    for len in 0..bytes.len() {
+        let mut arena = b"before".to_vec();
+        append(&mut arena, &bytes[..len]);
+        assert_eq!(arena, [b"before", &bytes[..len]].concat());
+    }
+}
+
+#[test]
 fn folding_extends_the_last_field() {
     let mut f = Fields::with_capacity(256, 8);
     f.push(b"a", b"x");
@@ -85,6 +126,26 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
 }
 
 proptest! {
+    #[test]
+    fn lines_of_known_names_are_pushed_like_any(
+        name in proptest::sample::select(&["Host", "DATE", "connection", "Content-Length", "te"][..]),
+        value in "[a-z]{1,70}",
+    ) {
+        let line = format!("{name}: {value}\r\n");
+        let (mut known, mut any, mut parts) = <(Fields, Fields, Fields)>::default();
+        for _ in 0..2 {
+            any.push_line(line.as_bytes(), name.len());
+            parts.push(name.as_bytes(), value.as_bytes());
+            match ShortName::of_line(line.as_bytes(), name.len()) {
+                Some(short) => known.push_known_line(line.as_bytes(), short),
+                None => known.push(name.as_bytes(), value.as_bytes()),
+            }
+        }
+        prop_assert!(known.iter().eq(any.iter()) && any.iter().eq(parts.iter()));
+        prop_assert_eq!(joined(&known), joined(&any));
+        prop_assert_eq!(known.wire_len(), any.wire_len());
+    }
+
     #[test]
     fn edits_equal_a_plain_list(edits in edits()) {
         let mut f = Fields::with_capacity(0, 0);

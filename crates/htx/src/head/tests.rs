@@ -57,3 +57,23 @@ fn clearing_forgets_all() {
     assert!(h.is_empty() && !h.is_response() && joined(&h).is_empty());
     assert_eq!(h.path(), None);
 }
+
+#[test]
+fn a_line_in_wire_form_begins_the_same_head() {
+    let (mut quick, mut slow) = (Head::default(), Head::default());
+    quick.set_response(Version::Http10, 404, b"No");
+    quick.push(b"host", b"old");
+    quick.begin_request(b"PUT /a?b HTTP/1.1\r\n", 3, Version::Http11);
+    slow.set_request(b"PUT", b"/a?b", Version::Http11);
+    assert_eq!((quick.method(), quick.uri()), (slow.method(), slow.uri()));
+    assert_eq!((quick.method_id(), quick.status()), (slow.method_id(), slow.status()));
+    assert_eq!((joined(&quick), quick.wire_len()), (joined(&slow), slow.wire_len()));
+    assert!(quick.host().is_none() && quick.runs().count() == 1);
+    for reason in ["", "OK", "Not Found"] {
+        let line = format!("HTTP/1.1 200 {reason}\r\n");
+        quick.begin_response(line.as_bytes(), 200, Version::Http11);
+        slow.set_response(Version::Http11, 200, reason.as_bytes());
+        assert_eq!((quick.status(), quick.reason()), (slow.status(), slow.reason()));
+        assert_eq!((joined(&quick), quick.uri()), (joined(&slow), slow.uri()));
+    }
+}

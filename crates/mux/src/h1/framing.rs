@@ -30,9 +30,9 @@ const fn bad(status: u16, reason: &'static str) -> BadFraming {
 /// override.
 #[inline]
 pub(super) fn read(head: &mut Head) -> Result<Framing, BadFraming> {
-    let length = match head.has(HeaderId::ContentLength) {
-        true => Some(content_length(head)?),
-        false => None,
+    let length = match sole_length(head) {
+        None if head.has(HeaderId::ContentLength) => Some(content_length(head)?),
+        sole => sole,
     };
     if !head.has(HeaderId::TransferEncoding) {
         return Ok(Framing { length: length.map(BodyKind::Length), ambiguous: false });
@@ -43,7 +43,14 @@ pub(super) fn read(head: &mut Head) -> Result<Framing, BadFraming> {
     Ok(Framing { length: Some(BodyKind::Chunked), ambiguous })
 }
 
+/// The value of `Content-Length` when there is one field with one number.
+#[inline]
+fn sole_length(head: &Head) -> Option<u64> {
+    decimal(head.as_fields().sole(HeaderId::ContentLength)?.value)
+}
+
 /// The value that every item of every `Content-Length` agrees on.
+#[inline(never)]
 fn content_length(head: &mut Head) -> Result<u64, BadFraming> {
     const BAD: BadFraming = bad(400, "invalid content-length");
     let (mut agreed, mut items) = (None, 0);
@@ -77,13 +84,13 @@ fn merge_lengths(head: &mut Head) {
 
 /// Digits alone, at least one; `None` beyond 64 bits.
 fn decimal(text: &[u8]) -> Option<u64> {
-    if text.is_empty() {
-        return None;
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    match text.len() {
+        0 => None,
+        // No overflow with so few.
+        1..=19 => text.iter().try_fold(0, |n, b| Some(10 * n + digit(b)?)),
+        _ => text.iter().try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(digit(b)?)),
     }
-    text.iter().try_fold(0u64, |n, b| {
-        let digit = b.is_ascii_digit().then(|| u64::from(b - b'0'))?;
-        n.checked_mul(10)?.checked_add(digit)
-    })
 }
 
 /// Checks that `chunked` is the only coding. Another one before it is well-formed and not

@@ -12,12 +12,18 @@ const MISMATCH: BadHost = "host differs from the request target's";
 /// Applies the rules to a request head.
 #[inline]
 pub(super) fn normalize(head: &mut Head) -> Result<(), BadHost> {
-    if head.by_id(HeaderId::Host).nth(1).is_some() {
+    if head.as_fields().may_repeat(HeaderId::Host) {
         merge(head)?;
     }
     if head.uri().first() == Some(&b'/') && head.method_id() != Method::Connect {
         return Ok(());
     }
+    agree(head)
+}
+
+/// What a target that is no path has to agree with `Host` on.
+#[inline(never)]
+fn agree(head: &mut Head) -> Result<(), BadHost> {
     match (head.method_id(), head.target()) {
         (Method::Connect, Target::Authority(_)) => connect(head),
         (_, Target::Absolute { .. }) => absolute(head),
@@ -27,6 +33,7 @@ pub(super) fn normalize(head: &mut Head) -> Result<(), BadHost> {
 }
 
 /// Equal `Host` fields become one; different ones are an attack.
+#[inline(never)]
 fn merge(head: &mut Head) -> Result<(), BadHost> {
     let Some(first) = head.first(HeaderId::Host) else { return Ok(()) };
     if head.by_id(HeaderId::Host).any(|f| !f.value.eq_ignore_ascii_case(first.value)) {

@@ -14,6 +14,29 @@ pub(super) struct Options {
 /// Reads every `Connection` field.
 #[inline]
 pub(super) fn options(head: &Head) -> Options {
+    let Some(first) = head.first(HeaderId::Connection) else { return Options::default() };
+    match sole_option(head, first.value) {
+        Some(options) => options,
+        None => all_options(head),
+    }
+}
+
+/// What the first field says when it is the only one and holds one of our options, spelled as
+/// nearly all peers do. `None` does not mean that there is none.
+#[inline]
+fn sole_option(head: &Head, value: &[u8]) -> Option<Options> {
+    if head.as_fields().may_repeat(HeaderId::Connection) {
+        return None;
+    }
+    match value {
+        b"keep-alive" | b"Keep-Alive" => Some(Options { keep_alive: true, ..Options::default() }),
+        b"close" | b"Close" => Some(Options { close: true, ..Options::default() }),
+        _ => None,
+    }
+}
+
+#[inline(never)]
+fn all_options(head: &Head) -> Options {
     let mut options = Options::default();
     for field in head.by_id(HeaderId::Connection) {
         for item in list::items(field.value) {
@@ -48,7 +71,19 @@ pub(super) fn announce(head: &mut Head, closes: bool, to_old_client: bool) {
 
 /// Removes `close` and `keep-alive`; the other options stay, joined by commas. Fields without
 /// either stay as they are.
+#[inline]
 pub(super) fn strip(head: &mut Head) {
+    let Some(first) = head.first(HeaderId::Connection) else { return };
+    match sole_option(head, first.value) {
+        Some(_) => {
+            head.remove_at(first.index);
+        }
+        None => strip_all(head),
+    }
+}
+
+#[inline(never)]
+fn strip_all(head: &mut Head) {
     let mut from = 0;
     while let Some((index, kept)) = next_to_strip(head, from) {
         match kept.is_empty() {
@@ -76,10 +111,15 @@ fn next_to_strip(head: &Head, from: usize) -> Option<(usize, Vec<u8>)> {
 
 /// Reduces `TE` to `trailers`, or removes it: no other coding passes through (RFC 9110 section
 /// 10.1.4).
+#[inline]
 pub(super) fn reduce_te(head: &mut Head) {
-    if !head.has(HeaderId::Te) {
-        return;
+    if head.has(HeaderId::Te) {
+        reduce_each_te(head);
     }
+}
+
+#[inline(never)]
+fn reduce_each_te(head: &mut Head) {
     let trailers = |value: &[u8]| list::has_token(value, b"trailers");
     let kept = head.by_id(HeaderId::Te).find(|f| trailers(f.value)).map(|f| f.index);
     head.as_fields_mut().remove_where(|f| f.id == HeaderId::Te && Some(f.index) != kept);
@@ -94,4 +134,45 @@ fn is_close(item: &[u8]) -> bool {
 
 fn is_keep_alive(item: &[u8]) -> bool {
     item.eq_ignore_ascii_case(b"keep-alive")
+}
+
+#[cfg(test)]
+mod tests {
+    use htx::Version;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn written(head: &Head) -> Vec<u8> {
+        head.runs().flatten().copied().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_sole_option_is_read_and_stripped_like_a_list(
+            values in proptest::collection::vec(
+                prop_oneof![
+                    "(close|Close|CLOSE|keep-alive|Keep-Alive|keep-Alive|upgrade|x)",
+                    "(close|Keep-Alive|x)(, ?(close|keep-alive|y))?,?",
+                ],
+                0..3,
+            ),
+            last in any::<bool>(),
+        ) {
+            let mut head = Head::default();
+            head.set_response(Version::Http11, 200, b"OK");
+            for value in &values {
+                head.push(b"Connection", value.as_bytes());
+            }
+            if !last {
+                head.push(b"x", b"y");
+            }
+            prop_assert_eq!(options(&head), all_options(&head));
+            let (mut quick, mut slow) = (head.clone(), head);
+            strip(&mut quick);
+            strip_all(&mut slow);
+            prop_assert_eq!(written(&quick), written(&slow));
+            prop_assert_eq!(options(&quick), options(&slow));
+        }
+    }
 }

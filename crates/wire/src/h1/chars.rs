@@ -1,4 +1,5 @@
-//! Character classes of RFC 9110 section 5.6.2 as tables. Never looks at more than one byte.
+//! Character classes of RFC 9110 section 5.6.2 as tables, and searches that take eight bytes at a
+//! time. Never looks past the text given.
 
 /// `tchar`: what methods and field names are made of.
 const TOKEN: [bool; 256] = token_table();
@@ -47,4 +48,117 @@ pub(super) fn blank_len(text: &[u8]) -> usize {
 #[inline]
 pub(super) fn trailing_blank_len(text: &[u8]) -> usize {
     text.iter().rev().position(|&b| !is_blank(b)).unwrap_or(text.len())
+}
+
+/// A byte in each place of a word.
+const fn each(byte: u8) -> u64 {
+    0x0101_0101_0101_0101 * byte as u64
+}
+
+/// Marks the bytes of a little-endian word that are below `limit`, at most 0x80, by their high bit.
+/// Exact as far as the first mark.
+#[inline(always)]
+fn below(word: u64, limit: u8) -> u64 {
+    word.wrapping_sub(each(limit)) & !word & each(0x80)
+}
+
+/// The place of the first marked byte.
+#[inline(always)]
+fn first(marks: u64) -> usize {
+    (marks.trailing_zeros() / 8) as usize
+}
+
+/// Offset of the first colon, if it is in the words that hold the first 32 bytes of `text`.
+#[inline]
+pub(super) fn near_colon(text: &[u8]) -> Option<usize> {
+    for (i, &word) in text.as_chunks::<8>().0.iter().take(4).enumerate() {
+        let colons = below(u64::from_le_bytes(word) ^ each(b':'), 1);
+        if colons != 0 {
+            return Some(8 * i + first(colons));
+        }
+    }
+    None
+}
+
+/// Length of what `text` starts with that is visible ASCII.
+#[inline]
+pub(super) fn graphic_len(text: &[u8]) -> usize {
+    let (words, rest) = text.as_chunks::<8>();
+    for (i, &word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(word);
+        let above = (word | word.wrapping_add(each(1))) & each(0x80);
+        let others = below(word, b'!') | above;
+        if others != 0 {
+            return 8 * i + first(others);
+        }
+    }
+    let graphic = rest.iter().position(|b| !b.is_ascii_graphic());
+    text.len() - rest.len() + graphic.unwrap_or(rest.len())
+}
+
+/// How many words are searched here before a call is worth its while.
+const NEAR: usize = 8;
+
+/// Offset of the CRLF that ends the line, if there is one and no other control character below it
+/// comes before.
+#[inline]
+pub(super) fn crlf(text: &[u8]) -> Option<usize> {
+    for (i, &word) in text.as_chunks::<8>().0.iter().take(NEAR).enumerate() {
+        let controls = below(u64::from_le_bytes(word), b'\r' + 1);
+        if controls != 0 {
+            return crlf_at(text, 8 * i + first(controls));
+        }
+    }
+    far_crlf(text)
+}
+
+#[inline(always)]
+fn crlf_at(text: &[u8], at: usize) -> Option<usize> {
+    text[at..].starts_with(b"\r\n").then_some(at)
+}
+
+/// The same beyond the words that were searched.
+#[inline(never)]
+fn far_crlf(text: &[u8]) -> Option<usize> {
+    let from = (text.len() & !7).min(8 * NEAR);
+    let found = memchr::memchr2(b'\r', b'\n', &text[from..])?;
+    crlf_at(text, from + found)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![
+            20 => 0x20..=0x7eu8,
+            1 => any::<u8>(),
+            1 => proptest::sample::select(&b":\r\n \t!~\x7f\x80\xff"[..]),
+        ];
+        let line = proptest::collection::vec(byte, 0..150);
+        (line, any::<bool>()).prop_map(|(line, ends)| match ends {
+            true => [&line, &b"\r\n"[..]].concat(),
+            false => line,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn words_give_what_bytes_give(text in text()) {
+            let graphic = text.iter().position(|b| !b.is_ascii_graphic()).unwrap_or(text.len());
+            prop_assert_eq!(graphic_len(&text), graphic);
+
+            let seen = &text[..(text.len() & !7).min(32)];
+            prop_assert_eq!(near_colon(&text), seen.iter().position(|&b| b == b':'));
+
+            let end = text.iter().position(|b| matches!(b, b'\r' | b'\n'));
+            let whole = end.filter(|&at| text[at..].starts_with(b"\r\n"));
+            match crlf(&text) {
+                Some(at) => prop_assert_eq!(Some(at), whole),
+                None => prop_assert!(whole.is_none_or(|at| text[..at].iter().any(|&b| b < b' '))),
+            }
+        }
+    }
 }

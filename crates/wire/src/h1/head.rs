@@ -1,13 +1,12 @@
 //! Heads, a line at a time, resuming where the input stopped. Never copies a head twice and never
 //! keeps its bytes.
 
-use htx::{Head, Version};
+use htx::Head;
 
-use super::Limits;
-use super::chars::{blank_len, is_blank, token_len};
 use super::error::{Error, Reason};
 use super::field::{self, Parsed};
 use super::line::{self, Line, Stop};
+use super::{Limits, start_line};
 
 /// Which start line to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +24,16 @@ enum State {
     Start,
     FirstField,
     NextField,
+}
+
+/// What became of one line.
+enum Step {
+    /// It was taken.
+    Line,
+    /// It ended a head of this length.
+    End(usize),
+    /// More bytes are needed.
+    Incomplete,
 }
 
 /// An incremental head parser: 16 bytes of progress. The caller keeps the bytes of an incomplete
@@ -63,25 +72,87 @@ impl HeadParser {
         limits: Limits,
         head: &mut Head,
     ) -> Result<Option<usize>, Error> {
-        let limit = limits.head_bytes as usize;
         loop {
-            let line = match line::find(input, self.at as usize, self.scanned as usize) {
-                Ok(line) if line.next > limit => return Err(Reason::TooLarge.at(limit)),
-                Ok(line) => line,
-                Err(Stop::Bad(error)) => return Err(error),
-                Err(Stop::Incomplete { .. }) if input.len() > limit => {
-                    return Err(Reason::TooLarge.at(limit));
-                }
-                Err(Stop::Incomplete { scanned }) => {
-                    self.scanned = scanned as u32;
-                    return Ok(None);
-                }
-            };
-            self.at = line.next as u32;
-            if self.line(kind, input, line, limits, head)? {
+            if let Some(len) = self.usual_lines(kind, input, limits, head) {
                 *self = Self::default();
-                return Ok(Some(line.next));
+                return Ok(Some(len));
             }
+            match self.any_line(kind, input, limits, head)? {
+                Step::Line => {}
+                Step::End(len) => {
+                    *self = Self::default();
+                    return Ok(Some(len));
+                }
+                Step::Incomplete => return Ok(None),
+            }
+        }
+    }
+
+    /// Takes lines as long as they are complete and of the form that nearly all have, without a
+    /// pass of its own for their ends. The length of the head if they ended it.
+    #[inline]
+    fn usual_lines(
+        &mut self,
+        kind: HeadKind,
+        input: &[u8],
+        limits: Limits,
+        head: &mut Head,
+    ) -> Option<usize> {
+        if self.scanned > self.at {
+            // A line that comes in small pieces is not begun anew with each of them.
+            return None;
+        }
+        let input = &input[..input.len().min(limits.head_bytes as usize)];
+        let mut at = self.at as usize;
+        if self.state == State::Start {
+            at += match kind {
+                HeadKind::Request => start_line::usual_request(input.get(at..)?, head)?,
+                HeadKind::Response => start_line::usual_status(input.get(at..)?, head)?,
+            };
+            self.state = State::FirstField;
+            self.at = at as u32;
+        }
+        let fields = head.as_fields_mut();
+        loop {
+            let rest = input.get(at..)?;
+            if rest.starts_with(b"\r\n") {
+                return Some(at + 2);
+            }
+            if self.lines >= limits.header_lines {
+                return None;
+            }
+            at += field::usual(rest, fields)?;
+            (self.at, self.state, self.gap) = (at as u32, State::NextField, field::USUAL_GAP);
+            self.lines += 1;
+        }
+    }
+
+    /// Takes whatever line comes next, if it is complete.
+    #[inline(never)]
+    fn any_line(
+        &mut self,
+        kind: HeadKind,
+        input: &[u8],
+        limits: Limits,
+        head: &mut Head,
+    ) -> Result<Step, Error> {
+        let limit = limits.head_bytes as usize;
+        let line = match line::find(input, self.at as usize, self.scanned as usize) {
+            Ok(line) if line.next > limit => return Err(Reason::TooLarge.at(limit)),
+            Ok(line) => line,
+            Err(Stop::Bad(error)) => return Err(error),
+            Err(Stop::Incomplete { .. }) if input.len() > limit => {
+                return Err(Reason::TooLarge.at(limit));
+            }
+            Err(Stop::Incomplete { scanned }) => {
+                self.scanned = scanned as u32;
+                return Ok(Step::Incomplete);
+            }
+        };
+        self.at = line.next as u32;
+        match self.line(kind, input, line, limits, head)? {
+            true => Ok(Step::End(line.next)),
+            false => Ok(Step::Line),
         }
     }
 
@@ -100,8 +171,8 @@ impl HeadParser {
             if !text.is_empty() {
                 head.clear();
                 match kind {
-                    HeadKind::Request => request_line(text, line.start, head)?,
-                    HeadKind::Response => status_line(text, line.start, head)?,
+                    HeadKind::Request => start_line::request(text, line.start, head)?,
+                    HeadKind::Response => start_line::status(text, line.start, head)?,
                 }
                 self.state = State::FirstField;
             }
@@ -120,57 +191,5 @@ impl HeadParser {
                 Ok(false)
             }
         }
-    }
-}
-
-/// RFC 9112 section 3, with any run of blanks between the parts.
-fn request_line(text: &[u8], offset: usize, head: &mut Head) -> Result<(), Error> {
-    let method_len = token_len(text);
-    let blanks = blank_len(&text[method_len..]);
-    if method_len == 0 || blanks == 0 {
-        return Err(Reason::Method.at(offset + method_len));
-    }
-    let uri_start = method_len + blanks;
-    let rest = &text[uri_start..];
-    let uri_len = rest.iter().position(|b| !b.is_ascii_graphic()).unwrap_or(rest.len());
-    let blanks = blank_len(&rest[uri_len..]);
-    if uri_len == 0 || (blanks == 0 && uri_len < rest.len()) {
-        return Err(Reason::Target.at(offset + uri_start + uri_len));
-    }
-    let version_start = uri_start + uri_len + blanks;
-    let version = version(&text[version_start..], offset + version_start)?;
-    head.set_request(&text[..method_len], &rest[..uri_len], version);
-    Ok(())
-}
-
-/// RFC 9112 section 4, with any run of blanks between the parts and the reason optional.
-fn status_line(text: &[u8], offset: usize, head: &mut Head) -> Result<(), Error> {
-    let version_len = text.iter().position(|&b| is_blank(b)).unwrap_or(text.len());
-    let version = version(&text[..version_len], offset)?;
-    let start = version_len + blank_len(&text[version_len..]);
-    let bad = Reason::Status.at(offset + start);
-    let (code, reason) = match &text[start..] {
-        [a, b, c] => ([*a, *b, *c], &[][..]),
-        [a, b, c, gap, rest @ ..] if is_blank(*gap) => ([*a, *b, *c], &rest[blank_len(rest)..]),
-        _ => return Err(bad),
-    };
-    if !code.iter().all(u8::is_ascii_digit) || code[0] == b'0' {
-        return Err(bad);
-    }
-    let status = code.iter().fold(0, |n, digit| n * 10 + u16::from(digit - b'0'));
-    head.set_response(version, status, reason);
-    Ok(())
-}
-
-/// `HTTP/` digit `.` digit, case-sensitive; any digits.
-fn version(text: &[u8], offset: usize) -> Result<Version, Error> {
-    match text {
-        b"HTTP/1.1" => Ok(Version::Http11),
-        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
-            if major.is_ascii_digit() && minor.is_ascii_digit() =>
-        {
-            Ok(Version::new(major - b'0', minor - b'0'))
-        }
-        _ => Err(Reason::Version.at(offset)),
     }
 }

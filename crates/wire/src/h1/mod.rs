@@ -11,6 +11,7 @@ mod error;
 mod field;
 pub mod head;
 mod line;
+mod start_line;
 pub mod trailers;
 
 pub use chunk::{ChunkDecoder, ChunkStep};
