@@ -28,6 +28,8 @@ struct Exchange {
     up_over: bool,
     /// The request could not be written whole; what the server says about it still counts.
     up_broken: bool,
+    /// A tunnel has just begun: the client's side has to be looked at again.
+    up_again: bool,
     up: Step,
     down: Step,
     /// When each peer was last heard of.
@@ -42,6 +44,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         response: Response::Head,
         up_over: false,
         up_broken: false,
+        up_again: false,
         up: Step::AwaitsDestination,
         down: Step::AwaitsSource,
         client_seen: now,
@@ -51,6 +54,9 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         state.upload(tx)?;
         if state.download(tx)? {
             return Ok(());
+        }
+        if std::mem::take(&mut state.up_again) {
+            continue;
         }
         let deadline = state.deadline(tx);
         let thread = tx.worker.thread.clone();
@@ -240,7 +246,8 @@ impl Exchange {
         if sent_as == BodyKind::Tunnel {
             // From now on both directions carry opaque bytes.
             space.up.clear();
-            self.up_over = false;
+            (self.up_over, self.up_again) = (false, true);
+            self.client_seen = tx.worker.thread.tick();
         }
         Ok(())
     }
@@ -312,9 +319,9 @@ impl Exchange {
     }
 }
 
-/// The server closed before it answered. A client that has had answers before may simply ask again: it
-/// sees its connection closed, which is what a stale keep-alive connection looks like. (HAProxy does the
-/// same, but leaves no line in the log; we tell.)
+/// The server closed before it answered. A client that has had answers before may simply ask again:
+/// it sees its connection closed, which is what a stale keep-alive connection looks like. (HAProxy
+/// does the same, but leaves no line in the log; we tell.)
 fn no_answer(tx: &mut Transaction) -> Failure {
     let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
     if reused && tx.client.requests > 0 && tx.space.response.is_empty() {
