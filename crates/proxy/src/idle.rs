@@ -53,11 +53,14 @@ impl IdlePool {
         self.shelves.get(backend)?.get(slot)
     }
 
-    /// Lays a connection down, unless the server's limit of idle ones is reached.
+    /// Lays a connection down, unless its server has closed it already or has enough idle ones.
     pub(crate) fn put(&self, connection: Boxed) {
         let server = connection.server();
         let limit = server.settings.pool_max.unwrap_or(u32::MAX);
-        if server.idle.load(Relaxed) >= limit || server.state.state().1.in_maint() {
+        if connection.is_spoilt()
+            || server.idle.load(Relaxed) >= limit
+            || server.state.state().1.in_maint()
+        {
             return;
         }
         let Some(shelf) = self.shelf(connection.backend_index(), connection.slot()) else { return };
