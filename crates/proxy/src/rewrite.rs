@@ -3,7 +3,7 @@
 
 use crate::settings::{Cookie, ForwardFor};
 use crate::transaction::Transaction;
-use htx::{Head, HeaderId};
+use htx::{Head, HeaderId, list};
 use sample::Facts as _;
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -166,9 +166,27 @@ fn insert(head: &mut Head, cookie: &Cookie, value: &str) {
         line.push_str(attribute);
     }
     head.push(b"set-cookie", line.as_bytes());
-    if cookie.nocache {
+    if cookie.nocache && is_cacheable(head) {
         head.push(b"cache-control", b"private");
     }
+}
+
+/// Whether a response invites caches to keep it, and neither forbids it nor explicitly wants it:
+/// the ones that `nocache` is about, as measured.
+fn is_cacheable(head: &Head) -> bool {
+    let marks = [HeaderId::ETag, HeaderId::Expires, HeaderId::LastModified];
+    let mut invites = marks.iter().any(|id| head.has(*id));
+    for field in head.by_id(HeaderId::CacheControl) {
+        for item in list::items(field.value) {
+            let name = item.split(|byte| *byte == b'=').next().unwrap_or(item);
+            let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+            if is(b"no-cache") || is(b"no-store") || is(b"private") || is(b"public") {
+                return false;
+            }
+            invites |= is(b"max-age") || is(b"s-maxage");
+        }
+    }
+    invites
 }
 
 #[cfg(test)]
