@@ -1,18 +1,21 @@
 //! Listeners of one thread: accept clients within the limits. Never reads from one.
 //!
 //! At a limit (`maxconn` of the process, the frontend or the bind line) or without descriptors a
-//! listener pauses: clients wait in the system's backlog. It resumes when a connection ends somewhere,
-//! at the latest after [`RETRY_MS`].
+//! listener pauses: clients wait in the system's backlog. It resumes when a connection ends
+//! somewhere, at the latest after [`RETRY_MS`]. With the soft stop it closes, so that clients find
+//! a newer process.
 
 use crate::client::{self, Client};
 use crate::counters::{Event, Metric};
 use crate::gate;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::worker::Worker;
-use reactor::{Class, Listener};
+use reactor::{Class, Handle, Listener};
+use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How soon a paused listener looks again, in milliseconds.
 const RETRY_MS: u32 = 100;
@@ -26,6 +29,7 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
         for (place, bind) in front.binds.iter().enumerate() {
             let bit = 1u64.checked_shl(worker.thread.index as u32).unwrap_or(0);
             if bind.threads == 0 || bind.threads & bit != 0 {
+                worker.shared.listening.enter(bind.handle);
                 let task = run(worker.clone(), proxy.clone(), place);
                 worker.thread.scheduler().spawn(Class::Normal, task);
             }
@@ -56,6 +60,32 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize) {
             None => {}
         }
         worker.thread.scheduler().pause(deadline).await;
+    }
+    if worker.shared.listening.leave(bind.handle) {
+        listener.close();
+    }
+}
+
+/// How many tasks of all threads listen on each handle: the last one closes it, so that nobody
+/// accepts from a number that means another socket by then.
+#[derive(Debug, Default)]
+pub(crate) struct Listening(Mutex<HashMap<Handle, usize>>);
+
+impl Listening {
+    fn enter(&self, handle: Handle) {
+        *self.counts().entry(handle).or_insert(0) += 1;
+    }
+
+    /// Whether that was the last one.
+    fn leave(&self, handle: Handle) -> bool {
+        let mut counts = self.counts();
+        let Some(count) = counts.get_mut(&handle) else { return false };
+        *count -= 1;
+        *count == 0
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<Handle, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

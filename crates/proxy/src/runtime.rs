@@ -1,7 +1,7 @@
 //! The running objects that all threads share: proxies, servers, the process. Never per connection.
 //!
-//! What is written per request: the gauges of the frontend and backend in use, the load of the server,
-//! and nothing else; counters live in per-thread blocks ([`crate::counters`]).
+//! What is written per request: the gauges of the frontend and backend in use, the load of the
+//! server, and nothing else; counters live in per-thread blocks ([`crate::counters`]).
 
 use crate::counters::{Counters, Gauge};
 use crate::notice::Availability;
@@ -33,6 +33,8 @@ pub struct Shared {
     stopping: AtomicBool,
     /// The way to each worker's housekeeper, by thread.
     workers: Vec<OnceLock<(Arc<Mailbox>, TaskId)>>,
+    /// The sockets that are listened on.
+    pub(crate) listening: crate::listener::Listening,
     /// The `proc` variables.
     pub vars: Arc<SharedVars>,
     /// Messages of our own that were dropped because a log target was full.
@@ -62,6 +64,7 @@ impl Shared {
             maxconn: AtomicU32::new(settings.maxconn),
             stopping: AtomicBool::new(false),
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
+            listening: Default::default(),
             vars: Arc::default(),
             dropped_logs: AtomicU64::new(0),
             questions: (0..threads).map(|_| Mutex::default()).collect(),
@@ -207,7 +210,8 @@ pub struct Back {
     pub queue: Queue,
     /// Whether there is a usable server.
     pub availability: Availability,
-    /// Milliseconds since the start at which the number of usable servers last changed from or to zero.
+    /// Milliseconds since the start at which the number of usable servers last changed from or to
+    /// zero.
     pub changed_ms: AtomicU64,
 }
 

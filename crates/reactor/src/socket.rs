@@ -258,6 +258,12 @@ impl Listener {
         }
     }
 
+    /// Closes the handle: no thread may listen on it any more.
+    pub fn close(mut self) {
+        self.pause();
+        self.thread.kernel().close(self.handle, false);
+    }
+
     /// Whether it is paused.
     pub fn is_paused(&self) -> bool {
         self.key.is_none()
