@@ -1,5 +1,6 @@
 //! The process: limits, identity, background. Never called once threads run, save where it says so.
 
+use crate::Fd;
 use std::ffi::CString;
 use std::io;
 use std::path::Path;
@@ -39,20 +40,34 @@ pub fn limit_memory(bytes: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::As, limit)?)
 }
 
-/// Detaches from the terminal and lets the parent end with status 0. The child returns.
+/// Detaches from the terminal. The child returns; the parent is told the child's number, does what
+/// has to be done before it is seen to end, and ends with the status that `parent` returns.
 ///
 /// # Errors
 /// No process could be made.
-pub fn daemonize() -> io::Result<()> {
+pub fn daemonize(parent: impl FnOnce(u32) -> i32) -> io::Result<()> {
     // SAFETY: only this thread exists, as the module demands, so the child is whole.
     match unsafe { libc::fork() } {
         -1 => return Err(io::Error::last_os_error()),
         0 => {}
-        // SAFETY: ends this process without running destructors that belong to the child now.
-        _ => unsafe { libc::_exit(0) },
+        child => {
+            let status = parent(child.unsigned_abs());
+            // SAFETY: ends this process without running destructors that belong to the child now.
+            unsafe { libc::_exit(status) }
+        }
     }
     rustix::process::setsid()?;
     Ok(())
+}
+
+/// Whether a descriptor stays open in programs that this process starts. May be called at any time.
+///
+/// # Errors
+/// It is not open.
+pub fn keep_across_exec(fd: Fd, keep: bool) -> io::Result<()> {
+    // SAFETY: fcntl(2) changes a flag of a descriptor number and touches no memory.
+    let result = unsafe { libc::fcntl(fd, libc::F_SETFD, if keep { 0 } else { libc::FD_CLOEXEC }) };
+    check(result)
 }
 
 /// Connects the standard streams to /dev/null.

@@ -1,6 +1,7 @@
 //! From a model to a running process, in plain order. Never parses and never forwards.
 
 mod console;
+mod greeting;
 mod limits;
 mod listeners;
 mod logs;

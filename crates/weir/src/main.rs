@@ -3,6 +3,7 @@
 
 mod boot;
 mod cli;
+mod dump;
 mod signals;
 mod version;
 

@@ -1,8 +1,9 @@
 //! What signals mean, on the first thread. Never handles one inside a signal handler.
 //!
-//! As HAProxy does: SIGUSR1 is the soft stop, SIGTERM and SIGINT stop at once, SIGHUP tells the states of
-//! all servers, SIGPIPE is ignored (management manual, section 4).
+//! As HAProxy does: SIGUSR1 is the soft stop, SIGTERM and SIGINT stop at once, SIGHUP tells the
+//! states of all servers, SIGPIPE is ignored (management manual, section 4).
 
+use crate::dump;
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle, Listener};
 use std::cell::Cell;
@@ -14,7 +15,8 @@ use sys::signal;
 /// The signal that stopped the process, 0 for none.
 pub(crate) static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
 
-/// Prepares signals before any thread runs. In debug mode SIGINT and SIGTERM keep their default action.
+/// Prepares signals before any thread runs. In debug mode SIGINT and SIGTERM keep their default
+/// action.
 pub(crate) fn prepare(debug: bool) -> std::io::Result<Handle> {
     signal::ignore_pipe()?;
     let mut noted = vec![signal::USR1, signal::HUP, signal::QUIT, signal::USR2];
@@ -54,21 +56,12 @@ async fn run(worker: Rc<Worker>, bell: Handle, grace: Option<u32>) {
 fn act(worker: &Rc<Worker>, number: i32) {
     match number {
         signal::USR1 => {
-            announce(worker);
+            dump::stopped(worker);
             worker.shared.begin_stop();
         }
         signal::TERM | signal::INT => stop_now(&worker.shared, number),
-        signal::HUP => tell_servers(worker),
+        signal::HUP => dump::states(worker),
         _ => {}
-    }
-}
-
-fn announce(worker: &Worker) {
-    for proxy in worker.shared.proxies.iter().filter(|proxy| proxy.front.is_some()) {
-        let text = format!("Stopping frontend {} in 0 ms.", proxy.name());
-        let line = format!("[WARNING]  ({}) : {text}\n", std::process::id());
-        let _ = worker.thread.kernel().write(2, line.as_bytes());
-        proxy::log::send(worker, &proxy.settings.logs, proxy::log::level::WARNING, text.as_bytes());
     }
 }
 
@@ -77,34 +70,5 @@ fn stop_now(shared: &Arc<Shared>, number: i32) {
     STOPPED_BY.store(number, Ordering::Relaxed);
     for thread in 0..shared.settings.threads {
         shared.ask(thread, Box::new(|worker| worker.thread.stop()));
-    }
-}
-
-/// One line per server, as HAProxy prints them on SIGHUP.
-fn tell_servers(worker: &Worker) {
-    let pid = std::process::id();
-    for proxy in &worker.shared.proxies {
-        let Some(back) = &proxy.back else { continue };
-        for server in &back.servers {
-            let state = if server.state.accepts_persistent() { "UP" } else { "DOWN" };
-            let load = server.state.load();
-            let line = format!(
-                "[WARNING]  ({pid}) : SIGHUP: Server {}/{} is {state}. Conn: {} act, {} pend, {} tot.\n",
-                proxy.name(),
-                server.state.name(),
-                load.served(),
-                server.queue.len(),
-                server.counters.sum(proxy::counters::Metric::Sessions),
-            );
-            let _ = worker.thread.kernel().write(2, line.as_bytes());
-        }
-        let usable = back.balancer.usable();
-        let text = match usable {
-            usable if usable.active > 0 => "has active servers",
-            usable if usable.backup > 0 => "is running on backup ones",
-            _ => "has no server available",
-        };
-        let line = format!("[WARNING]  ({pid}) : SIGHUP: Proxy {} {text}.\n", proxy.name());
-        let _ = worker.thread.kernel().write(2, line.as_bytes());
     }
 }

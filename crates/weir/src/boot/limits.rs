@@ -12,8 +12,8 @@ pub(super) fn threads(global: &Global) -> usize {
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
 const SPARE: u64 = 64;
 
-/// The connections of the process, and the descriptors that they need raised to. Without a configured
-/// limit it follows from the descriptors that the system allows.
+/// The connections of the process, and the descriptors that they need raised to. Without a
+/// configured limit it follows from the descriptors that the system allows.
 pub(super) fn connections(global: &Global, options: &Options, listeners: usize) -> u32 {
     let fixed = SPARE + listeners as u64;
     let wanted = options.maxconn.or(global.process.maxconn);
@@ -26,6 +26,13 @@ pub(super) fn connections(global: &Global, options: &Options, listeners: usize) 
     let target = global.process.ulimit_n.map_or(hard.min(1 << 20), u64::from);
     let allowed = sys::process::raise_descriptor_limit(target.max(soft));
     u32::try_from(allowed.saturating_sub(fixed) / 2).unwrap_or(u32::MAX).max(1)
+}
+
+/// Gives frontends without a limit that of the command line (`-N`).
+pub(super) fn proxies(model: &mut config::Model, options: &Options) {
+    for front in model.proxies.iter_mut().filter_map(|proxy| proxy.front.as_mut()) {
+        front.maxconn = front.maxconn.or(options.proxy_maxconn);
+    }
 }
 
 /// The processors that a thread is bound to; nothing leaves it free.

@@ -2,7 +2,7 @@
 
 use super::console::{self, Console};
 use super::listeners::Opener;
-use super::{limits, proxies};
+use super::{greeting, limits, proxies};
 use crate::cli::{Farewell, Options};
 use crate::{complain, fail, signals};
 use config::Model;
@@ -11,6 +11,7 @@ use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Handle, Pulse, Thread, Watchdog};
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier, mpsc};
@@ -32,6 +33,7 @@ pub(crate) fn run(mut model: Model, options: &Options) -> ExitCode {
     let maxconn = limits::connections(&model.global, options, proxies::listeners(&model));
     let mut errors = Vec::new();
     let mut opener = Opener::default();
+    limits::proxies(&mut model, options);
     let proxies = proxies::all(&mut model, &mut opener, &mut errors);
     let (runtime, console) = console::open(&model, options, &mut opener, &mut errors);
     if !errors.is_empty() {
@@ -46,6 +48,9 @@ pub(crate) fn run(mut model: Model, options: &Options) -> ExitCode {
     let settings = process(&model, options, maxconn);
     let shared = Shared::new(settings, proxies, sys::clock::monotonic());
     dismiss(options);
+    if !shared.settings.quiet && !is_daemon(&model, options) {
+        complain(&greeting::text(&shared.proxies, &runtime, shared.settings.pid));
+    }
     match serve(&model, options, &shared, (runtime, console)) {
         Ok(()) => exit_code(),
         Err(error) => fail(&format!("[haproxy.main()] Cannot start: {error}")),
@@ -53,8 +58,14 @@ pub(crate) fn run(mut model: Model, options: &Options) -> ExitCode {
 }
 
 fn exit_code() -> ExitCode {
-    match signals::STOPPED_BY.load(Ordering::Relaxed) {
-        // As HAProxy: the shell's convention for a process that a signal has ended.
+    let number = signals::STOPPED_BY.load(Ordering::Relaxed);
+    if number == sys::signal::INT || number == sys::signal::TERM {
+        // As HAProxy: whoever waits sees that the signal has ended the process.
+        let _ = sys::signal::restore(number);
+        let _ = sys::signal::send(std::process::id() as i32, number);
+    }
+    // The first process of a container outlives that: the shell's convention says the same.
+    match number {
         number if number == sys::signal::INT => ExitCode::from(130),
         number if number == sys::signal::TERM => ExitCode::from(143),
         _ => ExitCode::SUCCESS,
@@ -91,24 +102,42 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
     }
 }
 
+fn is_daemon(model: &Model, options: &Options) -> bool {
+    (options.daemon || model.global.process.daemon) && !options.foreground
+}
+
 /// Goes to the background, writes the pid file, gives up privileges.
 fn detach(model: &Model, options: &Options) -> Result<(), String> {
     let process = &model.global.process;
     let explain = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    if (options.daemon || process.daemon) && !options.foreground {
-        sys::process::daemonize().map_err(explain("Cannot fork"))?;
+    let pid_file = options.pid_file.as_ref().or(process.pidfile.as_ref());
+    let note = |pid: u32| pid_file.map_or(Ok(()), |path| write_pid(path, pid));
+    if is_daemon(model, options) {
+        // Whoever waits for the parent finds the file.
+        let parent = |child| match note(child) {
+            Ok(()) => 0,
+            Err(text) => {
+                // Nothing was served yet: the child goes with it.
+                let _ = sys::signal::send(child as i32, sys::signal::TERM);
+                fail(&format!("[haproxy.main()] {text}"));
+                1
+            }
+        };
+        sys::process::daemonize(parent).map_err(explain("Cannot fork"))?;
         sys::process::silence().map_err(explain("Cannot detach from the terminal"))?;
-    }
-    if let Some(path) = options.pid_file.as_ref().or(process.pidfile.as_ref()) {
-        let text = format!("{}\n", std::process::id());
-        std::fs::write(path, text)
-            .map_err(|error| format!("Cannot create pidfile {}: {error}", path.display()))?;
+    } else {
+        note(std::process::id())?;
     }
     if let Some(path) = &process.chroot {
         sys::process::chroot(path)
             .map_err(|error| format!("Cannot chroot({}): {error}", path.display()))?;
     }
     sys::process::drop_privileges(process.uid, process.gid).map_err(explain("Cannot change user"))
+}
+
+fn write_pid(path: &Path, pid: u32) -> Result<(), String> {
+    std::fs::write(path, format!("{pid}\n"))
+        .map_err(|error| format!("Cannot create pidfile {}: {error}", path.display()))
 }
 
 /// Tells the processes that this one replaces.

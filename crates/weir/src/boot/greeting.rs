@@ -1,0 +1,70 @@
+//! What a process in the foreground says when it begins to serve: where it listens, and what to try.
+//! Never said in quiet mode or in the background.
+
+use proxy::runtime::Proxy;
+use proxy::settings::{Bind, Mode};
+use reactor::Address;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+/// The most listeners named; the others are counted.
+const NAMED: usize = 20;
+
+/// One line per listener.
+pub(super) fn text(proxies: &[Arc<Proxy>], runtime: &admin::Settings, pid: u32) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for proxy in proxies.iter().filter(|proxy| !proxy.settings.disabled) {
+        let binds = proxy.settings.front.iter().flat_map(|front| &front.binds);
+        lines.extend(binds.map(|bind| listener(proxy, bind)));
+    }
+    let more = lines.len().saturating_sub(NAMED);
+    lines.truncate(NAMED);
+    if more > 0 {
+        lines.push(format!("{more} more listeners."));
+    }
+    lines.extend(runtime.sockets.iter().filter_map(|socket| console(&socket.address)));
+    lines.iter().map(|line| format!("[NOTICE]   ({pid}) : {line}\n")).collect()
+}
+
+fn listener(proxy: &Proxy, bind: &Bind) -> String {
+    let name = proxy.name();
+    let address = match &bind.address {
+        Address::Inet(address) => *address,
+        Address::Unix(path) => return format!("Frontend {name} listens on {}.", path.display()),
+    };
+    let listens = format!("Frontend {name} listens on {address}");
+    let reached = reached(address);
+    match &proxy.settings.stats {
+        _ if proxy.settings.mode != Mode::Http => format!("{listens}."),
+        Some(page) => format!("{listens}, statistics: http://{reached}{}", page.uri),
+        None => format!("{listens}, try: curl -i http://{reached}/"),
+    }
+}
+
+/// An address that a client on this machine can use: "any address" is none.
+fn reached(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    address
+}
+
+fn console(address: &str) -> Option<String> {
+    let path = address.strip_prefix("unix@")?;
+    Some(format!("Runtime socket {path}, try: echo 'show stat' | socat {path} -"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_address_is_reached_locally() {
+        let at = |text: &str| reached(text.parse().expect("an address")).to_string();
+        assert_eq!(at("0.0.0.0:80"), "127.0.0.1:80");
+        assert_eq!(at("[::]:80"), "[::1]:80");
+        assert_eq!(at("192.0.2.1:80"), "192.0.2.1:80");
+    }
+}
