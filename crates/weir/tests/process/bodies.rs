@@ -1,0 +1,258 @@
+//! Payload in every framing, both ways. Never about how connections end.
+
+use crate::support::{LogReceiver, Message, Origin, Running, Setup, pass, reply, shape};
+use std::time::Duration;
+
+fn start(origin: &Origin) -> Running {
+    Setup::http("", "    server s <origin>").with("origin", origin.address()).start()
+}
+
+/// Answers with the request's own body, framed as its path says.
+fn echo(request: &Message) -> Vec<u8> {
+    match request.target() {
+        "/chunked" => {
+            let mut answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
+            for piece in request.body.chunks(7) {
+                answer.extend_from_slice(format!("{:X};ext=\"1\"\r\n", piece.len()).as_bytes());
+                answer.extend_from_slice(piece);
+                answer.extend_from_slice(b"\r\n");
+            }
+            answer.extend_from_slice(b"0\r\nX-Sum: Done\r\n\r\n");
+            answer
+        }
+        _ => reply("200 OK", &request.text()).into_bytes(),
+    }
+}
+
+fn echoing() -> Origin {
+    Origin::new(|peer| crate::support::serve_forever(peer, echo))
+}
+
+#[test]
+fn a_body_with_a_length_goes_both_ways() {
+    let origin = echoing();
+    let weir = start(&origin);
+    let mut client = weir.web();
+    for size in [0, 1, 1_000, 16_384, 100_000] {
+        let body = "b".repeat(size);
+        let answer = client
+            .ask(format!("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {size}\r\n\r\n{body}"));
+        assert_eq!(answer.text(), body);
+        assert_eq!(answer.header("content-length"), Some(size.to_string().as_str()));
+    }
+}
+
+#[test]
+fn chunks_are_framed_anew_without_extensions_and_with_trailers() {
+    let origin = echoing();
+    let weir = start(&origin);
+    let mut client = weir.web();
+    client.send("POST /chunked HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: Chunked\r\n\r\n");
+    client.send("5;name=value\r\nhello\r\n");
+    client.send("1\r\n \r\n00005\r\nworld\r\n0\r\nX-Check: Yes\r\n\r\n");
+    let answer = client.response();
+    assert_eq!(answer.text(), "hello world");
+    assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
+    assert_eq!(answer.trailers, ["x-sum: Done"]);
+    let sent = origin.request(0);
+    assert_eq!(sent.text(), "hello world");
+    assert_eq!(sent.trailers, ["x-check: Yes"]);
+    client.expect_open("/");
+}
+
+#[test]
+fn five_megabytes_go_both_ways() {
+    let origin = echoing();
+    let weir = start(&origin);
+    let body: Vec<u8> = (0..5_000_000).map(|n: u32| b'a' + (n / 1_000 % 26) as u8).collect();
+    for target in ["/", "/chunked"] {
+        let mut client = weir.web();
+        client.send(format!(
+            "PUT {target} HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        ));
+        client.send(&body);
+        assert!(client.response().body == body, "the body came back changed");
+        client.expect_open("/");
+    }
+}
+
+#[test]
+fn five_megabytes_in_chunks_arrive() {
+    let origin = echoing();
+    let weir = start(&origin);
+    let mut client = weir.web();
+    client.send("PUT / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for number in 0..50u8 {
+        client.send("186A0\r\n");
+        client.send(vec![b'A' + number % 26; 100_000]);
+        client.send("\r\n");
+    }
+    client.send("0\r\n\r\n");
+    assert_eq!(client.response().body.len(), 5_000_000);
+    client.expect_open("/");
+}
+
+#[test]
+fn a_slow_reader_holds_the_origin_back_and_gets_everything() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 20000000\r\n\r\n");
+        peer.send(vec![b's'; 20_000_000]);
+    });
+    let weir = start(&origin);
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    let head = client.head();
+    assert_eq!(head.status(), 200);
+    pass(Duration::from_millis(200));
+    let idle = weir.cpu_seconds();
+    pass(Duration::from_millis(300));
+    assert!(weir.cpu_seconds() - idle <= 0.05, "it spins while the client does not read");
+    assert_eq!(client.finish(head, false).body.len(), 20_000_000);
+}
+
+#[test]
+fn a_request_that_comes_byte_by_byte_is_understood() {
+    let origin = echoing();
+    let weir = start(&origin);
+    let mut client = weir.web();
+    let request = "POST /x HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n\
+                   3\r\nabc\r\n0\r\n\r\n";
+    for byte in request.bytes() {
+        client.send([byte]);
+    }
+    assert_eq!(client.response().text(), "abc");
+}
+
+#[test]
+fn a_response_that_comes_byte_by_byte_is_passed_on() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        for byte in
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n".bytes()
+        {
+            peer.send([byte]);
+        }
+    });
+    let weir = start(&origin);
+    assert_eq!(weir.web().get("/").text(), "abc");
+}
+
+#[test]
+fn expect_is_for_the_server_to_answer() {
+    let origin = Origin::new(|mut peer| {
+        let head = peer.client.head();
+        assert_eq!(head.header("expect"), Some("100-continue"));
+        peer.send("HTTP/1.1 100 Continue\r\n\r\n");
+        let request = peer.client.finish(head, false);
+        peer.send(reply("200 OK", &request.text()));
+    });
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client
+        .send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(client.head().start, "HTTP/1.1 100 Continue");
+    client.send("data");
+    assert_eq!(client.response().text(), "data");
+    assert_eq!(shape(&log.line()), "web app/s 200 ---- \"POST / HTTP/1.1\"");
+}
+
+#[test]
+fn interim_responses_are_passed_on() {
+    let origin = Origin::new(|mut peer| {
+        while peer.request().is_some() {
+            peer.send(
+                "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n",
+            );
+            peer.send(reply("200 OK", "final"));
+        }
+    });
+    let weir = start(&origin);
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    let hints = client.head();
+    assert_eq!((hints.status(), hints.header("link")), (103, Some("</a>")));
+    assert_eq!(client.head().status(), 103);
+    assert_eq!(client.response().text(), "final");
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!([client.head().status(), client.head().status()], [103, 103]);
+    assert_eq!(client.response().text(), "final");
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn responses_without_a_body_leave_the_connection_usable() {
+    let origin = Origin::new(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.send(match request.target() {
+                "/204" => "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n".to_owned(),
+                "/304" => {
+                    "HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\nETag: \"x\"\r\n\r\n".into()
+                }
+                _ if request.start.starts_with("HEAD") => {
+                    "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n".into()
+                }
+                _ => reply("200 OK", "body"),
+            });
+        }
+    });
+    let weir = start(&origin);
+    let mut client = weir.web();
+    client.send("HEAD / HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(client.head().header("content-length"), Some("1234"));
+    let answer = client.get("/204");
+    assert_eq!((answer.status(), answer.header("content-length")), (204, None));
+    assert_eq!(client.get("/304").header("etag"), Some("\"x\""));
+    client.expect_open("/");
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn a_response_without_a_length_ends_with_its_connection() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\n\r\n");
+        peer.send("until the end");
+    });
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    let answer = client.get("/");
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert_eq!(answer.header("transfer-encoding"), None);
+    assert_eq!(answer.text(), "until the end");
+    assert_eq!(shape(&log.line()), "web app/s 200 ---- \"GET / HTTP/1.1\"");
+}
+
+#[test]
+fn chunks_become_plain_for_an_old_client() {
+    let origin = Origin::answering(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nold\r\n0\r\n\r\n",
+    );
+    let weir = start(&origin);
+    let mut client = weir.web();
+    let answer = client.ask("GET / HTTP/1.0\r\n\r\n");
+    assert_eq!(answer.header("transfer-encoding"), None);
+    assert_eq!((answer.header("connection"), answer.text().as_str()), (Some("close"), "old"));
+}
+
+#[test]
+fn header_names_go_out_in_lower_case_and_order() {
+    let origin = Origin::answering(
+        "HTTP/1.1 200 OK\r\nX-B: 1\r\nX-A: 2\r\nX-b: 3\r\nContent-Length: 0\r\n\r\n",
+    );
+    let weir = start(&origin);
+    let answer = weir.web().ask("GET / HTTP/1.1\r\nHOST: test\r\nX-Two: 2\r\nX-One:  1 \r\n\r\n");
+    let names: Vec<&str> = answer.headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["x-b", "x-a", "x-b", "content-length"]);
+    let sent = String::from_utf8(origin.request(0).raw).expect("text");
+    assert_eq!(sent, "GET / HTTP/1.1\r\nhost: test\r\nx-two: 2\r\nx-one: 1\r\n\r\n");
+}

@@ -1,0 +1,238 @@
+//! Flags and exit statuses: what operators and service files rely on. Never sends a request.
+
+use crate::support::{Directory, Setup, eventually, program, run};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Output;
+
+const GOOD: &str = "frontend f\n    mode http\n    timeout client 1s\n    bind 127.0.0.1:0\n";
+const NO_LISTENER: &str =
+    "backend b\n    mode http\n    timeout server 1s\n    timeout connect 1s\n";
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("it exits by itself")
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A directory with one configuration file, and that file's path.
+fn written(text: &str) -> (Directory, String) {
+    let directory = Directory::new();
+    // A port of the system's choice: only checked, never opened.
+    let path = directory.write("a.cfg", &text.replace("127.0.0.1:0", "127.0.0.1:9999"));
+    (directory, path.display().to_string())
+}
+
+#[test]
+fn a_check_tells_valid_invalid_and_useless_apart() {
+    let (_kept, good) = written(GOOD);
+    let output = run(&["-c", "-f", &good]);
+    assert_eq!((code(&output), words(&output).as_str()), (0, "Configuration file is valid\n"));
+
+    let (_kept, bad) = written("frontend f\n    bidn :80\n");
+    assert_eq!(code(&run(&["-c", "-f", &bad])), 1);
+
+    let (_kept, useless) = written(NO_LISTENER);
+    assert_eq!(code(&run(&["-c", "-f", &useless])), 2);
+}
+
+#[test]
+fn every_error_of_a_file_is_listed_with_its_place() {
+    let (_kept, bad) = written(
+        "global\n    maxcon 10\ndefaults\n    mode htpp\n    timeout client abc\n\
+         frontend f\n    bind 127.0.0.1:0\n    default_backend nowhere\n    use_backend b if {\n",
+    );
+    let output = run(&["-c", "-f", &bad]);
+    assert_eq!(code(&output), 1);
+    let text = errors(&output);
+    for line in [2, 4, 5, 9] {
+        assert!(text.contains(&format!("a.cfg:{line}]")), "line {line} is missing in:\n{text}");
+    }
+    assert!(text.contains("nowhere"), "{text}");
+    assert!(text.contains("maxconn"), "the right word is proposed:\n{text}");
+}
+
+#[test]
+fn warnings_fail_a_check_on_demand() {
+    let (_kept, file) = written("frontend f\n    mode http\n    bind 127.0.0.1:0\n");
+    let output = run(&["-c", "-f", &file]);
+    assert_eq!(code(&output), 0, "{}", errors(&output));
+    assert!(errors(&output).contains("[WARNING]"), "a missing timeout is a warning");
+    assert_eq!(code(&run(&["-c", "-dW", "-f", &file])), 1);
+}
+
+#[test]
+fn quiet_and_verbose_are_heeded() {
+    let (_kept, file) = written("frontend f\n    mode http\n    bind 127.0.0.1:0\n");
+    let quiet = run(&["-q", "-c", "-f", &file]);
+    assert_eq!((words(&quiet), errors(&quiet)), (String::new(), String::new()));
+    let verbose = run(&["-q", "-V", "-c", "-f", &file]);
+    assert!(words(&verbose).contains("Configuration file is valid"));
+    assert!(errors(&verbose).contains("[WARNING]"));
+}
+
+#[test]
+fn conditions_are_evaluated() {
+    assert_eq!(code(&run(&["-cc", "version_atleast(2.6)"])), 0);
+    assert_eq!(code(&run(&["-cc", "version_atleast(9.9)"])), 1);
+    assert_eq!(code(&run(&["-cc", "!streq(a,b) && enabled(EPOLL)"])), 0);
+    let bad = run(&["-cc", "nonsense("]);
+    assert_eq!(code(&bad), 2);
+    assert!(errors(&bad).starts_with("[ALERT]"), "{}", errors(&bad));
+}
+
+#[test]
+fn it_tells_its_version() {
+    let short = run(&["-v"]);
+    assert_eq!(code(&short), 0);
+    assert!(words(&short).contains("ersion "), "{}", words(&short));
+    let long = run(&["-vv"]);
+    assert_eq!(code(&long), 0);
+    assert!(words(&long).len() > words(&short).len());
+    assert!(words(&long).contains("Feature list"), "{}", words(&long));
+}
+
+#[test]
+fn without_anything_to_do_it_explains_itself() {
+    let output = run(&[]);
+    assert_eq!(code(&output), 1);
+    assert!((errors(&output) + &words(&output)).contains("-f <cfgfile|cfgdir>"));
+}
+
+/// The words of a failure that should be one line.
+fn one_line(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert_eq!(code(&output), 1, "{}", errors(&output));
+    let text = errors(&output);
+    let alerts: Vec<&str> = text.lines().filter(|line| line.starts_with("[ALERT]")).collect();
+    assert_eq!(alerts.len(), 1, "one line is expected:\n{text}");
+    alerts[0].to_owned()
+}
+
+#[test]
+fn a_missing_file_is_one_clear_line() {
+    let line = one_line(&["-db", "-f", "/nowhere/at/all.cfg"]);
+    assert!(line.contains("/nowhere/at/all.cfg") && line.contains("No such file"), "{line}");
+}
+
+#[test]
+fn an_unreadable_directory_is_one_clear_line() {
+    let directory = Directory::new();
+    let closed = directory.path("closed");
+    std::fs::create_dir(&closed).expect("a directory");
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).expect("its owner's");
+    let privileged = std::fs::read_dir(&closed).is_ok();
+    if !privileged {
+        let line = one_line(&["-db", "-f", &closed.display().to_string()]);
+        assert!(line.contains("closed") && line.contains("Permission denied"), "{line}");
+    }
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o755)).expect("its owner's");
+}
+
+#[test]
+fn a_wrong_working_directory_is_one_clear_line() {
+    let line = one_line(&["-C", "/nowhere/at/all", "-db", "-f", "x.cfg"]);
+    assert!(line.contains("/nowhere/at/all"), "{line}");
+}
+
+#[test]
+fn a_port_in_use_is_one_clear_line_each() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("a port");
+    let (_kept, file) = written(&GOOD.replace("127.0.0.1:0", &address.to_string()));
+    let output = run(&["-db", "-f", &file]);
+    assert_eq!(code(&output), 1);
+    let text = errors(&output);
+    let line = text.lines().find(|line| line.contains("Starting frontend f")).unwrap_or(&text);
+    assert!(line.contains("Address already in use"), "{text}");
+    assert!(line.contains(&address.to_string()), "{text}");
+}
+
+#[test]
+fn a_directory_is_read_in_order_and_only_its_cfg_files() {
+    let directory = Directory::new();
+    directory.write("20-b.cfg", "frontend b\n    bind 127.0.0.1:9998\n");
+    directory.write("10-a.cfg", "defaults\n    mode http\n    timeout client 1s\n");
+    directory.write("30-broken.cfg.off", "broken\n");
+    directory.write(".hidden.cfg", "broken\n");
+    let place = directory.as_path().display().to_string();
+    let output = run(&["-c", "-dW", "-f", &place]);
+    assert_eq!(code(&output), 0, "{}", errors(&output));
+    directory.write("40-c.cfg", "    brokn\n");
+    let output = run(&["-c", "-f", &place]);
+    assert_eq!(code(&output), 1);
+    assert!(errors(&output).contains("40-c.cfg:1]"), "{}", errors(&output));
+}
+
+#[test]
+fn several_files_are_one_configuration() {
+    let (_first, defaults) = written("defaults\n    mode http\n    timeout client 1s\n");
+    let (_second, front) = written("frontend f\n    bind 127.0.0.1:0\n");
+    let output = run(&["-c", "-dW", "-f", &defaults, "-f", &front]);
+    assert_eq!(code(&output), 0, "{}", errors(&output));
+    assert_eq!(code(&run(&["-c", "-dW", "--", &defaults, &front])), 0);
+}
+
+#[test]
+fn a_daemon_leaves_its_number_and_stops_on_demand() {
+    let mut weir = Setup::http("", "").arguments(&["-D", "-p", "<dir>/pid"]).start();
+    assert!(weir.wait().success(), "{}", weir.errors());
+    let pid = std::fs::read_to_string(weir.path("pid")).expect("a pid file once it has returned");
+    let pid: i32 = pid.trim().parse().expect("a number");
+    assert_ne!(pid, weir.pid() as i32);
+    let daemon = Daemon(pid);
+    assert_eq!(weir.web().get("/").status(), 503);
+    let name = std::fs::read_link(format!("/proc/{pid}/exe")).expect("the daemon runs");
+    assert_eq!(name, std::fs::canonicalize(program()).expect("the program"));
+    sys::signal::send(pid, sys::signal::TERM).expect("the daemon runs");
+    eventually("the end of the daemon", || daemon.is_gone().then_some(()));
+}
+
+/// A process that is not our child; killed when dropped.
+struct Daemon(i32);
+
+impl Daemon {
+    /// It has ended, be it that nobody has collected it yet.
+    fn is_gone(&self) -> bool {
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", self.0));
+        state.map_or(true, |text| text.rsplit_once(") ").is_some_and(|(_, it)| it.starts_with('Z')))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if !self.is_gone() {
+            let _ = sys::signal::send(self.0, 9);
+        }
+    }
+}
+
+#[test]
+fn a_foreground_process_writes_its_number_too() {
+    let weir = Setup::http("", "").arguments(&["-db", "-p", "<dir>/pid"]).start();
+    let text = eventually("the pid file", || {
+        std::fs::read_to_string(weir.path("pid")).ok().filter(|text| text.ends_with('\n'))
+    });
+    assert_eq!(text.trim(), weir.pid().to_string());
+}
+
+#[test]
+fn limits_of_connections_come_from_the_command_line() {
+    let weir = Setup::http("", "").arguments(&["-db", "-n", "123", "-N", "45"]).start();
+    let info = weir.cli("show info");
+    assert!(info.contains("\nMaxconn: 123\n"), "{info}");
+    assert_eq!(weir.stat("web", "FRONTEND", "slim"), "45");
+}
+
+#[test]
+fn a_quiet_process_says_nothing() {
+    let weir = Setup::http("", "").arguments(&["-db", "-q"]).start();
+    assert_eq!(weir.web().get("/").status(), 503);
+    assert_eq!(weir.errors(), "");
+}

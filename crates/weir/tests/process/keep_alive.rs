@@ -1,0 +1,288 @@
+//! How long connections live, on both sides. Never looks at payload.
+
+use crate::support::{
+    Client, LogReceiver, Origin, Running, Setup, eventually, reply, serve_forever, shape,
+};
+
+fn start(front: &str, back: &str, origin: &Origin) -> Running {
+    let back = format!("{back}\n    server s <origin>");
+    Setup::http(front, &back).with("origin", origin.address()).start()
+}
+
+#[test]
+fn requests_of_one_client_share_connections_on_both_sides() {
+    let origin = Origin::saying("hello");
+    let weir = start("", "", &origin);
+    let mut client = weir.web();
+    for _ in 0..5 {
+        assert_eq!(client.get("/").text(), "hello");
+    }
+    assert_eq!(origin.connections(), 1);
+    assert_eq!(weir.stat("app", "s", "reuse"), "4");
+    assert_eq!(weir.stat("app", "s", "connect"), "1");
+}
+
+#[test]
+fn safe_reuse_begins_with_a_client_s_second_request() {
+    let origin = Origin::saying("hello");
+    let weir = start("", "    http-reuse safe", &origin);
+    let mut first = weir.web();
+    first.expect_open("/1");
+    let mut second = weir.web();
+    second.expect_open("/2");
+    assert_eq!(origin.connections(), 2, "a first request has a connection of its own");
+    first.expect_open("/3");
+    second.expect_open("/4");
+    assert_eq!(origin.connections(), 2);
+}
+
+#[test]
+fn always_reuse_shares_with_the_first_request() {
+    let origin = Origin::saying("hello");
+    let weir = start("", "    http-reuse always", &origin);
+    for _ in 0..3 {
+        weir.web().expect_open("/");
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn never_reuse_keeps_a_connection_for_its_client() {
+    let origin = Origin::saying("hello");
+    let weir = start("", "    http-reuse never", &origin);
+    let mut first = weir.web();
+    first.expect_open("/1");
+    first.expect_open("/2");
+    assert_eq!(origin.connections(), 1, "its own client may use it again");
+    let mut second = weir.web();
+    second.expect_open("/3");
+    second.expect_open("/4");
+    first.expect_open("/5");
+    assert_eq!(origin.connections(), 2);
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let origin = Origin::new(|peer| {
+        serve_forever(peer, |request| reply("200 OK", request.target()).into_bytes())
+    });
+    let weir = start("", "", &origin);
+    let mut client = weir.web();
+    let requests: String =
+        (0..20).map(|n| format!("GET /{n} HTTP/1.1\r\nHost: test\r\n\r\n")).collect();
+    client.send(requests);
+    for n in 0..20 {
+        assert_eq!(client.response().text(), format!("/{n}"));
+    }
+}
+
+#[test]
+fn a_pipelined_request_follows_a_body() {
+    let origin = Origin::new(|peer| {
+        serve_forever(peer, |request| reply("200 OK", &request.text()).into_bytes())
+    });
+    let weir = start("", "", &origin);
+    let mut client = weir.web();
+    client.send(
+        "POST /1 HTTP/1.1\r\nHost: test\r\nContent-Length: 3\r\n\r\none\
+         POST /2 HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n0\r\n\r\n\
+         GET /3 HTTP/1.1\r\nHost: test\r\n\r\n",
+    );
+    assert_eq!(client.response().text(), "one");
+    assert_eq!(client.response().text(), "two");
+    assert_eq!(client.response().text(), "");
+}
+
+#[test]
+fn connection_close_of_the_client_ends_its_connection_alone() {
+    let origin = Origin::saying("hello");
+    let weir = start("", "    http-reuse always", &origin);
+    let mut client = weir.web();
+    let answer = client.ask("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    assert_eq!(answer.header("connection"), Some("close"));
+    client.expect_end();
+    assert_eq!(origin.request(0).header("connection"), None);
+    weir.web().expect_open("/");
+    assert_eq!(origin.connections(), 1, "the server connection is kept");
+}
+
+#[test]
+fn connection_close_of_the_server_ends_its_connection_alone() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let weir = start("", "", &origin);
+    let mut client = weir.web();
+    for _ in 0..3 {
+        let answer = client.get("/");
+        assert_eq!((answer.status(), answer.header("connection")), (200, None));
+    }
+    assert_eq!(origin.connections(), 3);
+}
+
+#[test]
+fn httpclose_ends_both_connections() {
+    let origin = Origin::saying("hello");
+    let weir = start("    option httpclose", "", &origin);
+    let mut client = weir.web();
+    let answer = client.get("/");
+    assert_eq!(answer.header("connection"), Some("close"));
+    client.expect_end();
+    assert_eq!(origin.request(0).header("connection"), Some("close"));
+}
+
+#[test]
+fn http_server_close_ends_the_server_s_connection() {
+    for (front, back) in
+        [("    option http-server-close", ""), ("", "    option http-server-close")]
+    {
+        let origin = Origin::saying("hello");
+        let weir = start(front, back, &origin);
+        let mut client = weir.web();
+        for number in 0..2 {
+            assert_eq!(client.get("/").header("connection"), None);
+            assert_eq!(origin.request(number).header("connection"), Some("close"));
+        }
+        assert_eq!(origin.connections(), 2);
+    }
+}
+
+#[test]
+fn an_old_client_closes_unless_it_asks_to_stay() {
+    let origin = Origin::saying("hello");
+    let weir = start("", "", &origin);
+    let mut client = weir.web();
+    let answer = client.ask("GET / HTTP/1.0\r\n\r\n");
+    assert_eq!((answer.start.as_str(), answer.text().as_str()), ("HTTP/1.1 200 OK", "hello"));
+    assert_eq!(answer.header("connection"), Some("close"));
+    client.expect_end();
+    let sent = origin.request(0);
+    assert_eq!(sent.start, "GET / HTTP/1.0");
+    assert_eq!(sent.header("connection"), Some("keep-alive"));
+
+    let mut client = weir.web();
+    for _ in 0..2 {
+        let answer = client.ask("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        assert_eq!(answer.header("connection"), Some("keep-alive"));
+    }
+}
+
+#[test]
+fn an_old_server_s_version_is_kept() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    let weir = start("", "", &origin);
+    let mut client = weir.web();
+    for _ in 0..2 {
+        let answer = client.get("/");
+        assert_eq!(answer.start, "HTTP/1.0 200 OK");
+        assert_eq!(answer.header("connection"), Some("keep-alive"));
+    }
+    assert_eq!(origin.connections(), 2);
+}
+
+#[test]
+fn an_idle_connection_that_the_server_closed_is_not_used() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send(reply("200 OK", "once"));
+    });
+    let weir = start("", "    http-reuse always", &origin);
+    for number in 1..=5 {
+        assert_eq!(weir.web().get("/").text(), "once");
+        assert_eq!(origin.connections(), number);
+        eventually("the idle connection is given up", || {
+            (weir.stat("app", "s", "idle_conn_cur") == "0").then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_client_may_half_close_behind_its_request() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.half_close();
+    assert_eq!(client.response().text(), "hello");
+    client.expect_end();
+    assert_eq!(shape(&log.line()), "web app/s 200 ---- \"GET / HTTP/1.1\"");
+}
+
+#[test]
+fn an_upgrade_becomes_a_tunnel_that_closes_half_by_half() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhi",
+        );
+        let heard = peer.client.rest();
+        peer.send(heard);
+    });
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("GET /up HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
+    let answer = client.head();
+    assert_eq!(answer.status(), 101);
+    assert_eq!(answer.header("upgrade"), Some("echo"));
+    assert_eq!(answer.header("connection").map(str::to_lowercase).as_deref(), Some("upgrade"));
+    assert_eq!(client.take(2), b"hi");
+    let message = vec![b'x'; 300_000];
+    client.send(&message);
+    client.half_close();
+    assert_eq!(client.rest(), message);
+    let sent = origin.request(0);
+    assert_eq!(sent.header("upgrade"), Some("echo"));
+    assert!(shape(&log.line()).starts_with("web app/s 101 "));
+}
+
+#[test]
+fn forwardfor_adds_a_line_of_its_own() {
+    let origin = Origin::saying("hello");
+    let weir = start("    option forwardfor", "", &origin);
+    let mut client = weir.web();
+    client.ask("GET / HTTP/1.1\r\nHost: test\r\nX-Forwarded-For: 192.0.2.9\r\n\r\n");
+    let sent = origin.request(0);
+    let lines: Vec<&str> = sent.all("x-forwarded-for").collect();
+    assert_eq!(lines, ["192.0.2.9", "127.0.0.1"]);
+}
+
+#[test]
+fn forwardfor_has_exceptions_and_another_name() {
+    let origin = Origin::saying("hello");
+    let front = "    option forwardfor except 127.0.0.0/8";
+    let weir = start(front, "", &origin);
+    weir.web().expect_open("/");
+    assert_eq!(origin.request(0).header("x-forwarded-for"), None);
+
+    let weir = start("", "    option forwardfor header X-Client if-none", &origin);
+    let mut client = weir.web();
+    client.expect_open("/");
+    assert_eq!(origin.request(1).header("x-client"), Some("127.0.0.1"));
+    client.ask("GET / HTTP/1.1\r\nHost: test\r\nX-Client: me\r\n\r\n");
+    let sent = origin.request(2);
+    assert_eq!(sent.all("x-client").collect::<Vec<_>>(), ["me"]);
+}
+
+#[test]
+fn many_clients_at_once_are_all_answered() {
+    let origin = Origin::saying("hello");
+    let weir = start("", "", &origin);
+    let mut clients: Vec<Client> = (0..100).map(|_| weir.web()).collect();
+    for _ in 0..3 {
+        clients.iter_mut().for_each(|it| it.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n"));
+        clients.iter_mut().for_each(|it| assert_eq!(it.response().text(), "hello"));
+    }
+    assert_eq!(weir.stat("web", "FRONTEND", "req_tot"), "300");
+}

@@ -1,0 +1,169 @@
+//! Where log lines go and what they say. Never about failures, which have lines of their own.
+
+use crate::support::{LogReceiver, Origin, Setup, eventually, shape};
+use std::os::unix::net::UnixDatagram;
+
+/// A frontend with the `log` lines given and `option httplog`.
+fn setup(lines: &str) -> Setup {
+    Setup::new(&format!(
+        "global\n    nbthread 1\ndefaults\n    mode http\n    timeout client 5s\n    \
+         timeout connect 5s\n    timeout server 5s\n{lines}\nfrontend web\n    bind <web>\n    \
+         default_backend app\nbackend app\n    server s <origin>\n"
+    ))
+}
+
+#[test]
+fn httplog_tells_everything_about_a_request() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let front = "    capture request header X-In len 8\n    capture response header X-Out len 8";
+    let weir = Setup::http(front, "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    let local = client.local();
+    let answer = client.ask("GET /p?q=1 HTTP/1.1\r\nHost: test\r\nX-In: a-long-value\r\n\r\n");
+    let line = log.line();
+    assert!(line.starts_with(&format!("{local} [")), "{line}");
+    assert!(line.ends_with(" ---- 1/1/0/0/0 0/0 {a-long-v} {} \"GET /p?q=1 HTTP/1.1\""), "{line}");
+    assert!(line.contains("] web app/s 0/0/"), "{line}");
+    assert!(line.contains(&format!(" 200 {} - - ", answer.raw.len())), "{line}");
+}
+
+#[test]
+fn syslog_envelopes_are_right() {
+    let origin = Origin::saying("hello");
+    for (format, begin, middle) in [
+        ("rfc3164", "<134>", " haproxy["),
+        ("rfc5424", "<134>1 ", " haproxy "),
+        ("short", "<6>", ""),
+        ("priority", "<134>", ""),
+        ("raw", "127.0.0.1:", ""),
+        ("iso", "2", "+00:00 "),
+    ] {
+        let log = LogReceiver::new();
+        let lines = format!("    log <log> format {format} local0\n    option httplog");
+        let weir =
+            setup(&lines).with("origin", origin.address()).with("log", log.address()).start();
+        weir.web().expect_open("/");
+        let datagram = log.datagram();
+        assert!(datagram.starts_with(begin), "{format}: {datagram}");
+        let local = format!("{}: 127.0.0.1", weir.pid());
+        assert!(datagram.contains(middle) || datagram.contains(&local), "{format}: {datagram}");
+        assert!(datagram.ends_with("\"GET / HTTP/1.1\"\n"), "{format}: {datagram}");
+    }
+}
+
+#[test]
+fn tcplog_tells_of_connections() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let text = "global\n    nbthread 1\ndefaults\n    mode tcp\n    timeout client 5s\n    \
+                timeout connect 5s\n    timeout server 5s\n    log <log> format raw local0\n    \
+                option tcplog\nfrontend web\n    bind <web>\n    default_backend app\nbackend app\n    \
+                server s <origin>\n";
+    let weir = Setup::new(text).with("origin", origin.address()).with("log", log.address()).start();
+    let mut client = weir.web();
+    client.expect_open("/");
+    client.close();
+    let line = log.line();
+    assert!(line.contains("] web app/s ") && line.ends_with(" 43 -- 1/1/0/0/0 0/0"), "{line}");
+}
+
+#[test]
+fn the_default_line_tells_of_a_connection() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let weir = setup("    log <log> format raw local0")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    let local = client.local();
+    client.expect_open("/");
+    let here = weir.address("web");
+    assert_eq!(log.line(), format!("Connect from {local} to {here} (web/HTTP)"));
+}
+
+#[test]
+fn lines_go_to_standard_output() {
+    let origin = Origin::saying("hello");
+    let weir = setup("    log stdout format raw local0\n    option httplog")
+        .with("origin", origin.address())
+        .start();
+    weir.web().expect_open("/out");
+    let line = eventually("a line", || weir.output().lines().next().map(str::to_owned));
+    assert_eq!(shape(&line), "web app/s 200 ---- \"GET /out HTTP/1.1\"");
+}
+
+#[test]
+fn lines_go_to_a_unix_socket() {
+    let origin = Origin::saying("hello");
+    let kept = crate::support::Directory::new();
+    let path = kept.path("log");
+    let socket = UnixDatagram::bind(&path).expect("a socket");
+    socket.set_read_timeout(Some(crate::support::PATIENCE)).expect("a socket");
+    let weir = setup("    log <path> format raw local0\n    option httplog")
+        .with("path", path.display())
+        .with("origin", origin.address())
+        .start();
+    weir.web().expect_open("/unix");
+    let mut bytes = [0; 2_000];
+    let count = socket.recv(&mut bytes).expect("a line");
+    let line = String::from_utf8_lossy(&bytes[..count]).into_owned();
+    assert!(line.ends_with("\"GET /unix HTTP/1.1\"\n"), "{line:?}");
+}
+
+#[test]
+fn a_sample_of_the_lines_is_sent() {
+    let origin = Origin::saying("hello");
+    let (all, some) = (LogReceiver::new(), LogReceiver::new());
+    let lines = "    log <all> format raw local0\n    \
+                 log <some> format raw sample 2-3:5 local0\n    option httplog";
+    let weir = setup(lines)
+        .with("origin", origin.address())
+        .with("all", all.address())
+        .with("some", some.address())
+        .start();
+    let mut client = weir.web();
+    for number in 1..=10 {
+        client.expect_open(&format!("/{number}"));
+    }
+    for number in 1..=10 {
+        assert!(all.line().contains(&format!("GET /{number} ")));
+    }
+    for number in [2, 3, 7, 8] {
+        assert!(some.line().contains(&format!("GET /{number} ")));
+    }
+}
+
+#[test]
+fn a_log_format_is_the_user_s() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let front = "    log-format \"%ci %HM %HP %ST %[var(txn.who)] end\"\n    \
+                 http-request set-var(txn.who) req.hdr(x-who)";
+    let weir = Setup::http(front, "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    weir.web().ask("GET /p?q HTTP/1.1\r\nHost: test\r\nX-Who: me\r\n\r\n");
+    assert_eq!(log.line(), "127.0.0.1 GET /p 200 me end");
+}
+
+#[test]
+fn a_target_that_is_gone_disturbs_nobody() {
+    let origin = Origin::saying("hello");
+    let closed = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = closed.local_addr().expect("a port");
+    drop(closed);
+    let weir = setup("    log <log> format raw local0\n    option httplog")
+        .with("origin", origin.address())
+        .with("log", address)
+        .start();
+    let mut client = weir.web();
+    for _ in 0..10 {
+        client.expect_open("/");
+    }
+}

@@ -1,0 +1,22 @@
+//! The program as its users meet it: processes, sockets, signals and log lines. Never calls into the
+//! program's own code.
+//!
+//! `WEIR_TEST_PROGRAM=/usr/sbin/haproxy cargo test -p weir --test process` runs the same tests
+//! against HAProxy, to measure what it does.
+
+mod support;
+
+mod bodies;
+mod command_line;
+mod descriptors;
+mod failures;
+mod health;
+mod keep_alive;
+mod logs;
+mod malformed;
+mod quickstart;
+mod rules;
+mod runtime;
+mod servers;
+mod signals;
+mod timeouts;

@@ -1,0 +1,137 @@
+//! Requests that are none: the exact reply, the log line, and that no server hears of them.
+
+use crate::support::{LogReceiver, Origin, Setup, shape};
+
+const BAD_REQUEST: &str = "HTTP/1.1 400 Bad request\r\nContent-length: 90\r\n\
+    Cache-Control: no-cache\r\nConnection: close\r\nContent-Type: text/html\r\n\r\n\
+    <html><body><h1>400 Bad request</h1>\n\
+    Your browser sent an invalid request.\n</body></html>\n";
+
+#[test]
+fn malformed_requests_are_refused_with_the_exact_reply() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let many: String = (0..110).map(|n| format!("X-{n}: v\r\n")).collect();
+    let long = "x".repeat(20_000);
+    let cases = [
+        "garbage\r\n\r\n".to_owned(),
+        "GET /\r\n\r\n".into(),
+        "GET / HTTX/1.1\r\nHost: a\r\n\r\n".into(),
+        "GET / HTTP/1.1\r\nHost : a\r\n\r\n".into(),
+        "GET / HTTP/1.1\r\nno colon\r\n\r\n".into(),
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n".into(),
+        "GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n".into(),
+        "G{T / HTTP/1.1\r\nHost: a\r\n\r\n".into(),
+        "GET /\u{e9} HTTP/1.1\r\nHost: a\r\n\r\n".into(),
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab".into(),
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n".into(),
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1x\r\n\r\n".into(),
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n".into(),
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\n\r\n".into(),
+        format!("GET / HTTP/1.1\r\nHost: a\r\n{many}\r\n"),
+        format!("GET /{long} HTTP/1.1\r\nHost: a\r\n\r\n"),
+    ];
+    for (number, case) in cases.iter().enumerate() {
+        let mut client = weir.web();
+        client.send(case);
+        let shown: String = case.chars().take(60).collect();
+        assert_eq!(String::from_utf8_lossy(&client.rest()), BAD_REQUEST, "for {shown:?}");
+        assert_eq!(shape(&log.line()), "web web/<NOSRV> 400 PR-- \"<BADREQ>\"", "for {shown:?}");
+        let refused = (number + 1).to_string();
+        assert_eq!(weir.stat("web", "FRONTEND", "ereq"), refused, "for {shown:?}");
+    }
+    assert_eq!(origin.connections(), 0);
+}
+
+#[test]
+fn an_unsupported_coding_is_a_422() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n");
+    assert!(client.rest().starts_with(b"HTTP/1.1 422 Unprocessable Content\r\n"));
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 422 PR-- \"<BADREQ>\"");
+    assert_eq!(origin.connections(), 0);
+}
+
+#[test]
+fn a_client_that_leaves_within_its_head_is_a_400() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost");
+    client.half_close();
+    assert_eq!(String::from_utf8_lossy(&client.rest()), BAD_REQUEST);
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 400 CR-- \"<BADREQ>\"");
+    assert_eq!(origin.connections(), 0);
+}
+
+#[test]
+fn what_follows_a_good_request_does_not_spoil_it() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("GET /good HTTP/1.1\r\nHost: a\r\n\r\nbad\r\n\r\n");
+    assert_eq!(client.response().text(), "hello");
+    assert_eq!(String::from_utf8_lossy(&client.rest()), BAD_REQUEST);
+    assert!(log.line().contains("\"GET /good HTTP/1.1\""));
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 400 PR-- \"<BADREQ>\"");
+    assert_eq!(origin.requests().len(), 1);
+}
+
+#[test]
+fn broken_chunks_of_a_request_end_both_connections() {
+    let origin = Origin::new(|mut peer| {
+        peer.client.head();
+        let _ = peer.client.rest();
+    });
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client
+        .send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nzz\r\n");
+    let answer = client.response();
+    assert_eq!(answer.status(), 400);
+    client.expect_end();
+    let line = log.line();
+    assert!(line.contains(" app/s ") && line.contains(" 400 "), "{line}");
+}
+
+#[test]
+fn what_2_7_accepts_is_accepted() {
+    let origin = Origin::saying("hello");
+    let weir = Setup::http("", "    server s <origin>").with("origin", origin.address()).start();
+    for request in [
+        "GET / HTTP/1.1\r\n\r\n",
+        "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\nHost: a\n\n",
+        "get / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.2\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nX: one\r\n two\r\n\r\n",
+        "GET /#frag HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2, 2\r\n\r\nab",
+        "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+    ] {
+        assert_eq!(weir.web().ask(request).status(), 200, "for {request:?}");
+    }
+}

@@ -1,0 +1,176 @@
+//! Rules on real requests: deny, return, redirect, headers, backends, error files. Never the language
+//! behind them, which has tests of its own.
+
+use crate::support::{LogReceiver, Message, Origin, Running, Setup, shape};
+
+fn start(front: &str, back: &str, origin: &Origin, log: &LogReceiver) -> Running {
+    Setup::http(front, &format!("{back}\n    server s <origin>"))
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .file("page.html", "<p>from a file</p>\n")
+        .file("format.txt", "you asked for %[path]\n")
+        .start()
+}
+
+fn raw(message: &Message) -> String {
+    String::from_utf8_lossy(&message.raw).into_owned()
+}
+
+const FORBIDDEN: &str = "HTTP/1.1 403 Forbidden\r\ncontent-length: 93\r\n\
+    cache-control: no-cache\r\ncontent-type: text/html\r\n\r\n\
+    <html><body><h1>403 Forbidden</h1>\n\
+    Request forbidden by administrative rules.\n</body></html>\n";
+
+#[test]
+fn denied_requests_get_the_exact_reply_and_keep_their_connection() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    http-request deny if { path_beg /private }\n    \
+                 http-request deny deny_status 429 if { path /slow }";
+    let weir = start(front, "", &origin, &log);
+    let mut client = weir.web();
+    assert_eq!(raw(&client.get("/private/x")), FORBIDDEN);
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 403 PR-- \"GET /private/x HTTP/1.1\"");
+    assert_eq!(client.get("/slow").status(), 429);
+    client.expect_open("/public");
+    assert_eq!(weir.stat("web", "FRONTEND", "dreq"), "2");
+    assert_eq!(origin.requests().len(), 1);
+}
+
+#[test]
+fn answers_can_come_from_strings_files_and_formats() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    http-request return status 201 content-type text/plain string \"made\" hdr X-By me if { path /string }\n    \
+                 http-request return content-type text/html file <dir>/page.html if { path /file }\n    \
+                 http-request return status 200 content-type text/plain lf-string \"%[method] %[path]\" if { path /lf }\n    \
+                 http-request return content-type text/plain lf-file <dir>/format.txt if { path_beg /lff }\n    \
+                 http-request return status 404 if { path /none }";
+    let weir = start(front, "", &origin, &log);
+    let mut client = weir.web();
+    let answer = client.get("/string");
+    assert_eq!((answer.status(), answer.text().as_str()), (201, "made"));
+    assert_eq!(answer.header("x-by"), Some("me"));
+    assert_eq!(answer.header("content-type"), Some("text/plain"));
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 201 LR-- \"GET /string HTTP/1.1\"");
+    let answer = client.get("/file");
+    assert_eq!(answer.text(), "<p>from a file</p>\n");
+    assert_eq!(answer.header("content-type"), Some("text/html"));
+    assert_eq!(client.get("/lf").text(), "GET /lf");
+    assert_eq!(client.get("/lff/x").text(), "you asked for /lff/x\n");
+    assert_eq!(client.get("/none").status(), 404);
+    client.send("HEAD /string HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(client.head().header("content-length"), Some("4"));
+    client.expect_open("/other");
+    assert_eq!(origin.requests().len(), 1);
+}
+
+#[test]
+fn redirects_point_where_they_should() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    http-request redirect location https://example.org/ if { path / }\n    \
+                 http-request redirect code 301 prefix https://new.example.org if { path_beg /old }\n    \
+                 http-request redirect scheme https code 308 if { path /tls }";
+    let weir = start(front, "", &origin, &log);
+    let mut client = weir.web();
+    let answer = client.get("/");
+    assert_eq!(
+        raw(&answer),
+        "HTTP/1.1 302 Found\r\ncontent-length: 0\r\nlocation: https://example.org/\r\n\
+         cache-control: no-cache\r\n\r\n"
+    );
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 302 LR-- \"GET / HTTP/1.1\"");
+    let answer = client.get("/old/page?q=1");
+    assert_eq!(answer.status(), 301);
+    assert_eq!(answer.header("location"), Some("https://new.example.org/old/page?q=1"));
+    let answer = client.get("/tls");
+    assert_eq!((answer.status(), answer.header("location")), (308, Some("https://test/tls")));
+}
+
+#[test]
+fn headers_are_edited_both_ways() {
+    let origin = Origin::answering(
+        "HTTP/1.1 200 OK\r\nServer: origin\r\nX-Powered-By: y\r\nContent-Length: 0\r\n\r\n",
+    );
+    let log = LogReceiver::new();
+    let front = "    http-request set-header X-Url %[url]\n    \
+                 http-request add-header X-List one\n    http-request del-header X-Secret\n    \
+                 http-request del-header x-t- -m beg\n    http-response set-header Server weir\n    \
+                 http-response add-header X-New 1\n    http-response del-header X-Powered-By";
+    let weir = start(front, "    http-request set-header X-Src %[src]", &origin, &log);
+    let answer = weir.web().ask(
+        "GET /p?q HTTP/1.1\r\nHost: test\r\nX-List: zero\r\nX-Secret: s\r\nX-T-1: a\r\n\
+         X-Url: old\r\n\r\n",
+    );
+    let sent = origin.request(0);
+    assert_eq!(sent.all("x-url").collect::<Vec<_>>(), ["/p?q"]);
+    assert_eq!(sent.all("x-list").collect::<Vec<_>>(), ["zero", "one"]);
+    assert_eq!((sent.header("x-secret"), sent.header("x-t-1")), (None, None));
+    assert_eq!(sent.header("x-src"), Some("127.0.0.1"));
+    assert_eq!(answer.all("server").collect::<Vec<_>>(), ["weir"]);
+    assert_eq!((answer.header("x-new"), answer.header("x-powered-by")), (Some("1"), None));
+}
+
+#[test]
+fn backends_are_chosen_by_what_is_asked() {
+    let origin = Origin::saying("default");
+    let api = Origin::saying("api");
+    let front = "    acl is_api path_beg /api/ /v1/\n    acl is_post method POST PUT\n    \
+                 acl from_here src 127.0.0.0/8\n    acl port dst_port 1:65535\n    \
+                 acl named hdr(host) -i api.example.org\n    \
+                 use_backend api if is_api !is_post from_here port\n    \
+                 use_backend api if named || { hdr_end(host) .api }\n    \
+                 use_backend %[req.hdr(x-backend)] if { req.hdr(x-backend) -m found }";
+    let back = "    server s <origin>\nbackend api\n    server s <api>";
+    let weir = Setup::http(front, back)
+        .with("origin", origin.address())
+        .with("api", api.address())
+        .start();
+    let mut client = weir.web();
+    assert_eq!(client.get("/").text(), "default");
+    assert_eq!(client.get("/api/x").text(), "api");
+    assert_eq!(client.get("/v1/x").text(), "api");
+    let post = "POST /api/x HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(client.ask(post).text(), "default");
+    let host = |name: &str| format!("GET / HTTP/1.1\r\nHost: {name}\r\n\r\n");
+    assert_eq!(client.ask(host("API.example.org")).text(), "api");
+    assert_eq!(client.ask(host("x.api")).text(), "api");
+    let by_name = |name: &str| format!("GET / HTTP/1.1\r\nHost: x\r\nX-Backend: {name}\r\n\r\n");
+    assert_eq!(client.ask(by_name("api")).text(), "api");
+    assert_eq!(client.ask(by_name("nowhere")).text(), "default");
+}
+
+#[test]
+fn error_files_replace_the_built_in_replies() {
+    let log = LogReceiver::new();
+    let front = "    errorfile 400 <dir>/400.http\n    errorfile 503 <dir>/503.http\n    \
+                 errorfile 403 /dev/null\n    http-request deny if { path /deny }";
+    let weir = Setup::http(front, "")
+        .with("log", log.address())
+        .file("400.http", "HTTP/1.0 400 Bad\r\nX-Own: 400\r\nContent-Length: 4\r\n\r\nown\n")
+        .file("503.http", "HTTP/1.1 503 Sorry\r\nX-Own: 503\r\nContent-Length: 6\r\n\r\nsorry\n")
+        .start();
+    let mut client = weir.web();
+    let answer = client.get("/");
+    assert_eq!(answer.start, "HTTP/1.1 503 Sorry");
+    assert_eq!((answer.header("x-own"), answer.text().as_str()), (Some("503"), "sorry\n"));
+    client.send("bad\r\n\r\n");
+    let rest = String::from_utf8(client.rest()).expect("text");
+    assert_eq!(rest, "HTTP/1.0 400 Bad\r\nX-Own: 400\r\nContent-Length: 4\r\n\r\nown\n");
+    let mut client = weir.web();
+    client.send("GET /deny HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.expect_end();
+}
+
+#[test]
+fn named_defaults_bring_their_rules() {
+    let origin = Origin::saying("hello");
+    let timeouts = "    timeout client 5s\n    timeout connect 5s\n    timeout server 5s\n";
+    let text = format!(
+        "defaults plain\n    mode http\n{timeouts}\
+         defaults base from plain\n    http-request set-header X-From base\n\
+         frontend web from base\n    bind <web>\n    default_backend app\n\
+         backend app from plain\n    server s <origin>\n"
+    );
+    let weir = Setup::new(&text).with("origin", origin.address()).start();
+    weir.web().expect_open("/");
+    assert_eq!(origin.request(0).header("x-from"), Some("base"));
+}

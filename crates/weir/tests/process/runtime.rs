@@ -1,0 +1,125 @@
+//! The runtime socket: what commands answer, and what they do to traffic. Never the whole list of
+//! commands.
+
+use crate::support::{Origin, Running, Setup, eventually, stat_of};
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+
+fn start() -> (Vec<Origin>, Running) {
+    let origins: Vec<Origin> = ["a", "b"].map(Origin::saying).into();
+    let back = "    cookie SRV insert indirect\n    server a <a> cookie one\n    \
+                server b <b> cookie two\n";
+    let weir = Setup::http("", back)
+        .with("a", origins[0].address())
+        .with("b", origins[1].address())
+        .start();
+    (origins, weir)
+}
+
+fn answers(weir: &Running, count: usize) -> String {
+    let mut client = weir.web();
+    let mut answers: Vec<String> = (0..count).map(|_| client.get("/").text()).collect();
+    answers.sort();
+    answers.concat()
+}
+
+/// What a client gets that belongs to server `a`.
+fn persistent(weir: &Running) -> String {
+    weir.web().ask("GET / HTTP/1.1\r\nHost: test\r\nCookie: SRV=one\r\n\r\n").text()
+}
+
+#[test]
+fn a_disabled_server_gets_nothing() {
+    let (_origins, weir) = start();
+    assert_eq!(weir.cli("disable server app/a"), "");
+    assert_eq!(weir.stat("app", "a", "status"), "MAINT");
+    assert_eq!(answers(&weir, 4), "bbbb");
+    assert_eq!(persistent(&weir), "b");
+    weir.expect_error("Server app/a is going DOWN for maintenance");
+    assert_eq!(weir.cli("enable server app/a"), "");
+    assert_eq!(answers(&weir, 4), "aabb");
+    weir.expect_error("Server app/a is UP/READY (leaving forced maintenance).");
+}
+
+#[test]
+fn a_draining_server_keeps_its_own_clients() {
+    let (_origins, weir) = start();
+    assert_eq!(weir.cli("set server app/a state drain"), "");
+    assert_eq!(weir.stat("app", "a", "status"), "DRAIN");
+    assert_eq!(answers(&weir, 4), "bbbb");
+    assert_eq!(persistent(&weir), "a");
+    weir.cli("set server app/a state maint");
+    assert_eq!(persistent(&weir), "b");
+    weir.cli("set server app/a state ready");
+    assert_eq!(answers(&weir, 4), "aabb");
+}
+
+#[test]
+fn weights_can_be_changed() {
+    let (_origins, weir) = start();
+    assert_eq!(weir.cli("set weight app/a 3"), "");
+    assert_eq!(weir.cli("get weight app/a"), "3 (initial 1)");
+    assert_eq!(answers(&weir, 8), "aaaaaabb");
+    weir.cli("set server app/b weight 0");
+    assert_eq!(answers(&weir, 4), "aaaa");
+    weir.cli("set weight app/a 100%; set server app/b weight 1");
+    assert_eq!(answers(&weir, 4), "aabb");
+}
+
+#[test]
+fn mistakes_are_answered() {
+    let (_origins, weir) = start();
+    assert_eq!(weir.cli("disable server app/x"), "No such server.");
+    assert_eq!(weir.cli("disable server x/a"), "No such backend.");
+    assert!(weir.cli("set server app/a state asleep").contains("'set server <srv> state' expects"));
+    assert!(weir.cli("dance").starts_with("Unknown command"), "{}", weir.cli("dance"));
+}
+
+#[test]
+fn it_tells_of_the_process() {
+    let (_origins, weir) = start();
+    let info = weir.cli("show info");
+    for line in [format!("Pid: {}", weir.pid()), "Nbthread: 1".into(), "Process_num: 1".into()] {
+        assert!(info.lines().any(|it| it == line), "{line} is missing in:\n{info}");
+    }
+    let state = weir.cli("show servers state");
+    assert!(state.starts_with("1\n# be_id be_name srv_id srv_name srv_addr "), "{state}");
+    assert!(state.contains(" app 1 a 127.0.0.1 2 0 1 1 "), "{state}");
+    assert!(weir.cli("help").contains("show stat"));
+}
+
+#[test]
+fn statistics_have_every_field() {
+    let (_origins, weir) = start();
+    assert_eq!(answers(&weir, 4), "aabb");
+    let csv = weir.cli("show stat");
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].starts_with("# pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,bout,"));
+    for line in &lines {
+        assert!(line.ends_with(','), "{line}");
+        assert_eq!(line.split(',').count(), lines[0].split(',').count(), "{line}");
+    }
+    assert_eq!(stat_of(&csv, "app", "BACKEND", "hrsp_2xx"), "4");
+    assert_eq!(stat_of(&csv, "web", "FRONTEND", "stot"), "1");
+    assert_eq!(stat_of(&csv, "app", "a", "stot"), "2");
+}
+
+#[test]
+fn a_prompt_keeps_the_session() {
+    let (_origins, weir) = start();
+    let mut stream =
+        eventually("the runtime socket", || UnixStream::connect(weir.path("cli")).ok());
+    stream.set_read_timeout(Some(crate::support::PATIENCE)).expect("a unix socket");
+    stream.write_all(b"prompt\nget weight app/a\nget weight app/b\nquit\n").expect("it listens");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    assert_eq!(text.matches("1 (initial 1)").count(), 2, "{text:?}");
+    assert!(text.starts_with("\n> "), "{text:?}");
+}
+
+#[test]
+fn several_commands_fit_in_one_line() {
+    let (_origins, weir) = start();
+    let text = weir.cli("get weight app/a;get weight app/b");
+    assert_eq!(text.matches("1 (initial 1)").count(), 2, "{text:?}");
+}

@@ -1,0 +1,136 @@
+//! What signals do to a process that serves. Never about files.
+
+use crate::support::{Client, Origin, Running, Setup, eventually, reply};
+use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use sys::signal;
+
+/// An origin that answers when told to.
+fn patient_origin() -> (Origin, Sender<()>) {
+    let (tell, told) = channel();
+    let told = Arc::new(Mutex::new(told));
+    let origin = Origin::new(move |mut peer| {
+        while peer.request().is_some() {
+            let _ = told.lock().expect("nothing panics with it").recv();
+            peer.send(reply("200 OK", "late"));
+        }
+    });
+    (origin, tell)
+}
+
+fn start(origin: &Origin, arguments: &[&str]) -> Running {
+    let weir = Setup::http("", "    server s <origin>")
+        .with("origin", origin.address())
+        .arguments(arguments)
+        .start();
+    // Answers come when signals are prepared.
+    weir.cli("show info");
+    weir
+}
+
+fn refuses(weir: &Running) -> bool {
+    TcpStream::connect(weir.address("web")).is_err()
+}
+
+#[test]
+fn a_soft_stop_finishes_running_requests() {
+    let (origin, tell) = patient_origin();
+    let mut weir = start(&origin, &["-db"]);
+    let mut running = weir.web();
+    running.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    origin.request(0);
+    weir.signal(signal::USR1);
+    eventually("no new clients are taken", || refuses(&weir).then_some(()));
+    assert!(weir.is_running());
+    tell.send(()).expect("the origin waits");
+    let answer = running.response();
+    assert_eq!((answer.status(), answer.text().as_str()), (200, "late"));
+    running.expect_end();
+    assert_eq!(weir.wait().code(), Some(0));
+}
+
+#[test]
+fn a_soft_stop_closes_idle_connections() {
+    let origin = Origin::saying("hello");
+    let mut weir = start(&origin, &["-db"]);
+    let mut client = weir.web();
+    client.expect_open("/");
+    weir.signal(signal::USR1);
+    client.expect_end();
+    assert_eq!(weir.wait().code(), Some(0));
+}
+
+#[test]
+fn a_soft_stop_without_clients_ends_at_once() {
+    let origin = Origin::saying("hello");
+    let mut weir = start(&origin, &["-db"]);
+    weir.signal(signal::USR1);
+    assert_eq!(weir.wait().code(), Some(0));
+    weir.expect_error("Proxy web stopped (cumulated conns: FE: 0, BE: 0).");
+}
+
+#[test]
+fn termination_does_not_wait() {
+    for number in [signal::TERM, signal::INT] {
+        let (origin, _tell) = patient_origin();
+        let mut weir = start(&origin, &["-db"]);
+        let mut running = weir.web();
+        running.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        origin.request(0);
+        weir.signal(number);
+        running.expect_end();
+        assert_eq!(weir.wait().signal(), Some(number));
+    }
+}
+
+#[test]
+fn in_debug_mode_signals_keep_their_default_action() {
+    for number in [signal::INT, signal::TERM] {
+        let origin = Origin::saying("hello");
+        let mut weir = start(&origin, &["-d"]);
+        weir.signal(number);
+        assert_eq!(weir.wait().signal(), Some(number));
+    }
+}
+
+#[test]
+fn a_hangup_tells_the_states_of_servers() {
+    let origin = Origin::saying("hello");
+    let mut weir = start(&origin, &["-db"]);
+    weir.web().expect_open("/");
+    weir.signal(signal::HUP);
+    weir.expect_error("SIGHUP: Server app/s is UP. Conn: 0 act, 0 pend, 1 tot.");
+    weir.expect_error("SIGHUP: Proxy app has 1 active servers and 0 backup servers available. ");
+    weir.expect_error("SIGHUP: Proxy web has no servers. Conn: act(FE+BE): ");
+    assert!(weir.is_running());
+    weir.web().expect_open("/");
+}
+
+#[test]
+fn a_broken_pipe_is_harmless() {
+    let origin = Origin::saying("hello");
+    let mut weir = start(&origin, &["-db"]);
+    weir.signal(13);
+    weir.web().expect_open("/");
+    assert!(weir.is_running());
+}
+
+#[test]
+fn a_client_that_resets_while_the_answer_is_on_its_way_is_harmless() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 30000000\r\n\r\n");
+        peer.send(vec![b'x'; 30_000_000]);
+    });
+    let mut weir = start(&origin, &["-db"]);
+    for _ in 0..5 {
+        let mut client: Client = weir.web();
+        client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        client.head();
+        client.close();
+    }
+    eventually("all sessions end", || (weir.stat("web", "FRONTEND", "scur") == "0").then_some(()));
+    assert!(weir.is_running());
+}

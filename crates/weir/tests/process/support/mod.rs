@@ -1,0 +1,56 @@
+//! What the tests are written with: the program, clients, origins, log receivers. Never decides what is
+//! right.
+//!
+//! Everything that waits does so for an event, for at most [`PATIENCE`].
+
+mod client;
+mod directory;
+mod log;
+mod message;
+mod origin;
+mod program;
+
+pub(crate) use client::Client;
+pub(crate) use directory::Directory;
+pub(crate) use log::{LogReceiver, shape};
+pub(crate) use message::{Message, reply};
+pub(crate) use origin::{Origin, serve_forever};
+pub(crate) use program::{Running, Setup, program, run, stat_of};
+
+use std::time::Duration;
+
+/// How long an expected event may take on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A moment, for measuring how long something took.
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    pub(crate) fn now() -> Self {
+        Self(sys::clock::monotonic())
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(sys::clock::monotonic() - self.0)
+    }
+}
+
+/// Looks again and again until something holds.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Moment::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "this did not happen in time: {what}");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// Lets time pass, for behaviour that is made of it (timeouts, rates).
+pub(crate) fn pass(span: Duration) {
+    let begin = Moment::now();
+    while let Some(left) = span.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()) {
+        std::thread::park_timeout(left);
+    }
+}

@@ -1,0 +1,227 @@
+//! Peers that are too slow: replies and log lines. Never about how long exactly.
+
+use crate::support::{LogReceiver, Moment, Origin, Setup, reply, shape};
+use std::time::Duration;
+
+const REQUEST_TIMEOUT: &str = "HTTP/1.1 408 Request Time-out\r\nContent-length: 110\r\n\
+    Cache-Control: no-cache\r\nConnection: close\r\nContent-Type: text/html\r\n\r\n\
+    <html><body><h1>408 Request Time-out</h1>\n\
+    Your browser didn't send a complete request in time.\n</body></html>\n";
+
+const GATEWAY_TIMEOUT: &str = "HTTP/1.1 504 Gateway Time-out\r\ncontent-length: 92\r\n\
+    cache-control: no-cache\r\ncontent-type: text/html\r\n\r\n\
+    <html><body><h1>504 Gateway Time-out</h1>\n\
+    The server didn't respond in time.\n</body></html>\n";
+
+#[test]
+fn a_request_that_never_ends_is_a_408() {
+    let log = LogReceiver::new();
+    let origin = Origin::saying("hello");
+    let weir = Setup::http("    timeout http-request 150ms", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHo");
+    let begin = Moment::now();
+    assert_eq!(String::from_utf8_lossy(&client.rest()), REQUEST_TIMEOUT);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 408 cR-- \"<BADREQ>\"");
+    assert_eq!(origin.connections(), 0);
+    assert_eq!(weir.stat("web", "FRONTEND", "ereq"), "1");
+}
+
+#[test]
+fn a_silent_client_gets_a_408_too() {
+    let log = LogReceiver::new();
+    let weir = Setup::http("    timeout client 150ms", "").with("log", log.address()).start();
+    assert_eq!(String::from_utf8_lossy(&weir.web().rest()), REQUEST_TIMEOUT);
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 408 cR-- \"<BADREQ>\"");
+}
+
+#[test]
+fn an_idle_connection_ends_without_a_word() {
+    let log = LogReceiver::new();
+    let origin = Origin::saying("hello");
+    let weir = Setup::http("    timeout http-keep-alive 100ms", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.expect_open("/");
+    client.expect_end();
+    assert!(log.line().contains(" 200 "));
+    assert_eq!(log.lines_for(Duration::from_millis(100)), Vec::<String>::new());
+}
+
+#[test]
+fn probes_can_be_ignored() {
+    let log = LogReceiver::new();
+    let front = "    option http-ignore-probes\n    timeout client 100ms";
+    let weir = Setup::http(front, "").with("log", log.address()).start();
+    weir.web().expect_end();
+    weir.web().close();
+    assert_eq!(log.lines_for(Duration::from_millis(300)), Vec::<String>::new());
+    assert_eq!(weir.stat("web", "FRONTEND", "ereq"), "0");
+}
+
+#[test]
+fn a_client_that_leaves_without_a_word_is_logged_unless_told_not_to() {
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "").with("log", log.address()).start();
+    weir.web().close();
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 400 CR-- \"<BADREQ>\"");
+
+    let weir = Setup::http("    option dontlognull", "").with("log", log.address()).start();
+    let mut client = weir.web();
+    client.half_close();
+    assert!(client.rest().starts_with(b"HTTP/1.1 400 Bad request\r\n"));
+    assert_eq!(log.lines_for(Duration::from_millis(200)), Vec::<String>::new());
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_a_504() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        let _ = peer.client.rest();
+    });
+    let weir = Setup::http("", "    timeout server 150ms\n    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    let answer = client.get("/");
+    assert_eq!(String::from_utf8_lossy(&answer.raw), GATEWAY_TIMEOUT);
+    assert_eq!(shape(&log.line()), "web app/s 504 sH-- \"GET / HTTP/1.1\"");
+    assert_eq!(client.get("/").status(), 504, "the connection is kept");
+    assert_eq!(weir.stat("app", "s", "eresp"), "2");
+}
+
+#[test]
+fn a_server_that_stops_within_a_body_ends_the_connection() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+        let _ = peer.client.rest();
+    });
+    let weir = Setup::http("", "    timeout server 150ms\n    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.head();
+    assert_eq!(client.rest(), b"half");
+    assert_eq!(shape(&log.line()), "web app/s 200 sD-- \"GET / HTTP/1.1\"");
+}
+
+#[test]
+fn a_client_that_stops_within_its_body_is_a_408() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| {
+        peer.client.head();
+        let _ = peer.client.rest();
+    });
+    let weir = Setup::http("    timeout client 150ms", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nhalf");
+    let answer = client.response();
+    assert_eq!(answer.status(), 408);
+    assert_eq!(shape(&log.line()), "web app/s 408 cD-- \"POST / HTTP/1.1\"");
+}
+
+#[test]
+fn a_client_that_stops_reading_is_cut_off() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n");
+        peer.send(vec![b'x'; 50_000_000]);
+    });
+    let weir = Setup::http("    timeout client 200ms", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.head();
+    let line = log.line();
+    assert!(line.contains(" app/s ") && line.contains(" cD-- "), "{line}");
+}
+
+#[test]
+fn slow_but_steady_is_in_time() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n");
+        for byte in "steady".bytes() {
+            crate::support::pass(Duration::from_millis(60));
+            peer.send([byte]);
+        }
+    });
+    let weir = Setup::http("", "    timeout server 250ms\n    server s <origin>")
+        .with("origin", origin.address())
+        .start();
+    assert_eq!(weir.web().get("/").text(), "steady");
+}
+
+#[test]
+fn an_unreachable_server_is_a_503_when_the_connect_timeout_is_over() {
+    // A backlog of one that is full takes no connection and refuses none.
+    let log = LogReceiver::new();
+    let full = Full::new();
+    let weir = Setup::http("", "    timeout connect 100ms\n    retries 0\n    server s <origin>")
+        .with("origin", full.address)
+        .with("log", log.address())
+        .start();
+    assert_eq!(weir.web().get("/").status(), 503);
+    assert_eq!(shape(&log.line()), "web app/s 503 sC-- \"GET / HTTP/1.1\"");
+}
+
+/// A listener that nobody accepts from, its backlog filled.
+struct Full {
+    address: std::net::SocketAddr,
+    listener: i32,
+    _clients: Vec<std::net::TcpStream>,
+}
+
+impl Full {
+    fn new() -> Self {
+        let options = sys::listen::Options { backlog: 1, ..Default::default() };
+        let any = "127.0.0.1:0".parse().expect("an address");
+        let listener = sys::listen::tcp(any, &options).expect("a port");
+        let address = sys::socket::local_address(listener).expect("a listening socket");
+        let mut clients = Vec::new();
+        let patience = Duration::from_millis(100);
+        while let Ok(client) = std::net::TcpStream::connect_timeout(&address, patience) {
+            clients.push(client);
+        }
+        Self { address, listener, _clients: clients }
+    }
+}
+
+impl Drop for Full {
+    fn drop(&mut self) {
+        sys::close(self.listener);
+    }
+}
+
+#[test]
+fn keep_alive_waits_as_long_as_it_may() {
+    let origin = Origin::new(|peer| {
+        crate::support::serve_forever(peer, |_| reply("200 OK", "x").into_bytes());
+    });
+    let front = "    timeout http-request 100ms\n    timeout http-keep-alive 10s";
+    let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
+    let mut client = weir.web();
+    client.expect_open("/1");
+    crate::support::pass(Duration::from_millis(300));
+    client.expect_open("/2");
+    client.send("GET /3");
+    assert!(client.rest().starts_with(b"HTTP/1.1 408 "), "the next request has its own limit");
+}
