@@ -169,7 +169,8 @@ impl Fields {
     /// Whether a well-known header is there.
     #[inline]
     pub fn has(&self, id: HeaderId) -> bool {
-        self.first(id).is_some()
+        let is_there = |f: &Field| f.live && f.id == id;
+        self.present & id.bit() != 0 && self.fields[self.searched_from(id)..].iter().any(is_there)
     }
 
     /// The value of the first live field with this name, in any case.
@@ -285,10 +286,16 @@ impl Fields {
     }
 
     /// Removes every field of a well-known header; how many there were.
+    #[inline]
     pub fn remove_id(&mut self, id: HeaderId) -> usize {
         if self.present & id.bit() == 0 || id == HeaderId::Other {
             return 0;
         }
+        self.remove_present(id)
+    }
+
+    #[inline(never)]
+    fn remove_present(&mut self, id: HeaderId) -> usize {
         let mut removed = 0;
         for index in self.searched_from(id)..self.fields.len() {
             if self.fields[index].id == id && self.remove_at(index) {
@@ -396,26 +403,27 @@ impl Fields {
 
 /// Appends `bytes`; a short line takes two copies of constant size that overlap, which is less work
 /// than a call that finds out the size.
-#[inline]
+#[inline(never)]
 fn append(arena: &mut Vec<u8>, bytes: &[u8]) {
-    if !(append_halves::<8>(arena, bytes)
-        || append_halves::<16>(arena, bytes)
-        || append_halves::<32>(arena, bytes))
-    {
+    let done = match bytes.len() {
+        16..=32 => append_halves::<16>(arena, bytes),
+        8..16 => append_halves::<8>(arena, bytes),
+        33..=64 => append_halves::<32>(arena, bytes),
+        _ => false,
+    };
+    if !done {
         arena.extend_from_slice(bytes);
     }
 }
 
-/// Appends `HALF` to twice `HALF` bytes: the first ones, then the last ones over their end.
+/// Appends `HALF` to twice `HALF` bytes: the first ones, then the last ones over their end. Whether
+/// there were enough.
 #[inline(always)]
 fn append_halves<const HALF: usize>(arena: &mut Vec<u8>, bytes: &[u8]) -> bool {
     let (Some(first), Some(last)) = (bytes.first_chunk::<HALF>(), bytes.last_chunk::<HALF>())
     else {
         return false;
     };
-    if bytes.len() > 2 * HALF {
-        return false;
-    }
     let end = arena.len() + bytes.len();
     arena.extend_from_slice(first);
     arena.truncate(end - HALF);

@@ -301,6 +301,7 @@ impl Head {
     }
 
     /// Removes every field of a well-known header; how many there were.
+    #[inline]
     pub fn remove_id(&mut self, id: HeaderId) -> usize {
         self.fields.remove_id(id)
     }

@@ -159,15 +159,13 @@ const WORDS: [Words; TABLE.len()] = {
     all
 };
 
-/// Name hash to index in `TABLE`, built at compile time by open addressing; 0 ends a probe.
+/// Name hash to index in `TABLE`, built at compile time; 0 in free slots. No two names share one.
 const INDEX: [u8; SLOTS] = {
     let mut index = [0u8; SLOTS];
     let mut i = 1;
     while i < TABLE.len() {
-        let mut at = slot(&WORDS[i]);
-        while index[at] != 0 {
-            at = (at + 1) % SLOTS;
-        }
+        let at = slot(&WORDS[i]);
+        assert!(index[at] == 0, "two names share a slot: choose another odd MULTIPLIER");
         index[at] = i as u8;
         i += 1;
     }
@@ -197,9 +195,12 @@ fn load(name: &[u8]) -> Words {
     words
 }
 
+/// Chosen, by trying, so that every name of the table has a slot to itself.
+const MULTIPLIER: u64 = 0x4484_31bc_e18c_b9a5;
+
 const fn slot(words: &Words) -> usize {
     let mixed = words[0] ^ words[1].rotate_left(23) ^ words[2].rotate_left(41) ^ words[3];
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+    (mixed.wrapping_mul(MULTIPLIER) >> 56) as usize
 }
 
 /// Equality word by word: a comparison of the whole would wait for the words to reach memory.
@@ -287,17 +288,9 @@ impl ShortName {
 
     #[inline(always)]
     fn find(words: [u64; 2]) -> Option<HeaderId> {
-        let mut at = slot(&[words[0], words[1], 0, 0]);
-        loop {
-            let index = usize::from(INDEX[at]);
-            if (SHORT[index][0] ^ words[0]) | (SHORT[index][1] ^ words[1]) == 0 {
-                return Some(TABLE[index].0);
-            }
-            if index == 0 {
-                return None;
-            }
-            at = (at + 1) % SLOTS;
-        }
+        let index = usize::from(INDEX[slot(&[words[0], words[1], 0, 0])]);
+        let found = (SHORT[index][0] ^ words[0]) | (SHORT[index][1] ^ words[1]) == 0;
+        found.then_some(TABLE[index].0)
     }
 
     /// Bytes of the name.
@@ -338,14 +331,8 @@ impl HeaderId {
 
     #[inline(always)]
     fn find(name: &Words) -> Self {
-        let mut at = slot(name);
-        loop {
-            let index = usize::from(INDEX[at]);
-            if index == 0 || same(&WORDS[index], name) {
-                return TABLE[index].0;
-            }
-            at = (at + 1) % SLOTS;
-        }
+        let index = usize::from(INDEX[slot(name)]);
+        if same(&WORDS[index], name) { TABLE[index].0 } else { Self::Other }
     }
 
     /// The lower-case name; empty for `Other`.

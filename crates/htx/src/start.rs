@@ -95,7 +95,11 @@ impl Version {
     /// Whether HTTP/1.1 rules (persistent by default, chunked bodies allowed) apply.
     #[inline]
     pub fn at_least_11(self) -> bool {
-        self.numbers() >= (1, 1)
+        match self {
+            Self::Http10 => false,
+            Self::Http11 | Self::Http2 | Self::Http3 => true,
+            Self::Other { .. } => self.numbers() >= (1, 1),
+        }
     }
 
     /// The token that an HTTP/1 start line carries for this version: `HTTP/1.0` below 1.1, else

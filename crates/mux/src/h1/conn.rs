@@ -58,7 +58,7 @@ impl Flags {
     }
 
     pub(super) fn set(&mut self, flag: Self, on: bool) {
-        self.0 = if on { self.0 | flag.0 } else { self.0 & !flag.0 };
+        self.0 = (self.0 & !flag.0) | (flag.0 * u16::from(on));
     }
 }
 

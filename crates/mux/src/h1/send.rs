@@ -134,10 +134,11 @@ impl Conn {
         let asked = upgrade::of_request(head, options);
         let old_chunked = body == BodyKind::Chunked && !head.version().at_least_11();
         self.note_request(head, asked);
-        self.flags.set(Flags::CLOSE, self.must_close() || old_chunked);
+        let closes = self.must_close() || old_chunked;
+        self.flags.set(Flags::CLOSE, closes);
         match asked.asked {
             true => persistence::strip(head),
-            false => persistence::announce(head, self.must_close(), false),
+            false => persistence::announce(head, closes, false),
         }
         self.begin_sending(body);
         body

@@ -71,11 +71,14 @@ fn first(marks: u64) -> usize {
 /// Offset of the first colon, if it is in the words that hold the first 32 bytes of `text`.
 #[inline]
 pub(super) fn near_colon(text: &[u8]) -> Option<usize> {
-    for (i, &word) in text.as_chunks::<8>().0.iter().take(4).enumerate() {
+    let near = text.first_chunk::<32>().map_or(text, |near| near);
+    let mut at = 0;
+    for &word in near.as_chunks::<8>().0 {
         let colons = below(u64::from_le_bytes(word) ^ each(b':'), 1);
         if colons != 0 {
-            return Some(8 * i + first(colons));
+            return Some(at + first(colons));
         }
+        at += 8;
     }
     None
 }
@@ -96,20 +99,23 @@ pub(super) fn graphic_len(text: &[u8]) -> usize {
     text.len() - rest.len() + graphic.unwrap_or(rest.len())
 }
 
-/// How many words are searched here before a call is worth its while.
-const NEAR: usize = 8;
+/// How many bytes are searched here before a call is worth its while.
+const NEAR: usize = 64;
 
 /// Offset of the CRLF that ends the line, if there is one and no other control character below it
 /// comes before.
 #[inline]
 pub(super) fn crlf(text: &[u8]) -> Option<usize> {
-    for (i, &word) in text.as_chunks::<8>().0.iter().take(NEAR).enumerate() {
+    let near = text.first_chunk::<NEAR>().map_or(text, |near| near);
+    let mut at = 0;
+    for &word in near.as_chunks::<8>().0 {
         let controls = below(u64::from_le_bytes(word), b'\r' + 1);
         if controls != 0 {
-            return crlf_at(text, 8 * i + first(controls));
+            return crlf_at(text, at + first(controls));
         }
+        at += 8;
     }
-    far_crlf(text)
+    far_crlf(text, at)
 }
 
 #[inline(always)]
@@ -119,8 +125,7 @@ fn crlf_at(text: &[u8], at: usize) -> Option<usize> {
 
 /// The same beyond the words that were searched.
 #[inline(never)]
-fn far_crlf(text: &[u8]) -> Option<usize> {
-    let from = (text.len() & !7).min(8 * NEAR);
+fn far_crlf(text: &[u8], from: usize) -> Option<usize> {
     let found = memchr::memchr2(b'\r', b'\n', &text[from..])?;
     crlf_at(text, from + found)
 }

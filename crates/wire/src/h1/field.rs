@@ -26,15 +26,13 @@ pub(super) const USUAL_GAP: u16 = 2;
 #[inline]
 pub(super) fn usual(text: &[u8], fields: &mut Fields) -> Option<usize> {
     let name_len = near_colon(text)?;
-    let value = text.get(name_len + 2..)?;
-    if text[name_len + 1] != b' ' || is_blank(*value.first()?) {
-        return None;
-    }
+    let value = text.get(name_len..)?.strip_prefix(b": ")?;
     let value_len = crlf(value)?;
-    if value_len == 0 || is_blank(value[value_len - 1]) {
+    let (&first, &last) = (value.first()?, value.get(value_len.wrapping_sub(1))?);
+    if is_blank(first) || is_blank(last) {
         return None;
     }
-    let line = &text[..name_len + 2 + value_len + 2];
+    let line = text.get(..name_len + 2 + value_len + 2)?;
     match ShortName::of_line(line, name_len) {
         Some(name) => fields.push_known_line(line, name),
         None if name_len == 0 || token_len(line) != name_len => return None,
