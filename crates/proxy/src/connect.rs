@@ -161,8 +161,8 @@ async fn again(
     Ok(None)
 }
 
-/// Whether the algorithm has another server for the same request, so that nothing is gained by waiting
-/// for the one that failed.
+/// Whether the algorithm has another server for the same request, so that nothing is gained by
+/// waiting for the one that failed.
 fn goes_elsewhere(backend: &Proxy) -> bool {
     let balancer = &back(backend).balancer;
     let usable = balancer.usable();

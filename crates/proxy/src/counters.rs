@@ -208,8 +208,8 @@ pub struct Counters {
     peaks: [AtomicU32; 3],
     /// Second of the last session, 0 for never.
     last_session: AtomicU32,
-    /// What the sums were when the counters were cleared last: subtracted by readers, so that blocks
-    /// keep a single writer.
+    /// What the sums were when the counters were cleared last: subtracted by readers, so that
+    /// blocks keep a single writer.
     cleared: OnceLock<Box<[AtomicU64; METRICS]>>,
 }
 
@@ -255,8 +255,8 @@ impl Counters {
         self.blocks().flat_map(|block| &block.maxima).for_each(|max| max.store(0, Relaxed));
     }
 
-    /// Starts everything from zero (`clear counters all`). Sums are exact; averages may keep the share
-    /// of a request that ends meanwhile.
+    /// Starts everything from zero (`clear counters all`). Sums are exact; averages may keep the
+    /// share of a request that ends meanwhile.
     pub fn clear(&self) {
         self.clear_peaks();
         let cleared = self.cleared.get_or_init(|| Box::new(std::array::from_fn(|_| 0.into())));
@@ -324,8 +324,8 @@ impl Counters {
     }
 }
 
-/// Something that is there now and then: its number, and the highest it has been. Shared by threads,
-/// because limits and peaks need the total; one line written per change.
+/// Something that is there now and then: its number, and the highest it has been. Shared by
+/// threads, because limits and peaks need the total; one line written per change.
 #[derive(Debug, Default)]
 pub struct Gauge {
     current: AtomicU32,

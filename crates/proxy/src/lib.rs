@@ -1,8 +1,8 @@
 //! Running listeners, connections, transactions, server pools, checks and logs. Never parses configuration.
 //!
-//! Reading order: [`settings`] (what boot hands in), [`runtime`] (what all threads share), [`worker`] (what one
-//! thread has), then the life of a request: `listener`, `client`, `transaction` and, called from there, `receive`,
-//! `route`, `connect`, `exchange`, `report`.
+//! Reading order: [`settings`] (what boot hands in), [`runtime`] (what all threads share),
+//! [`worker`] (what one thread has), then the life of a request: `listener`, `client`,
+//! `transaction` and, called from there, `receive`, `route`, `connect`, `exchange`, `report`.
 #![forbid(unsafe_code)]
 
 pub mod ask;

@@ -1,6 +1,7 @@
 //! Log lines on their way out: filter, envelope, datagram. Never waits, and never formats what a line says.
 //!
-//! Envelopes are those of the manual's `log` keyword (section 4.2); every message ends with a newline.
+//! Envelopes are those of the manual's `log` keyword (section 4.2); every message ends with a
+//! newline.
 
 use crate::settings::{LogAddress, LogSample, LogTarget, LogTransport, Logs};
 use crate::worker::Worker;

@@ -1,8 +1,8 @@
 //! The pooled memory of a transaction, so that it allocates nothing in steady state. Never shared.
 //!
 //! Two parts. [`Notes`] stay with the transaction from its first byte to its line in the log.
-//! [`Workspace`] holds what moving bytes needs: heads and outgoing bytes; a transaction that only waits
-//! for the server's answer gives it back, and the next to run finds it warm in the cache.
+//! [`Workspace`] holds what moving bytes needs: heads and outgoing bytes; a transaction that only
+//! waits for the server's answer gives it back, and the next to run finds it warm in the cache.
 
 use crate::flow::Flow;
 use crate::journal::Journal;
@@ -67,8 +67,8 @@ impl Notes {
     }
 }
 
-/// A workspace on loan. Held whenever its transaction runs; given back while it waits, if nothing in it
-/// is needed.
+/// A workspace on loan. Held whenever its transaction runs; given back while it waits, if nothing
+/// in it is needed.
 #[derive(Debug)]
 pub(crate) struct Lease(Option<Box<Workspace>>);
 

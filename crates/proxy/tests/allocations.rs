@@ -22,8 +22,8 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: everything is passed on to the system's allocator unchanged; counting touches a thread-local
-// cell that needs no allocation.
+// SAFETY: everything is passed on to the system's allocator unchanged; counting touches a
+// thread-local cell that needs no allocation.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get().map(|n| n + 1)));

@@ -31,8 +31,8 @@ impl Chooser for LeastConn {
 /// A server in the tree: by key, then by when it came to that key, so equals take turns.
 type Node = (u64, u64, usize);
 
-/// Nodes in order. A handful in a sorted array moves in less time than one in a tree; beyond that the
-/// tree's logarithm wins.
+/// Nodes in order. A handful in a sorted array moves in less time than one in a tree; beyond that
+/// the tree's logarithm wins.
 #[derive(Debug)]
 enum Order {
     Few(Vec<Node>),
