@@ -95,6 +95,7 @@ impl Watchdog {
     /// No thread could be made.
     pub fn run(mut self, report: impl FnOnce(Stuck) + Send + 'static) -> std::io::Result<()> {
         let watch = move || {
+            sys::process::leave_descriptors();
             loop {
                 std::thread::park_timeout(Duration::from_secs(1));
                 if let Some(stuck) = self.look(sys::clock::thread_cpu) {

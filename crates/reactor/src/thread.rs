@@ -48,6 +48,16 @@ impl std::fmt::Debug for Thread {
 impl Thread {
     /// A thread without tasks, on top of a kernel.
     pub fn new(index: usize, kernel: Box<dyn Kernel>, settings: Settings) -> Rc<Self> {
+        Self::watched(index, kernel, settings, Arc::default())
+    }
+
+    /// As [`Thread::new`], with a sign of life that a watchdog looks at already.
+    pub fn watched(
+        index: usize,
+        kernel: Box<dyn Kernel>,
+        settings: Settings,
+        pulse: Arc<Pulse>,
+    ) -> Rc<Self> {
         let mailbox = Arc::new(Mailbox::new(kernel.alarm()));
         let (now, wall) = (kernel.monotonic(), kernel.wall());
         let scheduler = Scheduler::new(settings.scheduler, mailbox, Tick::from_nanos(now));
@@ -63,7 +73,7 @@ impl Thread {
             wall: Cell::new(wall),
             wall_read: Cell::new(now),
             stopping: Cell::new(false),
-            pulse: Arc::default(),
+            pulse,
             turns: Cell::new(0),
         })
     }

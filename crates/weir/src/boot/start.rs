@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier};
 
 /// Buffer sizes without `tune.*`.
 const BUFFER_SIZE: usize = 16_384;
@@ -172,24 +172,16 @@ fn serve(
         console,
         ready: Barrier::new(threads),
     };
-    let (sender, pulses) = mpsc::channel();
+    let pulses: Vec<Arc<Pulse>> = (0..threads).map(|_| Arc::default()).collect();
+    watch(pulses.clone())?;
     std::thread::scope(|scope| {
         let plan = &plan;
-        let mut others = Vec::new();
-        for index in 1..threads {
-            let sender = sender.clone();
-            let name = format!("worker-{index}");
-            let builder = std::thread::Builder::new().name(name);
-            others.push(builder.spawn_scoped(scope, move || work(index, shared, plan, sender))?);
+        for (index, pulse) in pulses.iter().enumerate().skip(1) {
+            let builder = std::thread::Builder::new().name(format!("worker-{index}"));
+            builder.spawn_scoped(scope, move || work(index, shared, plan, pulse))?;
         }
-        let first = std::thread::Builder::new().name("worker-0".into());
-        let first = first.spawn_scoped(scope, || work(0, shared, plan, sender))?;
-        watch(pulses.iter().take(threads).collect())?;
-        let result = first.join();
-        for other in others {
-            let _ = other.join();
-        }
-        result.unwrap_or_else(|_| Err(io::Error::other("the first thread panicked")))
+        // The first worker is this thread: with `nbthread 1` nobody shares its descriptors.
+        work(0, shared, plan, &pulses[0])
     })
 }
 
@@ -215,12 +207,7 @@ struct Plan {
 }
 
 /// One worker, from its start to its end.
-fn work(
-    index: usize,
-    shared: &Arc<Shared>,
-    plan: &Plan,
-    pulses: mpsc::Sender<Arc<Pulse>>,
-) -> io::Result<()> {
+fn work(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) -> io::Result<()> {
     if let Some(cpus) = limits::processors(&plan.maps, index)
         && let Err(error) = sys::cpu::bind_thread(&cpus)
     {
@@ -230,9 +217,8 @@ fn work(
             index + 1
         ));
     }
-    let thread = Thread::new(index, Box::new(Os::new(plan.events)?), plan.settings);
-    let _ = pulses.send(thread.pulse().clone());
-    drop(pulses);
+    let kernel = Box::new(Os::new(plan.events)?);
+    let thread = Thread::watched(index, kernel, plan.settings, pulse.clone());
     let worker = Worker::start(&thread, shared, Box::new(admin::Pages::new(plan.runtime.clone())));
     if index == 0 {
         for console in &plan.console {
