@@ -233,6 +233,9 @@ impl Flow {
         input: &mut Buf,
         ends: &mut Ends<'_>,
     ) -> Result<bool, Fault> {
+        if !ends.from.0.is_readable() {
+            return Ok(Self::wait(worker, input));
+        }
         self.make_room(worker, input, ends.from.1);
         loop {
             let space = input.space();
@@ -245,11 +248,21 @@ impl Flow {
                     input.filled(count);
                     return Ok(true);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Ok(Self::wait(worker, input));
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(Fault::Read(error)),
             }
         }
+    }
+
+    /// There is nothing to read now, and nothing to keep a buffer for while waiting. Always `false`.
+    fn wait(worker: &Worker, input: &mut Buf) -> bool {
+        if input.is_empty() {
+            worker.release(std::mem::replace(input, Buf::empty()));
+        }
+        false
     }
 
     fn end_of_stream(&mut self, ends: &mut Ends<'_>) -> Result<bool, Fault> {

@@ -75,16 +75,26 @@ impl ServerConn {
     }
 
     /// Reads more; 0 at the end of the stream, and also when a head does not fit the buffer.
+    ///
+    /// Without anything to read no buffer is held: those who wait for an answer are many, and the
+    /// few buffers in use stay in the cache.
     pub(crate) fn read(&mut self, worker: &Worker) -> io::Result<usize> {
+        if !self.socket.is_readable() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         if self.input.capacity() == 0 {
             self.input = worker.buffers.take();
         }
         if self.input.room() == 0 {
             self.input.compact();
         }
-        let count = self.socket.recv(self.input.space())?;
-        self.input.filled(count);
-        Ok(count)
+        let result = self.socket.recv(self.input.space());
+        if let Ok(count) = &result {
+            self.input.filled(*count);
+        } else if self.input.is_empty() {
+            worker.release(self.take_input());
+        }
+        result
     }
 
     pub(crate) fn server(&self) -> &Server {
