@@ -257,7 +257,8 @@ impl Flow {
         }
     }
 
-    /// There is nothing to read now, and nothing to keep a buffer for while waiting. Always `false`.
+    /// There is nothing to read now, and nothing to keep a buffer for while waiting. Always
+    /// `false`.
     fn wait(worker: &Worker, input: &mut Buf) -> bool {
         if input.is_empty() {
             worker.release(std::mem::replace(input, Buf::empty()));

@@ -86,8 +86,8 @@ pub fn silence() -> io::Result<()> {
 /// (before Linux 5.9) nothing changes.
 pub fn leave_descriptors() {
     const UNSHARE: libc::c_uint = 1 << 1;
-    // SAFETY: only this thread's own table is affected, and it uses no descriptor beyond the standard
-    // streams from here on, as the caller promises by calling this.
+    // SAFETY: only this thread's own table is affected, and it uses no descriptor beyond the
+    // standard streams from here on, as the caller promises by calling this.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, UNSHARE) };
 }
 
