@@ -95,7 +95,7 @@ pub(crate) struct Flow {
     ended: bool,
     /// The destination does not want payload (a reply to HEAD): it is dropped.
     pub(crate) discards: bool,
-    /// The last read filled the buffer: a bigger one pays.
+    /// The last read filled an ordinary buffer: a bigger one pays.
     filled: bool,
     /// Bytes written to the destination.
     pub(crate) sent: u64,
@@ -243,7 +243,7 @@ impl Flow {
             match ends.from.0.recv(space) {
                 Ok(0) => return self.end_of_stream(ends),
                 Ok(count) => {
-                    self.filled = count == room;
+                    self.filled = count == room || count > worker.buffers.size();
                     self.read += count as u64;
                     input.filled(count);
                     return Ok(true);
@@ -278,13 +278,13 @@ impl Flow {
 
     /// Makes free space, in a bigger buffer if the source has filled this one and has more.
     fn make_room(&mut self, worker: &Worker, input: &mut Buf, from: &Conn) {
-        let ordinary = input.capacity() <= worker.buffers.size();
-        if input.capacity() == 0 {
-            *input = worker.buffers.take();
-        } else if self.filled && ordinary && from.payload_left() > input.capacity() as u64 {
+        let ordinary = worker.buffers.size();
+        if self.filled && input.capacity() <= ordinary && from.payload_left() > ordinary as u64 {
             let mut bigger = worker.bulk.take();
             bigger.append(input.data());
             worker.release(std::mem::replace(input, bigger));
+        } else if input.capacity() == 0 {
+            *input = worker.buffers.take();
         }
         if input.room() == 0 {
             input.compact();
