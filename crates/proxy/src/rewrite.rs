@@ -32,13 +32,13 @@ pub(crate) fn request(tx: &mut Transaction) {
     }
 }
 
+/// Builds the unique id while the request is there, whoever asks for it later, and sends it along as
 /// `unique-id-header`.
 fn name_request(tx: &mut Transaction) {
     let proxy = tx.client.proxy.clone();
-    let Some(name) = &proxy.settings.unique_id_header else { return };
-    let view = tx.view();
-    let id = view.unique_id().map(|id| id.to_vec());
-    if let Some(id) = id {
+    let Some(id) = tx.view().unique_id().map(|id| id.to_vec()) else { return };
+    tx.notes.used = true;
+    if let Some(name) = &proxy.settings.unique_id_header {
         tx.space.request.push(name.as_bytes(), &id);
     }
 }

@@ -159,7 +159,8 @@ pub(crate) fn proxy(name: &str, mode: Mode) -> Proxy {
     Proxy { name: name.into(), id: 1, mode, log_format, ..Proxy::default() }
 }
 
-fn log_format(text: &str, mode: Mode) -> LogFormat {
+/// A compiled log format.
+pub(crate) fn log_format(text: &str, mode: Mode) -> LogFormat {
     let files = |_: &std::path::Path| Err(ErrorKind::NotFound.into());
     let shared = sample::Shared::new(&files, &|_| None);
     let (acls, captures) = Default::default();

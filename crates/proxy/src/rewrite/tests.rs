@@ -60,3 +60,34 @@ fn networks() {
     assert!(contains(ip("0.0.0.0"), 0, ip("1.2.3.4")) && !contains(ip("::"), 0, ip("1.2.3.4")));
     assert!(contains(ip("2001:db8::"), 32, ip("2001:db8::1")));
 }
+
+#[test]
+fn what_a_response_may_ask_of_its_request_is_noted_before_the_request_goes() {
+    use crate::settings::Mode;
+    use crate::testing::{Origin, World, client, listen, log_format, read_head, rules, server};
+    use std::io::Write as _;
+    let origin = Origin::new(|mut stream, _| {
+        while !read_head(&mut stream).is_empty() {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let (mut proxy, address) = listen("fe", Mode::Http, vec![server(1, origin.address)]);
+    (proxy.log_format, proxy.unique_id) =
+        (None, Some(log_format("id-%{+X}o%ci-%[req.hdr(in)]", Mode::Http)));
+    proxy.rules = rules(
+        Mode::Http,
+        &["http-response set-header out %[unique-id]", "http-response set-header how %[method]"],
+    );
+    let world = World::new(vec![proxy]);
+    let heads = world.play(move || {
+        let mut stream = client(address);
+        ["one", "two"].map(|name| {
+            let request = format!("GET / HTTP/1.1\r\nHost: x\r\nIn: {name}\r\n\r\n");
+            stream.write_all(request.as_bytes()).unwrap();
+            String::from_utf8(read_head(&mut stream)).unwrap()
+        })
+    });
+    assert!(heads[0].contains("how: GET\r\n"), "{}", heads[0]);
+    assert!(heads[0].contains("out: id-7F000001-one\r\n"), "{}", heads[0]);
+    assert!(heads[1].contains("out: id-7F000001-two\r\n"), "{}", heads[1]);
+}

@@ -43,8 +43,11 @@ fn text<'e>(bytes: Option<&'e [u8]>) -> Outcome<'e> {
     bytes.map(Value::str).ok_or(Missing::Absent)
 }
 
+/// Also known when the request has gone: responses and logs may ask for it.
 fn method<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    Ok(Value::Meth(Bytes::Borrowed(request(facts)?.method())))
+    let noted = || facts.record().map(|record| &record.method[..]).filter(|it| !it.is_empty());
+    let method = facts.request().map(Head::method).or_else(noted);
+    Ok(Value::Meth(Bytes::Borrowed(method.ok_or(Missing::Absent)?)))
 }
 
 fn url<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
