@@ -32,8 +32,8 @@ pub(crate) fn request(tx: &mut Transaction) {
     }
 }
 
-/// Builds the unique id while the request is there, whoever asks for it later, and sends it along as
-/// `unique-id-header`.
+/// Builds the unique id while the request is there, whoever asks for it later, and sends it along
+/// as `unique-id-header`.
 fn name_request(tx: &mut Transaction) {
     let proxy = tx.client.proxy.clone();
     let Some(id) = tx.view().unique_id().map(|id| id.to_vec()) else { return };
