@@ -242,6 +242,8 @@ impl Exchange {
         let out = &mut space.down.outbox.bytes;
         let sent_as = tx.client.mux.encode_head(&mut space.response, body, out);
         tx.notes.journal.status = space.response.status();
+        report::log_asap(tx);
+        let space = &mut *tx.space;
         space.down.discards = sent_as == BodyKind::None && body != BodyKind::None;
         if sent_as == BodyKind::Tunnel {
             // From now on both directions carry opaque bytes.

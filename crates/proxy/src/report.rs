@@ -226,6 +226,14 @@ fn count_times(tx: &Transaction, bytes_in: u64, bytes_out: u64) {
     }
 }
 
+/// `option logasap`: the line is written as soon as the response's head is known.
+pub(crate) fn log_asap(tx: &mut Transaction) {
+    let front = tx.client.proxy.settings.front.as_ref();
+    if front.is_some_and(|front| front.log_asap) && !tx.notes.journal.silent {
+        write_line(tx, true);
+    }
+}
+
 /// Writes the transaction's line, if the frontend wants it.
 pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
     let proxy = tx.client.proxy.clone();
@@ -277,6 +285,7 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
         .server
         .as_ref()
         .map(|server| (server.socket().local_address(), server.server().settings.address.inet()));
+    let under_way = tx.space.down.sent + tx.space.down.outbox.unsent().len() as u64;
     let Notes { journal, record, .. } = &mut *tx.notes;
     record.client = tx.client.peer;
     record.frontend = local;
@@ -296,7 +305,7 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.total_ms = Journal::span(journal.began, ended);
     record.user_ms = record.active_ms;
     record.early = early;
-    record.bytes_read = journal.bytes_out + if journal.ended == 0 { tx.space.down.sent } else { 0 };
+    record.bytes_read = journal.bytes_out + if journal.ended == 0 { under_way } else { 0 };
     record.bytes_uploaded = journal.bytes_in;
     record.status = if journal.status == 0 { -1 } else { journal.status.into() };
     record.termination = [journal.cause.letter(), journal.phase.letter()];
@@ -325,3 +334,6 @@ fn fill_counts(tx: &mut Transaction, early: bool) {
     record.server_connections =
         claim.map_or(0, |claim| claim.server().sessions.current().saturating_sub(own));
 }
+
+#[cfg(test)]
+mod tests;

@@ -86,8 +86,17 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("pool-max-conn", "<max>", "Idle connections kept.", |s, _, a| {
         pool_max_conn(a).map(|n| s.options.pool_max_conn = n)
     }),
-    entry("pool-purge-delay", "<delay>", "Between purges of idle connections.", |s, _, a| {
-        delay_or_zero(a).map(|t| s.options.pool_purge_delay = t)
+    entry("pool-purge-delay", "<delay>", "Between purges of idle connections.", |s, cx, a| {
+        let delay = delay_or_zero(a)?;
+        if delay != 5000 {
+            cx.warn(
+                a,
+                0,
+                "'pool-purge-delay' has no effect yet: idle connections are purged every 5s",
+            );
+        }
+        s.options.pool_purge_delay = delay;
+        Ok(())
     }),
     entry("port", "<port>", "Port to check.", |s, _, a| {
         number_at(a, 1, 1..=65535).map(|n| s.options.check.port = Some(n as u16))
