@@ -4,6 +4,7 @@
 mod compare;
 mod files;
 mod idle;
+mod inner;
 mod kill;
 mod load;
 mod origin;
@@ -18,6 +19,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench idle    [-n CONNECTIONS]
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS]
                                  [--alone] [NAME=BINARY ...]
+       cargo xtask bench sched
 
   compare  CPU microseconds per request. The proxy is pinned to CPU 0, nginx and the load generator
            (wrk, h2load) to CPU 1; the figure is the CPU that all threads of the proxy used, so it
@@ -26,6 +28,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   idle     resident bytes per idle keep-alive connection, and the CPU used at rest
   kill     two origins under load, one is killed in the middle and started again: how many requests
            fail, and whether each is logged
+  sched    in one process: what spawning, waking and running a task costs, peers beside
 
 Binaries: Debian's haproxy first, then weir (built with --release), then each NAME=BINARY, started
 as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone leaves both out.
@@ -40,12 +43,13 @@ Needs two processors and, from Debian: haproxy nginx-light wrk (nghttp2-client f
 
 pub(crate) fn run(words: &[String]) -> Outcome {
     let Some((name, rest)) = words.split_first() else {
-        return Err(failure::usage("bench wants compare, idle or kill (try --help)"));
+        return Err(failure::usage("bench wants the name of a benchmark (try --help)"));
     };
     match name.as_str() {
         "compare" => compare::run(rest),
         "idle" => idle::run(rest),
         "kill" => kill::run(rest),
+        name if inner::NAMES.contains(&name) => inner::run(name, rest),
         _ => Err(failure::usage(format!("no benchmark `{name}` (try --help)"))),
     }
 }

@@ -52,6 +52,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
+    ("bench", &[]),
     ("xtask", &[]),
 ];
 
@@ -77,7 +78,7 @@ const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
 const KERNEL_CRATES: &[&str] = &["libc", "mio", "nix", "polling", "rustix", "socket2"];
 
 /// What no other crate may depend on, tests included.
-const TOPS: &[&str] = &["weir", "xtask"];
+const TOPS: &[&str] = &["weir", "bench", "xtask"];
 
 fn manifests(tree: &Tree) -> BTreeMap<&str, Vec<Dependency>> {
     let read = |name| {
