@@ -3,7 +3,8 @@
 //! In production [`crate::os::Os`] fills it with system calls, in simulations a virtual network
 //! does. It is object-safe and speaks of readiness only.
 
-use sched::Alarm;
+use sched::profile::NoClock;
+use sched::{Alarm, Clock};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,8 +45,7 @@ impl std::fmt::Display for Address {
 }
 
 /// What the reactor asks of the world. All sockets are non-blocking: a call that would wait fails
-/// with
-/// [`io::ErrorKind::WouldBlock`].
+/// with [`io::ErrorKind::WouldBlock`].
 pub trait Kernel {
     /// Nanoseconds on a clock that never goes back.
     fn monotonic(&self) -> u64;
@@ -59,6 +59,11 @@ pub trait Kernel {
     fn seed(&self) -> u64;
     /// Something that other threads can rouse [`Kernel::wait`] with.
     fn alarm(&self) -> Box<dyn Alarm>;
+    /// The clock of [`Kernel::monotonic`], for profiling tasks. Unless there is one, calls are
+    /// counted and times are not.
+    fn stopwatch(&self) -> Box<dyn Clock> {
+        Box::new(NoClock)
+    }
     /// Waits for events, for ever without a timeout, and appends them to `events`.
     fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()>;
     /// Reports a handle's readiness from now on, with `token`.

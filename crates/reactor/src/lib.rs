@@ -9,7 +9,9 @@ pub mod thread;
 
 pub use kernel::{Address, Event, Handle, Kernel, Watch};
 pub use pulse::{Pulse, Watchdog};
-pub use sched::{Class, Mailbox, Settings as SchedulerSettings, TaskId, Wake};
+pub use sched::activity::{Activity, Counter};
+pub use sched::profile::Entry as ProfileEntry;
+pub use sched::{Class, Mailbox, Profiling, Queued, Settings as SchedulerSettings, TaskId, Wake};
 pub use socket::{Listener, Socket};
 pub use stdx::Tick;
 pub use thread::{Settings, Thread};

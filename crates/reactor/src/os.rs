@@ -1,7 +1,7 @@
 //! The seam filled with system calls. Never decides anything.
 
 use crate::kernel::{Address, Event, Handle, Kernel, Watch};
-use sched::Alarm;
+use sched::{Alarm, Clock};
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -37,6 +37,14 @@ struct Ringer(Arc<Bell>);
 impl Alarm for Ringer {
     fn ring(&self) {
         sys::eventfd_ring(self.0.0);
+    }
+}
+
+struct Stopwatch;
+
+impl Clock for Stopwatch {
+    fn nanos(&self) -> u64 {
+        sys::clock::monotonic()
     }
 }
 
@@ -100,6 +108,10 @@ impl Kernel for Os {
 
     fn alarm(&self) -> Box<dyn Alarm> {
         Box::new(Ringer(self.bell.clone()))
+    }
+
+    fn stopwatch(&self) -> Box<dyn Clock> {
+        Box::new(Stopwatch)
     }
 
     fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {

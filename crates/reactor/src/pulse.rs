@@ -1,5 +1,6 @@
 //! The watchdog: finds a thread that does not come back to its loop. Never interrupts one that sleeps.
 
+use sched::Activity;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,15 +10,21 @@ pub const LIMIT: u64 = 2_000_000_000;
 
 /// One thread's sign of life. Written by its owner only, once or twice a turn.
 #[derive(Debug, Default)]
-#[repr(align(64))]
+#[repr(align(128))]
 pub struct Pulse {
     turns: AtomicU64,
     asleep: AtomicBool,
     thread: AtomicI32,
     load: AtomicU32,
+    activity: Arc<Activity>,
 }
 
 impl Pulse {
+    /// The owner's counters, what it runs, and the switch of its profiling.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
+    }
+
     /// The owner introduces itself, from its own thread.
     pub fn start(&self) {
         self.thread.store(sys::cpu::thread_id(), Ordering::Relaxed);
@@ -53,6 +60,8 @@ pub struct Stuck {
     pub thread: usize,
     /// CPU nanoseconds since it was last seen to begin a turn.
     pub cpu: u64,
+    /// What it runs, if that is a task.
+    pub function: Option<&'static str>,
 }
 
 /// Looks at pulses now and then.
@@ -82,7 +91,8 @@ impl Watchdog {
             if turns != seen.0 || pulse.asleep.load(Ordering::Relaxed) {
                 *seen = (turns, used);
             } else if used.saturating_sub(seen.1) >= LIMIT {
-                return Some(Stuck { thread, cpu: used - seen.1 });
+                let function = pulse.activity.running();
+                return Some(Stuck { thread, cpu: used - seen.1, function });
             }
         }
         None
@@ -120,7 +130,7 @@ mod tests {
         pulse.beat();
         assert_eq!(dog.look(|_| 5), None);
         assert_eq!(dog.look(|_| LIMIT + 4), None);
-        assert_eq!(dog.look(|_| LIMIT + 5), Some(Stuck { thread: 1, cpu: LIMIT }));
+        assert_eq!(dog.look(|_| LIMIT + 5), Some(Stuck { thread: 1, cpu: LIMIT, function: None }));
         pulse.beat();
         assert_eq!(dog.look(|_| LIMIT + 6), None, "it came back");
         pulse.sleep();

@@ -21,6 +21,11 @@ pub struct Settings {
 /// How long the offset between the wall clock and the monotonic one is trusted, in nanoseconds.
 const WALL_TRUST: u64 = 50_000_000;
 
+/// The length of one turn in this many is measured.
+const SAMPLED: u64 = 16;
+/// Turns measured that make up an average.
+const SAMPLES: u64 = 64;
+
 /// What all tasks of a thread share.
 pub struct Thread {
     /// Number of the thread, from 0.
@@ -60,7 +65,13 @@ impl Thread {
     ) -> Rc<Self> {
         let mailbox = Arc::new(Mailbox::new(kernel.alarm()));
         let (now, wall) = (kernel.monotonic(), kernel.wall());
-        let scheduler = Scheduler::new(settings.scheduler, mailbox, Tick::from_nanos(now));
+        let scheduler = Scheduler::observed(
+            settings.scheduler,
+            mailbox,
+            Tick::from_nanos(now),
+            pulse.activity().clone(),
+            kernel.stopwatch(),
+        );
         Rc::new(Self {
             index,
             prng: Prng::new(kernel.seed()),
@@ -156,6 +167,7 @@ impl Thread {
         events.clear();
         let result = self.poll(patience, &mut events);
         self.turns.set(self.turns.get() + 1);
+        self.activity().loops.add(1);
         self.read_clocks();
         for event in &events {
             self.deliver(*event);
@@ -165,20 +177,48 @@ impl Thread {
         self.scheduler.expire(self.tick());
         self.scheduler.run();
         self.pulse.leave(self.scheduler.load());
+        if self.turns.get().is_multiple_of(SAMPLED) {
+            self.measure_turn();
+        }
         Ok(())
     }
 
+    /// Takes this turn into the average: one of [`SAMPLED`], so that a second clock is read rarely.
+    fn measure_turn(&self) {
+        let length = self.kernel.monotonic().saturating_sub(self.now.get());
+        let average = self.activity().loop_nanos.get();
+        let average = average - average / SAMPLES + length / SAMPLES;
+        self.scheduler.hear_loop(average);
+    }
+
+    fn activity(&self) -> &sched::Activity {
+        self.scheduler.activity()
+    }
+
     fn poll(&self, patience: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
-        let sleeps = !self.scheduler.has_work() && self.mailbox().park();
+        let activity = self.activity();
+        let busy = self.scheduler.has_work();
+        let sleeps = !busy && self.mailbox().park();
+        if !sleeps && !self.mailbox().is_empty() {
+            activity.wake_mail.add(1);
+        } else if busy {
+            activity.wake_tasks.add(1);
+        }
         let timeout = if sleeps { self.time_to_expiry(patience) } else { Some(Duration::ZERO) };
         self.pulse.sleep();
         let result = self.kernel.wait(timeout, events);
         self.pulse.beat();
         self.mailbox().unpark();
         match result {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            other => other,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                activity.wake_signal.add(1);
+                return Ok(());
+            }
+            Ok(()) if !events.is_empty() => activity.poll_io.add(1),
+            Ok(()) if sleeps && self.mailbox().is_empty() => activity.poll_expired.add(1),
+            _ => {}
         }
+        result
     }
 
     /// How long to wait at most: to the next timer, and not beyond `patience`.
@@ -206,7 +246,9 @@ impl Thread {
     fn deliver(&self, event: Event) {
         let mut ios = self.ios.borrow_mut();
         // An event of a socket that is gone, harvested in the same batch, finds nothing.
-        let Some(io) = ios.get_mut(Key::from_bits(event.token)) else { return };
+        let Some(io) = ios.get_mut(Key::from_bits(event.token)) else {
+            return self.activity().poll_drop.add(1);
+        };
         if event.readable {
             io.ready |= READ;
         }
@@ -220,6 +262,8 @@ impl Thread {
             let owner = io.owner;
             drop(ios);
             self.scheduler.wake(owner, Wake::IO);
+        } else {
+            self.activity().poll_skip.add(1);
         }
     }
 

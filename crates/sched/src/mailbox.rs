@@ -9,7 +9,8 @@
 
 use crate::{TaskId, Wake};
 use crossbeam_queue::SegQueue;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// Rouses the owner of a mailbox while it sleeps in its poller.
 pub trait Alarm: Send + Sync {
@@ -20,8 +21,8 @@ pub trait Alarm: Send + Sync {
 /// One message to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letter {
-    /// Wake a task.
-    Wake(TaskId, Wake),
+    /// Wake a task, as asked for at a place in the source.
+    Wake(TaskId, Wake, &'static Location<'static>),
     /// Drop a task.
     Kill(TaskId),
 }
@@ -30,6 +31,7 @@ pub enum Letter {
 pub struct Mailbox {
     letters: SegQueue<Letter>,
     parked: AtomicBool,
+    rings: AtomicU64,
     alarm: Box<dyn Alarm>,
 }
 
@@ -42,12 +44,18 @@ impl std::fmt::Debug for Mailbox {
 impl Mailbox {
     /// An empty mailbox whose owner is roused by `alarm`.
     pub fn new(alarm: Box<dyn Alarm>) -> Self {
-        Self { letters: SegQueue::new(), parked: AtomicBool::new(false), alarm }
+        Self {
+            letters: SegQueue::new(),
+            parked: AtomicBool::new(false),
+            rings: AtomicU64::new(0),
+            alarm,
+        }
     }
 
     /// Wakes a task of the owner, from any thread.
+    #[track_caller]
     pub fn wake(&self, id: TaskId, reason: Wake) {
-        self.send(Letter::Wake(id, reason));
+        self.send(Letter::Wake(id, reason, Location::caller()));
     }
 
     /// Kills a task of the owner, from any thread.
@@ -64,6 +72,7 @@ impl Mailbox {
         self.letters.push(letter);
         fence(Ordering::SeqCst);
         if self.parked.load(Ordering::Relaxed) && self.parked.swap(false, Ordering::Relaxed) {
+            self.rings.fetch_add(1, Ordering::Relaxed);
             self.alarm.ring();
         }
     }
@@ -87,6 +96,11 @@ impl Mailbox {
     /// The next letter; for the owner.
     pub fn receive(&self) -> Option<Letter> {
         self.letters.pop()
+    }
+
+    /// How often a sender found the owner asleep and roused it.
+    pub fn rings(&self) -> u64 {
+        self.rings.load(Ordering::Relaxed)
     }
 
     /// Letters waiting.
@@ -122,10 +136,10 @@ mod tests {
         mailbox.wake(id, Wake::IO);
         assert_eq!(rings.load(Ordering::SeqCst), 0);
         assert!(!mailbox.park(), "mail keeps the owner awake");
-        assert_eq!(mailbox.receive(), Some(Letter::Wake(id, Wake::IO)));
+        assert!(matches!(mailbox.receive(), Some(Letter::Wake(to, Wake::IO, _)) if to == id));
         assert!(mailbox.park());
         mailbox.kill(id);
         mailbox.kill(id);
-        assert_eq!((rings.load(Ordering::SeqCst), mailbox.len()), (1, 2));
+        assert_eq!((rings.load(Ordering::SeqCst), mailbox.rings(), mailbox.len()), (1, 1, 2));
     }
 }

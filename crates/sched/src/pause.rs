@@ -2,6 +2,7 @@
 
 use crate::{Class, Scheduler, Wake};
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use stdx::Tick;
@@ -32,6 +33,7 @@ impl Future for Pause<'_> {
 pub struct Yield<'a> {
     pub(crate) scheduler: &'a Scheduler,
     pub(crate) class: Class,
+    pub(crate) caller: &'static Location<'static>,
     pub(crate) yielded: bool,
 }
 
@@ -43,7 +45,7 @@ impl Future for Yield<'_> {
             return Poll::Ready(());
         }
         self.yielded = true;
-        self.scheduler.requeue_current(self.class);
+        self.scheduler.requeue_current(self.class, self.caller);
         Poll::Pending
     }
 }

@@ -59,6 +59,21 @@ impl RunQueue {
         self.ready
     }
 
+    /// Tasks queued in a class.
+    pub fn class_len(&self, class: Class) -> usize {
+        let ordered = if class == Class::Normal { self.ordered.len() } else { 0 };
+        self.fifo[class as usize].len() + ordered
+    }
+
+    /// All that is queued, with its class, in no particular order within a class.
+    pub fn iter(&self) -> impl Iterator<Item = (TaskId, Class)> {
+        let ordered = self.ordered.iter().map(|Reverse((_, _, bits))| TaskId::from_bits(*bits));
+        let plain = Class::ALL
+            .into_iter()
+            .flat_map(|class| self.fifo[class as usize].iter().map(move |id| (*id, class)));
+        plain.chain(ordered.map(|id| (id, Class::Normal)))
+    }
+
     /// Tasks queued in all classes.
     pub fn len(&self) -> usize {
         self.len

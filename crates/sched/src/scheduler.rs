@@ -1,9 +1,11 @@
 //! The scheduler of one thread: spawns, wakes, expires and runs tasks.
 //! Never sleeps, never reads a clock, never shares a task with another thread.
 
+use crate::activity::Activity;
 use crate::class::{self, Class};
 use crate::mailbox::{Letter, Mailbox};
 use crate::pause::{Pause, Yield};
+use crate::profile::{Clock, Function, Mode, NoClock, Profile};
 use crate::queue::RunQueue;
 use crate::slot::{Slot, Work};
 use crate::wake::Wake;
@@ -11,7 +13,7 @@ use crate::waker::{self, Borrowed};
 use crate::wheel::Wheel;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use stdx::{Key, Slab, Tick};
@@ -42,11 +44,13 @@ pub struct Settings {
     pub depth: u32,
     /// Return to the most urgent class after each item.
     pub low_latency: bool,
+    /// Whether tasks are profiled from the start (`profiling.tasks`).
+    pub profiling: Mode,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { depth: 200, low_latency: false }
+        Self { depth: 200, low_latency: false, profiling: Mode::Auto }
     }
 }
 
@@ -67,7 +71,7 @@ struct Inner {
 
 /// What a queued task's turn turns out to be.
 enum Turn {
-    Poll(Work, Wake),
+    Poll(Work, Wake, &'static Function),
     Drop(Work),
     Pass,
 }
@@ -79,8 +83,8 @@ pub struct Scheduler {
     settings: Settings,
     current: Cell<TaskId>,
     reasons: Cell<Wake>,
-    panics: Cell<u64>,
-    polls: Cell<u64>,
+    activity: Arc<Activity>,
+    profile: Profile,
 }
 
 impl std::fmt::Debug for Scheduler {
@@ -92,6 +96,20 @@ impl std::fmt::Debug for Scheduler {
 impl Scheduler {
     /// A scheduler without tasks, whose time starts at `now`.
     pub fn new(settings: Settings, mailbox: Arc<Mailbox>, now: Tick) -> Self {
+        Self::observed(settings, mailbox, now, Arc::default(), Box::new(NoClock))
+    }
+
+    /// As [`Scheduler::new`], with counters that others hold already and a clock for profiling.
+    pub fn observed(
+        settings: Settings,
+        mailbox: Arc<Mailbox>,
+        now: Tick,
+        activity: Arc<Activity>,
+        clock: Box<dyn Clock>,
+    ) -> Self {
+        activity.profiling.set(settings.profiling);
+        let profile = Profile::new(clock);
+        profile.follow(&activity.profiling);
         let inner =
             Inner { tasks: Slab::new(), queue: RunQueue::default(), wheel: Wheel::new(now) };
         Self {
@@ -100,8 +118,8 @@ impl Scheduler {
             settings,
             current: Cell::new(TaskId::NONE),
             reasons: Cell::new(Wake::empty()),
-            panics: Cell::new(0),
-            polls: Cell::new(0),
+            activity,
+            profile,
         }
     }
 
@@ -111,29 +129,45 @@ impl Scheduler {
     }
 
     /// Adds a task, which first runs in `class`, with reason `INIT`.
-    pub fn spawn(&self, class: Class, work: impl Future<Output = ()> + 'static) -> TaskId {
-        let future: Work = Box::pin(work);
+    #[track_caller]
+    pub fn spawn<F: Future<Output = ()> + 'static>(&self, class: Class, work: F) -> TaskId {
+        let slot = Slot::new(Box::pin(work), Function::of::<F>());
+        self.activity.spawned.add(1);
         let inner = &mut *self.inner.borrow_mut();
-        let id = TaskId(inner.tasks.insert(Slot::new(future)));
+        let id = TaskId(inner.tasks.insert(slot));
         inner.enqueue(id, class);
+        if self.profile.is_on() {
+            self.profile.woken(id, Location::caller(), Wake::INIT);
+        }
         id
     }
 
     /// Wakes a task of this thread. Waking one that is gone does nothing.
+    #[inline]
+    #[track_caller]
     pub fn wake(&self, id: TaskId, reason: Wake) {
+        self.wake_from(id, reason, Location::caller());
+    }
+
+    fn wake_from(&self, id: TaskId, reason: Wake, caller: &'static Location<'static>) {
         let inner = &mut *self.inner.borrow_mut();
         let Some(slot) = inner.tasks.get_mut(id.0) else { return };
         slot.reasons |= reason;
         if !slot.queued {
             let class = Class::of_wake(reason, id == self.current.get(), slot.nice != 0);
             inner.enqueue(id, class);
+            if self.profile.is_on() {
+                self.profile.woken(id, caller, reason);
+            }
         }
     }
 
     /// Wakes every task of this thread, because something has changed for all of them.
+    #[track_caller]
     pub fn wake_all(&self, reason: Wake) {
+        let caller = Location::caller();
         let all: Vec<_> = self.inner.borrow().tasks.iter().map(|(key, _)| TaskId(key)).collect();
-        all.into_iter().for_each(|id| self.wake(id, reason));
+        all.into_iter().for_each(|id| self.wake_from(id, reason, caller));
     }
 
     /// Drops a task of this thread at its next turn, as urgent work. One that runs right now is
@@ -172,19 +206,9 @@ impl Scheduler {
         self.inner.borrow().queue.len() + self.mailbox.len()
     }
 
-    /// The greatest length that the run queue has had.
-    pub fn peak(&self) -> usize {
-        self.inner.borrow().queue.peak()
-    }
-
     /// Panics caught; each has killed just its task.
     pub fn panics(&self) -> u64 {
-        self.panics.get()
-    }
-
-    /// Tasks polled since the start.
-    pub fn polls(&self) -> u64 {
-        self.polls.get()
+        self.activity.panicked.get()
     }
 
     /// Sets the place of a task in the normal class: -1024 first, 1024 last.
@@ -231,11 +255,12 @@ impl Scheduler {
     }
 
     /// Lets others run; the running task goes on in `class`.
+    #[track_caller]
     pub fn yield_as(&self, class: Class) -> Yield<'_> {
-        Yield { scheduler: self, class, yielded: false }
+        Yield { scheduler: self, class, caller: Location::caller(), yielded: false }
     }
 
-    pub(crate) fn requeue_current(&self, class: Class) {
+    pub(crate) fn requeue_current(&self, class: Class, caller: &'static Location<'static>) {
         let inner = &mut *self.inner.borrow_mut();
         let id = self.current.get();
         let Some(slot) = inner.tasks.get_mut(id.0) else { return };
@@ -245,6 +270,9 @@ impl Scheduler {
             slot.yields_to = Some(class);
         } else {
             inner.enqueue(id, class);
+            if self.profile.is_on() {
+                self.profile.woken(id, caller, Wake::OTHER);
+            }
         }
     }
 
@@ -252,7 +280,8 @@ impl Scheduler {
     pub fn expire(&self, now: Tick) -> usize {
         let inner = &mut *self.inner.borrow_mut();
         let Inner { tasks, queue, wheel } = inner;
-        wheel.advance(now, self.settings.depth as usize, |index| {
+        let caller = Location::caller();
+        let fired = wheel.advance(now, self.settings.depth as usize, |index| {
             let key = tasks.key_at(index)?;
             let slot = tasks.get_mut(key)?;
             let deadline = slot.deadline?;
@@ -264,9 +293,14 @@ impl Scheduler {
             if !slot.queued {
                 slot.queued = true;
                 queue.push(TaskId(key), Class::Normal, slot.nice);
+                if self.profile.is_on() {
+                    self.profile.woken(TaskId(key), caller, Wake::TIMER);
+                }
             }
             None
-        })
+        });
+        self.activity.expired.add(fired as u64);
+        fired
     }
 
     /// When [`Scheduler::expire`] has something to do next.
@@ -281,19 +315,22 @@ impl Scheduler {
 
     /// Runs one round: at most `depth` items, shared out over the classes by weight.
     pub fn run(&self) -> Round {
+        self.profile.follow(&self.activity.profiling);
         self.open_mail();
         let mut round = Round::default();
-        let mut shares = {
+        let given = {
             let queue = &self.inner.borrow().queue;
             class::shares(queue.ready(), self.round_depth(queue))
         };
+        let mut left = given;
         let mut level = 0;
-        while let Some((id, class)) = self.next_item(&mut shares, level) {
+        while let Some((id, class)) = self.next_item(&mut left, level) {
             level = if self.settings.low_latency { 0 } else { class as usize };
             self.run_one(id, class);
             round.ran += 1;
         }
         round.more = self.has_work();
+        self.publish(round, std::array::from_fn(|class| given[class] - left[class]));
         round
     }
 
@@ -323,15 +360,19 @@ impl Scheduler {
 
     /// Polls one task, or drops it if it was killed.
     fn run_one(&self, id: TaskId, class: Class) {
-        let (mut work, reasons) = match self.check_out(id, class) {
-            Turn::Poll(work, reasons) => (work, reasons),
+        let lap = self.profile.is_on().then(|| self.profile.begin(id));
+        let (mut work, reasons, function) = match self.check_out(id, class) {
+            Turn::Poll(work, reasons, function) => (work, reasons, function),
             // Dropped here, outside the borrow: a future's drop may call back into the scheduler.
-            Turn::Drop(work) => return drop(work),
+            Turn::Drop(work) => {
+                self.activity.killed.add(1);
+                return drop(work);
+            }
             Turn::Pass => return,
         };
-        self.polls.set(self.polls.get() + 1);
         self.current.set(id);
         self.reasons.set(reasons);
+        self.activity.enter(function);
         let borrowed = Borrowed { mailbox: &self.mailbox, id };
         let polled = waker::with_waker(&borrowed, |waker| {
             let mut context = Context::from_waker(waker);
@@ -342,9 +383,12 @@ impl Scheduler {
             Ok(Poll::Pending) => self.check_in(id, work),
             Ok(Poll::Ready(())) => self.remove(id, work),
             Err(_) => {
-                self.panics.set(self.panics.get() + 1);
+                self.activity.panicked.add(1);
                 self.remove(id, work);
             }
+        }
+        if let Some(lap) = lap {
+            self.profile.end(lap, function);
         }
     }
 
@@ -362,7 +406,7 @@ impl Scheduler {
             inner.forget(id);
             return Turn::Drop(work);
         }
-        Turn::Poll(work, std::mem::take(&mut slot.reasons))
+        Turn::Poll(work, std::mem::take(&mut slot.reasons), slot.function)
     }
 
     fn check_in(&self, id: TaskId, work: Work) {
@@ -395,13 +439,16 @@ impl Scheduler {
     }
 
     fn open_mail(&self) {
+        let mut opened = 0;
         for _ in 0..self.settings.depth.max(1) {
             match self.mailbox.receive() {
-                Some(Letter::Wake(id, reason)) => self.wake(id, reason),
+                Some(Letter::Wake(id, reason, caller)) => self.wake_from(id, reason, caller),
                 Some(Letter::Kill(id)) => self.kill(id),
                 None => break,
             }
+            opened += 1;
         }
+        self.activity.letters.add(opened);
     }
 }
 
@@ -418,5 +465,8 @@ impl Inner {
     }
 }
 
+pub use observe::Queued;
+
+mod observe;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! What the scheduler keeps per task. Never visible outside this crate.
 
+use crate::profile::Function;
 use crate::{Class, Wake};
 use std::future::Future;
 use std::pin::Pin;
@@ -11,6 +12,8 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = ()>>>;
 /// One task. The future is absent exactly while it runs.
 pub(crate) struct Slot {
     pub(crate) future: Option<Work>,
+    /// What it runs.
+    pub(crate) function: &'static Function,
     /// When it wants to be woken. The wheel may be armed earlier, never later.
     pub(crate) deadline: Option<Tick>,
     pub(crate) reasons: Wake,
@@ -27,9 +30,10 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(future: Work) -> Self {
+    pub(crate) fn new(future: Work, function: &'static Function) -> Self {
         Self {
             future: Some(future),
+            function,
             deadline: None,
             reasons: Wake::INIT,
             queued: false,

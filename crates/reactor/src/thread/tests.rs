@@ -136,3 +136,23 @@ fn another_thread_rouses_a_sleeper() {
     thread.run().unwrap();
     sender.join().unwrap();
 }
+
+#[test]
+fn other_threads_see_what_runs_and_what_was_counted() {
+    let pulse = Arc::new(Pulse::default());
+    let kernel = Box::new(Os::new(64).unwrap());
+    let thread = Thread::watched(0, kernel, Settings::default(), pulse.clone());
+    let (own, seen) = (thread.clone(), pulse.clone());
+    thread.scheduler().spawn(Class::Normal, async move {
+        let seen = std::thread::spawn(move || seen.activity().running()).join().unwrap();
+        assert!(seen.is_some_and(|function| function.contains("other_threads_see")), "{seen:?}");
+        own.scheduler().pause(Some(own.tick().plus_ms(1))).await;
+        own.stop();
+    });
+    thread.run().unwrap();
+    let activity = pulse.activity();
+    assert_eq!((activity.spawned.get(), activity.expired.get()), (1, 1));
+    assert_eq!((activity.switches(), activity.ran[Class::Normal as usize].get()), (2, 2));
+    assert_eq!((activity.wake_tasks.get(), activity.peak.get(), activity.running()), (1, 1, None));
+    assert!(activity.poll_expired.get() >= 1 && activity.loops.get() >= 2);
+}

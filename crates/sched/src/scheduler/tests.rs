@@ -67,7 +67,7 @@ fn deadlines_fire_once_and_can_move_later() {
 
 #[test]
 fn urgent_goes_first_and_bulk_and_heavy_are_bounded() {
-    let scheduler = scheduler(Settings { depth: 129, low_latency: false });
+    let scheduler = scheduler(Settings { depth: 129, low_latency: false, ..Settings::default() });
     let order = Rc::new(RefCell::new(Vec::new()));
     for class in [Class::Heavy, Class::Bulk, Class::Normal, Class::Urgent] {
         for _ in 0..500 {
@@ -85,7 +85,7 @@ fn urgent_goes_first_and_bulk_and_heavy_are_bounded() {
 #[test]
 fn low_latency_returns_to_urgent_work_at_once() {
     for (low_latency, place) in [(false, 2), (true, 1)] {
-        let scheduler = scheduler(Settings { depth: 200, low_latency });
+        let scheduler = scheduler(Settings { depth: 200, low_latency, ..Settings::default() });
         let log = Log::default();
         let urgent = logger(&scheduler, 0, &log);
         scheduler.run();
@@ -194,13 +194,14 @@ fn a_foreign_waker_wakes_from_another_thread() {
 #[test]
 fn round_depth_cuts_a_slightly_longer_queue_in_halves() {
     for (queued, ran) in [(100, 100), (200, 200), (300, 150), (400, 200), (500, 200)] {
-        let scheduler = scheduler(Settings { depth: 200, low_latency: false });
+        let scheduler =
+            scheduler(Settings { depth: 200, low_latency: false, ..Settings::default() });
         for _ in 0..queued {
             scheduler.spawn(Class::Normal, async {});
         }
         assert_eq!(scheduler.run().ran, ran);
     }
-    let scheduler = scheduler(Settings { depth: 200, low_latency: false });
+    let scheduler = scheduler(Settings { depth: 200, low_latency: false, ..Settings::default() });
     let log = Log::default();
     let niced = logger(&scheduler, 1, &log);
     scheduler.run();

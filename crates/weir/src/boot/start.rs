@@ -235,10 +235,11 @@ fn watch(pulses: Vec<Arc<Pulse>>) -> io::Result<()> {
     Watchdog::new(pulses).run(|stuck| {
         complain(&format!(
             "[ALERT]    ({}) : Thread {} is about to kill the process: it has not come back to its \
-             loop for {} ms of CPU.\n",
+             loop for {} ms of CPU, and runs {}.\n",
             std::process::id(),
             stuck.thread + 1,
-            stuck.cpu / 1_000_000
+            stuck.cpu / 1_000_000,
+            stuck.function.unwrap_or("no task")
         ));
         std::process::abort();
     })

@@ -1,0 +1,225 @@
+//! Task profiling: which function used how much time, how long it waited for its turn, and who had
+//! woken it. Never reads a clock of its own: one is handed in. Off, it costs one branch per wake-up
+//! and one per turn.
+
+mod table;
+
+pub use table::{Entry, Totals};
+
+use crate::{TaskId, Wake};
+use std::cell::{Cell, RefCell};
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use table::Table;
+
+/// Tells the time for profiling.
+pub trait Clock {
+    /// Nanoseconds on a clock that never goes back; 0 says that the time is not known.
+    fn nanos(&self) -> u64;
+}
+
+/// A clock that does not know the time: calls are counted, times are not.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoClock;
+
+impl Clock for NoClock {
+    fn nanos(&self) -> u64 {
+        0
+    }
+}
+
+/// Whether tasks are profiled (`profiling.tasks`, `set profiling tasks`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// Never.
+    Off,
+    /// While the average turn of the loop takes 1000 us or more, until it takes less than 990 us.
+    #[default]
+    Auto,
+    /// Always.
+    On,
+}
+
+/// A thread's mode, which any thread may change.
+#[derive(Debug, Default)]
+pub struct Switch(AtomicU32);
+
+impl Switch {
+    /// Sets the mode; the thread follows at its next round. Turning it on begins its statistics
+    /// anew.
+    pub fn set(&self, mode: Mode) {
+        let _ = self.0.fetch_update(Relaxed, Relaxed, |old| {
+            let epoch = (old >> 2).wrapping_add(u32::from(mode == Mode::On));
+            Some(epoch << 2 | mode as u32)
+        });
+    }
+
+    /// The mode.
+    pub fn mode(&self) -> Mode {
+        decode(self.0.load(Relaxed))
+    }
+}
+
+fn decode(word: u32) -> Mode {
+    match word & 3 {
+        0 => Mode::Off,
+        1 => Mode::Auto,
+        _ => Mode::On,
+    }
+}
+
+/// What a task runs, for people: the path of its `async fn`.
+#[derive(Debug)]
+pub struct Function {
+    path: fn() -> &'static str,
+}
+
+struct Of<F>(std::marker::PhantomData<F>);
+
+impl<F> Of<F> {
+    const FUNCTION: Function = Function { path: std::any::type_name::<F> };
+}
+
+impl Function {
+    /// The function whose future has type `F`.
+    pub fn of<F>() -> &'static Self {
+        &Of::<F>::FUNCTION
+    }
+
+    /// Its path, such as `proxy::client::run`.
+    pub fn name(&self) -> &'static str {
+        let mut path = (self.path)();
+        while let Some(shorter) = path.strip_suffix("::{{closure}}") {
+            path = shorter;
+        }
+        path
+    }
+}
+
+/// When and by whom a queued task was woken.
+#[derive(Clone, Copy)]
+struct Mark {
+    date: u64,
+    caller: &'static Location<'static>,
+    reason: Wake,
+}
+
+/// What a turn was measured for.
+#[derive(Clone, Copy)]
+pub(crate) struct Lap {
+    mark: Option<Mark>,
+    start: u64,
+}
+
+/// How many nanoseconds the average turn takes when automatic profiling begins, and ends.
+const AUTO: (u64, u64) = (1_000_000, 990_000);
+
+/// One thread's profile; for its owner.
+pub(crate) struct Profile {
+    clock: Box<dyn Clock>,
+    on: Cell<bool>,
+    word: Cell<u32>,
+    slow: Cell<bool>,
+    marks: RefCell<Vec<Option<Mark>>>,
+    table: RefCell<Table>,
+}
+
+impl Profile {
+    pub(crate) fn new(clock: Box<dyn Clock>) -> Self {
+        Self {
+            clock,
+            on: Cell::new(false),
+            word: Cell::new(0),
+            slow: Cell::new(false),
+            marks: RefCell::default(),
+            table: RefCell::default(),
+        }
+    }
+
+    /// Whether turns are measured.
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.get()
+    }
+
+    /// Takes over what the switch says now; once per round.
+    #[inline]
+    pub(crate) fn follow(&self, switch: &Switch) {
+        let word = switch.0.load(Relaxed);
+        if word != self.word.get() || (self.slow.get() != self.on.get() && word & 3 == 1) {
+            self.turn(word);
+        }
+    }
+
+    #[cold]
+    fn turn(&self, word: u32) {
+        if word >> 2 != self.word.get() >> 2 {
+            self.table.borrow_mut().clear();
+        }
+        self.word.set(word);
+        let on = match decode(word) {
+            Mode::Off => false,
+            Mode::Auto => self.slow.get(),
+            Mode::On => true,
+        };
+        if on != self.on.get() {
+            // What was woken before now has no date: its waiting is not counted.
+            self.marks.borrow_mut().clear();
+            self.on.set(on);
+        }
+    }
+
+    /// Hears of the average length of a turn, for the automatic mode.
+    pub(crate) fn hear(&self, loop_nanos: u64) {
+        let bound = if self.slow.get() { AUTO.1 } else { AUTO.0 };
+        self.slow.set(loop_nanos >= bound);
+    }
+
+    /// Notes a wake-up that queued a task.
+    #[cold]
+    pub(crate) fn woken(&self, id: TaskId, caller: &'static Location<'static>, reason: Wake) {
+        let marks = &mut *self.marks.borrow_mut();
+        let index = id.0.index as usize;
+        if marks.len() <= index {
+            marks.resize(index + 1, None);
+        }
+        marks[index] = Some(Mark { date: self.clock.nanos(), caller, reason });
+    }
+
+    /// The date of the wake-up that queued a task, if it has one.
+    pub(crate) fn date(&self, id: TaskId) -> Option<u64> {
+        let marks = self.marks.borrow();
+        let mark = marks.get(id.0.index as usize)?.as_ref()?;
+        Some(mark.date).filter(|date| *date != 0)
+    }
+
+    /// Now, for profiling; 0 when it is not known.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.nanos()
+    }
+
+    /// A task's turn begins: takes its mark, before it can be queued again.
+    #[cold]
+    pub(crate) fn begin(&self, id: TaskId) -> Lap {
+        let mark = self.marks.borrow_mut().get_mut(id.0.index as usize).and_then(Option::take);
+        Lap { mark, start: self.clock.nanos() }
+    }
+
+    /// A task's turn has ended.
+    #[cold]
+    pub(crate) fn end(&self, lap: Lap, function: &'static Function) {
+        let cpu = self.clock.nanos().saturating_sub(lap.start);
+        let dated = lap.mark.filter(|mark| mark.date != 0);
+        let latency = dated.map(|mark| lap.start.saturating_sub(mark.date));
+        let caller = lap.mark.map(|mark| (mark.caller, mark.reason));
+        self.table.borrow_mut().add(function, caller, cpu, latency);
+    }
+
+    /// All that was measured since the last reset.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        self.table.borrow().entries()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Tests of profiling with a clock set by hand. Never part of the product.
+
+use super::*;
+use crate::{Activity, Class, Mailbox, Scheduler, Settings};
+use std::rc::Rc;
+use std::sync::Arc;
+use stdx::Tick;
+
+struct Silent;
+impl crate::Alarm for Silent {
+    fn ring(&self) {}
+}
+
+#[derive(Clone, Default)]
+struct Hand(Rc<Cell<u64>>);
+impl Clock for Hand {
+    fn nanos(&self) -> u64 {
+        self.0.get()
+    }
+}
+
+impl Hand {
+    fn pass(&self, nanos: u64) {
+        self.0.set(self.0.get() + nanos);
+    }
+}
+
+fn scheduler(mode: Mode) -> (Rc<Scheduler>, Hand) {
+    let clock = Hand::default();
+    clock.pass(1_000);
+    let settings = Settings { profiling: mode, ..Settings::default() };
+    let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
+    let activity = Arc::new(Activity::default());
+    let clocked = Box::new(clock.clone());
+    (Rc::new(Scheduler::observed(settings, mailbox, Tick(0), activity, clocked)), clock)
+}
+
+/// A task that takes 70 ns at each turn.
+async fn worker(scheduler: Rc<Scheduler>, clock: Hand) {
+    loop {
+        clock.pass(70);
+        scheduler.pause(None).await;
+    }
+}
+
+fn sum(scheduler: &Scheduler) -> Totals {
+    let mut sum = Totals::default();
+    scheduler.profile().iter().for_each(|entry| sum.merge(entry.totals));
+    sum
+}
+
+#[test]
+fn calls_cpu_and_latency_are_kept_by_function_and_caller() {
+    let (scheduler, clock) = scheduler(Mode::On);
+    scheduler.run();
+    let id = scheduler.spawn(Class::Normal, worker(scheduler.clone(), clock.clone()));
+    clock.pass(30);
+    scheduler.run();
+    for _ in 0..2 {
+        scheduler.wake(id, Wake::IO);
+        clock.pass(10);
+        scheduler.run();
+    }
+    let mut profile = scheduler.profile();
+    profile.sort_by_key(|entry| entry.totals.calls);
+    let [spawned, woken] = profile[..] else { panic!("{profile:?}") };
+    assert!(spawned.function.ends_with("profile::tests::worker"), "{}", spawned.function);
+    assert_eq!(spawned.totals, Totals { calls: 1, cpu: 70, dated: 1, latency: 30 });
+    assert_eq!(woken.totals, Totals { calls: 2, cpu: 140, dated: 2, latency: 20 });
+    let (place, reason) = woken.caller.unwrap();
+    assert_eq!((place.file(), reason), (file!(), Wake::IO));
+    assert_eq!((woken.totals.cpu_avg(), woken.totals.latency_avg()), (70, 10));
+}
+
+#[test]
+fn a_wake_up_from_before_profiling_has_no_latency() {
+    let (scheduler, clock) = scheduler(Mode::Off);
+    let id = scheduler.spawn(Class::Normal, worker(scheduler.clone(), clock.clone()));
+    scheduler.run();
+    assert_eq!(scheduler.profile(), []);
+    scheduler.wake(id, Wake::IO);
+    clock.pass(1_000_000);
+    scheduler.activity().profiling.set(Mode::On);
+    scheduler.run();
+    assert_eq!(sum(&scheduler), Totals { calls: 1, cpu: 70, dated: 0, latency: 0 });
+    scheduler.wake(id, Wake::IO);
+    scheduler.activity().profiling.set(Mode::Off);
+    scheduler.run();
+    clock.pass(1_000_000);
+    scheduler.wake(id, Wake::IO);
+    scheduler.activity().profiling.set(Mode::On);
+    scheduler.run();
+    assert_eq!(sum(&scheduler), Totals { calls: 1, cpu: 70, dated: 0, latency: 0 }, "begun anew");
+}
+
+#[test]
+fn a_second_wake_up_does_not_move_the_date_of_the_first() {
+    let (scheduler, clock) = scheduler(Mode::On);
+    let id = scheduler.spawn(Class::Normal, worker(scheduler.clone(), clock.clone()));
+    scheduler.run();
+    scheduler.activity().profiling.set(Mode::On);
+    scheduler.run();
+    scheduler.wake(id, Wake::IO);
+    clock.pass(5);
+    scheduler.wake(id, Wake::MESSAGE);
+    clock.pass(5);
+    scheduler.run();
+    assert_eq!(sum(&scheduler).latency, 10);
+}
+
+#[test]
+fn a_task_that_wakes_itself_is_dated_within_its_turn() {
+    let (scheduler, clock) = scheduler(Mode::On);
+    scheduler.run();
+    let (own, time) = (scheduler.clone(), clock.clone());
+    scheduler.spawn(Class::Normal, async move {
+        time.pass(10);
+        own.wake(own.current(), Wake::MESSAGE);
+        time.pass(15);
+        own.pause(None).await;
+        time.pass(1);
+    });
+    while scheduler.run().more {}
+    // The mark of the second turn was set during the first and must outlive its end.
+    assert_eq!(sum(&scheduler), Totals { calls: 2, cpu: 26, dated: 2, latency: 15 });
+}
+
+#[test]
+fn automatic_profiling_follows_the_length_of_turns_with_hysteresis() {
+    let (scheduler, clock) = scheduler(Mode::Auto);
+    let id = scheduler.spawn(Class::Normal, worker(scheduler.clone(), clock.clone()));
+    let mut calls = Vec::new();
+    for loop_us in [999, 1000, 995, 989] {
+        scheduler.hear_loop(loop_us * 1000);
+        scheduler.wake(id, Wake::IO);
+        scheduler.run();
+        calls.push(sum(&scheduler).calls);
+    }
+    assert_eq!(calls, [0, 1, 2, 2]);
+}
+
+#[test]
+fn what_does_not_fit_is_summed_up_apart() {
+    let mut table = Table::default();
+    let here = Location::caller();
+    for bits in 0..=u8::MAX {
+        for function in [Function::of::<u8>(), Function::of::<u16>(), Function::of::<u32>()] {
+            table.add(function, Some((here, Wake::from_bits_retain(bits))), 1, None);
+        }
+    }
+    let entries = table.entries();
+    let calls: u64 = entries.iter().map(|entry| entry.totals.calls).sum();
+    assert_eq!(calls, 768);
+    assert_eq!(entries.last().unwrap().function, "other");
+}
+
+#[test]
+fn without_a_clock_calls_are_counted_and_times_are_not() {
+    let settings = Settings { profiling: Mode::On, ..Settings::default() };
+    let scheduler = Scheduler::new(settings, Arc::new(Mailbox::new(Box::new(Silent))), Tick(0));
+    scheduler.run();
+    scheduler.spawn(Class::Normal, async {});
+    scheduler.run();
+    assert_eq!(sum(&scheduler), Totals { calls: 1, cpu: 0, dated: 0, latency: 0 });
+}
