@@ -1,9 +1,11 @@
-//! What std lacks: generational slab, wrapping ticks, PRNG. Never does I/O and never reads a clock.
+//! What std lacks: generational slab, ordered tree with scopes, wrapping ticks, PRNG. Never does I/O and never reads a clock.
 
 pub mod prng;
+pub mod scope_tree;
 pub mod slab;
 pub mod tick;
 
 pub use prng::Prng;
+pub use scope_tree::{Position, ScopeTree};
 pub use slab::{Key, Slab};
 pub use tick::Tick;

@@ -19,6 +19,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench idle    [-n CONNECTIONS]
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS]
                                  [--alone] [NAME=BINARY ...]
+       cargo xtask bench lookup
        cargo xtask bench sched
 
   compare  CPU microseconds per request. The proxy is pinned to CPU 0, nginx and the load generator
@@ -28,6 +29,8 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   idle     resident bytes per idle keep-alive connection, and the CPU used at rest
   kill     two origins under load, one is killed in the middle and started again: how many requests
            fail, and whether each is logged
+  lookup   in one process: how long a thread looks for its own next item in a queue shared by 64,
+           beside a search that skips the items of others one by one
   sched    in one process: what spawning, waking and running a task costs, peers beside
 
 Binaries: Debian's haproxy first, then weir (built with --release), then each NAME=BINARY, started

@@ -1,0 +1,334 @@
+//! An ordered tree in which each of up to 64 threads finds its own next item. Never runs an item.
+//!
+//! Every item has a key and a *scope*: the set of threads that it concerns, one bit each. Items
+//! stand in the order of their keys, equals in the order in which they came. It is a B-tree of
+//! nodes in one pool, linked by index, whose inner nodes carry for each child the union of the
+//! scopes below it. A search for the items of one thread therefore goes past every branch that has
+//! none, and visits O(log n) nodes however many items of other threads lie in between; without the
+//! unions it would have to look at each of them.
+//!
+//! [`ScopeTree::insert`] and [`ScopeTree::remove`] are O(log n) and allocate only when the pools
+//! grow. Scarcely filled nodes merge with a sibling, so the height follows the number of items
+//! down as well as up. The tree belongs to one thread or stands behind a lock.
+
+mod node;
+
+use crate::{Key, Slab};
+use node::{Entry, FANOUT, MERGED, Node, Places, SPARSE};
+
+/// Where an item stands: by key, then by when it came. Each item has its own.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct Position {
+    /// The key that the item was inserted with.
+    pub key: u64,
+    serial: u64,
+}
+
+impl Position {
+    /// Before the first item, whatever its key.
+    pub const START: Self = Self::before(0);
+
+    /// Before the first item with this key.
+    pub const fn before(key: u64) -> Self {
+        Self { key, serial: 0 }
+    }
+
+    /// Right after this position, to go on from an item.
+    #[must_use]
+    pub const fn after(self) -> Self {
+        Self { key: self.key, serial: self.serial + 1 }
+    }
+}
+
+/// Items in order, with the sets of threads that they concern.
+#[derive(Debug)]
+pub struct ScopeTree<T> {
+    nodes: Vec<Node>,
+    free: Vec<u32>,
+    root: u32,
+    /// Inner nodes above a leaf.
+    height: u32,
+    items: Slab<T>,
+    /// How many items came so far; serials start at 1.
+    came: u64,
+}
+
+impl<T> Default for ScopeTree<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> ScopeTree<T> {
+    /// An empty tree.
+    pub fn new() -> Self {
+        Self {
+            nodes: vec![Node::new()],
+            free: Vec::new(),
+            root: 0,
+            height: 0,
+            items: Slab::new(),
+            came: 0,
+        }
+    }
+
+    /// Items in the tree.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether no item is in the tree.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Adds an item behind all that have a key up to its own. With an empty scope nobody finds it.
+    pub fn insert(&mut self, key: u64, scope: u64, item: T) -> Position {
+        self.came += 1;
+        let position = Position { key, serial: self.came };
+        let link = self.items.insert(item).index;
+        let entry = Entry { position, scope, link };
+        if let Some(sibling) = self.insert_below(self.root, self.height, entry, true) {
+            self.grow(sibling);
+        }
+        position
+    }
+
+    /// Takes an item out.
+    pub fn remove(&mut self, position: Position) -> Option<T> {
+        let (link, _) = self.remove_below(self.root, self.height, position)?;
+        while self.height > 0 && self.node(self.root).len() == 1 {
+            let only = self.node(self.root).link(0);
+            self.free.push(std::mem::replace(&mut self.root, only));
+            self.height -= 1;
+        }
+        self.items.remove(self.key_of(link))
+    }
+
+    /// The item at a position.
+    pub fn get(&self, position: Position) -> Option<&T> {
+        self.items.at(self.find(position)?)
+    }
+
+    /// The item at a position.
+    pub fn get_mut(&mut self, position: Position) -> Option<&mut T> {
+        let link = self.find(position)?;
+        self.items.at_mut(link)
+    }
+
+    /// The first item that concerns any thread of `scope`.
+    pub fn first_for(&self, scope: u64) -> Option<(Position, &T)> {
+        let found = self.least(self.root, self.height, scope, &mut || ());
+        found.map(|entry| self.item(entry))
+    }
+
+    /// The first item at or after `from` that concerns any thread of `scope`; behind the last it
+    /// goes on with the first.
+    pub fn next_for(&self, scope: u64, from: Position) -> Option<(Position, &T)> {
+        let ahead = self.search(scope, from, &mut || ());
+        let found = ahead.or_else(|| self.least(self.root, self.height, scope, &mut || ()));
+        found.map(|entry| self.item(entry))
+    }
+
+    /// Takes out the first item whose key is at most `key` and that concerns any thread of `scope`.
+    pub fn take_first(&mut self, scope: u64, key: u64) -> Option<(Position, T)> {
+        let (position, _) = self.first_for(scope).filter(|(position, _)| position.key <= key)?;
+        Some((position, self.remove(position)?))
+    }
+
+    /// How many nodes [`ScopeTree::next_for`] looks into; for measurements.
+    pub fn nodes_visited(&self, scope: u64, from: Position) -> usize {
+        let mut visited = 0;
+        let mut visit = || visited += 1;
+        if self.search(scope, from, &mut visit).is_none() {
+            self.least(self.root, self.height, scope, &mut visit);
+        }
+        visited
+    }
+
+    fn node(&self, index: u32) -> &Node {
+        &self.nodes[index as usize]
+    }
+
+    fn node_mut(&mut self, index: u32) -> &mut Node {
+        &mut self.nodes[index as usize]
+    }
+
+    fn key_of(&self, link: u32) -> Key {
+        self.items.key_at(link).expect("a leaf's entry has an item")
+    }
+
+    fn item(&self, entry: Entry) -> (Position, &T) {
+        (entry.position, self.items.at(entry.link).expect("a leaf's entry has an item"))
+    }
+
+    fn find(&self, position: Position) -> Option<u32> {
+        let mut node = self.node(self.root);
+        for _ in 0..self.height {
+            node = self.node(node.link(node.child(position)));
+        }
+        node.find(position).map(|place| node.link(place))
+    }
+
+    /// The first entry of a leaf at or after `from` whose scope meets `scope`.
+    ///
+    /// One way down to `from`, noting on each level the next branch to the right that has
+    /// something; where the way ends, the lowest of these branches leads to the answer.
+    fn search(&self, scope: u64, from: Position, visit: &mut impl FnMut()) -> Option<Entry> {
+        let mut aside = None;
+        let mut at = self.root;
+        for level in (1..=self.height).rev() {
+            visit();
+            let node = self.node(at);
+            let (child, meeting) = (node.child(from), node.meeting(scope));
+            let right = meeting >> child >> 1;
+            if right != 0 {
+                let next = child + 1 + right.trailing_zeros() as usize;
+                aside = Some((node.link(next), level - 1));
+            }
+            if meeting & 1 << child == 0 {
+                return aside.and_then(|(link, level)| self.least(link, level, scope, visit));
+            }
+            at = node.link(child);
+        }
+        visit();
+        let node = self.node(at);
+        let place = node.place(from);
+        match node.meeting(scope).checked_shr(place as u32) {
+            None | Some(0) => aside.and_then(|(link, level)| self.least(link, level, scope, visit)),
+            Some(ahead) => Some(node.entry(place + ahead.trailing_zeros() as usize)),
+        }
+    }
+
+    /// The first entry below a node whose scope meets `scope`: the unions lead straight to it.
+    fn least(&self, at: u32, level: u32, scope: u64, visit: &mut impl FnMut()) -> Option<Entry> {
+        let mut node = self.node(at);
+        for _ in 0..level {
+            visit();
+            node = self.node(node.link(first(node.meeting(scope))?));
+        }
+        visit();
+        first(node.meeting(scope)).map(|place| node.entry(place))
+    }
+
+    /// Inserts below a node; yields the sibling to its right if the node had to be split.
+    ///
+    /// `last`: the node is the last of its level, where keys that only grow fill nodes one by one.
+    fn insert_below(&mut self, at: u32, level: u32, entry: Entry, last: bool) -> Option<Entry> {
+        let node = self.node_mut(at);
+        if level == 0 {
+            let place = node.place(entry.position);
+            return self.put(at, place, entry, last);
+        }
+        let child = node.child(entry.position);
+        let last_child = child + 1 == node.len();
+        node.extend(child, &entry);
+        let below = node.link(child);
+        let sibling = self.insert_below(below, level - 1, entry, last && last_child)?;
+        let union = self.node(below).union();
+        self.node_mut(at).set_scope(child, union);
+        self.put(at, child + 1, sibling, last)
+    }
+
+    /// Puts an entry into a node, which is split when it is full.
+    fn put(&mut self, at: u32, place: usize, entry: Entry, last: bool) -> Option<Entry> {
+        let node = self.node_mut(at);
+        if !node.is_full() {
+            node.insert(place, entry);
+            return None;
+        }
+        let cut = if last && place == FANOUT { FANOUT } else { FANOUT / 2 };
+        let mut right = node.split_off(cut);
+        if place < cut {
+            node.insert(place, entry);
+        } else {
+            right.insert(place - cut, entry);
+        }
+        Some(self.adopt(right))
+    }
+
+    /// A root above the present one and its new sibling.
+    fn grow(&mut self, sibling: Entry) {
+        let mut root = Node::new();
+        let old = self.node(self.root);
+        root.insert(0, Entry { scope: old.union(), link: self.root, ..old.entry(0) });
+        root.insert(1, sibling);
+        self.root = self.adopt(root).link;
+        self.height += 1;
+    }
+
+    /// Gives a node a place in the pool.
+    fn adopt(&mut self, node: Node) -> Entry {
+        let Entry { position, .. } = node.entry(0);
+        let scope = node.union();
+        let link = match self.free.pop() {
+            Some(free) => {
+                *self.node_mut(free) = node;
+                free
+            }
+            None => {
+                self.nodes.push(node);
+                u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 nodes")
+            }
+        };
+        Entry { position, scope, link }
+    }
+
+    /// Takes the entry at a position out of the leaf below a node; yields its link, and of its
+    /// scope the threads that nothing below the node concerns any more.
+    fn remove_below(&mut self, at: u32, level: u32, position: Position) -> Option<(u32, u64)> {
+        let node = self.node_mut(at);
+        if level == 0 {
+            let place = node.find(position)?;
+            let scope = node.entry(place).scope;
+            let link = node.remove(place);
+            return Some((link, node.without(scope)));
+        }
+        let child = node.child(position);
+        let below = node.link(child);
+        let (link, gone) = self.remove_below(below, level - 1, position)?;
+        self.node_mut(at).restrict(child, gone);
+        self.shrink(at, child);
+        Some((link, self.node(at).without(gone)))
+    }
+
+    /// After a removal below a child: drops it when empty, merges it when sparse.
+    fn shrink(&mut self, at: u32, child: usize) {
+        let below = self.node(at).link(child);
+        let len = self.node(below).len();
+        if len == 0 {
+            self.node_mut(at).remove(child);
+            self.free.push(below);
+        } else if len < SPARSE {
+            let fits = |left: usize| {
+                let node = self.node(at);
+                let lengths = [left, left + 1].map(|place| self.node(node.link(place)).len());
+                lengths[0] + lengths[1] <= MERGED
+            };
+            if child > 0 && fits(child - 1) {
+                self.merge(at, child - 1);
+            } else if child + 1 < self.node(at).len() && fits(child) {
+                self.merge(at, child);
+            }
+        }
+    }
+
+    /// Moves the entries of the child right of `left` into that child.
+    fn merge(&mut self, at: u32, left: usize) {
+        let gone = self.node_mut(at).remove(left + 1);
+        let right = std::mem::replace(self.node_mut(gone), Node::new());
+        let kept = self.node(at).link(left);
+        self.node_mut(kept).append(&right);
+        let union = self.node(kept).union();
+        self.node_mut(at).set_scope(left, union);
+        self.free.push(gone);
+    }
+}
+
+/// The first of some places of a node.
+fn first(places: Places) -> Option<usize> {
+    (places != 0).then(|| places.trailing_zeros() as usize)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,212 @@
+//! One node of the tree: entries in order, and which of them concern which thread.
+//! Never follows a link.
+//!
+//! Scopes are kept by thread, not by entry: `places[t]` has a bit for each entry whose scope holds
+//! thread `t`. So a thread finds its first entry with one load and one count of zeros, in one cache
+//! line, and an entry that comes or goes shifts 64 words that lie together.
+
+use super::Position;
+
+/// Entries of a node. More make a shallower tree but costlier insertions.
+pub(super) const FANOUT: usize = Places::BITS as usize;
+/// A node with fewer entries looks for a sibling to merge with.
+pub(super) const SPARSE: usize = FANOUT / 4;
+/// The most entries that a merge leaves, so that it is not undone by the next insertion.
+pub(super) const MERGED: usize = FANOUT * 3 / 4;
+
+/// Places of a node, one bit each.
+pub(super) type Places = u32;
+
+/// An item in a leaf, or a node below an inner node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// Of the item; for a node, a lower bound of all positions below it.
+    pub(super) position: Position,
+    /// Of the item; for a node, the union of all scopes below it.
+    pub(super) scope: u64,
+    /// Index of the item or of the node.
+    pub(super) link: u32,
+}
+
+/// Serials are read only among equal keys. Unused places have no bits and the greatest key.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(super) struct Node {
+    places: [Places; 64],
+    keys: [u64; FANOUT],
+    links: [u32; FANOUT],
+    serials: [u64; FANOUT],
+    len: u32,
+}
+
+impl Node {
+    pub(super) const fn new() -> Self {
+        Self {
+            places: [0; 64],
+            keys: [u64::MAX; FANOUT],
+            links: [0; FANOUT],
+            serials: [0; FANOUT],
+            len: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len() == FANOUT
+    }
+
+    pub(super) fn link(&self, place: usize) -> u32 {
+        self.links[place]
+    }
+
+    pub(super) fn position(&self, place: usize) -> Position {
+        Position { key: self.keys[place], serial: self.serials[place] }
+    }
+
+    pub(super) fn entry(&self, place: usize) -> Entry {
+        let scope = self.scope_of(|places| places & bit(place));
+        Entry { position: self.position(place), scope, link: self.links[place] }
+    }
+
+    /// The union of all scopes in the node.
+    pub(super) fn union(&self) -> u64 {
+        self.scope_of(|places| places)
+    }
+
+    fn scope_of(&self, places: impl Fn(Places) -> Places) -> u64 {
+        let thread = |(thread, it): (usize, &Places)| u64::from(places(*it) != 0) << thread;
+        self.places.iter().enumerate().map(thread).fold(0, |scope, thread| scope | thread)
+    }
+
+    /// The entries whose scopes meet `scope`.
+    pub(super) fn meeting(&self, scope: u64) -> Places {
+        threads(scope).fold(0, |places, thread| places | self.places[thread])
+    }
+
+    /// How many entries stand before `position`: where it stands, or would.
+    pub(super) fn place(&self, position: Position) -> usize {
+        let mut place = self.keys.partition_point(|key| *key < position.key);
+        while place < self.len() && self.position(place) < position {
+            place += 1;
+        }
+        place
+    }
+
+    /// The place of the child below which `position` stands, or would.
+    pub(super) fn child(&self, position: Position) -> usize {
+        let place = self.place(position);
+        let exact = place < self.len() && self.position(place) == position;
+        if exact { place } else { place.saturating_sub(1) }
+    }
+
+    /// The place of exactly this position.
+    pub(super) fn find(&self, position: Position) -> Option<usize> {
+        let place = self.place(position);
+        (place < self.len() && self.position(place) == position).then_some(place)
+    }
+
+    /// Takes note that a new item goes below the child at `place`.
+    pub(super) fn extend(&mut self, place: usize, entry: &Entry) {
+        threads(entry.scope).for_each(|thread| self.places[thread] |= bit(place));
+        if entry.position < self.position(place) {
+            self.set_position(place, entry.position);
+        }
+    }
+
+    /// Takes `gone` out of the scope at `place`.
+    pub(super) fn restrict(&mut self, place: usize, gone: u64) {
+        threads(gone).for_each(|thread| self.places[thread] &= !bit(place));
+    }
+
+    /// Of the threads in `scope`, those that no entry concerns.
+    pub(super) fn without(&self, scope: u64) -> u64 {
+        threads(scope).filter(|thread| self.places[*thread] == 0).fold(0, |all, it| all | 1 << it)
+    }
+
+    pub(super) fn set_scope(&mut self, place: usize, scope: u64) {
+        for (thread, places) in self.places.iter_mut().enumerate() {
+            let concerned = (scope >> thread & 1) as Places;
+            *places = *places & !bit(place) | concerned << place;
+        }
+    }
+
+    /// Puts an entry at `place`; the node is not full.
+    pub(super) fn insert(&mut self, place: usize, entry: Entry) {
+        let len = self.len();
+        let below = below(place);
+        self.places.iter_mut().for_each(|it| *it = *it & below | (*it & !below) << 1);
+        self.keys.copy_within(place..len, place + 1);
+        self.serials.copy_within(place..len, place + 1);
+        self.links.copy_within(place..len, place + 1);
+        self.len += 1;
+        threads(entry.scope).for_each(|thread| self.places[thread] |= bit(place));
+        self.links[place] = entry.link;
+        self.set_position(place, entry.position);
+    }
+
+    /// Takes an entry out; yields its link.
+    pub(super) fn remove(&mut self, place: usize) -> u32 {
+        let (link, len) = (self.links[place], self.len());
+        let below = below(place);
+        self.places.iter_mut().for_each(|it| *it = *it & below | *it >> 1 & !below);
+        self.keys.copy_within(place + 1..len, place);
+        self.serials.copy_within(place + 1..len, place);
+        self.links.copy_within(place + 1..len, place);
+        self.keys[len - 1] = u64::MAX;
+        self.len -= 1;
+        link
+    }
+
+    /// Splits the entries from `cut` on off into a node of their own.
+    pub(super) fn split_off(&mut self, cut: usize) -> Self {
+        let (mut right, len) = (Self::new(), self.len());
+        for (left, right) in self.places.iter_mut().zip(&mut right.places) {
+            *right = left.checked_shr(cut as u32).unwrap_or(0);
+            *left &= below(cut);
+        }
+        right.keys[..len - cut].copy_from_slice(&self.keys[cut..len]);
+        right.serials[..len - cut].copy_from_slice(&self.serials[cut..len]);
+        right.links[..len - cut].copy_from_slice(&self.links[cut..len]);
+        self.keys[cut..].fill(u64::MAX);
+        (self.len, right.len) = (cut as u32, (len - cut) as u32);
+        right
+    }
+
+    /// Takes over the entries of the sibling to the right; both fit into one node.
+    pub(super) fn append(&mut self, right: &Self) {
+        let (len, more) = (self.len(), right.len());
+        for (left, right) in self.places.iter_mut().zip(&right.places) {
+            *left |= right.checked_shl(len as u32).unwrap_or(0);
+        }
+        self.keys[len..len + more].copy_from_slice(&right.keys[..more]);
+        self.serials[len..len + more].copy_from_slice(&right.serials[..more]);
+        self.links[len..len + more].copy_from_slice(&right.links[..more]);
+        self.len += right.len;
+    }
+
+    fn set_position(&mut self, place: usize, position: Position) {
+        (self.keys[place], self.serials[place]) = (position.key, position.serial);
+    }
+}
+
+const fn bit(place: usize) -> Places {
+    1 << place
+}
+
+/// All places before `place`.
+fn below(place: usize) -> Places {
+    (1 as Places).checked_shl(place as u32).unwrap_or(0).wrapping_sub(1)
+}
+
+/// The threads of a scope.
+fn threads(scope: u64) -> impl Iterator<Item = usize> {
+    let mut left = scope;
+    std::iter::from_fn(move || {
+        let thread = (left != 0).then(|| left.trailing_zeros() as usize);
+        left &= left.wrapping_sub(1);
+        thread
+    })
+}
