@@ -8,6 +8,7 @@ use super::files::Files;
 use super::process::{self, Process};
 use super::scenarios::{DEFAULT, LOG_PORT, SCENARIOS, Scenario};
 use super::subjects::{self, Subject};
+use super::sums::median;
 use super::{load, origin};
 use crate::args;
 use crate::clock;
@@ -153,17 +154,6 @@ fn print<'a>(
     medians
 }
 
-/// The middle value, or the mean of the middle two.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match (values.len() % 2, values.get(middle), values.get(middle.wrapping_sub(1))) {
-        (1, Some(value), _) => *value,
-        (_, Some(upper), Some(lower)) => f64::midpoint(*upper, *lower),
-        _ => f64::NAN,
-    }
-}
-
 /// `{"scenario": {"name": microseconds or null}}`.
 fn json(results: &[(&str, Medians)]) -> String {
     let mut text = String::from("{");
@@ -183,15 +173,8 @@ fn json(results: &[(&str, Medians)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! The arithmetic and the file format.
+    //! The choice of scenarios and the file format.
     use super::*;
-
-    #[test]
-    fn median_of_odd_and_even() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!(median(vec![]).is_nan());
-    }
 
     #[test]
     fn chooses_scenarios() {

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the same configuration, origin and load for every proxy, side by side.
 //! Never judges: it prints figures, and `docs/performance.md` says what they should be.
 
+mod checks;
 mod compare;
 mod files;
 mod idle;
@@ -11,6 +12,7 @@ mod origin;
 mod process;
 mod scenarios;
 mod subjects;
+mod sums;
 
 use crate::failure::{self, Outcome};
 
@@ -18,6 +20,7 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r ROUNDS] [--json FILE]
        cargo xtask bench idle    [-n CONNECTIONS]
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS]
+       cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
        cargo xtask bench lookup
        cargo xtask bench sched
@@ -29,6 +32,9 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   idle     resident bytes per idle keep-alive connection, and the CPU used at rest
   kill     two origins under load, one is killed in the middle and started again: how many requests
            fail, and whether each is logged
+  checks   health checks on many threads: CPU of checks alone (percent of a core, microseconds per
+           check), voluntary context switches per check, then the tail of the time to the first byte
+           of the CSV statistics page while checks run
   lookup   in one process: how long a thread looks for its own next item in a queue shared by 64,
            beside a search that skips the items of others one by one
   sched    in one process: what spawning, waking and running a task costs, peers beside
@@ -38,8 +44,9 @@ as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone
 
   -s   h1-ka-64 h1-ka-256 h1-close h1-1m (the default four), h1-rules tls-ka-64 tls-handshake
        h2c-10x100 h2tls-10x100
-  -d   seconds of load per run (compare: 5, kill: 20)
-  -r   rounds (3)
+  -d   seconds of load per run (compare: 5, kill and checks: 20)
+  -r   rounds (compare: 3, checks: 1); the table shows the median
+  -t   threads (48), -n checked servers (200), -i milliseconds between two checks (2000)
 
 Needs two processors and, from Debian: haproxy nginx-light wrk (nghttp2-client for the h2 scenarios).
 ";
@@ -52,6 +59,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         "compare" => compare::run(rest),
         "idle" => idle::run(rest),
         "kill" => kill::run(rest),
+        "checks" => checks::run(rest),
         name if inner::NAMES.contains(&name) => inner::run(name, rest),
         _ => Err(failure::usage(format!("no benchmark `{name}` (try --help)"))),
     }

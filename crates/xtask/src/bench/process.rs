@@ -50,6 +50,19 @@ impl Process {
         Ok(ticks as f64 / ticks_per_second())
     }
 
+    /// How often its threads have gone to sleep so far.
+    pub(super) fn voluntary_switches(&self) -> Outcome<u64> {
+        let path = format!("/proc/{}/task", self.child.id());
+        let tasks = std::fs::read_dir(&path)
+            .map_err(|error| failure::machine(format!("{path}: {error}")))?;
+        let of = |task: std::fs::DirEntry| {
+            // A thread may end while this reads.
+            let text = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+            field(&text, "voluntary_ctxt_switches:").unwrap_or(0)
+        };
+        Ok(tasks.flatten().map(of).sum())
+    }
+
     /// Resident memory, in KiB.
     pub(super) fn resident(&self) -> Outcome<u64> {
         resident_kib(&self.proc_file("status")?)
@@ -101,7 +114,12 @@ fn cpu_ticks(stat: &str) -> Option<u64> {
 }
 
 fn resident_kib(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    field(status, "VmRSS:")
+}
+
+/// The number behind a name of `/proc/PID/status`.
+fn field(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
@@ -139,6 +157,8 @@ mod tests {
     fn reads_memory() {
         assert_eq!(resident_kib("VmPeak:\t  9 kB\nVmRSS:\t    1234 kB\n"), Some(1234));
         assert_eq!(resident_kib("VmPeak:\t  9 kB\n"), None);
+        let status = "voluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t7\n";
+        assert_eq!(field(status, "voluntary_ctxt_switches:"), Some(12));
     }
 
     #[test]
