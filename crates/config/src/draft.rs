@@ -15,6 +15,8 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Draft {
     pub(crate) global: Global,
+    /// Proxies declared before the first `stats` line of `global`, if there is one.
+    pub(crate) before_stats: Option<usize>,
     pub(crate) http_errors: Vec<HttpErrors>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,

@@ -101,15 +101,34 @@ fn number_proxies(draft: &mut Draft, cx: &mut Cx<'_>) {
         }
         first.entry(id.value).or_insert(index);
     }
-    let mut next = 1;
-    for proxy in &mut draft.proxies {
-        if proxy.id.is_none() {
-            while first.contains_key(&next) {
-                next += 1;
-            }
-            proxy.id = Some(crate::model::At { value: next, place: proxy.place.clone() });
-            next += 1;
+    let before_stats = draft.before_stats;
+    let mut numbers = ProxyNumbers { next: 1, taken: first.into_keys().collect() };
+    for (index, proxy) in draft.proxies.iter_mut().enumerate() {
+        if before_stats == Some(index) {
+            numbers.take(true);
         }
+        let free = numbers.take(proxy.id.is_none());
+        if proxy.id.is_none() {
+            proxy.id = Some(crate::model::At { value: free, place: proxy.place.clone() });
+        }
+    }
+}
+
+/// Automatic numbers of proxies, as HAProxy gives them: those with an explicit one count too, and
+/// so does the hidden proxy that the first `stats` line of `global` makes.
+struct ProxyNumbers {
+    next: u32,
+    taken: HashSet<u32>,
+}
+
+impl ProxyNumbers {
+    /// The number of the next proxy, if it has none of its own.
+    fn take(&mut self, automatic: bool) -> u32 {
+        while automatic && self.taken.contains(&self.next) {
+            self.next += 1;
+        }
+        self.next += 1;
+        self.next - 1
     }
 }
 

@@ -152,7 +152,13 @@ impl Reader<'_, '_> {
             Section::HttpErrors(at) => {
                 http::section_line(&mut self.draft.http_errors[at], self.cx, args)
             }
-            Section::Global => global::line(&mut self.draft.global, self.cx, args),
+            Section::Global => {
+                if args.text(0) == "stats" {
+                    let before = self.draft.proxies.len();
+                    self.draft.before_stats.get_or_insert(before);
+                }
+                global::line(&mut self.draft.global, self.cx, args)
+            }
             Section::Defaults(at) => proxy::line(&mut self.draft.defaults[at], self.cx, args),
             Section::Proxy(at) => proxy::line(&mut self.draft.proxies[at], self.cx, args),
         };

@@ -20,6 +20,22 @@ fn numbers_follow_order_and_skip_the_explicit_ones() {
 }
 
 #[test]
+fn numbers_are_those_that_haproxy_gives() {
+    let proxies = format!(
+        "{TIMES}frontend f\n bind :1\nbackend b\n id 7\nlisten l\n bind :2\nbackend z\nbackend four\n id 4\nbackend y\n"
+    );
+    let ids = |text: &str| model(text).proxies.iter().map(|p| p.id).collect::<Vec<_>>();
+    assert_eq!(ids(&proxies), [1, 7, 3, 5, 4, 8]);
+    for line in ["stats socket /tmp/s", "stats timeout 1s", "stats maxconn 5"] {
+        assert_eq!(ids(&format!("global\n {line}\n{proxies}")), [2, 7, 5, 6, 4, 8], "{line}");
+    }
+    let late = format!(
+        "{TIMES}listen a\n bind :1\nlisten b\n id 1\n bind :2\nglobal\n stats timeout 1s\n stats maxconn 9\nlisten c\n bind :3\n"
+    );
+    assert_eq!(ids(&late), [2, 1, 5]);
+}
+
+#[test]
 fn a_frontend_and_a_backend_may_share_a_name_and_others_not() {
     let text = format!(
         "{TIMES}frontend fe\n bind :1\nfrontend fe\n bind :2\nbackend fe\nlisten fe\n bind :3\nbackend g\nbackend g\n"

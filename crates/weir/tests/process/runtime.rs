@@ -84,7 +84,8 @@ fn it_tells_of_the_process() {
     }
     let state = weir.cli("show servers state");
     assert!(state.starts_with("1\n# be_id be_name srv_id srv_name srv_addr "), "{state}");
-    assert!(state.contains(" app 1 a 127.0.0.1 2 0 1 1 "), "{state}");
+    // The runtime socket is the first proxy, `web` the second.
+    assert!(state.contains("\n3 app 1 a 127.0.0.1 2 0 1 1 "), "{state}");
     assert!(weir.cli("help").contains("show stat"));
 }
 
