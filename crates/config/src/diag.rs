@@ -51,6 +51,8 @@ pub struct Diagnostic {
     pub message: String,
     /// The closest known word, when one is close enough.
     pub suggestion: Option<String>,
+    /// The area that is missing, when something is not implemented yet.
+    pub area: Option<&'static str>,
     /// The source line, when there is one.
     pub source: Option<String>,
 }
@@ -65,6 +67,7 @@ impl Diagnostic {
             len: 0,
             message: message.into(),
             suggestion: None,
+            area: None,
             source: None,
         }
     }

@@ -1,4 +1,5 @@
 //! Every configuration name of HAProxy 2.7, implemented here or not. Data only; never a parser.
+use crate::area::area;
 use crate::line::{Args, Fault};
 use crate::suggest;
 
@@ -30,7 +31,8 @@ pub(crate) fn fault(
 ) -> Fault {
     let word = args.text(n);
     if contains(class, word) {
-        return args.fault(n, format!("'{shown}' is not implemented yet"));
+        let fault = args.fault(n, format!("'{shown}' is not implemented yet"));
+        return fault.in_area(area(class, word));
     }
     args.fault(n, unknown).suggest(suggest::nearest(word, names(class)))
 }

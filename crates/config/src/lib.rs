@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod addr;
+mod area;
 mod cond;
 mod cx;
 mod diag;
@@ -31,6 +32,7 @@ mod tests;
 mod value;
 
 pub use addr::{Family, Resolver, SystemResolver};
+pub use area::area;
 pub use cond::check_condition;
 pub use cx::Setup;
 pub use diag::{Diagnostic, Diagnostics, Place, Severity};

@@ -18,6 +18,8 @@ pub(crate) type Parsed<T = ()> = Result<T, Fault>;
 pub(crate) struct Fault {
     pub(crate) message: String,
     pub(crate) suggestion: Option<String>,
+    /// The area that it waits for, where it is not implemented yet.
+    pub(crate) area: Option<&'static str>,
     /// Word index in the line; beyond the last one means "something is missing at the end".
     word: usize,
     offset: usize,
@@ -26,6 +28,11 @@ pub(crate) struct Fault {
 impl Fault {
     pub(crate) fn suggest(mut self, suggestion: Option<String>) -> Self {
         self.suggestion = suggestion;
+        self
+    }
+
+    pub(crate) fn in_area(mut self, area: Option<&'static str>) -> Self {
+        self.area = area;
         self
     }
 
@@ -53,6 +60,7 @@ impl Line<'_> {
             place: Some(self.place.clone()),
             column: start as u32 + 1,
             len: (end.max(start + 1) - start) as u32,
+            area: fault.area.or_else(|| crate::area::of_message(&fault.message)),
             message: fault.message,
             suggestion: fault.suggestion,
             source: Some(self.raw.to_owned()),
@@ -122,7 +130,13 @@ impl<'l> Args<'l> {
 
     /// A fault inside argument `n`, from byte `offset` of its text on.
     pub(crate) fn fault_at(self, n: usize, offset: usize, message: impl Into<String>) -> Fault {
-        Fault { message: message.into(), suggestion: None, word: self.first + n, offset }
+        Fault {
+            message: message.into(),
+            suggestion: None,
+            area: None,
+            word: self.first + n,
+            offset,
+        }
     }
 
     /// The line as a diagnostic for a fault.

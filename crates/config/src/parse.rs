@@ -101,6 +101,7 @@ impl Reader<'_, '_> {
             len: 1,
             message: error.message,
             suggestion: None,
+            area: None,
             source: Some(text.to_owned()),
         });
     }

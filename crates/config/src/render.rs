@@ -80,6 +80,14 @@ fn with_suggestion(diagnostic: &Diagnostic) -> String {
             let message = diagnostic.message.trim_end_matches('.');
             format!("{message}; did you mean '{word}' maybe ?")
         }
+        None => told(diagnostic),
+    }
+}
+
+/// The message, and the area that it is about.
+pub(crate) fn told(diagnostic: &Diagnostic) -> String {
+    match diagnostic.area {
+        Some(area) => format!("{} ({area})", diagnostic.message),
         None => diagnostic.message.clone(),
     }
 }
@@ -110,7 +118,7 @@ fn pretty(diagnostic: &Diagnostic, source: &str) -> String {
         Severity::Notice => Level::NOTE,
         Severity::Diag => Level::INFO,
     };
-    let message = printable(&diagnostic.message);
+    let message = printable(&told(diagnostic));
     let label = diagnostic.suggestion.as_ref().map(|word| format!("did you mean '{word}'?"));
     let at = (diagnostic.column as usize - 1).min(source.len());
     let end = at.saturating_add(diagnostic.len as usize).min(source.len());

@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod ci;
 mod clock;
+mod compat;
 mod failure;
 mod regress;
 mod steps;
@@ -45,6 +46,12 @@ const COMMANDS: &[Command] = &[
         summary: "run HAProxy's public regression suite",
         help: regress::HELP,
         run: regress::run,
+    },
+    Command {
+        name: "compat",
+        summary: "which names of HAProxy 2.7 work",
+        help: compat::HELP,
+        run: compat::run,
     },
     Command { name: "ci", summary: "what .ci/run calls", help: ci::HELP, run: ci::run },
 ];

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::failure::{self, Outcome};
 use crate::steps::{self, Steps};
-use crate::{args, tidy, tools, workspace};
+use crate::{args, compat, tidy, tools, workspace};
 
 pub(crate) const HELP: &str = "\
 usage: cargo xtask test
@@ -17,6 +17,7 @@ Runs everything that a change must pass, and stops at the first failure:
   3. cargo xtask tidy
   4. cargo clippy --workspace --all-targets -- -D warnings
   5. cargo test --workspace
+  6. cargo xtask compat --check
 ";
 
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -25,7 +26,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         return Err(failure::usage(format!("test takes no argument, not `{word}`")));
     }
     let root = workspace::root()?;
-    let mut steps = Steps::new(5);
+    let mut steps = Steps::new(6);
     steps.step("prerequisites", || prerequisites(&root))?;
     steps.step("cargo fmt --check", || cargo(&root, &["fmt", "--all", "--check"]))?;
     steps.step("cargo xtask tidy", || tidy::check_tree(&root))?;
@@ -36,6 +37,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         )
     })?;
     steps.step("cargo test", || cargo(&root, &["test", "--workspace", "--locked"]))?;
+    steps.step("cargo xtask compat --check", || compat::run(&["--check".to_owned()]))?;
     steps.finish();
     Ok(())
 }

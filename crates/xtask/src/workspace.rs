@@ -33,6 +33,18 @@ pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// The debug build of `weir`, built now.
+pub(crate) fn debug_binary(root: &Path) -> Outcome<PathBuf> {
+    let status = cargo(root, &["build", "--package", "weir"])
+        .status()
+        .map_err(|error| failure::machine(format!("cannot run cargo: {error}")))?;
+    if !status.success() {
+        return Err(failure::check("weir does not build"));
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    Ok(target.unwrap_or_else(|| root.join("target")).join("debug").join("weir"))
+}
+
 /// The release build of `weir`, built now.
 pub(crate) fn release_binary(root: &Path) -> Outcome<PathBuf> {
     println!("building weir with --release");

@@ -58,7 +58,8 @@ pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option
         "listen" => ProxyKind::Listen,
         other if OTHERS.contains(&other) => {
             let message = format!("section '{other}' is not implemented yet");
-            cx.alert(args, args.fault(0, message));
+            let area = crate::area::area("section", other);
+            cx.alert(args, args.fault(0, message).in_area(area));
             return Some(Section::Skipped);
         }
         _ => return None,

@@ -1,0 +1,139 @@
+//! Names that only a running program can show: commands, fields, flags. Never changes what it runs.
+
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::probe::Verdict;
+use super::table::Name;
+use crate::failure::{self, Outcome};
+
+/// How long the program may take to answer on its socket.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a running program says of itself.
+pub(crate) struct Facts {
+    usage: String,
+    help: String,
+    info: String,
+    header: String,
+    /// What `set server b/s <field>` says, by field.
+    fields: Vec<(String, String)>,
+}
+
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It is our own child, and it may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts the program with a socket in `directory`, and asks.
+pub(crate) fn ask(program: &Path, directory: &Path, names: &[Name]) -> Outcome<Facts> {
+    let socket = directory.join("s");
+    let text = format!(
+        "global\n stats socket {} level admin\nbackend b\n server s 127.0.0.1:1 disabled\n",
+        socket.display()
+    );
+    let file = directory.join("running.cfg");
+    std::fs::write(&file, text).map_err(|error| failure::machine(error.to_string()))?;
+    let child = Command::new(program)
+        .args(["-db", "-f"])
+        .arg(&file)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failure::machine(format!("{}: {error}", program.display())))?;
+    let mut running = Running(child);
+    await_socket(&mut running)?;
+    let fields = names.iter().filter(|name| name.class.starts_with("cli-set-server"));
+    let field = |name: &Name| {
+        let words = match name.class.as_str() {
+            "cli-set-server-state" => format!("state {}", name.name),
+            _ => name.name.clone(),
+        };
+        let answer = command(&socket, &format!("set server b/s {words}"))?;
+        Ok((name.name.clone(), answer))
+    };
+    Ok(Facts {
+        help: command(&socket, "expert-mode on;experimental-mode on;help")?,
+        info: command(&socket, "show info")?,
+        header: command(&socket, "show stat")?.lines().next().unwrap_or_default().to_owned(),
+        fields: fields.map(field).collect::<Outcome<_>>()?,
+        usage: usage(program)?,
+    })
+}
+
+/// Reads what the program says until it tells of its socket.
+fn await_socket(running: &mut Running) -> Outcome {
+    let said = running.0.stderr.take().map(BufReader::new);
+    let mut lines = said.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
+    match lines.any(|line| line.contains("Runtime socket")) {
+        true => Ok(()),
+        false => Err(failure::check("weir ended before its runtime socket was there")),
+    }
+}
+
+fn usage(program: &Path) -> Outcome<String> {
+    let output = Command::new(program).arg("-h").output();
+    let output = output.map_err(|error| failure::machine(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+fn command(socket: &Path, line: &str) -> Outcome<String> {
+    let mut stream = UnixStream::connect(socket)
+        .map_err(|error| failure::check(format!("no runtime socket: {error}")))?;
+    let mut answer = Vec::new();
+    let talk = stream
+        .set_read_timeout(Some(PATIENCE))
+        .and_then(|()| stream.write_all(format!("{line}\n").as_bytes()))
+        .and_then(|()| stream.read_to_end(&mut answer));
+    talk.map_err(|error| failure::check(format!("`{line}`: {error}")))?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+impl Facts {
+    /// What the program makes of a name, if it can show it.
+    pub(crate) fn verdict(&self, name: &Name) -> Option<Verdict> {
+        let word = name.name.as_str();
+        let there = match name.class.as_str() {
+            "cmdline-flag" => return self.flag(word),
+            "cli" => self.help.lines().any(|line| is_command(line, word)),
+            "info-field" => self.info.lines().any(|line| line.split(':').next() == Some(word)),
+            "stat-field" => self.header.trim_start_matches("# ").split(',').any(|f| f == word),
+            "cli-set-server-field" | "cli-set-server-state" => {
+                let (_, said) = self.fields.iter().find(|(field, _)| field == word)?;
+                !said.contains("not implemented") && !said.contains("only supports")
+            }
+            "lua-api" | "prometheus-metric" | "stat-module-field" | "trace-source"
+            | "check-status-code" | "env-external-check" => false,
+            class if class.contains("spoe-") => false,
+            _ => return None,
+        };
+        Some(if there { Verdict::Works } else { Verdict::Waits(String::new()) })
+    }
+
+    fn flag(&self, flag: &str) -> Option<Verdict> {
+        let is_flag = |line: &&str| {
+            let rest = line.trim_start().strip_prefix(flag);
+            rest.is_some_and(|rest| rest.is_empty() || !rest.starts_with(char::is_alphabetic))
+        };
+        match self.usage.lines().find(is_flag) {
+            Some(line) if line.contains("not implemented") => Some(Verdict::Waits(String::new())),
+            Some(_) => Some(Verdict::Works),
+            None if flag == "--" => Some(Verdict::Works),
+            None => Some(Verdict::Unknown(format!("{flag} is not in the usage text"))),
+        }
+    }
+}
+
+/// Whether a line of `help` is about a command.
+fn is_command(line: &str, name: &str) -> bool {
+    let rest = line.trim_start().strip_prefix(name);
+    rest.is_some_and(|rest| rest.starts_with([' ', ':']))
+}
