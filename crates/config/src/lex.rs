@@ -235,9 +235,7 @@ impl<'a> Lexer<'a, '_> {
                 Word { text: Cow::Borrowed(&self.line[start..end]), start, end, origin: None }
             }
             Building::Bytes { start, bytes, origin } => {
-                let text = String::from_utf8(bytes).map_err(|_| {
-                    LexError::at(start, "bytes above \\x7f do not form a UTF-8 character")
-                })?;
+                let (text, origin) = text_of(bytes, origin);
                 let origin = Some(origin.into_boxed_slice());
                 Word { text: Cow::Owned(text), start, end, origin }
             }
@@ -253,4 +251,24 @@ impl<'a> Lexer<'a, '_> {
         self.words.push(word);
         Ok(())
     }
+}
+
+/// The text that stands for `bytes` (see `sample::word`), and the source offset of each of its
+/// bytes.
+fn text_of(bytes: Vec<u8>, origin: Vec<u32>) -> (String, Vec<u32>) {
+    let len = bytes.len();
+    let text = sample::word::from_bytes(bytes);
+    if text.len() == len {
+        return (text, origin);
+    }
+    let mut spread = Vec::with_capacity(text.len());
+    let mut at = 0;
+    for c in text.chars() {
+        // An escaped byte takes more room in the text than it has in the word.
+        let content = sample::word::to_bytes(c.encode_utf8(&mut [0; 4])).len();
+        let from = origin.get(at).copied().unwrap_or(0);
+        spread.extend(std::iter::repeat_n(from, c.len_utf8()));
+        at += content;
+    }
+    (text, spread)
 }

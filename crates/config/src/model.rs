@@ -42,6 +42,8 @@ pub struct Model {
     pub proxies: Vec<Proxy>,
     /// The environment after `setenv` and its family, for child processes.
     pub env: Environment,
+    /// The patterns of ACLs and maps, which change while the program runs.
+    pub dictionaries: sample::pattern::Dictionaries,
 }
 
 impl Model {

@@ -88,7 +88,7 @@ impl Redirect {
         redirect.target = if formatted {
             LogFormat::parse(text, LogStyle::Header, cx).map_err(|error| error.shifted(word))?
         } else {
-            LogFormat::literal(text.as_bytes())
+            LogFormat::literal(&sample::word::to_bytes(text))
         };
         Ok((redirect, at))
     }

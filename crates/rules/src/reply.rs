@@ -352,6 +352,6 @@ fn content(word: &str, argument: &str, cx: &Parser<'_>) -> Result<Content, Parse
             Content::Payload(format(&text).map_err(|e| ParseError::new(0, e.message))?, None)
         }
         "lf-string" => Content::Payload(format(argument)?, None),
-        _ => Content::Payload(Payload::Raw(argument.as_bytes().into()), None),
+        _ => Content::Payload(Payload::Raw(sample::word::to_bytes(argument).into()), None),
     })
 }

@@ -8,10 +8,12 @@ use crate::error::ParseError;
 use crate::expr::{Expr, keyword_end};
 use crate::facts::Facts;
 use crate::parser::Parser;
-use crate::pattern::{Match, PatternSet};
+use crate::pattern::number::Operator;
+use crate::pattern::{Match, View};
 use crate::place::Places;
 use crate::value::{Missing, Type};
 use crate::{fetch, known};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -23,7 +25,7 @@ pub struct Test {
     keyword: Box<str>,
     expr: Expr,
     method: Match,
-    sets: Vec<Arc<PatternSet>>,
+    sets: Vec<Arc<View>>,
 }
 
 /// The answer of a test, an ACL or a condition.
@@ -83,7 +85,7 @@ impl Test {
             }
             // Texts are compared as they are: a cast would copy methods and numbers for nothing.
             let value = if input == Type::Str { Some(value) } else { value.cast(input) };
-            value.is_some_and(|value| self.sets.iter().any(|set| set.find(&value).is_some()))
+            value.is_some_and(|value| self.sets.iter().any(|set| set.matches(&value)))
         });
         match found {
             Ok(found) => found.into(),
@@ -104,13 +106,19 @@ fn in_acl(error: ParseError, word: &str, keyword: &str) -> ParseError {
     ParseError { message, ..error }
 }
 
+/// Patterns in their final form, and the number of each one's word.
+type Patterns<'w> = (Vec<Cow<'w, [u8]>>, Vec<usize>);
+
 /// The flags in front of patterns, and the files they name.
 #[derive(Default)]
 struct Flags {
     method: Option<Match>,
     ignore_case: bool,
     keyed: bool,
-    sets: Vec<Arc<PatternSet>>,
+    /// Host names are no addresses (`-n`).
+    no_names: bool,
+    id: Option<u32>,
+    sets: Vec<Arc<View>>,
 }
 
 impl Flags {
@@ -131,14 +139,12 @@ impl Flags {
                 };
             match *flag {
                 "-i" => self.ignore_case = true,
-                "-n" => {}
+                "-n" => self.no_names = true,
                 "-M" => self.keyed = true,
                 "--" => return Ok(at + 1),
                 "-u" => {
                     let id = value("unique id")?;
-                    id.parse::<u32>().map_err(|_| {
-                        ParseError::new(at + 1, format!("invalid unique id '{id}'"))
-                    })?;
+                    self.id = Some(unique_id(id, cx).map_err(|m| ParseError::new(at + 1, m))?);
                     at += 1;
                 }
                 "-m" => {
@@ -149,9 +155,9 @@ impl Flags {
                 "-f" => {
                     let name = value("pattern file name")?;
                     let method = self.method_for(expr).map_err(|m| ParseError::new(at, m))?;
-                    let files = &cx.shared.patterns;
+                    let (files, place) = (&cx.shared.patterns, cx.place());
                     let set = files
-                        .set(name, method, self.ignore_case, self.keyed, cx.shared.files)
+                        .set(name, (method, self.ignore_case), self.keyed, &place, cx.shared.files)
                         .map_err(|message| ParseError::new(at + 1, message))?;
                     self.sets.push(set);
                     at += 1;
@@ -195,28 +201,81 @@ impl Flags {
         at: usize,
         keyword: &str,
         expr: Expr,
-        _cx: &Parser<'_>,
+        cx: &Parser<'_>,
     ) -> Result<Test, ParseError> {
         let method = self.method_for(&expr).map_err(|message| ParseError::new(0, message))?;
         if !expr.output().casts_to(method.input()) {
             let message = format!(
-                "samples of type '{}' cannot be matched by '-m {}'",
-                expr.output().name(),
-                Match::TABLE.iter().find(|e| e.1 == method).map_or("", |e| e.0)
+                "matching method '{}' cannot be used with fetch keyword '{keyword}'",
+                method.name()
             );
             return Err(ParseError::new(0, message));
         }
         let patterns = words.get(at..).unwrap_or_default();
         // An empty word ends the patterns, as it ends the line for HAProxy's parsers.
         let patterns = patterns.split(|word| word.is_empty()).next().unwrap_or_default();
+        let (patterns, numbers) = self
+            .read(method, patterns, cx)
+            .map_err(|(number, message)| ParseError::new(at + number, message))?;
         // Without any pattern a boolean tests itself; everything else never matches.
-        if !patterns.is_empty() || self.sets.is_empty() {
-            let set = PatternSet::new(method, self.ignore_case, patterns.iter().copied())
-                .map_err(|(number, message)| ParseError::new(at + number, message))?;
-            self.sets.push(Arc::new(set));
+        if !patterns.is_empty() || self.sets.is_empty() || method != Match::Bool {
+            let place = format!("acl '{keyword}' {}", cx.place());
+            let bytes = patterns.iter().map(|pattern| &**pattern);
+            let files = &cx.shared.patterns;
+            let set = files
+                .inline((method, self.ignore_case), bytes, place, self.id)
+                .map_err(|(row, message)| ParseError::new(at + numbers[row], message))?;
+            self.sets.push(set);
         }
         Ok(Test { keyword: keyword.into(), expr, method, sets: self.sets })
     }
+
+    /// The patterns in their final form, and the number of each one's word: operators in front of
+    /// integers are worked in, host names become addresses.
+    fn read<'w>(
+        &self,
+        method: Match,
+        words: &[&'w str],
+        cx: &Parser<'_>,
+    ) -> Result<Patterns<'w>, (usize, String)> {
+        let mut operator = Operator::Eq;
+        let (mut patterns, mut numbers) = (Vec::new(), Vec::new());
+        for (number, word) in words.iter().enumerate() {
+            patterns.push(match method {
+                Match::Int | Match::Len => match Operator::find(word) {
+                    Some(found) => {
+                        operator = found;
+                        continue;
+                    }
+                    None => {
+                        let range = operator.range(word).map_err(|message| (number, message))?;
+                        Cow::Owned(range.into_bytes())
+                    }
+                },
+                Match::Ip if !self.no_names && looks_like_a_name(word) => {
+                    match (cx.shared.names)(word) {
+                        Some(address) => Cow::Owned(address.to_string().into_bytes()),
+                        None => Cow::Borrowed(word.as_bytes()),
+                    }
+                }
+                _ => crate::word::to_bytes(word),
+            });
+            numbers.push(number);
+        }
+        Ok((patterns, numbers))
+    }
+}
+
+/// Whether a pattern for addresses may be a host name: it has a letter, and neither a colon nor a
+/// mask.
+fn looks_like_a_name(word: &str) -> bool {
+    word.bytes().any(|byte| byte.is_ascii_alphabetic()) && !word.contains([':', '/'])
+}
+
+fn unique_id(text: &str, cx: &Parser<'_>) -> Result<u32, String> {
+    let id = text.parse().ok().filter(|id| *id < u32::MAX);
+    let id = id.ok_or_else(|| format!("invalid unique id '{text}'"))?;
+    if cx.shared.patterns.has_id(id) { Err("the id is already used".to_owned()) } else { Ok(id) }
 }
 
 /// A named ACL. Lines of the same name add tests to it, also for conditions that were read before:

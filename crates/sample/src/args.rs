@@ -4,10 +4,11 @@
 //! backslashes of its own; `\#`, `\$` and `\xNN` mean nothing there, and other unknown sequences
 //! stay as they are.
 
-use crate::pattern::Map;
+use crate::pattern::View;
 use crate::regex::Regex;
 use crate::vars::{IntOrVar, SetVar, VarName};
 use htx::{FieldRef, Head, HeaderId};
+use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub enum Arg {
     /// A variable to write.
     SetVar(SetVar),
     /// A loaded map.
-    Map(Arc<Map>),
+    Map(Arc<View>),
     /// A header's name.
     Header(HeaderName),
 }
@@ -86,6 +87,15 @@ impl Args {
         match self.get(index) {
             Arg::Text(text) => text,
             _ => "",
+        }
+    }
+
+    /// The content of the text at `index`, which need not be UTF-8; empty when left out.
+    pub fn bytes(&self, index: usize) -> &[u8] {
+        match self.get(index) {
+            Arg::Text(text) => text.as_bytes(),
+            Arg::Bytes(bytes) => bytes,
+            _ => b"",
         }
     }
 
@@ -278,13 +288,16 @@ fn convert(word: &str, kind: Kind, required: bool) -> Option<Arg> {
         return (!required || kind == Kind::Name).then_some(Arg::Omitted);
     }
     Some(match kind {
-        Kind::Text | Kind::Name => Arg::Text(word.into()),
+        Kind::Text | Kind::Name | Kind::Regex => match crate::word::to_bytes(word) {
+            Cow::Borrowed(_) => Arg::Text(word.into()),
+            // A content that is no text; as a name it is refused, because it has none.
+            Cow::Owned(bytes) => Arg::Bytes(bytes.into()),
+        },
         Kind::Int => Arg::Int(word.parse().ok()?),
         Kind::V4 => Arg::V4(word.parse().ok()?),
         Kind::V6 => Arg::V6(word.parse().ok()?),
         Kind::Mask4 => Arg::V4(mask4(word)?),
         Kind::Mask6 => Arg::V6(mask6(word)?),
-        Kind::Regex => Arg::Text(word.into()),
         Kind::Server => match word.split_once('/') {
             Some((backend, server)) => Arg::Server(Some(backend.into()), server.into()),
             None => Arg::Server(None, word.into()),

@@ -28,6 +28,7 @@ pub mod regex;
 mod testing;
 mod value;
 pub mod vars;
+pub mod word;
 
 pub use acl::{Acl, AclTable, Answer};
 pub use condition::Condition;

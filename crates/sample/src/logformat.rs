@@ -134,6 +134,11 @@ impl Builder<'_, '_> {
     fn flush(&mut self) {
         if !self.literal.is_empty() {
             let literal = std::mem::take(&mut self.literal);
+            // Only whole characters were left out, so what remains is text.
+            let literal = match String::from_utf8(literal) {
+                Ok(text) => crate::word::to_bytes(&text).into_owned(),
+                Err(error) => error.into_bytes(),
+            };
             self.pieces.push(Piece::Text(literal.into()));
         }
     }

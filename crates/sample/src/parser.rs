@@ -5,6 +5,7 @@ use crate::pattern::PatternFiles;
 use crate::place::Places;
 use std::cell::RefCell;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +15,8 @@ pub struct Shared<'a> {
     pub files: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
     /// Looks up an environment variable.
     pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// Looks up the address of a host name.
+    pub names: &'a dyn Fn(&str) -> Option<IpAddr>,
     /// Pattern files and maps loaded so far, by name.
     pub patterns: PatternFiles,
 }
@@ -24,7 +27,7 @@ impl<'a> Shared<'a> {
         files: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
         env: &'a dyn Fn(&str) -> Option<String>,
     ) -> Shared<'a> {
-        Shared { files, env, patterns: PatternFiles::default() }
+        Shared { files, env, names: &|_| None, patterns: PatternFiles::default() }
     }
 }
 
@@ -82,6 +85,11 @@ impl<'a> Parser<'a> {
             line: 0,
             warnings: Vec::new(),
         }
+    }
+
+    /// Where the words stand, as listings of patterns print it.
+    pub fn place(&self) -> String {
+        format!("file '{}' line {}", self.file, self.line)
     }
 
     /// Notes a warning about the line at hand.

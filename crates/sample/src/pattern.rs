@@ -1,13 +1,25 @@
-//! Patterns: the match methods, sets of patterns indexed for them, and the files they come from. Never a condition.
+//! Patterns: the match methods, and dictionaries of patterns that change while the program runs. Never a condition.
+//!
+//! A [`Dictionary`] holds the rows of a file or of an ACL line. Each way of using it has a
+//! [`View`]: the rows compiled for one match method. Expressions hold views and read them without a
+//! lock; the runtime socket and the actions that change maps go through the dictionary, which takes
+//! a lock, compiles what is new and swaps it in.
 
+mod dictionary;
 mod file;
 mod index;
+mod layer;
+mod nets;
+pub(crate) mod number;
+mod rows;
+mod table;
+mod view;
 
-pub use file::{Map, PatternFiles};
+pub use dictionary::{Dictionary, Refusal, RowVisitor, Totals};
+pub use file::{Dictionaries, LateDictionary, PatternFiles};
+pub use view::{Sighting, View};
 
-use crate::regex::Regex;
-use crate::value::{Type, Value};
-use index::Index;
+use crate::value::Type;
 
 /// How a sample is compared with patterns (manual section 7.1.2, `-m`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +75,11 @@ impl Match {
         Self::TABLE.iter().find(|(word, _)| *word == name).map(|(_, method)| *method)
     }
 
+    /// The name.
+    pub fn name(self) -> &'static str {
+        Self::TABLE.iter().find(|(_, method)| *method == self).map_or("", |(word, _)| word)
+    }
+
     /// The type that samples are cast to before they are compared.
     pub fn input(self) -> Type {
         match self {
@@ -86,59 +103,13 @@ impl Match {
     }
 }
 
-/// Patterns of one method, indexed. Immutable: an update builds another set.
-#[derive(Debug)]
-pub struct PatternSet {
-    method: Match,
-    index: Index,
-    len: usize,
-}
-
-impl PatternSet {
-    /// Compiles `patterns`; an error names the pattern by its number.
-    pub fn new<'p>(
-        method: Match,
-        ignore_case: bool,
-        patterns: impl Iterator<Item = &'p str>,
-    ) -> Result<PatternSet, (usize, String)> {
-        let mut index = Index::new(method, ignore_case);
-        let mut len = 0;
-        for (number, pattern) in patterns.enumerate() {
-            index.push(pattern, number).map_err(|message| (number, message))?;
-            len += 1;
-        }
-        index.finish();
-        Ok(PatternSet { method, index, len })
-    }
-
-    /// The method.
-    pub fn method(&self) -> Match {
-        self.method
-    }
-
-    /// Number of patterns.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there is no pattern.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The number of the pattern that matches `value`: the longest network or prefix, else the
-    /// first in order.
-    pub fn find(&self, value: &Value<'_>) -> Option<usize> {
-        self.index.find(value)
-    }
-
-    /// The expression of pattern `number` in a set of expressions.
-    pub fn regex(&self, number: usize) -> Option<&Regex> {
-        match &self.index {
-            Index::Regexes(regexes, _) => regexes.get(number),
-            _ => None,
-        }
-    }
+/// How a dictionary is used: one view serves all who use it alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Use {
+    pub(crate) method: Match,
+    pub(crate) ignore_case: bool,
+    /// The type of the values, for a map.
+    pub(crate) values: Option<Type>,
 }
 
 #[cfg(test)]

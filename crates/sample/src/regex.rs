@@ -33,6 +33,24 @@ impl Regex {
             })
     }
 
+    /// Compiles `pattern`, whose bytes need not be text.
+    pub fn from_bytes(pattern: &[u8], ignore_case: bool) -> Result<Regex, String> {
+        use std::fmt::Write;
+        if let Ok(text) = std::str::from_utf8(pattern) {
+            return Regex::new(text, ignore_case);
+        }
+        // The library takes text alone, but any byte can be written as a number.
+        let mut text = String::with_capacity(pattern.len() * 2);
+        for byte in pattern {
+            if byte.is_ascii() {
+                text.push(char::from(*byte));
+            } else {
+                let _ = write!(text, "\\x{{{byte:02x}}}");
+            }
+        }
+        Regex::new(&text, ignore_case)
+    }
+
     /// The expression as written.
     pub fn as_str(&self) -> &str {
         &self.text

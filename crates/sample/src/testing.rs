@@ -134,7 +134,8 @@ fn files(path: &Path) -> io::Result<Vec<u8>> {
 
 pub(crate) fn with_parser<T>(run: impl FnOnce(&mut Parser<'_>) -> T) -> T {
     let env = |name: &str| (name == "HOME").then(|| "/root".to_owned());
-    let shared = Shared::new(&files, &env);
+    let names = |name: &str| (name == "myself").then(|| "10.1.2.3".parse().expect("an address"));
+    let shared = Shared { names: &names, ..Shared::new(&files, &env) };
     let (acls, captures) = (AclTable::default(), Captures::default());
     run(&mut Parser::new(&shared, &acls, &captures))
 }

@@ -1,4 +1,5 @@
 //! Log formats and captures of frontends, compiled once the mode is known. Never writes a log.
+use crate::addr::Family;
 use crate::cx::Cx;
 use crate::draft::{DraftLog, DraftProxy, Kept};
 use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};
@@ -82,7 +83,8 @@ fn parse(
     let seen: &Cx<'_> = cx;
     let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
-    let shared = Shared { files: &files, env: &env, patterns };
+    let names = |name: &str| seen.names.resolve(name, Family::Any);
+    let shared = Shared { files: &files, env: &env, names: &names, patterns };
     let parser = Parser {
         places: Places::of(place),
         proxy: &draft.name,

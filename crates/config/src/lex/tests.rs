@@ -74,7 +74,6 @@ fn errors_name_the_position_as_haproxy_does() {
         (" bind \\x2", "truncated or invalid hexadecimal sequence at position 7"),
         (".notice \"\\xzz\"", "truncated or invalid hexadecimal sequence at position 10"),
         (" maxconn 3\0 foo", "Stray NUL character at position 11"),
-        ("\\xff", "bytes above \\x7f do not form a UTF-8 character at position 1"),
     ] {
         assert_eq!(words(line).unwrap_err(), message, "{line}");
     }
@@ -109,4 +108,15 @@ proptest! {
     fn single_quotes_keep_everything(text in "[^'\\x00\\r\\n]{0,40}") {
         prop_assert_eq!(words(&format!("'{text}'")).unwrap(), vec![text]);
     }
+}
+
+#[test]
+fn words_hold_any_byte() {
+    let env = Environment::default();
+    let around = Surroundings { env: &env, file: "f", line: 1, section: "" };
+    let found = split("a \"x\\xe0\\xffy\" b", &around).unwrap();
+    assert_eq!(&*sample::word::to_bytes(&found[1].text), b"x\xe0\xffy");
+    // The offset of what follows an escaped byte still points at it.
+    let at = found[1].text.len() - 1;
+    assert_eq!(found[1].span_from(at).0, 12);
 }

@@ -3,6 +3,7 @@
 //! evaluates anything.
 use super::proxy::allowed;
 use super::values::{number_at, text};
+use crate::addr::Family;
 use crate::cx::Cx;
 use crate::draft::{DraftKind, DraftProxy, Kept};
 use crate::keyword::Places as Sections;
@@ -178,7 +179,8 @@ pub(super) fn with_parser<T>(
     let seen: &Cx<'_> = cx;
     let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
-    let shared = Shared { files: &files, env: &env, patterns };
+    let names = |name: &str| seen.names.resolve(name, Family::Any);
+    let shared = Shared { files: &files, env: &env, names: &names, patterns };
     let mut parser = Parser {
         places,
         proxy: &proxy.name,

@@ -4,7 +4,7 @@ use super::{Action, Input, Outcome};
 use crate::context::Context;
 use crate::ruleset::facts;
 use htx::Head;
-use sample::pattern::{Match, PatternSet};
+use sample::pattern::{Match, View};
 use sample::regex::Regex;
 use sample::{LogFormat, LogStyle, ParseError, Side, Value};
 
@@ -21,7 +21,7 @@ pub enum HeaderEdit {
     /// `del-header` by exact name
     Del(Box<[u8]>),
     /// `del-header -m`
-    DelMatching(PatternSet),
+    DelMatching(View),
     /// `replace-header`
     ReplaceHeader(Box<[u8]>, Regex, LogFormat),
     /// `replace-value`
@@ -46,7 +46,7 @@ impl HeaderEdit {
             HeaderEdit::DelMatching(names) => {
                 if let Some(head) = cx.head_mut(side) {
                     head.as_fields_mut()
-                        .remove_where(|f| names.find(&Value::str(f.name)).is_some());
+                        .remove_where(|f| names.matches(&Value::str(f.name)));
                 }
                 Outcome::Next
             }
@@ -219,8 +219,8 @@ pub(super) fn del(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
         _ => return Err(input.fail(format!("-m with unsupported matching method '{method}'"))),
     };
     // Stored names are in lower case, and names do not know case.
-    let names = PatternSet::new(method, true, std::iter::once(pattern))
-        .map_err(|(_, message)| ParseError::new(word, message))?;
+    let names = View::fixed(method, true, pattern)
+        .map_err(|message| ParseError::new(word, message))?;
     Ok(Action::Header(HeaderEdit::DelMatching(names)))
 }
 
@@ -243,7 +243,7 @@ pub(super) fn status(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError
     let mut reason = None;
     if input.peek() == Some("reason") {
         input.at += 1;
-        reason = Some(input.take(EXPECTED)?.as_bytes().into());
+        reason = Some(sample::word::to_bytes(input.take(EXPECTED)?).into());
     }
     Ok(Action::Header(HeaderEdit::Status(status, reason)))
 }

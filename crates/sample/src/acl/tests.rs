@@ -28,6 +28,7 @@ fn lines_match_what_they_say() {
         ("always_true", true), ("always_false", false), ("int(3) 1 2 3", true), ("int(0) -1 -5", false), ("int(-5) -- -5", true),
         ("status 200:299", true), ("res.hdr(x-r) r1", true), ("shdr(x-r) r2", true), ("scook(s) 9", true), ("resp_ver 1.1", true),
         ("bin(4142) -m bin 4142", true), ("var(txn.s) -m str text", true), ("base_beg www.", true), ("src,ipmask(8) 10.0.0.0", true),
+        ("src myself", true), ("str(a\u{10ffe0}b) a\u{10ffe0}b", true), ("int(9) gt 3 lt 5", true), ("int(4) gt 5 lt 3", false),
     ];
     for (line, expected) in cases {
         assert_eq!(eval(line, &world), Ok(Answer::from(expected)), "{line}");
@@ -53,6 +54,12 @@ fn bad_lines_say_why() {
         ("path -f list -m beg", "'-m' must only be specified before patterns"),
         ("path -u x a", "invalid unique id 'x'"),
         ("path -m", "missing match method after '-m'"),
+        (
+            "always_true -m ip 10.0.0.1",
+            "matching method 'ip' cannot be used with fetch keyword 'always_true'",
+        ),
+        ("path -f list -M -f list", "\"list\" is already used as one column file"),
+        ("src nohost", "'nohost' is not a valid IPv4 or IPv6 address"),
         ("src 1.2.3.4/33", "is not a valid IPv4 or IPv6 address"),
         ("payload(0,1) 41", ""),
         ("req_ssl_sni a", "ACL keyword 'req_ssl_sni' is not implemented yet"),

@@ -64,5 +64,5 @@ fn remainder(left: i64, right: i64) -> i64 {
 
 fn iif<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let chosen = usize::from(value.to_int()? == 0);
-    Some(Value::str(args.text(chosen).as_bytes()))
+    Some(Value::str(args.bytes(chosen)))
 }

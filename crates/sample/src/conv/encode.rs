@@ -143,7 +143,7 @@ fn be2dec<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Valu
     let mut out = Vec::new();
     for (i, group) in bytes[..usable(bytes.len(), chunk, args)].chunks(chunk).enumerate() {
         if i > 0 {
-            out.extend_from_slice(args.text(0).as_bytes());
+            out.extend_from_slice(args.bytes(0));
         }
         let number = group.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
         match i64::try_from(number) {
@@ -159,5 +159,5 @@ fn be2hex<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Valu
     let chunk = args.int(1).unwrap_or(0) as usize;
     let end = usable(bytes.len(), chunk, args);
     let chunk = if chunk == 0 { usize::MAX } else { chunk };
-    text(hex(&bytes[..end], args.text(0).as_bytes(), chunk))
+    text(hex(&bytes[..end], args.bytes(0), chunk))
 }

@@ -1,11 +1,11 @@
-//! Converters that look a value up in a map file. Never reloads it.
+//! Converters that look a value up in a map. Never changes it.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};
 use crate::facts::Facts;
 use crate::parser::Parser;
+use crate::pattern::Match;
 use crate::pattern::Match::{Beg, Dir, Dom, End, Reg, Sub};
-use crate::pattern::{Map, Match};
 use crate::value::{Bytes, Type, Value};
 
 const STR: (Type, Type) = (Type::Str, Type::Str);
@@ -53,7 +53,7 @@ pub(super) const TABLE: &[Converter] = &[
 ];
 
 fn load(args: &mut Args, cx: &Parser<'_>, method: Match, to: Type) -> Result<(), String> {
-    let map = cx.shared.patterns.map(args.text(0), method, to, cx.shared.files)?;
+    let map = cx.shared.patterns.map(args.text(0), method, to, &cx.place(), cx.shared.files)?;
     args.0[0] = Arg::Map(map);
     if to == Type::Addr && args.some_text(1).is_some() {
         let default = args.text(1);
@@ -68,7 +68,7 @@ fn load(args: &mut Args, cx: &Parser<'_>, method: Match, to: Type) -> Result<(),
 
 fn default(args: &Args) -> Option<Value<'_>> {
     match args.get(1) {
-        Arg::Text(text) => Some(Value::str(text.as_bytes())),
+        Arg::Text(_) | Arg::Bytes(_) => Some(Value::str(args.bytes(1))),
         Arg::Int(int) => Some(Value::Int(*int)),
         Arg::V4(address) => Some(Value::Ipv4(*address)),
         Arg::V6(address) => Some(Value::Ipv6(*address)),
@@ -76,23 +76,22 @@ fn default(args: &Args) -> Option<Value<'_>> {
     }
 }
 
-fn found<'e>(map: &'e Map, value: &Value<'_>) -> Option<&'e Value<'static>> {
-    map.values.get(map.keys.find(value)?)
-}
-
 fn map<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let Arg::Map(map) = args.get(0) else { return None };
-    match found(map, &value) {
-        Some(value) => Some(value.clone()),
-        None => default(args),
-    }
+    map.value(&value).or_else(|| default(args))
 }
 
 fn map_regm<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let Arg::Map(map) = args.get(0) else { return None };
-    let Some(index) = map.keys.find(&value) else { return default(args) };
-    let (regex, template) = (map.keys.regex(index)?, map.values.get(index)?.clone().to_str()?);
     let mut out = Vec::new();
-    regex.expand(&value.to_str()?, &template, &mut out);
-    Some(Value::Str(Bytes::Owned(out)))
+    let filled = map.with_regex(&value, |regex, template| {
+        let (subject, template) = (value.clone().to_str(), template.clone().to_str());
+        regex.expand(&subject.unwrap_or(EMPTY), &template.unwrap_or(EMPTY), &mut out);
+    });
+    match filled {
+        Some(()) => Some(Value::Str(Bytes::Owned(out))),
+        None => default(args),
+    }
 }
+
+const EMPTY: Bytes<'static> = Bytes::Borrowed(b"");

@@ -127,7 +127,7 @@ fn bad_arguments_are_refused() {
         ("bin(01),be2dec(:,9)", "between 1 and 8"),
         ("int(1),http_date(0,h)", "invalid time unit"),
         ("str(a),map(nofile)", "failed to open pattern file <nofile>"),
-        ("str(a),map_ip(map)", "file 'map', line 1 : 'a' is not a valid IPv4 or IPv6 address"),
+        ("str(a),map_ip(map)", "'a' is not a valid IPv4 or IPv6 address at line 1 of file 'map'"),
         ("int(1),set-var(foo.x)", "invalid variable name 'foo.x'"),
         ("int(1),set-var(txn.x,ifmaybe)", "unknown condition \"ifmaybe\""),
         ("str(a),add_item(x)", "missing arguments"),

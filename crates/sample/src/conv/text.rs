@@ -62,7 +62,7 @@ fn delimiters(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     if args.int(0) == Some(0) {
         return Err("index must not be zero".into());
     }
-    if args.text(1).is_empty() {
+    if args.bytes(1).is_empty() {
         return Err("missing delimiters".into());
     }
     Ok(())
@@ -71,7 +71,7 @@ fn delimiters(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
 /// The span of parts `index` to `index + count - 1` of `text`: counted from 1, or from the end when
 /// negative, then leftwards. A count of 0 takes all to the end in the direction of counting.
 fn parts(text: &[u8], args: &Args, skip_empty: bool) -> Option<(usize, usize)> {
-    let delimiters = args.text(1).as_bytes();
+    let delimiters = args.bytes(1);
     let is_delimiter = |byte: &u8| delimiters.contains(byte);
     let index = args.int(0)?;
     let count = args.int(2).unwrap_or(1);
@@ -117,13 +117,13 @@ fn word<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<
 }
 
 fn ltrim<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
-    let (text, chars) = (value.to_str()?, args.text(0).as_bytes());
+    let (text, chars) = (value.to_str()?, args.bytes(0));
     let from = text.iter().position(|byte| !chars.contains(byte)).unwrap_or(text.len());
     Some(Value::Str(text.slice(from, usize::MAX)))
 }
 
 fn rtrim<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
-    let (text, chars) = (value.to_str()?, args.text(0).as_bytes());
+    let (text, chars) = (value.to_str()?, args.bytes(0));
     let to = text.iter().rposition(|byte| !chars.contains(byte)).map_or(0, |at| at + 1);
     Some(Value::Str(text.slice(0, to)))
 }
@@ -143,7 +143,7 @@ fn second_var(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
 }
 
 fn item(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
-    if args.text(1).is_empty() && args.text(2).is_empty() {
+    if args.bytes(1).is_empty() && args.bytes(2).is_empty() {
         return Err("one of the optional arguments has to be nonempty".into());
     }
     args.make_var(1)
@@ -156,18 +156,18 @@ fn var_text<'e>(args: &Args, index: usize, facts: &'e dyn Facts) -> Bytes<'e> {
 
 fn concat<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<Value<'e>> {
     let mut out = value.to_str()?.into_vec();
-    out.extend_from_slice(args.text(0).as_bytes());
+    out.extend_from_slice(args.bytes(0));
     out.extend_from_slice(&var_text(args, 1, facts));
-    out.extend_from_slice(args.text(2).as_bytes());
+    out.extend_from_slice(args.bytes(2));
     Some(Value::Str(Bytes::Owned(out)))
 }
 
 fn add_item<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<Value<'e>> {
     let mut out = value.to_str()?.into_vec();
     let var = var_text(args, 1, facts);
-    let suffix = args.text(2).as_bytes();
+    let suffix = args.bytes(2);
     if !out.is_empty() && (!var.is_empty() || !suffix.is_empty()) {
-        out.extend_from_slice(args.text(0).as_bytes());
+        out.extend_from_slice(args.bytes(0));
     }
     out.extend_from_slice(&var);
     out.extend_from_slice(suffix);
@@ -190,7 +190,7 @@ fn strcmp<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<
 fn substitution(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     let mut ignore_case = false;
     let mut all = false;
-    for flag in args.text(2).chars() {
+    for flag in String::from_utf8_lossy(args.bytes(2)).chars() {
         match flag {
             'i' => ignore_case = true,
             'g' => all = true,
@@ -201,7 +201,7 @@ fn substitution(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
             }
         }
     }
-    let regex = Regex::new(args.text(0), ignore_case)?;
+    let regex = Regex::from_bytes(args.bytes(0), ignore_case)?;
     args.0[0] = Arg::Regex(regex);
     args.0.truncate(2);
     args.0.push(Arg::Int(i64::from(all)));
@@ -215,7 +215,7 @@ fn regsub<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Valu
         return Some(Value::Str(text));
     }
     let mut out = Vec::with_capacity(text.len());
-    regex.replace(&text, args.text(1).as_bytes(), args.int(2) == Some(1), &mut out);
+    regex.replace(&text, args.bytes(1), args.int(2) == Some(1), &mut out);
     Some(Value::Str(Bytes::Owned(out)))
 }
 

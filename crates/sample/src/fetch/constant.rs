@@ -44,8 +44,7 @@ fn always_false<'e>(_: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
 
 fn constant<'e>(args: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
     Ok(match args.get(0) {
-        Arg::Text(text) if text.is_empty() => Value::str(b""),
-        Arg::Text(text) => Value::str(text.as_bytes()),
+        Arg::Text(_) | Arg::Bytes(_) => Value::str(args.bytes(0)),
         Arg::Int(int) => Value::Int(*int),
         Arg::Number(crate::vars::IntOrVar::Int(int)) => Value::Bool(*int != 0),
         Arg::V4(address) => Value::Ipv4(*address),
@@ -66,7 +65,7 @@ fn boolean(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
 }
 
 fn hexadecimal(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
-    match crate::conv::encode::from_hex(args.text(0).as_bytes()) {
+    match crate::conv::encode::from_hex(args.bytes(0)) {
         Some(bytes) => {
             args.0[0] = Arg::Bytes(bytes.into());
             Ok(())
@@ -83,7 +82,7 @@ fn bin<'e>(args: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn meth<'e>(args: &'e Args, _: &'e dyn Facts) -> Outcome<'e> {
-    Ok(Value::Meth(Bytes::Borrowed(args.text(0).as_bytes())))
+    Ok(Value::Meth(Bytes::Borrowed(args.bytes(0))))
 }
 
 /// The environment does not change while the process runs, so the value is looked up once.
@@ -113,7 +112,7 @@ fn var<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let found = args.var(0).and_then(|name| facts.var(name));
     match (found, args.get(1)) {
         (Some(value), _) => Ok(value),
-        (None, Arg::Text(default)) => Ok(Value::str(default.as_bytes())),
+        (None, Arg::Text(_) | Arg::Bytes(_)) => Ok(Value::str(args.bytes(1))),
         (None, _) => Err(Missing::Absent),
     }
 }

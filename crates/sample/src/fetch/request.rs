@@ -121,7 +121,7 @@ fn each_param<'e>(
 ) -> bool {
     let Ok(head) = request(facts) else { return false };
     let name = args.some_text(0);
-    let delimiter = args.text(1).bytes().next().unwrap_or(b'?');
+    let delimiter = args.bytes(1).first().copied().unwrap_or(b'?');
     params(head.uri(), delimiter)
         .filter(|(found, _)| name.is_none_or(|name| *found == name.as_bytes()))
         .any(|(_, value)| visit(Value::str(value)))

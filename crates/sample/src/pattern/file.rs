@@ -1,46 +1,120 @@
-//! Pattern files and maps: one load per name and use, shared by all who name it. Never reads a file by itself.
+//! The dictionaries of a configuration: one per file and per ACL line, shared by all who name them. Never reads a file
+//! by itself.
 
-use super::{Match, PatternSet};
-use crate::cast::leading_int;
-use crate::value::{Bytes, Type, Value};
+use super::dictionary::{Dictionary, NO_ID};
+use super::rows::Rows;
+use super::view::View;
+use super::{Match, Use};
+use crate::value::Type;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 type Reader<'r> = &'r dyn Fn(&Path) -> io::Result<Vec<u8>>;
 
-/// A map: keys of one match method, and a value of one type behind each.
-#[derive(Debug)]
-pub struct Map {
-    /// The keys.
-    pub keys: PatternSet,
-    /// The values, by the number of their key.
-    pub values: Vec<Value<'static>>,
+/// The dictionaries of a running configuration, by the order of their ids.
+#[derive(Debug, Default)]
+pub struct Dictionaries(Vec<Arc<Dictionary>>);
+
+impl Dictionaries {
+    /// Every dictionary, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Dictionary>> {
+        self.0.iter()
+    }
+
+    /// The dictionary that `#id` or a file's name means.
+    pub fn find(&self, name: &str) -> Option<&Arc<Dictionary>> {
+        match name.strip_prefix('#') {
+            Some(id) => {
+                let id = id.parse().ok()?;
+                self.0.iter().find(|found| found.id() == id)
+            }
+            None => self.0.iter().find(|found| found.file() == Some(name)),
+        }
+    }
 }
 
-/// A file's name, the method, whether case is ignored, whether only the first column counts.
-type SetKey = (String, Match, bool, bool);
+/// A dictionary named by an action before it is known whether anybody loads it.
+#[derive(Debug)]
+pub struct LateDictionary {
+    file: Box<str>,
+    two_columns: bool,
+    place: String,
+    found: OnceLock<Arc<Dictionary>>,
+}
 
-/// What was loaded so far, by name and use.
-#[derive(Default)]
+impl LateDictionary {
+    /// The file's name.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The dictionary, once [`PatternFiles::finish`] was called.
+    pub fn get(&self) -> Option<&Arc<Dictionary>> {
+        self.found.get()
+    }
+}
+
+/// What was loaded so far.
+#[derive(Debug, Default)]
 pub struct PatternFiles {
-    texts: RefCell<HashMap<String, Arc<str>>>,
-    sets: RefCell<HashMap<SetKey, Arc<PatternSet>>>,
-    maps: RefCell<HashMap<(String, Match, Type), Arc<Map>>>,
+    all: RefCell<Vec<Arc<Dictionary>>>,
+    late: RefCell<Vec<Arc<LateDictionary>>>,
 }
 
 impl PatternFiles {
-    fn text(&self, name: &str, read: Reader<'_>) -> Result<Arc<str>, String> {
-        if let Some(text) = self.texts.borrow().get(name) {
-            return Ok(text.clone());
+    /// The dictionary of the file `name`, read when it is the first time; `place` is where it is
+    /// used, as `file 'f' line n`.
+    fn open(
+        &self,
+        name: &str,
+        two_columns: bool,
+        place: &str,
+        read: Reader<'_>,
+    ) -> Result<Arc<Dictionary>, String> {
+        let found = self.all.borrow().iter().find(|d| d.file() == Some(name)).cloned();
+        if let Some(found) = found {
+            if found.has_values() != two_columns {
+                let word = |two| if two { "two" } else { "one" };
+                return Err(format!(
+                    "The file \"{name}\" is already used as {} column file and cannot be used by \
+                     as {} column file.",
+                    word(!two_columns),
+                    word(two_columns)
+                ));
+            }
+            found.add_user(place.to_owned());
+            return Ok(found);
         }
-        let bytes = read(Path::new(name))
-            .map_err(|error| format!("failed to open pattern file <{name}> : {error}"))?;
-        let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
-        self.texts.borrow_mut().insert(name.to_owned(), text.clone());
-        Ok(text)
+        let bytes =
+            read(Path::new(name)).map_err(|_| format!("failed to open pattern file <{name}>"))?;
+        let mut all = Rows::default();
+        all.reserve(memchr::memchr_iter(b'\n', &bytes).count() + 1, bytes.len());
+        for (_, row) in rows(&bytes) {
+            let (key, value) = if two_columns { columns(row) } else { (row, &b""[..]) };
+            all.push(key, value, 0).ok_or_else(|| format!("too many patterns in file '{name}'"))?;
+        }
+        let dictionary = Arc::new(Dictionary::new(Some(name), two_columns, all));
+        dictionary.add_user(place.to_owned());
+        self.all.borrow_mut().push(dictionary.clone());
+        Ok(dictionary)
+    }
+
+    fn view_of(
+        &self,
+        dictionary: &Dictionary,
+        to: Use,
+        name: &str,
+        read: Reader<'_>,
+    ) -> Result<Arc<View>, String> {
+        dictionary.view(to).map_err(|(row, message)| {
+            // Only errors need line numbers, so they are counted then.
+            let bytes = read(Path::new(name)).unwrap_or_default();
+            let line = rows(&bytes).nth(row as usize).map_or(0, |(line, _)| line);
+            format!("{message} at line {line} of file '{name}'")
+        })
     }
 
     /// The patterns of the file `name`, one per line; with `keyed`, only the first column counts
@@ -48,24 +122,13 @@ impl PatternFiles {
     pub fn set(
         &self,
         name: &str,
-        method: Match,
-        ignore_case: bool,
+        (method, ignore_case): (Match, bool),
         keyed: bool,
+        place: &str,
         read: Reader<'_>,
-    ) -> Result<Arc<PatternSet>, String> {
-        let key = (name.to_owned(), method, ignore_case, keyed);
-        if let Some(set) = self.sets.borrow().get(&key) {
-            return Ok(set.clone());
-        }
-        let text = self.text(name, read)?;
-        let rows: Vec<(usize, &str)> = rows(&text).collect();
-        let patterns = rows.iter().map(|(_, row)| if keyed { columns(row).0 } else { *row });
-        let set = PatternSet::new(method, ignore_case, patterns).map_err(|(number, message)| {
-            format!("file '{name}', line {} : {message}", rows[number].0)
-        })?;
-        let set = Arc::new(set);
-        self.sets.borrow_mut().insert(key, set.clone());
-        Ok(set)
+    ) -> Result<Arc<View>, String> {
+        let dictionary = self.open(name, keyed, place, read)?;
+        self.view_of(&dictionary, Use { method, ignore_case, values: None }, name, read)
     }
 
     /// The map in the file `name`: a key, blanks and a value per line.
@@ -74,50 +137,101 @@ impl PatternFiles {
         name: &str,
         method: Match,
         to: Type,
+        place: &str,
         read: Reader<'_>,
-    ) -> Result<Arc<Map>, String> {
-        let key = (name.to_owned(), method, to);
-        if let Some(map) = self.maps.borrow().get(&key) {
-            return Ok(map.clone());
+    ) -> Result<Arc<View>, String> {
+        let dictionary = self.open(name, true, place, read)?;
+        let to = Use { method, ignore_case: false, values: Some(to) };
+        self.view_of(&dictionary, to, name, read)
+    }
+
+    /// The patterns of an ACL line, perhaps none; an error names the pattern. `place` describes the
+    /// line.
+    pub fn inline<'p>(
+        &self,
+        (method, ignore_case): (Match, bool),
+        patterns: impl Iterator<Item = &'p [u8]>,
+        place: String,
+        id: Option<u32>,
+    ) -> Result<Arc<View>, (usize, String)> {
+        let mut rows = Rows::default();
+        for (number, pattern) in patterns.enumerate() {
+            rows.push(pattern, b"", 0).ok_or_else(|| (number, "too many patterns".to_owned()))?;
         }
-        let text = self.text(name, read)?;
-        let rows: Vec<(usize, &str)> = rows(&text).collect();
-        let place = |number: usize| format!("file '{name}', line {}", rows[number].0);
-        let keys = PatternSet::new(method, false, rows.iter().map(|(_, row)| columns(row).0))
-            .map_err(|(number, message)| format!("{} : {message}", place(number)))?;
-        let mut values = Vec::with_capacity(rows.len());
-        for (number, (_, row)) in rows.iter().enumerate() {
-            let text = columns(row).1;
-            let value = value(text, to)
-                .ok_or_else(|| format!("{} : cannot parse value '{text}'", place(number)))?;
-            values.push(value);
+        let dictionary = Dictionary::new(None, false, rows);
+        dictionary.set_id(id.unwrap_or(NO_ID));
+        dictionary.add_user(place);
+        let view = dictionary.view(Use { method, ignore_case, values: None });
+        let view = view.map_err(|(row, message)| (row as usize, message))?;
+        self.all.borrow_mut().push(Arc::new(dictionary));
+        Ok(view)
+    }
+
+    /// Whether a line gave its patterns the id already.
+    pub fn has_id(&self, id: u32) -> bool {
+        self.all.borrow().iter().any(|found| found.id() == id)
+    }
+
+    /// The file that an action will change while the program runs: `set-map`, `del-map`
+    /// (`two_columns`), `add-acl`, `del-acl`.
+    pub fn later(&self, name: &str, two_columns: bool, place: &str) -> Arc<LateDictionary> {
+        let late = Arc::new(LateDictionary {
+            file: name.into(),
+            two_columns,
+            place: place.to_owned(),
+            found: OnceLock::new(),
+        });
+        self.late.borrow_mut().push(late.clone());
+        late
+    }
+
+    /// Gives ids and ends loading. What an action names and nobody loaded begins empty.
+    pub fn finish(&self) -> Dictionaries {
+        for late in self.late.take() {
+            let mut all = self.all.borrow_mut();
+            let found = all.iter().find(|d| d.file() == Some(&late.file)).cloned();
+            let found = found.unwrap_or_else(|| {
+                let empty = Dictionary::new(Some(&late.file), late.two_columns, Rows::default());
+                let empty = Arc::new(empty);
+                empty.add_user(late.place.clone());
+                all.push(empty.clone());
+                empty
+            });
+            // Nobody else fills it.
+            let _ = late.found.set(found);
         }
-        let map = Arc::new(Map { keys, values });
-        self.maps.borrow_mut().insert(key, map.clone());
-        Ok(map)
+        let mut all = self.all.take();
+        let taken: HashSet<u32> = all.iter().map(|d| d.id()).collect();
+        let mut free = (0..NO_ID).filter(|id| !taken.contains(id));
+        for dictionary in all.iter().filter(|d| d.id() == NO_ID) {
+            dictionary.set_id(free.next().unwrap_or(NO_ID));
+        }
+        all.sort_by_key(|dictionary| dictionary.id());
+        Dictionaries(all)
     }
 }
 
 /// The lines that hold something, with their numbers: comments begin with `#` in the first column.
-fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines().enumerate().filter_map(|(number, line)| {
-        let row = line.trim_start_matches([' ', '\t']);
-        (!line.starts_with('#') && !row.is_empty()).then_some((number + 1, row))
+fn rows(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    bytes.split(|byte| *byte == b'\n').zip(1..).filter_map(|(line, number)| {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let row = trim_start(line);
+        (!line.starts_with(b"#") && !row.is_empty()).then_some((number, row))
     })
 }
 
-/// Key and value of a row.
-fn columns(row: &str) -> (&str, &str) {
-    match row.split_once([' ', '\t']) {
-        Some((key, value)) => (key, value.trim_matches([' ', '\t'])),
-        None => (row, ""),
-    }
+fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t')
 }
 
-fn value(text: &str, to: Type) -> Option<Value<'static>> {
-    match to {
-        Type::Int => leading_int(text.as_bytes()).map(Value::Int),
-        Type::Addr => text.parse::<std::net::IpAddr>().ok().map(Value::from),
-        _ => Some(Value::Str(Bytes::Shared(text.as_bytes().into()))),
-    }
+fn trim_start(text: &[u8]) -> &[u8] {
+    &text[text.iter().position(|byte| !is_blank(byte)).unwrap_or(text.len())..]
+}
+
+/// Key and value of a row.
+fn columns(row: &[u8]) -> (&[u8], &[u8]) {
+    let end = row.iter().position(is_blank).unwrap_or(row.len());
+    let value = trim_start(&row[end..]);
+    let len = value.iter().rposition(|byte| !is_blank(byte)).map_or(0, |at| at + 1);
+    (&row[..end], &value[..len])
 }

@@ -1,171 +1,162 @@
-//! The index of a pattern set, one shape per match method. Never parses flags.
+//! The index of a layer of patterns, one shape per match method. Never parses flags, never knows which patterns live.
 
 use super::Match;
+use super::nets::Nets;
+use super::number::parse_range;
+use super::table::Table;
 use crate::conv::encode::from_hex;
 use crate::regex::Regex;
 use crate::value::Value;
+use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem::Finder;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A text with the number of its pattern.
-type Numbered = (Box<[u8]>, usize);
-/// Networks of one mask with the numbers of their patterns.
-type Group<T> = (T, Vec<(T, usize)>);
+/// A matching pattern: how specific it is (only trees compare that) and its number.
+pub(super) type Hit = (usize, u32);
+
+/// Substrings fewer than this are searched one by one.
+const FEW: usize = 4;
 
 /// Patterns in the shape that makes their method fast.
 #[derive(Debug)]
 pub(super) enum Index {
     /// `found`, `bool`: patterns play no part, or just say true or false.
     Flags(bool, Vec<bool>),
-    /// `int`, `len`: closed ranges in file order.
-    Ranges { on_len: bool, operator: Operator, ranges: Vec<(i64, i64)> },
+    /// `int`, `len`: closed ranges in order.
+    Ranges { on_len: bool, ranges: Vec<(i64, i64)> },
     /// `ip`
     Nets(Nets),
-    /// `str`, `bin`: sorted, with their numbers.
-    Exact { hex: bool, texts: Vec<Numbered> },
-    /// `beg`: sorted within each length, longest first.
-    Prefixes(Vec<(usize, Vec<Numbered>)>),
-    /// `sub`
-    Substrings(Vec<(Finder<'static>, usize)>),
-    /// What has no faster shape: texts in file order with a comparison.
-    Texts(Vec<Box<[u8]>>, fn(&[u8], &[u8]) -> bool),
+    /// `str`, `bin`
+    Exact { hex: bool, texts: Table },
+    /// `beg`, `end`: texts by length, the longest first.
+    Edges { at_end: bool, texts: Table, lengths: Vec<usize> },
+    /// `sub`, `dir`, `dom`
+    Parts(Parts),
     /// `reg`
     Regexes(Vec<Regex>, bool),
 }
 
-/// An integer operator; it stays in force for the patterns behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
-    Eq,
-    Ge,
-    Gt,
-    Le,
-    Lt,
-}
-
 impl Index {
     pub(super) fn new(method: Match, ignore_case: bool) -> Index {
-        let ranges = |on_len| Index::Ranges { on_len, operator: Operator::Eq, ranges: Vec::new() };
-        let texts = |compare| Index::Texts(Vec::new(), compare);
+        let ranges = |on_len| Index::Ranges { on_len, ranges: Vec::new() };
+        let edges =
+            |at_end| Index::Edges { at_end, texts: Table::new(ignore_case), lengths: Vec::new() };
+        let parts = |delimiters| Index::Parts(Parts::new(delimiters, ignore_case));
         match method {
             Match::Found => Index::Flags(true, Vec::new()),
             Match::Bool => Index::Flags(false, Vec::new()),
             Match::Int => ranges(false),
             Match::Len => ranges(true),
             Match::Ip => Index::Nets(Nets::default()),
-            Match::Bin => Index::Exact { hex: true, texts: Vec::new() },
-            Match::Str if ignore_case => texts(|value, text| value.eq_ignore_ascii_case(text)),
-            Match::Str => Index::Exact { hex: false, texts: Vec::new() },
-            Match::Beg if ignore_case => texts(|value, text| {
-                value.get(..text.len()).is_some_and(|v| v.eq_ignore_ascii_case(text))
-            }),
-            Match::Beg => Index::Prefixes(Vec::new()),
-            Match::Sub if ignore_case => texts(contains_ignoring_case),
-            Match::Sub => Index::Substrings(Vec::new()),
-            Match::End if ignore_case => texts(|value, text| {
-                value.len() >= text.len()
-                    && value[value.len() - text.len()..].eq_ignore_ascii_case(text)
-            }),
-            Match::End => texts(|value, text| value.ends_with(text)),
-            Match::Dir if ignore_case => texts(|value, text| word(value, text, b"/?", true)),
-            Match::Dir => texts(|value, text| word(value, text, b"/?", false)),
-            Match::Dom if ignore_case => texts(|value, text| word(value, text, b"/?.:", true)),
-            Match::Dom => texts(|value, text| word(value, text, b"/?.:", false)),
+            Match::Bin => Index::Exact { hex: true, texts: Table::new(false) },
+            Match::Str => Index::Exact { hex: false, texts: Table::new(ignore_case) },
+            Match::Beg => edges(false),
+            Match::End => edges(true),
+            Match::Sub => parts(b""),
+            Match::Dir => parts(b"/?"),
+            Match::Dom => parts(b"/?.:"),
             Match::Reg => Index::Regexes(Vec::new(), ignore_case),
         }
     }
 
-    pub(super) fn push(&mut self, pattern: &str, number: usize) -> Result<(), String> {
+    /// Adds a pattern with its number; numbers are given in rising order from 0.
+    pub(super) fn push(&mut self, pattern: &[u8], number: u32) -> Result<(), String> {
+        let shown = || String::from_utf8_lossy(pattern);
+        let full = || "too many patterns".to_owned();
         match self {
             Index::Flags(true, _) => {}
             Index::Flags(false, flags) => flags.push(match pattern {
-                "1" | "true" | "yes" | "on" => true,
-                "0" | "false" | "no" | "off" => false,
-                other => return Err(format!("'{other}' is not a boolean")),
+                b"1" | b"true" | b"yes" | b"on" => true,
+                b"0" | b"false" | b"no" | b"off" => false,
+                _ => return Err(format!("'{}' is not a boolean", shown())),
             }),
-            Index::Ranges { operator, ranges, .. } => match parse_operator(pattern) {
-                Some(found) => *operator = found,
-                None => ranges.push(parse_range(pattern, *operator)?),
-            },
-            Index::Nets(nets) => nets.push(pattern, number)?,
-            Index::Exact { hex: true, texts } => {
-                let bytes = from_hex(pattern.as_bytes())
-                    .ok_or_else(|| format!("'{pattern}' is not an even number of hex digits"))?;
-                texts.push((bytes.into(), number));
+            Index::Ranges { ranges, .. } => ranges.push(parse_range(&shown())?),
+            Index::Nets(nets) => nets.push(&shown(), number)?,
+            Index::Exact { hex, texts } => {
+                let bytes = if *hex {
+                    from_hex(pattern).ok_or_else(|| {
+                        format!("'{}' is not an even number of hex digits", shown())
+                    })?
+                } else {
+                    return texts.push(pattern, number).then_some(()).ok_or_else(full);
+                };
+                texts.push(&bytes, number).then_some(()).ok_or_else(full)?;
             }
-            Index::Exact { texts, .. } => texts.push((pattern.as_bytes().into(), number)),
-            Index::Prefixes(groups) => {
-                let text = (Box::from(pattern.as_bytes()), number);
-                match groups.iter_mut().find(|(len, _)| *len == pattern.len()) {
-                    Some((_, group)) => group.push(text),
-                    None => groups.push((pattern.len(), vec![text])),
+            Index::Edges { texts, lengths, .. } => {
+                texts.push(pattern, number).then_some(()).ok_or_else(full)?;
+                if let Err(at) = lengths.binary_search_by(|len| pattern.len().cmp(len)) {
+                    lengths.insert(at, pattern.len());
                 }
             }
-            Index::Substrings(finders) => {
-                finders.push((Finder::new(pattern.as_bytes()).into_owned(), number));
-            }
-            Index::Texts(texts, _) => texts.push(pattern.as_bytes().into()),
+            Index::Parts(parts) => parts.push(pattern),
             Index::Regexes(regexes, ignore_case) => {
-                regexes.push(Regex::new(pattern, *ignore_case)?)
+                regexes.push(Regex::from_bytes(pattern, *ignore_case)?)
             }
         }
         Ok(())
     }
 
-    /// Sorts what is searched by halving; among equal keys the first in file order wins.
-    pub(super) fn finish(&mut self) {
-        let sort = |texts: &mut Vec<Numbered>| {
-            texts.sort();
-            texts.dedup_by(|later, first| later.0 == first.0);
-        };
+    /// Prepares for look-ups what needs all its patterns first.
+    pub(super) fn finish(&mut self) -> Result<(), String> {
         match self {
-            Index::Exact { texts, .. } => sort(texts),
-            Index::Prefixes(groups) => {
-                groups.sort_by_key(|(len, _)| std::cmp::Reverse(*len));
-                groups.iter_mut().for_each(|(_, group)| sort(group));
-            }
             Index::Nets(nets) => nets.finish(),
+            Index::Parts(parts) => parts.finish()?,
             _ => {}
         }
+        Ok(())
     }
 
-    pub(super) fn find(&self, value: &Value<'_>) -> Option<usize> {
-        match self {
+    /// Whether it compares how specific matches are: the longest wins, not the first.
+    pub(super) fn is_tree(&self) -> bool {
+        matches!(self, Index::Nets(_) | Index::Edges { at_end: false, .. })
+    }
+
+    /// The best living pattern that matches: the longest in a tree, else the first.
+    pub(super) fn find(&self, value: &Value<'_>, alive: &dyn Fn(u32) -> bool) -> Option<Hit> {
+        let first = |mut numbers: &mut dyn Iterator<Item = usize>| {
+            (&mut numbers).map(|number| number as u32).find(|number| alive(*number))
+        };
+        let number = match self {
             Index::Flags(true, _) => Some(0),
             Index::Flags(false, flags) => {
                 let truth = value.to_int()? != 0;
                 if flags.is_empty() {
-                    truth.then_some(0)
-                } else {
-                    flags.iter().position(|f| *f == truth)
+                    // Without any pattern a boolean tests itself.
+                    return truth.then_some((0, 0));
                 }
+                first(&mut flags.iter().enumerate().filter(|f| *f.1 == truth).map(|f| f.0))
             }
-            Index::Ranges { on_len, ranges, .. } => {
+            Index::Ranges { on_len, ranges } => {
                 let int = if *on_len {
                     with_text(value, |text| text.len() as i64)?
                 } else {
                     value.to_int()?
                 };
-                ranges.iter().position(|(low, high)| (*low..=*high).contains(&int))
+                let around = |range: &(usize, &(i64, i64))| range.1.0 <= int && int <= range.1.1;
+                first(&mut ranges.iter().enumerate().filter(around).map(|range| range.0))
             }
-            Index::Nets(nets) => nets.find(value.to_addr()?),
+            Index::Nets(nets) => return nets.find(value.to_addr()?, alive),
             Index::Exact { hex: true, texts } => {
-                let bytes = value.clone().to_bin()?;
-                search(texts, &bytes)
+                texts.find(&value.clone().to_bin()?).find(|number| alive(*number))
             }
-            Index::Exact { texts, .. } => with_text(value, |text| search(texts, text))?,
-            Index::Prefixes(groups) => with_text(value, |text| {
-                groups.iter().find_map(|(len, group)| search(group, text.get(..*len)?))
+            Index::Exact { texts, .. } => {
+                with_text(value, |text| texts.find(text).find(|number| alive(*number)))?
+            }
+            Index::Edges { at_end, texts, lengths } => {
+                return with_text(value, |text| edge(text, *at_end, texts, lengths, alive))?;
+            }
+            Index::Parts(parts) => with_text(value, |text| parts.find(text, alive))?,
+            Index::Regexes(regexes, _) => with_text(value, |text| {
+                first(&mut regexes.iter().enumerate().filter(|r| r.1.is_match(text)).map(|r| r.0))
             })?,
-            Index::Substrings(finders) => with_text(value, |text| {
-                finders.iter().find(|(finder, _)| finder.find(text).is_some()).map(|(_, n)| *n)
-            })?,
-            Index::Texts(texts, compare) => {
-                with_text(value, |text| texts.iter().position(|pattern| compare(text, pattern)))?
-            }
-            Index::Regexes(regexes, _) => {
-                with_text(value, |text| regexes.iter().position(|regex| regex.is_match(text)))?
-            }
+        };
+        number.map(|number| (0, number))
+    }
+
+    /// The expression of pattern `number`.
+    pub(super) fn regex(&self, number: u32) -> Option<&Regex> {
+        match self {
+            Index::Regexes(regexes, _) => regexes.get(number as usize),
+            _ => None,
         }
     }
 }
@@ -178,164 +169,114 @@ fn with_text<T>(value: &Value<'_>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
     }
 }
 
-fn search(texts: &[Numbered], key: &[u8]) -> Option<usize> {
-    let at = texts.binary_search_by(|(text, _)| (**text).cmp(key)).ok()?;
-    Some(texts[at].1)
+/// The longest beginning of `text`, or the first pattern that ends it.
+fn edge(
+    text: &[u8],
+    at_end: bool,
+    texts: &Table,
+    lengths: &[usize],
+    alive: &dyn Fn(u32) -> bool,
+) -> Option<Hit> {
+    let fitting = lengths.iter().copied().filter(|len| *len <= text.len());
+    let mut hits = fitting.filter_map(|len| {
+        let part = if at_end { &text[text.len() - len..] } else { &text[..len] };
+        Some((len, texts.find(part).find(|number| alive(*number))?))
+    });
+    if at_end { hits.min_by_key(|hit| hit.1).map(|hit| (0, hit.1)) } else { hits.next() }
 }
 
-fn contains_ignoring_case(value: &[u8], text: &[u8]) -> bool {
-    text.is_empty() || value.windows(text.len()).any(|part| part.eq_ignore_ascii_case(text))
+/// Texts searched inside of a sample, perhaps only between delimiters.
+#[derive(Debug)]
+pub(super) struct Parts {
+    delimiters: &'static [u8],
+    ignore_case: bool,
+    /// The patterns without their outer delimiters.
+    texts: Vec<Box<[u8]>>,
+    search: Search,
 }
 
-/// Whether `text` stands in `value` between delimiters, its own outer delimiters ignored.
-fn word(value: &[u8], text: &[u8], delimiters: &[u8], ignore_case: bool) -> bool {
-    let delimiter = |byte: &u8| delimiters.contains(byte);
-    let Some(from) = text.iter().position(|byte| !delimiter(byte)) else { return false };
-    let to = text.iter().rposition(|byte| !delimiter(byte)).map_or(from, |at| at + 1);
-    let text = &text[from..to];
-    let mut start = 0;
-    while let Some(part) = value.get(start..start + text.len()) {
-        let same = if ignore_case { part.eq_ignore_ascii_case(text) } else { part == text };
-        if same && value.get(start + text.len()).is_none_or(delimiter) {
-            return true;
-        }
-        match value[start..].iter().position(delimiter) {
-            Some(next) => start += next + 1,
-            None => break,
-        }
+#[derive(Debug)]
+enum Search {
+    /// One by one, in order.
+    Each(Vec<Finder<'static>>),
+    /// All at once.
+    All(Box<AhoCorasick>),
+}
+
+impl Parts {
+    fn new(delimiters: &'static [u8], ignore_case: bool) -> Parts {
+        Parts { delimiters, ignore_case, texts: Vec::new(), search: Search::Each(Vec::new()) }
     }
-    false
-}
 
-fn parse_operator(word: &str) -> Option<Operator> {
-    Some(match word {
-        "eq" => Operator::Eq,
-        "ge" => Operator::Ge,
-        "gt" => Operator::Gt,
-        "le" => Operator::Le,
-        "lt" => Operator::Lt,
-        _ => return None,
-    })
-}
-
-/// `5`, `5:`, `:5`, `3:5`; an operator other than `eq` takes a single number.
-fn parse_range(pattern: &str, operator: Operator) -> Result<(i64, i64), String> {
-    let number =
-        |text: &str| text.parse::<i64>().map_err(|_| format!("'{pattern}' is not a number"));
-    let (low, high) = match pattern.split_once(':') {
-        Some(("", "")) => return Err(format!("'{pattern}' is not a number")),
-        Some(("", high)) => (i64::MIN, number(high)?),
-        Some((low, "")) => (number(low)?, i64::MAX),
-        Some((low, high)) => (number(low)?, number(high)?),
-        None => (number(pattern)?, number(pattern)?),
-    };
-    if low > high {
-        return Err(format!("'{pattern}' is not a valid number range"));
+    fn is_delimiter(&self, byte: u8) -> bool {
+        self.delimiters.contains(&byte)
     }
-    let never = (1, 0);
-    Ok(match operator {
-        Operator::Eq => (low, high),
-        _ if low != high => return Err(format!("'{pattern}' is a range, which only 'eq' takes")),
-        Operator::Ge => (low, i64::MAX),
-        Operator::Gt => low.checked_add(1).map_or(never, |low| (low, i64::MAX)),
-        Operator::Le => (i64::MIN, high),
-        Operator::Lt => high.checked_sub(1).map_or(never, |high| (i64::MIN, high)),
-    })
-}
 
-/// Networks by prefix length, longest first, each length sorted: a look-up halves once per length
-/// in use.
-#[derive(Debug, Default)]
-pub(super) struct Nets {
-    v4: Vec<Group<u32>>,
-    v6: Vec<Group<u128>>,
-}
+    fn push(&mut self, pattern: &[u8]) {
+        let inner = |byte: &u8| !self.is_delimiter(*byte);
+        let from = pattern.iter().position(inner).unwrap_or(pattern.len());
+        let to = pattern.iter().rposition(inner).map_or(from, |at| at + 1);
+        self.texts.push(pattern[from..to].into());
+    }
 
-impl Nets {
-    fn push(&mut self, pattern: &str, number: usize) -> Result<(), String> {
-        let invalid = || format!("'{pattern}' is not a valid IPv4 or IPv6 address");
-        let (address, mask) = match pattern.split_once('/') {
-            Some((address, mask)) => (address, Some(mask)),
-            None => (pattern, None),
+    fn finish(&mut self) -> Result<(), String> {
+        self.search = if self.texts.len() < FEW && !self.ignore_case {
+            Search::Each(self.texts.iter().map(|text| Finder::new(text).into_owned()).collect())
+        } else {
+            let all = AhoCorasick::builder()
+                .match_kind(MatchKind::Standard)
+                .ascii_case_insensitive(self.ignore_case)
+                .build(&self.texts)
+                .map_err(|error| format!("too many patterns ({error})"))?;
+            Search::All(Box::new(all))
         };
-        if let Ok(address) = address.parse::<Ipv6Addr>() {
-            let mask = match mask {
-                None => u128::MAX,
-                Some(mask) => mask6(mask).ok_or_else(invalid)?,
-            };
-            add(&mut self.v6, mask, u128::from(address) & mask, number);
-            return Ok(());
-        }
-        let address = partial_v4(address, mask.is_some()).ok_or_else(invalid)?;
-        let mask = match mask {
-            None => u32::MAX,
-            Some(mask) => mask4(mask).ok_or_else(invalid)?,
-        };
-        add(&mut self.v4, mask, u32::from(address) & mask, number);
         Ok(())
     }
 
-    fn finish(&mut self) {
-        self.v4.sort_by_key(|(mask, _)| std::cmp::Reverse(*mask));
-        self.v6.sort_by_key(|(mask, _)| std::cmp::Reverse(*mask));
-        self.v4.iter_mut().for_each(|(_, nets)| nets.sort_unstable());
-        self.v6.iter_mut().for_each(|(_, nets)| nets.sort_unstable());
+    /// Whether what stands at `from..to` counts: anything does for `sub`; a word between delimiters
+    /// that is not empty for the others.
+    fn counts(&self, text: &[u8], from: usize, to: usize) -> bool {
+        let edge = |byte: Option<&u8>| byte.is_none_or(|byte| self.is_delimiter(*byte));
+        let before = from.checked_sub(1).and_then(|at| text.get(at));
+        self.delimiters.is_empty() || (from < to && edge(before) && edge(text.get(to)))
     }
 
-    fn find(&self, address: IpAddr) -> Option<usize> {
-        match address {
-            IpAddr::V4(v4) => self.find4(v4).or_else(|| {
-                if self.v6.is_empty() { None } else { self.find6(v4.to_ipv6_mapped()) }
+    /// The first living pattern that `text` contains.
+    fn find(&self, text: &[u8], alive: &dyn Fn(u32) -> bool) -> Option<u32> {
+        match &self.search {
+            Search::Each(finders) => finders.iter().zip(0..).find_map(|(finder, number)| {
+                let len = finder.needle().len();
+                let mut places = finder.find_iter_overlapping(text, len);
+                (alive(number) && places.any(|at| self.counts(text, at, at + len)))
+                    .then_some(number)
             }),
-            IpAddr::V6(v6) => self.find6(v6).or_else(|| self.find4(Value::Ipv6(v6).to_ipv4()?)),
+            Search::All(all) => all
+                .find_overlapping_iter(text)
+                .filter(|found| self.counts(text, found.start(), found.end()))
+                .map(|found| found.pattern().as_u32())
+                .filter(|number| alive(*number))
+                .min(),
         }
     }
-
-    fn find4(&self, address: Ipv4Addr) -> Option<usize> {
-        let address = u32::from(address);
-        self.v4.iter().find_map(|(mask, nets)| lookup(nets, address & mask))
-    }
-
-    fn find6(&self, address: Ipv6Addr) -> Option<usize> {
-        let address = u128::from(address);
-        self.v6.iter().find_map(|(mask, nets)| lookup(nets, address & mask))
-    }
 }
 
-fn add<T: PartialEq>(groups: &mut Vec<Group<T>>, mask: T, net: T, number: usize) {
-    match groups.iter_mut().find(|(found, _)| *found == mask) {
-        Some((_, nets)) => nets.push((net, number)),
-        None => groups.push((mask, vec![(net, number)])),
-    }
+/// All places of a needle, overlapping ones too: `a/a` may stand between delimiters only the second
+/// time.
+trait Overlapping {
+    fn find_iter_overlapping<'t>(
+        &'t self,
+        text: &'t [u8],
+        len: usize,
+    ) -> impl Iterator<Item = usize> + 't;
 }
 
-fn lookup<T: Ord + Copy>(nets: &[(T, usize)], net: T) -> Option<usize> {
-    let at = nets.partition_point(|(found, _)| *found < net);
-    nets.get(at).filter(|(found, _)| *found == net).map(|(_, number)| *number)
-}
-
-/// `10.1.2.3`; with a mask behind it, `10` and `10.1` stand for `10.0.0.0` and `10.1.0.0`.
-fn partial_v4(text: &str, has_mask: bool) -> Option<Ipv4Addr> {
-    if !has_mask {
-        return text.parse().ok();
+impl Overlapping for Finder<'static> {
+    fn find_iter_overlapping<'t>(
+        &'t self,
+        text: &'t [u8],
+        len: usize,
+    ) -> impl Iterator<Item = usize> + 't {
+        let next = move |from: usize| Some(from + self.find(text.get(from..)?)?);
+        std::iter::successors(next(0), move |at| if len == 0 { None } else { next(at + 1) })
     }
-    let mut octets = [0u8; 4];
-    for (i, part) in text.split('.').enumerate() {
-        *octets.get_mut(i)? = part.parse().ok()?;
-    }
-    Some(Ipv4Addr::from(octets))
-}
-
-fn mask4(text: &str) -> Option<u32> {
-    if let Ok(bits) = text.parse::<u32>() {
-        return Some(u32::MAX.checked_shl(32u32.checked_sub(bits)?).unwrap_or(0));
-    }
-    text.parse::<Ipv4Addr>().ok().map(u32::from)
-}
-
-fn mask6(text: &str) -> Option<u128> {
-    if let Ok(bits) = text.parse::<u32>() {
-        return Some(u128::MAX.checked_shl(128u32.checked_sub(bits)?).unwrap_or(0));
-    }
-    text.parse::<Ipv6Addr>().ok().map(u128::from)
 }

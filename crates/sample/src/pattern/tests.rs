@@ -1,13 +1,18 @@
 //! Every match method, with and without case, and the bounds of its patterns.
 
-use super::{Match, PatternSet};
-use crate::value::{Bytes, Value};
+use super::number::Operator;
+use super::{Match, PatternFiles, Refusal, View};
+use crate::value::{Bytes, Type, Value};
+use std::sync::Arc;
+
+fn set(method: Match, ignore_case: bool, patterns: &[&str]) -> Result<Arc<View>, (usize, String)> {
+    let patterns = patterns.iter().map(|pattern| pattern.as_bytes());
+    PatternFiles::default().inline((method, ignore_case), patterns, String::new(), None)
+}
 
 fn matches(method: &str, ignore_case: bool, patterns: &[&str], value: Value<'_>) -> bool {
     let method = Match::find(method).expect("a method");
-    let set =
-        PatternSet::new(method, ignore_case, patterns.iter().copied()).expect("valid patterns");
-    set.find(&value).is_some()
+    set(method, ignore_case, patterns).expect("valid patterns").matches(&value)
 }
 
 #[test]
@@ -23,7 +28,7 @@ fn texts() {
         ("dom", false, &["example"], "www.example.com", true), ("dom", false, &["ample"], "www.example.com", false),
         ("dom", false, &["com"], "www.example.com:80", true), ("dom", true, &["WWW"], "www.a", true),
         ("reg", false, &["^a+$", "b"], "aaa", true), ("reg", false, &["^A"], "aaa", false), ("reg", true, &["^A"], "aaa", true),
-        ("len", false, &["3"], "abc", true), ("len", false, &["4:"], "abc", false), ("len", false, &["lt", "4"], "abc", true),
+        ("len", false, &["3"], "abc", true), ("len", false, &["4:"], "abc", false), ("len", false, &[":3"], "abc", true),
         ("bin", false, &["6162"], "ab", true), ("bin", false, &["61"], "ab", false),
         ("int", false, &["12"], "12abc", true), ("int", false, &["0"], "", false),
         ("found", false, &[], "", true),
@@ -40,9 +45,7 @@ fn integers_and_booleans() {
     #[rustfmt::skip]
     let cases: &[(&[&str], i64, bool)] = &[
         (&["3"], 3, true), (&["3:5"], 5, true), (&["3:5"], 6, false), (&[":5"], -9, true), (&["5:"], 4, false),
-        (&["gt", "3"], 3, false), (&["gt", "3"], 4, true), (&["ge", "3"], 3, true), (&["le", "3"], 3, true),
-        (&["lt", "3"], 3, false), (&["eq", "3", "7"], 7, true), (&["lt", "0", "eq", "9"], 9, true),
-        (&["gt", "9223372036854775807"], i64::MAX, false), (&[], 0, false),
+(&[], 0, false),
     ];
     for (patterns, int, expected) in cases {
         assert_eq!(
@@ -74,13 +77,25 @@ fn networks() {
             "text {address}"
         );
     }
-    let set =
-        PatternSet::new(Match::Ip, false, ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.3"].into_iter())
-            .expect("valid");
-    assert_eq!(set.find(&Value::str(b"10.1.9.9")), Some(1), "the longest network wins");
-    let set =
-        PatternSet::new(Match::Beg, false, ["/", "/static/", "/st"].into_iter()).expect("valid");
-    assert_eq!(set.find(&Value::str(b"/static/a")), Some(1), "the longest prefix wins");
+}
+
+#[test]
+fn operators_become_ranges() {
+    for (word, number, range) in [
+        ("eq", "3", "3"),
+        ("eq", "3:5", "3:5"),
+        ("gt", "3", "4:"),
+        ("ge", "3", "3:"),
+        ("le", "-3", ":-3"),
+        ("lt", "3", ":2"),
+    ] {
+        let operator = Operator::find(word).expect(word);
+        assert_eq!(operator.range(number).as_deref(), Ok(range), "{word} {number}");
+    }
+    assert!(Operator::Gt.range("9223372036854775807").is_err());
+    assert!(Operator::Lt.range("-9223372036854775808").is_err());
+    assert!(Operator::Lt.range("3:5").is_err());
+    assert_eq!(Operator::find("ne"), None);
 }
 
 #[test]
@@ -93,21 +108,119 @@ fn bad_patterns_are_refused() {
     ];
     for (method, pattern, expected) in cases {
         let method = Match::find(method).expect("a method");
-        let (_, message) =
-            PatternSet::new(method, false, std::iter::once(pattern)).expect_err(pattern);
+        let (_, message) = set(method, false, &[pattern]).expect_err(pattern);
         assert!(message.contains(expected), "{message}");
     }
+}
+
+fn read(path: &std::path::Path) -> std::io::Result<Vec<u8>> {
+    match path.to_str() {
+        Some("m") => Ok(b"a 1\nb two\n#c 3\na 5\n".to_vec()),
+        Some("n") => Ok(b"/ 1\n/st 2\n/static/ 3\n".to_vec()),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    }
+}
+
+fn text(view: &View, key: &str) -> Option<String> {
+    let value = view.value(&Value::str(key.as_bytes()))?.to_str()?;
+    Some(String::from_utf8_lossy(&value).into_owned())
+}
+
+#[test]
+fn trees_take_the_longest_and_lists_the_first() {
+    let files = PatternFiles::default();
+    let map = |method| files.map("n", method, Type::Str, "here", &read).expect("a map");
+    let (beg, end, sub) = (map(Match::Beg), map(Match::End), map(Match::Sub));
+    assert_eq!(text(&beg, "/static/x").as_deref(), Some("3"));
+    assert_eq!(text(&sub, "/static/x").as_deref(), Some("1"));
+    assert_eq!(text(&end, "x/static/").as_deref(), Some("1"));
+    assert_eq!(text(&end, "x/st").as_deref(), Some("2"));
+    let all = files.finish();
+    let dictionary = all.find("n").expect("by name");
+    // What is added at run time takes its place among the rest.
+    dictionary.add(None, b"/sta", b"4").expect("valid");
+    assert_eq!(text(&beg, "/static/x").as_deref(), Some("3"));
+    assert_eq!(text(&beg, "/stax").as_deref(), Some("4"));
+    assert_eq!(text(&sub, "/stax").as_deref(), Some("1"));
+    dictionary.remove(b"/static/").expect("there");
+    assert_eq!(text(&beg, "/static/x").as_deref(), Some("4"));
+}
+
+#[test]
+fn dictionaries_change_while_views_are_read() {
+    let files = PatternFiles::default();
+    let view = files.map("m", Match::Str, Type::Str, "file 'f' line 1", &read).expect("a map");
+    let late = files.later("m", true, "file 'f' line 2");
+    let missing = files.later("q", true, "file 'f' line 3");
+    let wrong = files.set("m", (Match::Str, false), false, "", &read).expect_err("two columns");
+    assert!(wrong.contains("is already used as two column file"), "{wrong}");
+    let all = files.finish();
+    assert!(Arc::ptr_eq(late.get().expect("found"), all.find("#0").expect("by id")));
+    assert_eq!(missing.get().expect("made").totals().entries, 0);
+    let map = all.find("m").expect("by name");
+    assert_eq!(map.description(), "pattern loaded from file 'm' used by map at file 'f' line 1");
+    assert_eq!(text(&view, "a").as_deref(), Some("1"));
+    map.set(b"a", b"7").expect("there");
+    assert_eq!(text(&view, "a").as_deref(), Some("7"));
+    assert_eq!(map.set(b"z", b"7"), Err(Refusal::NoEntry));
+    map.assign(b"z", b"8").expect("new");
+    map.assign(b"z", b"9").expect("there");
+    assert_eq!(text(&view, "z").as_deref(), Some("9"));
+    map.remove_row(0).expect("the first row");
+    assert_eq!(text(&view, "a").as_deref(), Some("7"), "the second row of that key");
+    map.remove(b"a").expect("there");
+    assert_eq!(text(&view, "a"), None);
+    assert_eq!(map.remove(b"a"), Err(Refusal::NoEntry));
+    let version = map.prepare();
+    map.add(Some(version), b"n", b"v").expect("prepared");
+    assert_eq!(map.add(Some(9), b"n", b"v"), Err(Refusal::FutureVersion));
+    assert_eq!((text(&view, "n"), text(&view, "b").as_deref()), (None, Some("two")));
+    assert_eq!(map.commit(9), Err(Refusal::NoVersion));
+    map.commit(version).expect("prepared");
+    assert_eq!((text(&view, "n").as_deref(), text(&view, "b")), (Some("v"), None));
+    assert_eq!(map.commit(version), Err(Refusal::NoVersion));
+    map.clear(None);
+    assert!(view.is_empty() && text(&view, "n").is_none());
+    map.add(None, b"n", b"w").expect("valid");
+    assert_eq!(text(&view, "n").as_deref(), Some("w"));
+}
+
+#[test]
+fn many_additions_and_removals() {
+    let files = PatternFiles::default();
+    let lists = [Match::Str, Match::Sub, Match::Beg, Match::Reg]
+        .map(|method| files.map("m", method, Type::Str, "", &read).expect("a map"));
+    let all = files.finish();
+    let map = all.find("m").expect("by name");
+    for i in 0..500 {
+        map.add(None, format!("k{i:03}").as_bytes(), i.to_string().as_bytes()).expect("valid");
+    }
+    for i in (0..500).filter(|i| i % 3 == 0) {
+        map.remove(format!("k{i:03}").as_bytes()).expect("there");
+    }
+    map.set(b"k100", b"new").expect("there");
+    for view in &lists {
+        for i in 0..500 {
+            let expected = match i {
+                _ if i % 3 == 0 => None,
+                100 => Some("new".to_owned()),
+                _ => Some(i.to_string()),
+            };
+            assert_eq!(text(view, &format!("k{i:03}")), expected, "{i} {:?}", view.method());
+        }
+    }
+    assert_eq!(lists[0].len(), 3 + 333);
 }
 
 proptest::proptest! {
     #[test]
     fn no_pattern_panics(method in 0usize..13, ignore_case: bool, pattern in "\\PC{0,20}", value in "\\PC{0,20}") {
         let method = Match::TABLE[method].1;
-        if let Ok(set) = PatternSet::new(method, ignore_case, std::iter::once(&*pattern)) {
-            let _ = set.find(&Value::str(value.as_bytes()));
+        if let Ok(view) = set(method, ignore_case, &[&pattern]) {
+            let _ = view.matches(&Value::str(value.as_bytes()));
             if matches!(method, Match::Str | Match::Beg | Match::End | Match::Sub) && !value.is_empty() {
-                let whole = PatternSet::new(method, ignore_case, std::iter::once(&*value)).expect("any text");
-                assert!(whole.find(&Value::str(value.as_bytes())).is_some());
+                let whole = set(method, ignore_case, &[&value]).expect("any text");
+                assert!(whole.matches(&Value::str(value.as_bytes())));
             }
         }
     }

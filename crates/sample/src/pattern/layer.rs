@@ -1,0 +1,137 @@
+//! A layer: some of a dictionary's rows, compiled for one use. Its patterns never change; they only die.
+
+use super::index::{Hit, Index};
+use super::rows::Rows;
+use super::{Match, Use};
+use crate::cast::leading_int;
+use crate::regex::Regex;
+use crate::value::{Bytes, Type, Value};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Compiled patterns with the values behind them.
+#[derive(Debug)]
+pub(super) struct Layer {
+    index: Index,
+    /// The row of each pattern, rising.
+    orders: Vec<u32>,
+    /// The value of each pattern; none at all in a layer of an ACL.
+    values: Vec<Value<'static>>,
+    /// One bit per pattern.
+    dead: Vec<AtomicU64>,
+    deaths: AtomicUsize,
+}
+
+/// A match in a layer.
+pub(super) struct Found<'l> {
+    pub(super) layer: &'l Layer,
+    hit: Hit,
+}
+
+impl Layer {
+    /// Compiles the rows `orders` for `to`. An error names the row.
+    pub(super) fn new(to: Use, rows: &Rows, orders: Vec<u32>) -> Result<Layer, (u32, String)> {
+        let mut index = Index::new(to.method, to.ignore_case);
+        let mut values = Vec::new();
+        values.reserve_exact(if to.values.is_some() { orders.len() } else { 0 });
+        for (number, order) in orders.iter().enumerate() {
+            let fail = |message| (*order, message);
+            index.push(rows.key(*order), number as u32).map_err(fail)?;
+            if let Some(kind) = to.values {
+                let text = rows.value(*order);
+                let value = value(text, kind).ok_or_else(|| {
+                    fail(format!("unable to parse '{}'", String::from_utf8_lossy(text)))
+                })?;
+                values.push(value);
+            }
+        }
+        index.finish().map_err(|message| (orders.first().copied().unwrap_or(0), message))?;
+        let dead = (0..orders.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Ok(Layer { index, orders, values, dead, deaths: AtomicUsize::new(0) })
+    }
+
+    fn is_alive(&self, number: u32) -> bool {
+        let Some(word) = self.dead.get(number as usize / 64) else {
+            // `found` matches without any pattern.
+            return true;
+        };
+        word.load(Ordering::Acquire) >> (number % 64) & 1 == 0
+    }
+
+    /// Number of living patterns.
+    pub(super) fn len(&self) -> usize {
+        self.orders.len() - self.deaths.load(Ordering::Relaxed).min(self.orders.len())
+    }
+
+    /// Whether more than half of the patterns are dead.
+    pub(super) fn is_worn(&self) -> bool {
+        self.len() * 2 < self.orders.len()
+    }
+
+    /// Ends the pattern of row `order`, if it is here: readers skip it from now on.
+    pub(super) fn kill(&self, order: u32) {
+        let Ok(number) = self.orders.binary_search(&order) else { return };
+        let bit = 1 << (number % 64);
+        if self.dead[number / 64].fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+            self.deaths.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The rows of the living patterns.
+    pub(super) fn living(&self) -> impl Iterator<Item = u32> {
+        self.orders.iter().zip(0..).filter(|(_, number)| self.is_alive(*number)).map(|pair| *pair.0)
+    }
+
+    /// The best living pattern that matches.
+    pub(super) fn find(&self, value: &Value<'_>) -> Option<Found<'_>> {
+        let hit = if self.deaths.load(Ordering::Acquire) == 0 {
+            self.index.find(value, &|_| true)
+        } else {
+            self.index.find(value, &|number| self.is_alive(number))
+        }?;
+        Some(Found { layer: self, hit })
+    }
+}
+
+impl<'l> Found<'l> {
+    /// The better one of two matches from layers of the same use.
+    pub(super) fn or_better(self, other: Found<'l>) -> Found<'l> {
+        let rank = |found: &Found<'_>| {
+            let specific = if found.layer.index.is_tree() { found.hit.0 } else { 0 };
+            (std::cmp::Reverse(specific), found.order())
+        };
+        if rank(&other) < rank(&self) { other } else { self }
+    }
+
+    /// The row; `found` and an ACL without patterns have none.
+    pub(super) fn order(&self) -> Option<u32> {
+        self.layer.orders.get(self.hit.1 as usize).copied()
+    }
+
+    /// The value behind the pattern.
+    pub(super) fn value(&self) -> Option<&'l Value<'static>> {
+        self.layer.values.get(self.hit.1 as usize)
+    }
+
+    /// The expression that matched.
+    pub(super) fn regex(&self) -> Option<&'l Regex> {
+        self.layer.index.regex(self.hit.1)
+    }
+}
+
+/// A value of a map from its text.
+pub(super) fn value(text: &[u8], to: Type) -> Option<Value<'static>> {
+    match to {
+        Type::Int => leading_int(text).map(Value::Int),
+        Type::Addr => Value::str(text).to_addr().map(Value::from),
+        _ => Some(Value::Str(Bytes::Shared(text.into()))),
+    }
+}
+
+/// The method's name as the runtime socket shows it, and the shape of its index.
+pub(super) fn shape(method: Match, ignore_case: bool) -> &'static str {
+    match method {
+        Match::Ip | Match::Bin => "tree",
+        Match::Str | Match::Beg if !ignore_case => "tree",
+        _ => "list",
+    }
+}

@@ -1,0 +1,125 @@
+//! Networks by prefix length: a look-up asks once per length in use, longest first. Never resolves a name.
+
+use crate::value::Value;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Networks of one mask with the numbers of their patterns, sorted.
+type Group<T> = (T, Vec<(T, u32)>);
+
+/// IPv4 and IPv6 networks.
+#[derive(Debug, Default)]
+pub(super) struct Nets {
+    v4: Vec<Group<u32>>,
+    v6: Vec<Group<u128>>,
+}
+
+/// Bits that an IPv4 mask has when it is compared with IPv6 ones.
+const MAPPED: u32 = 96;
+
+impl Nets {
+    /// Adds `address[/mask]`.
+    pub(super) fn push(&mut self, pattern: &str, number: u32) -> Result<(), String> {
+        let invalid = || format!("'{pattern}' is not a valid IPv4 or IPv6 address");
+        let (address, mask) = match pattern.split_once('/') {
+            Some((address, mask)) => (address, Some(mask)),
+            None => (pattern, None),
+        };
+        if let Ok(address) = address.parse::<Ipv6Addr>() {
+            let mask = match mask {
+                None => u128::MAX,
+                Some(mask) => mask6(mask).ok_or_else(invalid)?,
+            };
+            add(&mut self.v6, mask, u128::from(address) & mask, number);
+            return Ok(());
+        }
+        let address = partial_v4(address, mask.is_some()).ok_or_else(invalid)?;
+        let mask = match mask {
+            None => u32::MAX,
+            Some(mask) => mask4(mask).ok_or_else(invalid)?,
+        };
+        add(&mut self.v4, mask, u32::from(address) & mask, number);
+        Ok(())
+    }
+
+    /// Sorts what [`Nets::find`] searches by halving.
+    pub(super) fn finish(&mut self) {
+        self.v4.sort_by_key(|(mask, _)| std::cmp::Reverse(*mask));
+        self.v6.sort_by_key(|(mask, _)| std::cmp::Reverse(*mask));
+        self.v4.iter_mut().for_each(|(_, nets)| nets.sort_unstable());
+        self.v6.iter_mut().for_each(|(_, nets)| nets.sort_unstable());
+    }
+
+    /// The length and the number of the longest network around `address` that is `alive`.
+    pub(super) fn find(
+        &self,
+        address: IpAddr,
+        alive: &dyn Fn(u32) -> bool,
+    ) -> Option<(usize, u32)> {
+        match address {
+            IpAddr::V4(v4) => self.find4(v4, alive).or_else(|| {
+                if self.v6.is_empty() { None } else { self.find6(v4.to_ipv6_mapped(), alive) }
+            }),
+            IpAddr::V6(v6) => self.find6(v6, alive).or_else(|| {
+                if self.v4.is_empty() {
+                    return None;
+                }
+                self.find4(Value::Ipv6(v6).to_ipv4()?, alive)
+            }),
+        }
+    }
+
+    fn find4(&self, address: Ipv4Addr, alive: &dyn Fn(u32) -> bool) -> Option<(usize, u32)> {
+        let address = u32::from(address);
+        self.v4.iter().find_map(|(mask, nets)| {
+            let number = lookup(nets, address & mask, alive)?;
+            Some(((MAPPED + mask.leading_ones()) as usize, number))
+        })
+    }
+
+    fn find6(&self, address: Ipv6Addr, alive: &dyn Fn(u32) -> bool) -> Option<(usize, u32)> {
+        let address = u128::from(address);
+        self.v6.iter().find_map(|(mask, nets)| {
+            let number = lookup(nets, address & mask, alive)?;
+            Some((mask.leading_ones() as usize, number))
+        })
+    }
+}
+
+fn add<T: PartialEq>(groups: &mut Vec<Group<T>>, mask: T, net: T, number: u32) {
+    match groups.iter_mut().find(|(found, _)| *found == mask) {
+        Some((_, nets)) => nets.push((net, number)),
+        None => groups.push((mask, vec![(net, number)])),
+    }
+}
+
+fn lookup<T: Ord + Copy>(nets: &[(T, u32)], net: T, alive: &dyn Fn(u32) -> bool) -> Option<u32> {
+    let at = nets.partition_point(|(found, _)| *found < net);
+    let same = nets[at..].iter().take_while(|(found, _)| *found == net);
+    same.map(|(_, number)| *number).find(|number| alive(*number))
+}
+
+/// `10.1.2.3`; with a mask behind it, `10` and `10.1` stand for `10.0.0.0` and `10.1.0.0`.
+fn partial_v4(text: &str, has_mask: bool) -> Option<Ipv4Addr> {
+    if !has_mask {
+        return text.parse().ok();
+    }
+    let mut octets = [0u8; 4];
+    for (i, part) in text.split('.').enumerate() {
+        *octets.get_mut(i)? = part.parse().ok()?;
+    }
+    Some(Ipv4Addr::from(octets))
+}
+
+fn mask4(text: &str) -> Option<u32> {
+    if let Ok(bits) = text.parse::<u32>() {
+        return Some(u32::MAX.checked_shl(32u32.checked_sub(bits)?).unwrap_or(0));
+    }
+    text.parse::<Ipv4Addr>().ok().map(u32::from)
+}
+
+fn mask6(text: &str) -> Option<u128> {
+    if let Ok(bits) = text.parse::<u32>() {
+        return Some(u128::MAX.checked_shl(128u32.checked_sub(bits)?).unwrap_or(0));
+    }
+    text.parse::<Ipv6Addr>().ok().map(u128::from)
+}

@@ -1,0 +1,65 @@
+//! Patterns of integers: ranges and the operators in front of them (manual section 7.1.3). Never looks at a sample.
+
+/// An integer operator; it stays in force for the patterns behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operator {
+    /// `eq`
+    Eq,
+    /// `ge`
+    Ge,
+    /// `gt`
+    Gt,
+    /// `le`
+    Le,
+    /// `lt`
+    Lt,
+}
+
+impl Operator {
+    /// The operator that `word` names.
+    pub(crate) fn find(word: &str) -> Option<Operator> {
+        Some(match word {
+            "eq" => Operator::Eq,
+            "ge" => Operator::Ge,
+            "gt" => Operator::Gt,
+            "le" => Operator::Le,
+            "lt" => Operator::Lt,
+            _ => return None,
+        })
+    }
+
+    /// The range that `pattern` means behind this operator, as a pattern: `gt 5` is `6:`.
+    pub(crate) fn range(self, pattern: &str) -> Result<String, String> {
+        let (low, high) = parse_range(pattern)?;
+        if self == Operator::Eq {
+            return Ok(pattern.to_owned());
+        }
+        if low != high {
+            return Err(format!("'{pattern}' is a range, which only 'eq' takes"));
+        }
+        let never = || format!("no number is beyond '{pattern}'");
+        Ok(match self {
+            Operator::Eq | Operator::Ge => format!("{low}:"),
+            Operator::Gt => format!("{}:", low.checked_add(1).ok_or_else(never)?),
+            Operator::Le => format!(":{high}"),
+            Operator::Lt => format!(":{}", high.checked_sub(1).ok_or_else(never)?),
+        })
+    }
+}
+
+/// `5`, `5:`, `:5` or `3:5` as closed bounds.
+pub(super) fn parse_range(pattern: &str) -> Result<(i64, i64), String> {
+    let number =
+        |text: &str| text.parse::<i64>().map_err(|_| format!("'{pattern}' is not a number"));
+    let (low, high) = match pattern.split_once(':') {
+        Some(("", "")) => return Err(format!("'{pattern}' is not a number")),
+        Some(("", high)) => (i64::MIN, number(high)?),
+        Some((low, "")) => (number(low)?, i64::MAX),
+        Some((low, high)) => (number(low)?, number(high)?),
+        None => (number(pattern)?, number(pattern)?),
+    };
+    if low > high {
+        return Err(format!("'{pattern}' is not a valid number range"));
+    }
+    Ok((low, high))
+}
