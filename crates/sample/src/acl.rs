@@ -66,7 +66,7 @@ impl Test {
             Some((name, ..)) => {
                 return Err(ParseError::new(
                     0,
-                    format!("ACL keyword '{name}' is not implemented yet"),
+                    format!("ACL keyword '{name}' is not implemented yet{}", known::reason(name)),
                 ));
             }
             None => Expr::parse_word(word, cx).map_err(|error| in_acl(error, word, keyword))?,

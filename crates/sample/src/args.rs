@@ -4,6 +4,9 @@
 //! backslashes of its own; `\#`, `\$` and `\xNN` mean nothing there, and other unknown sequences
 //! stay as they are.
 
+use crate::conv::digest::Algorithm;
+use crate::conv::json_query::Step;
+use crate::conv::protobuf::FieldPath;
 use crate::pattern::View;
 use crate::regex::Regex;
 use crate::vars::{IntOrVar, SetVar, VarName};
@@ -41,6 +44,12 @@ pub enum Arg {
     Map(Arc<View>),
     /// A header's name.
     Header(HeaderName),
+    /// A cryptographic digest.
+    Digest(&'static Algorithm),
+    /// A field of a protocol buffers message.
+    Field(FieldPath),
+    /// A path into a JSON text.
+    Path(Vec<Step>),
 }
 
 /// A header's name, prepared for look-ups.

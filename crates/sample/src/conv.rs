@@ -1,11 +1,17 @@
 //! The table of converters: one entry per keyword. Never holds an implementation: those are in the submodules.
 
 pub mod arith;
+pub mod digest;
 pub mod encode;
+pub mod fix;
 pub mod hashing;
 pub mod json;
+pub mod json_query;
+pub mod language;
 pub mod map;
+pub mod mqtt;
 pub mod net;
+pub mod protobuf;
 pub mod text;
 pub mod time;
 pub mod url;
@@ -65,11 +71,19 @@ const TABLES: &[&[Converter]] = &[
     url::TABLE,
     hashing::TABLE,
     json::TABLE,
+    json_query::TABLE,
+    digest::TABLE,
+    language::TABLE,
+    fix::TABLE,
+    mqtt::TABLE,
+    protobuf::TABLE,
     net::TABLE,
     time::TABLE,
     variable::TABLE,
     map::TABLE,
 ];
+
+pub(crate) use encode::decode_base64;
 
 /// All the converters that work.
 pub fn all() -> impl Iterator<Item = &'static Converter> {
@@ -84,7 +98,7 @@ pub fn find(name: &str) -> Option<&'static Converter> {
 /// The message about a converter that [`find`] does not know.
 pub(crate) fn unknown(name: &str) -> String {
     if known::converters().any(|known| known == name) {
-        return format!("converter '{name}' is not implemented yet");
+        return format!("converter '{name}' is not implemented yet{}", known::reason(name));
     }
     let hint = error::hint(name, all().map(|conv| conv.name).chain(known::converters()));
     format!("unknown converter '{name}'{hint}")

@@ -179,7 +179,7 @@ pub fn find(name: &str) -> Option<&'static Fetch> {
 /// The message about a fetch that [`find`] does not know.
 pub(crate) fn unknown(name: &str) -> String {
     if known::fetches().any(|known| known == name) {
-        return format!("fetch method '{name}' is not implemented yet");
+        return format!("fetch method '{name}' is not implemented yet{}", known::reason(name));
     }
     let hint = error::hint(name, all().map(|fetch| fetch.name).chain(known::fetches()));
     format!("unknown fetch method '{name}'{hint}")

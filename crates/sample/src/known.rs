@@ -26,3 +26,32 @@ pub(crate) fn converters() -> impl Iterator<Item = &'static str> {
 pub(crate) fn acls() -> impl Iterator<Item = &'static str> {
     names("acl")
 }
+
+/// Beginnings of names, and the area that they wait for.
+const AREAS: &[(&str, &str)] = &[
+    ("51d.", "device detection"),
+    ("aes_gcm_dec", "TLS"),
+    ("base32", "its hash has no public specification"),
+    ("da-csv-conv", "device detection"),
+    ("debug", "event sinks"),
+    ("fcgi.", "FastCGI"),
+    ("in_table", "stick tables"),
+    ("jwt_", "TLS"),
+    ("res.cache_", "the cache"),
+    ("res.comp", "compression"),
+    ("sc0_", "stick tables"),
+    ("sc1_", "stick tables"),
+    ("sc2_", "stick tables"),
+    ("sc_", "stick tables"),
+    ("src_", "stick tables"),
+    ("ssl_", "TLS"),
+    ("table_", "stick tables"),
+    ("url32", "its hash has no public specification"),
+    ("wt6", "it has no public specification"),
+];
+
+/// What a name that is not implemented waits for, in parentheses.
+pub(crate) fn reason(name: &str) -> String {
+    let area = AREAS.iter().find(|(start, _)| name.starts_with(start));
+    area.map_or_else(String::new, |(_, area)| format!(" ({area})"))
+}

@@ -96,6 +96,7 @@ impl World {
         world.record.version = b"HTTP/1.1".to_vec();
         world.set("txn.n", Value::Int(10));
         world.set("txn.s", Value::str(b"text"));
+        world.set("txn.key", Value::str(b"a2V5"));
         world
     }
 

@@ -91,6 +91,11 @@ fn to_base64(bytes: &[u8], alphabet: &[u8; 64], padded: bool) -> Vec<u8> {
     out
 }
 
+/// Bytes of standard base64 with padding.
+pub(crate) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
+    from_base64(text, STANDARD, true)
+}
+
 fn from_base64(text: &[u8], alphabet: &[u8; 64], padded: bool) -> Option<Vec<u8>> {
     let mut digits = text;
     if padded {

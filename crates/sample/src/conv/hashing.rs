@@ -18,6 +18,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("sdbm", "[integer]", HASH, "SDBM.", |_, v, _| hash32(&v, hash::sdbm)).prepare(no_avalanche),
     conv("xxh32", "[integer]", HASH, "XXH32 with a seed.", xxh32),
     conv("xxh64", "[integer]", HASH, "XXH64 with a seed, as a signed integer.", xxh64),
+    conv("xxh3", "[integer]", HASH, "XXH3 of 64 bits with a seed, as a signed integer.", xxh3),
 ];
 
 fn bytes<'v>(value: &'v Value<'_>) -> Option<&'v [u8]> {
@@ -32,7 +33,9 @@ fn bytes<'v>(value: &'v Value<'_>) -> Option<&'v [u8]> {
 fn no_avalanche(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     match args.int(0) {
         None | Some(0) => Ok(()),
-        Some(_) => Err("the avalanche is not implemented yet".into()),
+        Some(_) => {
+            Err("the avalanche is not implemented yet (it has no public specification)".into())
+        }
     }
 }
 
@@ -50,4 +53,9 @@ fn xxh32<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value
 
 fn xxh64<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     Some(Value::Int(hash::xxh64(bytes(&value)?, seed(args) as u64) as i64))
+}
+
+fn xxh3<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    let hash = twox_hash::XxHash3_64::oneshot_with_seed(seed(args) as u64, bytes(&value)?);
+    Some(Value::Int(hash as i64))
 }
