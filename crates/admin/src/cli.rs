@@ -4,6 +4,7 @@
 //! command gets and gives), then one file per family of commands; [`session`] is the conversation
 //! around them.
 
+mod activity;
 mod call;
 mod collect;
 mod configured;
@@ -12,10 +13,12 @@ mod known;
 mod limits;
 mod line;
 mod own;
+mod profiling;
 mod servers;
 mod session;
 mod show;
 mod table;
+mod tasks;
 #[cfg(test)]
 mod tests;
 

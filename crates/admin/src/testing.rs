@@ -22,6 +22,7 @@ pub(crate) fn process() -> Process {
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,
+        seats: Vec::new(),
         http_errors: Default::default(),
         hostname: "host".into(),
         node: "node1".into(),

@@ -19,6 +19,8 @@ pub struct Setup<'a> {
     pub files: &'a dyn Files,
     /// Host names.
     pub names: &'a dyn Resolver,
+    /// Processors that the program may use: as many threads run unless the configuration says so.
+    pub processors: usize,
 }
 
 /// `no` or `default` in front of a keyword.
@@ -46,6 +48,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) features: Features<'a>,
     pub(crate) files: &'a dyn Files,
     pub(crate) names: &'a dyn Resolver,
+    pub(crate) processors: usize,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prefix: Prefix,
     pub(crate) default_path: DefaultPath,
@@ -60,6 +63,7 @@ impl<'a> Cx<'a> {
             features: setup.features,
             files: setup.files,
             names: setup.names,
+            processors: setup.processors,
             diagnostics: Diagnostics::default(),
             prefix: Prefix::None,
             default_path: DefaultPath::default(),

@@ -4,7 +4,8 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
     Address, CheckStep, ErrorReply, HealthCheck, HttpErrors, LogStyle, LogTarget, LogTransport,
-    Mode, Model, Proxy, ProxyKind, Rules, SendHostname, ServerPort,
+    MAX_THREADS, Mode, Model, PER_GROUP, Process, Proxy, ProxyKind, Rules, SendHostname,
+    ServerPort, Threads,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ mod formats;
 pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     default_transports(&mut draft);
     number_proxies(&mut draft, cx);
+    seat_threads(&mut draft.global.process, cx);
     let inherited = draft.defaults.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {
         inherited,
@@ -23,6 +25,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         backs: std::mem::take(&mut draft.backs),
         global_logs: draft.global.logs.clone(),
         http_errors: std::mem::take(&mut draft.http_errors),
+        threads: draft.global.process.threads.clone(),
         advise: !cx.diagnostics.failed(),
     };
     let proxies: Vec<Proxy> =
@@ -45,6 +48,7 @@ struct Shared {
     backs: HashMap<Arc<str>, usize>,
     global_logs: Vec<LogTarget>,
     http_errors: Vec<HttpErrors>,
+    threads: Threads,
     /// False after errors: a line that failed must not be reported as missing too.
     advise: bool,
 }
@@ -80,6 +84,41 @@ fn default_transports(draft: &mut Draft) {
         if target.default_transport {
             target.transport = LogTransport::Rfc3164;
         }
+    }
+}
+
+/// The threads of the process and their groups.
+fn seat_threads(process: &mut Process, cx: &mut Cx<'_>) {
+    let most = process.thread_groups * PER_GROUP;
+    let available = u16::try_from(cx.processors).unwrap_or(MAX_THREADS).clamp(1, most);
+    let count = process.nbthread.unwrap_or(available);
+    match Threads::new(count, process.thread_groups, &process.thread_group) {
+        Ok(threads) => process.threads = threads,
+        Err(left) => {
+            let message = format!(
+                "Remaining unassigned threads found ({left}) because all groups are in use. Please increase 'thread-groups', reduce 'nbthreads' or remove or extend 'thread-group' enumerations."
+            );
+            cx.diagnostics.push(Diagnostic::general(Severity::Alert, message));
+        }
+    }
+}
+
+/// Every listener needs a thread that accepts.
+fn check_threads(draft: &DraftProxy, threads: &Threads, cx: &mut Cx<'_>) {
+    for bind in &draft.settings.front.binds {
+        let set = &bind.options.threads;
+        if set.is_empty() || !threads.of(set).is_empty() {
+            continue;
+        }
+        let wrong = match set.group {
+            None => "contains threads that belong to no group",
+            Some(_) => "only references threads not belonging to the group",
+        };
+        let message = format!(
+            "Proxy '{}': 'thread' directive {wrong} in 'bind {}' at [{}].",
+            draft.name, bind.written, bind.place
+        );
+        cx.diagnostics.push(Diagnostic::general(Severity::Alert, message));
     }
 }
 
@@ -165,6 +204,9 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         }
     }
     duplicate_ids(&draft, cx);
+    if shared.advise {
+        check_threads(&draft, &shared.threads, cx);
+    }
     backends::resolve(&mut draft, shared, cx);
     error_replies(&mut draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;

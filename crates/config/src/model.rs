@@ -11,16 +11,17 @@ mod log;
 mod proxy;
 mod rules;
 mod server;
+mod threads;
 
 pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use check::{Check, CheckSend, CheckStep, Expect, HealthCheck, StatusSet};
-pub use global::{CpuMap, Global, Process, SendHostname, StatsSettings, Tune};
+pub use global::{CpuMap, Global, Process, Profiling, SendHostname, StatsSettings, Tune};
 pub use http::{
     ConnectionMode, Cookie, ErrorReply, ForwardFor, HttpErrors, HttpReuse, Network, Redispatch,
     StatsPage,
 };
-pub use listener::{Bind, BindOptions, Level, SeverityOutput, ThreadSet, UnixAccess};
+pub use listener::{Bind, BindOptions, Level, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
 pub use proxy::{
@@ -29,6 +30,7 @@ pub use proxy::{
 };
 pub use rules::{Captured, Formats};
 pub use server::{Server, ServerOptions};
+pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
 
 /// A whole configuration.
 #[derive(Debug)]

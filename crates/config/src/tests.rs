@@ -54,6 +54,7 @@ fn setup<'a>() -> Setup<'a> {
         features: Features { version: "2.7.0", words: &["EPOLL"], ..Features::default() },
         files: &Memory,
         names: &Names,
+        processors: 2,
     }
 }
 

@@ -72,30 +72,28 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-/// A set of numbers from 1 to 64 as a mask: `all`, `odd`, `even`, or numbers and ranges separated
-/// by commas.
-pub(crate) fn mask(text: &str) -> Result<u64, String> {
-    let mut set = 0u64;
-    for part in text.split(',') {
-        set |= match part {
-            "all" => u64::MAX,
-            "odd" => 0x5555_5555_5555_5555,
-            "even" => 0xaaaa_aaaa_aaaa_aaaa,
-            _ => {
-                let (low, high) = part.split_once('-').unwrap_or((part, part));
-                let bounds = number::<u32>(low).zip(number::<u32>(high));
-                let (low, high) =
-                    bounds.ok_or_else(|| format!("'{part}' is not a valid number/range."))?;
-                if low == 0 || high > 64 || low > high {
-                    return Err(format!(
-                        "'{part}' is not a valid number/range. It supports numbers from 1 to 64."
-                    ));
-                }
-                (u64::MAX >> (64 - (high - low + 1))) << (low - 1)
-            }
-        };
+/// A set of numbers from 1 to `most`, ascending: `all`, `odd`, `even`, a number or a range, whose
+/// upper bound may be left out.
+pub(crate) fn numbers(text: &str, most: u16) -> Result<Vec<u16>, String> {
+    let (low, high) = match text {
+        "all" => return Ok((1..=most).collect()),
+        "odd" => return Ok((1..=most).step_by(2).collect()),
+        "even" => return Ok((2..=most).step_by(2).collect()),
+        _ => text.split_once('-').unwrap_or((text, text)),
+    };
+    let beyond =
+        || format!("'{text}' is not a valid number/range. It supports numbers from 1 to {most}.");
+    if low.is_empty() {
+        return Err(beyond());
     }
-    Ok(set)
+    let high = if high.is_empty() { Some(u32::from(most)) } else { number(high) };
+    let bounds = number::<u32>(low).zip(high);
+    let (low, high) = bounds.ok_or_else(|| format!("'{text}' is not a valid number/range."))?;
+    let (low, high) = (low.min(high), low.max(high));
+    if low == 0 || high > u32::from(most) {
+        return Err(beyond());
+    }
+    Ok((low as u16..=high as u16).collect())
 }
 
 #[cfg(test)]
@@ -126,14 +124,20 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_masks() {
+    fn numbers_and_sets() {
         assert_eq!(number::<u32>("+5"), None);
-        assert_eq!(mask("all"), Ok(u64::MAX));
-        assert_eq!(mask("1-2,4"), Ok(0b1011));
-        assert_eq!(mask("64"), Ok(1 << 63));
-        assert_eq!(mask("1-64"), Ok(u64::MAX));
-        for bad in ["0", "65", "x", "5-3", "", "1-x"] {
-            assert!(mask(bad).is_err(), "{bad}");
+        for (text, set) in [
+            ("all", vec![1, 2, 3, 4, 5]),
+            ("odd", vec![1, 3, 5]),
+            ("even", vec![2, 4]),
+            ("5", vec![5]),
+            ("4-2", vec![2, 3, 4]),
+            ("3-", vec![3, 4, 5]),
+        ] {
+            assert_eq!(numbers(text, 5), Ok(set), "{text}");
+        }
+        for bad in ["0", "6", "1-6", "x", "", "-", "-3", "1-x", "1,2", "0-1"] {
+            assert!(numbers(bad, 5).is_err(), "{bad}");
         }
     }
 }

@@ -239,6 +239,12 @@ impl Counters {
         self.raw(metric as usize).wrapping_sub(cleared)
     }
 
+    /// What one thread has counted since the start.
+    pub fn of_thread(&self, thread: usize, metric: Metric) -> u64 {
+        let block = self.blocks.get(thread).and_then(OnceLock::get);
+        block.map_or(0, |block| block.metrics[metric as usize].load(Relaxed))
+    }
+
     fn raw(&self, metric: usize) -> u64 {
         self.blocks().map(|block| block.metrics[metric].load(Relaxed)).sum()
     }

@@ -27,6 +27,7 @@ pub(crate) async fn run(worker: Rc<Worker>) {
         if worker.shared.is_stopping() && !std::mem::replace(&mut told, true) {
             // Listeners end, and so do clients between requests.
             worker.thread.scheduler().wake_all(Wake::SIGNAL);
+            worker.thread.stop_busy_polling();
             worker.idle.clear_all();
         }
         if worker.shared.is_stopping() && worker.clients.get() == 0 {

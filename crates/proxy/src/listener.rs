@@ -27,8 +27,8 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
             continue;
         };
         for (place, bind) in front.binds.iter().enumerate() {
-            let bit = 1u64.checked_shl(worker.thread.index as u32).unwrap_or(0);
-            if bind.threads == 0 || bind.threads & bit != 0 {
+            let own = |thread: &u16| usize::from(*thread) == worker.thread.index;
+            if bind.threads.is_empty() || bind.threads.iter().any(own) {
                 worker.shared.listening.enter(bind.handle);
                 let task = run(worker.clone(), proxy.clone(), place);
                 worker.thread.scheduler().spawn(Class::Normal, task);
@@ -96,6 +96,8 @@ fn accept_some(
     place: usize,
     listener: &mut Listener,
 ) -> io::Result<bool> {
+    let settings = proxy.settings.front.as_ref();
+    let Some(bind) = settings.and_then(|front| front.binds.get(place)) else { return Ok(true) };
     for _ in 0..worker.shared.settings.max_accept.max(1) {
         if is_full(worker, proxy, place) {
             return Ok(false);
@@ -114,10 +116,9 @@ fn accept_some(
             continue;
         }
         count_session(worker, proxy);
-        worker
-            .thread
-            .scheduler()
-            .spawn(Class::Urgent, client::run(worker.clone(), Box::new(client)));
+        let scheduler = worker.thread.scheduler();
+        let task = scheduler.spawn(Class::Urgent, client::run(worker.clone(), Box::new(client)));
+        scheduler.set_nice(task, bind.nice);
     }
     Ok(true)
 }

@@ -9,7 +9,7 @@ use crate::queue::Queue;
 use crate::settings;
 use balance::Balancer;
 use mux::h1;
-use reactor::{Handle, Mailbox, TaskId, Wake};
+use reactor::{Handle, Mailbox, Pulse, TaskId, Thread, Wake};
 use sample::vars::SharedVars;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -33,6 +33,8 @@ pub struct Shared {
     stopping: AtomicBool,
     /// The way to each worker's housekeeper, by thread.
     workers: Vec<OnceLock<(Arc<Mailbox>, TaskId)>>,
+    /// Signs of life and counters of the threads that run, by thread.
+    pulses: Vec<OnceLock<Arc<Pulse>>>,
     /// The sockets that are listened on.
     pub(crate) listening: crate::listener::Listening,
     /// The `proc` variables.
@@ -64,6 +66,7 @@ impl Shared {
             maxconn: AtomicU32::new(settings.maxconn),
             stopping: AtomicBool::new(false),
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
+            pulses: (0..threads).map(|_| OnceLock::new()).collect(),
             listening: Default::default(),
             vars: Arc::default(),
             dropped_logs: AtomicU64::new(0),
@@ -96,8 +99,14 @@ impl Shared {
         }
     }
 
-    pub(crate) fn introduce(&self, thread: usize, mailbox: Arc<Mailbox>, housekeeper: TaskId) {
-        let _ = self.workers[thread].set((mailbox, housekeeper));
+    pub(crate) fn introduce(&self, thread: &Thread, housekeeper: TaskId) {
+        let _ = self.pulses[thread.index].set(thread.pulse().clone());
+        let _ = self.workers[thread.index].set((thread.mailbox().clone(), housekeeper));
+    }
+
+    /// The sign of life and the counters of a thread that runs.
+    pub fn pulse(&self, thread: usize) -> Option<&Pulse> {
+        self.pulses.get(thread)?.get().map(|pulse| &**pulse)
     }
 
     /// The proxy with a server side that has this name.

@@ -16,6 +16,8 @@ use std::sync::Arc;
 pub struct Process {
     /// Worker threads.
     pub threads: usize,
+    /// Group of each thread and its number there, both from 1; none when all are in one group.
+    pub seats: Vec<(u16, u16)>,
     /// Concurrent client connections (`maxconn`).
     pub maxconn: u32,
     /// Bytes of a buffer (`tune.bufsize`).
@@ -46,6 +48,14 @@ pub struct Process {
     pub logs: Arc<Logs>,
     /// `http-errors` sections by name: their replies by status.
     pub http_errors: BTreeMap<String, BTreeMap<u16, ErrorReply>>,
+}
+
+impl Process {
+    /// The group of a thread and its number there, both from 1.
+    pub fn seat(&self, thread: usize) -> (u16, u16) {
+        let number = u16::try_from(thread + 1).unwrap_or(u16::MAX);
+        self.seats.get(thread).copied().unwrap_or((1, number))
+    }
 }
 
 /// What a proxy carries.
@@ -353,8 +363,10 @@ pub struct Bind {
     pub id: u32,
     /// Concurrent connections; 0 for no limit.
     pub maxconn: u32,
-    /// Threads that accept: bit n for thread n; 0 for all.
-    pub threads: u64,
+    /// Threads that accept, from 0; none for all.
+    pub threads: Vec<u16>,
+    /// Priority of the connections, -1024 (first) to 1024 (last).
+    pub nice: i16,
 }
 
 /// Settings of the server side of a proxy.

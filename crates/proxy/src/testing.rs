@@ -129,6 +129,7 @@ pub(crate) fn process(threads: usize) -> Process {
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,
+        seats: Vec::new(),
         hostname: "host".into(),
         node: "host".into(),
         description: None,
@@ -223,8 +224,15 @@ pub(crate) fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
 /// A listener with servers, and its address.
 pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
     let (handle, address) = bound();
-    let bind =
-        Bind { handle, address: Address::Inet(address), name: None, id: 1, maxconn: 0, threads: 0 };
+    let bind = Bind {
+        handle,
+        address: Address::Inet(address),
+        name: None,
+        id: 1,
+        maxconn: 0,
+        threads: Vec::new(),
+        nice: 0,
+    };
     let front = Front { binds: vec![bind], ..Front::default() };
     (Proxy { front: Some(front), ..backend(name, mode, servers) }, address)
 }

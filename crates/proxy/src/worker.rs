@@ -83,7 +83,7 @@ impl Worker {
         });
         let keeper = thread.scheduler().spawn(Class::Normal, housekeeper::run(worker.clone()));
         worker.idle.set_keeper(keeper);
-        shared.introduce(thread.index, thread.mailbox().clone(), keeper);
+        shared.introduce(thread, keeper);
         listener::start_all(&worker);
         check::start(&worker);
         worker

@@ -94,6 +94,7 @@ fn process() -> Process {
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,
+        seats: Vec::new(),
         http_errors: Default::default(),
         hostname: "host".into(),
         node: "host".into(),
@@ -115,7 +116,8 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         name: None,
         id: 1,
         maxconn: 0,
-        threads: 0,
+        threads: Vec::new(),
+        nice: 0,
     };
     let server = |id: u32| Server {
         balance: balance::ServerSettings::new(id, format!("s{id}")),

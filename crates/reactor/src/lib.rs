@@ -10,7 +10,7 @@ pub mod thread;
 pub use kernel::{Address, Event, Handle, Kernel, Watch};
 pub use pulse::{Pulse, Watchdog};
 pub use sched::activity::{Activity, Counter};
-pub use sched::profile::Entry as ProfileEntry;
+pub use sched::profile::{Entry as ProfileEntry, Totals as ProfileTotals};
 pub use sched::{Class, Mailbox, Profiling, Queued, Settings as SchedulerSettings, TaskId, Wake};
 pub use socket::{Listener, Socket};
 pub use stdx::Tick;

@@ -20,6 +20,24 @@ pub struct Pulse {
 }
 
 impl Pulse {
+    /// The kernel's number of the owner; 0 before it has started.
+    pub fn system_thread(&self) -> i32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    /// Whether the owner waits in its poller.
+    pub fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::Relaxed)
+    }
+
+    /// Nanoseconds of CPU that the owner has used; 0 before it has started.
+    pub fn cpu_nanos(&self) -> u64 {
+        match self.system_thread() {
+            0 => 0,
+            system => sys::clock::thread_cpu(system),
+        }
+    }
+
     /// The owner's counters, what it runs, and the switch of its profiling.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity

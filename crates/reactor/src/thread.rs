@@ -16,6 +16,8 @@ use stdx::{Key, Prng, Slab, Tick};
 pub struct Settings {
     /// The scheduler's.
     pub scheduler: sched::Settings,
+    /// Polls without ever sleeping (`busy-polling`).
+    pub busy_polling: bool,
 }
 
 /// How long the offset between the wall clock and the monotonic one is trusted, in nanoseconds.
@@ -40,6 +42,7 @@ pub struct Thread {
     wall: Cell<u64>,
     wall_read: Cell<u64>,
     stopping: Cell<bool>,
+    busy_polling: Cell<bool>,
     pulse: Arc<Pulse>,
     turns: Cell<u64>,
 }
@@ -84,6 +87,7 @@ impl Thread {
             wall: Cell::new(wall),
             wall_read: Cell::new(now),
             stopping: Cell::new(false),
+            busy_polling: Cell::new(settings.busy_polling),
             pulse,
             turns: Cell::new(0),
         })
@@ -137,6 +141,11 @@ impl Thread {
     /// Sockets open and listeners watched.
     pub fn sockets(&self) -> usize {
         self.ios.borrow().len()
+    }
+
+    /// Lets the thread sleep from now on, whatever its settings: it only finishes what runs.
+    pub fn stop_busy_polling(&self) {
+        self.busy_polling.set(false);
     }
 
     /// Makes [`Thread::run`] return after the turn.
@@ -198,7 +207,7 @@ impl Thread {
     fn poll(&self, patience: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
         let activity = self.activity();
         let busy = self.scheduler.has_work();
-        let sleeps = !busy && self.mailbox().park();
+        let sleeps = !busy && !self.busy_polling.get() && self.mailbox().park();
         if !sleeps && !self.mailbox().is_empty() {
             activity.wake_mail.add(1);
         } else if busy {

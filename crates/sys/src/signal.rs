@@ -20,6 +20,10 @@ pub const USR2: i32 = libc::SIGUSR2;
 pub const TTOU: i32 = libc::SIGTTOU;
 /// Resume listeners.
 pub const TTIN: i32 = libc::SIGTTIN;
+/// Stops a process until it is told to go on.
+pub const STOP: i32 = libc::SIGSTOP;
+/// Makes a stopped process go on.
+pub const CONT: i32 = libc::SIGCONT;
 
 static PENDING: AtomicU64 = AtomicU64::new(0);
 static BELL: AtomicI32 = AtomicI32::new(-1);

@@ -101,6 +101,7 @@ fn load(options: Options) -> ExitCode {
             features: features(&words),
             files: &config::Disk,
             names: &config::SystemResolver,
+            processors: sys::cpu::available().len(),
         },
     );
     let verdict = loaded.verdict(options.zero_warning);

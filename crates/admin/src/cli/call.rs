@@ -1,5 +1,6 @@
 //! What a command gets and what it gives back. Never runs one.
 
+use super::{collect, profiling, tasks};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use proxy::runtime::{Back, Front, Proxy, Server};
 use proxy::{Shared, Worker};
@@ -76,8 +77,43 @@ pub(super) enum Reply {
     Dump(String),
     /// One message, without its newline.
     Message(Severity, String),
-    /// Lines that every worker's own thread has to give.
-    Collect(fn(&Worker, &Settings, &mut String)),
+    /// What every worker's own thread has to be asked for.
+    Later(Later),
+}
+
+/// An answer that takes the words of all workers.
+pub(super) enum Later {
+    /// Lines, in the order of the threads.
+    Lines(fn(&Worker, &Settings, &mut String)),
+    /// `show tasks`.
+    Tasks,
+    /// `show profiling`.
+    Profile(profiling::Wanted),
+}
+
+impl Later {
+    /// Asks all workers and renders what they say.
+    pub(super) async fn render(self, worker: &Rc<Worker>, settings: &Arc<Settings>) -> String {
+        match self {
+            Self::Lines(say) => {
+                let settings = settings.clone();
+                let answers = collect::all(worker, move |asked| {
+                    let mut text = String::new();
+                    say(asked, &settings, &mut text);
+                    text
+                });
+                answers.await.concat()
+            }
+            Self::Tasks => {
+                let known = collect::all(worker, tasks::of).await;
+                tasks::render(worker.shared.settings.threads, known.concat())
+            }
+            Self::Profile(wanted) => {
+                let known = collect::all(worker, profiling::of).await;
+                profiling::render(&worker.shared, wanted, known.concat())
+            }
+        }
+    }
 }
 
 impl Reply {
@@ -89,7 +125,7 @@ impl Reply {
     /// The text as sent, with the empty line that ends every answer.
     pub(super) fn write(self, severity: SeverityOutput, out: &mut Vec<u8>) {
         match self {
-            Self::Done | Self::Collect(_) => {}
+            Self::Done | Self::Later(_) => {}
             Self::Dump(text) => out.extend_from_slice(text.as_bytes()),
             Self::Message(level, text) => {
                 let label = match severity {

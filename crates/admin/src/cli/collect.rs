@@ -1,6 +1,5 @@
 //! Asks every worker's own thread and waits for the answers. Never blocks a thread.
 
-use crate::settings::Settings;
 use proxy::Worker;
 use reactor::{Mailbox, TaskId, Wake};
 use std::rc::Rc;
@@ -11,17 +10,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 const PATIENCE_MS: u32 = 1_000;
 
 /// Answers so far, by thread.
-struct Answers {
-    texts: Mutex<Vec<String>>,
+struct Answers<T> {
+    given: Mutex<Vec<T>>,
     missing: AtomicUsize,
     mailbox: Arc<Mailbox>,
     task: TaskId,
 }
 
 /// One thread's debt: paid when dropped, whether the thread answered or has ended.
-struct Debt(Arc<Answers>);
+struct Debt<T>(Arc<Answers<T>>);
 
-impl Drop for Debt {
+impl<T> Drop for Debt<T> {
     fn drop(&mut self) {
         if self.0.missing.fetch_sub(1, AcqRel) == 1 {
             self.0.mailbox.wake(self.0.task, Wake::MESSAGE);
@@ -29,27 +28,28 @@ impl Drop for Debt {
     }
 }
 
-/// What all workers say, in the order of their threads. One that does not answer in time is left
-/// out.
-pub(super) async fn all(
+/// What all workers say, in the order of their threads. One that does not answer in time says
+/// nothing.
+pub(super) async fn all<T: Default + Send + 'static>(
     worker: &Rc<Worker>,
-    settings: &Arc<Settings>,
-    say: fn(&Worker, &Settings, &mut String),
-) -> String {
+    ask: impl Fn(&Worker) -> T + Clone + Send + 'static,
+) -> Vec<T> {
     let threads = worker.shared.settings.threads;
     let answers = Arc::new(Answers {
-        texts: Mutex::new(vec![String::new(); threads]),
+        given: Mutex::new((0..threads).map(|_| T::default()).collect()),
         missing: AtomicUsize::new(threads),
         mailbox: worker.thread.mailbox().clone(),
         task: worker.thread.scheduler().current(),
     });
     for thread in 0..threads {
-        let (debt, settings) = (Debt(answers.clone()), settings.clone());
+        let (debt, ask) = (Debt(answers.clone()), ask.clone());
         let question = move |asked: &Worker| {
-            let mut text = String::new();
-            say(asked, &settings, &mut text);
-            let mut texts = debt.0.texts.lock().unwrap_or_else(PoisonError::into_inner);
-            texts[thread] = text;
+            let answer = ask(asked);
+            let mut given = debt.0.given.lock().unwrap_or_else(PoisonError::into_inner);
+            // A late answer finds no place any more.
+            if let Some(place) = given.get_mut(thread) {
+                *place = answer;
+            }
         };
         worker.shared.ask(thread, Box::new(question));
     }
@@ -57,5 +57,5 @@ pub(super) async fn all(
     while answers.missing.load(Acquire) > 0 && !deadline.is_due(worker.thread.tick()) {
         worker.thread.scheduler().pause(Some(deadline)).await;
     }
-    answers.texts.lock().unwrap_or_else(PoisonError::into_inner).concat()
+    std::mem::take(&mut *answers.given.lock().unwrap_or_else(PoisonError::into_inner))
 }

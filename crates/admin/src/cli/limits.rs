@@ -2,6 +2,7 @@
 
 use super::call::{Call, Reply, front};
 use crate::settings::Level;
+use proxy::Worker;
 use proxy::counters::{Counters, Gauge};
 use proxy::runtime::{Back, Server};
 use std::sync::atomic::Ordering::Relaxed;
@@ -59,6 +60,10 @@ pub(super) fn clear_counters(call: &mut Call<'_>) -> Reply {
         return Reply::error("Permission denied");
     }
     let shared = call.shared();
+    for thread in 0..shared.settings.threads {
+        let reset = |asked: &Worker| asked.thread.scheduler().activity().reset();
+        shared.ask(thread, Box::new(reset));
+    }
     shared.totals.clear_peaks();
     for proxy in &shared.proxies {
         if let Some(front) = &proxy.front {

@@ -7,7 +7,7 @@
 
 use super::call::{Call, Reply, State};
 use super::line::{Line, Parser};
-use super::{collect, table};
+use super::table;
 use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
 use reactor::{Class, Handle, Listener, Socket, TaskId};
@@ -218,9 +218,7 @@ impl Session {
         let mut call =
             Call { worker: &self.worker, settings: &self.settings, state: &mut self.state, words };
         let reply = match table::run(&mut call) {
-            Reply::Collect(say) => {
-                Reply::Dump(collect::all(&self.worker, &self.settings, say).await)
-            }
+            Reply::Later(later) => Reply::Dump(later.render(&self.worker, &self.settings).await),
             reply => reply,
         };
         if self.state.quitting {

@@ -1,6 +1,6 @@
 //! Commands that report what runs. Never changes anything.
 
-use super::call::{Call, Reply, Severity};
+use super::call::{Call, Later, Reply, Severity};
 use crate::settings::{Level, Settings};
 use crate::stats::{self, Clock, Filter, States, csv, info, json, typed};
 use proxy::Worker;
@@ -93,7 +93,7 @@ pub(super) fn errors(call: &mut Call<'_>) -> Reply {
 /// `show sess`: every worker lists its own streams.
 pub(super) fn sessions(call: &mut Call<'_>) -> Reply {
     match call.word(2) {
-        "" | "all" => Reply::Collect(streams),
+        "" | "all" => Reply::Later(Later::Lines(streams)),
         _ => Reply::Message(Severity::Info, "Session not found.".to_owned()),
     }
 }

@@ -1,7 +1,7 @@
 //! All implemented commands, one entry each. Never runs more than the one that was called.
 
 use super::call::{Call, Reply, Severity};
-use super::{configured, help, known, limits, own, servers, show};
+use super::{activity, configured, help, known, limits, own, profiling, servers, show, tasks};
 use crate::settings::Level;
 
 /// A command.
@@ -45,20 +45,25 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("set maxconn frontend", "<frontend> <value>", Admin, "change a frontend's maxconn setting", limits::maxconn_frontend),
     entry("set maxconn global", "<value>", Admin, "change the per-process maxconn setting", limits::maxconn_global),
     entry("set maxconn server", "<bk>/<srv>", Admin, "change a server's maxconn setting", servers::maxconn),
+    entry("set profiling", "<what> {auto|on|off}", Admin, "enable/disable resource profiling (tasks,memory)", profiling::set),
     entry("set server", "<bk>/<srv> [opts]", Admin, "change a server's state, weight or health", servers::set),
     entry("set severity-output", "[none|number|string]", User, "set presence of severity level in feedback information", own::severity),
     entry("set timeout", "[cli] <delay>", User, "change a timeout setting", own::timeout),
     entry("set weight", "<bk>/<srv>  (DEPRECATED)", Admin, "change a server's weight (use 'set server' instead)", servers::set_weight),
+    entry("show activity", "[-1|0|thread_num]", User, "show per-thread activity stats (for support/developers)", activity::show),
     entry("show backend", "", User, "list backends in the current running config", configured::backends),
     entry("show cli level", "", User, "display the level of the current CLI session", own::level),
     entry("show cli sockets", "", User, "dump list of cli sockets", configured::sockets),
     entry("show env", "[var]", Operator, "dump environment variables known to the process", configured::environment),
     entry("show errors", "[<px>] [request|response]", Operator, "report last request and/or response errors for each proxy", show::errors),
     entry("show info", "[desc|json|typed|float]*", User, "report information about the running process", show::info),
+    entry("show profiling", "[<what>|<#lines>|<opts>]*", Admin, "show profiling state (all,status,tasks,memory)", profiling::show),
     entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configured::servers_conn),
     entry("show servers state", "[<backend>]", User, "dump volatile server information (all or for a single backend)", configured::servers_state),
     entry("show sess", "[id]", Operator, "report the list of current sessions or dump this exact session", show::sessions),
     entry("show stat", "[desc|json|no-maint|typed|up]*", User, "report counters for each proxy and server", show::stat),
+    entry("show tasks", "", User, "show running tasks", tasks::tasks),
+    entry("show threads", "", User, "show some threads debugging information", tasks::threads),
     entry("show version", "", User, "show version of the current process", show::version),
     entry("user", "", User, "lower the level of the current CLI session to user", own::user),
     entry("help", "[<command>]", User, "list matching or all commands", help::run),

@@ -379,7 +379,7 @@ proptest! {
         let line = format!("{start} {}", rest.join(" "));
         let answer = bench.run_as(level, &line);
         prop_assert!(answer.ends_with('\n'));
-        prop_assert!(!matches!(Reply::Done, Reply::Collect(_)));
+        prop_assert!(!matches!(Reply::Done, Reply::Later(_)));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Process-wide settings (section 3). Never a default of the machine: `None` means "not set".
-use super::{Bind, LogTarget};
+use super::{Bind, LogTarget, ThreadSet, Threads};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// All `global` sections together.
@@ -30,7 +31,7 @@ pub struct Global {
 }
 
 /// Identity and limits of the process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Process {
     /// `daemon`: go to the background.
     pub daemon: bool,
@@ -50,18 +51,47 @@ pub struct Process {
     pub maxconn: Option<u32>,
     /// `ulimit-n`: descriptors of the process.
     pub ulimit_n: Option<u32>,
-    /// `nbthread`, 1 to 64.
+    /// `nbthread`, 1 to 1024; at most 64 a group.
     pub nbthread: Option<u16>,
+    /// `thread-groups`, 1 to 16.
+    pub thread_groups: u16,
+    /// `thread-group`: the threads of each group that has such a line.
+    pub thread_group: BTreeMap<u16, ThreadSet>,
+    /// What follows from these: all threads with their groups.
+    pub threads: Threads,
     /// `cpu-map` lines in order; later ones replace earlier ones where they overlap.
     pub cpu_map: Vec<CpuMap>,
 }
 
-/// One `cpu-map` line for thread group 1.
+impl Default for Process {
+    fn default() -> Self {
+        Self {
+            daemon: false,
+            quiet: false,
+            zero_warning: false,
+            pidfile: None,
+            chroot: None,
+            uid: None,
+            gid: None,
+            maxconn: None,
+            ulimit_n: None,
+            nbthread: None,
+            thread_groups: 1,
+            thread_group: BTreeMap::new(),
+            threads: Threads::default(),
+            cpu_map: Vec::new(),
+        }
+    }
+}
+
+/// One `cpu-map` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuMap {
-    /// Threads concerned: bit 0 is thread 1.
+    /// Groups concerned: bit 0 is group 1.
+    pub groups: u64,
+    /// Threads of these groups: bit 0 is the first of each.
     pub threads: u64,
-    /// True with `auto:`: the nth thread gets the nth CPU.
+    /// True with `auto:`: the nth of these gets the nth CPU.
     pub auto: bool,
     /// CPU numbers, ascending.
     pub cpus: Vec<u32>,
@@ -84,6 +114,10 @@ pub struct Tune {
     pub runqueue_depth: Option<u32>,
     /// `tune.sched.low-latency`.
     pub low_latency: bool,
+    /// `busy-polling`: never sleep.
+    pub busy_polling: bool,
+    /// `profiling.tasks`.
+    pub profiling: Profiling,
     /// `tune.idle-pool.shared`; on by default.
     pub idle_pool_shared: Option<bool>,
 }
@@ -103,6 +137,18 @@ impl Default for StatsSettings {
     fn default() -> Self {
         Self { sockets: Vec::new(), timeout: 10_000, maxconn: 10 }
     }
+}
+
+/// Whether tasks are profiled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profiling {
+    /// Never.
+    Off,
+    /// While turns of the loop take long.
+    #[default]
+    Auto,
+    /// Always.
+    On,
 }
 
 /// The host name in the syslog header.

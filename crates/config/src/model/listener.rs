@@ -1,5 +1,5 @@
 //! What a proxy or the runtime API listens on (sections 4.2 `bind` and 5.1). Never opens a socket.
-use super::BindAddress;
+use super::{BindAddress, ThreadSet};
 use crate::diag::Place;
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ pub struct BindOptions {
     pub interface: Option<String>,
     /// `thread`: threads that accept.
     pub threads: ThreadSet,
+    /// `nice`: priority of the connections, -1024 (first) to 1024 (last).
+    pub nice: i16,
     /// `v4v6` or `v6only`, the last one given; `None` is the system's choice.
     pub v6only: Option<bool>,
     /// `mode`, `user`, `uid`, `group`, `gid` of a unix socket.
@@ -42,10 +44,6 @@ pub struct BindOptions {
     /// `severity-output` of a runtime socket.
     pub severity_output: SeverityOutput,
 }
-
-/// A set of threads of group 1: bit 0 is thread 1; 0 means all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThreadSet(pub u64);
 
 /// Owner and permissions of a unix socket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

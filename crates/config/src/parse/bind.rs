@@ -1,12 +1,12 @@
 //! `bind` lines and the options after their address (sections 4.2 and 5.1). Never opens a socket.
-use super::accounts;
 use super::values::number_at;
+use super::{accounts, threads};
 use crate::addr;
 use crate::cx::Cx;
 use crate::keyword::{Fill, Keyword, Places};
+use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{Bind, BindOptions, Level, SeverityOutput, ThreadSet};
-use crate::{known, value};
+use crate::model::{Bind, BindOptions, Level, SeverityOutput};
 use std::sync::Arc;
 
 type Entry = Keyword<Fill<BindOptions>>;
@@ -65,11 +65,12 @@ pub(crate) const OPTIONS: &[Entry] = &[
         o.name = Some(a.need(1, "'name' : missing name")?.to_owned());
         Ok(())
     }),
+    entry("nice", "<nice>", "Priority of the connections.", |o, _, a| nice(a).map(|n| o.nice = n)),
     entry("severity-output", "<format>", "How severities are shown.", |o, _, a| {
         severity_output(a).map(|output| o.severity_output = output)
     }),
     entry("thread", "[<thread-group>/]<thread-set>", "Threads that accept.", |o, _, a| {
-        threads(a).map(|threads| o.threads = threads)
+        threads::of_bind(&mut o.threads, a)
     }),
     entry("uid", "<uid>", "Owner of the unix socket.", |o, _, a| {
         number_at(a, 1, 0..=u32::MAX).map(|id| o.access.uid = Some(id))
@@ -174,15 +175,12 @@ fn mode(args: Args<'_>) -> Parsed<u32> {
     })
 }
 
-fn threads(args: Args<'_>) -> Parsed<ThreadSet> {
-    let given = args.text(1);
-    let set = match given.split_once('/') {
-        None => given,
-        Some(("1" | "all", set)) => set,
-        Some((group, _)) => {
-            let message = format!("'thread' : thread group '{group}' is not implemented yet");
-            return Err(args.fault(1, message));
-        }
-    };
-    value::mask(set).map(ThreadSet).map_err(|e| args.fault(1, format!("'{given}' : {e}")))
+fn nice(args: Args<'_>) -> Parsed<i16> {
+    let given = args.need(1, "'nice' : missing value")?;
+    let value: Option<i64> = given.parse().ok();
+    let range = -1024..=1024;
+    value.filter(|nice| range.contains(nice)).map(|nice| nice as i16).ok_or_else(|| {
+        let message = format!("'nice' : invalid value {given}, allowed range is -1024..1024");
+        args.fault(1, message)
+    })
 }

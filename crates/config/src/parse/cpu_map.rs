@@ -1,7 +1,7 @@
-//! `cpu-map` (section 3.1) for the single thread group. Never asks the machine how many CPUs it has.
+//! `cpu-map` (section 3.1). Never asks the machine how many CPUs it has.
 use crate::cx::Cx;
 use crate::line::{Args, Parsed};
-use crate::model::{CpuMap, Global};
+use crate::model::{CpuMap, Global, PER_GROUP};
 use crate::value;
 
 /// CPU numbers are below this.
@@ -16,30 +16,44 @@ pub(super) fn parse(global: &mut Global, _: &mut Cx<'_>, args: Args<'_>) -> Pars
     }
     let given = args.text(1);
     let (auto, set) = given.strip_prefix("auto:").map_or((false, given), |rest| (true, rest));
-    let (group, threads) = set.split_once('/').map_or((set, "all"), |(g, t)| (g, t));
-    let mask = |text: &str| value::mask(text).map_err(|e| args.fault(1, format!("cpu-map : {e}")));
-    let (groups, threads) = (mask(group)?, mask(threads)?);
+    let (groups, threads) = set.split_once('/').map_or((set, "all"), |(g, t)| (g, t));
+    let mask = |text: &str| {
+        let numbers = value::numbers(text, PER_GROUP);
+        let numbers = numbers.map_err(|error| args.fault(1, format!("cpu-map : {error}")))?;
+        Ok(numbers.into_iter().fold(0, |mask: u64, number| mask | 1 << (number - 1)))
+    };
+    let (groups, threads) = (mask(groups)?, mask(threads)?);
     let mut cpus = Vec::new();
     for n in 2..args.len() {
         cpu_range(args, n, &mut cpus)?;
     }
     cpus.sort_unstable();
     cpus.dedup();
-    // Groups above the only one are ignored, as the manual says.
-    if groups & 1 != 0 {
-        global.process.cpu_map.push(CpuMap { threads, auto, cpus });
+    let one_range = groups.is_power_of_two() || threads.is_power_of_two();
+    let size = groups.count_ones() * threads.count_ones();
+    if auto && !(one_range && size as usize == cpus.len()) {
+        let message = "cpu-map : PROC/THREAD range and CPU sets must have the same size to be automatically bound";
+        return Err(args.fault(1, message));
     }
+    global.process.cpu_map.push(CpuMap { groups, threads, auto, cpus });
     Ok(())
 }
 
+/// Numbers and ranges; a range that ends with its dash reaches to the 64th.
 fn cpu_range(args: Args<'_>, n: usize, cpus: &mut Vec<u32>) -> Parsed {
     for part in args.text(n).split(',') {
         let (low, high) = part.split_once('-').unwrap_or((part, part));
-        let bounds = value::number::<u32>(low).zip(value::number::<u32>(high));
-        match bounds.filter(|(low, high)| low <= high && *high < MAX_CPU) {
-            Some((low, high)) => cpus.extend(low..=high),
-            None => return Err(args.fault(n, format!("cpu-map : '{part}' is not a CPU range."))),
+        let high = if high.is_empty() { Some(63) } else { value::number::<u32>(high) };
+        let low = value::number::<u32>(low).filter(|_| !low.is_empty());
+        let Some((low, high)) = low.zip(high) else {
+            return Err(args.fault(n, format!("cpu-map : '{part}' is not a CPU range.")));
+        };
+        let (low, high) = (low.min(high), low.max(high));
+        if high >= MAX_CPU {
+            let message = format!("cpu-map : supports CPU numbers from 0 to {}.", MAX_CPU - 1);
+            return Err(args.fault(n, message));
         }
+        cpus.extend(low..=high);
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Keywords of the `global` section (section 3). Never starts anything.
 use super::values::{flag, integer, on_off, text, time};
-use super::{accounts, cpu_map, environment, log, stats_socket};
-use crate::cx::{Cx, DefaultPath};
+use super::{accounts, cpu_map, environment, log, stats_socket, threads};
+use crate::cx::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
-use crate::model::{Global, SendHostname};
+use crate::model::{Global, Profiling, SendHostname};
 
 type Entry = Keyword<Fill<Global>>;
 
@@ -19,6 +19,11 @@ const fn entry(
 
 /// All implemented keywords of `global`, alphabetical.
 pub(crate) const KEYWORDS: &[Entry] = &[
+    entry("busy-polling", "", "Polls without ever sleeping.", |g, cx, a| {
+        a.no_more_than(0)?;
+        g.tune.busy_polling = cx.prefix == Prefix::None;
+        Ok(())
+    }),
     entry("chroot", "<jail dir>", "Changes the root directory before serving.", |g, _, a| {
         text(a, "a directory as an argument.").map(|dir| g.process.chroot = Some(dir.into()))
     }),
@@ -76,7 +81,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconn = Some(n))
     }),
     entry("nbthread", "<number>", "Sets the number of threads.", |g, _, a| {
-        nbthread(a).map(|n| g.process.nbthread = Some(n))
+        threads::nbthread(a).map(|n| g.process.nbthread = Some(n))
     }),
     entry("node", "<name>", "Names this instance.", |g, _, a| {
         node(a).map(|name| g.node = Some(name))
@@ -85,6 +90,15 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         text(a, "a file name as an argument.").map(|file| g.process.pidfile = Some(file.into()))
     }),
     entry("presetenv", "<name> <value>", "Sets a variable unless it exists.", environment::preset),
+    entry("profiling.memory", "{ on | off }", "Counts allocations by caller.", |_, cx, a| {
+        if on_off(a)? {
+            cx.warn(a, 0, "'profiling.memory' has no effect: memory is not profiled");
+        }
+        Ok(())
+    }),
+    entry("profiling.tasks", "{ auto | on | off }", "Times tasks by function.", |g, _, a| {
+        profiling(a).map(|mode| g.tune.profiling = mode)
+    }),
     entry("quiet", "", "Says nothing at start.", |g, _, a| flag(a, &mut g.process.quiet)),
     entry("resetenv", "[<name> ...]", "Removes all variables but these.", environment::reset),
     entry("setenv", "<name> <value>", "Sets a variable.", environment::set),
@@ -100,6 +114,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "The runtime API.",
         |g, cx, a| stats_socket::parse(&mut g.stats, cx, a),
     ),
+    entry("thread-group", "<group> [<thread-range>...]", "Seats threads in a group.", |g, _, a| {
+        threads::group(g, a)
+    }),
+    entry("thread-groups", "<number>", "Sets the number of thread groups.", |g, _, a| {
+        threads::groups(a).map(|n| g.process.thread_groups = n)
+    }),
     entry("tune.bufsize", "<number>", "Sets the size of buffers.", |g, _, a| {
         positive(a).map(|n| g.tune.bufsize = Some(n))
     }),
@@ -113,13 +133,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         maxaccept(a).map(|n| g.tune.maxaccept = Some(n))
     }),
     entry("tune.maxpollevents", "<number>", "Bounds the events per poll.", |g, _, a| {
-        positive(a).map(|n| g.tune.maxpollevents = Some(n))
+        or_default(a).map(|n| g.tune.maxpollevents = n)
     }),
     entry("tune.maxrewrite", "<number>", "Reserves buffer space for rewriting.", |g, _, a| {
         positive(a).map(|n| g.tune.maxrewrite = Some(n))
     }),
     entry("tune.runqueue-depth", "<number>", "Bounds the tasks run between polls.", |g, _, a| {
-        positive(a).map(|n| g.tune.runqueue_depth = Some(n))
+        or_default(a).map(|n| g.tune.runqueue_depth = n)
     }),
     entry("tune.sched.low-latency", "{ on | off }", "Favours latency.", |g, _, a| {
         on_off(a).map(|on| g.tune.low_latency = on)
@@ -171,14 +191,23 @@ fn positive(args: Args<'_>) -> Parsed<u32> {
     number.ok_or_else(|| args.fault(1, message))
 }
 
-fn nbthread(args: Args<'_>) -> Parsed<u16> {
+/// A positive integer; 0 stands for the default.
+fn or_default(args: Args<'_>) -> Parsed<Option<u32>> {
+    integer(args, 0..=1 << 30).map(|n| Some(n).filter(|n| *n > 0))
+}
+
+fn profiling(args: Args<'_>) -> Parsed<Profiling> {
     args.no_more_than(1)?;
-    let given = args.text(1);
-    let number: Option<u32> = crate::value::number(given).filter(|_| !given.is_empty());
-    let message = format!("'nbthread' passed a missing or unparsable integer value in '{given}'");
-    match number.ok_or_else(|| args.fault(1, message))? {
-        n @ 1..=64 => Ok(n as u16),
-        n => Err(args.fault(1, format!("'nbthread' value must be between 1 and 64 (was {n})"))),
+    match args.text(1) {
+        "on" => Ok(Profiling::On),
+        "auto" => Ok(Profiling::Auto),
+        "off" => Ok(Profiling::Off),
+        other => {
+            let message = format!(
+                "'profiling.tasks' expects either 'on', 'auto', or 'off' but got '{other}'."
+            );
+            Err(args.fault(1, message))
+        }
     }
 }
 

@@ -13,7 +13,29 @@ fn global_keywords() {
             let map = &g.process.cpu_map[0];
             map.auto && map.threads == 0b1111 && map.cpus == [0, 1, 2, 3]
         }),
-        ("cpu-map 2 0", |g| g.process.cpu_map.is_empty()),
+        ("cpu-map 2/1- 0-", |g| {
+            let map = &g.process.cpu_map[0];
+            (map.groups, map.threads, map.cpus.len()) == (2, u64::MAX, 64)
+        }),
+        ("cpu-map auto:1-2/3 4,2", |g| {
+            let map = &g.process.cpu_map[0];
+            (map.groups, map.threads, &map.cpus[..]) == (3, 4, &[2, 4]) && map.auto
+        }),
+        ("busy-polling", |g| g.tune.busy_polling),
+        ("busy-polling\n no busy-polling", |g| !g.tune.busy_polling),
+        ("profiling.tasks on", |g| g.tune.profiling == Profiling::On),
+        ("profiling.tasks off", |g| g.tune.profiling == Profiling::Off),
+        ("profiling.memory off", |g| g.tune.profiling == Profiling::Auto),
+        ("stats maxconn 5", |g| g.process.threads.count() == 2),
+        ("nbthread 70\n thread-groups 2", |g| {
+            g.process.threads.seat(69) == Some(Seat { group: 2, rank: 34 })
+        }),
+        ("thread-groups 2\n thread-group 1 2", |g| {
+            g.process.threads.seat(0) == Some(Seat { group: 2, rank: 0 })
+        }),
+        ("thread-group 1 2\n thread-group 1", |g| g.process.threads.count() == 2),
+        ("tune.runqueue-depth 0", |g| g.tune.runqueue_depth.is_none()),
+        ("tune.maxpollevents 0", |g| g.tune.maxpollevents.is_none()),
         ("daemon", |g| g.process.daemon),
         ("default-path origin /etc", |_| true),
         ("description a b  c", |g| g.description.as_deref() == Some("a b c")),
@@ -79,7 +101,26 @@ fn global_errors() {
         ("pidfile", "'pidfile' expects a file name as an argument."),
         ("user nosuchuser", "cannot find user id for 'nosuchuser'"),
         ("nbthread abc", "'nbthread' passed a missing or unparsable integer value in 'abc'"),
-        ("nbthread 9999", "'nbthread' value must be between 1 and 64 (was 9999)"),
+        ("nbthread 9999", "'nbthread' value must be between 1 and 1024 (was 9999)"),
+        (
+            "nbthread 65",
+            "Remaining unassigned threads found (1) because all groups are in use. Please increase 'thread-groups', reduce 'nbthreads' or remove or extend 'thread-group' enumerations.",
+        ),
+        ("thread-groups 17", "'thread-groups' value must be between 1 and 16 (was 17)"),
+        ("thread-groups", "'thread-groups' passed a missing or unparsable integer value in ''"),
+        ("thread-groups 1 1", "'thread-groups' cannot handle unexpected argument '1'."),
+        ("thread-group 2 1", "'thread-group' thread-group number must be between 1 and 1 (was 2)"),
+        (
+            "thread-group 1 1,2",
+            "'thread-group 1' passed an unparsable or invalid thread number '1,2' (valid range is 1 to 1024)",
+        ),
+        ("busy-polling on", "'busy-polling' cannot handle unexpected argument 'on'."),
+        (
+            "profiling.tasks x",
+            "'profiling.tasks' expects either 'on', 'auto', or 'off' but got 'x'.",
+        ),
+        ("tune.runqueue-depth", "'tune.runqueue-depth' expects an integer argument."),
+        ("tune.maxpollevents -3", "'tune.maxpollevents' expects an integer argument."),
         ("log", "log : expects <address> and <facility> as arguments"),
         ("log 127.0.0.1", "log : expects <address> and <facility> as arguments"),
         ("log 127.0.0.1 foo", "log : unknown log facility 'foo'"),
@@ -110,6 +151,19 @@ fn global_errors() {
         ("tune.foo 1", "unknown keyword 'tune.foo' in 'global' section"),
         ("cpu-map x 1", "cpu-map : 'x' is not a valid number/range."),
         ("cpu-map 1 x", "cpu-map : 'x' is not a CPU range."),
+        ("cpu-map 1 5000", "cpu-map : supports CPU numbers from 0 to 1023."),
+        (
+            "cpu-map 65 0",
+            "cpu-map : '65' is not a valid number/range. It supports numbers from 1 to 64.",
+        ),
+        (
+            "cpu-map auto:1/1-4 0-1",
+            "cpu-map : PROC/THREAD range and CPU sets must have the same size to be automatically bound",
+        ),
+        (
+            "cpu-map auto:1-2/1-2 0-3",
+            "cpu-map : PROC/THREAD range and CPU sets must have the same size to be automatically bound",
+        ),
         ("setenv A", "'setenv' expects a name and a value."),
         ("unsetenv", "'unsetenv' expects at least one variable name."),
         ("hard-stop-after", "'hard-stop-after' expects <time> as argument."),
@@ -321,7 +375,29 @@ fn proxy_errors() {
         ("bind :80 maxconn", "'bind :80' : 'maxconn' : missing value"),
         (
             "bind :80 thread 9999",
-            "'bind :80' : '9999' : '9999' is not a valid number/range. It supports numbers from 1 to 64.",
+            "'bind :80' : '9999' : '9999' is not a valid number/range. It supports numbers from 1 to 1024.",
+        ),
+        ("bind :80 thread 1,2", "'bind :80' : '1,2' : '1,2' is not a valid number/range."),
+        (
+            "bind :80 thread 17/1",
+            "'bind :80' : '17/1' thread-group number must be between 1 and 16 (was 17)",
+        ),
+        (
+            "bind :80 thread 1/1 thread 2",
+            "'bind :80' : '2' multiple thread-groups are not supported",
+        ),
+        (
+            "bind :81 thread 3",
+            "Proxy 'l': 'thread' directive contains threads that belong to no group in 'bind :81' at [a.cfg:8].",
+        ),
+        (
+            "bind :81 thread 2/1",
+            "Proxy 'l': 'thread' directive only references threads not belonging to the group in 'bind :81' at [a.cfg:8].",
+        ),
+        ("bind :80 nice", "'bind :80' : 'nice' : missing value"),
+        (
+            "bind :80 nice 1025",
+            "'bind :80' : 'nice' : invalid value 1025, allowed range is -1024..1024",
         ),
         ("bind :80 interface", "'bind :80' : 'interface' : missing interface name"),
         ("bind :80 id 0", "'bind :80' : 'id' : custom id has to be > 0"),

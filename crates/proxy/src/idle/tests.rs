@@ -31,7 +31,7 @@ fn two_threads(shared: bool, origin: &Origin) -> (World, [SocketAddr; 2]) {
     let (other, second) = listen("other", Mode::Http, vec![]);
     let binds = &mut proxy.front.as_mut().unwrap().binds;
     binds.extend(other.front.unwrap().binds);
-    (binds[0].threads, binds[1].threads) = (0b01, 0b10);
+    (binds[0].threads, binds[1].threads) = (vec![0], vec![1]);
     proxy.back.as_mut().unwrap().reuse = Reuse::Always;
     let process = crate::settings::Process { shared_pools: shared, ..process(2) };
     (World::with(process, vec![proxy]), [first, second])

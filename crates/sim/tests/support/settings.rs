@@ -48,7 +48,8 @@ impl Listen {
             name: None,
             id: 1,
             maxconn: 0,
-            threads: 0,
+            threads: Vec::new(),
+            nice: 0,
         };
         let back = Back {
             servers: (0..self.servers).map(|slot| server(slot, self.maxconn)).collect(),
@@ -123,6 +124,7 @@ pub(super) fn process(threads: usize) -> Process {
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,
+        seats: Vec::new(),
         hostname: "sim".into(),
         node: "sim".into(),
         description: None,

@@ -1,13 +1,7 @@
 //! Limits of the process: threads, connections, descriptors. Never asks for more than is needed.
 
 use crate::cli::Options;
-use config::model::{CpuMap, Global};
-
-/// Worker threads: `nbthread`, else one per available processor, at most 64.
-pub(super) fn threads(global: &Global) -> usize {
-    let wanted = global.process.nbthread.map(usize::from);
-    wanted.unwrap_or_else(|| sys::cpu::available().len()).clamp(1, 64)
-}
+use config::model::{CpuMap, Global, Seat};
 
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
 const SPARE: u64 = 64;
@@ -36,13 +30,17 @@ pub(super) fn proxies(model: &mut config::Model, options: &Options) {
 }
 
 /// The processors that a thread is bound to; nothing leaves it free.
-pub(super) fn processors(maps: &[CpuMap], thread: usize) -> Option<Vec<usize>> {
-    let bit = 1u64.checked_shl(thread as u32)?;
-    let map = maps.iter().rev().find(|map| map.threads & bit != 0)?;
+pub(super) fn processors(maps: &[CpuMap], seat: Seat) -> Option<Vec<usize>> {
+    let group = 1u64.checked_shl(u32::from(seat.group).wrapping_sub(1))?;
+    let thread = 1u64.checked_shl(u32::from(seat.rank))?;
+    let is_meant = |map: &&CpuMap| map.groups & group != 0 && map.threads & thread != 0;
+    let map = maps.iter().rev().find(is_meant)?;
     if !map.auto {
         return Some(map.cpus.iter().map(|cpu| *cpu as usize).collect());
     }
-    let place = (map.threads & (bit - 1)).count_ones() as usize;
+    // Only one of the two is a range: of the other, nothing lies below.
+    let below = |set: u64, bit: u64| (set & (bit - 1)).count_ones() as usize;
+    let place = below(map.groups, group) + below(map.threads, thread);
     map.cpus.get(place).map(|cpu| vec![*cpu as usize])
 }
 
@@ -52,11 +50,22 @@ mod tests {
 
     #[test]
     fn the_last_map_holds_and_auto_spreads() {
-        let map = |threads, auto, cpus: &[u32]| CpuMap { threads, auto, cpus: cpus.to_vec() };
-        let maps = [map(0b1111, true, &[0, 2, 4, 6]), map(0b0100, false, &[7])];
-        assert_eq!(processors(&maps, 0), Some(vec![0]));
-        assert_eq!(processors(&maps, 2), Some(vec![7]));
-        assert_eq!(processors(&maps, 3), Some(vec![6]));
-        assert_eq!(processors(&maps, 4), None);
+        let map = |groups, threads, auto, cpus: &[u32]| CpuMap {
+            groups,
+            threads,
+            auto,
+            cpus: cpus.to_vec(),
+        };
+        let maps = [map(1, 0b1111, true, &[0, 2, 4, 6]), map(1, 0b0100, false, &[7])];
+        let at = |maps: &[CpuMap], group, rank| processors(maps, Seat { group, rank });
+        assert_eq!(at(&maps, 1, 0), Some(vec![0]));
+        assert_eq!(at(&maps, 1, 2), Some(vec![7]));
+        assert_eq!(at(&maps, 1, 3), Some(vec![6]));
+        assert_eq!(at(&maps, 1, 4), None);
+        assert_eq!(at(&maps, 2, 0), None);
+        let groups = [map(0b110, 0b10, true, &[3, 5])];
+        assert_eq!(at(&groups, 2, 1), Some(vec![3]));
+        assert_eq!(at(&groups, 3, 1), Some(vec![5]));
+        assert_eq!(at(&groups, 3, 0), None);
     }
 }

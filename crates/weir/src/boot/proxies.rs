@@ -15,7 +15,7 @@ pub(super) fn proxy(
     errors: &mut Vec<String>,
 ) -> settings::Proxy {
     let common = &from.common;
-    let front = from.front.as_ref().map(|front| self::front(&from, front, opener, errors));
+    let front = from.front.as_ref().map(|front| self::front(&from, front, global, opener, errors));
     settings::Proxy {
         name: from.name.clone(),
         id: from.id,
@@ -132,6 +132,7 @@ fn stats(from: &model::StatsPage) -> settings::StatsPage {
 fn front(
     proxy: &model::Proxy,
     from: &model::Front,
+    global: &model::Global,
     opener: &mut Opener,
     errors: &mut Vec<String>,
 ) -> settings::Front {
@@ -145,7 +146,8 @@ fn front(
                 name: bind.options.name.clone(),
                 id: bind.id,
                 maxconn: bind.options.maxconn,
-                threads: bind.options.threads.0,
+                threads: global.process.threads.of(&bind.options.threads),
+                nice: bind.options.nice,
             }),
             Err(error) => errors.push(format!(
                 "Starting {} {}: {} [{}]",

@@ -77,7 +77,11 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
     let hostname = sys::hostname();
     let size = |value: Option<u32>, default: usize| value.map_or(default, |value| value as usize);
     Process {
-        threads: limits::threads(global),
+        threads: global.process.threads.count(),
+        seats: (0..global.process.threads.count())
+            .filter_map(|thread| global.process.threads.seat(thread))
+            .map(|seat| (seat.group, seat.rank + 1))
+            .collect(),
         maxconn,
         buffer_size: size(global.tune.bufsize, BUFFER_SIZE),
         max_rewrite: size(global.tune.maxrewrite, MAX_REWRITE),
@@ -163,9 +167,10 @@ fn serve(
     let bell = signals::prepare(options.debug)?;
     let threads = shared.settings.threads;
     let plan = Plan {
-        settings: reactor::thread::Settings { scheduler: sched_settings(model) },
+        settings: thread_settings(model),
         events: model.global.tune.maxpollevents.map_or(MAX_EVENTS, |events| events as usize),
         maps: model.global.process.cpu_map.clone(),
+        seats: model.global.process.threads.clone(),
         grace: model.global.hard_stop_after.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
         bell,
         runtime,
@@ -185,13 +190,19 @@ fn serve(
     })
 }
 
-fn sched_settings(model: &Model) -> reactor::SchedulerSettings {
-    let mut settings = reactor::SchedulerSettings::default();
-    if let Some(depth) = model.global.tune.runqueue_depth {
-        settings.depth = depth;
+fn thread_settings(model: &Model) -> reactor::thread::Settings {
+    let tune = &model.global.tune;
+    let mut scheduler = reactor::SchedulerSettings::default();
+    if let Some(depth) = tune.runqueue_depth {
+        scheduler.depth = depth;
     }
-    settings.low_latency = model.global.tune.low_latency;
-    settings
+    scheduler.low_latency = tune.low_latency;
+    scheduler.profiling = match tune.profiling {
+        config::model::Profiling::Off => reactor::Profiling::Off,
+        config::model::Profiling::Auto => reactor::Profiling::Auto,
+        config::model::Profiling::On => reactor::Profiling::On,
+    };
+    reactor::thread::Settings { scheduler, busy_polling: tune.busy_polling }
 }
 
 /// What all workers are started from.
@@ -199,6 +210,7 @@ struct Plan {
     settings: reactor::thread::Settings,
     events: usize,
     maps: Vec<config::model::CpuMap>,
+    seats: config::model::Threads,
     grace: Option<u32>,
     bell: Handle,
     runtime: Arc<admin::Settings>,
@@ -208,7 +220,8 @@ struct Plan {
 
 /// One worker, from its start to its end.
 fn work(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) -> io::Result<()> {
-    if let Some(cpus) = limits::processors(&plan.maps, index)
+    let seat = plan.seats.seat(index);
+    if let Some(cpus) = seat.and_then(|seat| limits::processors(&plan.maps, seat))
         && let Err(error) = sys::cpu::bind_thread(&cpus)
     {
         complain(&format!(
@@ -243,4 +256,36 @@ fn watch(pulses: Vec<Arc<Pulse>>) -> io::Result<()> {
         ));
         std::process::abort();
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(lines: &str) -> Model {
+        let text = format!("global\n{lines}\nlisten l\n bind :1\n timeout client 1s\n");
+        let setup = config::Setup {
+            env: Default::default(),
+            features: Default::default(),
+            files: &config::Disk,
+            names: &config::SystemResolver,
+            processors: 1,
+        };
+        config::load(&[config::Source::new("a.cfg", &text)], setup).model.expect("a good text")
+    }
+
+    #[test]
+    fn tuning_reaches_the_threads() {
+        let settings = thread_settings(&model(""));
+        let scheduler = reactor::SchedulerSettings::default();
+        assert_eq!((settings.scheduler.depth, settings.busy_polling), (scheduler.depth, false));
+        assert_eq!(settings.scheduler.profiling, reactor::Profiling::Auto);
+        assert!(!settings.scheduler.low_latency);
+        let lines = " tune.runqueue-depth 77\n tune.sched.low-latency on\n busy-polling\n \
+                     profiling.tasks on\n";
+        let settings = thread_settings(&model(lines));
+        assert_eq!((settings.scheduler.depth, settings.busy_polling), (77, true));
+        assert_eq!(settings.scheduler.profiling, reactor::Profiling::On);
+        assert!(settings.scheduler.low_latency);
+    }
 }

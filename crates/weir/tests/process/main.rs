@@ -19,4 +19,5 @@ mod rules;
 mod runtime;
 mod servers;
 mod signals;
+mod threads;
 mod timeouts;

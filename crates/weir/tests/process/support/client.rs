@@ -1,7 +1,7 @@
 //! One end of a connection, by hand. Never sends a byte that the test did not write.
 
 use super::{Message, PATIENCE};
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 /// A connection, a client's or an origin's, and what was received on it.
@@ -65,7 +65,9 @@ impl Client {
                 self.input.extend_from_slice(&chunk[..count]);
                 true
             }
-            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => false,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
+            // A read with a timeout ends when this process is stopped and goes on.
+            Err(error) if error.kind() == ErrorKind::Interrupted => self.more(),
             Err(error) => panic!("nothing came: {error}; before that: {}", self.shown()),
         }
     }
