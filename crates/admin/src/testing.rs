@@ -23,6 +23,7 @@ pub(crate) fn process() -> Process {
         spread_checks: 0,
         max_spread_checks: None,
         seats: Vec::new(),
+        check_slack: 1,
         http_errors: Default::default(),
         hostname: "host".into(),
         node: "node1".into(),

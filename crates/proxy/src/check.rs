@@ -3,14 +3,16 @@
 //!
 //! A check that sleeps is a [`Record`] in the store of some thread. One checker task per thread
 //! sleeps until the next is due, takes those due at about the same time as one batch, and gives the
-//! batch to another thread if that one has less than half as much to do. Each check that runs is a
-//! future of its thread; its record goes back into that thread's store when the future ends,
-//! whatever ends it.
+//! batch to another thread if that one has less than half as much to do. Each batch that runs is a
+//! future of its thread; a check's record goes back into that thread's store when it ends, whatever
+//! ends it.
 //!
 //! Threads share a [`Desk`] each: an inbox for batches that move, and what is needed to compare
 //! loads. Nothing is shared by checks that stay where they are.
 
 mod checker;
+mod desk;
+mod flight;
 mod probe;
 mod rule;
 mod store;
@@ -21,48 +23,15 @@ mod verdict;
 use crate::runtime::Shared;
 use crate::worker::Worker;
 use checker::Checker;
-use reactor::{Class, Mailbox, Pulse, TaskId, Wake};
+pub use desk::Activity;
+pub(crate) use desk::Desk;
+use reactor::Class;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use store::Record;
 
-/// What a thread's checker shows to the others.
-#[derive(Debug, Default)]
-pub(crate) struct Desk {
-    /// Batches given to this thread: written by the giver, emptied by the owner.
-    inbox: Mutex<Vec<Record>>,
-    /// Batches that this thread runs now; written by the owner alone.
-    in_flight: AtomicU32,
-    owner: OnceLock<Owner>,
-}
-
-#[derive(Debug)]
-struct Owner {
-    mailbox: Arc<Mailbox>,
-    checker: TaskId,
-    pulse: Arc<Pulse>,
-}
-
-impl Desk {
-    /// The thread's load: what is in its run queue, and its batches in flight. `None` while it has
-    /// no checker.
-    fn load(&self) -> Option<u32> {
-        let queued = self.owner.get()?.pulse.load();
-        Some(queued.saturating_add(self.in_flight.load(Relaxed)))
-    }
-
-    /// Gives records to the thread and wakes its checker.
-    fn give(&self, records: impl IntoIterator<Item = Record>) {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner).extend(records);
-        if let Some(owner) = self.owner.get() {
-            owner.mailbox.wake(owner.checker, Wake::MESSAGE);
-        }
-    }
-
-    fn take(&self) -> Vec<Record> {
-        std::mem::take(&mut *self.inbox.lock().unwrap_or_else(PoisonError::into_inner))
-    }
+/// What a thread has done about checks.
+pub fn activity(shared: &Shared, thread: usize) -> Activity {
+    shared.desks.get(thread).map(Desk::activity).unwrap_or_default()
 }
 
 /// Starts the checker of a thread. The first thread takes the checks of all servers; they spread

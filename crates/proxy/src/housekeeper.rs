@@ -11,18 +11,22 @@ const PURGE_MS: u32 = 5_000;
 /// Runs until the soft stop has let the last client of the thread go.
 pub(crate) async fn run(worker: Rc<Worker>) {
     let mut told = false;
-    let mut purge = worker.thread.tick().plus_ms(PURGE_MS);
+    let mut purge = Some(next_purge(&worker));
     loop {
-        let woken = worker.thread.scheduler().pause(Some(purge)).await;
+        let woken = worker.thread.scheduler().pause(purge).await;
         if woken.contains(Wake::MESSAGE) {
             for question in worker.shared.take_questions(worker.thread.index) {
                 question(&worker);
             }
         }
         worker.idle.sweep();
-        if purge.is_due(worker.thread.tick()) {
+        if purge.is_some_and(|at| at.is_due(worker.thread.tick())) {
             worker.idle.purge(&worker);
-            purge = next_purge(&worker);
+            purge = None;
+        }
+        // A thread without idle connections sleeps until it has one.
+        if purge.is_none() && !worker.idle.rests(&worker) {
+            purge = Some(next_purge(&worker));
         }
         if worker.shared.is_stopping() && !std::mem::replace(&mut told, true) {
             // Listeners end, and so do clients between requests.

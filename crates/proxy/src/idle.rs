@@ -12,7 +12,7 @@
 use crate::runtime::{Parked, ProxyRef, Shared};
 use crate::server_conn::ServerConn;
 use crate::worker::Worker;
-use reactor::{Socket, TaskId};
+use reactor::{Socket, TaskId, Wake};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,6 +30,8 @@ struct Shelf {
 pub(crate) struct IdlePool {
     shelves: Vec<Vec<RefCell<Shelf>>>,
     keeper: Cell<TaskId>,
+    /// The housekeeper wants to hear of the next connection that is laid down.
+    resting: Cell<bool>,
 }
 
 impl IdlePool {
@@ -42,6 +44,7 @@ impl IdlePool {
         Self {
             shelves: shared.proxies.iter().map(per_proxy).collect(),
             keeper: Cell::new(TaskId::NONE),
+            resting: Cell::new(false),
         }
     }
 
@@ -66,6 +69,9 @@ impl IdlePool {
         let Some(shelf) = self.shelf(connection.backend_index(), connection.slot()) else { return };
         server.idle.fetch_add(1, Relaxed);
         connection.socket().watch_for(self.keeper.get());
+        if self.resting.replace(false) {
+            connection.socket().thread().scheduler().wake(self.keeper.get(), Wake::OTHER);
+        }
         shelf.borrow_mut().connections.push(connection);
     }
 
@@ -140,6 +146,15 @@ impl IdlePool {
         if worker.thread.index == 0 {
             purge_parked(worker);
         }
+    }
+
+    /// Whether purges may cease until a connection is laid down; the housekeeper is woken then.
+    pub(crate) fn rests(&self, worker: &Worker) -> bool {
+        // The first thread tends what others have parked.
+        let empty = worker.thread.index > 0
+            && self.shelves.iter().flatten().all(|shelf| shelf.borrow().connections.is_empty());
+        self.resting.set(empty);
+        empty
     }
 
     /// Drops all connections.

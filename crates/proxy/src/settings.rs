@@ -34,6 +34,9 @@ pub struct Process {
     pub spread_checks: u32,
     /// The most that a check may be moved by the start-up spread (`max-spread-checks`).
     pub max_spread_checks: Option<u32>,
+    /// How much earlier than asked a check may run to share a wake-up with another, in percent of
+    /// its interval.
+    pub check_slack: u32,
     /// Host name used in logs and pages.
     pub hostname: String,
     /// `node`, the host name by default.

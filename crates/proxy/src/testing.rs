@@ -130,6 +130,7 @@ pub(crate) fn process(threads: usize) -> Process {
         spread_checks: 0,
         max_spread_checks: None,
         seats: Vec::new(),
+        check_slack: 1,
         hostname: "host".into(),
         node: "host".into(),
         description: None,

@@ -95,6 +95,7 @@ fn process() -> Process {
         spread_checks: 0,
         max_spread_checks: None,
         seats: Vec::new(),
+        check_slack: 1,
         http_errors: Default::default(),
         hostname: "host".into(),
         node: "host".into(),

@@ -83,6 +83,8 @@ pub trait Kernel {
     fn take_error(&self, handle: Handle) -> io::Result<()>;
     /// Reads what is there; 0 at the end of the stream.
     fn recv(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize>;
+    /// Copies what is there and leaves it there; 0 at the end of the stream.
+    fn peek(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize>;
     /// Writes what fits. `more`: the next write follows at once.
     fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize>;
     /// Whether a connection that nobody watches is open and has nothing to read.

@@ -1,12 +1,14 @@
 //! One thread's loop: expire, run, poll. Owns the seam `Kernel`; never speaks a protocol word.
 #![forbid(unsafe_code)]
 
+pub mod errand;
 pub mod kernel;
 pub mod os;
 pub mod pulse;
 pub mod socket;
 pub mod thread;
 
+pub use errand::Errand;
 pub use kernel::{Address, Event, Handle, Kernel, Watch};
 pub use pulse::{Pulse, Watchdog};
 pub use sched::activity::{Activity, Counter};

@@ -152,6 +152,10 @@ impl Kernel for Os {
         socket::recv(handle.0, buffer)
     }
 
+    fn peek(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize> {
+        socket::peek(handle.0, buffer)
+    }
+
     fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         socket::send(handle.0, parts, more)
     }

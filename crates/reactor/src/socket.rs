@@ -52,19 +52,7 @@ impl Socket {
     /// # Errors
     /// As the system says at once, such as "connection refused" or no descriptors left.
     pub fn connect(thread: &Rc<Thread>, to: &Address) -> io::Result<Self> {
-        Self::connecting(thread, thread.kernel().connect(to)?)
-    }
-
-    /// As [`Socket::connect`], for a connection that is reset as soon as it stands: if possible,
-    /// the server does not hear of it.
-    ///
-    /// # Errors
-    /// As [`Socket::connect`].
-    pub fn connect_unheard(thread: &Rc<Thread>, to: &Address) -> io::Result<Self> {
-        Self::connecting(thread, thread.kernel().connect_unheard(to)?)
-    }
-
-    fn connecting(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
+        let handle = thread.kernel().connect(to)?;
         let key = thread.register(handle, WRITE, Watch::Stream)?;
         Ok(Self { thread: thread.clone(), key })
     }

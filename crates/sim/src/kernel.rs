@@ -83,6 +83,12 @@ impl Kernel for Virtual {
         net.recv(end, buffer)
     }
 
+    fn peek(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut net = self.world.net();
+        let end = net.stream(handle.0)?;
+        net.peek(end, buffer)
+    }
+
     fn send(&self, handle: Handle, parts: &[IoSlice<'_>], _more: bool) -> io::Result<usize> {
         let mut net = self.world.net();
         let end = net.stream(handle.0)?;

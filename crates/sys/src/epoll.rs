@@ -12,6 +12,8 @@ use std::time::Duration;
 pub enum Watch {
     /// A connection: both directions, each change reported once.
     Stream,
+    /// A connection that has said all: what comes back, each change reported once.
+    Answer,
     /// A listener shared by several pollers: reported while clients wait, to one poller at a time.
     Listener,
     /// Anything whose readability is reported as long as it lasts.
@@ -54,6 +56,7 @@ impl Epoll {
     pub fn watch(&self, fd: Fd, token: u64, watch: Watch) -> io::Result<()> {
         let flags = match watch {
             Watch::Stream => EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET,
+            Watch::Answer => EventFlags::IN | EventFlags::RDHUP | EventFlags::ET,
             Watch::Listener => EventFlags::IN | EventFlags::EXCLUSIVE,
             Watch::Level => EventFlags::IN,
         };

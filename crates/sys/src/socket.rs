@@ -51,9 +51,10 @@ fn start_connection(target: Target<'_>, unheard: bool) -> io::Result<Fd> {
     match target {
         Target::Inet(address) => {
             let fd = stream_socket(family(&address))?;
-            let _ = sockopt::set_tcp_nodelay(&fd, true);
             if unheard {
                 let _ = sockopt::set_tcp_quickack(&fd, false);
+            } else {
+                let _ = sockopt::set_tcp_nodelay(&fd, true);
             }
             under_way(net::connect(&fd, &address))?;
             Ok(into_raw(fd))
@@ -89,6 +90,12 @@ pub fn take_error(fd: Fd) -> io::Result<()> {
 /// Reads what is there; 0 at the end of the stream.
 pub fn recv(fd: Fd, buffer: &mut [u8]) -> io::Result<usize> {
     let (count, _) = net::recv(borrow(fd)?, buffer, RecvFlags::empty())?;
+    Ok(count)
+}
+
+/// Copies what is there and leaves it there; 0 at the end of the stream.
+pub fn peek(fd: Fd, buffer: &mut [u8]) -> io::Result<usize> {
+    let (count, _) = net::recv(borrow(fd)?, buffer, RecvFlags::PEEK)?;
     Ok(count)
 }
 

@@ -1,20 +1,15 @@
-//! The checker of one thread: sleeps until checks are due, keeps or gives away the batch, and takes the
-//! results to where they count. Never waits for a server.
+//! The checker of one thread: sleeps until checks are due, and keeps or gives away the batch. Never waits
+//! for a server.
 
+use super::desk::{Desk, Owner};
+use super::flight::Flight;
+use super::rule;
 use super::store::{Record, Store};
-use super::{Desk, Owner, probe, rule};
-use crate::log;
-use crate::notice::{self, Cause};
-use crate::runtime::Proxy;
-use crate::settings;
 use crate::worker::Worker;
-use balance::{Change, CheckResult};
 use htx::Head;
 use reactor::{Class, TaskId, Wake};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use stdx::Tick;
 
 /// One thread's checker.
@@ -44,10 +39,10 @@ impl Checker {
         self.task.set(task);
         let thread = &self.worker.thread;
         let (mailbox, pulse) = (thread.mailbox().clone(), thread.pulse().clone());
-        let _ = self.desk().owner.set(Owner { mailbox, checker: task, pulse });
+        self.desk().open(Owner { mailbox, checker: task, pulse });
     }
 
-    fn desk(&self) -> &Desk {
+    pub(super) fn desk(&self) -> &Desk {
         &self.worker.shared.desks[self.worker.thread.index]
     }
 
@@ -57,16 +52,25 @@ impl Checker {
         records.into_iter().for_each(|record| store.put(record));
     }
 
-    /// Lays a check down again after it ran.
-    fn put_back(&self, record: Record) {
-        self.admit([record]);
-        if self.alarm.get().is_none_or(|alarm| record.due < alarm) {
-            self.worker.thread.scheduler().wake(self.task.get(), Wake::OTHER);
+    /// Lays a check down again after it ran, until about `interval` milliseconds from now.
+    pub(super) fn lay_down(&self, record: Record, interval: u32) {
+        let worker = &self.worker;
+        let percent = worker.shared.settings.spread_checks;
+        let interval = rule::jitter(interval, percent, worker.thread.prng().next_u32());
+        let due = worker.millis() + u64::from(interval);
+        let record = Record { due, interval, moved: false, ..record };
+        match percent {
+            0 => self.store.borrow_mut().put_near(record, worker.shared.settings.check_slack),
+            // Who asks for chance gets it.
+            _ => self.admit([record]),
+        }
+        if self.alarm.get().is_none_or(|alarm| due < alarm) {
+            worker.thread.scheduler().wake(self.task.get(), Wake::OTHER);
         }
     }
 
-    /// The thread that a batch moves to, if it should move.
-    fn elsewhere(&self) -> Option<&Desk> {
+    /// The thread that a batch moves to, if it should move; one that has `moved` already does not.
+    fn elsewhere(&self, moved: bool) -> Option<&Desk> {
         let (thread, shared) = (&self.worker.thread, &self.worker.shared);
         let others = u32::try_from(shared.desks.len()).unwrap_or(u32::MAX).saturating_sub(1);
         if others == 0 || shared.is_stopping() {
@@ -75,14 +79,16 @@ impl Checker {
         let draw = thread.prng().below(others) as usize;
         let desk = &shared.desks[draw + usize::from(draw >= thread.index)];
         let own = u32::try_from(thread.scheduler().load()).unwrap_or(u32::MAX);
-        let own = own.saturating_add(self.desk().in_flight.load(Relaxed));
-        desk.load().is_some_and(|other| rule::moves(own, other)).then_some(desk)
+        let own = own.saturating_add(self.desk().counts.running());
+        desk.load().is_some_and(|other| rule::moves(moved, own, other)).then_some(desk)
     }
 
-    /// Keeps a batch that has just fallen due, or gives it away.
+    /// Keeps a batch, or gives it away; then it is empty.
     fn place(self: &Rc<Self>, batch: &mut Vec<Record>) {
-        match self.elsewhere() {
+        let Some(first) = batch.first() else { return };
+        match self.elsewhere(first.moved) {
             Some(desk) => {
+                self.desk().counts.give(batch.len());
                 desk.give(batch.drain(..).map(|record| Record { moved: true, ..record }));
             }
             None => self.begin(batch),
@@ -91,55 +97,8 @@ impl Checker {
 
     /// Runs a batch here.
     fn begin(self: &Rc<Self>, batch: &mut Vec<Record>) {
-        let scheduler = self.worker.thread.scheduler();
-        let flight = Rc::new(Flight::begin(self));
-        for record in batch.drain(..) {
-            let turn = Turn { flight: flight.clone(), record };
-            scheduler.spawn(Class::Normal, run_one(turn));
-        }
-    }
-
-    fn backend(&self, record: &Record) -> Option<&Arc<Proxy>> {
-        self.worker.shared.proxies.get(record.backend as usize)
-    }
-}
-
-/// A batch under way, which counts as one in the thread's load.
-struct Flight(Rc<Checker>);
-
-impl Flight {
-    fn begin(checker: &Rc<Checker>) -> Self {
-        let cell = &checker.desk().in_flight;
-        cell.store(cell.load(Relaxed) + 1, Relaxed);
-        Self(checker.clone())
-    }
-}
-
-impl Drop for Flight {
-    fn drop(&mut self) {
-        let cell = &self.0.desk().in_flight;
-        cell.store(cell.load(Relaxed) - 1, Relaxed);
-    }
-}
-
-/// One check that runs; its record goes back to sleep when this is dropped.
-struct Turn {
-    flight: Rc<Flight>,
-    record: Record,
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let checker = &self.flight.0;
-        let Some(proxy) = checker.backend(&self.record) else { return };
-        let Some(back) = &proxy.back else { return };
-        let Some(server) = back.servers.get(self.record.slot as usize) else { return };
-        let worker = &checker.worker;
-        let percent = worker.shared.settings.spread_checks;
-        let random = worker.thread.prng().next_u32();
-        let interval = rule::jitter(server.state.check_interval_ms(), percent, random);
-        let due = worker.millis() + u64::from(interval);
-        checker.put_back(Record { due, interval, moved: false, ..self.record });
+        let flight = Flight::new(self, batch);
+        self.worker.thread.scheduler().spawn(Class::Normal, flight.run());
     }
 }
 
@@ -152,10 +111,9 @@ pub(super) async fn run(checker: Rc<Checker>) {
         if woken.contains(Wake::MESSAGE) || woken.contains(Wake::INIT) {
             arrivals(&checker, &mut batch);
         }
-        checker.store.borrow_mut().take_batch(worker.millis(), &mut batch);
-        if !batch.is_empty() {
-            checker.place(&mut batch);
-        }
+        let slack = worker.shared.settings.check_slack;
+        checker.store.borrow_mut().take_batch(worker.millis(), slack, &mut batch);
+        checker.place(&mut batch);
         let next = checker.store.borrow().next();
         checker.alarm.set(next);
         match next.map(|due| due.saturating_sub(worker.millis())) {
@@ -170,7 +128,7 @@ pub(super) async fn run(checker: Rc<Checker>) {
     }
 }
 
-/// Runs what other threads gave; it does not move on. A new server's check is due like any other.
+/// Places what other threads gave: it does not move on. A new server's check is due like any other.
 fn arrivals(checker: &Rc<Checker>, batch: &mut Vec<Record>) {
     for record in checker.desk().take() {
         match record.moved {
@@ -178,46 +136,8 @@ fn arrivals(checker: &Rc<Checker>, batch: &mut Vec<Record>) {
             false => checker.admit([record]),
         }
         if batch.len() == rule::BATCH {
-            checker.begin(batch);
+            checker.place(batch);
         }
     }
-    if !batch.is_empty() {
-        checker.begin(batch);
-    }
-}
-
-async fn run_one(turn: Turn) {
-    let checker = &turn.flight.0;
-    let Some(proxy) = checker.backend(&turn.record) else { return };
-    let (Some(back), Some(settings)) = (&proxy.back, &proxy.settings.back) else { return };
-    let slot = turn.record.slot as usize;
-    let Some(server) = back.servers.get(slot) else { return };
-    if server.state.state().1.in_maint() {
-        return;
-    }
-    back.balancer.warm_up(slot, checker.worker.millis());
-    let result = probe::run(checker, proxy, settings, server).await;
-    report(&checker.worker, proxy, settings, slot, result);
-}
-
-/// Takes a result to the server, and tells operators what it changed.
-fn report(
-    worker: &Worker,
-    proxy: &Proxy,
-    settings: &settings::Back,
-    slot: usize,
-    result: CheckResult,
-) {
-    let Some(back) = &proxy.back else { return };
-    let checked = back.balancer.on_check(slot, result.clone(), worker.millis());
-    if settings.log_checks && checked.progressed {
-        let state = &back.servers[slot].state;
-        let health = state.check_record().health;
-        let text = balance::notice::checked(proxy.name(), state, &result, &health);
-        notice::announce(worker, proxy, log::level::NOTICE, &text);
-    }
-    if checked.change != Change::None {
-        let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(&result) };
-        notice::server_changed(worker, proxy, slot, checked.change, cause);
-    }
+    checker.place(batch);
 }

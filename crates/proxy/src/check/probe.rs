@@ -1,140 +1,135 @@
-//! One check: connects, sends, receives, closes. Never keeps anything of it.
+//! One check: connects, sends, looks at the answer, closes. Never waits itself, and keeps nothing of it.
 //!
-//! One wake-up per phase: each step is tried first and waited for only if it has to be. A
-//! connection without a request ends with a reset before the server's program hears of it; after a
-//! response the connection is closed the same way, unless the server closed it first.
+//! Each step is tried first and waited for only if it has to be. A connection without a request
+//! ends with a reset before the server's program hears of it; after a response the connection is
+//! closed the same way, unless the server closed it first.
 
-use super::checker::Checker;
 use super::rule;
 use super::verdict::{self, Answer};
 use crate::runtime::{Proxy, Server};
-use crate::settings::{Back, Check, HttpCheck};
+use crate::settings::{Check, HttpCheck};
+use crate::worker::Worker;
 use balance::{CheckResult, CheckStatus};
-use buf::Buf;
-use reactor::{Socket, Tick};
-use std::io::{self, IoSlice};
+use htx::Head;
+use reactor::{Errand, Tick};
+use std::io;
 
-/// Checks a server once; the result carries how long it took.
-pub(super) async fn run(
-    checker: &Checker,
-    proxy: &Proxy,
-    settings: &Back,
-    server: &Server,
-) -> CheckResult {
-    let thread = &checker.worker.thread;
-    let began = checker.worker.millis();
-    let timeouts = &proxy.settings.timeouts;
-    let inter = server.settings.balance.intervals.inter;
-    let limits = rule::limits(inter, timeouts.connect, timeouts.check);
-    let address = &server.settings.check_address;
-    let socket = match settings.check {
-        Check::Connect => Socket::connect_unheard(thread, address),
-        Check::Http(_) => Socket::connect(thread, address),
-    };
-    let result = match socket {
-        Err(error) => verdict::unconnected(&error),
-        Ok(socket) => exchange(checker, &settings.check, socket, limits).await,
-    };
-    CheckResult { duration_ms: checker.worker.millis() - began, ..result }
-}
+/// The check has ended, with a result unless it was given up.
+#[derive(Debug)]
+pub(super) struct Over(pub(super) Option<CheckResult>);
 
-async fn exchange(
-    checker: &Checker,
-    check: &Check,
-    socket: Socket,
-    (connect_ms, answer_ms): (u32, Option<u32>),
-) -> CheckResult {
-    let thread = socket.thread().clone();
-    let deadline = thread.tick().plus_ms(connect_ms);
-    let request = match check {
-        Check::Connect => &[][..],
-        Check::Http(http) => &http.request,
-    };
-    let mut sent = match stand(&socket, request, deadline).await {
-        Ok(sent) => sent,
-        Err(result) => return result,
-    };
-    let Check::Http(http) = check else {
-        socket.reset_on_close();
-        return verdict::plain(CheckStatus::L4Ok, "");
-    };
-    let deadline = answer_ms.map_or(deadline, |span| thread.tick().plus_ms(span));
-    let mut input = Buf::empty();
-    let result = loop {
-        if let Some(result) = step(checker, http, &socket, &mut sent, &mut input) {
-            break result;
-        }
-        if deadline.is_due(thread.tick()) {
-            break verdict::plain(CheckStatus::L7Timeout, "");
-        }
-        if sent < http.request.len() {
-            socket.want_write();
-        }
-        socket.want_read();
-        thread.scheduler().pause(Some(deadline)).await;
-    };
-    checker.worker.release(input);
-    if !socket.is_closed() {
-        socket.reset_on_close();
-    }
-    result
-}
-
-/// Waits until the connection stands, which the first write tells; returns how much it took.
-async fn stand(socket: &Socket, request: &[u8], deadline: Tick) -> Result<usize, CheckResult> {
-    let thread = socket.thread().clone();
-    loop {
-        match socket.send(&[IoSlice::new(request)], false) {
-            Ok(sent) => return Ok(sent),
-            Err(error) if is_transient(&error) => {}
-            Err(error) => return Err(verdict::unconnected(&error)),
-        }
-        if deadline.is_due(thread.tick()) {
-            return Err(verdict::plain(CheckStatus::L4Timeout, ""));
-        }
-        socket.want_write();
-        thread.scheduler().pause(Some(deadline)).await;
+impl From<CheckResult> for Over {
+    fn from(result: CheckResult) -> Self {
+        Self(Some(result))
     }
 }
 
-/// Writes and reads what can be; the result, once there is one.
-fn step(
-    checker: &Checker,
-    http: &HttpCheck,
-    socket: &Socket,
-    sent: &mut usize,
-    input: &mut Buf,
-) -> Option<CheckResult> {
-    while *sent < http.request.len() {
-        match socket.send(&[IoSlice::new(&http.request[*sent..])], false) {
-            Ok(count) => *sent += count,
-            Err(error) if is_transient(&error) => break,
-            // The server may have answered before it closed.
-            Err(_) => *sent = http.request.len(),
-        }
+/// A check that has begun.
+#[derive(Debug)]
+pub(super) struct Probe {
+    errand: Errand,
+    began: u64,
+    /// Whether the connection stands.
+    stands: bool,
+    /// How much of the request is out.
+    sent: usize,
+    /// When the present step has taken too long.
+    deadline: Tick,
+    /// Time for the answer, counted from when the connection stands; `None` if one deadline holds
+    /// for both.
+    answer_ms: Option<u32>,
+}
+
+impl Probe {
+    /// Starts a connection to a server.
+    pub(super) fn begin(worker: &Worker, proxy: &Proxy, server: &Server) -> Result<Self, Over> {
+        let timeouts = &proxy.settings.timeouts;
+        let inter = server.settings.balance.intervals.inter;
+        let (connect_ms, answer_ms) = rule::limits(inter, timeouts.connect, timeouts.check);
+        let address = &server.settings.check_address;
+        let errand =
+            Errand::start(&worker.thread, address).map_err(|error| verdict::unconnected(&error))?;
+        let (began, deadline) = (worker.millis(), worker.thread.tick().plus_ms(connect_ms));
+        Ok(Self { errand, began, stands: false, sent: 0, deadline, answer_ms })
     }
-    while socket.is_readable() {
-        if input.capacity() == 0 {
-            *input = checker.worker.buffers.take();
-        }
-        let (result, full) = match socket.recv(input.space()) {
-            Ok(count) => {
-                input.filled(count);
-                (Ok(count == 0), input.room() == 0)
+
+    /// When it began, in the worker's milliseconds.
+    pub(super) fn began(&self) -> u64 {
+        self.began
+    }
+
+    /// Writes what can be written. The first write tells whether the connection stands.
+    pub(super) fn send(&mut self, check: &Check) -> Result<(), Over> {
+        let request = request(check);
+        while !self.stands || self.sent < request.len() {
+            match self.errand.send(&request[self.sent..]) {
+                Ok(count) => self.progress(count),
+                Err(error) if is_transient(&error) => return Ok(()),
+                Err(error) if !self.stands => return Err(verdict::unconnected(&error).into()),
+                // The server may have answered before it closed.
+                Err(_) => self.sent = request.len(),
             }
-            Err(error) if is_transient(&error) => continue,
-            Err(error) => (Err(error), false),
-        };
-        let ended = match result {
-            Ok(ended) => ended || full,
-            Err(error) => return Some(verdict::broken(&error)),
-        };
-        let head = &mut checker.head.borrow_mut();
-        if let Answer::Final(result) = verdict::http(http, input.data(), ended, head) {
-            return Some(result);
+        }
+        Ok(())
+    }
+
+    fn progress(&mut self, count: usize) {
+        self.sent += count;
+        if !std::mem::replace(&mut self.stands, true)
+            && let Some(span) = self.answer_ms
+        {
+            self.deadline = self.errand.thread().tick().plus_ms(span);
         }
     }
-    None
+
+    /// Looks at what there is of an answer, in a buffer that is free again afterwards.
+    pub(super) fn look(
+        &mut self,
+        check: &Check,
+        buffer: &mut [u8],
+        head: &mut Head,
+    ) -> Result<(), Over> {
+        match (self.stands, check) {
+            (true, Check::Connect) => Err(verdict::plain(CheckStatus::L4Ok, "").into()),
+            (true, Check::Http(http)) => self.read(http, buffer, head),
+            (false, _) => Ok(()),
+        }
+    }
+
+    fn read(&mut self, http: &HttpCheck, buffer: &mut [u8], head: &mut Head) -> Result<(), Over> {
+        match self.errand.look(buffer) {
+            Ok((count, ended)) => {
+                let ended = ended || count == buffer.len();
+                match verdict::http(http, &buffer[..count], ended, head) {
+                    Answer::Final(result) => Err(result.into()),
+                    Answer::Partial => Ok(()),
+                }
+            }
+            Err(error) if is_transient(&error) => Ok(()),
+            Err(error) => Err(verdict::broken(&error).into()),
+        }
+    }
+
+    /// Asks for a wake-up of the running task; when it has to come at the latest. A check that is
+    /// late already is over.
+    pub(super) fn wait(&self, check: &Check) -> Result<Tick, Over> {
+        if self.deadline.is_due(self.errand.thread().tick()) {
+            let status = if self.stands { CheckStatus::L7Timeout } else { CheckStatus::L4Timeout };
+            return Err(verdict::plain(status, "").into());
+        }
+        let waits = match !self.stands || self.sent < request(check).len() {
+            true => self.errand.await_room(),
+            false => self.errand.await_answer(),
+        };
+        waits.map(|()| self.deadline).map_err(|error| verdict::broken(&error).into())
+    }
+}
+
+fn request(check: &Check) -> &[u8] {
+    match check {
+        Check::Connect => b"",
+        Check::Http(http) => &http.request,
+    }
 }
 
 fn is_transient(error: &io::Error) -> bool {

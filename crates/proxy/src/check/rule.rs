@@ -5,14 +5,24 @@
 pub(super) const BATCH: usize = 8;
 
 /// Whether a check leaves its thread for one drawn at random: it does if that one has less than
-/// half as much to do.
-pub(super) fn moves(own_load: u32, other_load: u32) -> bool {
-    u64::from(other_load) * 2 < u64::from(own_load)
+/// half as much to do, unless it has `moved` since it woke up.
+pub(super) fn moves(moved: bool, own_load: u32, other_load: u32) -> bool {
+    !moved && u64::from(other_load) * 2 < u64::from(own_load)
 }
 
-/// How much earlier than asked a check may run to share a wake-up: 1 % of its interval.
-pub(super) fn slack(interval: u32) -> u64 {
-    u64::from(interval / 100)
+/// How much earlier than asked a check may run to share a wake-up: so many percent of its interval.
+pub(super) fn slack(interval: u32, percent: u32) -> u64 {
+    u64::from(interval) * u64::from(percent) / 100
+}
+
+/// When a check that is due at `due` had better run, given who is due before it and after it on the
+/// same thread: it goes to the one before, but by no more than `slack`, if that is the nearer one.
+/// So checks of a thread become batches within some intervals, each interval shortened by no more
+/// than the slack.
+pub(super) fn drawn(due: u64, before: u64, after: Option<u64>, slack: u64) -> u64 {
+    let gap = due.saturating_sub(before);
+    let nearer = gap <= slack || after.is_some_and(|after| gap < after.saturating_sub(due));
+    if nearer { due - gap.min(slack) } else { due }
 }
 
 /// Delay of the first check of the server at `place` of `count`: they are spread over the shortest

@@ -1,8 +1,8 @@
 //! Sleeping checks of one thread, the next due first. Never runs one.
 
 use super::rule;
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 /// A sleeping check: plain data that may move between threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,31 +34,55 @@ impl PartialOrd for Record {
 
 /// The sleeping checks of a thread.
 #[derive(Debug, Default)]
-pub(super) struct Store(BinaryHeap<Reverse<Record>>);
+pub(super) struct Store(BTreeSet<Record>);
 
 impl Store {
     pub(super) fn put(&mut self, record: Record) {
-        self.0.push(Reverse(record));
+        self.0.insert(record);
+    }
+
+    /// As [`Store::put`], but up to `slack` percent of its interval earlier, if that brings it
+    /// nearer to a batch that it can join.
+    pub(super) fn put_near(&mut self, record: Record, slack: u32) {
+        let slack = rule::slack(record.interval, slack);
+        let due = if slack > 0 { self.draw(record, slack) } else { record.due };
+        self.put(Record { due, ..record });
+    }
+
+    fn draw(&self, record: Record, slack: u64) -> u64 {
+        let from = |due| Record { due, ..Record::default() };
+        let behind = from(record.due.saturating_add(1));
+        let Some(before) = self.0.range(..behind).next_back().map(|it| it.due) else {
+            return record.due;
+        };
+        let mates = self.0.range(from(before)..behind).take(rule::BATCH).count();
+        if mates >= rule::BATCH {
+            return record.due;
+        }
+        let after = self.0.range(behind..).next().map(|it| it.due);
+        // Round the circle: who is next now comes again an interval later.
+        let again = || self.0.first().map(|it| it.due + u64::from(record.interval));
+        rule::drawn(record.due, before, after.or_else(again), slack)
     }
 
     /// When the next one is due.
     pub(super) fn next(&self) -> Option<u64> {
-        self.0.peek().map(|next| next.0.due)
+        self.0.first().map(|next| next.due)
     }
 
-    /// Fills `batch` with what is due, and with what may run along with it; nothing is taken if
-    /// nothing is due.
-    pub(super) fn take_batch(&mut self, now: u64, batch: &mut Vec<Record>) {
+    /// Fills `batch` with what is due, and with what may run along with it, up to `slack` percent
+    /// of its interval early; nothing is taken if nothing is due.
+    pub(super) fn take_batch(&mut self, now: u64, slack: u32, batch: &mut Vec<Record>) {
         if self.next().is_none_or(|due| due > now) {
             return;
         }
         while batch.len() < rule::BATCH {
-            let fits = |it: &Record| it.due <= now + rule::slack(it.interval);
-            match self.0.peek() {
-                Some(Reverse(next)) if fits(next) => batch.push(*next),
+            let fits = |it: &Record| it.due <= now + rule::slack(it.interval, slack);
+            match self.0.first() {
+                Some(next) if fits(next) => batch.push(*next),
                 _ => return,
             }
-            self.0.pop();
+            self.0.pop_first();
         }
     }
 

@@ -1,5 +1,7 @@
 //! Tests of health checks over real sockets: rules, statuses, states, and moves between threads.
 
+mod model;
+
 use super::rule;
 use super::store::{Record, Store};
 use crate::settings::{Check, HttpCheck, Mode, Process, Proxy, Server};
@@ -44,9 +46,10 @@ fn a_check_moves_only_where_less_than_half_is_to_do() {
     for (own, other, moves) in
         [(0, 0, false), (1, 0, true), (1, 1, false), (2, 1, false), (3, 1, true), (8, 4, false)]
     {
-        assert_eq!(rule::moves(own, other), moves, "{own} {other}");
+        assert_eq!(rule::moves(false, own, other), moves, "{own} {other}");
+        assert!(!rule::moves(true, own, other), "it has moved already");
     }
-    assert!(!rule::moves(u32::MAX, u32::MAX));
+    assert!(!rule::moves(false, u32::MAX, u32::MAX));
 }
 
 #[test]
@@ -71,6 +74,18 @@ fn jitter_reaches_both_ends_and_not_beyond() {
 }
 
 #[test]
+fn jitter_is_spread_evenly() {
+    // `spread-checks 50` of 2 seconds: each tenth of the range gets a tenth of the draws.
+    let prng = stdx::Prng::new(4);
+    let mut tenths = [0u32; 10];
+    for _ in 0..100_000 {
+        let interval = rule::jitter(2000, 50, prng.next_u32());
+        tenths[((interval - 1000) / 200).min(9) as usize] += 1;
+    }
+    assert!(tenths.iter().all(|count| (9_600..10_400).contains(count)), "{tenths:?}");
+}
+
+#[test]
 fn the_interval_bounds_a_check_unless_there_is_a_timeout_for_it() {
     assert_eq!(rule::limits(2000, Some(100), None), (2000, None));
     assert_eq!(rule::limits(2000, Some(100), Some(50)), (100, Some(50)));
@@ -86,7 +101,7 @@ fn what_falls_due_together_is_one_batch_of_at_most_eight() {
     store.put(record(99, 1020));
     let take = |store: &mut Store, now| {
         let mut batch = Vec::new();
-        store.take_batch(now, &mut batch);
+        store.take_batch(now, 1, &mut batch);
         batch.iter().map(|it| it.slot).collect::<Vec<_>>()
     };
     assert!(take(&mut store, 999).is_empty());
@@ -94,6 +109,43 @@ fn what_falls_due_together_is_one_batch_of_at_most_eight() {
     assert!(take(&mut store, 1001).is_empty(), "nothing is due: nobody is woken early");
     assert_eq!(take(&mut store, 1002), [8, 9, 10, 11]);
     assert_eq!((store.len(), store.next()), (1, Some(1020)));
+}
+
+#[test]
+fn a_check_is_drawn_to_the_nearer_neighbour_by_no_more_than_the_slack() {
+    assert_eq!(rule::drawn(1000, 990, None, 20), 990, "within reach");
+    assert_eq!(rule::drawn(1000, 1000, None, 20), 1000);
+    assert_eq!(rule::drawn(1000, 900, Some(1200), 20), 980, "on its way");
+    assert_eq!(rule::drawn(1000, 900, Some(1050), 20), 1000, "the other one will come to it");
+    assert_eq!(rule::drawn(1000, 900, Some(1100), 20), 1000, "nobody circles for ever");
+    assert_eq!(rule::drawn(1000, 900, None, 20), 1000);
+}
+
+#[test]
+fn checks_of_a_thread_become_one_batch_and_a_full_one_takes_nobody() {
+    let becomes = |count: u32| {
+        let mut store = Store::default();
+        let record = |slot, due| Record { slot, due, interval: 2000, ..Record::default() };
+        // Places that nobody has ordered.
+        (0..count).for_each(|slot| store.put(record(slot, u64::from(slot * slot * 137 % 2000))));
+        let mut batches = Vec::new();
+        let mut now = 0;
+        while now < 400 * 2000 {
+            now = store.next().unwrap();
+            let mut batch = Vec::new();
+            store.take_batch(now, 1, &mut batch);
+            batches.push(batch.len());
+            for it in batch {
+                assert!(it.due <= now + 20, "no more than the slack early");
+                store.put_near(Record { due: now + 2000, ..it }, 1);
+            }
+        }
+        batches.split_off(batches.len() - 4)
+    };
+    assert_eq!(becomes(4), [4; 4]);
+    assert_eq!(becomes(8), [8; 4]);
+    let twelve = becomes(12);
+    assert_eq!(twelve[0] + twelve[1], 12, "{twelve:?}");
 }
 
 #[test]
@@ -227,8 +279,8 @@ fn busy_threads_give_checks_away_once() {
     let process = Process { max_spread_checks: Some(40), ..testing::process(2) };
     let world = World::with(process, vec![farm(http(), servers)]);
     let flights = || {
-        let count = |desk: &super::Desk| desk.in_flight.load(SeqCst);
-        (count(&world.shared.desks[0]), count(&world.shared.desks[1]))
+        let running = |thread| super::activity(&world.shared, thread).running;
+        (running(0), running(1))
     };
     assert_eq!(flights(), (0, 0));
     world.until("one runs at home", || flights() == (1, 0));

@@ -130,8 +130,10 @@ impl Net {
         if watching.token != token {
             return false;
         }
-        let level = watching.watch != Watch::Stream;
-        let mask = if level { Mask { writable: false, ..mask } } else { mask };
+        let edge = matches!(watching.watch, Watch::Stream | Watch::Answer);
+        let level = !edge;
+        let both = watching.watch == Watch::Stream;
+        let mask = if both { mask } else { Mask { writable: false, ..mask } };
         watching.queued = level && !mask.is_empty();
         let stays = watching.queued;
         if !mask.is_empty() {

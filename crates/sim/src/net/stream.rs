@@ -26,7 +26,6 @@ impl Net {
     /// `WouldBlock`; the connection's failure, once.
     pub fn recv(&mut self, end: EndId, buffer: &mut [u8]) -> io::Result<usize> {
         let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
-        let faults = conn.faults;
         let here = conn.end(end.side);
         if here.arrived == 0 {
             return match here.error.take() {
@@ -35,6 +34,32 @@ impl Net {
                 None => Err(io::ErrorKind::WouldBlock.into()),
             };
         }
+        let count = self.expose(end, buffer);
+        let conn = self.conns.get_mut(end.conn).expect("it was there just now");
+        let here = conn.end(end.side);
+        here.bytes.drain(..count);
+        here.arrived -= count;
+        self.give_room(end.other());
+        self.note(What::Recv, end.bits(), count as u64);
+        Ok(count)
+    }
+
+    /// As [`Net::recv`], but what is there stays there.
+    pub(crate) fn peek(&mut self, end: EndId, buffer: &mut [u8]) -> io::Result<usize> {
+        let conn = self.conns.get_mut(end.conn).ok_or_else(|| os(errno::BADF))?;
+        if conn.end(end.side).arrived == 0 {
+            return self.recv(end, buffer);
+        }
+        let count = self.expose(end, buffer);
+        self.note(What::Recv, end.bits(), count as u64);
+        Ok(count)
+    }
+
+    /// Copies what has arrived, or only some of it; returns how much.
+    fn expose(&mut self, end: EndId, buffer: &mut [u8]) -> usize {
+        let Some(conn) = self.conns.get_mut(end.conn) else { return 0 };
+        let faults = conn.faults;
+        let here = conn.end(end.side);
         let mut count = here.arrived.min(buffer.len());
         let ended = here.fin || here.dead;
         if !ended && count > 1 && self.chance(faults.short_read) {
@@ -50,11 +75,7 @@ impl Net {
             buffer[copied..copied + take].copy_from_slice(&part[..take]);
             copied += take;
         }
-        here.bytes.drain(..count);
-        here.arrived -= count;
-        self.give_room(end.other());
-        self.note(What::Recv, end.bits(), count as u64);
-        Ok(count)
+        count
     }
 
     /// A short read means that nothing more was there: what was, arrives again in a moment.

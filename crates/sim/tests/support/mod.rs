@@ -1,12 +1,17 @@
 //! The proxy in the virtual world: production crates, scripted peers, every log line read back.
 //! Never replaces more than the kernel.
-#![allow(dead_code, clippy::unwrap_used, reason = "a tool box for all tests of this directory")]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    reason = "a tool box for all tests of this directory"
+)]
 
 mod lines;
 mod settings;
 
 pub(crate) use lines::Line;
-pub(crate) use settings::{Listen, listen};
+pub(crate) use settings::{Listen, listen, process};
 
 use proxy::counters::{Gauge, Metric};
 use proxy::services::NoServices;
@@ -59,7 +64,7 @@ impl Lab {
         };
         let proxies = listens.into_iter().enumerate().map(bind).collect();
         let now = machine.thread(0).nanos();
-        let shared = Shared::new(settings::process(threads), proxies, now);
+        let shared = Shared::new(process(threads), proxies, now);
         let workers = machine
             .threads()
             .iter()

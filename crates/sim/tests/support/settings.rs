@@ -113,7 +113,7 @@ fn format(text: &str) -> LogFormat {
 }
 
 /// Settings of the process.
-pub(super) fn process(threads: usize) -> Process {
+pub(crate) fn process(threads: usize) -> Process {
     Process {
         threads,
         maxconn: 2_000,
@@ -125,6 +125,7 @@ pub(super) fn process(threads: usize) -> Process {
         spread_checks: 0,
         max_spread_checks: None,
         seats: Vec::new(),
+        check_slack: 1,
         hostname: "sim".into(),
         node: "sim".into(),
         description: None,

@@ -23,6 +23,9 @@ const MAX_HEADERS: usize = 101;
 const MAX_ACCEPT: usize = 4;
 const MAX_EVENTS: usize = 200;
 
+/// Percent of its interval that a check may run early to share a wake-up.
+const CHECK_SLACK: u32 = 1;
+
 /// Serves until a signal ends it.
 pub(crate) fn run(mut model: Model, options: &Options) -> ExitCode {
     if let Some(mib) = options.memory_mib
@@ -96,6 +99,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         max_spread_checks: global
             .max_spread_checks
             .map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
+        check_slack: CHECK_SLACK,
         node: global.node.clone().unwrap_or_else(|| hostname.clone()),
         hostname,
         description: global.description.clone(),

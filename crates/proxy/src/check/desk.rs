@@ -1,0 +1,119 @@
+//! What threads show each other of their checks: an inbox, and what is needed to compare loads.
+//! Never touched by checks that stay where they are, but for counts that their thread alone writes.
+//!
+//! A move writes these lines that another thread reads or writes: the receiver's inbox, one line
+//! for each two records of the batch, and the two of a letter to its mailbox (the queue's tail and
+//! the letter); if the receiver sleeps, also its `parked` flag and an eventfd. Deciding writes
+//! none: it reads the counts and the pulse of one other thread.
+
+use super::store::Record;
+use reactor::{Mailbox, Pulse, TaskId, Wake};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// What a thread's checker shows to the others.
+#[derive(Debug, Default)]
+pub(crate) struct Desk {
+    pub(super) counts: Counts,
+    inbox: Inbox,
+}
+
+/// Written by the owner alone.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(super) struct Counts {
+    running: AtomicU32,
+    batches: AtomicU64,
+    checks: AtomicU64,
+    given: AtomicU64,
+    owner: OnceLock<Owner>,
+}
+
+/// Written by givers, emptied by the owner.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Inbox(Mutex<Vec<Record>>);
+
+/// The way to a thread's checker.
+#[derive(Debug)]
+pub(super) struct Owner {
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) checker: TaskId,
+    pub(super) pulse: Arc<Pulse>,
+}
+
+/// What a thread has done about checks since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Batches under way.
+    pub running: u32,
+    /// Batches run.
+    pub batches: u64,
+    /// Checks run.
+    pub checks: u64,
+    /// Checks given to other threads.
+    pub given: u64,
+}
+
+impl Counts {
+    /// A batch of `checks` begins.
+    pub(super) fn begin(&self, checks: usize) {
+        self.running.store(self.running() + 1, Relaxed);
+        add(&self.batches, 1);
+        add(&self.checks, checks);
+    }
+
+    /// A batch has ended.
+    pub(super) fn end(&self) {
+        self.running.store(self.running() - 1, Relaxed);
+    }
+
+    /// Batches under way.
+    pub(super) fn running(&self) -> u32 {
+        self.running.load(Relaxed)
+    }
+
+    /// The owner gives checks away.
+    pub(super) fn give(&self, checks: usize) {
+        add(&self.given, checks);
+    }
+}
+
+/// There is one writer, so that a plain load and store do.
+fn add(count: &AtomicU64, more: usize) {
+    count.store(count.load(Relaxed) + more as u64, Relaxed);
+}
+
+impl Desk {
+    /// Makes the owner known; from then on the thread takes checks.
+    pub(super) fn open(&self, owner: Owner) {
+        let _ = self.counts.owner.set(owner);
+    }
+
+    /// The thread's load: what is in its run queue, and its batches under way. `None` while it has
+    /// no checker.
+    pub(super) fn load(&self) -> Option<u32> {
+        let queued = self.counts.owner.get()?.pulse.load();
+        Some(queued.saturating_add(self.counts.running()))
+    }
+
+    /// Gives records to the thread and wakes its checker.
+    pub(super) fn give(&self, records: impl IntoIterator<Item = Record>) {
+        self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner).extend(records);
+        if let Some(owner) = self.counts.owner.get() {
+            owner.mailbox.wake(owner.checker, Wake::MESSAGE);
+        }
+    }
+
+    /// Takes what others gave.
+    pub(super) fn take(&self) -> Vec<Record> {
+        std::mem::take(&mut *self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn activity(&self) -> Activity {
+        let Counts { batches, checks, given, .. } = &self.counts;
+        let read = |count: &AtomicU64| count.load(Relaxed);
+        let running = self.counts.running();
+        Activity { running, batches: read(batches), checks: read(checks), given: read(given) }
+    }
+}
