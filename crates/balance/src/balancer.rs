@@ -11,9 +11,10 @@ use std::sync::{
 };
 
 use crate::{
-    Admin, Algorithm, CheckResult, CheckStatus, NoServer, OpState, Server, ServerSettings, Ticket,
-    Transition, Verdict, Wish,
+    Admin, Algorithm, CheckResult, CheckStatus, LoadOrder, NoServer, OpState, Server,
+    ServerSettings, Ticket, Transition, Verdict, Wish,
     algo::{self, Built, Chooser, Member},
+    index::LoadIndex,
 };
 
 /// How many servers of a backend are usable.
@@ -61,6 +62,7 @@ pub struct Balancer {
     algorithm: Algorithm,
     all_backups: bool,
     chooser: Box<dyn Chooser>,
+    index: Option<Arc<dyn LoadIndex>>,
     usable: AtomicU64,
     rebuild: Mutex<()>,
 }
@@ -74,28 +76,34 @@ impl Balancer {
         settings: Vec<ServerSettings>,
         now_ms: u64,
     ) -> Self {
-        Self::with(algo::build(algorithm), algorithm, all_backups, settings, now_ms)
+        Self::with_order(algorithm, LoadOrder::default(), all_backups, settings, now_ms)
     }
 
-    pub(crate) fn with(
-        built: Built,
+    /// As [`Balancer::new`], with another index for `leastconn`: for comparing them.
+    pub fn with_order(
         algorithm: Algorithm,
+        order: LoadOrder,
         all_backups: bool,
         settings: Vec<ServerSettings>,
         now_ms: u64,
     ) -> Self {
-        let Built { chooser, index } = built;
-        let server = |(slot, settings)| {
-            let server = Arc::new(Server::new(settings, slot, now_ms));
-            if let Some(index) = &index {
-                server.attach(Arc::clone(index));
-            }
-            server
-        };
-        let servers = settings.into_iter().enumerate().map(server).collect();
+        let server = |(slot, settings)| Arc::new(Server::new(settings, slot, now_ms));
+        let servers: Box<[_]> = settings.into_iter().enumerate().map(server).collect();
+        let loads = servers.iter().map(|server| server.shared_load()).collect();
+        let Built { chooser, index } = algo::build(algorithm, order, loads);
+        if let Some(index) = &index {
+            servers.iter().for_each(|server| server.attach(Arc::clone(index)));
+        }
         let usable = AtomicU64::default();
-        let this =
-            Self { servers, algorithm, all_backups, chooser, usable, rebuild: Mutex::default() };
+        let this = Self {
+            servers,
+            algorithm,
+            all_backups,
+            chooser,
+            index,
+            usable,
+            rebuild: Mutex::default(),
+        };
         this.refresh();
         this
     }
@@ -119,6 +127,11 @@ impl Balancer {
     pub fn usable(&self) -> Usable {
         let packed = self.usable.load(Relaxed);
         Usable { active: packed as u32, backup: (packed >> 32) as u32 }
+    }
+
+    /// Servers that `leastconn` has moved in its order so far; 0 for other algorithms.
+    pub fn index_moves(&self) -> u64 {
+        self.index.as_ref().map_or(0, |index| index.moves())
     }
 
     /// Chooses a server for one request and reserves a place on it.

@@ -2,21 +2,25 @@
 //!
 //! Protocol: `word` holds served (low half) and pending (high half) requests, so that turning a
 //! reservation into a served request is one addition that leaves their sum, the load, unchanged.
-//! Writes per request: reserve 1, commit 1, release 1, all on this one line.
+//! Writes per request: reserve 1, commit 1, release 1, all on this one line, where the load index
+//! keeps what it knows of the server too.
 
-use std::sync::atomic::{
-    AtomicU32, AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use super::sync::{AtomicU32, AtomicU64};
 
 const PENDING: u64 = 1 << 32;
 
+/// The key in [`Load::indexed`] of a server that is not in the load index.
+pub(crate) const OUT: u64 = u64::MAX;
+
 /// What a server carries now, and what the load index last knew of it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(64))]
 pub struct Load {
     word: AtomicU64,
-    /// The key under which the load index holds this server; written under the index's lock only.
+    /// The key under which the load index holds this server, or [`OUT`]; written under the index's
+    /// lock only.
     pub(crate) indexed: AtomicU64,
     /// Effective weight in units of 1/16 of a user weight.
     weight: AtomicU32,
@@ -25,21 +29,34 @@ pub struct Load {
     avoided: AtomicU64,
     /// How many of the pending requests wait in the server's queue.
     queued: AtomicU32,
+    /// The servers before and after this one at its level of the load index, by slot; written
+    /// under the index's lock only.
+    pub(crate) before: AtomicU32,
+    pub(crate) after: AtomicU32,
 }
 
 impl Load {
     pub(crate) fn new(weight: u32, maxconn: u32) -> Self {
-        Self { weight: weight.into(), maxconn: maxconn.into(), ..Self::default() }
+        Self {
+            word: AtomicU64::new(0),
+            indexed: AtomicU64::new(OUT),
+            weight: AtomicU32::new(weight),
+            maxconn: AtomicU32::new(maxconn),
+            avoided: AtomicU64::new(0),
+            queued: AtomicU32::new(0),
+            before: AtomicU32::new(0),
+            after: AtomicU32::new(0),
+        }
     }
 
     /// Requests that the server serves now.
     pub fn served(&self) -> u32 {
-        self.word.load(SeqCst) as u32
+        self.word.load(Acquire) as u32
     }
 
     /// Requests that chose this server and are not served yet, queued ones included.
     pub fn pending(&self) -> u32 {
-        (self.word.load(SeqCst) >> 32) as u32
+        (self.word.load(Acquire) >> 32) as u32
     }
 
     /// Requests that wait in the queue of this server.
@@ -49,13 +66,12 @@ impl Load {
 
     /// Served and pending requests together.
     pub fn total(&self) -> u64 {
-        let word = self.word.load(SeqCst);
-        (word & (PENDING - 1)) + (word >> 32)
+        total(self.word.load(Acquire))
     }
 
     /// Effective weight, see [`crate::WEIGHT_SCALE`].
     pub fn weight(&self) -> u32 {
-        self.weight.load(SeqCst)
+        self.weight.load(Acquire)
     }
 
     /// The connection limit now in force, 0 for none.
@@ -65,27 +81,35 @@ impl Load {
 
     /// Whether one more request could be served at once.
     pub fn has_room(&self) -> bool {
+        self.leaves_room(self.total())
+    }
+
+    fn leaves_room(&self, total: u64) -> bool {
         let limit = self.maxconn();
-        limit == 0 || (self.queued() == 0 && self.total() < u64::from(limit))
+        limit == 0 || (self.queued() == 0 && total < u64::from(limit))
     }
 
     /// The order of least connections: 0 while idle, then (load + 1) by weight in units of 2^-24
     /// requests. A weight of 0 sorts last.
     pub(crate) fn key(&self) -> u64 {
-        match (self.total(), u64::from(self.weight())) {
-            (_, 0) => u64::MAX,
-            (0, _) => 0,
-            (load, weight) => ((load + 1) << 24) / weight,
-        }
+        key(total(self.word.load(Acquire)), self.weight())
     }
 
-    /// How often a change of load found the server in its right place in the load index.
+    /// The key, read by a write to the word: whoever changes the word later sees all that this
+    /// thread has stored before.
+    pub(crate) fn settled_key(&self) -> u64 {
+        let word = self.word.fetch_add(0, AcqRel);
+        key(total(word), self.weight())
+    }
+
+    /// How often a request found the server in its right place in the load index, so that nothing
+    /// was moved. Two threads that count at once may count one.
     pub fn avoided_moves(&self) -> u64 {
         self.avoided.load(Relaxed)
     }
 
     pub(crate) fn count_avoided_move(&self) {
-        self.avoided.fetch_add(1, Relaxed);
+        self.avoided.store(self.avoided_moves().wrapping_add(1), Relaxed);
     }
 
     /// Whether this load, by weight, is below that of `other`.
@@ -95,7 +119,7 @@ impl Load {
     }
 
     pub(crate) fn set_weight(&self, weight: u32) -> bool {
-        self.weight.swap(weight, SeqCst) != weight
+        self.weight.swap(weight, AcqRel) != weight
     }
 
     pub(crate) fn set_maxconn(&self, limit: u32) {
@@ -103,15 +127,25 @@ impl Load {
     }
 
     pub(crate) fn reserve(&self) {
-        self.word.fetch_add(PENDING, SeqCst);
+        self.word.fetch_add(PENDING, AcqRel);
+    }
+
+    /// Reserves only while there is room and the key is at most `most`; tells whether it did.
+    pub(crate) fn reserve_up_to(&self, most: u64) -> bool {
+        let weight = self.weight();
+        let step = |word: u64| {
+            let total = total(word);
+            (key(total, weight) <= most && self.leaves_room(total)).then(|| word + PENDING)
+        };
+        self.word.fetch_update(AcqRel, Acquire, step).is_ok()
     }
 
     pub(crate) fn cancel(&self) {
-        self.word.fetch_sub(PENDING, SeqCst);
+        self.word.fetch_sub(PENDING, AcqRel);
     }
 
     pub(crate) fn commit(&self) {
-        self.word.fetch_sub(PENDING - 1, SeqCst);
+        self.word.fetch_sub(PENDING - 1, AcqRel);
     }
 
     /// Commits only while fewer than `maxconn` requests are served; tells whether it did.
@@ -120,11 +154,11 @@ impl Load {
         let step = |word: u64| {
             (limit == 0 || (word as u32) < limit).then(|| word.wrapping_sub(PENDING - 1))
         };
-        self.word.fetch_update(SeqCst, SeqCst, step).is_ok()
+        self.word.fetch_update(AcqRel, Acquire, step).is_ok()
     }
 
     pub(crate) fn release(&self) {
-        self.word.fetch_sub(1, SeqCst);
+        self.word.fetch_sub(1, AcqRel);
     }
 
     pub(crate) fn enqueue(&self) {
@@ -133,5 +167,17 @@ impl Load {
 
     pub(crate) fn dequeue(&self) {
         self.queued.fetch_sub(1, Relaxed);
+    }
+}
+
+fn total(word: u64) -> u64 {
+    (word & (PENDING - 1)) + (word >> 32)
+}
+
+fn key(total: u64, weight: u32) -> u64 {
+    match (total, u64::from(weight)) {
+        (_, 0) => OUT - 1,
+        (0, _) => 0,
+        (load, weight) => ((load + 1) << 24) / weight,
     }
 }

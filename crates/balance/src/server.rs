@@ -9,7 +9,7 @@ use std::sync::{
 };
 
 use crate::{
-    Admin, CheckResult, Health, Load, OpState, algo::LoadIndex, health::Intervals, state::State,
+    Admin, CheckResult, Health, Load, OpState, health::Intervals, index::LoadIndex, state::State,
     weight,
 };
 
@@ -236,7 +236,7 @@ impl Server {
 
     pub(crate) fn load_changed(&self) {
         if let Some(index) = self.index.get() {
-            index.load_changed(self.slot, &self.load);
+            index.load_changed(self.slot);
         }
     }
 

@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use stdx::Prng;
 
-use crate::Load;
-
-pub(crate) use leastconn::{LeastConn, TreeIndex};
+use crate::{
+    Load,
+    index::{LoadIndex, LoadOrder},
+};
 
 /// `hash-type <method>`: how a hash finds its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -97,29 +98,14 @@ pub(crate) trait Chooser: Send + Sync + std::fmt::Debug {
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer>;
 }
 
-/// The order of servers by load. The one structure that every request of `leastconn` touches twice.
-///
-/// Contract: `pick` reserves on the server that it returns and moves it; `load_changed` is called
-/// after each other change of load and may skip the move when the key in the index still holds.
-pub(crate) trait LoadIndex: Send + Sync + std::fmt::Debug {
-    /// Takes the servers to order from now on.
-    fn members(&self, members: &[Member]);
-
-    /// Reserves on the least loaded server.
-    fn pick(&self, avoid: Option<usize>) -> Result<usize, NoServer>;
-
-    /// The load of the server in this slot went up or down.
-    fn load_changed(&self, slot: usize, load: &Load);
-}
-
 /// An algorithm, and the index that has to hear of every change of load, if it needs one.
 pub(crate) struct Built {
     pub(crate) chooser: Box<dyn Chooser>,
     pub(crate) index: Option<Arc<dyn LoadIndex>>,
 }
 
-/// Builds the chooser of an algorithm.
-pub(crate) fn build(algorithm: Algorithm) -> Built {
+/// Builds the chooser of an algorithm for servers with these loads, by slot.
+pub(crate) fn build(algorithm: Algorithm, order: LoadOrder, loads: Box<[Arc<Load>]>) -> Built {
     let chooser: Box<dyn Chooser> = match algorithm {
         Algorithm::RoundRobin => Box::new(roundrobin::RoundRobin::default()),
         Algorithm::StaticRr => Box::new(static_rr::StaticRr::default()),
@@ -129,14 +115,13 @@ pub(crate) fn build(algorithm: Algorithm) -> Built {
         Algorithm::Hash { method: HashMethod::Consistent, balance_factor } => {
             Box::new(ring::Ring::new(balance_factor))
         }
-        Algorithm::LeastConn => return indexed(Arc::new(TreeIndex::default())),
+        Algorithm::LeastConn => {
+            let index = order.build(loads);
+            let chooser = Box::new(leastconn::LeastConn(Arc::clone(&index)));
+            return Built { chooser, index: Some(index) };
+        }
     };
     Built { chooser, index: None }
-}
-
-/// Least connections over this index.
-pub(crate) fn indexed(index: Arc<dyn LoadIndex>) -> Built {
-    Built { chooser: Box::new(LeastConn(Arc::clone(&index))), index: Some(index) }
 }
 
 /// Walks candidates in order of preference: takes the first with room, the avoided one only when no

@@ -4,11 +4,8 @@ use std::sync::Arc;
 
 use stdx::Prng;
 
-use super::{backend, id, pick, with};
-use crate::{
-    Admin, Algorithm, Balancer, NoServer, ServerSettings, Ticket,
-    algo::{TreeIndex, indexed},
-};
+use super::{ORDERS, backend, id, ordered, pick, with};
+use crate::{Admin, Algorithm, Balancer, LoadOrder, NoServer, Ticket};
 
 fn counts(backend: &Balancer) -> Vec<(u32, u32, u32)> {
     let of = |s: &Arc<crate::Server>| (s.load().served(), s.load().pending(), s.load().queued());
@@ -42,22 +39,24 @@ fn a_ticket_counts_at_every_stage_and_not_after() {
 
 #[test]
 fn serving_a_reservation_moves_nothing_in_the_index() {
-    let index = Arc::new(TreeIndex::default());
-    let servers = (1..=4).map(|id| ServerSettings::new(id, format!("s{id}"))).collect();
-    let built = indexed(Arc::clone(&index) as _);
-    let backend = Balancer::with(built, Algorithm::LeastConn, false, servers, 0);
-    let random = Prng::new(1);
-    let before = index.moves();
-    for _ in 0..100 {
-        let mut ticket = pick(&backend, None, &random).unwrap();
-        ticket.serve();
+    for (order, moves) in [(LoadOrder::Tree, 200), (LoadOrder::Levels, 0)] {
+        let backend = ordered(order, &[1; 4]);
+        let random = Prng::new(1);
+        let before = backend.index_moves();
+        for _ in 0..100 {
+            let mut ticket = pick(&backend, None, &random).unwrap();
+            ticket.serve();
+        }
+        assert_eq!(backend.index_moves() - before, moves, "{order:?}");
     }
-    assert_eq!(index.moves() - before, 200);
 }
 
 #[test]
 fn a_loaded_server_never_wins_over_an_idle_one() {
-    let backend = backend(Algorithm::LeastConn, &[1; 7]);
+    ORDERS.iter().for_each(|order| never_over_an_idle_one(&ordered(*order, &[1; 7])));
+}
+
+fn never_over_an_idle_one(backend: &Balancer) {
     let random = Prng::new(9);
     let mut held: Vec<Ticket> = Vec::new();
     for _ in 0..2000 {
@@ -66,7 +65,7 @@ fn a_loaded_server_never_wins_over_an_idle_one() {
             held.swap_remove(at);
         } else {
             let least = backend.servers().iter().map(|s| s.load().total()).min();
-            let ticket = pick(&backend, None, &random).unwrap();
+            let ticket = pick(backend, None, &random).unwrap();
             assert_eq!(Some(ticket.server().load().total() - 1), least);
             held.push(ticket);
         }
@@ -75,11 +74,16 @@ fn a_loaded_server_never_wins_over_an_idle_one() {
 
 #[test]
 fn counts_return_to_zero_under_threads_and_changes() {
-    for algorithm in [Algorithm::LeastConn, Algorithm::RoundRobin, Algorithm::Random { draws: 2 }] {
-        let backend = backend(algorithm, &[3, 1, 2, 5]);
+    let weights = [3, 1, 2, 5];
+    let all = [
+        ordered(LoadOrder::Levels, &weights),
+        ordered(LoadOrder::Tree, &weights),
+        backend(Algorithm::RoundRobin, &weights),
+        backend(Algorithm::Random { draws: 2 }, &weights),
+    ];
+    for backend in &all {
         std::thread::scope(|scope| {
             for seed in 0..4 {
-                let backend = &backend;
                 scope.spawn(move || churn(backend, seed));
             }
             for n in 0..400 {
@@ -89,11 +93,11 @@ fn counts_return_to_zero_under_threads_and_changes() {
                 backend.set_admin(slot, Admin(0), Admin::FORCED_MAINT, n as u64);
             }
         });
-        assert_eq!(counts(&backend), [(0, 0, 0); 4]);
+        assert_eq!(counts(backend), [(0, 0, 0); 4]);
         (0..4).for_each(|slot| backend.set_weight(slot, 1, 0));
         let random = Prng::new(1);
-        let held: Vec<_> = (0..8).map(|_| pick(&backend, None, &random).unwrap()).collect();
-        if algorithm == Algorithm::LeastConn {
+        let held: Vec<_> = (0..8).map(|_| pick(backend, None, &random).unwrap()).collect();
+        if backend.algorithm() == Algorithm::LeastConn {
             let on = |n| held.iter().filter(|t| id(t) == n).count();
             assert_eq!([on(1), on(2), on(3), on(4)], [2; 4], "the index is right again");
         }

@@ -1,20 +1,30 @@
 //! Tests of the crate as its callers see it. Never measure time.
 
 mod health;
+mod index;
 mod load;
 mod sequences;
 mod shares;
 
 use stdx::Prng;
 
-use crate::{Algorithm, Balancer, NoServer, ServerSettings, Ticket, Wish};
+use crate::{Algorithm, Balancer, LoadOrder, NoServer, ServerSettings, Ticket, Wish};
 
 /// A backend of servers `s1`, `s2`... with these weights.
 fn backend(algorithm: Algorithm, weights: &[u32]) -> Balancer {
     with(algorithm, weights, |_| {})
 }
 
+/// The same for `leastconn` over this index.
+fn ordered(order: LoadOrder, weights: &[u32]) -> Balancer {
+    Balancer::with_order(Algorithm::LeastConn, order, false, settings(weights, |_| {}), 0)
+}
+
 fn with(algorithm: Algorithm, weights: &[u32], change: impl Fn(&mut ServerSettings)) -> Balancer {
+    Balancer::new(algorithm, false, settings(weights, change), 0)
+}
+
+fn settings(weights: &[u32], change: impl Fn(&mut ServerSettings)) -> Vec<ServerSettings> {
     let server = |(id, weight): (u32, &u32)| {
         let mut settings = ServerSettings::new(id, format!("s{id}"));
         settings.weight = *weight;
@@ -22,7 +32,7 @@ fn with(algorithm: Algorithm, weights: &[u32], change: impl Fn(&mut ServerSettin
         change(&mut settings);
         settings
     };
-    Balancer::new(algorithm, false, (1..).zip(weights).map(server).collect(), 0)
+    (1..).zip(weights).map(server).collect()
 }
 
 fn pick(backend: &Balancer, key: Option<u32>, random: &Prng) -> Result<Ticket, NoServer> {
@@ -32,6 +42,8 @@ fn pick(backend: &Balancer, key: Option<u32>, random: &Prng) -> Result<Ticket, N
 fn id(ticket: &Ticket) -> u32 {
     ticket.server().settings().id
 }
+
+const ORDERS: [LoadOrder; 2] = [LoadOrder::Levels, LoadOrder::Tree];
 
 /// The identifiers of the servers of `count` requests, one after the other.
 fn sequence(backend: &Balancer, count: usize) -> String {

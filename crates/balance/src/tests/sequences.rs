@@ -2,7 +2,7 @@
 
 use stdx::Prng;
 
-use super::{backend, id, pick, sequence, with};
+use super::{ORDERS, backend, id, ordered, pick, sequence, with};
 use crate::{Admin, Algorithm, HashMethod, NoServer, Ticket, Wish, hash};
 
 const MAINT: Admin = Admin::FORCED_MAINT;
@@ -84,17 +84,21 @@ fn least_connections_fills_up_in_the_measured_order() {
         (&[10, 3], "12111112111211"),
     ];
     let random = Prng::new(1);
-    for (weights, order) in table {
-        let backend = backend(Algorithm::LeastConn, weights);
+    for (index, (weights, order)) in
+        ORDERS.iter().flat_map(|index| table.iter().map(move |row| (index, row)))
+    {
+        let backend = ordered(*index, weights);
         let held: Vec<Ticket> =
             order.chars().map(|_| pick(&backend, None, &random).unwrap()).collect();
         let seen: String = held.iter().map(|t| id(t).to_string()).collect();
-        assert_eq!(seen, *order, "{weights:?}");
+        assert_eq!(seen, *order, "{index:?} {weights:?}");
         drop(held);
         let ids: String = (1..=weights.len()).map(|n| n.to_string()).collect();
         assert_eq!(sequence(&backend, 3 * ids.len()).len(), 3 * ids.len());
     }
-    assert_eq!(sequence(&backend(Algorithm::LeastConn, &[3, 1]), 6), "121212");
+    for index in ORDERS {
+        assert_eq!(sequence(&ordered(index, &[3, 1]), 6), "121212");
+    }
 }
 
 #[test]

@@ -22,6 +22,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS]
        cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
+       cargo xtask bench leastconn
        cargo xtask bench lookup
        cargo xtask bench sched
 
@@ -35,6 +36,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   checks   health checks on many threads: CPU of checks alone (percent of a core, microseconds per
            check), voluntary context switches per check, then the tail of the time to the first byte
            of the CSV statistics page while checks run
+  leastconn  in one process: both designs of the order of leastconn, from 1 to 64 threads
   lookup   in one process: how long a thread looks for its own next item in a queue shared by 64,
            beside a search that skips the items of others one by one
   sched    in one process: what spawning, waking and running a task costs, peers beside

@@ -1,0 +1,36 @@
+//! How a server comes to stand in the load index where its load says. Never touches the index.
+
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use super::load::{Load, OUT};
+
+/// Which way a server may be moved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moves {
+    /// Down only: a server that stands too low is found there and passed over.
+    Down,
+    /// To its exact place.
+    Both,
+}
+
+/// Moves a server, under the lock of its index, until it stands right; yields its key there.
+///
+/// Who changes a load looks at `indexed` after the change, and goes away without a move when that
+/// still serves. So after `indexed` has a new value the load is looked at once more, by writing to
+/// its word: either the changer comes after that and sees the new value, or it came before and its
+/// change is seen here. Without the second look a server that was released in between would stay
+/// too high in the index and get no more requests.
+pub(crate) fn settle(load: &Load, moves: Moves, mut shift: impl FnMut(u64, u64)) -> u64 {
+    let mut indexed = load.indexed.load(Acquire);
+    let mut moves = moves;
+    loop {
+        let key = load.settled_key();
+        let right = key == indexed || (moves == Moves::Down && key > indexed);
+        if right || indexed == OUT {
+            return indexed;
+        }
+        shift(indexed, key);
+        load.indexed.store(key, Release);
+        (indexed, moves) = (key, Moves::Down);
+    }
+}

@@ -1,0 +1,58 @@
+//! The load index under a model checker, and the shared cache lines that it writes, counted.
+//! Never measures time.
+//!
+//! The sources of the index are built three times over stand-ins for its words and locks: as they
+//! are over loom's (`right`), with a bug planted (`planted`), and over words that note who is
+//! written (`counting`).
+
+#![allow(clippy::duplicate_mod, reason = "that is the point: one source, several stand-ins")]
+
+mod counting;
+mod planted;
+mod right;
+
+use std::panic::catch_unwind;
+
+#[test]
+fn releases_and_moves_leave_every_server_where_its_load_says() {
+    for index in [right::levels, right::tree] {
+        right::models::release_while_a_pick_lifts(index);
+        right::models::release_while_a_claim_moves(index);
+    }
+}
+
+#[test]
+fn requests_side_by_side_lose_no_count_and_no_server() {
+    right::models::requests_side_by_side(right::levels);
+    right::models::requests_side_by_side(right::tree);
+}
+
+#[test]
+fn a_server_with_room_is_found_by_everybody() {
+    right::models::one_server_is_never_full(right::levels);
+    right::models::one_server_is_never_full(right::tree);
+}
+
+#[test]
+fn a_server_that_leaves_comes_back_and_is_reweighted_keeps_its_count_and_place() {
+    right::models::changes_while_others_pick(right::levels);
+    right::models::changes_while_others_pick(right::tree);
+}
+
+#[test]
+fn planted_bug_without_the_second_look_a_released_server_is_lost_and_the_model_says_so() {
+    let levels = || planted::models::release_while_a_pick_lifts(planted::levels);
+    assert!(catch_unwind(levels).is_err(), "the model must find the lost server");
+    let tree = || planted::models::release_while_a_claim_moves(planted::tree);
+    assert!(catch_unwind(tree).is_err(), "the model must find the lost server");
+}
+
+#[test]
+fn a_pick_of_the_levels_writes_two_shared_lines_and_a_release_no_more() {
+    for held in [2, 16, 50, 200, 1_000] {
+        let levels = counting::steady(counting::levels, 16, held);
+        assert!(levels.pick <= 2.01 && levels.release <= 2.01, "{held} held: {levels:?}");
+        let tree = counting::steady(counting::tree, 16, held);
+        assert!(tree.pick >= 3.0 && tree.release >= 3.0, "{held} held: {tree:?}");
+    }
+}

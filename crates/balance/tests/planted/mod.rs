@@ -1,0 +1,41 @@
+//! The load index with a bug: a server is moved without a second look at its load.
+//! Never part of the product.
+#![allow(dead_code, unreachable_pub, reason = "the product uses all of it")]
+
+pub(crate) mod sync {
+    //! Loom's primitives.
+    pub(crate) use loom::sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicU32, AtomicU64},
+    };
+
+    pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().expect("no holder panics")
+    }
+}
+
+#[path = "../../src/index/mod.rs"]
+mod index;
+#[path = "../../src/load.rs"]
+mod load;
+#[path = "../models/mod.rs"]
+pub mod models;
+
+mod settle;
+
+pub(crate) use balance::NoServer;
+pub(crate) use load::Load;
+
+use index::{LoadIndex, LoadOrder};
+use std::sync::Arc;
+
+/// Builds an index over these loads.
+pub type Build = fn(Box<[Arc<Load>]>) -> Arc<dyn LoadIndex>;
+
+pub fn levels(loads: Box<[Arc<Load>]>) -> Arc<dyn LoadIndex> {
+    LoadOrder::Levels.build(loads)
+}
+
+pub fn tree(loads: Box<[Arc<Load>]>) -> Arc<dyn LoadIndex> {
+    LoadOrder::Tree.build(loads)
+}
