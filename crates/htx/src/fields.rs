@@ -3,20 +3,21 @@
 
 use std::ops::Range;
 
+use crate::draft::Draft;
 use crate::header_id::{HeaderId, ShortName};
 
 /// One line: `name: value\r\n` at `start` of the arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
-    start: u32,
-    name_len: u32,
-    value_len: u32,
-    id: HeaderId,
-    live: bool,
+    pub(crate) start: u32,
+    pub(crate) name_len: u32,
+    pub(crate) value_len: u32,
+    pub(crate) id: HeaderId,
+    pub(crate) live: bool,
 }
 
 impl Field {
-    fn name(self) -> Range<usize> {
+    pub(crate) fn name(self) -> Range<usize> {
         self.start as usize..(self.start + self.name_len) as usize
     }
 
@@ -49,10 +50,10 @@ pub struct FieldRef<'a> {
 /// Bounds: the arena stays below 4 GiB, which the buffers that feed it guarantee by far.
 #[derive(Clone, Debug)]
 pub struct Fields {
-    arena: Vec<u8>,
-    fields: Vec<Field>,
+    pub(crate) arena: Vec<u8>,
+    pub(crate) fields: Vec<Field>,
     /// Bytes of live lines, `\r\n` included.
-    live_bytes: usize,
+    pub(crate) live_bytes: usize,
     /// Which well-known headers may be present: a clear bit means surely absent.
     present: u64,
     /// Which of them may be there more than once: a clear bit means surely not.
@@ -231,18 +232,30 @@ impl Fields {
         self.index_line(start, name.id(), name_len);
     }
 
+    /// Begins a block of lines that is described first and copied then.
+    #[inline]
+    pub fn draft(&mut self) -> Draft<'_> {
+        let (base, first) = (self.arena.len(), self.fields.len());
+        Draft { fields: self, base, first }
+    }
+
+    /// Takes note that a well-known header is there, in the field at an index.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, id: HeaderId, index: usize) {
+        if self.present & id.bit() == 0 {
+            self.present |= id.bit();
+            self.first_at[usize::from(id as u8)] = index.min(usize::from(u8::MAX)) as u8;
+        } else {
+            self.repeated |= id.bit();
+        }
+    }
+
     /// Describes the line at the end of the arena, which begins at `start`.
     #[inline(always)]
     fn index_line(&mut self, start: usize, id: HeaderId, name_len: usize) {
         debug_assert!(u32::try_from(self.arena.len()).is_ok(), "buffers bound a head to 4 GiB");
         let line_len = self.arena.len() - start;
-        if self.present & id.bit() == 0 {
-            self.present |= id.bit();
-            self.first_at[usize::from(id as u8)] =
-                self.fields.len().min(usize::from(u8::MAX)) as u8;
-        } else {
-            self.repeated |= id.bit();
-        }
+        self.note(id, self.fields.len());
         self.live_bytes += line_len;
         let value_len = (line_len - name_len - 4) as u32;
         let (start, name_len) = (start as u32, name_len as u32);

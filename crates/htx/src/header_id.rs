@@ -222,6 +222,18 @@ const SHORT: [[u64; 2]; TABLE.len()] = {
     all
 };
 
+/// The bytes of those two words that are not the name's.
+const KEPT: [[u64; 2]; TABLE.len()] = {
+    let mut all = [[u64::MAX; 2]; TABLE.len()];
+    let mut i = 0;
+    while i < 2 * TABLE.len() {
+        let used = 64 - SHORT[i / 2][i % 2].leading_zeros() / 8 * 8;
+        all[i / 2][i % 2] = if used == 64 { 0 } else { u64::MAX << used };
+        i += 1;
+    }
+    all
+};
+
 const EACH: u64 = 0x0101_0101_0101_0101;
 
 /// ASCII upper case to lower case in each of eight bytes.
@@ -333,6 +345,25 @@ impl HeaderId {
     fn find(name: &Words) -> Self {
         let index = usize::from(INDEX[slot(name)]);
         if same(&WORDS[index], name) { TABLE[index].0 } else { Self::Other }
+    }
+
+    /// Writes the lower-case name over the front of `text`, where it stands in any case. `false`,
+    /// and nothing done, for `Other`, a name of more than 16 bytes, or too short a text.
+    #[inline]
+    pub(crate) fn write_short(self, text: &mut [u8]) -> bool {
+        let index = usize::from(self as u8);
+        let [a, b] = SHORT[index];
+        let (Some(text), true) = (text.first_chunk_mut::<{ ShortName::LONGEST }>(), a != 0) else {
+            return false;
+        };
+        let (first, last) = text.split_at_mut(8);
+        for (bytes, (word, kept)) in
+            [first, last].into_iter().zip([a, b].into_iter().zip(KEPT[index]))
+        {
+            let Ok(bytes) = <&mut [u8; 8]>::try_from(bytes) else { return false };
+            *bytes = (u64::from_le_bytes(*bytes) & kept | word).to_le_bytes();
+        }
+        true
     }
 
     /// The lower-case name; empty for `Other`.

@@ -7,6 +7,7 @@
 //! proxy makes itself).
 #![forbid(unsafe_code)]
 
+pub mod draft;
 pub mod error_replies;
 pub mod fields;
 pub mod head;
@@ -15,6 +16,7 @@ pub mod list;
 pub mod start;
 pub mod target;
 
+pub use draft::Draft;
 pub use fields::{FieldRef, Fields};
 pub use head::Head;
 pub use header_id::{HeaderId, ShortName};

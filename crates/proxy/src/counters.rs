@@ -148,25 +148,24 @@ impl Block {
         self.add(metric, 1);
     }
 
-    /// Counts an event of this second.
-    pub fn tick(&self, event: Event, second: u32) {
-        self.rates[event as usize].add(second);
-    }
-
     /// Takes the times of one finished request into the averages, in milliseconds.
     pub fn time(&self, times: [u32; TIMINGS]) {
         let samples = self.samples.load(Relaxed);
-        for (sum, time) in self.timings.iter().zip(times) {
-            let old = sum.load(Relaxed);
-            let decay = if samples < WINDOW { 0 } else { old.div_ceil(WINDOW) };
-            sum.store(old.saturating_sub(decay) + u64::from(time), Relaxed);
+        let full = samples >= WINDOW;
+        if !full {
+            self.samples.store(samples + 1, Relaxed);
         }
-        for (max, time) in self.maxima.iter().zip(times) {
+        for ((sum, max), time) in self.timings.iter().zip(&self.maxima).zip(times) {
+            let old = sum.load(Relaxed);
+            if old == 0 && time == 0 {
+                continue;
+            }
+            let decay = if full { old.div_ceil(WINDOW) } else { 0 };
+            sum.store(old.saturating_sub(decay) + u64::from(time), Relaxed);
             if time > max.load(Relaxed) {
                 max.store(time, Relaxed);
             }
         }
-        self.samples.store((samples + 1).min(WINDOW), Relaxed);
     }
 }
 
@@ -179,15 +178,21 @@ pub struct Rate {
 }
 
 impl Rate {
-    fn add(&self, second: u32) {
-        let last = self.second.load(Relaxed);
-        if last != second {
-            let follows = last.wrapping_add(1) == second;
-            self.previous.store(if follows { self.current.load(Relaxed) } else { 0 }, Relaxed);
-            self.current.store(0, Relaxed);
-            self.second.store(second, Relaxed);
-        }
+    /// Whether the events counted are those of `second`.
+    fn is_of(&self, second: u32) -> bool {
+        self.second.load(Relaxed) == second
+    }
+
+    fn count(&self) {
         self.current.store(self.current.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// Begins another second.
+    fn turn(&self, second: u32) {
+        let follows = self.second.load(Relaxed).wrapping_add(1) == second;
+        self.previous.store(if follows { self.current.load(Relaxed) } else { 0 }, Relaxed);
+        self.current.store(0, Relaxed);
+        self.second.store(second, Relaxed);
     }
 
     /// Events of `second` so far, and of the whole second before it.
@@ -199,15 +204,27 @@ impl Rate {
             _ => (0, 0),
         }
     }
+
+    /// Events of one second, if it is the last one or the one before.
+    fn of(&self, second: u32) -> u32 {
+        match self.second.load(Relaxed).wrapping_sub(second) {
+            0 => self.current.load(Relaxed),
+            1 => self.previous.load(Relaxed),
+            _ => 0,
+        }
+    }
 }
 
 /// Counters of one object, over all threads. A thread's block is made at its first touch.
 #[derive(Debug)]
 pub struct Counters {
     blocks: Box<[OnceLock<Box<Block>>]>,
+    /// The most events of a second that is over.
     peaks: [AtomicU32; 3],
-    /// Second of the last session, 0 for never.
-    last_session: AtomicU32,
+    /// Second in which peaks were cleared last: what it holds is past.
+    peaks_cleared: AtomicU32,
+    /// Second in which everything was cleared last.
+    all_cleared: AtomicU32,
     /// What the sums were when the counters were cleared last: subtracted by readers, so that
     /// blocks keep a single writer.
     cleared: OnceLock<Box<[AtomicU64; METRICS]>>,
@@ -219,7 +236,8 @@ impl Counters {
         Self {
             blocks: (0..threads).map(|_| OnceLock::new()).collect(),
             peaks: Default::default(),
-            last_session: AtomicU32::new(0),
+            peaks_cleared: AtomicU32::new(0),
+            all_cleared: AtomicU32::new(0),
             cleared: OnceLock::new(),
         }
     }
@@ -257,6 +275,9 @@ impl Counters {
 
     /// Forgets peaks (`clear counters`). A request that ends meanwhile may bring a time back.
     pub fn clear_peaks(&self) {
+        let events = [Event::Connection, Event::Session, Event::Request];
+        let last = events.map(|event| self.latest(event)).into_iter().max();
+        self.peaks_cleared.store(last.unwrap_or(0), Relaxed);
         self.peaks.iter().for_each(|peak| peak.store(0, Relaxed));
         self.blocks().flat_map(|block| &block.maxima).for_each(|max| max.store(0, Relaxed));
     }
@@ -269,7 +290,7 @@ impl Counters {
         for (metric, at) in cleared.iter().enumerate() {
             at.store(self.raw(metric), Relaxed);
         }
-        self.last_session.store(0, Relaxed);
+        self.all_cleared.store(self.latest_session(), Relaxed);
         for block in self.blocks() {
             block.samples.store(0, Relaxed);
             block.timings.iter().for_each(|sum| sum.store(0, Relaxed));
@@ -298,35 +319,51 @@ impl Counters {
         u32::try_from(current + past).unwrap_or(u32::MAX)
     }
 
-    /// Counts an event on a thread and keeps the peak of the rate.
+    /// Counts an event on a thread.
+    #[inline]
     pub fn tick(&self, thread: usize, event: Event, second: u32) {
-        let block = self.of(thread);
-        block.tick(event, second);
-        let (own, _) = block.rates[event as usize].read(second);
-        let peak = &self.peaks[event as usize];
-        // The other threads' share only matters when the peak may be passed.
-        if self.blocks.len() == 1 {
-            if own > peak.load(Relaxed) {
-                peak.store(own, Relaxed);
-            }
-        } else if own.saturating_mul(self.blocks.len() as u32) >= peak.load(Relaxed) {
-            let all: u32 =
-                self.blocks().map(|block| block.rates[event as usize].read(second).0).sum();
-            peak.fetch_max(all, Relaxed);
+        let rate = &self.of(thread).rates[event as usize];
+        if !rate.is_of(second) {
+            self.end_second(rate, event, second);
         }
-        if event != Event::Connection && self.last_session.load(Relaxed) != second {
-            self.last_session.store(second, Relaxed);
+        rate.count();
+    }
+
+    /// Keeps the peak when a thread's second is over: the last thread to notice sees all of it.
+    #[cold]
+    fn end_second(&self, rate: &Rate, event: Event, second: u32) {
+        let ended = rate.second.load(Relaxed);
+        if ended != self.peaks_cleared.load(Relaxed) {
+            self.peaks[event as usize].fetch_max(self.total(event, ended), Relaxed);
         }
+        rate.turn(second);
+    }
+
+    /// Events of one second on all threads.
+    fn total(&self, event: Event, second: u32) -> u32 {
+        self.blocks().map(|block| block.rates[event as usize].of(second)).sum()
+    }
+
+    /// The second of the last event, 0 for never.
+    fn latest(&self, event: Event) -> u32 {
+        let seconds = self.blocks().map(|block| block.rates[event as usize].second.load(Relaxed));
+        seconds.max().unwrap_or(0)
     }
 
     /// The highest rate so far.
     pub fn peak(&self, event: Event) -> u32 {
-        self.peaks[event as usize].load(Relaxed)
+        let (past, second) = (self.peaks[event as usize].load(Relaxed), self.latest(event));
+        let now = (second != self.peaks_cleared.load(Relaxed)).then(|| self.total(event, second));
+        past.max(now.unwrap_or(0))
+    }
+
+    fn latest_session(&self) -> u32 {
+        self.latest(Event::Session).max(self.latest(Event::Request))
     }
 
     /// Second of the last session or request; `None` before the first.
     pub fn last_session(&self) -> Option<u32> {
-        Some(self.last_session.load(Relaxed)).filter(|second| *second != 0)
+        Some(self.latest_session()).filter(|second| *second > self.all_cleared.load(Relaxed))
     }
 }
 

@@ -202,28 +202,44 @@ impl Flow {
     pub(crate) fn flush(&mut self, input: &mut Buf, to: &Socket) -> Result<bool, Fault> {
         self.gather(input);
         while !self.is_flushed() {
-            let payload = &input.data()[..self.owed];
-            let all = [self.outbox.unsent(), payload, self.tail.unsent()];
-            let mut parts = [IoSlice::new(&[]); 3];
-            let mut used = 0;
-            for part in all.into_iter().filter(|part| !part.is_empty()) {
-                parts[used] = IoSlice::new(part);
-                used += 1;
-            }
-            let count = match to.send(&parts[..used], false) {
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Fault::Write(error)),
+            let sent = if self.owed == 0 && self.tail.is_empty() {
+                to.send(&[IoSlice::new(self.outbox.unsent())], false)
+            } else {
+                self.send_parts(input, to)
             };
-            self.sent += count as u64;
-            let count = self.outbox.advance(count);
+            match sent {
+                Ok(count) => self.advance(count, input),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Fault::Write(error)),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes payload from where it lies, with the framing around it.
+    #[inline(never)]
+    fn send_parts(&self, input: &Buf, to: &Socket) -> io::Result<usize> {
+        let all = [self.outbox.unsent(), &input.data()[..self.owed], self.tail.unsent()];
+        let mut parts = [IoSlice::new(&[]); 3];
+        let mut used = 0;
+        for part in all.into_iter().filter(|part| !part.is_empty()) {
+            parts[used] = IoSlice::new(part);
+            used += 1;
+        }
+        to.send(&parts[..used], false)
+    }
+
+    /// Takes note of what was written.
+    fn advance(&mut self, count: usize, input: &mut Buf) {
+        self.sent += count as u64;
+        let count = self.outbox.advance(count);
+        if count > 0 {
             let payload = count.min(self.owed);
             input.consume(payload);
             self.owed -= payload;
             self.tail.advance(count - payload);
         }
-        Ok(true)
     }
 
     /// Reads more from the source. `false`: it has nothing more now.

@@ -1,7 +1,7 @@
 //! What statistics and logs learn of transactions. Never changes what happens to them.
 
 use crate::connect::Claim;
-use crate::counters::{Event, Metric};
+use crate::counters::{Block, Event, Metric};
 use crate::facts::wall;
 use crate::journal::{Cause, Journal, Phase};
 use crate::log;
@@ -141,17 +141,15 @@ pub(crate) fn denied(tx: &Transaction, proxy: &Proxy, metric: Metric) {
 
 /// Counts on the frontend, and on the backend if there is one.
 pub(crate) fn count_both(tx: &Transaction, metric: Metric) {
-    add_both(tx, metric, 1);
+    both(tx).into_iter().flatten().for_each(|block| block.count(metric));
 }
 
-fn add_both(tx: &Transaction, metric: Metric, amount: u64) {
+/// The counters of the frontend, and those of the backend if there is one.
+fn both(tx: &Transaction) -> [Option<&Block>; 2] {
     let thread = tx.worker.thread.index;
-    if let Some(front) = &tx.client.proxy.front {
-        front.counters.of(thread).add(metric, amount);
-    }
-    if let Some(back) = tx.backend.as_ref().and_then(|backend| backend.back.as_ref()) {
-        back.counters.of(thread).add(metric, amount);
-    }
+    let front = tx.client.proxy.front.as_ref();
+    let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
+    [front.map(|front| front.counters.of(thread)), back.map(|back| back.counters.of(thread))]
 }
 
 /// The transaction is over: bytes, times, status, and its line in the log.
@@ -160,10 +158,12 @@ pub(crate) fn finished(tx: &mut Transaction) {
     journal.bytes_in += tx.client.mux.payload_received();
     journal.bytes_out += tx.space.down.sent;
     let (bytes_in, bytes_out, status) = (journal.bytes_in, journal.bytes_out, journal.status);
-    add_both(tx, Metric::BytesIn, bytes_in);
-    add_both(tx, Metric::BytesOut, bytes_out);
-    if status != 0 {
-        count_both(tx, Metric::of_status(status));
+    for block in both(tx).into_iter().flatten() {
+        block.add(Metric::BytesIn, bytes_in);
+        block.add(Metric::BytesOut, bytes_out);
+        if status != 0 {
+            block.count(Metric::of_status(status));
+        }
     }
     count_ending(tx);
     count_times(tx, bytes_in, bytes_out);

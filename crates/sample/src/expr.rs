@@ -215,6 +215,9 @@ impl Expr {
 
     /// Offers every sample to `visit` until it returns true: all the values of a header, of a
     /// cookie. True when `visit` was satisfied.
+    ///
+    /// # Errors
+    /// There is nothing to offer, or nothing yet.
     pub fn any<'e>(
         &'e self,
         facts: &'e dyn Facts,
@@ -223,9 +226,16 @@ impl Expr {
         let Some(each) = self.fetch.each else {
             return Ok(visit(self.eval(facts)?));
         };
-        Ok(each(&self.args, facts, &mut |value| {
+        let found = each(&self.args, facts, &mut |value| {
             self.convert(value, facts).is_some_and(&mut *visit)
-        }))
+        });
+        if !found
+            && !facts.is_final()
+            && let Err(Missing::NotYet) = self.eval(facts)
+        {
+            return Err(Missing::NotYet);
+        }
+        Ok(found)
     }
 
     fn convert<'e>(&'e self, value: Value<'e>, facts: &'e dyn Facts) -> Option<Value<'e>> {

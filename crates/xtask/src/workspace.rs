@@ -47,13 +47,30 @@ pub(crate) fn debug_binary(root: &Path) -> Outcome<PathBuf> {
 
 /// The release build of `weir`, built now.
 pub(crate) fn release_binary(root: &Path) -> Outcome<PathBuf> {
-    println!("building weir with --release");
-    let status = cargo(root, &["build", "--release", "--package", "weir"])
+    build(root, "weir", &["--package", "weir"])?;
+    Ok(release(root).join("weir"))
+}
+
+/// The release build of an example of a package, built now.
+pub(crate) fn release_example(root: &Path, package: &str, name: &str) -> Outcome<PathBuf> {
+    build(root, name, &["--package", package, "--example", name])?;
+    Ok(release(root).join("examples").join(name))
+}
+
+fn build(root: &Path, name: &str, what: &[&str]) -> Outcome {
+    println!("building {name} with --release");
+    let status = cargo(root, &["build", "--release"])
+        .args(what)
         .status()
         .map_err(|error| failure::machine(format!("cannot run cargo: {error}")))?;
-    if !status.success() {
-        return Err(failure::check("weir does not build"));
+    match status.success() {
+        true => Ok(()),
+        false => Err(failure::check(format!("{name} does not build"))),
     }
+}
+
+/// Where release builds go.
+fn release(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    Ok(target.unwrap_or_else(|| root.join("target")).join("release").join("weir"))
+    target.unwrap_or_else(|| root.join("target")).join("release")
 }

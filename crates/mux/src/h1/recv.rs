@@ -60,7 +60,13 @@ impl Conn {
     /// Parses the head at the front of `input` and applies the rules on length, host, persistence
     /// and upgrades to it. `head` is the same one until the step is not `NeedMore`. After an error,
     /// nothing more can be read.
+    #[inline]
     pub fn handle_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, Error> {
+        // Asked often before anything has come.
+        if input.is_empty() { Ok(HeadStep::NeedMore) } else { self.parse_head(input, head) }
+    }
+
+    fn parse_head(&mut self, input: &[u8], head: &mut Head) -> Result<HeadStep, Error> {
         let kind = match self.side {
             Side::Client => HeadKind::Request,
             Side::Server => HeadKind::Response,

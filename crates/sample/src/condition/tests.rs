@@ -41,6 +41,8 @@ fn undecided_terms_wait() {
         ("if WAIT_END no", Answer::No),
         ("if WAIT_END or yes", Answer::Yes),
         ("if yes WAIT_END", Answer::NotYet),
+        ("if { req.hdr(host) x } { path /a }", Answer::NotYet),
+        ("if { req.cook(a) x }", Answer::NotYet),
     ] {
         assert_eq!(parse_and_eval(text, &world), Ok(expected), "{text}");
     }

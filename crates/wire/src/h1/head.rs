@@ -3,6 +3,7 @@
 
 use htx::Head;
 
+use super::block;
 use super::error::{Error, Reason};
 use super::field::{self, Parsed};
 use super::line::{self, Line, Stop};
@@ -113,6 +114,11 @@ impl HeadParser {
             self.at = at as u32;
         }
         let fields = head.as_fields_mut();
+        if self.state == State::FirstField
+            && let Some(len) = block::take(input.get(at..)?, limits.header_lines, fields)
+        {
+            return Some(at + len);
+        }
         loop {
             let rest = input.get(at..)?;
             if rest.starts_with(b"\r\n") {

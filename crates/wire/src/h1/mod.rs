@@ -4,6 +4,7 @@
 //! Strictness is that of HAProxy 2.7: bare LF, leading empty lines, obsolete line folding, any byte
 //! in a value except a stray CR; nothing else beyond the grammar.
 
+mod block;
 mod chars;
 pub mod chunk;
 pub mod encode;

@@ -21,6 +21,7 @@ const FLAGS: &[args::Flag] = &[
     args::value("-r"),
     args::value("--json"),
     subjects::ALONE,
+    subjects::FLOOR,
 ];
 
 /// The first port that a proxy gets; each run takes the next one.

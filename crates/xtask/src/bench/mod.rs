@@ -18,6 +18,7 @@ use crate::failure::{self, Outcome};
 
 pub(crate) const HELP: &str = "\
 usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r ROUNDS] [--json FILE]
+                                 [--floor]
        cargo xtask bench idle    [-n CONNECTIONS]
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS]
        cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]

@@ -9,13 +9,17 @@ use crate::{tools, workspace};
 /// The flag that leaves out the default binaries.
 pub(super) const ALONE: Flag = args::switch("--alone");
 
+/// The flag that adds a relay of bytes, which no proxy can be cheaper than.
+pub(super) const FLOOR: Flag = args::switch("--floor");
+
 /// One binary under test.
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) binary: PathBuf,
 }
 
-/// haproxy, weir, then what the command line adds; a name given there replaces a default.
+/// haproxy, weir, the relay if asked for, then what the command line adds; a name given there
+/// replaces a default.
 pub(super) fn subjects(parsed: &Parsed) -> Outcome<Vec<Subject>> {
     let mut given = Vec::new();
     for word in &parsed.rest {
@@ -28,6 +32,9 @@ pub(super) fn subjects(parsed: &Parsed) -> Outcome<Vec<Subject>> {
     if !parsed.has(ALONE.name) {
         subjects.push(taken(&mut given, "haproxy").map_or_else(haproxy, Ok)?);
         subjects.push(taken(&mut given, "weir").map_or_else(weir, Ok)?);
+    }
+    if parsed.has(FLOOR.name) {
+        subjects.push(relay()?);
     }
     subjects.extend(given);
     if subjects.is_empty() {
@@ -49,4 +56,10 @@ fn haproxy() -> Outcome<Subject> {
 fn weir() -> Outcome<Subject> {
     let binary = workspace::release_binary(&workspace::root()?)?;
     Ok(Subject { name: "weir".to_owned(), binary })
+}
+
+fn relay() -> Outcome<Subject> {
+    let root = workspace::root()?;
+    let binary = workspace::release_example(&root, "bench", "relay")?;
+    Ok(Subject { name: "relay".to_owned(), binary })
 }

@@ -1,0 +1,189 @@
+//! All field lines of a head at once, when they have the form that nearly all have: one search for
+//! line ends and colons, one copy. Never takes a part of them, and never judges what it leaves.
+
+use htx::{Fields, ShortName};
+use stdx::lanes::{self, LANES};
+
+use super::chars::{is_blank, token_len};
+
+/// Takes the field lines at the front of `text` and the empty line after them, when there are at
+/// most `room` and each is `name: value` CRLF without another blank around the value or a control
+/// character in it. Their length; `None`, and nothing done, otherwise.
+#[inline]
+pub(super) fn take(text: &[u8], room: u16, fields: &mut Fields) -> Option<usize> {
+    let mut draft = fields.draft();
+    let mut marks = Marks::new(text);
+    let (mut start, mut lines) = (0, 0);
+    loop {
+        let rest = text.get(start..)?;
+        if rest.starts_with(b"\r\n") {
+            break;
+        }
+        let colon = marks.colon(start)?;
+        let end = marks.stop(colon)?;
+        let value = text.get(colon..end)?.strip_prefix(b": ")?;
+        let (&first, &last) = (value.first()?, value.last()?);
+        let name_len = colon - start;
+        if is_blank(first) || is_blank(last) || !text[end..].starts_with(b"\r\n") || lines == room {
+            return None;
+        }
+        match ShortName::of_line(rest, name_len) {
+            Some(name) => draft.known_line(start, name, value.len()),
+            None if name_len == 0 || token_len(rest) != name_len => return None,
+            None => draft.line(start, name_len, value.len()),
+        }
+        (start, lines) = (end + 2, lines + 1);
+    }
+    draft.commit(&text[..start]);
+    Some(start + 2)
+}
+
+/// How many bytes are looked at together: a bit of a word for each.
+const WINDOW: usize = 64;
+
+/// Where lines may end and where colons are, in one window of a text that moves on.
+struct Marks<'a> {
+    text: &'a [u8],
+    /// Where the window begins.
+    base: usize,
+    /// Control characters up to CR.
+    stops: u64,
+    colons: u64,
+}
+
+impl<'a> Marks<'a> {
+    #[inline]
+    fn new(text: &'a [u8]) -> Self {
+        let mut marks = Self { text, base: 0, stops: 0, colons: 0 };
+        marks.load();
+        marks
+    }
+
+    /// The first colon from `from` on, if no line may end before it. Searches go forward.
+    #[inline]
+    fn colon(&mut self, from: usize) -> Option<usize> {
+        self.reach(from)?;
+        let mut ahead = u64::MAX << (from - self.base);
+        loop {
+            let (colons, stops) = (self.colons & ahead, self.stops & ahead);
+            if (colons | stops) != 0 {
+                let colon = colons.trailing_zeros();
+                return (colon < stops.trailing_zeros()).then(|| self.base + colon as usize);
+            }
+            self.reach(self.base + WINDOW)?;
+            ahead = u64::MAX;
+        }
+    }
+
+    /// The first place from `from` on where the line may end.
+    #[inline]
+    fn stop(&mut self, from: usize) -> Option<usize> {
+        self.reach(from)?;
+        let mut stops = self.stops & u64::MAX << (from - self.base);
+        while stops == 0 {
+            self.reach(self.base + WINDOW)?;
+            stops = self.stops;
+        }
+        Some(self.base + stops.trailing_zeros() as usize)
+    }
+
+    /// Moves the window to where `at` is in it; `None` beyond the text.
+    #[inline]
+    fn reach(&mut self, at: usize) -> Option<()> {
+        if at >= self.text.len() {
+            return None;
+        }
+        while at - self.base >= WINDOW {
+            self.base += WINDOW;
+            self.load();
+        }
+        Some(())
+    }
+
+    #[inline]
+    fn load(&mut self) {
+        let window = &self.text[self.base..self.text.len().min(self.base + WINDOW)];
+        let (whole, rest) = window.as_chunks::<LANES>();
+        (self.stops, self.colons) = (0, 0);
+        for (i, lanes) in whole.iter().enumerate() {
+            self.mark(lanes, 0, LANES * i);
+        }
+        if rest.is_empty() {
+            return;
+        }
+        let shift = LANES * whole.len();
+        match self.text.last_chunk::<LANES>() {
+            // The last bytes again, the ones before them shifted out.
+            Some(last) => self.mark(last, LANES - rest.len(), shift),
+            None => {
+                let mut padded = [b' '; LANES];
+                padded[..rest.len()].copy_from_slice(rest);
+                self.mark(&padded, 0, shift);
+            }
+        }
+    }
+
+    /// Marks what sixteen bytes hold, but for the first `skip`, from bit `shift` on.
+    #[inline(always)]
+    fn mark(&mut self, bytes: &[u8; LANES], skip: usize, shift: usize) {
+        self.stops |= u64::from(lanes::at_most(bytes, b'\r') >> skip) << shift;
+        self.colons |= u64::from(lanes::equal_to(bytes, b':') >> skip) << shift;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Pieces of heads, right and wrong ones, that often fall across a window's edge.
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        let piece = prop_oneof![
+            4 => "(Host|content-LENGTH|x-forwarded-for|X-A|accept-encoding-and-more): [!-~]{1,90}\r\n",
+            1 => "[ -~]{0,40}(\r\n|\n|\r)",
+            1 => "[a-z]{1,20}(:|: | : )[a-z]{0,3}\t?\r\n",
+        ];
+        (proptest::collection::vec(piece, 0..8), any::<bool>(), "[ -~\r\n]{0,70}").prop_map(
+            |(pieces, ends, tail)| {
+                let end = if ends { "\r\n" } else { "" };
+                (pieces.concat() + end + &tail).into_bytes()
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_block_is_what_its_lines_are(text in text(), room in 0u16..8) {
+            let (mut block, mut lines) = (Fields::default(), Fields::default());
+            block.push(b"before", b"it");
+            lines.push(b"before", b"it");
+            let taken = take(&text, room, &mut block);
+            let (mut at, mut count) = (0, 0);
+            let whole = loop {
+                if text[at..].starts_with(b"\r\n") {
+                    break count <= room;
+                }
+                match super::super::field::usual(&text[at..], &mut lines) {
+                    Some(len) => (at, count) = (at + len, count + 1),
+                    None => break false,
+                }
+            };
+            match taken {
+                Some(taken) => {
+                    prop_assert!(whole);
+                    prop_assert_eq!(taken, at + 2);
+                    let of = |fields: &Fields| format!("{fields:?}");
+                    prop_assert_eq!(of(&block), of(&lines));
+                }
+                None => {
+                    // A long name is the other way's business too: it looks no farther than 32
+                    // bytes for a colon, this one as far as the line goes.
+                    prop_assert!(!whole, "{:?}", String::from_utf8_lossy(&text));
+                    prop_assert_eq!(block.len(), 1);
+                    block.push(b"after", b"it");
+                    prop_assert_eq!(block.wire_len(), 12 + 11);
+                }
+            }
+        }
+    }
+}
