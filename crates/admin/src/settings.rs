@@ -53,6 +53,8 @@ pub struct Settings {
     pub version: String,
     /// The date of the version, `YYYY/MM/DD`.
     pub date: String,
+    /// What was said of the configuration at the start.
+    pub startup_logs: String,
     /// All runtime sockets.
     pub sockets: Vec<CliSocket>,
     /// Milliseconds that a session may be silent (`stats timeout`); `None` for ever.
@@ -73,6 +75,7 @@ impl Default for Settings {
         Self {
             version: String::new(),
             date: String::new(),
+            startup_logs: String::new(),
             sockets: Vec::new(),
             timeout_ms: Some(10_000),
             max_sessions: 10,

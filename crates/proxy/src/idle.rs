@@ -94,6 +94,12 @@ impl IdlePool {
         None
     }
 
+    /// How many there are, by backend and slot.
+    pub(crate) fn counts(&self) -> Vec<Vec<usize>> {
+        let count = |shelf: &RefCell<Shelf>| shelf.borrow().connections.len();
+        self.shelves.iter().map(|slots| slots.iter().map(count).collect()).collect()
+    }
+
     /// Drops the connections that their servers have closed.
     pub(crate) fn sweep(&self) {
         for shelf in self.shelves.iter().flatten() {

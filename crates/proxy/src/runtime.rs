@@ -241,6 +241,8 @@ pub struct Server {
     pub idle: AtomicU32,
     /// Connections, in use or idle.
     pub used: Gauge,
+    /// Whether its health checks are suspended (`disable health`).
+    pub checks_off: AtomicBool,
     /// Idle connections that their threads did not need, for any thread to take.
     pub(crate) parked: Mutex<Vec<Parked>>,
 }
@@ -301,6 +303,7 @@ impl Back {
             queue: Queue::default(),
             idle: AtomicU32::new(0),
             used: Gauge::default(),
+            checks_off: AtomicBool::new(false),
             parked: Mutex::default(),
         };
         let servers = balancer.servers().iter().zip(&settings.servers).map(run).collect();

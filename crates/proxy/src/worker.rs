@@ -89,6 +89,11 @@ impl Worker {
         worker
     }
 
+    /// Idle server connections of this thread, by backend and slot.
+    pub fn idle_counts(&self) -> Vec<Vec<usize>> {
+        self.idle.counts()
+    }
+
     /// Seconds since 1970 of this turn.
     pub fn second(&self) -> u32 {
         (self.thread.wall() / 1_000_000_000) as u32

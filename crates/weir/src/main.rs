@@ -105,6 +105,7 @@ fn load(options: Options) -> ExitCode {
         },
     );
     let verdict = loaded.verdict(options.zero_warning);
+    let said = config::report(&loaded.diagnostics, pid, Style::Plain, options.diagnostics);
     if !options.quiet || verdict == Verdict::Invalid {
         complain(&config::report(&loaded.diagnostics, pid, style, options.diagnostics));
     }
@@ -115,7 +116,7 @@ fn load(options: Options) -> ExitCode {
         return ExitCode::from(verdict.exit_code());
     }
     match (loaded.model, verdict) {
-        (Some(model), Verdict::Valid) => boot::run(model, &options),
+        (Some(model), Verdict::Valid) => boot::run(model, &options, &said),
         (_, Verdict::NoListener) => {
             complain(&format!("[NOTICE]   ({pid}) : haproxy version is {}\n", version::VERSION));
             complain(&format!(

@@ -1,6 +1,6 @@
 //! What a command gets and what it gives back. Never runs one.
 
-use super::{collect, profiling, tasks};
+use super::{collect, configured, profiling, tasks};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use proxy::runtime::{Back, Front, Proxy, Server};
 use proxy::{Shared, Worker};
@@ -85,6 +85,8 @@ pub(super) enum Reply {
 pub(super) enum Later {
     /// Lines, in the order of the threads.
     Lines(fn(&Worker, &Settings, &mut String)),
+    /// `show servers conn` about these.
+    ServersConn(Vec<Arc<Proxy>>),
     /// `show tasks`.
     Tasks,
     /// `show profiling`.
@@ -103,6 +105,10 @@ impl Later {
                     text
                 });
                 answers.await.concat()
+            }
+            Self::ServersConn(proxies) => {
+                let idle = collect::all(worker, Worker::idle_counts).await;
+                configured::connections(&proxies, &idle)
             }
             Self::Tasks => {
                 let known = collect::all(worker, tasks::of).await;

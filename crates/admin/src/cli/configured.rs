@@ -1,7 +1,6 @@
 //! Lists of what is configured and the state it is in. Never changes anything.
 
-use super::call::{Call, Reply};
-use balance::Server as Balanced;
+use super::call::{Call, Later, Reply};
 use proxy::runtime::{Proxy, Server};
 use reactor::Address;
 use std::fmt::Write as _;
@@ -87,15 +86,17 @@ fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
     let _ = write!(out, "{} {since} ", state.settings().weight);
     let (status, verdict) = (record.last.status, record.last.status.verdict());
     let _ = write!(out, "{} {} {} ", status as u8, verdict as u8, record.health.value());
-    let _ = writeln!(out, "{} 0 0 0 - {port} - 0 0 - - 0", check_state(state));
+    let _ = writeln!(out, "{} 0 0 0 - {port} - 0 0 - - 0", check_state(server));
 }
 
 /// The mask of `srv_check_state`: configured 2, enabled 4, paused by maintenance 8. A server
 /// without checks counts as paused for good if the configuration disabled it, as measured.
-fn check_state(server: &Balanced) -> u8 {
-    match (server.settings().checked, server.settings().disabled) {
-        (true, _) if server.state().1.in_maint() => 14,
-        (true, _) => 6,
+fn check_state(server: &Server) -> u8 {
+    let state = &server.state;
+    let enabled = if server.checks_off.load(Relaxed) { 0 } else { 4 };
+    match (state.settings().checked, state.settings().disabled) {
+        (true, _) if state.state().1.in_maint() => 2 | enabled | 8,
+        (true, _) => 2 | enabled,
         (false, true) => 8,
         (false, false) => 0,
     }
@@ -110,19 +111,33 @@ fn place(address: &Address) -> (String, u16) {
 }
 
 pub(super) fn servers_conn(call: &mut Call<'_>) -> Reply {
-    let proxies = match wanted(call, 3) {
-        Ok(proxies) => proxies,
-        Err(reply) => return reply,
-    };
-    let mut out = "# bkname/svname bkid/svid addr port - purge_delay used_cur used_max need_est \
-                   unsafe_nb safe_nb idle_lim idle_cur\n"
-        .to_owned();
-    for proxy in &proxies {
+    match wanted(call, 3) {
+        Ok(proxies) => Reply::Later(Later::ServersConn(proxies)),
+        Err(reply) => reply,
+    }
+}
+
+/// Idle connections of one thread, by backend and slot.
+pub(super) type Idle = Vec<Vec<usize>>;
+
+/// The whole answer, from the idle connections of all threads.
+pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle]) -> String {
+    let mut out = format!(
+        "# bkname/svname bkid/svid addr port - purge_delay used_cur used_max need_est unsafe_nb \
+         safe_nb idle_lim idle_cur idle_per_thr[{}]\n",
+        idle.len()
+    );
+    for proxy in proxies {
         for server in proxy.back.iter().flat_map(|back| &back.servers) {
             connections_line(proxy, server, &mut out);
+            for thread in idle {
+                let own = thread.get(proxy.index).and_then(|it| it.get(server.state.slot()));
+                let _ = write!(out, " {}", own.copied().unwrap_or(0));
+            }
+            out.push('\n');
         }
     }
-    Reply::Dump(out)
+    out
 }
 
 fn connections_line(proxy: &Proxy, server: &Server, out: &mut String) {
@@ -133,5 +148,5 @@ fn connections_line(proxy: &Proxy, server: &Server, out: &mut String) {
     let limit = settings.pool_max.map_or(-1, i64::from);
     let _ = write!(out, "{}/{} ", proxy.name(), server.state.name());
     let _ = write!(out, "{}/{} {address} {port} - ", proxy.settings.id, settings.balance.id);
-    let _ = writeln!(out, "{} {used} {peak} {used} {idle} 0 {limit} {idle}", settings.pool_purge);
+    let _ = write!(out, "{} {used} {peak} {used} {idle} 0 {limit} {idle}", settings.pool_purge);
 }

@@ -66,6 +66,9 @@ pub(super) fn timeout(call: &mut Call<'_>) -> Reply {
     if call.word(2) != "cli" {
         return Reply::error("'set timeout' only supports 'cli'.");
     }
+    if call.word(3).is_empty() {
+        return Reply::error("Expects an integer value.");
+    }
     match milliseconds(call.word(3)) {
         Some(time) => {
             call.state.timeout_ms = Some(time);

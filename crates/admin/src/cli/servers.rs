@@ -5,6 +5,7 @@
 use super::call::{Call, Reply, Severity, Target};
 use balance::{Admin, Algorithm, Change, HashMethod, MAX_WEIGHT};
 use proxy::notice::{self, Cause};
+use std::sync::atomic::Ordering::Relaxed;
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
                      agent-send | check-addr | check-port | fqdn | health | ssl | state | weight";
@@ -44,6 +45,26 @@ pub(super) fn enable(call: &mut Call<'_>) -> Reply {
     }
 }
 
+/// `disable health <bk>/<srv>`: the state stays as it is.
+pub(super) fn disable_health(call: &mut Call<'_>) -> Reply {
+    switch_health(call, true)
+}
+
+/// `enable health <bk>/<srv>`.
+pub(super) fn enable_health(call: &mut Call<'_>) -> Reply {
+    switch_health(call, false)
+}
+
+fn switch_health(call: &Call<'_>, off: bool) -> Reply {
+    match call.target(2) {
+        Ok(target) => {
+            target.server().checks_off.store(off, Relaxed);
+            Reply::Done
+        }
+        Err(reply) => reply,
+    }
+}
+
 pub(super) fn maxconn(call: &mut Call<'_>) -> Reply {
     let target = match call.target(3) {
         Ok(target) => target,
@@ -73,8 +94,15 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         "weight" => change_weight(call, &target, 4),
         "state" => change_state(call, &target),
         "health" => change_health(call, &target),
+        "fqdn" if call.word(4).is_empty() => {
+            Reply::error("set server <b>/<s> fqdn requires a FQDN.")
+        }
+        // There are no resolvers yet.
+        "fqdn" => {
+            Reply::error("set server <b>/<s> fqdn failed because no resolution is configured.")
+        }
         "addr" | "agent" | "agent-addr" | "agent-port" | "agent-send" | "check-addr"
-        | "check-port" | "fqdn" | "ssl" => {
+        | "check-port" | "ssl" => {
             let what = call.word(3);
             Reply::error(format!("'set server <srv> {what}' is not implemented yet."))
         }

@@ -4,10 +4,14 @@ use super::call::{Call, Later, Reply, Severity};
 use crate::settings::{Level, Settings};
 use crate::stats::{self, Clock, Filter, States, csv, info, json, typed};
 use proxy::Worker;
-use sample::calendar::MONTHS;
 
 pub(super) fn version(call: &mut Call<'_>) -> Reply {
     Reply::Message(Severity::Info, call.settings.version.clone())
+}
+
+/// `show startup-logs`: what was said of the configuration.
+pub(super) fn startup_logs(call: &mut Call<'_>) -> Reply {
+    Reply::Dump(call.settings.startup_logs.clone())
 }
 
 /// `show info [typed|json] [desc] [float]`.
@@ -81,13 +85,11 @@ fn number(text: &str) -> Option<i32> {
 
 /// `show errors`: no message is kept yet, so there is none to show.
 pub(super) fn errors(call: &mut Call<'_>) -> Reply {
-    let date = call.worker.local_date();
-    let ms = call.worker.thread.wall() / 1_000_000 % 1_000;
-    let month = MONTHS[date.month.saturating_sub(1).min(11)];
-    Reply::Dump(format!(
-        "Total events captured on [{:02}/{month}/{}:{:02}:{:02}:{:02}.{ms:03}] : 0\n",
-        date.day, date.year, date.hour, date.minute, date.second
-    ))
+    let mut date = Vec::new();
+    call.worker.local_date().write_clf(&mut date);
+    let (date, ms) =
+        (String::from_utf8_lossy(&date), call.worker.thread.wall() / 1_000_000 % 1_000);
+    Reply::Dump(format!("Total events captured on [{date}.{ms:03}] : 0\n"))
 }
 
 /// `show sess`: every worker lists its own streams.

@@ -35,8 +35,10 @@ use Level::{Admin, Operator, User};
 pub(super) const COMMANDS: &[Entry] = &[
     entry("clear counters", "[all]", Operator, "clear max statistics counters (or all counters)", limits::clear_counters),
     entry("disable frontend", "<frontend>", Admin, "temporarily disable specific frontend", limits::disable_frontend),
+    entry("disable health", "", Admin, "disable health checks", servers::disable_health),
     entry("disable server", "(DEPRECATED)", Admin, "disable a server for maintenance (use 'set server' instead)", servers::disable),
     entry("enable frontend", "<frontend>", Admin, "re-enable specific frontend", limits::enable_frontend),
+    entry("enable health", "", Admin, "enable health checks", servers::enable_health),
     entry("enable server", "(DEPRECATED)", Admin, "enable a disabled server (use 'set server' instead)", servers::enable),
     entry("experimental-mode", "[on|off]", Admin, "show or toggle access to experimental commands", own::experimental),
     entry("expert-mode", "[on|off]", Admin, "show or toggle access to expert commands", own::expert),
@@ -61,6 +63,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configured::servers_conn),
     entry("show servers state", "[<backend>]", User, "dump volatile server information (all or for a single backend)", configured::servers_state),
     entry("show sess", "[id]", Operator, "report the list of current sessions or dump this exact session", show::sessions),
+    entry("show startup-logs", "", User, "report logs emitted during HAProxy startup", show::startup_logs),
     entry("show stat", "[desc|json|no-maint|typed|up]*", User, "report counters for each proxy and server", show::stat),
     entry("show tasks", "", User, "show running tasks", tasks::tasks),
     entry("show threads", "", User, "show some threads debugging information", tasks::threads),

@@ -247,10 +247,16 @@ fn lists() {
     let sockets = "# socket lvl processes\nunix@/run/weir.sock admin all\n\n";
     assert_eq!(bench.run("show cli sockets"), sockets);
     assert_eq!(bench.run("show cli level"), "admin\n\n");
-    assert!(bench.run("show errors").starts_with("Total events captured on ["));
+    let date = bench.worker.local_date();
+    let month = sample::calendar::MONTHS[date.month];
+    let captured = format!("Total events captured on [{:02}/{month}/{}:", date.day, date.year);
+    assert!(bench.run("show errors").starts_with(&captured));
     assert!(bench.run("show errors").ends_with("] : 0\n\n"));
-    let conn = bench.run("show servers conn be");
-    assert!(conn.contains("\nbe/s1 3/1 127.0.0.1 8001 - 5000 0 0 0 0 0 -1 0\n"), "{conn}");
+    let address = bench.listen(Level::User);
+    let conn = bench.ask(address, "show servers conn be\n");
+    assert!(conn.contains(" idle_cur idle_per_thr[1]\nbe/s1 3/1 "), "{conn}");
+    assert!(conn.contains("\nbe/s1 3/1 127.0.0.1 8001 - 5000 0 0 0 0 0 -1 0 0\n"), "{conn}");
+    assert_eq!(bench.run("show servers conn nope"), "Can't find backend.\n\n");
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
 
 fn state(row: &mut Row, server: &Server, clock: Clock) {
     let (state, settings) = (&server.state, &server.settings.balance);
-    row.set(Field::Status, notice::status(state));
+    row.set(Field::Status, status(server));
     row.set(Field::Weight, state.shown_weight());
     row.set(Field::Uweight, state.user_weight());
     row.set(Field::Act, u32::from(!settings.backup));
@@ -84,10 +84,19 @@ fn state(row: &mut Row, server: &Server, clock: Clock) {
     row.set(Field::Tracked, tracked);
 }
 
+/// The state in words; who is up and whose checks are suspended counts as not checked.
+fn status(server: &Server) -> String {
+    let status = notice::status(&server.state);
+    match server.checks_off.load(Relaxed) && status.starts_with("UP") {
+        true => "no check".to_owned(),
+        false => status,
+    }
+}
+
 /// What checks found; their last outcome is not shown during maintenance.
 fn checks(row: &mut Row, server: &Server, clock: Clock) {
     let state = &server.state;
-    if !state.settings().checked {
+    if !state.settings().checked || server.checks_off.load(Relaxed) {
         return;
     }
     let record = state.check_record();

@@ -14,6 +14,7 @@ use crate::settings;
 use balance::{Change, CheckResult};
 use reactor::Tick;
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A batch under way, which counts as one in the thread's load.
 pub(super) struct Flight {
@@ -89,7 +90,8 @@ impl Drop for Flight {
 impl Turn {
     fn connect(&mut self) -> Result<(), Over> {
         let subject = subject(&self.checker, self.record).ok_or(Over(None))?;
-        if subject.server.state.state().1.in_maint() {
+        let server = subject.server;
+        if server.state.state().1.in_maint() || server.checks_off.load(Relaxed) {
             return Err(Over(None));
         }
         let worker = &self.checker.worker;

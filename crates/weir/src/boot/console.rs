@@ -20,7 +20,7 @@ const BACKLOG: u32 = 128;
 /// Opens the runtime sockets; every one that cannot be opened is reported.
 pub(super) fn open(
     model: &Model,
-    options: &Options,
+    (options, startup_logs): (&Options, &str),
     opener: &mut Opener,
     errors: &mut Vec<String>,
 ) -> (Arc<Settings>, Vec<Console>) {
@@ -48,6 +48,7 @@ pub(super) fn open(
     let settings = Settings {
         version: version::VERSION.to_owned(),
         date: version::DATE.to_owned(),
+        startup_logs: startup_logs.to_owned(),
         sockets,
         timeout_ms: Some(u32::try_from(stats.timeout).unwrap_or(u32::MAX)).filter(|ms| *ms > 0),
         max_sessions: stats.maxconn as usize,

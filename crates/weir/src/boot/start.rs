@@ -26,8 +26,8 @@ const MAX_EVENTS: usize = 200;
 /// Percent of its interval that a check may run early to share a wake-up.
 const CHECK_SLACK: u32 = 1;
 
-/// Serves until a signal ends it.
-pub(crate) fn run(mut model: Model, options: &Options) -> ExitCode {
+/// Serves until a signal ends it. `said` is what the configuration gave rise to.
+pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
     if let Some(mib) = options.memory_mib
         && let Err(error) = sys::process::limit_memory(u64::from(mib) << 20)
     {
@@ -38,7 +38,7 @@ pub(crate) fn run(mut model: Model, options: &Options) -> ExitCode {
     let mut opener = Opener::default();
     limits::proxies(&mut model, options);
     let proxies = proxies::all(&mut model, &mut opener, &mut errors);
-    let (runtime, console) = console::open(&model, options, &mut opener, &mut errors);
+    let (runtime, console) = console::open(&model, (options, said), &mut opener, &mut errors);
     if !errors.is_empty() {
         for error in &errors {
             fail(error);

@@ -67,11 +67,74 @@ fn weights_can_be_changed() {
 }
 
 #[test]
+fn suspended_checks_say_nothing() {
+    let (origin, other) = (Origin::saying("a"), Origin::saying("b"));
+    let back = "    option httpchk\n    server a <a> check inter 20ms\n    \
+                server b <b> check inter 20ms\n    server c <a> check disabled\n";
+    let weir = Setup::http("", back).with("a", origin.address()).with("b", other.address()).start();
+    let state = |server: &str| {
+        let text = weir.cli("show servers state app");
+        let line = text.lines().find(|line| line.contains(&format!(" {server} 127.0.0.1 ")));
+        line.and_then(|line| line.split(' ').nth(13)).map(str::to_owned)
+    };
+    eventually("a check", || (weir.stat("app", "a", "check_status") == "L7OK").then_some(()));
+    assert_eq!((state("a"), state("c")), (Some("6".into()), Some("14".into())));
+    assert_eq!(weir.cli("disable health app/a;disable health app/c"), "");
+    assert_eq!((state("a"), state("c")), (Some("2".into()), Some("10".into())));
+    assert_eq!(weir.stat("app", "a", "status"), "no check");
+    assert_eq!(weir.stat("app", "a", "check_status"), "");
+    // One may be under way still; while another server is checked, no more come.
+    let (before, others) = (origin.connections(), other.connections());
+    eventually("checks of another", || (other.connections() > others + 10).then_some(()));
+    assert!(origin.connections() <= before + 1);
+    assert_eq!(weir.cli("enable health app/a"), "");
+    assert_eq!(weir.stat("app", "a", "status"), "UP");
+    eventually("another check", || (origin.connections() > before + 1).then_some(()));
+    assert_eq!(weir.cli("disable health app/x"), "No such server.");
+    assert_eq!(weir.cli("disable health"), "Require 'backend/server'.");
+}
+
+#[test]
+fn idle_connections_are_told_by_thread() {
+    let origin = Origin::saying("a");
+    let weir = Setup::new(
+        "global\n    nbthread 3\n    stats socket <dir>/cli level admin\n\
+         defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
+         timeout server 20s\n    http-reuse always\n\
+         frontend web\n    bind <web> thread 2\n    default_backend app\n\
+         backend app\n    server a <a>\n",
+    )
+    .with("a", origin.address())
+    .start();
+    assert_eq!(weir.web().get("/").text(), "a");
+    let line = eventually("an idle connection", || {
+        let text = weir.cli("show servers conn");
+        assert!(text.lines().next().is_some_and(|it| it.ends_with(" idle_cur idle_per_thr[3]")));
+        text.lines().nth(1).filter(|line| line.ends_with(" 1 0 1 0")).map(str::to_owned)
+    });
+    assert!(line.starts_with("app/a 3/1 127.0.0.1 "), "{line}");
+}
+
+#[test]
+fn what_was_said_at_the_start_can_be_read() {
+    let weir = Setup::new(
+        "global\n    stats socket <dir>/cli level admin\n\
+         frontend web\n    mode http\n    bind <web>\n",
+    )
+    .start();
+    let text = weir.cli("show startup-logs");
+    assert!(text.starts_with("[WARNING]  (") && text.contains("missing timeouts"), "{text}");
+}
+
+#[test]
 fn mistakes_are_answered() {
     let (_origins, weir) = start();
     assert_eq!(weir.cli("disable server app/x"), "No such server.");
     assert_eq!(weir.cli("disable server x/a"), "No such backend.");
     assert!(weir.cli("set server app/a state asleep").contains("'set server <srv> state' expects"));
+    let fqdn = "set server <b>/<s> fqdn failed because no resolution is configured.";
+    assert_eq!(weir.cli("set server app/a fqdn x.example"), fqdn);
+    assert_eq!(weir.cli("set timeout cli"), "Expects an integer value.");
     assert!(weir.cli("dance").starts_with("Unknown command"), "{}", weir.cli("dance"));
 }
 
