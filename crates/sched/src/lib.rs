@@ -8,11 +8,16 @@
 pub mod activity;
 pub mod class;
 pub mod mailbox;
+pub mod park;
 pub mod pause;
 pub mod profile;
 pub mod queue;
 pub mod scheduler;
 mod slot;
+/// The atomics of [`park`]; a model compiles that file with others.
+mod sync {
+    pub(crate) use std::sync::atomic::{AtomicBool, Ordering, fence};
+}
 pub mod wake;
 mod waker;
 pub mod wheel;

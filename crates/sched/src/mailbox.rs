@@ -1,16 +1,14 @@
 //! The way in for other threads: wake-ups and kills for tasks that live elsewhere.
 //! Never runs anything and never takes a lock.
 //!
-//! Protocol. A sender pushes, fences, then tests `parked`; the owner sets `parked`, fences, then
-//! tests the queue. Both fences are sequentially consistent, so at least one of the two sees the
-//! other: either the owner does not sleep, or the sender rings. (Acquire and release alone lose
-//! wake-ups here.) Lines written per remote wake-up: the queue's tail block, and `parked` once per
-//! sleep.
+//! How a sender and an owner that falls asleep agree is in [`crate::park`]. Lines written per
+//! remote wake-up: the queue's tail block; and the flag of the park protocol once per sleep.
 
+use crate::park::Park;
 use crate::{TaskId, Wake};
 use crossbeam_queue::SegQueue;
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Rouses the owner of a mailbox while it sleeps in its poller.
 pub trait Alarm: Send + Sync {
@@ -30,7 +28,7 @@ pub enum Letter {
 /// What other threads have to say to one thread's scheduler.
 pub struct Mailbox {
     letters: SegQueue<Letter>,
-    parked: AtomicBool,
+    park: Park,
     rings: AtomicU64,
     alarm: Box<dyn Alarm>,
 }
@@ -44,12 +42,7 @@ impl std::fmt::Debug for Mailbox {
 impl Mailbox {
     /// An empty mailbox whose owner is roused by `alarm`.
     pub fn new(alarm: Box<dyn Alarm>) -> Self {
-        Self {
-            letters: SegQueue::new(),
-            parked: AtomicBool::new(false),
-            rings: AtomicU64::new(0),
-            alarm,
-        }
+        Self { letters: SegQueue::new(), park: Park::new(), rings: AtomicU64::new(0), alarm }
     }
 
     /// Wakes a task of the owner, from any thread.
@@ -70,8 +63,7 @@ impl Mailbox {
 
     fn send(&self, letter: Letter) {
         self.letters.push(letter);
-        fence(Ordering::SeqCst);
-        if self.parked.load(Ordering::Relaxed) && self.parked.swap(false, Ordering::Relaxed) {
+        if self.park.posted() {
             self.rings.fetch_add(1, Ordering::Relaxed);
             self.alarm.ring();
         }
@@ -79,18 +71,12 @@ impl Mailbox {
 
     /// The owner announces that it is about to sleep. `false`: there is mail, do not sleep.
     pub fn park(&self) -> bool {
-        self.parked.store(true, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        if self.letters.is_empty() {
-            return true;
-        }
-        self.unpark();
-        false
+        self.park.park(|| !self.letters.is_empty())
     }
 
     /// The owner is awake again.
     pub fn unpark(&self) {
-        self.parked.store(false, Ordering::Relaxed);
+        self.park.unpark();
     }
 
     /// The next letter; for the owner.

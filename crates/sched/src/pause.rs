@@ -10,20 +10,35 @@ use stdx::Tick;
 /// Waits until the task is woken, for any reason; see [`Scheduler::pause`].
 #[derive(Debug)]
 pub struct Pause<'a> {
-    pub(crate) scheduler: &'a Scheduler,
-    pub(crate) deadline: Option<Tick>,
-    pub(crate) waiting: bool,
+    scheduler: &'a Scheduler,
+    /// The deadline as one word: it is written and read whole at each pause, and
+    /// a word that is written in halves and read whole stalls the processor.
+    deadline: u64,
+    waiting: bool,
+}
+
+/// Says that there is a deadline.
+const SOME: u64 = 1 << 32;
+
+impl<'a> Pause<'a> {
+    #[inline]
+    pub(crate) fn new(scheduler: &'a Scheduler, deadline: Option<Tick>) -> Self {
+        let deadline = deadline.map_or(0, |tick| SOME | u64::from(tick.0));
+        Self { scheduler, deadline, waiting: false }
+    }
 }
 
 impl Future for Pause<'_> {
     type Output = Wake;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Wake> {
         if self.waiting {
             return Poll::Ready(self.scheduler.reasons());
         }
         self.waiting = true;
-        self.scheduler.set_deadline(self.deadline);
+        let deadline = (self.deadline & SOME != 0).then_some(Tick(self.deadline as u32));
+        self.scheduler.set_deadline(deadline);
         Poll::Pending
     }
 }
@@ -40,6 +55,7 @@ pub struct Yield<'a> {
 impl Future for Yield<'_> {
     type Output = ();
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
         if self.yielded {
             return Poll::Ready(());

@@ -105,8 +105,8 @@ struct Mark {
 }
 
 /// What a turn was measured for.
-#[derive(Clone, Copy)]
-pub(crate) struct Lap {
+#[derive(Clone, Copy, Default)]
+struct Lap {
     mark: Option<Mark>,
     start: u64,
 }
@@ -121,6 +121,7 @@ pub(crate) struct Profile {
     word: Cell<u32>,
     slow: Cell<bool>,
     marks: RefCell<Vec<Option<Mark>>>,
+    lap: Cell<Lap>,
     table: RefCell<Table>,
 }
 
@@ -132,6 +133,7 @@ impl Profile {
             word: Cell::new(0),
             slow: Cell::new(false),
             marks: RefCell::default(),
+            lap: Cell::default(),
             table: RefCell::default(),
         }
     }
@@ -200,14 +202,15 @@ impl Profile {
 
     /// A task's turn begins: takes its mark, before it can be queued again.
     #[cold]
-    pub(crate) fn begin(&self, id: TaskId) -> Lap {
+    pub(crate) fn begin(&self, id: TaskId) {
         let mark = self.marks.borrow_mut().get_mut(id.0.index as usize).and_then(Option::take);
-        Lap { mark, start: self.clock.nanos() }
+        self.lap.set(Lap { mark, start: self.clock.nanos() });
     }
 
     /// A task's turn has ended.
     #[cold]
-    pub(crate) fn end(&self, lap: Lap, function: &'static Function) {
+    pub(crate) fn end(&self, function: &'static Function) {
+        let lap = self.lap.take();
         let cpu = self.clock.nanos().saturating_sub(lap.start);
         let dated = lap.mark.filter(|mark| mark.date != 0);
         let latency = dated.map(|mark| lap.start.saturating_sub(mark.date));

@@ -1,46 +1,158 @@
-//! What the scheduler keeps per task. Never visible outside this crate.
+//! The tasks of one thread, a cache line each, under names that die with them. Never visible outside
+//! this crate.
 
 use crate::profile::Function;
-use crate::{Class, Wake};
+use crate::{Class, TaskId, Wake};
 use std::future::Future;
 use std::pin::Pin;
-use stdx::Tick;
+use stdx::{Key, Tick};
 
 /// The future of a task; it never leaves its thread, so it need not be `Send`.
 pub(crate) type Work = Pin<Box<dyn Future<Output = ()>>>;
 
+bitflags::bitflags! {
+    /// What a task is just now.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub(crate) struct State: u8 {
+        /// It stands in a run queue.
+        const QUEUED = 1;
+        /// Its future is to be dropped instead of polled.
+        const KILLED = 1 << 1;
+        /// A mark of the user, which survives wake-ups.
+        const MARKED = 1 << 2;
+    }
+}
+
 /// One task. The future is absent exactly while it runs.
+#[repr(align(64))]
 pub(crate) struct Slot {
     pub(crate) future: Option<Work>,
     /// What it runs.
     pub(crate) function: &'static Function,
-    /// When it wants to be woken. The wheel may be armed earlier, never later.
+    /// Odd while a task lives here; an even one is free.
+    generation: u32,
+    /// The next free slot, while this one is.
+    next_free: u32,
+    /// When it wants to be woken.
     pub(crate) deadline: Option<Tick>,
+    /// What its timer in the wheel is set to: the deadline or earlier, never later.
+    pub(crate) armed: Option<Tick>,
     pub(crate) reasons: Wake,
-    /// Whether it stands in a run queue.
-    pub(crate) queued: bool,
-    /// Whether its future is to be dropped instead of polled.
-    pub(crate) killed: bool,
-    /// A mark of the user, which survives wake-ups.
-    pub(crate) marked: bool,
-    /// -1024 (first) to 1024 (last) in the normal class.
-    pub(crate) nice: i16,
+    pub(crate) state: State,
     /// The class that its own yield asked for.
     pub(crate) yields_to: Option<Class>,
+    /// -1024 (first) to 1024 (last) in the normal class.
+    pub(crate) nice: i16,
 }
 
+const NO_SLOT: u32 = u32::MAX;
+
 impl Slot {
-    pub(crate) fn new(future: Work, function: &'static Function) -> Self {
+    fn new(future: Work, function: &'static Function, generation: u32) -> Self {
         Self {
             future: Some(future),
             function,
+            generation,
+            next_free: NO_SLOT,
             deadline: None,
+            armed: None,
             reasons: Wake::INIT,
-            queued: false,
-            killed: false,
-            marked: false,
-            nice: 0,
+            state: State::empty(),
             yields_to: None,
+            nice: 0,
         }
+    }
+}
+
+/// All tasks of a thread, by name.
+pub(crate) struct Tasks {
+    slots: Vec<Slot>,
+    free: u32,
+    len: usize,
+}
+
+impl Tasks {
+    pub(crate) const fn new() -> Self {
+        Self { slots: Vec::new(), free: NO_SLOT, len: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn insert(&mut self, future: Work, function: &'static Function) -> TaskId {
+        self.len += 1;
+        if let Some(slot) = self.slots.get_mut(self.free as usize) {
+            let (index, generation) = (self.free, slot.generation.wrapping_add(1));
+            self.free = slot.next_free;
+            *slot = Slot::new(future, function, generation);
+            return TaskId(Key { index, generation });
+        }
+        let index = u32::try_from(self.slots.len()).expect("fewer than 2^32 tasks");
+        self.slots.push(Slot::new(future, function, 1));
+        TaskId(Key { index, generation: 1 })
+    }
+
+    /// Frees the slot of a task whose future has been taken out; its name is dead from now on.
+    pub(crate) fn remove(&mut self, id: TaskId) {
+        let free = self.free;
+        let Some(slot) = self.get_mut(id) else { return };
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.next_free = free;
+        self.free = id.0.index;
+        self.len -= 1;
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: TaskId) -> Option<&Slot> {
+        let slot = self.slots.get(id.0.index as usize)?;
+        (slot.generation == id.0.generation).then_some(slot)
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: TaskId) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(id.0.index as usize)?;
+        (slot.generation == id.0.generation).then_some(slot)
+    }
+
+    /// The task that lives at a position.
+    #[inline]
+    pub(crate) fn at(&mut self, index: u32) -> Option<(TaskId, &mut Slot)> {
+        let slot = self.slots.get_mut(index as usize)?;
+        let id = TaskId(Key { index, generation: slot.generation });
+        (slot.generation % 2 == 1).then_some((id, slot))
+    }
+
+    /// All tasks alive.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (TaskId, &Slot)> {
+        let alive = self.slots.iter().enumerate().filter(|(_, slot)| slot.generation % 2 == 1);
+        alive.map(|(index, slot)| {
+            (TaskId(Key { index: index as u32, generation: slot.generation }), slot)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_one_cache_line() {
+        assert_eq!((size_of::<Slot>(), align_of::<Slot>()), (64, 64));
+    }
+
+    #[test]
+    fn a_name_dies_with_its_task() {
+        let mut tasks = Tasks::new();
+        let insert = |tasks: &mut Tasks| tasks.insert(Box::pin(async {}), Function::of::<u8>());
+        let (a, b) = (insert(&mut tasks), insert(&mut tasks));
+        tasks.remove(a);
+        tasks.remove(a);
+        assert!(tasks.get(a).is_none() && tasks.at(a.0.index).is_none());
+        let c = insert(&mut tasks);
+        assert_eq!((c.0.index, tasks.len()), (a.0.index, 2));
+        assert!(tasks.get(a).is_none() && tasks.get(c).is_some() && c != a);
+        assert_eq!(tasks.iter().map(|(id, _)| id).collect::<Vec<_>>(), [c, b]);
+        assert!(tasks.get(TaskId::NONE).is_none());
     }
 }

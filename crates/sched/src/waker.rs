@@ -1,10 +1,13 @@
 //! The std `Waker` of a task, for futures that are not ours. Never used by our own primitives.
 //!
 //! A waker is borrowed from the stack for the length of one poll and costs nothing; only a clone of
-//! it allocates, and from then on wakes through the mailbox, from any thread.
+//! it allocates. A clone wakes from any thread: through the mailbox, unless its own scheduler is
+//! just running a round on the calling thread.
 
-use crate::{Mailbox, TaskId, Wake};
+use crate::{Mailbox, Scheduler, TaskId, Wake};
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
+use std::ptr;
 use std::sync::Arc;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
@@ -21,15 +24,64 @@ struct Owned {
 
 impl std::task::Wake for Owned {
     fn wake(self: Arc<Self>) {
-        self.mailbox.wake(self.id, Wake::OTHER);
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !Presence::wake(&self.mailbox, self.id) {
+            self.mailbox.wake(self.id, Wake::OTHER);
+        }
+    }
+}
+
+thread_local! {
+    /// The scheduler that runs a round on this thread.
+    static PRESENT: Cell<*const Scheduler> = const { Cell::new(ptr::null()) };
+}
+
+/// An address that tells threads apart as long as they live; cheaper than a `ThreadId`.
+pub(crate) fn here() -> usize {
+    PRESENT.with(|cell| ptr::from_ref(cell).addr())
+}
+
+/// Says which scheduler runs on this thread, for as long as a round takes.
+pub(crate) struct Presence<'a> {
+    before: *const Scheduler,
+    _scheduler: &'a Scheduler,
+}
+
+impl<'a> Presence<'a> {
+    pub(crate) fn of(scheduler: &'a Scheduler) -> Self {
+        let before = PRESENT.replace(scheduler);
+        Self { before, _scheduler: scheduler }
+    }
+
+    /// Wakes a task without a letter if its scheduler runs here. `false`: it does not.
+    fn wake(mailbox: &Arc<Mailbox>, id: TaskId) -> bool {
+        let present = PRESENT.get();
+        // SAFETY: the pointer was taken from a reference that outlives its `Presence`, whose drop
+        // takes the pointer back, and both stay on this thread.
+        let Some(scheduler) = (unsafe { present.as_ref() }) else { return false };
+        let own = Arc::ptr_eq(scheduler.mailbox(), mailbox);
+        if own {
+            scheduler.wake(id, Wake::OTHER);
+        }
+        own
+    }
+}
+
+impl Drop for Presence<'_> {
+    fn drop(&mut self) {
+        PRESENT.set(self.before);
     }
 }
 
 static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, |_| {});
 
 /// Runs `poll` with a waker for the task.
+#[inline]
 pub(crate) fn with_waker<R>(borrowed: &Borrowed<'_>, poll: impl FnOnce(&Waker) -> R) -> R {
-    let data = std::ptr::from_ref(borrowed).cast();
+    let data = ptr::from_ref(borrowed).cast();
     // SAFETY: the table's functions read `data` as a `Borrowed` that is alive: the waker does not
     // leave this function except as a clone, and a clone owns its state. Dropping the borrowed
     // waker is free.
@@ -49,5 +101,7 @@ fn clone(data: *const ()) -> RawWaker {
 fn wake(data: *const ()) {
     // SAFETY: as in `clone`.
     let borrowed = unsafe { &*data.cast::<Borrowed<'_>>() };
-    borrowed.mailbox.wake(borrowed.id, Wake::OTHER);
+    if !Presence::wake(borrowed.mailbox, borrowed.id) {
+        borrowed.mailbox.wake(borrowed.id, Wake::OTHER);
+    }
 }

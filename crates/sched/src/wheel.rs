@@ -1,14 +1,16 @@
 //! A hierarchical timer wheel over small indices. Never allocates per timer and never reads a clock.
 //!
 //! Four levels of 256 buckets cover all 2^32 ticks. Arming, moving and disarming are O(1); a timer
-//! of a higher level moves down when its bucket's turn comes. The lists are links by index in one
-//! vector, so that the node of task *n* is entry *n*.
+//! of a higher level moves down when its bucket's turn comes, a bounded number at a time. The lists
+//! are links by index in one vector, so that the node of task *n* is entry *n*.
 
 use stdx::Tick;
 
 const LEVELS: usize = 4;
 const SLOTS: usize = 256;
 const NIL: u32 = u32::MAX;
+/// Timers that one call may move down a level, for each that it may fire.
+const MOVES: usize = 4;
 /// The bucket of a node that is not armed.
 const IDLE: u16 = u16::MAX;
 
@@ -30,7 +32,9 @@ pub struct Wheel {
     occupied: [[u64; SLOTS / 64]; LEVELS],
     /// Every tick up to and including this one has been expired.
     current: Tick,
-    /// The bucket of `current` still holds timers that the last budget left over.
+    /// The level whose bucket of `current` is being moved down; 0 when none is.
+    cascading: usize,
+    /// The last budget ended before everything due at `current` was done.
     unfinished: bool,
     armed: usize,
 }
@@ -43,6 +47,7 @@ impl Wheel {
             heads: vec![NIL; LEVELS * SLOTS].into_boxed_slice(),
             occupied: [[0; SLOTS / 64]; LEVELS],
             current: now,
+            cascading: 0,
             unfinished: false,
             armed: 0,
         }
@@ -85,7 +90,8 @@ impl Wheel {
     /// Moves time forward to `now` and hands up to `budget` expired timers, disarmed, to `fire`,
     /// which may name a later tick to arm one again.
     ///
-    /// Returns how many it handed over. Timers beyond the budget fire in the next call.
+    /// Returns how many it handed over. Timers beyond the budget fire in the next call. However far
+    /// `now` has jumped, the work is bounded by the budget and the buckets that hold something.
     pub fn advance(
         &mut self,
         now: Tick,
@@ -93,6 +99,8 @@ impl Wheel {
         mut fire: impl FnMut(u32) -> Option<Tick>,
     ) -> usize {
         let mut fired = 0;
+        let mut moves = budget.max(1).saturating_mul(MOVES);
+        self.unfinished = false;
         loop {
             while let Some(index) = self.pop_due() {
                 if fired == budget {
@@ -106,14 +114,16 @@ impl Wheel {
                     self.arm(index, again);
                 }
             }
-            self.unfinished = false;
-            if self.armed == 0 && self.current.is_before(now) {
-                self.current = now;
-            }
-            if !self.current.is_before(now) {
+            if self.cascading > 0 {
+                if !self.cascade(&mut moves) {
+                    self.unfinished = true;
+                    return fired;
+                }
+            } else if self.current.is_before(now) {
+                self.step(now);
+            } else {
                 return fired;
             }
-            self.step(now);
         }
     }
 
@@ -122,16 +132,20 @@ impl Wheel {
         if self.armed == 0 {
             return None;
         }
-        if self.unfinished {
-            return Some(self.current);
-        }
-        let mut first = None;
+        if self.unfinished { Some(self.current) } else { self.next_bucket() }
+    }
+
+    /// The start of the first bucket ahead that holds something.
+    fn next_bucket(&self) -> Option<Tick> {
+        let mut first: Option<Tick> = None;
         for level in 0..LEVELS {
             let shift = 8 * level as u32;
             let place = (self.current.0 >> shift) as usize % SLOTS;
             if let Some(ahead) = self.next_occupied(level, place) {
                 let base = (self.current.0 >> shift).wrapping_add(ahead);
-                first = Tick::earlier(first, Some(Tick(base << shift)));
+                let ahead = |at: Tick| at.0.wrapping_sub(self.current.0);
+                let start = Tick(base << shift);
+                first = Some(first.filter(|first| ahead(*first) <= ahead(start)).unwrap_or(start));
             }
         }
         first
@@ -149,31 +163,37 @@ impl Wheel {
 
     /// Moves to the next tick with something to do, at most to `now`.
     fn step(&mut self, now: Tick) {
-        let place = self.current.0 as usize % SLOTS;
-        let block_end = (SLOTS - place) as u32;
-        let ahead = self.next_occupied(0, place).unwrap_or(block_end).min(block_end);
-        let limit = now.0.wrapping_sub(self.current.0);
-        self.current = Tick(self.current.0.wrapping_add(ahead.min(limit)));
-        if ahead.min(limit) == block_end {
-            self.cascade();
+        let next = self.next_bucket().filter(|_| self.armed > 0);
+        let ahead = |at: Tick| at.0.wrapping_sub(self.current.0);
+        self.current = next.filter(|next| ahead(*next) < ahead(now)).unwrap_or(now);
+        // At the start of a bucket of a higher level, that bucket's turn has come.
+        if self.current.0.is_multiple_of(SLOTS as u32) {
+            self.cascading = LEVELS - 1;
+            let aligned = |level: usize| self.current.0.trailing_zeros() >= 8 * level as u32;
+            while !aligned(self.cascading) {
+                self.cascading -= 1;
+            }
         }
     }
 
-    /// Re-links the timers of the higher-level buckets whose turn begins at the current tick.
-    fn cascade(&mut self) {
-        for level in 1..LEVELS {
-            let place = (self.current.0 >> (8 * level as u32)) as usize % SLOTS;
-            let mut index = std::mem::replace(&mut self.heads[level * SLOTS + place], NIL);
-            self.occupied[level][place / 64] &= !(1 << (place % 64));
-            while index != NIL {
-                let Node { next, at, .. } = self.nodes[index as usize];
+    /// Re-links the timers of the higher-level buckets whose turn begins at the current tick, from
+    /// the highest down. `false`: more are left than may be moved now.
+    fn cascade(&mut self, moves: &mut usize) -> bool {
+        while self.cascading > 0 {
+            let place = (self.current.0 >> (8 * self.cascading as u32)) as usize % SLOTS;
+            let index = self.heads[self.cascading * SLOTS + place];
+            if index == NIL {
+                self.cascading -= 1;
+            } else if *moves == 0 {
+                return false;
+            } else {
+                *moves -= 1;
+                let at = self.nodes[index as usize].at;
+                self.unlink(index);
                 self.link(index, at);
-                index = next;
-            }
-            if place != 0 {
-                break;
             }
         }
+        true
     }
 
     /// Distance (1..=256) from `place` to the next occupied bucket of a level, round the circle.

@@ -38,7 +38,7 @@ impl Scheduler {
         let now = self.profile.now();
         let mut found: Vec<Queued> = Vec::new();
         for (id, class) in inner.queue.iter() {
-            let Some(slot) = inner.tasks.get(id.0) else { continue };
+            let Some(slot) = inner.tasks.get(id) else { continue };
             let function = slot.function.name();
             let known = found.iter().position(|q| q.class == class && q.function == function);
             let place = known.unwrap_or_else(|| {
@@ -74,7 +74,6 @@ impl Scheduler {
     /// Puts the counters of a round where others see them.
     pub(super) fn publish(&self, round: Round, ran: [u32; COUNT]) {
         let activity = &*self.activity;
-        activity.leave();
         let inner = self.inner.borrow();
         for class in Class::ALL {
             activity.ran[class as usize].add(u64::from(ran[class as usize]));

@@ -3,6 +3,7 @@
 use super::*;
 use crate::mailbox::Alarm;
 use std::rc::Rc;
+use std::task::Poll;
 
 struct Silent;
 impl Alarm for Silent {

@@ -56,7 +56,74 @@ fn what_is_past_fires_at_the_next_tick() {
     assert_eq!(fired(&mut wheel, Tick(11)), [0]);
 }
 
+#[test]
+fn a_call_moves_and_fires_a_bounded_number_however_many_are_due() {
+    let mut wheel = Wheel::new(Tick(0));
+    (0..10_000).for_each(|index| wheel.arm(index, Tick(70_000)));
+    let (mut calls, mut seen) = (0, 0);
+    while !wheel.is_empty() {
+        let before = wheel.nodes.iter().filter(|node| node.bucket >= SLOTS as u16).count();
+        let fired = wheel.advance(Tick(70_001), 100, |_| None);
+        let after = wheel.nodes.iter().filter(|node| node.bucket >= SLOTS as u16).count();
+        assert!(fired <= 100 && before.abs_diff(after) <= 100 * MOVES);
+        assert!(
+            wheel.next().is_none_or(|next| next.is_due(Tick(70_001))),
+            "it asks to go on at once"
+        );
+        (calls, seen) = (calls + 1, seen + fired);
+    }
+    assert_eq!(seen, 10_000);
+    assert!((100..=151).contains(&calls), "{calls} calls");
+}
+
+#[test]
+fn a_leap_over_weeks_fires_all_in_one_call_and_costs_no_walk() {
+    let mut wheel = Wheel::new(Tick(u32::MAX - 5_000));
+    let month = 30 * 24 * 3600 * 1000u32;
+    let spans = [1, 1_000, 90_000, 20_000_000, month / 2, 24 * 24 * 3600 * 1000];
+    for (index, ahead) in spans.into_iter().enumerate() {
+        wheel.arm(index as u32, Tick((u32::MAX - 5_000).wrapping_add(ahead)));
+    }
+    let later = Tick((u32::MAX - 5_000).wrapping_add(month / 2));
+    assert_eq!(fired(&mut wheel, later), [0, 1, 2, 3, 4]);
+    assert_eq!((wheel.len(), wheel.current), (1, later));
+}
+
 proptest! {
+    /// Far deadlines, long leaps and small budgets: nothing is lost, early or fired twice.
+    #[test]
+    fn nothing_is_lost_or_early_around_the_wrap(
+        start in prop_oneof![any::<u32>(), (0..200_000u32).prop_map(|back| u32::MAX - back)],
+        spans in prop::collection::vec(
+            prop_oneof![0..600u32, 0..300_000u32, 0..2_000_000_000u32], 1..60),
+        leaps in prop::collection::vec(
+            prop_oneof![0..700u32, 0..400_000u32, 0..1_000_000_000u32], 1..60),
+        budget in 1..10usize,
+    ) {
+        let mut wheel = Wheel::new(Tick(start));
+        for (index, span) in spans.iter().enumerate() {
+            wheel.arm(index as u32, Tick(start.wrapping_add(*span)));
+        }
+        let mut open: Vec<u32> = spans.iter().map(|span| (*span).max(1)).collect();
+        let mut passed = 0u32;
+        for leap in leaps {
+            passed = passed.saturating_add(leap).min(2_100_000_000);
+            let now = Tick(start.wrapping_add(passed));
+            for _ in 0..1_000 {
+                let mut done = Vec::new();
+                wheel.advance(now, budget, |index| { done.push(index); None });
+                for index in done {
+                    let due = std::mem::replace(&mut open[index as usize], u32::MAX);
+                    prop_assert!(due <= passed, "early or twice");
+                }
+                if wheel.next().is_none_or(|next| now.is_before(next)) {
+                    break;
+                }
+            }
+            prop_assert!(open.iter().all(|due| *due == u32::MAX || *due > passed), "late");
+        }
+    }
+
     #[test]
     fn agrees_with_a_sorted_map(
         start in prop_oneof![any::<u32>(), Just(u32::MAX - 300), Just(u32::MAX - 70_000)],

@@ -25,7 +25,9 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
                                  [--alone] [NAME=BINARY ...]
        cargo xtask bench leastconn
        cargo xtask bench lookup
+       cargo xtask bench heavy
        cargo xtask bench sched
+       cargo xtask bench timers
 
   compare  CPU microseconds per request. The proxy is pinned to CPU 0, nginx and the load generator
            (wrk, h2load) to CPU 1; the figure is the CPU that all threads of the proxy used, so it
@@ -40,7 +42,10 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   leastconn  in one process: both designs of the order of leastconn, from 1 to 64 threads
   lookup   in one process: how long a thread looks for its own next item in a queue shared by 64,
            beside a search that skips the items of others one by one
-  sched    in one process: what spawning, waking and running a task costs, peers beside
+  heavy    in one process: how long a plain request waits among 1,000 heavy tasks
+  sched    in one process: what spawning, waking and running a task costs, and what a light task
+           waits, tokio and smol beside
+  timers   in one process: arming, cancelling and extending 1,000,000 timers; a storm of 200,000
 
 Binaries: Debian's haproxy first, then weir (built with --release), then each NAME=BINARY, started
 as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone leaves both out.

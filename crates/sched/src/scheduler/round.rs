@@ -1,0 +1,218 @@
+//! One round of a scheduler: mail, budgets, turns. Never takes more than its budget.
+
+use super::{Inner, Scheduler, TaskId};
+use crate::class::{self, COUNT, Class};
+use crate::mailbox::Letter;
+use crate::profile::Function;
+use crate::queue::RunQueue;
+use crate::slot::{State, Work};
+use crate::waker::{self, Borrowed, Presence};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::{Context, Poll};
+
+/// What one round did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Tasks polled or dropped.
+    pub ran: u32,
+    /// Whether work is left, so that the thread must not sleep.
+    pub more: bool,
+}
+
+/// What a round may still run, by class.
+struct Budget {
+    given: [u32; COUNT],
+    left: [u32; COUNT],
+    /// The class of the item before.
+    level: Class,
+}
+
+/// A queued task's turn.
+enum Turn {
+    Poll(TaskId, Work, &'static Function),
+    Drop(Work),
+}
+
+impl Scheduler {
+    /// Runs one round: at most `depth` items, shared out over the classes by weight.
+    pub fn run(&self) -> Round {
+        self.assert_at_home();
+        self.profile.follow(&self.activity.profiling);
+        let _presence = Presence::of(self);
+        self.open_mail();
+        let mut round = Round::default();
+        let mut budget = {
+            let queue = &self.inner.borrow().queue;
+            let given = class::shares(queue.ready(), self.round_depth(queue));
+            Budget { given, left: given, level: Class::Urgent }
+        };
+        while let Some(turn) = self.next_turn(&mut budget) {
+            round.ran += 1;
+            self.take_turn(turn);
+            if self.settings.low_latency && self.is_urged(&budget) {
+                break;
+            }
+        }
+        self.activity.leave();
+        round.more = self.has_work();
+        let ran = std::array::from_fn(|class| budget.given[class] - budget.left[class]);
+        self.publish(round, ran);
+        round
+    }
+
+    /// The most items of this round: fewer with niced tasks; a queue that is longer, but at most
+    /// twice as long, is cut into two equal halves.
+    fn round_depth(&self, queue: &RunQueue) -> u32 {
+        let depth = self.settings.depth.max(1);
+        let depth = if queue.has_niced() { (depth / 4).max(1) } else { depth };
+        let len = queue.len().try_into().unwrap_or(u32::MAX);
+        if len > depth && len <= depth.saturating_mul(2) { len.div_ceil(2) } else { depth }
+    }
+
+    /// Whether, in low-latency mode, the round should end for work that has come meanwhile:
+    /// letters, or a more urgent class that had nothing when the budget was shared out.
+    ///
+    /// Asked only after an item that is not urgent itself, so each round gets on with those too.
+    fn is_urged(&self, budget: &Budget) -> bool {
+        if budget.level == Class::Urgent {
+            return false;
+        }
+        let ready = self.inner.borrow().queue.ready();
+        let fresh =
+            |class: &Class| ready & 1 << *class as u8 != 0 && budget.given[*class as usize] == 0;
+        let mut above = Class::ALL.iter().take_while(|class| **class < budget.level);
+        above.any(fresh) || !self.mailbox.is_empty()
+    }
+
+    /// The next turn in the most urgent class that has work and budget. Without low-latency mode, a
+    /// round does not go back to a class that it has left.
+    fn next_turn(&self, budget: &mut Budget) -> Option<Turn> {
+        let inner = &mut *self.inner.borrow_mut();
+        let first = if self.settings.low_latency { 0 } else { budget.level as usize };
+        for class in &Class::ALL[first..] {
+            while budget.left[*class as usize] > 0 {
+                let Some(id) = inner.queue.pop(*class) else { break };
+                budget.left[*class as usize] -= 1;
+                budget.level = *class;
+                if let Some(turn) = self.check_out(inner, id, *class) {
+                    return Some(turn);
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes the future out of its slot to run it; `None` if there is nothing to run after all.
+    fn check_out(&self, inner: &mut Inner, id: TaskId, class: Class) -> Option<Turn> {
+        let slot = inner.tasks.get_mut(id)?;
+        if let Some(wanted) = slot.yields_to.take().filter(|wanted| *wanted != class) {
+            inner.enqueue(id, wanted);
+            return None;
+        }
+        if self.profile.is_on() {
+            // Before the mark is cleared: from then on a wake-up dates the turn after this one.
+            self.profile.begin(id);
+        }
+        slot.state -= State::QUEUED;
+        let work = slot.future.take()?;
+        if slot.state.contains(State::KILLED) {
+            inner.forget(id);
+            return Some(Turn::Drop(work));
+        }
+        let function = slot.function;
+        self.reasons.set(std::mem::take(&mut slot.reasons));
+        self.deadline.set(slot.deadline);
+        Some(Turn::Poll(id, work, function))
+    }
+
+    /// Polls one task, or drops it if it was killed.
+    #[inline]
+    fn take_turn(&self, turn: Turn) {
+        match turn {
+            Turn::Poll(id, work, function) => {
+                self.poll(id, work, function);
+                if self.profile.is_on() {
+                    self.profile.end(function);
+                }
+            }
+            // Dropped here, outside the borrow: a future's drop may call back into the scheduler.
+            Turn::Drop(work) => {
+                self.activity.killed.add(1);
+                drop(work);
+            }
+        }
+    }
+
+    #[inline]
+    fn poll(&self, id: TaskId, mut work: Work, function: &'static Function) {
+        self.current.set(id);
+        self.activity.enter(function);
+        let borrowed = Borrowed { mailbox: &self.mailbox, id };
+        let polled = waker::with_waker(&borrowed, |waker| {
+            let mut context = Context::from_waker(waker);
+            catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)))
+        });
+        self.current.set(TaskId::NONE);
+        match polled {
+            Ok(Poll::Pending) => self.check_in(id, work),
+            Ok(Poll::Ready(())) => self.remove(id, work),
+            Err(_) => {
+                self.activity.panicked.add(1);
+                self.remove(id, work);
+            }
+        }
+    }
+
+    #[inline]
+    fn check_in(&self, id: TaskId, work: Work) {
+        let inner = &mut *self.inner.borrow_mut();
+        let Some(slot) = inner.tasks.get_mut(id) else { return };
+        slot.future = Some(work);
+        let deadline = self.deadline.get();
+        if slot.deadline != deadline {
+            slot.deadline = deadline;
+            if let Some(deadline) = deadline
+                && slot.armed.is_none_or(|armed| deadline.is_before(armed))
+            {
+                slot.armed = Some(deadline);
+                inner.wheel.arm(id.0.index, deadline);
+            }
+        }
+        if slot.state.contains(State::KILLED) && !slot.state.contains(State::QUEUED) {
+            inner.enqueue(id, Class::Urgent);
+        }
+    }
+
+    fn remove(&self, id: TaskId, work: Work) {
+        self.inner.borrow_mut().forget(id);
+        drop(work);
+    }
+
+    /// Drops every task, for the end of the thread; their drops may still call the scheduler.
+    pub fn clear(&self) {
+        while let Some(work) = self.take_any() {
+            drop(work);
+        }
+    }
+
+    fn take_any(&self) -> Option<Work> {
+        let inner = &mut *self.inner.borrow_mut();
+        let (id, _) = inner.tasks.iter().find(|(_, slot)| slot.future.is_some())?;
+        let work = inner.tasks.get_mut(id)?.future.take();
+        inner.forget(id);
+        work
+    }
+
+    fn open_mail(&self) {
+        let mut opened = 0;
+        for _ in 0..self.settings.depth.max(1) {
+            match self.mailbox.receive() {
+                Some(Letter::Wake(id, reason, caller)) => self.wake_from(id, reason, caller),
+                Some(Letter::Kill(id)) => self.kill(id),
+                None => break,
+            }
+            opened += 1;
+        }
+        self.activity.letters.add(opened);
+    }
+}
