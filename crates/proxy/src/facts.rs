@@ -13,7 +13,8 @@ use htx::Head;
 use rules::{Context, LogLevel};
 use sample::vars::VarState;
 use sample::{
-    Bytes, Count, Facts, Name, Number, ServerCount, Side, TransactionRecord, Value, VarName, Wall,
+    Bytes, Count, Facts, Name, Number, ServerCount, Side, TcpState, Text, TransactionRecord, Value,
+    VarName, Wall,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -117,6 +118,45 @@ impl Facts for View<'_> {
         self.client.local()
     }
 
+    fn server_source(&self) -> Option<SocketAddr> {
+        self.server?.socket().local_address()
+    }
+
+    fn server_destination(&self) -> Option<SocketAddr> {
+        self.server?.server().settings.address.inet()
+    }
+
+    fn tcp_state(&self) -> Option<TcpState> {
+        let info = self.client.socket.tcp_info()?;
+        Some(TcpState {
+            rtt: info.rtt.into(),
+            rttvar: info.rttvar.into(),
+            unacked: info.unacked.into(),
+            sacked: info.sacked.into(),
+            lost: info.lost.into(),
+            retrans: info.retrans.into(),
+            fackets: info.fackets.into(),
+            reordering: info.reordering.into(),
+        })
+    }
+
+    fn buffer_size(&self) -> usize {
+        self.worker.shared.settings.buffer_size
+    }
+
+    fn is_local(&self, address: SocketAddr) -> bool {
+        self.worker.thread.kernel().is_local(address.ip())
+    }
+
+    fn text(&self, text: Text) -> Option<&[u8]> {
+        match text {
+            // Rules run on connections that stand.
+            Text::ClientError => Some(b"Success"),
+            Text::ServerError => self.server.map(|_| &b"Success"[..]),
+            _ => None,
+        }
+    }
+
     fn name(&self, name: Name) -> Option<&[u8]> {
         match name {
             Name::Frontend => Some(self.client.proxy.name().as_bytes()),
@@ -160,7 +200,8 @@ impl Facts for View<'_> {
                 let listener = front.listeners.get(self.client.bind as usize)?;
                 Some(listener.connections.current().into())
             }
-            Number::ReceivedProxy | Number::TlsClient => Some(0),
+            Number::ReceivedProxy | Number::TlsClient | Number::ClientError => Some(0),
+            Number::ServerError => self.server.map(|_| 0),
             _ => None,
         }
     }

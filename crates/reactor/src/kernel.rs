@@ -6,9 +6,10 @@
 use sched::profile::NoClock;
 use sched::{Alarm, Clock};
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+use sys::socket::TcpInfo;
 
 pub use sys::epoll::{Event, Watch};
 
@@ -95,6 +96,14 @@ pub trait Kernel {
     fn close(&self, handle: Handle, reset: bool);
     /// Our address of a connection or listener.
     fn local_address(&self, handle: Handle) -> Option<SocketAddr>;
+    /// What the system knows about a TCP connection, where it tells.
+    fn tcp_info(&self, _handle: Handle) -> Option<TcpInfo> {
+        None
+    }
+    /// Whether an address belongs to this machine.
+    fn is_local(&self, address: IpAddr) -> bool {
+        address.is_loopback()
+    }
     /// Sends one datagram from a socket of the thread's own.
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()>;
     /// Writes to an inherited descriptor, such as the standard output; never waits for long.

@@ -16,4 +16,5 @@ pub use sched::profile::{Entry as ProfileEntry, Totals as ProfileTotals};
 pub use sched::{Class, Mailbox, Profiling, Queued, Settings as SchedulerSettings, TaskId, Wake};
 pub use socket::{Listener, Socket};
 pub use stdx::Tick;
+pub use sys::socket::TcpInfo;
 pub use thread::{Settings, Thread};

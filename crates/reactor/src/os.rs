@@ -4,12 +4,12 @@ use crate::kernel::{Address, Event, Handle, Kernel, Watch};
 use sched::{Alarm, Clock};
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use sys::Fd;
 use sys::epoll::Epoll;
-use sys::socket::{self, Target};
+use sys::socket::{self, Target, TcpInfo};
 
 /// The token of the descriptor that other threads ring.
 const BELL: u64 = u64::MAX;
@@ -177,6 +177,14 @@ impl Kernel for Os {
 
     fn local_address(&self, handle: Handle) -> Option<SocketAddr> {
         socket::local_address(handle.0)
+    }
+
+    fn tcp_info(&self, handle: Handle) -> Option<TcpInfo> {
+        socket::tcp_info(handle.0)
+    }
+
+    fn is_local(&self, address: IpAddr) -> bool {
+        socket::is_local(address)
     }
 
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()> {

@@ -11,6 +11,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use stdx::Key;
+use sys::socket::TcpInfo;
 
 pub(crate) const READ: u8 = 1;
 pub(crate) const WRITE: u8 = 2;
@@ -193,6 +194,11 @@ impl Socket {
     /// Our address of the connection.
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.thread.kernel().local_address(self.handle())
+    }
+
+    /// What the system knows about the TCP connection.
+    pub fn tcp_info(&self) -> Option<TcpInfo> {
+        self.thread.kernel().tcp_info(self.handle())
     }
 }
 

@@ -215,7 +215,7 @@ impl Flags {
         // An empty word ends the patterns, as it ends the line for HAProxy's parsers.
         let patterns = patterns.split(|word| word.is_empty()).next().unwrap_or_default();
         let (patterns, numbers) = self
-            .read(method, patterns, cx)
+            .read(method, keyword, patterns, cx)
             .map_err(|(number, message)| ParseError::new(at + number, message))?;
         // Without any pattern a boolean tests itself; everything else never matches.
         if !patterns.is_empty() || self.sets.is_empty() || method != Match::Bool {
@@ -235,6 +235,7 @@ impl Flags {
     fn read<'w>(
         &self,
         method: Match,
+        keyword: &str,
         words: &[&'w str],
         cx: &Parser<'_>,
     ) -> Result<Patterns<'w>, (usize, String)> {
@@ -248,6 +249,7 @@ impl Flags {
                         continue;
                     }
                     None => {
+                        let word = if keyword.ends_with("ssl_ver") { &*dotted(word) } else { word };
                         let range = operator.range(word).map_err(|message| (number, message))?;
                         Cow::Owned(range.into_bytes())
                     }
@@ -264,6 +266,16 @@ impl Flags {
         }
         Ok((patterns, numbers))
     }
+}
+
+/// TLS versions in a range are written as `3.1`, which means 196609.
+fn dotted(range: &str) -> String {
+    let version = |text: &str| {
+        let (major, minor) = text.split_once('.')?;
+        Some(((major.parse::<i64>().ok()? << 16) + minor.parse::<i64>().ok()?).to_string())
+    };
+    let bounds = range.split(':').map(|bound| version(bound).unwrap_or_else(|| bound.to_owned()));
+    bounds.collect::<Vec<_>>().join(":")
 }
 
 /// Whether a pattern for addresses may be a host name: it has a letter, and neither a colon nor a

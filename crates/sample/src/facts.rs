@@ -28,6 +28,8 @@ pub enum Name {
 pub enum Text {
     /// `fc_err_str`
     ClientError,
+    /// `bc_err_str`
+    ServerError,
     /// `fc_pp_authority`
     ProxyAuthority,
     /// `fc_pp_unique_id`
@@ -91,6 +93,29 @@ pub enum Number {
     Stopping,
     /// Connections currently on the `bind` line (`dst_conn`)
     ListenerConnections,
+    /// `bc_err`
+    ServerError,
+}
+
+/// What the system knows about the client's TCP connection; times are microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpState {
+    /// `fc_rtt`
+    pub rtt: i64,
+    /// `fc_rttvar`
+    pub rttvar: i64,
+    /// `fc_unacked`, segments
+    pub unacked: i64,
+    /// `fc_sacked`, segments
+    pub sacked: i64,
+    /// `fc_lost`, segments
+    pub lost: i64,
+    /// `fc_retrans`, segments
+    pub retrans: i64,
+    /// `fc_fackets`, segments
+    pub fackets: i64,
+    /// `fc_reordering`, segments
+    pub reordering: i64,
 }
 
 /// Counters of a proxy, by name.
@@ -213,6 +238,26 @@ pub trait Facts {
     /// `fc_dst`: the destination at the transport or PROXY level.
     fn transport_destination(&self) -> Option<SocketAddr> {
         self.destination()
+    }
+
+    /// `bc_src`: our address of the server connection.
+    fn server_source(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// `bc_dst`: the server's address of it.
+    fn server_destination(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// The state of the client's TCP connection, as the system gives it.
+    fn tcp_state(&self) -> Option<TcpState> {
+        None
+    }
+
+    /// Bytes that a buffer holds (`tune.bufsize`).
+    fn buffer_size(&self) -> usize {
+        16_384
     }
 
     /// Whether `address` belongs to this machine.

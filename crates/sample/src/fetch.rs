@@ -5,9 +5,12 @@ pub mod capture;
 pub mod constant;
 pub mod cookie;
 pub mod header;
+pub mod hello;
+pub mod htx;
 pub mod internal;
 pub mod layer4;
 pub mod request;
+pub mod stream;
 
 use crate::args::Args;
 use crate::facts::{Count, Facts, Name, Number, ServerCount, Text};
@@ -162,6 +165,9 @@ const TABLES: &[&[Fetch]] = &[
     header::TABLE,
     cookie::TABLE,
     body::TABLE,
+    stream::TABLE,
+    hello::TABLE,
+    htx::TABLE,
     capture::TABLE,
     internal::TABLE,
 ];

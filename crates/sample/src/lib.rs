@@ -35,7 +35,7 @@ pub use condition::Condition;
 pub use error::ParseError;
 pub use error::closest;
 pub use expr::Expr;
-pub use facts::{Count, Facts, Name, NoFacts, Number, ServerCount, Side, Text, Wall};
+pub use facts::{Count, Facts, Name, NoFacts, Number, ServerCount, Side, TcpState, Text, Wall};
 pub use logformat::{LogFormat, LogStyle, TransactionRecord};
 pub use parser::{CaptureSlot, Captures, Parser, Shared};
 pub use place::{Place, Places};

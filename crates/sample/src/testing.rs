@@ -1,6 +1,6 @@
 //! A world for tests: everything is a field.
 
-use crate::facts::{Count, Facts, Name, Number, ServerCount, Side, Text, Wall};
+use crate::facts::{Count, Facts, Name, Number, ServerCount, Side, TcpState, Text, Wall};
 use crate::logformat::TransactionRecord;
 use crate::parser::{Captures, Parser, Shared};
 use crate::value::{Bytes, Value};
@@ -186,6 +186,27 @@ impl Facts for World {
         "127.0.0.2:8080".parse().ok()
     }
 
+    fn server_source(&self) -> Option<SocketAddr> {
+        "10.0.0.1:1111".parse().ok()
+    }
+
+    fn server_destination(&self) -> Option<SocketAddr> {
+        "10.0.0.2:2222".parse().ok()
+    }
+
+    fn tcp_state(&self) -> Option<TcpState> {
+        Some(TcpState {
+            rtt: 5001,
+            rttvar: 6001,
+            unacked: 7,
+            sacked: 8,
+            lost: 9,
+            retrans: 10,
+            fackets: 11,
+            reordering: 12,
+        })
+    }
+
     fn is_local(&self, address: SocketAddr) -> bool {
         address.ip().is_loopback()
     }
@@ -204,6 +225,7 @@ impl Facts for World {
     fn text(&self, text: Text) -> Option<&[u8]> {
         Some(match text {
             Text::ClientError => b"broken",
+            Text::ServerError => b"lost",
             Text::ProxyAuthority => b"auth",
             Text::ProxyUniqueId => b"ppid",
             Text::TlsSni => b"sni",

@@ -133,6 +133,65 @@ pub fn local_address(fd: Fd) -> Option<SocketAddr> {
     internet(net::getsockname(borrow(fd).ok()?).ok()?)
 }
 
+/// Whether an address belongs to this machine: whether a socket may be bound to it.
+pub fn is_local(address: IpAddr) -> bool {
+    if address.is_loopback() {
+        return true;
+    }
+    let Ok(fd) = datagram_inet(address.is_ipv4()) else { return false };
+    let bound = borrow(fd).and_then(|fd| Ok(net::bind(fd, &SocketAddr::new(address, 0))?));
+    crate::close(fd);
+    bound.is_ok()
+}
+
+/// What the system knows about a TCP connection (`TCP_INFO`, tcp(7)); times are microseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Smoothed round trip time.
+    pub rtt: u32,
+    /// Its variance.
+    pub rttvar: u32,
+    /// Segments sent and not acknowledged.
+    pub unacked: u32,
+    /// Segments acknowledged selectively.
+    pub sacked: u32,
+    /// Segments that count as lost.
+    pub lost: u32,
+    /// Segments sent again and not acknowledged yet.
+    pub retrans: u32,
+    /// Segments between the first not acknowledged and the last that was.
+    pub fackets: u32,
+    /// Segments that may come out of order.
+    pub reordering: u32,
+}
+
+/// What the system knows about a TCP connection.
+pub fn tcp_info(fd: Fd) -> Option<TcpInfo> {
+    // SAFETY: the structure is plain integers, for which zeroes are values.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the pointers are to the structure and to its length, which bounds what is written.
+    let result = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut len,
+        )
+    };
+    (result == 0).then_some(TcpInfo {
+        rtt: info.tcpi_rtt,
+        rttvar: info.tcpi_rttvar,
+        unacked: info.tcpi_unacked,
+        sacked: info.tcpi_sacked,
+        lost: info.tcpi_lost,
+        retrans: info.tcpi_retrans,
+        fackets: info.tcpi_fackets,
+        reordering: info.tcpi_reordering,
+    })
+}
+
 /// The peer's address of a connection.
 pub fn peer_address(fd: Fd) -> Option<SocketAddr> {
     internet(net::getpeername(borrow(fd).ok()?).ok()??)

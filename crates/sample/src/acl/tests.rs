@@ -62,7 +62,8 @@ fn bad_lines_say_why() {
         ("src nohost", "'nohost' is not a valid IPv4 or IPv6 address"),
         ("src 1.2.3.4/33", "is not a valid IPv4 or IPv6 address"),
         ("payload(0,1) 41", ""),
-        ("req_ssl_sni a", "ACL keyword 'req_ssl_sni' is not implemented yet"),
+        ("req_ssl_sni a", ""),
+        ("ssl_fc_sni_end a", ""),
         ("", "missing fetch method"),
     ] {
         match eval(line, &world) {
@@ -108,6 +109,7 @@ fn derived_and_predefined_names_are_complete() {
         ("HTTP_CONTENT", true),
         ("REQ_CONTENT", true),
         ("WAIT_END", true),
+        ("RDP_COOKIE", false),
     ] {
         let answer = with_parser(|cx| cx.acls.find(name, cx).expect(name).eval(&world));
         assert_eq!(answer, Answer::from(expected), "{name}");
@@ -143,4 +145,17 @@ fn lines_of_one_name_are_alternatives_even_later() {
             (2, "error detected while parsing ACL 'x' : 'abc' is not a number")
         );
     });
+}
+
+#[test]
+fn tls_versions_are_dotted() {
+    let world = World { payload: Some(b"\x16\x03\x01".to_vec()), ..World::default() };
+    for (line, expected) in [
+        ("req.ssl_ver 3.1", true),
+        ("req_ssl_ver 3.0:3.3", true),
+        ("req_ssl_ver gt 3.1", false),
+        ("req_ssl_ver 196609", true),
+    ] {
+        assert_eq!(eval(line, &world), Ok(Answer::from(expected)), "{line}");
+    }
 }

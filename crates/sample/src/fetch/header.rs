@@ -26,6 +26,7 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("req.hdr_val", "[string,integer]", Type::Int, REQUEST, "A value of a request header as an integer.", Call(req_hdr_val)).prepare(name).each(each_req_hdr_val),
     fetch("req.hdr_names", "[string]", Type::Str, REQUEST, "The names of the request's headers.", Call(req_names)),
     fetch("req.hdrs", "", Type::Bin, REQUEST, "All the request's headers with the empty line behind them.", Call(req_hdrs)),
+    fetch("req.hdrs_bin", "", Type::Bin, REQUEST, "The request's headers, each part behind its length.", Call(|_, f| binary(request(f)?))),
     fetch("req.fhdr", "[string,integer]", Type::Str, REQUEST, "A whole field of a request header.", Call(req_fhdr)).prepare(name).each(each_req_fhdr),
     fetch("req.fhdr_cnt", "[string]", Type::Int, REQUEST, "Number of fields of a request header.", Call(req_fhdr_cnt)).prepare(name),
     fetch("res.hdr", "[string,integer]", Type::Str, RESPONSE, "A comma-separated value of a response header.", Call(res_hdr)).prepare(name).each(each_res_hdr),
@@ -34,6 +35,7 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("res.hdr_val", "[string,integer]", Type::Int, RESPONSE, "A value of a response header as an integer.", Call(res_hdr_val)).prepare(name).each(each_res_hdr_val),
     fetch("res.hdr_names", "[string]", Type::Str, RESPONSE, "The names of the response's headers.", Call(res_names)),
     fetch("res.hdrs", "", Type::Bin, RESPONSE, "All the response's headers with the empty line behind them.", Call(res_hdrs)),
+    fetch("res.hdrs_bin", "", Type::Bin, RESPONSE, "The response's headers, each part behind its length.", Call(|_, f| binary(response(f)?))),
     fetch("res.fhdr", "[string,integer]", Type::Str, RESPONSE, "A whole field of a response header.", Call(res_fhdr)).prepare(name).each(each_res_fhdr),
     fetch("res.fhdr_cnt", "[string]", Type::Int, RESPONSE, "Number of fields of a response header.", Call(res_fhdr_cnt)).prepare(name),
     fetch("shdr", "[string,integer]", Type::Str, RESPONSE, "Same as res.hdr.", Call(res_hdr)).prepare(name).each(each_res_hdr),
@@ -204,6 +206,35 @@ fn all<'e>(head: &'e Head) -> Outcome<'e> {
     }
     out.extend_from_slice(b"\r\n");
     Ok(Value::Bin(Bytes::Owned(out)))
+}
+
+/// Each name and value behind its length, and two empty texts at the end (manual, `req.hdrs_bin`).
+fn binary<'e>(head: &'e Head) -> Outcome<'e> {
+    let mut out = Vec::with_capacity(head.wire_len());
+    for field in head.fields() {
+        for part in [field.name, field.value] {
+            write_length(part.len() as u64, &mut out);
+            out.extend_from_slice(part);
+        }
+    }
+    out.extend([0, 0]);
+    Ok(Value::Bin(Bytes::Owned(out)))
+}
+
+/// The variable-length integers of HAProxy's peers and SPOE protocols: below 240 a byte, else 4
+/// bits in the first byte and 7 in each that follows, least significant first.
+fn write_length(mut number: u64, out: &mut Vec<u8>) {
+    if number < 240 {
+        out.push(number as u8);
+        return;
+    }
+    out.push(number as u8 | 240);
+    number = (number - 240) >> 4;
+    while number >= 128 {
+        out.push(number as u8 | 128);
+        number = (number - 128) >> 7;
+    }
+    out.push(number as u8);
 }
 
 fn response(facts: &dyn Facts) -> Result<&Head, Missing> {

@@ -3,7 +3,8 @@
 use super::Source::{Call, Flag, Number as Num, Text as Txt};
 use super::{CLIENT, CLIENT_TLS, Fetch, INTERNAL, SERVER_CONN, SESSION, fetch};
 use crate::args::Args;
-use crate::facts::{Facts, Number, Text};
+use crate::facts::{Facts, Number, TcpState, Text};
+use crate::parser::Parser;
 use crate::value::{Missing, Outcome, Type, Value};
 use std::net::SocketAddr;
 
@@ -27,6 +28,20 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("fc_err_str", "", Type::Str, CLIENT, "The same in words.", Txt(Text::ClientError)),
     fetch("fc_http_major", "", Type::Int, CLIENT, "Major HTTP version of the client connection.", Num(Number::ClientHttpMajor)),
     fetch("bc_http_major", "", Type::Int, SERVER_CONN, "Major HTTP version of the server connection.", Num(Number::ServerHttpMajor)),
+    fetch("bc_src", "", Type::Ipv4, SERVER_CONN, "Our address of the server connection.", Call(bc_src)),
+    fetch("bc_src_port", "", Type::Int, SERVER_CONN, "Our port of it.", Call(bc_src_port)),
+    fetch("bc_dst", "", Type::Ipv4, SERVER_CONN, "The server's address of it.", Call(bc_dst)),
+    fetch("bc_dst_port", "", Type::Int, SERVER_CONN, "The server's port of it.", Call(bc_dst_port)),
+    fetch("bc_err", "", Type::Int, SERVER_CONN, "Error code of the server connection, 0 without one.", Num(Number::ServerError)),
+    fetch("bc_err_str", "", Type::Str, SERVER_CONN, "The same in words.", Txt(Text::ServerError)),
+    fetch("fc_rtt", "[string]", Type::Int, CLIENT, "Round trip time of the client connection, in ms or us.", Call(fc_rtt)).prepare(time_unit),
+    fetch("fc_rttvar", "[string]", Type::Int, CLIENT, "Its variance.", Call(fc_rttvar)).prepare(time_unit),
+    fetch("fc_unacked", "[string]", Type::Int, CLIENT, "Segments not acknowledged on the client connection.", Call(fc_unacked)),
+    fetch("fc_sacked", "[string]", Type::Int, CLIENT, "Segments acknowledged selectively.", Call(fc_sacked)),
+    fetch("fc_lost", "[string]", Type::Int, CLIENT, "Segments lost.", Call(fc_lost)),
+    fetch("fc_retrans", "[string]", Type::Int, CLIENT, "Segments sent again.", Call(fc_retrans)),
+    fetch("fc_fackets", "[string]", Type::Int, CLIENT, "Segments between the first not acknowledged and the last that was.", Call(fc_fackets)),
+    fetch("fc_reordering", "[string]", Type::Int, CLIENT, "Segments that the system expects out of order.", Call(fc_reordering)),
     fetch("fc_rcvd_proxy", "", Type::Bool, CLIENT, "Whether the client connection began with a PROXY header.", Flag(Number::ReceivedProxy)),
     fetch("fc_pp_authority", "", Type::Str, CLIENT, "Authority from the PROXY header.", Txt(Text::ProxyAuthority)),
     fetch("fc_pp_unique_id", "", Type::Str, CLIENT, "Unique id from the PROXY header.", Txt(Text::ProxyUniqueId)),
@@ -104,4 +119,69 @@ fn fc_dst_is_local<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 
 fn wait_end<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     if facts.is_final() { Ok(Value::Bool(true)) } else { Err(Missing::NotYet) }
+}
+
+fn bc_src<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    ip(facts.server_source())
+}
+
+fn bc_src_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    port(facts.server_source())
+}
+
+fn bc_dst<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    ip(facts.server_destination())
+}
+
+fn bc_dst_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    port(facts.server_destination())
+}
+
+fn time_unit(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    match args.text(0) {
+        "" | "ms" | "us" => Ok(()),
+        other => Err(format!("'{other}': invalid time unit, expects 'ms' or 'us'")),
+    }
+}
+
+/// Milliseconds unless microseconds were asked for.
+fn time<'e>(args: &'e Args, facts: &'e dyn Facts, pick: fn(&TcpState) -> i64) -> Outcome<'e> {
+    let micros = facts.tcp_state().as_ref().map(pick).ok_or(Missing::Absent)?;
+    Ok(Value::Int(if args.text(0) == "us" { micros } else { micros / 1000 }))
+}
+
+fn segments<'e>(facts: &'e dyn Facts, pick: fn(&TcpState) -> i64) -> Outcome<'e> {
+    facts.tcp_state().as_ref().map(pick).map(Value::Int).ok_or(Missing::Absent)
+}
+
+fn fc_rtt<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    time(args, facts, |tcp| tcp.rtt)
+}
+
+fn fc_rttvar<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    time(args, facts, |tcp| tcp.rttvar)
+}
+
+fn fc_unacked<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    segments(facts, |tcp| tcp.unacked)
+}
+
+fn fc_sacked<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    segments(facts, |tcp| tcp.sacked)
+}
+
+fn fc_lost<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    segments(facts, |tcp| tcp.lost)
+}
+
+fn fc_retrans<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    segments(facts, |tcp| tcp.retrans)
+}
+
+fn fc_fackets<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    segments(facts, |tcp| tcp.fackets)
+}
+
+fn fc_reordering<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    segments(facts, |tcp| tcp.reordering)
 }

@@ -62,7 +62,72 @@ const CASES: &[(&str, &str)] = &[
     ("srv_is_up(s)", "1"), ("srv_is_up(none)", "undefined"), ("srv_queue(s)", "2003"), ("srv_sess_rate(s)", "2004"),
     ("srv_weight(s)", "2005"), ("srv_iweight(s)", "2006"), ("srv_uweight(s)", "2007"),
     ("last_rule_file", "a.cfg"), ("last_rule_line", "12"),
+    ("bc_src", "10.0.0.1"), ("bc_src_port", "1111"), ("bc_dst", "10.0.0.2"), ("bc_dst_port", "2222"), ("bc_err", "123"), ("bc_err_str", "lost"),
+    ("fc_rtt", "5"), ("fc_rtt(us)", "5001"), ("fc_rttvar", "6"), ("fc_unacked", "7"), ("fc_sacked", "8"), ("fc_lost", "9"),
+    ("fc_retrans", "10"), ("fc_fackets", "11"), ("fc_reordering", "12"),
+    ("req.hdrs_bin,bytes(0,12),hex", "04686F7374147777772E6578"), ("res.hdrs_bin,bytes(0,4),hex", "03782D72"),
+    ("internal.htx.data", "104"), ("internal.htx.nbblks", "8"), ("internal.htx.used", "168"), ("internal.htx.size", "16384"),
+    ("internal.htx.free", "16216"), ("internal.htx.free_data", "16208"), ("internal.htx.has_eom", "0"), ("internal.strm.is_htx", "1"),
+    ("internal.htx_blk.type(head)", "HTX_BLK_RES_SL"), ("internal.htx_blk.type(1)", "HTX_BLK_HDR"), ("internal.htx_blk.type(tail)", "HTX_BLK_DATA"),
+    ("internal.htx_blk.size(1)", "9"), ("internal.htx_blk.hdrname(1)", "x-r"), ("internal.htx_blk.hdrval(1)", "r1, r2"),
+    ("internal.htx_blk.start_line(first)", "HTTP/1.1 201 Sure"), ("internal.htx_blk.data(tail)", "k=v&n=5"), ("internal.htx_blk.data(1)", "undefined"),
 ];
+
+/// Expressions on raw streams: the stream, the expression, its text.
+#[rustfmt::skip]
+const STREAMS: &[(&[u8], &str, &str)] = &[
+    (HELLO, "req.ssl_hello_type", "1"), (HELLO, "req_ssl_hello_type", "1"), (HELLO, "req.ssl_sni", "a.b"), (HELLO, "req_ssl_sni", "a.b"),
+    (HELLO, "req.ssl_ver", "196609"), (HELLO, "req_ssl_ver", "196609"), (HELLO, "req.ssl_alpn", "h2,http/1.1"), (HELLO, "req.ssl_ec_ext", "1"),
+    (HELLO, "req.ssl_st_ext", "1"), (HELLO, "res.ssl_hello_type", "undefined"), (b"\x16\x03\x03\0\x04\x02\0\0\0", "res.ssl_hello_type", "2"),
+    (b"\x16\x03\x03\0\x04\x02\0\0\0", "rep_ssl_hello_type", "2"), (b"GET / HTTP/1.1", "req.ssl_hello_type", "undefined"), (b"\x80\x2e\x01\x03\x01", "req.ssl_ver", "196609"),
+    (b"-\0\x03abcdef", "req.payload_lv(1,2)", "abc"), (b"-\0\x03abcdef", "res.payload_lv(1,2,+1)", "bcd"), (b"-\0\x03abcdef", "payload_lv(1,2,4)", "bcd"),
+    (b"-\0\x09abcdef", "req.payload_lv(1,2)", "undefined"), (b"-\0\x03abcdef", "req.payload_lv(1,2,-2),hex", "000361"),
+    (RDP, "req.rdp_cookie(MSTSHASH)", "bob"), (RDP, "rdp_cookie", "bob"), (RDP, "rdp_cookie(other)", "undefined"),
+    (RDP, "req.rdp_cookie_cnt(mstshash)", "1"), (RDP, "rdp_cookie_cnt(x)", "0"), (b"GET / HTTP/1.1", "rdp_cookie_cnt", "0"),
+    (DISTCC, "distcc_param(ARGC)", "1"), (DISTCC, "distcc_param(DOTI)", "5"), (DISTCC, "distcc_body(DOTI)", "hello"), (DISTCC, "distcc_body(ARGV,2)", "-c"),
+    (DISTCC, "distcc_param(NONE)", "undefined"),
+];
+
+const RDP: &[u8] = b"\x03\0\0\x21\x1c\xe0\0\0\0\0\0Cookie: mstshash=bob\r\n";
+const DISTCC: &[u8] = b"DIST00000001ARGC00000001ARGV00000002ccARGV00000002-cDOTI00000005hello";
+const HELLO: &[u8] = b"\x16\x03\x01\0\x59\x01\0\0\x55\x03\x03\
+    0123456789abcdef0123456789abcdef\0\0\x02\x13\x01\x01\0\0\x2a\
+    \0\0\0\x08\0\x06\0\0\x03a.b\0\x0a\0\x04\0\x02\0\x1d\
+    \0\x10\0\x0e\0\x0c\x02h2\x08http/1.1\0\x23\0\0";
+
+#[test]
+fn streams_are_understood() {
+    for (bytes, text, expected) in STREAMS {
+        let world = World { payload: Some(bytes.to_vec()), ..World::default() };
+        assert_eq!(world.eval(text), *expected, "{text}");
+    }
+    for (stream, text) in
+        [(HELLO, "req.ssl_sni"), (RDP, "rdp_cookie"), (DISTCC, "distcc_body(DOTI)")]
+    {
+        let expr = with_parser(|cx| Expr::parse_word(text, cx)).expect(text);
+        for len in 0..stream.len() {
+            let payload = Some(stream[..len].to_vec());
+            let world = World { payload, is_final: false, ..World::default() };
+            assert_eq!(expr.eval(&world), Err(Missing::NotYet), "{text} after {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    for (text, expected) in [
+        ("req.payload_lv(0,9)", "payload length must be between 1 and 8"),
+        ("req.payload_lv(0,1,-5)", "before the beginning of the buffer"),
+        ("distcc_param(TOOLONG)", "a distcc token has four letters"),
+        ("fc_rtt(h)", "invalid time unit"),
+        ("internal.htx_blk.type(x)", "is none of 'head', 'tail', 'first'"),
+        ("base32", "is not implemented yet (its hash has no public specification)"),
+        ("ssl_c_used", "fetch method 'ssl_c_used' is not implemented yet (TLS)"),
+    ] {
+        let error = parse_error(text);
+        assert!(error.message.contains(expected), "{text}: {}", error.message);
+    }
+}
 
 #[test]
 fn every_fetch_answers() {
@@ -78,7 +143,8 @@ fn every_fetch_answers() {
 #[test]
 fn every_fetch_has_a_case_and_one_entry() {
     for fetch in all() {
-        let covered = CASES.iter().any(|(text, _)| {
+        let streams = STREAMS.iter().map(|(_, text, _)| text);
+        let covered = CASES.iter().map(|(text, _)| text).chain(streams).any(|text| {
             text.strip_prefix(fetch.name)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(['(', ',']))
         });
@@ -203,4 +269,23 @@ fn places_are_checked() {
         parse("res.hdr(a)", Place::FeHttpRequest).unwrap_err().contains("'HTTP response headers'")
     );
     assert!(parse("srv_name", Place::BeHttpRequest).unwrap_err().contains("'server'"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_stream_makes_a_fetch_panic(
+        which in 0usize..STREAMS.len(),
+        cut in 0usize..100,
+        at in 0usize..100,
+        byte: u8,
+        last: bool,
+    ) {
+        let (stream, text, _) = STREAMS[which];
+        let mut bytes = stream[..cut.min(stream.len())].to_vec();
+        if let Some(place) = bytes.get_mut(at) {
+            *place = byte;
+        }
+        let world = World { payload: Some(bytes), is_final: last, ..World::default() };
+        let _ = with_parser(|cx| Expr::parse_word(text, cx)).expect(text).eval(&world);
+    }
 }
