@@ -13,6 +13,7 @@ mod known;
 mod limits;
 mod line;
 mod own;
+mod patterns;
 mod profiling;
 mod servers;
 mod session;

@@ -1,5 +1,8 @@
 //! What the boot tells runtime sockets and pages. Never parses a configuration.
 
+use sample::pattern::Dictionaries;
+use std::sync::Arc;
+
 /// What a runtime socket lets its users do (management.txt 9.3, `level`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Level {
@@ -65,6 +68,8 @@ pub struct Settings {
     pub max_files: u64,
     /// Bytes of memory that the process may use (`-m`); 0 for no limit.
     pub max_memory: u64,
+    /// The patterns of ACLs and maps.
+    pub dictionaries: Arc<Dictionaries>,
     /// Description of the streams of a worker, one line each, for `show sess`.
     pub streams: fn(&proxy::Worker, &mut String),
 }
@@ -81,6 +86,7 @@ impl Default for Settings {
             max_sessions: 10,
             max_files: 0,
             max_memory: 0,
+            dictionaries: Arc::default(),
             streams: |_, _| {},
         }
     }

@@ -35,7 +35,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         global: draft.global,
         http_errors: shared.http_errors,
         proxies,
-        dictionaries: cx.patterns.finish(),
+        dictionaries: Arc::new(cx.patterns.finish()),
         env: std::mem::take(&mut cx.env),
     })
 }

@@ -45,7 +45,7 @@ pub struct Model {
     /// The environment after `setenv` and its family, for child processes.
     pub env: Environment,
     /// The patterns of ACLs and maps, which change while the program runs.
-    pub dictionaries: sample::pattern::Dictionaries,
+    pub dictionaries: std::sync::Arc<sample::pattern::Dictionaries>,
 }
 
 impl Model {

@@ -67,6 +67,8 @@ pub(super) struct Call<'a> {
     pub(super) state: &'a mut State,
     /// All words, those of the command itself first.
     pub(super) words: &'a [String],
+    /// The payload, if one came with it.
+    pub(super) payload: Option<&'a str>,
 }
 
 /// What a command gives back.

@@ -6,7 +6,7 @@
 //! newline at its end is dropped.
 
 use super::call::{Call, Reply, State};
-use super::line::{Line, Parser};
+use super::line::{Command, Line, Parser};
 use super::table;
 use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
@@ -191,7 +191,7 @@ impl Session {
                 Line::Commands(commands) => {
                     ran = true;
                     for command in commands {
-                        self.run(&command.words).await;
+                        self.run(&command).await;
                         if self.state.quitting {
                             return Ok(true);
                         }
@@ -214,9 +214,14 @@ impl Session {
         Ok(())
     }
 
-    async fn run(&mut self, words: &[String]) {
-        let mut call =
-            Call { worker: &self.worker, settings: &self.settings, state: &mut self.state, words };
+    async fn run(&mut self, command: &Command) {
+        let mut call = Call {
+            worker: &self.worker,
+            settings: &self.settings,
+            state: &mut self.state,
+            words: &command.words,
+            payload: command.payload.as_deref(),
+        };
         let reply = match table::run(&mut call) {
             Reply::Later(later) => Reply::Dump(later.render(&self.worker, &self.settings).await),
             reply => reply,

@@ -1,7 +1,9 @@
 //! All implemented commands, one entry each. Never runs more than the one that was called.
 
 use super::call::{Call, Reply, Severity};
-use super::{activity, configured, help, known, limits, own, profiling, servers, show, tasks};
+use super::{
+    activity, configured, help, known, limits, own, patterns, profiling, servers, show, tasks,
+};
 use crate::settings::Level;
 
 /// A command.
@@ -33,7 +35,15 @@ use Level::{Admin, Operator, User};
 /// The commands, in the order of help.
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Entry] = &[
+    entry("add acl", "[@<ver>] <acl> <pattern>", Operator, "add an acl entry", patterns::add),
+    entry("add map", "[@<ver>] <map> <key> <val>", Operator, "add a map entry (payload supported instead of key/val)", patterns::add),
+    entry("clear acl", "[@<ver>] <acl>", Operator, "clear the contents of this acl", patterns::clear),
     entry("clear counters", "[all]", Operator, "clear max statistics counters (or all counters)", limits::clear_counters),
+    entry("clear map", "[@<ver>] <map>", Operator, "clear the contents of this map", patterns::clear),
+    entry("commit acl", "@<ver> <acl>", Operator, "commit the ACL at this version", patterns::commit),
+    entry("commit map", "@<ver> <map>", Operator, "commit the map at this version", patterns::commit),
+    entry("del acl", "<acl> [<key>|#<ref>]", Operator, "delete acl entries matching <key>", patterns::del),
+    entry("del map", "<map> [<key>|#<ref>]", Operator, "delete map entries matching <key>", patterns::del),
     entry("disable frontend", "<frontend>", Admin, "temporarily disable specific frontend", limits::disable_frontend),
     entry("disable health", "", Admin, "disable health checks", servers::disable_health),
     entry("disable server", "(DEPRECATED)", Admin, "disable a server for maintenance (use 'set server' instead)", servers::disable),
@@ -42,8 +52,13 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("enable server", "(DEPRECATED)", Admin, "enable a disabled server (use 'set server' instead)", servers::enable),
     entry("experimental-mode", "[on|off]", Admin, "show or toggle access to experimental commands", own::experimental),
     entry("expert-mode", "[on|off]", Admin, "show or toggle access to expert commands", own::expert),
+    entry("get acl", "<acl> <value>", User, "report the patterns matching a sample for an ACL", patterns::get),
+    entry("get map", "<acl> <value>", User, "report the keys and values matching a sample for a map", patterns::get),
     entry("get weight", "<bk>/<srv>", User, "report a server's current weight", servers::get_weight),
     entry("operator", "", User, "lower the level of the current CLI session to operator", own::operator),
+    entry("prepare acl", "<acl>", Operator, "prepare a new version for atomic ACL replacement", patterns::prepare),
+    entry("prepare map", "<acl>", Operator, "prepare a new version for atomic map replacement", patterns::prepare),
+    entry("set map", "<map> [<key>|#<ref>] <value>", Operator, "modify a map entry", patterns::set),
     entry("set maxconn frontend", "<frontend> <value>", Admin, "change a frontend's maxconn setting", limits::maxconn_frontend),
     entry("set maxconn global", "<value>", Admin, "change the per-process maxconn setting", limits::maxconn_global),
     entry("set maxconn server", "<bk>/<srv>", Admin, "change a server's maxconn setting", servers::maxconn),
@@ -52,6 +67,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("set severity-output", "[none|number|string]", User, "set presence of severity level in feedback information", own::severity),
     entry("set timeout", "[cli] <delay>", User, "change a timeout setting", own::timeout),
     entry("set weight", "<bk>/<srv>  (DEPRECATED)", Admin, "change a server's weight (use 'set server' instead)", servers::set_weight),
+    entry("show acl", "[@<ver>] <acl>]", User, "report available acls or dump an acl's contents", patterns::show),
     entry("show activity", "[-1|0|thread_num]", User, "show per-thread activity stats (for support/developers)", activity::show),
     entry("show backend", "", User, "list backends in the current running config", configured::backends),
     entry("show cli level", "", User, "display the level of the current CLI session", own::level),
@@ -59,6 +75,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show env", "[var]", Operator, "dump environment variables known to the process", configured::environment),
     entry("show errors", "[<px>] [request|response]", Operator, "report last request and/or response errors for each proxy", show::errors),
     entry("show info", "[desc|json|typed|float]*", User, "report information about the running process", show::info),
+    entry("show map", "[@ver] [map]", User, "report available maps or dump a map's contents", patterns::show),
     entry("show profiling", "[<what>|<#lines>|<opts>]*", Admin, "show profiling state (all,status,tasks,memory)", profiling::show),
     entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configured::servers_conn),
     entry("show servers state", "[<backend>]", User, "dump volatile server information (all or for a single backend)", configured::servers_state),

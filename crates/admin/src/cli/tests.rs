@@ -34,7 +34,7 @@ impl Bench {
         let mut state = State::new(&offer(level), &self.settings);
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         let (worker, settings) = (&self.worker, &self.settings);
-        let mut call = Call { worker, settings, state: &mut state, words: &words };
+        let mut call = Call { worker, settings, state: &mut state, words: &words, payload: None };
         let mut out = Vec::new();
         table::run(&mut call).write(SeverityOutput::None, &mut out);
         String::from_utf8(out).unwrap()
@@ -113,6 +113,116 @@ fn server_states_are_shown_and_changed() {
     assert_eq!(bench.run("get weight be/s2"), "7 (initial 5)\n\n");
 }
 
+/// A runtime with a map `m` and an ACL line.
+fn with_patterns() -> Bench {
+    use sample::Type;
+    use sample::pattern::{Match, PatternFiles};
+    let files = PatternFiles::default();
+    let read = |_: &std::path::Path| Ok(b"a 1\nb two words\na 5\n".to_vec());
+    files.map("m", Match::Str, Type::Str, "file 'f' line 1", &read).unwrap();
+    files.map("m", Match::Beg, Type::Str, "file 'f' line 2", &read).unwrap();
+    let place = "acl 'src' file 'f' line 3".to_owned();
+    let net = [&b"10.0.0.0/8"[..]].into_iter();
+    files.inline((Match::Ip, false), net, place, Some(40)).unwrap();
+    let mut bench = Bench::new();
+    let dictionaries = Arc::new(files.finish());
+    bench.settings = Arc::new(Settings { dictionaries, ..(*bench.settings).clone() });
+    bench
+}
+
+#[test]
+fn patterns_are_listed_and_looked_up() {
+    let bench = with_patterns();
+    assert_eq!(
+        bench.run("show map"),
+        "# id (file) description\n0 (m) pattern loaded from file 'm' used by map at file 'f' \
+         line 1, by map at file 'f' line 2. curr_ver=0 next_ver=0 entry_cnt=6\n\n"
+    );
+    assert_eq!(
+        bench.run("show acl"),
+        "# id (file) description\n40 () acl 'src' file 'f' line 3. curr_ver=0 next_ver=0 \
+         entry_cnt=1\n\n"
+    );
+    assert_eq!(bench.run("show map m"), "0x0 a 1\n0x1 b two words\n0x2 a 5\n\n");
+    assert_eq!(bench.run("show acl #40"), "0x0 10.0.0.0/8\n\n");
+    assert_eq!(
+        bench.run("get map m abc"),
+        "type=str, case=sensitive, found=no\ntype=beg, case=sensitive, found=yes, idx=tree, \
+         key=\"a\", value=\"1\", type=\"str\"\n\n"
+    );
+    assert_eq!(
+        bench.run("get acl #40 10.1.1.1"),
+        "type=ip, case=sensitive, match=yes, idx=tree, pattern=\"10.0.0.0/8\"\n\n"
+    );
+    assert_eq!(bench.run("get acl #40 xyz"), "type=ip, case=sensitive, match=no\n\n");
+}
+
+#[test]
+fn patterns_are_changed() {
+    let bench = with_patterns();
+    for (line, answer) in [
+        ("add map m q v", "\n"),
+        ("add map #0 r w", "\n"),
+        ("set map m a 77", "\n"),
+        ("set map m #0x1 78", "\n"),
+        ("del map m r", "\n"),
+        ("show map m", "0x0 a 77\n0x1 b 78\n0x2 a 77\n0x3 q v\n\n"),
+        ("del map m #0x0", "\n"),
+        ("del map m r", "Key not found.\n\n"),
+        ("set map m nokey 1", "entry not found.\n\n"),
+        ("prepare map m", "New version created: 1\n\n"),
+        ("add map @1 m p1 v1", "\n"),
+        ("show map @1 m", "0x5 p1 v1\n\n"),
+        ("add map @9 m x y", "Version number in the future, please use 'prepare map' before.\n\n"),
+        ("commit map @9 m", "Version number out of range.\n\n"),
+        ("commit map @1 m", "\n"),
+        ("show map m", "0x5 p1 v1\n\n"),
+        ("clear map m", "\n"),
+        ("show map m", "\n"),
+        ("add acl #40 zzz", "'zzz' is not a valid IPv4 or IPv6 address.\n\n"),
+        ("add acl #40 192.0.2.1", "\n"),
+        ("show acl #40", "0x0 10.0.0.0/8\n0x2 192.0.2.1\n\n"),
+    ] {
+        assert_eq!(bench.run(line), answer, "{line}");
+    }
+}
+
+#[test]
+fn refusals_about_patterns_have_the_measured_words() {
+    let bench = with_patterns();
+    for (line, answer) in [
+        ("show map #99", "Unknown map identifier. Please use #<id> or <file>."),
+        ("show acl 0", "Unknown ACL identifier. Please use #<id> or <file>."),
+        ("get map", "Missing map identifier and/or key."),
+        ("get acl #40", "Missing ACL identifier and/or key."),
+        (
+            "add map m k",
+            "'add map' expects three parameters (map identifier, key and value) or one parameter \
+             (map identifier) and a payload",
+        ),
+        ("add acl", "'add acl' expects two parameters: ACL identifier and pattern."),
+        ("set map m a", "'set map' expects three parameters: map identifier, key and value."),
+        ("del map m", "This command expects two parameters: map identifier and key."),
+        ("del acl", "This command expects two parameters: ACL identifier and key."),
+        ("clear map", "Missing map identifier."),
+        ("clear acl", "Missing ACL identifier."),
+        ("prepare acl", "Unknown ACL identifier. Please use #<id> or <file>."),
+        ("commit map m", "Missing version number."),
+        ("commit acl @2", "Missing ACL identifier."),
+    ] {
+        assert_eq!(bench.run(line), format!("{answer}\n\n"), "{line}");
+    }
+}
+
+#[test]
+fn a_payload_adds_many_rows() {
+    let bench = with_patterns();
+    let address = bench.listen(Level::Admin);
+    let answer = bench.ask(address, "add map m <<\nk1 v1\nk2 v two\n\n");
+    assert_eq!(answer, "\n");
+    assert!(bench.run("show map m").ends_with("0x3 k1 v1\n0x4 k2 v two\n\n"));
+}
+
 #[test]
 fn refusals_have_the_measured_words() {
     let bench = Bench::new();
@@ -144,7 +254,7 @@ fn refusals_have_the_measured_words() {
         ("show sess 0x12", "Session not found."),
         ("set severity-output x", "one of 'none', 'number', 'string' is a required argument"),
         ("show table", "The command 'show table' is not implemented yet."),
-        ("add map m k v", "The command 'add map' is not implemented yet."),
+        ("clear table t", "The command 'clear table' is not implemented yet."),
     ] {
         assert_eq!(bench.run(line), format!("{text}\n\n"), "{line}");
     }

@@ -54,6 +54,7 @@ pub(super) fn open(
         max_sessions: stats.maxconn as usize,
         max_files: sys::process::descriptor_limit().0,
         max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
+        dictionaries: model.dictionaries.clone(),
         streams: |worker, out| worker.list_streams(out),
     };
     (Arc::new(settings), consoles)
