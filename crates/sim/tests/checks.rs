@@ -147,7 +147,9 @@ fn checks_that_start_on_one_thread_spread_until_none_has_two_at_once() {
     for (seed, threads) in (0..8).flat_map(|seed| [(seed, 48), (seed, 64)]) {
         // Two and a half run at any time: they would be that many on one thread.
         let mut field = Field::new(seed, process(threads, 0), 25 * MS, true);
-        field.watch(2);
+        let (_, first) = field.watch(2);
+        // Who finds the thread busy leaves, once: two of three while each lasts 25 ms.
+        assert!((120..150).contains(&first.given), "seed {seed}, {threads} threads: {first:?}");
         let (most, done) = field.watch(10);
         assert_eq!((most, done.batches), (1, done.checks), "seed {seed}, {threads} threads");
         // Who has found a place stays there.
@@ -181,8 +183,8 @@ fn a_storm_on_one_thread_spreads_in_batches_and_each_moves_once() {
         let mut field = Field::new(seed, process, 25 * MS, true);
         let (most, first) = field.watch(1);
         assert_eq!((first.checks, first.batches), (200, 25), "batches of eight");
-        // Only the first stays: 25 batches on one thread become 3 at most on any.
-        assert!(first.given == 192 && most <= 3, "seed {seed}, {threads} threads: {most}");
+        // Nearly all leave: 25 batches on one thread become a few at most on any.
+        assert!(first.given > 150 && most <= 5, "seed {seed}, {threads} threads: {most}");
         field.watch(6);
         let (most, settled) = field.watch(2);
         assert!(most <= 2 && settled.given <= 16, "seed {seed}, {threads} threads: {settled:?}");

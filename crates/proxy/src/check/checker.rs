@@ -85,8 +85,10 @@ impl Checker {
 
     /// Keeps a batch, or gives it away; then it is empty.
     fn place(self: &Rc<Self>, batch: &mut Vec<Record>) {
-        let Some(first) = batch.first() else { return };
-        match self.elsewhere(first.moved) {
+        if batch.is_empty() {
+            return;
+        }
+        match self.elsewhere(batch.iter().any(|record| record.moved)) {
             Some(desk) => {
                 self.desk().counts.give(batch.len());
                 desk.give(batch.drain(..).map(|record| Record { moved: true, ..record }));
@@ -105,39 +107,26 @@ impl Checker {
 /// Runs for as long as the thread does.
 pub(super) async fn run(checker: Rc<Checker>) {
     let worker = checker.worker.clone();
+    let slack = worker.shared.settings.check_slack;
     let mut batch = Vec::with_capacity(rule::BATCH);
     loop {
         let woken = worker.thread.scheduler().reasons();
         if woken.contains(Wake::MESSAGE) || woken.contains(Wake::INIT) {
-            arrivals(&checker, &mut batch);
+            // What others gave is due already, or, for a new server, at once.
+            checker.admit(checker.desk().take());
         }
-        let slack = worker.shared.settings.check_slack;
         checker.store.borrow_mut().take_batch(worker.millis(), slack, &mut batch);
         checker.place(&mut batch);
         let next = checker.store.borrow().next();
         checker.alarm.set(next);
-        match next.map(|due| due.saturating_sub(worker.millis())) {
-            // A storm of checks gives way to other work between batches.
-            Some(0) => worker.thread.scheduler().yield_as(Class::Normal).await,
-            ahead => {
-                let span = ahead.map(|ahead| u32::try_from(ahead).unwrap_or(u32::MAX));
-                let deadline: Option<Tick> = span.map(|span| worker.thread.tick().plus_ms(span));
-                worker.thread.scheduler().pause(deadline).await;
-            }
+        let ahead = next.map(|due| due.saturating_sub(worker.millis()));
+        if ahead == Some(0) {
+            // One batch per turn of the loop: a storm of checks gives way to all other work. A
+            // letter to oneself is opened in the next turn.
+            worker.thread.mailbox().wake(checker.task.get(), Wake::OTHER);
         }
+        let span = ahead.map(|ahead| u32::try_from(ahead).unwrap_or(u32::MAX));
+        let deadline: Option<Tick> = span.map(|span| worker.thread.tick().plus_ms(span));
+        worker.thread.scheduler().pause(deadline).await;
     }
-}
-
-/// Places what other threads gave: it does not move on. A new server's check is due like any other.
-fn arrivals(checker: &Rc<Checker>, batch: &mut Vec<Record>) {
-    for record in checker.desk().take() {
-        match record.moved {
-            true => batch.push(record),
-            false => checker.admit([record]),
-        }
-        if batch.len() == rule::BATCH {
-            checker.place(batch);
-        }
-    }
-    checker.place(batch);
 }

@@ -19,6 +19,9 @@ pub(crate) struct Record {
     pub(super) moved: bool,
 }
 
+/// A batch that moves is a few cache lines.
+const _: () = assert!(size_of::<Record>() <= 24);
+
 impl Ord for Record {
     fn cmp(&self, other: &Self) -> Ordering {
         let key = |it: &Self| (it.due, it.backend, it.slot, it.interval, it.moved);

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use super::bare;
 use super::files::Files;
 use super::origin;
 use super::process::Process;
@@ -34,6 +35,9 @@ const REQUEST: &[u8] = b"GET /;csv HTTP/1.1\r\nHost: x\r\n\r\n";
 
 /// What ends an answer in chunks.
 const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
+
+/// Checks of the bare loop that the figures are held against.
+const BARE_CHECKS: usize = 800;
 
 /// Between two requests, so that each finds a proxy at rest.
 const BREATH: Duration = Duration::from_micros(500);
@@ -87,6 +91,13 @@ pub(super) fn run(words: &[String]) -> Outcome {
         "{threads} threads, {servers} servers every {inter_ms} ms ({asked:.0} checks/s asked), \
          {seconds} s, median of {rounds}"
     );
+    for batch in [1, 8] {
+        let bare = bare::run(ORIGIN, batch, BARE_CHECKS)?;
+        println!(
+            "bare loop  {batch} at a time             {:6.1} us/check              {:6.2} switches/check",
+            bare.cost, bare.switches
+        );
+    }
     print(subjects.iter().map(|subject| subject.name.as_str()).zip(runs));
     Ok(())
 }

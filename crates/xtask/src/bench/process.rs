@@ -118,7 +118,7 @@ fn resident_kib(status: &str) -> Option<u64> {
 }
 
 /// The number behind a name of `/proc/PID/status`.
-fn field(status: &str, name: &str) -> Option<u64> {
+pub(super) fn field(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
