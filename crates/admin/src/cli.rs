@@ -19,6 +19,7 @@ mod servers;
 mod session;
 mod show;
 mod table;
+mod tables;
 mod tasks;
 #[cfg(test)]
 mod tests;

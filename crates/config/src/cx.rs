@@ -5,6 +5,7 @@ use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault};
 use crate::source::Files;
+use sample::TableNames;
 use sample::pattern::PatternFiles;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) default_path: DefaultPath,
     /// Pattern files and maps read so far: one file is one dictionary.
     pub(crate) patterns: PatternFiles,
+    /// Stick tables named so far.
+    pub(crate) tables: TableNames,
 }
 
 impl<'a> Cx<'a> {
@@ -68,6 +71,7 @@ impl<'a> Cx<'a> {
             prefix: Prefix::None,
             default_path: DefaultPath::default(),
             patterns: PatternFiles::default(),
+            tables: TableNames::default(),
         }
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct DraftProxy {
     pub(crate) captures: Captures,
     pub(crate) captured_cookie: Option<(String, usize)>,
     pub(crate) rules: Rules,
+    /// `stick-table`.
+    pub(crate) stick_table: Option<At<table::Settings>>,
     /// The latest-running rule so far, for warnings about order.
     pub(crate) last_rule: (Rank, &'static str),
     /// The `defaults` section that it took its settings from.
@@ -166,6 +168,7 @@ impl DraftProxy {
             captures: Captures::default(),
             captured_cookie: None,
             rules: Rules::default(),
+            stick_table: None,
             last_rule: (Rank::default(), ""),
             parent: None,
             heirs: Heirs::default(),

@@ -7,11 +7,13 @@ use crate::model::{
     MAX_THREADS, Mode, Model, PER_GROUP, Process, Proxy, ProxyKind, Rules, SendHostname,
     ServerPort, Threads,
 };
+use rules::{RuleSet, Ruleset};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 mod backends;
 mod formats;
+mod tables;
 
 /// The model, unless anything forbids it. What is wrong is added to the diagnostics.
 pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
@@ -28,14 +30,19 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         threads: draft.global.process.threads.clone(),
         advise: !cx.diagnostics.failed(),
     };
+    let stick_tables = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
+    let stick_tables = stick_tables.collect();
     let proxies: Vec<Proxy> =
         draft.proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
+    // Formats have been compiled by now, and have named theirs.
+    let tables = tables::collect(stick_tables, cx);
     number_listeners_of_runtime(&mut draft.global.stats.sockets);
     (!cx.diagnostics.failed()).then(|| Model {
         global: draft.global,
         http_errors: shared.http_errors,
         proxies,
         dictionaries: Arc::new(cx.patterns.finish()),
+        tables,
         env: std::mem::take(&mut cx.env),
     })
 }
@@ -320,9 +327,13 @@ fn shared_rules(rules: Rules) -> Option<Arc<Rules>> {
 }
 
 /// In TCP mode, rules about HTTP messages never run.
-fn without_http(rules: Rules) -> Rules {
-    let Rules { tcp_connection, tcp_session, tcp_request, tcp_response, switching, .. } = rules;
-    Rules { tcp_connection, tcp_session, tcp_request, tcp_response, switching, ..Rules::default() }
+fn without_http(mut rules: Rules) -> Rules {
+    let http = [Ruleset::HttpRequest, Ruleset::HttpResponse, Ruleset::HttpAfterResponse];
+    for ruleset in http {
+        *rules.set_mut(ruleset) = RuleSet::new(ruleset);
+    }
+    rules.redirect = RuleSet::new(Ruleset::HttpRequest);
+    rules
 }
 
 /// `log global` becomes the global targets.

@@ -42,6 +42,8 @@ pub struct Model {
     /// Frontends, backends and listens in order of declaration; references between them are indices
     /// here.
     pub proxies: Vec<Proxy>,
+    /// Stick tables in order of declaration; rules name them by their index.
+    pub tables: Vec<table::Settings>,
     /// The environment after `setenv` and its family, for child processes.
     pub env: Environment,
     /// The patterns of ACLs and maps, which change while the program runs.

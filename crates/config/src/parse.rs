@@ -24,6 +24,7 @@ mod section;
 pub(crate) mod server;
 pub(crate) mod stats;
 mod stats_socket;
+mod stick_table;
 mod threads;
 pub(crate) mod timeout;
 mod values;

@@ -16,6 +16,7 @@ use std::cell::OnceCell;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use table::{DataType, Trackers};
 
 /// How long a client may go on sending after its last answer, in milliseconds.
 const FAREWELL_MS: u32 = 5_000;
@@ -42,6 +43,8 @@ pub(crate) struct Client {
     pub(crate) requests: u32,
     /// The `sess` variables.
     pub(crate) variables: VarStore,
+    /// The entries of stick tables that the session tracks, once there are any.
+    pub(crate) trackers: OnceCell<Box<Trackers>>,
     /// The connection ends with a reset.
     pub(crate) reset: bool,
     /// The address that accepted it, once asked for.
@@ -72,6 +75,7 @@ impl Client {
             bind: bind as u32,
             requests: 0,
             variables: VarStore::default(),
+            trackers: OnceCell::new(),
             reset: false,
             local: OnceCell::new(),
         }
@@ -82,6 +86,13 @@ impl Client {
     /// The address that accepted the connection; the system is asked once.
     pub(crate) fn local(&self) -> Option<SocketAddr> {
         *self.local.get_or_init(|| self.socket.local_address())
+    }
+
+    /// Counts an event on all that the session tracks.
+    pub(crate) fn count(&self, events: &[DataType]) {
+        if let Some(trackers) = self.trackers.get() {
+            trackers.count(events, 1, self.worker.millis());
+        }
     }
 }
 
@@ -106,6 +117,9 @@ impl Drop for Client {
         let worker = &self.worker;
         worker.clients.set(worker.clients.get() - 1);
         gauges(worker, &self.proxy, self.bind as usize).for_each(Gauge::leave);
+        if let Some(trackers) = self.trackers.get_mut() {
+            trackers.release(worker.millis());
+        }
         if self.reset {
             self.socket.reset_on_close();
         }

@@ -8,6 +8,7 @@ use crate::rewrite;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::server_conn::ServerConn;
 use crate::settings::{Mode, Reuse};
+use crate::sticking;
 use crate::tcp;
 use crate::transaction::Transaction;
 use balance::{Algorithm, NoServer, Ticket, Wish};
@@ -91,6 +92,9 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     let mut avoid = None;
     if tx.client.proxy.settings.mode == Mode::Http {
         rewrite::request(tx);
+    }
+    if backend.rules.sticking {
+        sticking::request(tx, &backend);
     }
     loop {
         if tx.claim.is_none()

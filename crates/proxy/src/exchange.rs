@@ -7,6 +7,7 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::report;
 use crate::rewrite;
+use crate::sticking;
 use crate::transaction::Transaction;
 use mux::BodyKind;
 use mux::h1::HeadStep;
@@ -236,6 +237,9 @@ impl Exchange {
             inspect::whole_response(tx, &backend)?;
         }
         judge::response(tx)?;
+        if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.sticking) {
+            sticking::store(tx, &backend);
+        }
         rewrite::response(tx);
         judge::after_response(tx)?;
         let space = &mut *tx.space;

@@ -3,6 +3,7 @@
 use crate::client::Client;
 use crate::connect::Claim;
 use crate::counters::{Event, Metric};
+use crate::report;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::server_conn::ServerConn;
 use crate::settings::Mode;
@@ -10,6 +11,7 @@ use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::{Notes, Workspace};
 use htx::Head;
+use rules::action::Track;
 use rules::{Context, LogLevel};
 use sample::vars::VarState;
 use sample::{
@@ -18,6 +20,7 @@ use sample::{
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
+use table::{DataType, Entry, Key, Table};
 
 /// A borrowed view of a transaction.
 pub(crate) struct View<'a> {
@@ -324,6 +327,19 @@ impl Facts for View<'_> {
         Some(&self.notes.record)
     }
 
+    fn table(&self, number: usize) -> Option<&Table> {
+        self.worker.shared.tables.get(number).map(|table| &**table)
+    }
+
+    fn tracked(&self, slot: usize) -> Option<&Entry> {
+        let session = || self.client.trackers.get()?.get(slot);
+        self.notes.trackers.get(slot).or_else(session)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.worker.millis()
+    }
+
     fn threads(&self) -> u32 {
         self.worker.shared.settings.threads as u32
     }
@@ -365,6 +381,23 @@ impl Context for View<'_> {
 
     fn set_last_rule(&mut self, file: &Arc<str>, line: u32) {
         self.notes.journal.last_rule = Some((file.clone(), line));
+    }
+
+    fn track(&self, rule: &Track, table: usize, key: &Key<'_>) {
+        let Some(table) = self.worker.shared.tables.get(table) else { return };
+        let now = self.worker.millis();
+        let Some(tracker) = table.track(key, now, DataType::CONNECTION) else { return };
+        if rule.session {
+            self.client.trackers.get_or_init(Box::default).set(rule.slot, tracker);
+            return;
+        }
+        // Who comes late learns of the request, and of the response, that are there already.
+        if self.notes.journal.counted {
+            tracker.entry().count(DataType::REQUEST, 1, now);
+        }
+        let status = self.response().map_or(0, Head::status);
+        tracker.entry().count(report::blamed(status), 1, now);
+        self.notes.trackers.set(rule.slot, tracker);
     }
 
     fn set_nice(&mut self, nice: i32) {

@@ -167,7 +167,9 @@ pub(crate) struct Inspection {
 impl Inspection {
     /// Begins, if the backend has rules.
     pub(crate) fn begin(tx: &Transaction) -> Option<Self> {
-        let backend = tx.backend.as_ref().filter(|backend| backend.rules.answer)?;
+        let backend = tx.backend.as_ref();
+        let wanted = |it: &&ProxyRef| it.rules.answer || it.rules.sticking_response;
+        let backend = backend.filter(wanted)?;
         let span = backend.settings.timeouts.response_inspection;
         Some(Self { until: span.map(|span| tx.worker.thread.tick().plus_ms(span)) })
     }
@@ -183,8 +185,12 @@ impl Inspection {
         let after = tx.server.as_ref().map_or(0, |server| server.received().len());
         let due = self.until.is_none_or(|until| until.is_due(tx.worker.thread.tick()));
         tx.notes.partial = !complete && !due;
-        let ruling = look(tx, &backend, |rules| &rules.tcp_response);
+        let mut ruling = look(tx, &backend, |rules| &rules.tcp_response);
         tx.notes.partial = false;
+        // Who takes keys from a response needs some of it.
+        if backend.rules.sticking_response && after == 0 && !complete && ruling == Ruling::Pass {
+            ruling = Ruling::Wait;
+        }
         match ruling {
             Ruling::Pass => Ok(Decision::Pass),
             Ruling::Wait => Ok(Decision::Wait { progress: after > before }),

@@ -130,6 +130,8 @@ pub struct Journal {
     pub level: Option<u8>,
     /// The line was written already (`logasap`).
     pub logged: bool,
+    /// The request was counted on what is tracked.
+    pub counted: bool,
     /// The request was not parsed: `<BADREQ>`.
     pub bad_request: bool,
     /// File and line of the rule that ended a rule set.

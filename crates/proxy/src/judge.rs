@@ -11,6 +11,7 @@ use crate::report;
 use crate::runtime::{ProxyRef, RulesAtHand};
 use crate::transaction::Transaction;
 use rules::{Cursor, RuleSet, Rules, Verdict};
+use table::DataType;
 
 /// What the rules leave to be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,6 +116,9 @@ fn run(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Result<Ruling
         Verdict::Deny(answer) | Verdict::Tarpit(answer) => {
             let held = matches!(verdict, Verdict::Tarpit(_));
             report::denied(tx, proxy, metric);
+            if rules.ruleset() == rules::Ruleset::HttpRequest {
+                report::count_tracked(tx, DataType::ERROR, 1);
+            }
             let phase = if held { Phase::Tarpit } else { phase(rules) };
             tx.notes.journal.end(Cause::Proxy, phase);
             reply::prepare_rendered(tx, |view, files, head, body| {

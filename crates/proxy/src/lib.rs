@@ -11,6 +11,7 @@ mod client;
 mod connect;
 pub mod counters;
 mod exchange;
+mod expiry;
 mod facts;
 mod flow;
 mod gate;
@@ -33,6 +34,7 @@ mod seat;
 mod server_conn;
 pub mod services;
 pub mod settings;
+mod sticking;
 mod streams;
 mod tcp;
 #[cfg(test)]

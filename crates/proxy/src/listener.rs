@@ -16,6 +16,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use table::DataType;
 
 /// How soon a paused listener looks again, in milliseconds.
 const RETRY_MS: u32 = 100;
@@ -115,6 +116,7 @@ fn accept_some(
         if proxy.rules.admission && !gate::admits(&mut client) {
             continue;
         }
+        client.count(DataType::SESSION);
         count_session(worker, proxy);
         let scheduler = worker.thread.scheduler();
         let task = scheduler.spawn(Class::Urgent, client::run(worker.clone(), Box::new(client)));

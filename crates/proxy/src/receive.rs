@@ -6,6 +6,7 @@ use buf::Buf;
 use mux::h1::HeadStep;
 use std::io;
 use stdx::Tick;
+use table::DataType;
 
 /// Reads until the head is complete.
 ///
@@ -84,6 +85,8 @@ fn fill(tx: &mut Transaction) -> io::Result<bool> {
 
 fn bad(tx: &mut Transaction, status: u16, cause: Cause) -> Failure {
     tx.notes.journal.bad_request = true;
+    tx.client.count(DataType::REQUEST);
+    tx.client.count(DataType::ERROR);
     tx.notes.journal.bytes_in += tx.client.input.len() as u64;
     tx.worker.release(std::mem::replace(&mut tx.client.input, Buf::empty()));
     tx.client.mux.close_after_message();

@@ -13,6 +13,7 @@ use crate::workspace::Notes;
 use htx::HeaderId;
 use sample::Side;
 use std::sync::atomic::Ordering::Relaxed;
+use table::DataType;
 
 /// A request counted in a backend's sessions, until dropped.
 pub(crate) struct Entered(ProxyRef);
@@ -35,6 +36,9 @@ pub(crate) fn request_received(tx: &mut Transaction) {
         front.counters.of(thread).count(Metric::Requests);
         front.counters.tick(thread, Event::Request, second);
     }
+    count_tracked(tx, DataType::REQUEST, 1);
+    tx.notes.journal.counted = true;
+    let proxy = &tx.client.proxy;
     if proxy.settings.log_format.is_none() && !proxy.rules.any() {
         return;
     }
@@ -121,10 +125,32 @@ pub(crate) fn response_received(tx: &mut Transaction) {
         capture_cookie(tx, Side::Response);
     }
     let thread = tx.worker.thread.index;
-    let metric = Metric::of_status(tx.space.response.status());
+    let status = tx.space.response.status();
+    count_tracked(tx, blamed(status), 1);
+    let metric = Metric::of_status(status);
     if let Some(claim) = &tx.claim {
         claim.server().counters.of(thread).count(metric);
         claim.server().counters.of(thread).count(Metric::Requests);
+    }
+}
+
+/// What a response of a server counts as in stick tables: an error of the client, a failure of the
+/// server, or nothing.
+pub(crate) fn blamed(status: u16) -> &'static [DataType] {
+    match status {
+        400..500 => DataType::ERROR,
+        501 | 505 => &[],
+        500..600 => DataType::FAILURE,
+        _ => &[],
+    }
+}
+
+/// Counts on all that the session and the stream track.
+pub(crate) fn count_tracked(tx: &Transaction, events: &[DataType], amount: u64) {
+    let now = tx.worker.millis();
+    tx.notes.trackers.count(events, amount, now);
+    if let Some(trackers) = tx.client.trackers.get() {
+        trackers.count(events, amount, now);
     }
 }
 
@@ -164,6 +190,10 @@ pub(crate) fn finished(tx: &mut Transaction) {
         if status != 0 {
             block.count(Metric::of_status(status));
         }
+    }
+    if !tx.notes.journal.bad_request {
+        count_tracked(tx, DataType::BYTES_IN, bytes_in);
+        count_tracked(tx, DataType::BYTES_OUT, bytes_out);
     }
     count_ending(tx);
     count_times(tx, bytes_in, bytes_out);

@@ -7,6 +7,7 @@ use crate::counters::{Counters, Gauge};
 use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::settings;
+use crate::sticking::StickNames;
 use balance::Balancer;
 use mux::h1;
 use reactor::{Handle, Mailbox, Pulse, TaskId, Thread, Wake};
@@ -14,6 +15,7 @@ use sample::vars::SharedVars;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
+use table::Table;
 
 /// The running process.
 pub struct Shared {
@@ -37,6 +39,8 @@ pub struct Shared {
     pulses: Vec<OnceLock<Arc<Pulse>>>,
     /// The sockets that are listened on.
     pub(crate) listening: crate::listener::Listening,
+    /// The stick tables, by the index that rules name.
+    pub tables: Vec<Arc<Table>>,
     /// The `proc` variables.
     pub vars: Arc<SharedVars>,
     /// Messages of our own that were dropped because a log target was full.
@@ -68,6 +72,7 @@ impl Shared {
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
             pulses: (0..threads).map(|_| OnceLock::new()).collect(),
             listening: Default::default(),
+            tables: tables(&settings.tables),
             vars: Arc::default(),
             dropped_logs: AtomicU64::new(0),
             questions: (0..threads).map(|_| Mutex::default()).collect(),
@@ -120,6 +125,13 @@ impl Shared {
     }
 }
 
+fn tables(settings: &[table::Settings]) -> Vec<Arc<Table>> {
+    let table = |(number, settings): (usize, &table::Settings)| {
+        Arc::new(Table::new(settings.clone(), number))
+    };
+    settings.iter().enumerate().map(table).collect()
+}
+
 /// A worker's own handle on a proxy: cloning it touches nothing that another thread writes.
 pub type ProxyRef = Rc<Arc<Proxy>>;
 
@@ -155,13 +167,17 @@ pub(crate) struct RulesAtHand {
     pub(crate) content: bool,
     /// `tcp-response content`.
     pub(crate) answer: bool,
+    /// `stick`.
+    pub(crate) sticking: bool,
+    /// `stick store-response`.
+    pub(crate) sticking_response: bool,
 }
 
 impl RulesAtHand {
     /// Whether there are any.
     pub(crate) fn any(self) -> bool {
         let http = self.request || self.response || self.after_response;
-        http || self.switching || self.content || self.answer
+        http || self.switching || self.content || self.answer || self.sticking
     }
 
     fn of(settings: &settings::Proxy) -> Self {
@@ -176,6 +192,8 @@ impl RulesAtHand {
             }),
             content: any(|rules| !rules.tcp_request.is_empty()),
             answer: any(|rules| !rules.tcp_response.is_empty()),
+            sticking: any(|rules| !rules.sticking.is_empty()),
+            sticking_response: any(|rules| rules.sticking.iter().any(|rule| rule.stores_response)),
         }
     }
 }
@@ -237,6 +255,8 @@ pub struct Server {
     pub sessions: Gauge,
     /// Requests that wait for it.
     pub queue: Queue,
+    /// What stick tables remember it by.
+    pub(crate) stick_names: StickNames,
     /// Idle connections in all threads' pools.
     pub idle: AtomicU32,
     /// Connections, in use or idle.
@@ -298,6 +318,7 @@ impl Back {
         let run = |(state, settings): (&Arc<balance::Server>, &settings::Server)| Server {
             state: state.clone(),
             settings: settings.clone(),
+            stick_names: StickNames::new(settings),
             counters: Counters::new(threads),
             sessions: Gauge::default(),
             queue: Queue::default(),

@@ -51,6 +51,8 @@ pub struct Process {
     pub logs: Arc<Logs>,
     /// `http-errors` sections by name: their replies by status.
     pub http_errors: BTreeMap<String, BTreeMap<u16, ErrorReply>>,
+    /// Stick tables; rules name them by their index.
+    pub tables: Vec<table::Settings>,
 }
 
 impl Process {
@@ -303,6 +305,8 @@ pub struct Server {
     pub pool_max: Option<u32>,
     /// How often idle connections are thinned out.
     pub pool_purge: u32,
+    /// `stick` rules never store it.
+    pub non_stick: bool,
     /// What is checked, if it is another address.
     pub check_address: Address,
 }

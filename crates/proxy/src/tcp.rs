@@ -12,6 +12,7 @@ use crate::connect;
 use crate::inspect::{self, Inspection};
 use crate::journal::{Cause, Failure, Phase};
 use crate::route;
+use crate::sticking;
 use crate::transaction::{Arrival, Parts, Transaction};
 use crate::{report, worker::Worker};
 use pipe::{Fault, Pipe, Step};
@@ -44,6 +45,10 @@ async fn serve(tx: &mut Transaction) -> Result<(), Failure> {
     }
     connect::run(tx).await?;
     tx.notes.journal.response = tx.worker.thread.nanos();
+    // Keys of the response are taken when there is one.
+    if backend.rules.sticking && !backend.rules.sticking_response {
+        sticking::store(tx, &backend);
+    }
     let mut relay = Relay::new(tx);
     let result = relay.run(tx).await;
     relay.close(tx);
@@ -172,6 +177,9 @@ impl Relay {
             return Ok(());
         }
         self.inspection = None;
+        if let Some(backend) = tx.backend.clone().filter(|it| it.rules.sticking_response) {
+            sticking::store(tx, &backend);
+        }
         let input = tx.server.as_mut().map(|server| server.take_input());
         self.down = Pipe::new(input.unwrap_or_else(buf::Buf::empty), 0);
         if let inspect::Decision::Close = decision {

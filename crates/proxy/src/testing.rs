@@ -138,6 +138,7 @@ pub(crate) fn process(threads: usize) -> Process {
         quiet: true,
         logs: Arc::default(),
         http_errors: Default::default(),
+        tables: Vec::new(),
     }
 }
 
@@ -211,6 +212,7 @@ pub(crate) fn server(id: u32, address: SocketAddr) -> Server {
         address: Address::Inet(address),
         cookie: None,
         max_queue: 0,
+        non_stick: false,
         pool_max: None,
         pool_purge: 5000,
         check_address: Address::Inet(address),

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::connect::{self, Claim};
 use crate::exchange;
 use crate::inspect;
-use crate::journal::{Cause, Failure, Journal};
+use crate::journal::{Cause, Failure, Journal, Phase};
 use crate::judge;
 use crate::receive;
 use crate::reply;
@@ -18,6 +18,7 @@ use crate::worker::Worker;
 use crate::workspace::{Lease, Notes};
 use mux::BodyKind;
 use std::rc::Rc;
+use table::DataType;
 
 /// How a request announced itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,6 +139,9 @@ impl Transaction {
     /// Tells the client what went wrong, if that is still possible.
     async fn fail(&mut self, failure: Failure) {
         self.notes.journal.end(failure.cause, failure.phase);
+        if matches!(failure.status, 502 | 504) && failure.phase == Phase::Headers {
+            report::count_tracked(self, DataType::FAILURE, 1);
+        }
         self.drop_server();
         let untold = !self.client.mux.has_sent_head();
         if failure.status != 0 && untold {
@@ -174,7 +178,8 @@ impl Transaction {
         self.listed = None;
         let reset = self.reset_client;
         let farewell = !reset && self.owes_farewell();
-        let Self { worker, mut client, mut space, notes, .. } = self;
+        let Self { worker, mut client, mut space, mut notes, .. } = self;
+        notes.trackers.release(worker.millis());
         client.requests += 1;
         client.since = worker.thread.nanos();
         space.release(&worker);

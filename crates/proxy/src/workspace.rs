@@ -6,11 +6,13 @@
 
 use crate::flow::Flow;
 use crate::journal::Journal;
+use crate::sticking::Pending;
 use crate::worker::Worker;
 use htx::Head;
 use sample::{TransactionRecord, Variables};
 use std::cell::{OnceCell, RefCell};
 use std::ops::{Deref, DerefMut};
+use table::Trackers;
 
 /// What moving bytes needs.
 #[derive(Debug, Default)]
@@ -46,6 +48,10 @@ pub(crate) struct Notes {
     /// What logs say, filled in when they are written; the texts of the request from its arrival.
     pub(crate) record: TransactionRecord,
     pub(crate) variables: Variables,
+    /// The entries of stick tables that the stream tracks.
+    pub(crate) trackers: Trackers,
+    /// Keys that `stick` rules will store.
+    pub(crate) stores: Vec<Pending>,
     /// `unique-id-format`, built at first use.
     pub(crate) unique_id: OnceCell<Vec<u8>>,
     /// Contents of the capture slots: those of the request, those of the response.
@@ -62,6 +68,7 @@ impl Notes {
         self.variables.transaction.clear();
         self.variables.request.clear();
         self.variables.response.clear();
+        self.stores.clear();
         self.unique_id.take();
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
     }

@@ -1,6 +1,7 @@
 //! What rules do: the table of actions, one entry per keyword, and their execution. Never decides when: conditions do.
 
 mod control;
+mod counter;
 mod header;
 mod uri;
 mod variable;
@@ -11,6 +12,7 @@ use crate::ruleset::{Ruleset, Verdict};
 use sample::{ParseError, Parser, Side, closest};
 
 pub use control::Control;
+pub use counter::{CounterEdit, Tag, Track};
 pub use header::HeaderEdit;
 pub use uri::UriEdit;
 pub use variable::VariableEdit;
@@ -28,6 +30,8 @@ pub enum Action {
     Uri(UriEdit),
     /// Writes a variable or a capture.
     Variable(VariableEdit),
+    /// Tracks or changes stick counters.
+    Counter(CounterEdit),
 }
 
 /// What became of one action.
@@ -53,6 +57,7 @@ impl Action {
             Action::Header(edit) => edit.run(side, cx),
             Action::Uri(edit) => edit.run(cx),
             Action::Variable(edit) => edit.run(side, cx),
+            Action::Counter(edit) => edit.run(cx),
         }
     }
 
@@ -143,6 +148,12 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("set-var", "(<var-name>[,<cond> ...]) <expr>", HTTP | TCP, "Writes a variable.", variable::set_var),
     keyword("set-var-fmt", "(<var-name>[,<cond> ...]) <fmt>", HTTP | TCP, "Writes a variable from a format.", variable::set_var_fmt),
     keyword("unset-var", "(<var-name>)", HTTP | TCP, "Unsets a variable.", variable::unset_var),
+    keyword("track-sc", "<key> [table <table>]", REQ | RES | CONN | SESS | TCP_REQ, "Tracks the counters of a key; the number of a place follows the name.", counter::track),
+    keyword("sc-inc-gpc0", "[(<sc-id>)]", REQ | RES | TCP, "Increments the first counter of a tracked entry.", counter::increment_first),
+    keyword("sc-inc-gpc1", "[(<sc-id>)]", REQ | RES | TCP, "Increments the second counter of a tracked entry.", counter::increment_second),
+    keyword("sc-inc-gpc", "(<idx>,<sc-id>)", REQ | RES | TCP, "Increments a counter of the array of a tracked entry.", counter::increment_element),
+    keyword("sc-set-gpt0", "[(<sc-id>)] { <int> | <expr> }", REQ | RES | TCP, "Sets the first tag of a tracked entry.", counter::tag_first),
+    keyword("sc-set-gpt", "(<idx>,<sc-id>) { <int> | <expr> }", REQ | RES | TCP, "Sets a tag of the array of a tracked entry.", counter::tag_element),
     keyword("capture", "<sample> [ len <length> | id <id> ]", HTTP | TCP_REQ, "Captures a sample.", variable::capture),
 ];
 
@@ -186,6 +197,16 @@ impl<'w> Input<'w, '_, '_> {
         self.words.get(self.at..).unwrap_or_default()
     }
 
+    /// The word at `index`, empty if there is none.
+    pub(crate) fn word(&self, index: usize) -> &'w str {
+        self.words.get(index).copied().unwrap_or("")
+    }
+
+    /// The action's name, without parentheses.
+    pub(crate) fn name(&self) -> &'w str {
+        self.word(0).split('(').next().unwrap_or("")
+    }
+
     /// Takes a word that must be there. It may be empty, or look like the beginning of a condition.
     pub(crate) fn take(&mut self, expected: &str) -> Result<&'w str, ParseError> {
         let word = self.words.get(self.at).copied();
@@ -211,13 +232,17 @@ pub(crate) fn parse(
     };
     let end = word.find('(').unwrap_or(word.len());
     let name = &word[..end];
+    let tracks = |keyword: &&Keyword| keyword.name == "track-sc" && name.starts_with("track-sc");
     let found = KEYWORDS.iter().find(|keyword| keyword.name == name);
+    let found = found.or_else(|| KEYWORDS.iter().find(tracks));
     let Some(keyword) = found.filter(|keyword| keyword.allowed_in(ruleset)) else {
         return Err(ParseError::new(0, unknown(ruleset, name)));
     };
     let raw = sample::args::split(word, end)
         .map_err(|message| ParseError::at(0, end, format!("action '{name}' : {message}")))?;
-    if keyword.args.starts_with('(') != (end < word.len()) || raw.end != word.len() {
+    let optional = keyword.args.starts_with("[(");
+    let wrong = keyword.args.starts_with('(') != (end < word.len()) && !optional;
+    if wrong || raw.end != word.len() {
         let expected = keyword.args.split(')').next().unwrap_or("");
         let message = match expected.starts_with('(') {
             true => format!("action '{name}' expects '{name}{expected})'"),

@@ -1,8 +1,10 @@
 //! `Context`: what rules may change, beyond what `Facts` lets them see. Never I/O: effects are kept by the transaction.
 
+use crate::action::Track;
 use htx::Head;
 use sample::{Facts, Side};
 use std::sync::Arc;
+use table::Key;
 
 /// Levels that `set-log-level` may name (manual: RFC 5424 severities, and `silent`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,10 @@ pub trait Context: Facts {
 
     /// The rule at this place decided: `last_rule_file`, `last_rule_line`.
     fn set_last_rule(&mut self, file: &Arc<str>, line: u32);
+
+    /// Tracks the entry with this key in the table of this number, for the session or the stream.
+    /// The place is free.
+    fn track(&self, _rule: &Track, _table: usize, _key: &Key<'_>) {}
 
     /// `set-nice`: the task's weight, -1024 to 1024.
     fn set_nice(&mut self, _nice: i32) {}

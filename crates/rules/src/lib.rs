@@ -12,6 +12,7 @@ pub mod redirect;
 pub mod reply;
 mod ruleset;
 mod section;
+pub mod sticking;
 pub mod switching;
 #[cfg(test)]
 mod testing;
@@ -27,4 +28,5 @@ pub use ruleset::{
     parse_tcp_response, parse_tcp_session,
 };
 pub use section::{Rules, Switching};
+pub use sticking::{StickRule, parse_stick};
 pub use switching::{BackendName, UseBackend, parse_use_backend};

@@ -1,6 +1,7 @@
 //! All rules of one section of the configuration. Never evaluates any.
 
 use crate::ruleset::{RuleSet, Ruleset};
+use crate::sticking::StickRule;
 use crate::switching::UseBackend;
 
 /// The rule sets of one section, each in order of declaration.
@@ -24,6 +25,8 @@ pub struct Rules {
     pub redirect: RuleSet,
     /// `use_backend` lines.
     pub switching: Vec<Switching>,
+    /// `stick` lines.
+    pub sticking: Vec<StickRule>,
 }
 
 impl Default for Rules {
@@ -38,6 +41,7 @@ impl Default for Rules {
             http_after_response: RuleSet::new(Ruleset::HttpAfterResponse),
             redirect: RuleSet::new(Ruleset::HttpRequest),
             switching: Vec::new(),
+            sticking: Vec::new(),
         }
     }
 }
@@ -45,7 +49,8 @@ impl Default for Rules {
 impl Rules {
     /// True without any rule.
     pub fn is_empty(&self) -> bool {
-        self.switching.is_empty() && self.sets().iter().all(|set| set.is_empty())
+        let others = self.switching.is_empty() && self.sticking.is_empty();
+        others && self.sets().iter().all(|set| set.is_empty())
     }
 
     /// All sets but switching.

@@ -1,5 +1,6 @@
 //! A transaction for tests: everything is a field.
 
+use crate::action::Track;
 use crate::context::{Context, LogLevel};
 use crate::ruleset::{Cursor, Rule, RuleSet, Ruleset, Verdict};
 use crate::{NoErrorFiles, Rendered};
@@ -11,6 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use table::{Entry, Key, Table, Trackers};
 
 pub(crate) struct Transaction {
     pub(crate) request: Head,
@@ -25,6 +27,9 @@ pub(crate) struct Transaction {
     pub(crate) vars: Variables,
     pub(crate) captured: RefCell<Vec<(Side, usize, Vec<u8>)>>,
     pub(crate) scratch: Vec<u8>,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) trackers: Trackers,
+    pub(crate) session: Trackers,
 }
 
 impl Default for Transaction {
@@ -49,6 +54,9 @@ impl Default for Transaction {
             vars: Variables::default(),
             captured: RefCell::default(),
             scratch: Vec::new(),
+            tables: Vec::new(),
+            trackers: Trackers::default(),
+            session: Trackers::default(),
         }
     }
 }
@@ -99,6 +107,14 @@ impl Facts for Transaction {
         self.vars.set(name, value);
     }
 
+    fn table(&self, number: usize) -> Option<&Table> {
+        self.tables.get(number)
+    }
+
+    fn tracked(&self, slot: usize) -> Option<&Entry> {
+        self.trackers.get(slot).or_else(|| self.session.get(slot))
+    }
+
     fn set_capture(&self, side: Side, slot: usize, content: &[u8]) -> bool {
         self.captured.borrow_mut().push((side, slot, content.to_vec()));
         true
@@ -127,6 +143,11 @@ impl Context for Transaction {
 
     fn set_last_rule(&mut self, file: &Arc<str>, line: u32) {
         self.last_rule = Some((file.clone(), line));
+    }
+
+    fn track(&self, rule: &Track, table: usize, key: &Key<'_>) {
+        let trackers = if rule.session { &self.session } else { &self.trackers };
+        trackers.set(rule.slot, self.tables[table].track(key, 0, &[]).expect("there is room"));
     }
 
     fn set_nice(&mut self, nice: i32) {
@@ -180,6 +201,12 @@ pub(crate) fn compile(ruleset: Ruleset, lines: &[&str]) -> RuleSet {
         for line in lines {
             cx.line += 1;
             rules.push(parse(ruleset, line, cx).unwrap_or_else(|error| panic!("{line}: {error}")));
+        }
+        for mention in cx.shared.tables.take() {
+            let names = ["ips", "arrays"];
+            if let Some(number) = names.iter().position(|it| *it == mention.table.name()) {
+                mention.table.resolve(number);
+            }
         }
         rules
     })

@@ -7,8 +7,10 @@
 use crate::conv::digest::Algorithm;
 use crate::conv::json_query::Step;
 use crate::conv::protobuf::FieldPath;
+use crate::parser::Parser;
 use crate::pattern::View;
 use crate::regex::Regex;
+use crate::tables::{TableRef, TableUse};
 use crate::vars::{IntOrVar, SetVar, VarName};
 use htx::{FieldRef, Head, HeaderId};
 use std::borrow::Cow;
@@ -50,6 +52,8 @@ pub enum Arg {
     Field(FieldPath),
     /// A path into a JSON text.
     Path(Vec<Step>),
+    /// A stick table.
+    Table(Arc<TableRef>),
 }
 
 /// A header's name, prepared for look-ups.
@@ -141,6 +145,26 @@ impl Args {
     pub fn make_header(&mut self, index: usize) {
         if let Some(text) = self.some_text(index) {
             self.0[index] = Arg::Header(HeaderName::new(text));
+        }
+    }
+
+    /// Replaces the names of stick tables by references; `spec` is as for [`check`]. One that was
+    /// left out is the table of this section, or stays left out if it is optional.
+    pub(crate) fn refer_tables(&mut self, spec: &str, keyword: &str, cx: &Parser<'_>) {
+        let types = spec.split([',', '[', ']']).filter(|part| !part.is_empty());
+        let required = spec.split('[').next().unwrap_or("").split(',');
+        let required = required.filter(|part| !part.is_empty()).count();
+        for (at, _) in types.enumerate().filter(|(_, name)| *name == "table") {
+            let name = self.some_text(at);
+            if name.is_none() && at >= required {
+                continue;
+            }
+            let usage = TableUse::Argument { number: at + 1, keyword: keyword.to_owned() };
+            let table = Arg::Table(cx.refer(name, usage));
+            match self.0.get_mut(at) {
+                Some(arg) => *arg = table,
+                None => self.0.push(table),
+            }
         }
     }
 
@@ -267,7 +291,10 @@ pub fn check(raw: &RawArgs, text: &str, spec: &str) -> Result<Args, (usize, Stri
     if types.is_empty() && raw.words == [""] {
         return Ok(Args::default());
     }
-    if raw.words.len() < required {
+    // The table of the section itself need not be named.
+    let given = raw.words.len();
+    let own_table = types.get(given..required).is_some_and(|rest| rest == ["table"]);
+    if given < required && !own_table {
         let missing = types[raw.words.len()];
         let message = format!(
             "missing arguments (got {}/{required}), type '{missing}' expected",

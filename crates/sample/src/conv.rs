@@ -12,6 +12,7 @@ pub mod map;
 pub mod mqtt;
 pub mod net;
 pub mod protobuf;
+pub mod table;
 pub mod text;
 pub mod time;
 pub mod url;
@@ -81,6 +82,7 @@ const TABLES: &[&[Converter]] = &[
     time::TABLE,
     variable::TABLE,
     map::TABLE,
+    table::TABLE,
 ];
 
 pub(crate) use encode::decode_base64;

@@ -77,6 +77,7 @@ impl Expr {
             .map_err(|message| ParseError::at(0, end, message).context(context()))?;
         let mut args = args::check(&raw, word, fetch.args)
             .map_err(|(offset, message)| ParseError::at(0, offset, message).context(context()))?;
+        args.refer_tables(fetch.args, &format!("sample fetch keyword '{name}'"), cx);
         if let Some(prepare) = fetch.prepare {
             prepare(&mut args, cx).map_err(|message| {
                 let context = format!("invalid args in fetch method '{name}' : ");
@@ -138,6 +139,8 @@ impl Expr {
             let number = if offset == raw.end { raw.words.len() + 1 } else { number };
             fail(offset, format!("invalid arg {number} in converter '{name}' : {message}"))
         })?;
+        let keyword = format!("conversion keyword '{name}'");
+        args.refer_tables(converter.args, &keyword, cx);
         if let Some(prepare) = converter.prepare {
             prepare(&mut args, cx).map_err(|message| {
                 fail(end, format!("invalid args in converter '{name}' : {message}"))

@@ -5,6 +5,7 @@ use crate::value::{Bytes, Value};
 use crate::vars::{VarName, VarState};
 use htx::Head;
 use std::net::SocketAddr;
+use table::{Entry, Table};
 
 /// Names that belong to the transaction at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -357,6 +358,21 @@ pub trait Facts {
     /// What logs tell about the transaction.
     fn record(&self) -> Option<&TransactionRecord> {
         None
+    }
+
+    /// The stick table of this number.
+    fn table(&self, _number: usize) -> Option<&Table> {
+        None
+    }
+
+    /// The entry tracked in a place by the stream, or else by the session.
+    fn tracked(&self, _slot: usize) -> Option<&Entry> {
+        None
+    }
+
+    /// Milliseconds of a clock that only goes forward, for stick tables.
+    fn now_ms(&self) -> u64 {
+        0
     }
 
     /// Number of worker threads.

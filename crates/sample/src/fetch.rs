@@ -4,13 +4,16 @@ pub mod body;
 pub mod capture;
 pub mod constant;
 pub mod cookie;
+pub(crate) mod counter;
 pub mod header;
 pub mod hello;
 pub mod htx;
 pub mod internal;
 pub mod layer4;
 pub mod request;
+pub mod source;
 pub mod stream;
+pub mod tracked;
 
 use crate::args::Args;
 use crate::facts::{Count, Facts, Name, Number, ServerCount, Text};
@@ -170,6 +173,8 @@ const TABLES: &[&[Fetch]] = &[
     htx::TABLE,
     capture::TABLE,
     internal::TABLE,
+    tracked::TABLE,
+    source::TABLE,
 ];
 
 /// All the fetch methods that work.

@@ -24,6 +24,7 @@ mod parser;
 pub mod pattern;
 mod place;
 pub mod regex;
+pub mod tables;
 #[cfg(test)]
 mod testing;
 mod value;
@@ -39,5 +40,6 @@ pub use facts::{Count, Facts, Name, NoFacts, Number, ServerCount, Side, TcpState
 pub use logformat::{LogFormat, LogStyle, TransactionRecord};
 pub use parser::{CaptureSlot, Captures, Parser, Shared};
 pub use place::{Place, Places};
+pub use tables::{TableMention, TableNames, TableRef, TableUse};
 pub use value::{Bytes, Missing, Outcome, Type, Value};
 pub use vars::{Scope, VarName, VarStore, Variables};

@@ -3,6 +3,7 @@
 use crate::acl::AclTable;
 use crate::pattern::PatternFiles;
 use crate::place::Places;
+use crate::tables::TableNames;
 use std::cell::RefCell;
 use std::io;
 use std::net::IpAddr;
@@ -19,6 +20,8 @@ pub struct Shared<'a> {
     pub names: &'a dyn Fn(&str) -> Option<IpAddr>,
     /// Pattern files and maps loaded so far, by name.
     pub patterns: PatternFiles,
+    /// Stick tables named so far.
+    pub tables: TableNames,
 }
 
 impl<'a> Shared<'a> {
@@ -27,7 +30,8 @@ impl<'a> Shared<'a> {
         files: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
         env: &'a dyn Fn(&str) -> Option<String>,
     ) -> Shared<'a> {
-        Shared { files, env, names: &|_| None, patterns: PatternFiles::default() }
+        let (patterns, tables) = (PatternFiles::default(), TableNames::default());
+        Shared { files, env, names: &|_| None, patterns, tables }
     }
 }
 

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use table::{Entry, Table, Trackers};
 
 pub(crate) struct World {
     pub(crate) request: Option<Head>,
@@ -23,6 +24,8 @@ pub(crate) struct World {
     pub(crate) vars: Variables,
     pub(crate) captures: [RefCell<Vec<Vec<u8>>>; 2],
     pub(crate) record: TransactionRecord,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) trackers: Trackers,
 }
 
 pub(crate) fn request(method: &str, uri: &str, fields: &[(&str, &str)]) -> Head {
@@ -56,6 +59,8 @@ impl Default for World {
             vars: Variables::default(),
             captures: [RefCell::default(), RefCell::default()],
             record: TransactionRecord::default(),
+            tables: Vec::new(),
+            trackers: Trackers::default(),
         }
     }
 }
@@ -89,6 +94,7 @@ impl World {
             payload: Some(b"payload".to_vec()),
             ..World::default()
         };
+        (world.tables, world.trackers) = crate::tables::tests::tables();
         *world.captures[0].borrow_mut() = vec![b"cap0".to_vec(), Vec::new()];
         *world.captures[1].borrow_mut() = vec![b"rcap".to_vec()];
         world.record.method = b"GET".to_vec();
@@ -138,7 +144,15 @@ pub(crate) fn with_parser<T>(run: impl FnOnce(&mut Parser<'_>) -> T) -> T {
     let names = |name: &str| (name == "myself").then(|| "10.1.2.3".parse().expect("an address"));
     let shared = Shared { names: &names, ..Shared::new(&files, &env) };
     let (acls, captures) = (AclTable::default(), Captures::default());
-    run(&mut Parser::new(&shared, &acls, &captures))
+    let done = run(&mut Parser::new(&shared, &acls, &captures));
+    for mention in shared.tables.take() {
+        if let Some(number) =
+            ["tab", "arr", "few"].iter().position(|it| *it == mention.table.name())
+        {
+            mention.table.resolve(number);
+        }
+    }
+    done
 }
 
 pub(crate) fn parse_error(text: &str) -> ParseError {
@@ -296,6 +310,18 @@ impl Facts for World {
 
     fn unique_id(&self) -> Option<Bytes<'_>> {
         Some(Bytes::Borrowed(b"uid-1"))
+    }
+
+    fn table(&self, number: usize) -> Option<&Table> {
+        self.tables.get(number)
+    }
+
+    fn tracked(&self, slot: usize) -> Option<&Entry> {
+        self.trackers.get(slot)
+    }
+
+    fn now_ms(&self) -> u64 {
+        crate::tables::tests::NOW
     }
 
     fn record(&self) -> Option<&TransactionRecord> {

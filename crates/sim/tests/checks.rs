@@ -120,6 +120,7 @@ fn farm(checked: bool) -> Proxy {
             address: address.clone(),
             cookie: None,
             max_queue: 0,
+            non_stick: false,
             pool_max: None,
             pool_purge: 5_000,
             check_address: address,

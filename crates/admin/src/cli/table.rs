@@ -2,7 +2,8 @@
 
 use super::call::{Call, Reply, Severity};
 use super::{
-    activity, configured, help, known, limits, own, patterns, profiling, servers, show, tasks,
+    activity, configured, help, known, limits, own, patterns, profiling, servers, show, tables,
+    tasks,
 };
 use crate::settings::Level;
 
@@ -44,6 +45,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("commit map", "@<ver> <map>", Operator, "commit the map at this version", patterns::commit),
     entry("del acl", "<acl> [<key>|#<ref>]", Operator, "delete acl entries matching <key>", patterns::del),
     entry("del map", "<map> [<key>|#<ref>]", Operator, "delete map entries matching <key>", patterns::del),
+    entry("clear table", "<table> [<filter>]*", Operator, "remove an entry from a table (filter: data/key)", tables::clear),
     entry("disable frontend", "<frontend>", Admin, "temporarily disable specific frontend", limits::disable_frontend),
     entry("disable health", "", Admin, "disable health checks", servers::disable_health),
     entry("disable server", "(DEPRECATED)", Admin, "disable a server for maintenance (use 'set server' instead)", servers::disable),
@@ -65,6 +67,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("set profiling", "<what> {auto|on|off}", Admin, "enable/disable resource profiling (tasks,memory)", profiling::set),
     entry("set server", "<bk>/<srv> [opts]", Admin, "change a server's state, weight or health", servers::set),
     entry("set severity-output", "[none|number|string]", User, "set presence of severity level in feedback information", own::severity),
+    entry("set table", "<table> key <k> [data.* <v>]*", Operator, "update or create a table entry's data", tables::set),
     entry("set timeout", "[cli] <delay>", User, "change a timeout setting", own::timeout),
     entry("set weight", "<bk>/<srv>  (DEPRECATED)", Admin, "change a server's weight (use 'set server' instead)", servers::set_weight),
     entry("show acl", "[@<ver>] <acl>]", User, "report available acls or dump an acl's contents", patterns::show),
@@ -82,6 +85,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show sess", "[id]", Operator, "report the list of current sessions or dump this exact session", show::sessions),
     entry("show startup-logs", "", User, "report logs emitted during HAProxy startup", show::startup_logs),
     entry("show stat", "[desc|json|no-maint|typed|up]*", User, "report counters for each proxy and server", show::stat),
+    entry("show table", "<table> [<filter>]*", User, "report table usage stats or dump this table's contents (filter: data/key)", tables::show),
     entry("show tasks", "", User, "show running tasks", tasks::tasks),
     entry("show threads", "", User, "show some threads debugging information", tasks::threads),
     entry("show version", "", User, "show version of the current process", show::version),

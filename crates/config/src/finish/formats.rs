@@ -80,11 +80,12 @@ fn parse(
 ) -> Result<LogFormat, sample::ParseError> {
     let from = &draft.place.file;
     let patterns = std::mem::take(&mut cx.patterns);
+    let tables = std::mem::take(&mut cx.tables);
     let seen: &Cx<'_> = cx;
     let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
     let names = |name: &str| seen.names.resolve(name, Family::Any);
-    let shared = Shared { files: &files, env: &env, names: &names, patterns };
+    let shared = Shared { files: &files, env: &env, names: &names, patterns, tables };
     let parser = Parser {
         places: Places::of(place),
         proxy: &draft.name,
@@ -94,6 +95,7 @@ fn parse(
         ..Parser::new(&shared, &draft.acls, &draft.captures)
     };
     let parsed = LogFormat::parse(text, sample::LogStyle::Log, &parser);
-    cx.patterns = shared.patterns;
+    let Shared { patterns, tables, .. } = shared;
+    (cx.patterns, cx.tables) = (patterns, tables);
     parsed
 }

@@ -37,6 +37,8 @@ pub struct ServerOptions {
     pub pool_max_conn: i32,
     /// `pool-purge-delay`, ms; 5000 by default.
     pub pool_purge_delay: u64,
+    /// `non-stick`: `stick` rules never store it.
+    pub non_stick: bool,
     /// Health checks.
     pub check: Check,
 }
@@ -52,6 +54,7 @@ impl Default for ServerOptions {
             slowstart: 0,
             pool_max_conn: -1,
             pool_purge_delay: 5000,
+            non_stick: false,
             check: Check::default(),
         }
     }

@@ -125,6 +125,16 @@ pub(super) fn use_backend(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_
     Ok(())
 }
 
+/// `stick`
+pub(super) fn stick(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let words = args.all_texts(1);
+    let places = Places::of(Place::BeServerChoice);
+    let rule =
+        with_parser(proxy, cx, args, 1, places, |parser| rules::parse_stick(&words, parser))?;
+    proxy.rules.sticking.push(rule);
+    Ok(())
+}
+
 /// A rule of a set; its own words start at argument `skip`.
 fn rule(
     proxy: &mut DraftProxy,
@@ -176,11 +186,12 @@ pub(super) fn with_parser<T>(
     let from = &args.place().file;
     let http = proxy.settings.mode == Mode::Http || args.text(0).starts_with("http-");
     let patterns = std::mem::take(&mut cx.patterns);
+    let tables = std::mem::take(&mut cx.tables);
     let seen: &Cx<'_> = cx;
     let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
     let names = |name: &str| seen.names.resolve(name, Family::Any);
-    let shared = Shared { files: &files, env: &env, names: &names, patterns };
+    let shared = Shared { files: &files, env: &env, names: &names, patterns, tables };
     let mut parser = Parser {
         places,
         proxy: &proxy.name,
@@ -191,7 +202,8 @@ pub(super) fn with_parser<T>(
     };
     let parsed = parse(&mut parser);
     let warnings = std::mem::take(&mut parser.warnings);
-    cx.patterns = shared.patterns;
+    let Shared { patterns, tables, .. } = shared;
+    (cx.patterns, cx.tables) = (patterns, tables);
     for warning in warnings {
         cx.warn(args, skip, warning);
     }

@@ -1,6 +1,8 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
 use super::values::{integer, number_at, text};
-use super::{bind, check, http, language, log, option, removed, server, stats, timeout};
+use super::{
+    bind, check, http, language, log, option, removed, server, stats, stick_table, timeout,
+};
 use crate::cx::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
@@ -248,6 +250,20 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         server::server,
     ),
     entry("stats", "<verb> [param*]", Places::ALL, "The statistics page.", stats::parse),
+    entry(
+        "stick",
+        "{ on | match | store-request | store-response } <pattern> [table <table>] [{if | unless} <condition>]",
+        Places::BACK,
+        "Sends clients to the server that they had before.",
+        language::stick,
+    ),
+    entry(
+        "stick-table",
+        "type <type> [len <length>] size <size> [expire <expire>] [nopurge] [srvkey <srvkey>] [store <data_type>]*",
+        Places::SIDES,
+        "Declares the table of this section.",
+        stick_table::parse,
+    ),
     entry(
         "tcp-request",
         "inspect-delay <timeout> | connection|session|content <action> [{if | unless} <condition>]",

@@ -83,6 +83,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.check.enabled = false;
         Ok(())
     }),
+    entry("non-stick", "", "Never stored in a stick table.", |s, _, _| {
+        s.options.non_stick = true;
+        Ok(())
+    }),
     entry("pool-max-conn", "<max>", "Idle connections kept.", |s, _, a| {
         pool_max_conn(a).map(|n| s.options.pool_max_conn = n)
     }),
@@ -106,6 +110,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
     }),
     entry("slowstart", "<start_time_in_ms>", "Time to reach the full weight.", |s, _, a| {
         delay_or_zero(a).map(|t| s.options.slowstart = t)
+    }),
+    entry("stick", "", "Undoes `non-stick`.", |s, _, _| {
+        s.options.non_stick = false;
+        Ok(())
     }),
     entry("weight", "<weight>", "Share of the load.", |s, _, a| {
         weight(a).map(|n| s.options.weight = n)

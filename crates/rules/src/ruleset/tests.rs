@@ -272,7 +272,7 @@ fn errors_are_haproxys() {
 
 #[test]
 fn every_action_is_known_and_tested() {
-    let tests = include_str!("tests.rs");
+    let tests = concat!(include_str!("tests.rs"), include_str!("../action/counter/tests.rs"));
     for keyword in KEYWORDS {
         assert!(tests.contains(&format!("\"{}", keyword.name)), "{} has no test", keyword.name);
         assert_eq!(KEYWORDS.iter().filter(|other| other.name == keyword.name).count(), 1);

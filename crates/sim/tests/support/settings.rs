@@ -84,6 +84,7 @@ fn server(slot: usize, maxconn: u32) -> Server {
         address: Address::Inet(origin(slot)),
         cookie: None,
         max_queue: 0,
+        non_stick: false,
         pool_max: None,
         pool_purge: 5_000,
         check_address: Address::Inet(origin(slot)),
@@ -132,6 +133,7 @@ pub(crate) fn process(threads: usize) -> Process {
         pid: 1,
         quiet: true,
         http_errors: Default::default(),
+        tables: Vec::new(),
         logs: Arc::default(),
     }
 }

@@ -255,6 +255,7 @@ fn server(from: &model::Server) -> settings::Server {
         address,
         cookie: options.cookie.clone(),
         max_queue: 0,
+        non_stick: options.non_stick,
         pool_max: u32::try_from(options.pool_max_conn).ok(),
         pool_purge: u32::try_from(options.pool_purge_delay).unwrap_or(u32::MAX),
     }

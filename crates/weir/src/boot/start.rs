@@ -107,6 +107,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         quiet: options.quiet || global.process.quiet,
         logs: proxies::process_logs(model),
         http_errors: proxies::http_errors(&model.http_errors),
+        tables: model.tables.clone(),
     }
 }
 

@@ -19,5 +19,6 @@ mod rules;
 mod runtime;
 mod servers;
 mod signals;
+mod tables;
 mod threads;
 mod timeouts;

@@ -29,27 +29,34 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("htx", &["buf", "stdx"]),
     ("wire", &["buf", "htx", "stdx"]),
     ("mux", &["buf", "htx", "stdx", "wire"]),
-    ("sample", &["htx", "stdx"]),
-    ("rules", &["htx", "sample", "stdx"]),
+    ("table", &["stdx"]),
+    ("sample", &["htx", "stdx", "table"]),
+    ("rules", &["htx", "sample", "stdx", "table"]),
     ("balance", &["stdx"]),
     (
         "proxy",
-        &["balance", "buf", "htx", "mux", "reactor", "rules", "sample", "sched", "stdx", "wire"],
+        &[
+            "balance", "buf", "htx", "mux", "reactor", "rules", "sample", "sched", "stdx", "table",
+            "wire",
+        ],
     ),
-    ("config", &["balance", "htx", "rules", "sample", "stdx"]),
-    ("admin", &["balance", "buf", "htx", "proxy", "reactor", "rules", "sample", "sched", "stdx"]),
+    ("config", &["balance", "htx", "rules", "sample", "stdx", "table"]),
+    (
+        "admin",
+        &["balance", "buf", "htx", "proxy", "reactor", "rules", "sample", "sched", "stdx", "table"],
+    ),
     (
         "weir",
         &[
             "admin", "balance", "buf", "config", "htx", "mux", "proxy", "reactor", "rules",
-            "sample", "sched", "stdx", "sys", "wire",
+            "sample", "sched", "stdx", "sys", "table", "wire",
         ],
     ),
     (
         "sim",
         &[
             "balance", "buf", "htx", "mux", "proxy", "reactor", "rules", "sample", "sched", "stdx",
-            "wire",
+            "table", "wire",
         ],
     ),
     ("bench", &[]),
@@ -59,14 +66,14 @@ const FLOORS: &[(&str, &[&str])] = &[
 /// Crates, and what they must not reach through any chain of dependencies.
 const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
     (
-        &["htx", "wire", "mux", "sample", "rules", "balance", "config"],
+        &["htx", "wire", "mux", "table", "sample", "rules", "balance", "config"],
         &["sys", "reactor", "proxy"],
         "it must run in a fuzzer and in sim: take what it needs as an argument",
     ),
     (
         &[
-            "stdx", "sys", "buf", "sched", "reactor", "htx", "wire", "mux", "sample", "rules",
-            "balance", "proxy",
+            "stdx", "sys", "buf", "sched", "reactor", "htx", "wire", "mux", "table", "sample",
+            "rules", "balance", "proxy",
         ],
         &["config"],
         "the data plane has plain `Settings`: let the boot of `weir` fill them",

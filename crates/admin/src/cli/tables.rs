@@ -1,0 +1,291 @@
+//! Commands about stick tables. Never holds a table's lock while it writes.
+
+use super::call::{Call, Reply};
+use crate::settings::Level;
+use proxy::Shared;
+use std::fmt::Write;
+use std::sync::Arc;
+use table::{DataKind, DataType, Entry, KeyKind, Removal, Table};
+
+/// Filters of one command.
+const MAX_FILTERS: usize = 4;
+/// Entries up to which a listing is in the order of the keys.
+const SORTED: usize = 65_536;
+
+/// What a filter compares with, by its operator.
+type Compare = fn(&u64, &u64) -> bool;
+
+const OPERATORS: &[(&str, Compare)] = &[
+    ("eq", u64::eq),
+    ("ne", u64::ne),
+    ("le", u64::le),
+    ("ge", u64::ge),
+    ("lt", u64::lt),
+    ("gt", u64::gt),
+];
+
+/// Entries whose data compares so with a value.
+struct Filter {
+    data: DataType,
+    compare: Compare,
+    value: u64,
+}
+
+/// Which entries a command is about.
+enum Selection<'a> {
+    All,
+    Key(&'a str),
+    Filters(Vec<Filter>),
+}
+
+/// `show table [<table> [<filter>]*]`
+pub(super) fn show(call: &mut Call<'_>) -> Reply {
+    let now = call.worker.millis();
+    let mut out = String::new();
+    if call.word(2).is_empty() {
+        // As HAProxy lists them, the last one declared first.
+        call.shared().tables.iter().rev().for_each(|table| title(table, &mut out));
+        return Reply::Dump(out);
+    }
+    let (table, selection) = match target(call, "Showing keys from") {
+        Ok(target) => target,
+        Err(reply) => return reply,
+    };
+    if call.state.level < Level::Operator {
+        title(table, &mut out);
+        out.push_str("# contents not dumped due to insufficient privileges\n");
+        return Reply::Dump(out);
+    }
+    match selection {
+        Selection::Key(key) => {
+            let Some(key) = table.parse_key(key) else { return Reply::Dump(out) };
+            table.look(&key, now, |entry| {
+                title(table, &mut out);
+                line(table, entry, now, &mut out);
+            });
+        }
+        Selection::All => listing(table, &[], now, &mut out),
+        Selection::Filters(filters) => listing(table, &filters, now, &mut out),
+    }
+    Reply::Dump(out)
+}
+
+/// `clear table <table> [<filter>]*`
+pub(super) fn clear(call: &mut Call<'_>) -> Reply {
+    if call.word(2).is_empty() {
+        return Reply::error(
+            "Required arguments: <table> \"data.<store_data_type>\" <operator> <value> or <table> key <key>",
+        );
+    }
+    let (table, selection) = match target(call, "Removing keys from") {
+        Ok(target) => target,
+        Err(reply) => return reply,
+    };
+    let now = call.worker.millis();
+    match selection {
+        Selection::Key(key) => {
+            let removal = table.parse_key(key).map(|key| table.remove(&key));
+            if removal == Some(Removal::InUse) {
+                return Reply::error("Entry currently in use, cannot remove");
+            }
+        }
+        Selection::All => remove(table, &[], now),
+        Selection::Filters(filters) => remove(table, &filters, now),
+    }
+    Reply::Done
+}
+
+fn remove(table: &Table, filters: &[Filter], now: u64) {
+    for shard in 0..table.shards() {
+        for entry in table.entries_of(shard, now).iter().filter(|it| passes(it, filters, now)) {
+            // Those in use stay.
+            table.remove(entry.key());
+        }
+    }
+}
+
+/// `set table <table> key <key> [data.<type> <value>]*`
+pub(super) fn set(call: &mut Call<'_>) -> Reply {
+    const USAGE: &str = "Required arguments: <table> key <key> [data.<store_data_type> <value>]*";
+    if call.word(2).is_empty() {
+        return Reply::error(USAGE);
+    }
+    let shared = call.shared().clone();
+    let Some(table) = find(&shared, call.word(2)) else { return Reply::error("No such table") };
+    match call.word(3) {
+        "key" if call.word(4).is_empty() => return Reply::error("Key value expected"),
+        "key" => {}
+        word if word.starts_with("data.") => {
+            let text =
+                "content-based lookup is only supported with the \"show\" and \"clear\" actions";
+            return Reply::error(text);
+        }
+        _ => return Reply::error(USAGE),
+    }
+    if let Some(reply) = unwritable(table, "Inserting keys into") {
+        return reply;
+    }
+    let values = match values(call, table) {
+        Ok(values) => values,
+        Err(text) => return Reply::error(text),
+    };
+    let Some(key) = table.parse_key(call.word(4)) else {
+        return Reply::error("Invalid key");
+    };
+    let now = call.worker.millis();
+    let done = table.enter(&key, now, |entry| {
+        entry.change(now, |counters| {
+            for (data, value) in values {
+                counters.set(data, 0, value);
+            }
+        });
+    });
+    match done {
+        Some(()) => Reply::Done,
+        None => Reply::error("Unable to allocate a new entry"),
+    }
+}
+
+/// The pairs of data types and values behind the key.
+fn values(call: &Call<'_>, table: &Table) -> Result<Vec<(DataType, u64)>, &'static str> {
+    let mut values = Vec::new();
+    let mut at = 5;
+    while !call.word(at).is_empty() {
+        let name = call.word(at).strip_prefix("data.");
+        let name = name.ok_or("\"data.<type>\" followed by a value expected")?;
+        let data = DataType::named(name).ok_or("Unknown data type")?;
+        table.stored(data).ok_or("Data type not stored in this table")?;
+        let value = integer(call.word(at + 1)).filter(|_| data.kind() != DataKind::Text);
+        values.push((data, value.ok_or("Require a valid integer value to store")?));
+        at += 2;
+    }
+    Ok(values)
+}
+
+/// A number as C reads it: a negative one wraps.
+fn integer(text: &str) -> Option<u64> {
+    text.parse::<u64>().ok().or_else(|| text.parse::<i64>().ok().map(|value| value as u64))
+}
+
+fn find<'s>(shared: &'s Shared, name: &str) -> Option<&'s Arc<Table>> {
+    shared.tables.iter().find(|table| table.name() == name)
+}
+
+/// The refusal where keys of this type cannot be written.
+fn unwritable(table: &Table, verb: &str) -> Option<Reply> {
+    matches!(table.kind(), KeyKind::Binary(_)).then(|| {
+        Reply::error(format!(
+            "{verb} tables of type other than ip, ipv6, string and integer is not supported"
+        ))
+    })
+}
+
+/// The table that a command names, and the entries.
+fn target<'c>(call: &'c Call<'_>, verb: &str) -> Result<(&'c Arc<Table>, Selection<'c>), Reply> {
+    let table = find(call.shared(), call.word(2)).ok_or_else(|| Reply::error("No such table"))?;
+    let selection = match call.word(3) {
+        "" => Selection::All,
+        "key" if call.word(4).is_empty() => return Err(Reply::error("Key value expected")),
+        "key" => match unwritable(table, verb) {
+            Some(reply) => return Err(reply),
+            None => Selection::Key(call.word(4)),
+        },
+        word if word.starts_with("data.") => Selection::Filters(filters(call, table)?),
+        _ => {
+            let text = "Optional argument only supports \"data.<store_data_type>\" <operator> <value> and key <key>";
+            return Err(Reply::error(text));
+        }
+    };
+    Ok((table, selection))
+}
+
+fn filters(call: &Call<'_>, table: &Table) -> Result<Vec<Filter>, Reply> {
+    let mut filters = Vec::new();
+    let mut at = 3;
+    while !call.word(at).is_empty() {
+        if filters.len() == MAX_FILTERS {
+            let last = call.word(at - 1);
+            let text = format!(
+                "Detected extra data in filter, {}th word of input, after '{last}'",
+                at + 1
+            );
+            return Err(Reply::error(text));
+        }
+        let filter = filter(call, table, at);
+        let number = filters.len() + 1;
+        let told = |text| Reply::error(format!("Filter entry #{number}: {text}"));
+        filters.push(filter.map_err(told)?);
+        at += 3;
+    }
+    Ok(filters)
+}
+
+fn filter(call: &Call<'_>, table: &Table, at: usize) -> Result<Filter, &'static str> {
+    let name = call.word(at).strip_prefix("data.").unwrap_or("");
+    let data = DataType::named(name).ok_or("Unknown data type")?;
+    table.stored(data).ok_or("Data type not stored in this table")?;
+    let operator = OPERATORS.iter().find(|(name, _)| *name == call.word(at + 1));
+    let operator = operator
+        .ok_or("Require and operator among \"eq\", \"ne\", \"le\", \"ge\", \"lt\", \"gt\"")?;
+    let value =
+        integer(call.word(at + 2)).ok_or("Require a valid integer value to compare against")?;
+    Ok(Filter { data, compare: operator.1, value })
+}
+
+/// Whether an entry passes all filters. What has no number passes none.
+fn passes(entry: &Entry, filters: &[Filter], now: u64) -> bool {
+    filters.iter().all(|filter| {
+        let value = entry.get(filter.data, 0, now);
+        value.is_some_and(|value| (filter.compare)(&value, &filter.value))
+    })
+}
+
+/// A table with the entries that pass all filters.
+fn listing(table: &Table, filters: &[Filter], now: u64, out: &mut String) {
+    title(table, out);
+    let shards = (0..table.shards()).flat_map(|shard| table.entries_of(shard, now));
+    let mut entries: Vec<Arc<Entry>> = shards.filter(|it| passes(it, filters, now)).collect();
+    if entries.len() <= SORTED {
+        entries.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+    }
+    entries.iter().for_each(|entry| line(table, entry, now, out));
+}
+
+fn title(table: &Table, out: &mut String) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "# table: {}, type: {}, size:{}, used:{}",
+        table.name(),
+        table.kind().name(),
+        table.settings().size,
+        table.used()
+    );
+}
+
+fn line(table: &Table, entry: &Entry, now: u64, out: &mut String) {
+    // Tools expect an address to tell entries apart; any number that does will do.
+    let _ = write!(out, "{:p}: key=", std::ptr::from_ref(entry));
+    let _ = table.kind().show(entry.key(), out);
+    let _ = write!(out, " use={} exp={}", entry.uses(), entry.expires_in(now));
+    for (data, name, kind) in DataType::TABLE {
+        let Some(stored) = table.stored(*data) else { continue };
+        let period = stored.period;
+        for index in 0..stored.count {
+            out.push(' ');
+            match data.is_array() {
+                true => out.push_str(&data.element_name(index)),
+                false => out.push_str(name),
+            }
+            let value = entry.get(*data, index, now).unwrap_or(0);
+            let _ = match kind {
+                DataKind::Rate => write!(out, "({period})={value}"),
+                DataKind::Count | DataKind::Long => write!(out, "={value}"),
+                DataKind::Text => {
+                    write!(out, "={}", entry.server_key().as_deref().unwrap_or("-"))
+                }
+            };
+        }
+    }
+    out.push('\n');
+}

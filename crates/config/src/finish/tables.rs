@@ -1,0 +1,75 @@
+//! Stick tables by number, and the places that name them. Never makes a table.
+use crate::cx::Cx;
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::model::At;
+use sample::{TableMention, TableUse, tables};
+use std::sync::Arc;
+use table::{DataType, Settings};
+
+/// All tables in the order of their sections, every mention resolved. A name that no table has is
+/// an alert, and so are keys of the wrong type.
+pub(super) fn collect(declared: Vec<At<Settings>>, cx: &mut Cx<'_>) -> Vec<Settings> {
+    let mut found: Vec<(Settings, Place)> = Vec::new();
+    for table in declared {
+        if let Some((_, first)) = found.iter().find(|(it, _)| it.name == table.value.name) {
+            let name = &table.value.name;
+            let message =
+                format!("stick-table name '{name}' conflicts with table declared at {first}.");
+            cx.about(Severity::Alert, &table.place, message);
+        }
+        found.push((table.value, table.place));
+    }
+    let mut settings: Vec<Settings> = found.into_iter().map(|(settings, _)| settings).collect();
+    for mention in cx.tables.take() {
+        resolve(&mention, &mut settings, cx);
+    }
+    settings
+}
+
+fn resolve(mention: &TableMention, all: &mut [Settings], cx: &mut Cx<'_>) {
+    let (name, proxy) = (mention.table.name(), &mention.proxy);
+    let Some(number) = all.iter().position(|table| *table.name == *name) else {
+        let message = match &mention.usage {
+            TableUse::Argument { number, keyword } => format!(
+                "unable to find table '{name}' referenced in arg {number} of {keyword} in proxy '{proxy}'."
+            ),
+            TableUse::Track(slot, _) => format!(
+                "Proxy '{proxy}': unable to find table '{name}' referenced by track-sc{slot}."
+            ),
+            TableUse::Match(_) => format!("Proxy '{proxy}': unable to find stick-table '{name}'."),
+            TableUse::Store(_) => format!("Proxy '{proxy}': unable to find store table '{name}'."),
+        };
+        let mut alert = Diagnostic::about(Severity::Alert, &place(mention), message);
+        alert.suggestion = crate::suggest::nearest(name, all.iter().map(|table| &*table.name));
+        // A format of `defaults` is compiled for each proxy; one alert is enough.
+        if !cx.diagnostics.iter().any(|told| *told == alert) {
+            cx.diagnostics.push(alert);
+        }
+        return;
+    };
+    let table = &mut all[number];
+    let wrong = match &mention.usage {
+        TableUse::Track(slot, key) if !tables::fits(*key, table.kind) => Some(format!(
+            "Proxy '{proxy}': stick-table '{name}' uses a type incompatible with the 'track-sc{slot}' rule."
+        )),
+        TableUse::Match(key) | TableUse::Store(key) if !tables::fits(*key, table.kind) => {
+            Some(format!(
+                "Proxy '{proxy}': type of pattern not usable with type of stick-table '{name}'."
+            ))
+        }
+        TableUse::Match(_) | TableUse::Store(_) => {
+            table.add(DataType::ServerId, 1, 0);
+            table.add(DataType::ServerKey, 1, 0);
+            None
+        }
+        _ => None,
+    };
+    if let Some(message) = wrong {
+        cx.about(Severity::Alert, &place(mention), message);
+    }
+    mention.table.resolve(number);
+}
+
+fn place(mention: &TableMention) -> Place {
+    Place { file: Arc::clone(&mention.file), line: mention.line }
+}

@@ -1,0 +1,265 @@
+//! `stick-table` lines (section 4.2). Never makes a table: the running process does.
+use crate::cx::Cx;
+use crate::draft::DraftProxy;
+use crate::line::{Args, Fault, Parsed};
+use crate::model::At;
+use crate::value::{self, Unit, ValueError};
+use table::{DataKind, DataType, KeyKind, MAX_ARRAY, ServerKey, Settings};
+
+/// What a line has said so far.
+struct Line {
+    settings: Settings,
+    has_type: bool,
+}
+
+/// `stick-table`
+pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let settings = Settings::new(proxy.name.clone(), KeyKind::Ip, 0);
+    let mut line = Line { settings, has_type: false };
+    let mut n = 1;
+    while let Some(word) = args.get(n) {
+        n = match word {
+            "type" => line.kind(args, n + 1)?,
+            "size" => line.size(args, n + 1)?,
+            "expire" => line.expire(args, n + 1)?,
+            "nopurge" => {
+                line.settings.nopurge = true;
+                n + 1
+            }
+            "srvkey" => line.server_key(args, n + 1)?,
+            "store" => line.store(cx, args, n + 1)?,
+            "peers" => {
+                need(args, n + 1)?;
+                return Err(args.fault(n, "stick-table: 'peers' is not implemented yet."));
+            }
+            other => {
+                return Err(args.fault(n, format!("stick-table: unknown argument '{other}'.")));
+            }
+        };
+    }
+    if line.settings.size == 0 {
+        return Err(args.fault(0, "stick-table: missing size."));
+    }
+    if !line.has_type {
+        return Err(args.fault(0, "stick-table: missing type."));
+    }
+    overridden(&line.settings, args)?;
+    proxy.stick_table = Some(At { value: line.settings, place: args.place().clone() });
+    Ok(())
+}
+
+/// The argument behind the word before `n`.
+fn need(args: Args<'_>, n: usize) -> Parsed<&str> {
+    args.need(n, format!("stick-table: missing argument after '{}'.", args.text(n - 1)))
+}
+
+/// Arrays and what they replace cannot be together.
+fn overridden(settings: &Settings, args: Args<'_>) -> Parsed {
+    use DataType::{Gpc, Gpc0, Gpc0Rate, Gpc1, Gpc1Rate, GpcRate, Gpt, Gpt0};
+    let groups: [(DataType, &[DataType], &str); 3] = [
+        (Gpt, &[Gpt0], "gpt0"),
+        (Gpc, &[Gpc0, Gpc1], "gpc[0/1]"),
+        (GpcRate, &[Gpc0Rate, Gpc1Rate], "gpc[0/1]_rate"),
+    ];
+    for (array, single, shown) in groups {
+        if settings.stores(array) && single.iter().any(|data| settings.stores(*data)) {
+            let array = array.name();
+            return Err(args.fault(
+                0,
+                format!("stick-table: simultaneous usage of '{array}' and '{shown}' in a same table is not permitted as '{array}' overrides '{shown}'."),
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Line {
+    fn kind(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
+        let word = args.text(n);
+        let kind = match word {
+            "ip" => KeyKind::Ip,
+            "ipv6" => KeyKind::Ipv6,
+            "integer" => KeyKind::Integer,
+            "string" => KeyKind::Text(KeyKind::DEFAULT_LEN),
+            "binary" => KeyKind::Binary(KeyKind::DEFAULT_LEN),
+            _ => return Err(args.fault(n, format!("stick-table: unknown type '{word}'."))),
+        };
+        self.has_type = true;
+        self.settings.kind = kind;
+        if args.text(n + 1) != "len" || !matches!(kind, KeyKind::Text(_) | KeyKind::Binary(_)) {
+            return Ok(n + 1);
+        }
+        let given = args.text(n + 2);
+        let len = value::number::<usize>(given).filter(|len| (1..=1 << 20).contains(len));
+        let len =
+            len.ok_or_else(|| args.fault(n + 2, format!("stick-table: unknown type '{given}'.")))?;
+        self.settings.kind = match kind {
+            KeyKind::Text(_) => KeyKind::Text(len),
+            _ => KeyKind::Binary(len),
+        };
+        Ok(n + 3)
+    }
+
+    fn size(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
+        let given = need(args, n)?;
+        self.settings.size = size(given).map_err(|at| unexpected(args, n, at, "size"))?;
+        Ok(n + 1)
+    }
+
+    fn expire(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
+        let given = need(args, n)?;
+        let ms = value::time(given, Unit::Milliseconds).map_err(|error| match error {
+            ValueError::Unexpected { at, .. } => unexpected(args, n, at, "expire"),
+            ValueError::Overflow => args.fault(
+                n,
+                format!("stick-table: timer overflow in argument <{given}> to <expire>, maximum value is 2147483647 ms (~24.8 days)."),
+            ),
+        })?;
+        self.settings.expire = u32::try_from(ms).ok().filter(|ms| *ms > 0);
+        Ok(n + 1)
+    }
+
+    fn server_key(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
+        self.settings.server_key = match args.text(n) {
+            "name" => ServerKey::Name,
+            "addr" => ServerKey::Address,
+            other => {
+                let message = format!("stick-table : unknown server key type '{other}'.");
+                return Err(args.fault(n, message));
+            }
+        };
+        Ok(n + 1)
+    }
+
+    fn store(&mut self, cx: &mut Cx<'_>, args: Args<'_>, n: usize) -> Parsed<usize> {
+        let given = args.text(n);
+        let mut at = 0;
+        while at < given.len() {
+            at += self.store_one(cx, args, n, at)?;
+        }
+        Ok(n + 1)
+    }
+
+    /// One data type with its arguments, and the comma behind it; returns how long they are.
+    fn store_one(&mut self, cx: &mut Cx<'_>, args: Args<'_>, n: usize, at: usize) -> Parsed<usize> {
+        let rest = &args.text(n)[at..];
+        let end = rest.find(['(', ',']).unwrap_or(rest.len());
+        let name = &rest[..end];
+        let fault = |message: String| args.fault_at(n, at, format!("stick-table: {message}"));
+        let (given, mut used) = match rest[end..].strip_prefix('(') {
+            None => (None, end),
+            Some(inner) => {
+                let close = inner.find(')').ok_or_else(|| {
+                    fault(format!("missing closing parenthesis after store option '{name}'."))
+                })?;
+                (Some(&inner[..close]), end + close + 2)
+            }
+        };
+        used += usize::from(rest[used..].starts_with(','));
+        if name.is_empty() && given.is_none() {
+            return Ok(used.max(1));
+        }
+        let data = DataType::named(name).ok_or_else(|| {
+            let names = DataType::TABLE.iter().map(|(_, name, _)| *name);
+            fault(format!("unknown store option '{name}'."))
+                .suggest(crate::suggest::nearest(name, names))
+        })?;
+        let (count, period) = arguments(data, given).map_err(|message| {
+            fault(message.replace("OPTION", &format!("store option '{name}'")))
+        })?;
+        if self.settings.stores(data) {
+            let message = format!("stick-table: store option '{name}' already enabled, ignored.");
+            cx.warn(args, n, message);
+        }
+        self.settings.add(data, count, period);
+        Ok(used)
+    }
+}
+
+/// Number of elements and period of a data type; `OPTION` in a message stands for its name.
+fn arguments(data: DataType, given: Option<&str>) -> Result<(u32, u32), String> {
+    let missing = || "missing argument to OPTION.".to_owned();
+    let wrong = |_| "error when processing OPTION.".to_owned();
+    let rate = data.kind() == DataKind::Rate;
+    let takes = usize::from(data.is_array()) + usize::from(rate);
+    let Some(given) = given else {
+        return if takes == 0 { Ok((1, 0)) } else { Err(missing()) };
+    };
+    if takes == 0 {
+        return Err("unexpected argument to OPTION.".to_owned());
+    }
+    let mut words = given.split(',');
+    let mut count = 1;
+    if data.is_array() {
+        let word = words.next().unwrap_or("");
+        let number = value::number::<u32>(word).filter(|_| !word.is_empty());
+        let range = format!("array size is out of allowed range (1-{MAX_ARRAY}) for OPTION.");
+        count = number.filter(|n| (1..=MAX_ARRAY).contains(n)).ok_or(range)?;
+    }
+    let mut period = 0;
+    if rate {
+        let word = words.next().map(str::trim).filter(|word| !word.is_empty());
+        let ms = value::time(word.ok_or_else(missing)?, Unit::Milliseconds).map_err(wrong)?;
+        // A rate over no time at all is one over the shortest time.
+        period = u32::try_from(ms).unwrap_or(u32::MAX).max(1);
+    }
+    match words.next() {
+        None => Ok((count, period)),
+        Some(_) => Err("unexpected argument to OPTION.".to_owned()),
+    }
+}
+
+/// A number of entries, with `k`, `m` or `g` behind it; where it is wrong, if it is.
+fn size(text: &str) -> Result<u32, usize> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let shift = match &text[digits..] {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return Err(digits),
+    };
+    let number: u64 = text[..digits].parse().map_err(|_| 0usize)?;
+    let size = number.checked_shl(shift).filter(|size| size >> shift == number).ok_or(digits)?;
+    u32::try_from(size).map_err(|_| digits)
+}
+
+fn unexpected(args: Args<'_>, n: usize, at: usize, what: &str) -> Fault {
+    let found = args.text(n)[at..].chars().next().unwrap_or(' ');
+    let message = format!("stick-table: unexpected character '{found}' in argument of '{what}'.");
+    args.fault_at(n, at, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_suffixes() {
+        assert_eq!(
+            [size("20"), size("1k"), size("2M"), size("1g")],
+            [Ok(20), Ok(1 << 10), Ok(2 << 20), Ok(1 << 30)]
+        );
+        assert_eq!([size("x"), size("5x"), size("5g"), size("")], [Err(0), Err(1), Err(1), Err(0)]);
+    }
+
+    #[test]
+    fn data_types_take_what_they_need() {
+        assert_eq!(arguments(DataType::Gpc0, None), Ok((1, 0)));
+        assert_eq!(arguments(DataType::ConnRate, Some("10s")), Ok((1, 10_000)));
+        assert_eq!(arguments(DataType::GpcRate, Some("3,1m")), Ok((3, 60_000)));
+        assert_eq!(arguments(DataType::Gpt, Some("100")), Ok((100, 0)));
+        for (data, given) in [
+            (DataType::Gpc0, Some("1")),
+            (DataType::ConnRate, None),
+            (DataType::ConnRate, Some("x")),
+            (DataType::Gpc, Some("0")),
+            (DataType::Gpc, Some("101")),
+            (DataType::Gpc, None),
+            (DataType::GpcRate, Some("2")),
+            (DataType::GpcRate, Some("2,1s,3")),
+        ] {
+            assert!(arguments(data, given).is_err(), "{data:?} {given:?}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Stick tables named in expressions and rules: names now, numbers once all sections are read. Never holds an entry.
+
+use crate::parser::Parser;
+use crate::value::{Type, Value};
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
+use table::{Key, KeyKind};
+
+/// A stick table by its name. Its section may come later in the file: the number is filled in when
+/// all are read.
+#[derive(Debug)]
+pub struct TableRef {
+    name: Box<str>,
+    number: OnceLock<usize>,
+}
+
+impl TableRef {
+    /// The name as written, or that of the section.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its number among all tables.
+    pub fn number(&self) -> Option<usize> {
+        self.number.get().copied()
+    }
+
+    /// Fills the number in; the first one stays.
+    pub fn resolve(&self, number: usize) {
+        let _ = self.number.set(number);
+    }
+}
+
+/// What a table is named for, so that messages can tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableUse {
+    /// Argument `number` of a keyword.
+    Argument {
+        /// From 1.
+        number: usize,
+        /// Kind and name of the keyword, in HAProxy's words.
+        keyword: String,
+    },
+    /// A `track-sc` rule, whose keys have this type.
+    Track(usize, Type),
+    /// A rule that matches servers, whose keys have this type.
+    Match(Type),
+    /// A rule that stores servers, whose keys have this type.
+    Store(Type),
+}
+
+/// A place that names a table.
+#[derive(Debug, Clone)]
+pub struct TableMention {
+    /// The table.
+    pub table: Arc<TableRef>,
+    /// What for.
+    pub usage: TableUse,
+    /// The proxy that the place belongs to.
+    pub proxy: String,
+    /// Its file.
+    pub file: Arc<str>,
+    /// Its line, from 1.
+    pub line: u32,
+}
+
+/// All places that name a table, in the order in which they were read.
+#[derive(Debug, Default)]
+pub struct TableNames(RefCell<Vec<TableMention>>);
+
+impl TableNames {
+    /// The places; none is left.
+    pub fn take(&self) -> Vec<TableMention> {
+        self.0.take()
+    }
+}
+
+impl Parser<'_> {
+    /// The table called `name`, or the one of this section, for later.
+    pub fn refer(&self, name: Option<&str>, usage: TableUse) -> Arc<TableRef> {
+        let table =
+            Arc::new(TableRef { name: name.unwrap_or(self.proxy).into(), number: OnceLock::new() });
+        self.shared.tables.0.borrow_mut().push(TableMention {
+            table: table.clone(),
+            usage,
+            proxy: self.proxy.to_owned(),
+            file: self.file.clone(),
+            line: self.line,
+        });
+        table
+    }
+}
+
+/// Whether samples of a type can be keys of this kind.
+pub fn fits(from: Type, kind: KeyKind) -> bool {
+    from.casts_to(match kind {
+        KeyKind::Ip => Type::Ipv4,
+        KeyKind::Ipv6 => Type::Ipv6,
+        KeyKind::Integer => Type::Int,
+        KeyKind::Text(_) => Type::Str,
+        KeyKind::Binary(_) => Type::Bin,
+    })
+}
+
+/// Looks a sample at as a key; nothing when it cannot be one, or is empty.
+pub fn with_key<T>(value: Value<'_>, kind: KeyKind, look: impl FnOnce(&Key<'_>) -> T) -> Option<T> {
+    match kind {
+        KeyKind::Ip => {
+            let Value::Ipv4(address) = value.cast(Type::Ipv4)? else { return None };
+            Some(look(&Key::ip(address)))
+        }
+        KeyKind::Ipv6 => {
+            let Value::Ipv6(address) = value.cast(Type::Ipv6)? else { return None };
+            Some(look(&Key::ipv6(address)))
+        }
+        KeyKind::Integer => Some(look(&Key::integer(value.to_int()?))),
+        KeyKind::Text(len) => {
+            let text = value.to_str()?;
+            Some(look(&Key::text(&text, len)?))
+        }
+        KeyKind::Binary(len) => {
+            let block = value.to_bin()?;
+            Some(look(&Key::binary(&block, len)?))
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,248 @@
+//! One entry: its key, its values, who uses it. Never decides when it goes: the table does.
+//!
+//! The values are behind a lock of their own, held for a few nanoseconds: rates need several words
+//! changed together. Who finds an entry under its shard's lock may take the entry's lock, never the
+//! other way round.
+
+use crate::data::{DataKind, DataType};
+use crate::layout::Layout;
+use crate::rate::Rate;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Keys up to this length need no memory of their own.
+const INLINE: usize = 22;
+
+/// A key as it is kept.
+#[derive(Debug)]
+pub(crate) enum StoredKey {
+    Inline(u8, [u8; INLINE]),
+    Heap(Box<[u8]>),
+}
+
+impl StoredKey {
+    fn new(key: &[u8]) -> StoredKey {
+        if key.len() > INLINE {
+            return StoredKey::Heap(key.into());
+        }
+        let mut bytes = [0; INLINE];
+        bytes[..key.len()].copy_from_slice(key);
+        StoredKey::Inline(key.len() as u8, bytes)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            StoredKey::Inline(len, bytes) => &bytes[..usize::from(*len)],
+            StoredKey::Heap(bytes) => bytes,
+        }
+    }
+}
+
+/// An entry of a table.
+#[derive(Debug)]
+pub struct Entry {
+    data: Mutex<Data>,
+    /// When it expires; for tables without expiry, when it was touched last.
+    expire: AtomicU64,
+    /// Taken out of the table: its place in the order of expiry means nothing any more.
+    pub(crate) gone: AtomicBool,
+    pub(crate) hash: u64,
+    pub(crate) layout: Arc<Layout>,
+    key: StoredKey,
+}
+
+#[derive(Debug)]
+struct Data {
+    /// Trackers that hold it.
+    uses: u32,
+    words: Box<[u64]>,
+    server_key: Option<Arc<str>>,
+}
+
+impl Entry {
+    pub(crate) fn new(layout: &Arc<Layout>, key: &[u8], hash: u64, now: u64) -> Entry {
+        let words = vec![0; layout.words].into();
+        let entry = Entry {
+            data: Mutex::new(Data { uses: 0, words, server_key: None }),
+            expire: AtomicU64::new(0),
+            gone: AtomicBool::new(false),
+            hash,
+            layout: layout.clone(),
+            key: StoredKey::new(key),
+        };
+        entry.touch(now);
+        entry
+    }
+
+    /// Its key.
+    pub fn key(&self) -> &[u8] {
+        self.key.bytes()
+    }
+
+    /// The table that it belongs to, by number.
+    pub fn table(&self) -> usize {
+        self.layout.table
+    }
+
+    /// Trackers that hold it now.
+    pub fn uses(&self) -> u32 {
+        self.lock().uses
+    }
+
+    /// Milliseconds until it expires; 0 in a table without expiry.
+    pub fn expires_in(&self, now: u64) -> u64 {
+        match self.layout.expire {
+            Some(_) => self.due().saturating_sub(now),
+            None => 0,
+        }
+    }
+
+    /// Milliseconds since it was touched last.
+    pub fn idle(&self, now: u64) -> u64 {
+        let span = u64::from(self.layout.expire.unwrap_or(0));
+        now.saturating_sub(self.due().saturating_sub(span))
+    }
+
+    /// Whether a data type is stored, as itself or in an array.
+    pub fn stores(&self, data: DataType) -> bool {
+        self.layout.cell(data, 0).is_some() || self.layout.stored(data).is_some()
+    }
+
+    /// Element `index` of a data type; nothing when it is not stored. A rate is read as of `now`.
+    pub fn get(&self, data: DataType, index: u32, now: u64) -> Option<u64> {
+        let cell = self.layout.cell(data, index)?;
+        let held = self.lock();
+        Some(match cell.kind {
+            DataKind::Rate => Rate::load(&held.words[cell.at..]).read(now, cell.period).into(),
+            _ => held.words[cell.at],
+        })
+    }
+
+    /// Counts `amount` more in each of these data types that is stored.
+    pub fn count(&self, events: &[DataType], amount: u64, now: u64) {
+        if self.layout.stores_any(events) {
+            self.change(now, |counters| {
+                events.iter().for_each(|data| {
+                    counters.add(*data, 0, amount);
+                });
+            });
+        }
+    }
+
+    /// Changes several values at once.
+    pub fn change<T>(&self, now: u64, how: impl FnOnce(&mut Counters<'_>) -> T) -> T {
+        let mut data = self.lock();
+        how(&mut Counters { layout: &self.layout, words: &mut data.words, now })
+    }
+
+    /// The server that a `stick` rule stored, by name or address.
+    pub fn server_key(&self) -> Option<Arc<str>> {
+        self.lock().server_key.clone()
+    }
+
+    /// Remembers a server.
+    pub fn set_server(&self, id: u32, key: Option<&Arc<str>>) {
+        let mut data = self.lock();
+        if let Some(cell) = self.layout.cell(DataType::ServerId, 0) {
+            data.words[cell.at] = id.into();
+        }
+        if self.layout.stored(DataType::ServerKey).is_some() && data.server_key.as_ref() != key {
+            data.server_key = key.cloned();
+        }
+    }
+
+    /// Lives on for a whole span from now.
+    pub fn touch(&self, now: u64) {
+        let due = now + u64::from(self.layout.expire.unwrap_or(0));
+        if self.due() != due {
+            self.expire.store(due, Relaxed);
+        }
+    }
+
+    /// When it expires, or was touched last.
+    pub(crate) fn due(&self) -> u64 {
+        self.expire.load(Relaxed)
+    }
+
+    /// Whether its time is over and nobody holds it.
+    pub(crate) fn has_expired(&self, now: u64) -> bool {
+        self.layout.expire.is_some() && self.due() <= now && self.uses() == 0
+    }
+
+    /// Forgets all values, as if it had just been made.
+    pub(crate) fn renew(&self, now: u64) {
+        let mut data = self.lock();
+        data.words.fill(0);
+        data.server_key = None;
+        self.touch(now);
+    }
+
+    /// One more tracker holds it.
+    pub(crate) fn hold(&self, events: &[DataType], now: u64) {
+        let mut data = self.lock();
+        data.uses += 1;
+        let mut counters = Counters { layout: &self.layout, words: &mut data.words, now };
+        counters.add(DataType::ConnCur, 0, 1);
+        events.iter().for_each(|data| {
+            counters.add(*data, 0, 1);
+        });
+        self.touch(now);
+    }
+
+    /// One tracker fewer holds it.
+    pub(crate) fn let_go(&self) {
+        let mut data = self.lock();
+        data.uses = data.uses.saturating_sub(1);
+        if let Some(cell) = self.layout.cell(DataType::ConnCur, 0) {
+            data.words[cell.at] = data.words[cell.at].saturating_sub(1);
+        }
+    }
+
+    // A thread that panicked left whole words behind: counters are worth more than purity.
+    fn lock(&self) -> MutexGuard<'_, Data> {
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The values of an entry, open for change.
+#[derive(Debug)]
+pub struct Counters<'a> {
+    layout: &'a Layout,
+    words: &'a mut [u64],
+    now: u64,
+}
+
+impl Counters<'_> {
+    /// Adds to element `index` of a data type and returns what it reads then; nothing when it is
+    /// not stored.
+    pub fn add(&mut self, data: DataType, index: u32, amount: u64) -> Option<u64> {
+        let cell = self.layout.cell(data, index)?;
+        let word = &mut self.words[cell.at];
+        match cell.kind {
+            DataKind::Rate => {
+                let words = &mut self.words[cell.at..];
+                let events = u32::try_from(amount).unwrap_or(u32::MAX);
+                let rate = Rate::load(words).add(events, self.now, cell.period);
+                rate.save(words);
+                return Some(rate.read(self.now, cell.period).into());
+            }
+            DataKind::Count => *word = word.wrapping_add(amount) & u64::from(u32::MAX),
+            DataKind::Long | DataKind::Text => *word = word.wrapping_add(amount),
+        }
+        Some(*word)
+    }
+
+    /// Sets element `index` of a data type and returns what it was; nothing when it is not stored.
+    /// A rate reads `value` for a period from now on.
+    pub fn set(&mut self, data: DataType, index: u32, value: u64) -> Option<u64> {
+        let cell = self.layout.cell(data, index)?;
+        if cell.kind == DataKind::Rate {
+            let words = &mut self.words[cell.at..];
+            let old = Rate::load(words).read(self.now, cell.period);
+            Rate::set(u32::try_from(value).unwrap_or(u32::MAX), self.now).save(words);
+            return Some(old.into());
+        }
+        let value = if cell.kind == DataKind::Count { value & u64::from(u32::MAX) } else { value };
+        Some(std::mem::replace(&mut self.words[cell.at], value))
+    }
+}

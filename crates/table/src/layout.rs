@@ -1,0 +1,141 @@
+//! What a `stick-table` line declares, and where each value stands in an entry. Never holds an entry.
+
+use crate::data::{DataKind, DataType, TYPES};
+use crate::key::KeyKind;
+use crate::rate;
+use std::sync::Arc;
+
+/// The most elements of an array.
+pub const MAX_ARRAY: u32 = 100;
+
+/// How `stick` rules remember servers (`srvkey`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ServerKey {
+    /// By their name.
+    #[default]
+    Name,
+    /// By their address and port.
+    Address,
+}
+
+/// One data type as declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stored {
+    /// Which one.
+    pub data: DataType,
+    /// Elements; 1 for what is no array.
+    pub count: u32,
+    /// Milliseconds that a rate covers.
+    pub period: u32,
+}
+
+/// A table as declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Name: that of its proxy.
+    pub name: Arc<str>,
+    /// Type of the keys.
+    pub kind: KeyKind,
+    /// The most entries.
+    pub size: u32,
+    /// Milliseconds that an entry lives without being touched; `None` for ever.
+    pub expire: Option<u32>,
+    /// A full table takes no new entry, instead of giving up its oldest ones.
+    pub nopurge: bool,
+    /// How servers are remembered.
+    pub server_key: ServerKey,
+    /// What is stored, each data type once.
+    pub store: Vec<Stored>,
+}
+
+impl Settings {
+    /// A table of these keys that stores nothing yet.
+    pub fn new(name: impl Into<Arc<str>>, kind: KeyKind, size: u32) -> Settings {
+        Settings {
+            name: name.into(),
+            kind,
+            size,
+            expire: None,
+            nopurge: false,
+            server_key: ServerKey::Name,
+            store: Vec::new(),
+        }
+    }
+
+    /// Stores a data type too; one that is stored already stays as it is.
+    pub fn add(&mut self, data: DataType, count: u32, period: u32) {
+        if !self.stores(data) {
+            self.store.push(Stored { data, count, period });
+        }
+    }
+
+    /// Whether a data type is stored.
+    pub fn stores(&self, data: DataType) -> bool {
+        self.store.iter().any(|stored| stored.data == data)
+    }
+}
+
+/// Where a value stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cell {
+    /// First word.
+    pub(crate) at: usize,
+    pub(crate) kind: DataKind,
+    pub(crate) period: u32,
+}
+
+/// Where everything stands in the entries of one table.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Place of each data type: its first word and its declaration.
+    places: [Option<(usize, Stored)>; TYPES],
+    /// The data types stored, as bits.
+    stored: u32,
+    /// Words of an entry.
+    pub(crate) words: usize,
+    pub(crate) expire: Option<u32>,
+    /// Which table it is, among all of the process.
+    pub(crate) table: usize,
+}
+
+impl Layout {
+    pub(crate) fn new(settings: &Settings, table: usize) -> Layout {
+        let mut layout =
+            Layout { places: [None; TYPES], stored: 0, words: 0, expire: settings.expire, table };
+        for stored in &settings.store {
+            let each = match stored.data.kind() {
+                DataKind::Rate => rate::WORDS,
+                DataKind::Count | DataKind::Long => 1,
+                DataKind::Text => 0,
+            };
+            layout.places[stored.data as usize] = Some((layout.words, *stored));
+            layout.stored |= stored.data.bit();
+            layout.words += each * stored.count.clamp(1, MAX_ARRAY) as usize;
+        }
+        layout
+    }
+
+    /// The declaration of a data type.
+    pub(crate) fn stored(&self, data: DataType) -> Option<Stored> {
+        self.places[data as usize].map(|(_, stored)| stored)
+    }
+
+    /// Whether one of these data types is stored.
+    pub(crate) fn stores_any(&self, data: &[DataType]) -> bool {
+        data.iter().any(|data| self.stored & data.bit() != 0)
+    }
+
+    /// Where element `index` of a data type stands; what came before arrays is looked for in arrays
+    /// too.
+    pub(crate) fn cell(&self, data: DataType, index: u32) -> Option<Cell> {
+        if let Some((at, stored)) = self.places[data as usize] {
+            let kind = data.kind();
+            let each = if kind == DataKind::Rate { rate::WORDS } else { 1 };
+            let inside = index < stored.count && kind != DataKind::Text;
+            let at = at + each * index as usize;
+            return inside.then_some(Cell { at, kind, period: stored.period });
+        }
+        let (array, element) = data.in_array().filter(|_| index == 0)?;
+        self.cell(array, element)
+    }
+}

@@ -1,0 +1,199 @@
+//! A part of a table: its entries by key, and the order in which they expire. Never decides what is evicted.
+//!
+//! The order is lazy: touching an entry only writes its new time into the entry. When an entry
+//! comes up in the order and has been touched since, it is put back at its new time. So the first
+//! one that was not touched since is truly the oldest.
+
+use crate::entry::Entry;
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashSet};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::Arc;
+
+/// What entries are found by: the hash is computed once, outside of the lock.
+pub(crate) trait Keyed {
+    fn hash(&self) -> u64;
+    fn key(&self) -> &[u8];
+}
+
+/// A key and its hash.
+pub(crate) struct Probe<'k>(pub(crate) u64, pub(crate) &'k [u8]);
+
+impl Keyed for Probe<'_> {
+    fn hash(&self) -> u64 {
+        self.0
+    }
+
+    fn key(&self) -> &[u8] {
+        self.1
+    }
+}
+
+/// An entry in the set.
+#[derive(Debug)]
+struct Member(Arc<Entry>);
+
+impl Keyed for Member {
+    fn hash(&self) -> u64 {
+        self.0.hash
+    }
+
+    fn key(&self) -> &[u8] {
+        self.0.key()
+    }
+}
+
+impl Hash for dyn Keyed + '_ {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(Keyed::hash(self));
+    }
+}
+
+impl PartialEq for dyn Keyed + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        Keyed::hash(self) == Keyed::hash(other) && self.key() == other.key()
+    }
+}
+
+impl Eq for dyn Keyed + '_ {}
+
+impl Hash for Member {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0.hash);
+    }
+}
+
+impl PartialEq for Member {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.hash == other.0.hash && self.0.key() == other.0.key()
+    }
+}
+
+impl Eq for Member {}
+
+impl<'k> Borrow<dyn Keyed + 'k> for Member {
+    fn borrow(&self) -> &(dyn Keyed + 'k) {
+        self
+    }
+}
+
+/// Passes a hash on as it is.
+#[derive(Debug, Default)]
+struct Ready(u64);
+
+impl Hasher for Ready {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A place in the order of expiry; the earliest is the greatest.
+#[derive(Debug)]
+struct Turn {
+    due: u64,
+    entry: Arc<Entry>,
+}
+
+impl PartialEq for Turn {
+    fn eq(&self, other: &Self) -> bool {
+        self.due == other.due
+    }
+}
+
+impl Eq for Turn {}
+
+impl PartialOrd for Turn {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Turn {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.due.cmp(&self.due)
+    }
+}
+
+/// What is found at the head of the order.
+pub(crate) enum Head {
+    /// No entry.
+    Empty,
+    /// The oldest entry is due later than asked for.
+    Later,
+    /// The oldest entry was taken out.
+    Removed,
+    /// An entry was looked at and put back: it was touched since, or is held.
+    PutBack,
+}
+
+/// A part of a table.
+#[derive(Debug, Default)]
+pub(crate) struct Shard {
+    members: HashSet<Member, BuildHasherDefault<Ready>>,
+    order: BinaryHeap<Turn>,
+}
+
+impl Shard {
+    pub(crate) fn find(&self, probe: &Probe<'_>) -> Option<&Arc<Entry>> {
+        self.members.get(probe as &dyn Keyed).map(|member| &member.0)
+    }
+
+    pub(crate) fn insert(&mut self, entry: Arc<Entry>) {
+        self.order.push(Turn { due: entry.due(), entry: entry.clone() });
+        self.members.insert(Member(entry));
+    }
+
+    /// Takes an entry out. Its place in the order stays until it comes up, or until such places are
+    /// more than the entries.
+    pub(crate) fn remove(&mut self, entry: &Entry) {
+        entry.gone.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.members.remove(&Probe(entry.hash, entry.key()) as &dyn Keyed);
+        if self.order.len() > 2 * self.members.len() + 64 {
+            self.order.retain(|turn| !turn.entry.gone.load(std::sync::atomic::Ordering::Relaxed));
+        }
+    }
+
+    /// When the first place in the order comes up; an entry may have been touched since.
+    pub(crate) fn first_due(&self) -> u64 {
+        self.order.peek().map_or(u64::MAX, |turn| turn.due)
+    }
+
+    /// Looks at the entry that is first in the order, if it is due by `until`, and takes it out
+    /// unless it is held or was touched since. One that is held is put back at `held_until`.
+    pub(crate) fn take_first(&mut self, until: u64, held_until: u64) -> Head {
+        let Some(first) = self.order.peek() else { return Head::Empty };
+        if first.due > until {
+            return Head::Later;
+        }
+        let Some(turn) = self.order.pop() else { return Head::Empty };
+        if turn.entry.gone.load(std::sync::atomic::Ordering::Relaxed) {
+            return Head::PutBack;
+        }
+        let due = turn.entry.due();
+        if due > turn.due {
+            self.order.push(Turn { due, ..turn });
+            return Head::PutBack;
+        }
+        if turn.entry.uses() > 0 {
+            self.order.push(Turn { due: held_until, ..turn });
+            return Head::PutBack;
+        }
+        self.members.remove(&Probe(turn.entry.hash, turn.entry.key()) as &dyn Keyed);
+        Head::Removed
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.members.iter().map(|member| &member.0)
+    }
+}

@@ -1,0 +1,330 @@
+//! A table that all threads share. Never does I/O, never waits but for its own short locks.
+//!
+//! Protocol. A key belongs to one of up to 64 shards, each on cache lines of its own. A shard's
+//! lock is held for one look-up, insertion or removal; an entry's lock is only taken alone or under
+//! its shard's. An entry that a tracker holds is never taken out, because trackers are made under
+//! the shard's lock. Order of locks: shard, entry. No lock is held while another shard's is taken.
+//!
+//! Cache lines written per operation: to read a value, 2 (the shard's lock, the entry's lock); to
+//! begin tracking, 3 (the shard's lock, the entry, its counters); to count on a tracked entry and
+//! to end tracking, 2 each (the entry, its counters). The number of entries, a line of all threads,
+//! is written when an entry comes or goes.
+
+use crate::data::DataType;
+use crate::entry::Entry;
+use crate::key::{Key, KeyKind};
+use crate::layout::{Layout, Settings, Stored};
+use crate::shard::{Head, Probe, Shard};
+use crate::track::Tracker;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The most shards of a table.
+const SHARDS: usize = 64;
+/// Entries per shard below which there are fewer shards.
+const PER_SHARD: usize = 16;
+/// The most entries that give way at once to a new one.
+const PURGE: u32 = 256;
+/// The most entries looked at under one lock.
+const BATCH: usize = 32;
+
+/// A shard, and when its first entry is due, readable without its lock.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Part {
+    shard: Mutex<Shard>,
+    first_due: AtomicU64,
+}
+
+impl Part {
+    fn lock(&self) -> MutexGuard<'_, Shard> {
+        self.shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, shard: &Shard) {
+        self.first_due.store(shard.first_due(), Relaxed);
+    }
+}
+
+/// What became of a removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    /// The entry is gone.
+    Done,
+    /// A tracker holds it.
+    InUse,
+    /// There is none.
+    Absent,
+}
+
+/// A stick table.
+#[derive(Debug)]
+pub struct Table {
+    settings: Settings,
+    layout: Arc<Layout>,
+    parts: Box<[Part]>,
+    random: RandomState,
+    used: AtomicU32,
+    /// The shard at which expiry goes on.
+    cursor: AtomicUsize,
+}
+
+impl Table {
+    /// An empty table; `number` is its place among all tables of the process.
+    pub fn new(settings: Settings, number: usize) -> Table {
+        let shards = (settings.size as usize / PER_SHARD).next_power_of_two().clamp(1, SHARDS);
+        let part = |_| Part { shard: Mutex::default(), first_due: AtomicU64::new(u64::MAX) };
+        Table {
+            layout: Arc::new(Layout::new(&settings, number)),
+            settings,
+            parts: (0..shards).map(part).collect(),
+            random: RandomState::new(),
+            used: AtomicU32::new(0),
+            cursor: AtomicUsize::new(0),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// Its place among all tables.
+    pub fn number(&self) -> usize {
+        self.layout.table
+    }
+
+    /// As it was declared.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The type of its keys.
+    pub fn kind(&self) -> KeyKind {
+        self.settings.kind
+    }
+
+    /// How a data type is stored.
+    pub fn stored(&self, data: DataType) -> Option<Stored> {
+        self.layout.stored(data)
+    }
+
+    /// Whether element `index` of a data type is stored, as itself or in an array.
+    pub fn stores(&self, data: DataType, index: u32) -> bool {
+        self.layout.cell(data, index).is_some()
+    }
+
+    /// Entries, those included whose time is over and that have not been taken out yet.
+    pub fn used(&self) -> u32 {
+        self.used.load(Relaxed)
+    }
+
+    /// Room for more entries.
+    pub fn available(&self) -> u32 {
+        self.settings.size.saturating_sub(self.used())
+    }
+
+    fn part(&self, key: &[u8]) -> (&Part, u64) {
+        let hash = self.random.hash_one(key);
+        // The low bits choose among a shard's buckets.
+        (&self.parts[(hash >> 48) as usize & (self.parts.len() - 1)], hash)
+    }
+
+    /// Looks at an entry, which is not touched by that. What `look` does happens under the lock of
+    /// the shard.
+    pub fn look<T>(&self, key: &[u8], now: u64, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+        let (part, hash) = self.part(key);
+        let shard = part.lock();
+        let entry = shard.find(&Probe(hash, key)).filter(|entry| !entry.has_expired(now))?;
+        Some(look(entry))
+    }
+
+    /// Looks at an entry, which lives on for a whole span.
+    pub fn touch<T>(&self, key: &[u8], now: u64, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+        self.look(key, now, |entry| {
+            entry.touch(now);
+            look(entry)
+        })
+    }
+
+    /// Looks at an entry, which is made if there is none and lives on for a whole span. Nothing
+    /// when the table is full and nothing can give way.
+    pub fn enter<T>(&self, key: &[u8], now: u64, look: impl FnOnce(&Entry) -> T) -> Option<T> {
+        self.enter_shared(key, now, |entry| look(entry))
+    }
+
+    /// Tracks an entry, which is made if there is none, and counts these events on it. Nothing when
+    /// the table is full and nothing can give way.
+    pub fn track(&self, key: &[u8], now: u64, events: &[DataType]) -> Option<Tracker> {
+        self.enter_shared(key, now, |entry| {
+            entry.hold(events, now);
+            Tracker::new(entry.clone())
+        })
+    }
+
+    fn enter_shared<T>(
+        &self,
+        key: &[u8],
+        now: u64,
+        look: impl FnOnce(&Arc<Entry>) -> T,
+    ) -> Option<T> {
+        let (part, hash) = self.part(key);
+        {
+            let shard = part.lock();
+            if let Some(entry) = shard.find(&Probe(hash, key)) {
+                return Some(look(live(entry, now)));
+            }
+        }
+        if !self.reserve(now) {
+            return None;
+        }
+        let mut shard = part.lock();
+        // Another thread may have been faster.
+        if let Some(entry) = shard.find(&Probe(hash, key)) {
+            self.used.fetch_sub(1, Relaxed);
+            return Some(look(live(entry, now)));
+        }
+        let entry = Arc::new(Entry::new(&self.layout, key, hash, now));
+        shard.insert(entry.clone());
+        part.publish(&shard);
+        Some(look(&entry))
+    }
+
+    /// Makes room for one more entry; takes the oldest ones out if there is none.
+    fn reserve(&self, now: u64) -> bool {
+        let size = self.settings.size;
+        let more = |used: u32| (used < size).then_some(used + 1);
+        if self.used.fetch_update(Relaxed, Relaxed, more).is_ok() {
+            return true;
+        }
+        if self.settings.nopurge {
+            return false;
+        }
+        self.purge((size / 256 + 1).min(PURGE), now);
+        self.used.fetch_update(Relaxed, Relaxed, more).is_ok()
+    }
+
+    /// Takes the oldest entries out, held ones excepted.
+    fn purge(&self, count: u32, now: u64) {
+        let span = u64::from(self.settings.expire.unwrap_or(0));
+        let mut left = count;
+        // Entries put back cost a look too; what nobody touches meanwhile comes up only once.
+        let mut looks = self.parts.len() + 8 * count as usize;
+        while left > 0 && looks > 0 {
+            let Some((part, next)) = self.oldest() else { return };
+            let mut shard = part.lock();
+            for _ in 0..BATCH {
+                looks = looks.saturating_sub(1);
+                match shard.take_first(next, now + span + 1) {
+                    Head::Removed => {
+                        self.used.fetch_sub(1, Relaxed);
+                        left -= 1;
+                    }
+                    Head::PutBack => {}
+                    Head::Empty | Head::Later => break,
+                }
+                if left == 0 || looks == 0 {
+                    break;
+                }
+            }
+            part.publish(&shard);
+        }
+    }
+
+    /// The shard with the oldest entry, and when that of the next shard is due.
+    fn oldest(&self) -> Option<(&Part, u64)> {
+        let (mut best, mut first, mut second) = (None, u64::MAX, u64::MAX);
+        for part in &self.parts {
+            let due = part.first_due.load(Relaxed);
+            if due < first {
+                (best, second, first) = (Some(part), first, due);
+            } else if due < second {
+                second = due;
+            }
+        }
+        best.map(|part| (part, second))
+    }
+
+    /// Takes entries out whose time is over; looks at no more than about `budget`. Returns how many
+    /// were looked at: with less than `budget` there is nothing left to do now.
+    pub fn expire(&self, now: u64, budget: usize) -> usize {
+        let Some(span) = self.settings.expire else { return 0 };
+        let mut looked = 0;
+        let count = self.parts.len();
+        let start = self.cursor.load(Relaxed);
+        for step in 0..count {
+            let at = start.wrapping_add(step) % count;
+            let part = &self.parts[at];
+            while part.first_due.load(Relaxed) <= now {
+                if looked >= budget {
+                    self.cursor.store(at, Relaxed);
+                    return looked;
+                }
+                looked += self.expire_batch(part, now, span.into());
+            }
+        }
+        looked
+    }
+
+    fn expire_batch(&self, part: &Part, now: u64, span: u64) -> usize {
+        let mut shard = part.lock();
+        let mut looked = 0;
+        while looked < BATCH {
+            match shard.take_first(now, now + span.max(1)) {
+                Head::Removed => {
+                    self.used.fetch_sub(1, Relaxed);
+                }
+                Head::PutBack => {}
+                Head::Empty | Head::Later => break,
+            }
+            looked += 1;
+        }
+        part.publish(&shard);
+        looked.max(1)
+    }
+
+    /// Takes an entry out.
+    pub fn remove(&self, key: &[u8]) -> Removal {
+        let (part, hash) = self.part(key);
+        let mut shard = part.lock();
+        let Some(entry) = shard.find(&Probe(hash, key)).cloned() else { return Removal::Absent };
+        if entry.uses() > 0 {
+            return Removal::InUse;
+        }
+        shard.remove(&entry);
+        part.publish(&shard);
+        self.used.fetch_sub(1, Relaxed);
+        Removal::Done
+    }
+
+    /// Number of shards, for [`Table::entries_of`].
+    pub fn shards(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The living entries of one shard, in no order. What is done with them is done without a lock.
+    pub fn entries_of(&self, shard: usize, now: u64) -> Vec<Arc<Entry>> {
+        let Some(part) = self.parts.get(shard) else { return Vec::new() };
+        let shard = part.lock();
+        shard.entries().filter(|entry| !entry.has_expired(now)).cloned().collect()
+    }
+
+    /// A key as an operator writes it.
+    pub fn parse_key<'k>(&self, text: &'k str) -> Option<Key<'k>> {
+        self.settings.kind.parse(text)
+    }
+}
+
+/// An entry that is used from now on; one whose time was over begins anew.
+fn live(entry: &Arc<Entry>, now: u64) -> &Arc<Entry> {
+    if entry.has_expired(now) {
+        entry.renew(now);
+    } else {
+        entry.touch(now);
+    }
+    entry
+}
+
+#[cfg(test)]
+mod tests;
