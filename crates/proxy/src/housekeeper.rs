@@ -1,19 +1,21 @@
-//! One task per thread that tends idle connections and answers questions. Never serves a request.
+//! One task per thread that tends idle connections, does the thread's part of shared work and
+//! answers questions. Never serves a request, and never has a timer without a reason.
 
+use crate::idle::PURGE_MS;
 use crate::worker::Worker;
-use reactor::Wake;
+use reactor::{Class, Wake};
 use std::rc::Rc;
 use stdx::Tick;
 
-/// How often idle server connections are thinned out, in milliseconds (`pool-purge-delay`).
-const PURGE_MS: u32 = 5_000;
-
 /// Runs until the soft stop has let the last client of the thread go.
 pub(crate) async fn run(worker: Rc<Worker>) {
+    let (thread, scheduler) = (worker.thread.index, worker.thread.scheduler());
+    worker.shared.work.attend(thread, worker.thread.mailbox().clone(), scheduler.current());
     let mut told = false;
-    let mut purge = Some(next_purge(&worker));
+    let mut purge = (!worker.idle.rests()).then(|| next_purge(&worker));
     loop {
-        let woken = worker.thread.scheduler().pause(purge).await;
+        let deadline = Tick::earlier(purge, next_shared(&worker));
+        let woken = scheduler.pause(deadline).await;
         if woken.contains(Wake::MESSAGE) {
             for question in worker.shared.take_questions(worker.thread.index) {
                 question(&worker);
@@ -25,16 +27,18 @@ pub(crate) async fn run(worker: Rc<Worker>) {
             purge = None;
         }
         // A thread without idle connections sleeps until it has one.
-        if purge.is_none() && !worker.idle.rests(&worker) {
+        if purge.is_none() && !worker.idle.rests() {
             purge = Some(next_purge(&worker));
         }
+        do_shared(&worker).await;
         if worker.shared.is_stopping() && !std::mem::replace(&mut told, true) {
             // Listeners end, and so do clients between requests.
-            worker.thread.scheduler().wake_all(Wake::SIGNAL);
+            scheduler.wake_all(Wake::SIGNAL);
             worker.thread.stop_busy_polling();
             worker.idle.clear_all();
         }
         if worker.shared.is_stopping() && worker.clients.get() == 0 {
+            worker.shared.work.leave(thread);
             worker.thread.stop();
             return;
         }
@@ -43,4 +47,23 @@ pub(crate) async fn run(worker: Rc<Worker>) {
 
 fn next_purge(worker: &Worker) -> Tick {
     worker.thread.tick().plus_ms(PURGE_MS)
+}
+
+/// When the thread has to look after shared work.
+fn next_shared(worker: &Worker) -> Option<Tick> {
+    let due = worker.shared.work.next(worker.thread.index)?;
+    let ahead = due.saturating_sub(worker.millis()).min(u64::from(Tick::MAX_SPAN_MS));
+    Some(worker.thread.tick().plus_ms(ahead as u32))
+}
+
+/// Does the thread's part of the shared work, within what its own timers have left of the turn.
+async fn do_shared(worker: &Worker) {
+    loop {
+        let mut budget = worker.thread.spare_expirations();
+        let work = &worker.shared.work;
+        if !work.run(worker.thread.index, worker.millis(), &mut budget, worker).more {
+            return;
+        }
+        worker.thread.scheduler().yield_as(Class::Bulk).await;
+    }
 }

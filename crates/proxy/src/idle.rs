@@ -14,8 +14,11 @@ use crate::server_conn::ServerConn;
 use crate::worker::Worker;
 use reactor::{Socket, TaskId, Wake};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How often idle server connections are thinned out, in milliseconds (`pool-purge-delay`).
+pub(crate) const PURGE_MS: u32 = 5_000;
 
 type Boxed = Box<ServerConn>;
 
@@ -145,20 +148,15 @@ impl IdlePool {
             let mut shelf = shelf.borrow_mut();
             let surplus = shelf.unneeded.div_ceil(2).min(shelf.connections.len());
             for connection in shelf.connections.drain(..surplus) {
-                if parks { park(connection) } else { forget(connection) }
+                if parks { park(worker, connection) } else { forget(connection) }
             }
             shelf.unneeded = shelf.connections.len();
-        }
-        if worker.thread.index == 0 {
-            purge_parked(worker);
         }
     }
 
     /// Whether purges may cease until a connection is laid down; the housekeeper is woken then.
-    pub(crate) fn rests(&self, worker: &Worker) -> bool {
-        // The first thread tends what others have parked.
-        let empty = worker.thread.index > 0
-            && self.shelves.iter().flatten().all(|shelf| shelf.borrow().connections.is_empty());
+    pub(crate) fn rests(&self) -> bool {
+        let empty = self.shelves.iter().flatten().all(|it| it.borrow().connections.is_empty());
         self.resting.set(empty);
         empty
     }
@@ -179,34 +177,65 @@ impl IdlePool {
 }
 
 /// Lays a connection where any thread may take it.
-fn park(connection: Boxed) {
+fn park(worker: &Worker, connection: Boxed) {
     let (proxy, slot) = (connection.backend().clone(), connection.slot());
     let Some(server) = proxy.back.as_ref().and_then(|back| back.servers.get(slot)) else { return };
     match connection.park() {
-        Some(parked) => lock(&server.parked).push(parked),
+        Some(parked) => {
+            lock(&server.parked).push(parked);
+            tend_parked(worker);
+        }
         None => drop(server.idle.fetch_sub(1, Relaxed)),
     }
+}
+
+/// Sees to it that some thread purges parked connections while there are any.
+fn tend_parked(worker: &Worker) {
+    if worker.shared.parked_tended.swap(true, AcqRel) {
+        return;
+    }
+    let (work, due) = (&worker.shared.work, worker.millis() + u64::from(PURGE_MS));
+    work.add(worker.thread.index, work.everybody(), due, Box::new(purge_again));
+}
+
+/// The job of tending parked connections: when it wants to run again, if at all.
+fn purge_again(worker: &Worker, now: u64) -> Option<u64> {
+    let again = Some(now + u64::from(PURGE_MS));
+    if purge_parked(worker) {
+        return again;
+    }
+    // Who parked one just now may have seen that it is tended; so look once more.
+    worker.shared.parked_tended.swap(false, AcqRel);
+    again.filter(|_| any_parked(worker) && !worker.shared.parked_tended.swap(true, AcqRel))
+}
+
+fn any_parked(worker: &Worker) -> bool {
+    let servers = worker.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
+    servers.into_iter().any(|server| !lock(&server.parked).is_empty())
 }
 
 /// Purges that a parked connection survives: long enough for a thread to come and take it.
 const PARKED_FOR: u32 = 2;
 
-/// Drops the parked connections that nobody wants, or whose server has closed them.
-fn purge_parked(worker: &Worker) {
+/// Drops the parked connections that nobody wants, or whose server has closed them; tells whether
+/// any are left.
+fn purge_parked(worker: &Worker) -> bool {
     let kernel = worker.thread.kernel();
-    for proxy in &worker.proxies {
-        for server in proxy.back.iter().flat_map(|back| &back.servers) {
-            lock(&server.parked).retain_mut(|it| {
-                it.age += 1;
-                let keep = it.age <= PARKED_FOR && kernel.is_quiet(it.handle);
-                if !keep {
-                    kernel.close(it.handle, false);
-                    server.idle.fetch_sub(1, Relaxed);
-                }
-                keep
-            });
-        }
+    let mut left = false;
+    for server in worker.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers) {
+        let mut parked = lock(&server.parked);
+        parked.retain_mut(|it| {
+            it.age += 1;
+            let keep = it.age <= PARKED_FOR && kernel.is_quiet(it.handle);
+            if !keep {
+                kernel.close(it.handle, false);
+                server.idle.fetch_sub(1, Relaxed);
+            }
+            keep
+        });
+        left |= !parked.is_empty();
     }
+    left
 }
 
 fn lock(parked: &Mutex<Vec<Parked>>) -> MutexGuard<'_, Vec<Parked>> {

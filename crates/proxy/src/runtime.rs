@@ -8,10 +8,12 @@ use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::settings;
 use crate::sticking::StickNames;
+use crate::worker::Worker;
 use balance::Balancer;
 use mux::h1;
 use reactor::{Handle, Mailbox, Pulse, TaskId, Thread, Wake};
 use sample::vars::SharedVars;
+use sched::SharedWork;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -47,6 +49,10 @@ pub struct Shared {
     pub dropped_logs: AtomicU64,
     /// Answers to questions that only the owning thread can answer; see [`crate::ask`].
     pub(crate) questions: Vec<Mutex<Vec<crate::ask::Question>>>,
+    /// Work that any thread may do, such as purging what is idle and expiring table entries.
+    pub work: SharedWork<Worker>,
+    /// Whether a job in [`Shared::work`] tends the parked connections.
+    pub(crate) parked_tended: AtomicBool,
     /// Where threads leave health checks for each other.
     pub(crate) desks: Vec<crate::check::Desk>,
 }
@@ -76,6 +82,8 @@ impl Shared {
             vars: Arc::default(),
             dropped_logs: AtomicU64::new(0),
             questions: (0..threads).map(|_| Mutex::default()).collect(),
+            work: SharedWork::new(threads),
+            parked_tended: AtomicBool::new(false),
             desks: (0..threads).map(|_| crate::check::Desk::default()).collect(),
             settings,
         })

@@ -34,6 +34,10 @@ pub struct Thread {
     pub index: usize,
     kernel: Box<dyn Kernel>,
     scheduler: Scheduler,
+    /// The most timers that fire in one turn.
+    expirations: usize,
+    /// How many fewer have fired in this one.
+    spare: Cell<usize>,
     ios: RefCell<Slab<Io>>,
     events: RefCell<Vec<Event>>,
     prng: Prng,
@@ -79,6 +83,8 @@ impl Thread {
             index,
             prng: Prng::new(kernel.seed()),
             kernel,
+            expirations: settings.scheduler.depth as usize,
+            spare: Cell::new(0),
             scheduler,
             ios: RefCell::default(),
             events: RefCell::default(),
@@ -116,6 +122,12 @@ impl Thread {
     /// The thread's generator of cheap random numbers.
     pub fn prng(&self) -> &Prng {
         &self.prng
+    }
+
+    /// What the timers of this turn have left of its budget for expirations, for work that threads
+    /// share.
+    pub fn spare_expirations(&self) -> usize {
+        self.spare.get()
     }
 
     /// The time of this turn.
@@ -183,7 +195,8 @@ impl Thread {
         }
         self.events.replace(events);
         result?;
-        self.scheduler.expire(self.tick());
+        let expired = self.scheduler.expire(self.tick());
+        self.spare.set(self.expirations.saturating_sub(expired));
         self.scheduler.run();
         self.pulse.leave(self.scheduler.load());
         if self.turns.get().is_multiple_of(SAMPLED) {

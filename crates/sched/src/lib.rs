@@ -3,21 +3,21 @@
 //!
 //! Reading order: [`class`] and [`wake`] are the vocabulary, [`scheduler`] the machine, [`queue`]
 //! and [`wheel`] its two stores, [`mailbox`] the way in for other threads, [`pause`] how futures
-//! wait; [`activity`] and [`profile`] what operators may see of it.
+//! wait; [`shared`] is work for more than one thread; [`activity`] and [`profile`] what operators
+//! may see of it.
 
 pub mod activity;
 pub mod class;
+mod desk;
 pub mod mailbox;
 pub mod park;
 pub mod pause;
 pub mod profile;
 pub mod queue;
 pub mod scheduler;
+pub mod shared;
 mod slot;
-/// The atomics of [`park`]; a model compiles that file with others.
-mod sync {
-    pub(crate) use std::sync::atomic::{AtomicBool, Ordering, fence};
-}
+mod sync;
 pub mod wake;
 mod waker;
 pub mod wheel;
@@ -27,4 +27,5 @@ pub use class::Class;
 pub use mailbox::{Alarm, Mailbox};
 pub use profile::{Clock, Mode as Profiling};
 pub use scheduler::{Queued, Round, Scheduler, Settings, TaskId};
+pub use shared::SharedWork;
 pub use wake::Wake;

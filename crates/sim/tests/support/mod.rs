@@ -195,16 +195,14 @@ impl Lab {
                 assert_eq!((load.served(), load.pending(), load.queued()), (0, 0, 0), "load");
             }
         }
-        // The first thread tends idle connections that others have parked.
-        self.assert_threads(|thread| usize::from(thread == 0), self.shared.proxies.len());
+        self.assert_threads(0, self.shared.proxies.len());
     }
 
     /// Each thread has so many timers and sockets, and no buffer is in use.
     #[track_caller]
-    pub(crate) fn assert_threads(&self, timers: impl Fn(usize) -> usize, sockets: usize) {
+    pub(crate) fn assert_threads(&self, timers: usize, sockets: usize) {
         for worker in &self.workers {
             let thread = &worker.thread;
-            let timers = timers(thread.index);
             assert_eq!(thread.scheduler().timers(), timers, "timers\n{}", self.machine.report());
             assert_eq!(thread.sockets(), sockets, "sockets\n{}", self.machine.report());
             assert_eq!(worker.buffers.in_use(), 0, "buffers");
@@ -219,7 +217,7 @@ impl Lab {
         let threads = self.machine.threads().to_vec();
         // One task per thread waits for health checks of others until its thread ends.
         self.until("tasks end", QUIET, |_| threads.iter().all(|it| it.scheduler().tasks() <= 1));
-        self.assert_threads(|_| 0, 0);
+        self.assert_threads(0, 0);
     }
 }
 

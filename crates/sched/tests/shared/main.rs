@@ -1,0 +1,35 @@
+//! Shared work: stress with real threads, a machine of 64 threads, and models of its lock.
+//! Never measures time.
+//!
+//! Models build the sources over shuttle's locks: as they are (`right`), and with a bug planted in
+//! the desk (`planted`). Shuttle tries schedules at random; every access that threads share goes
+//! through a lock or a single word here, so no weaker order than its own is left out.
+#![allow(clippy::duplicate_mod, reason = "that is the point: one source, several stand-ins")]
+
+mod machine;
+mod planted;
+mod right;
+mod stress;
+
+use std::panic::catch_unwind;
+
+#[test]
+fn jobs_added_while_others_scan_run_exactly_once() {
+    right::models::explore(right::models::added_while_others_scan);
+}
+
+#[test]
+fn a_killed_job_leaves_the_tree_and_never_begins() {
+    right::models::explore(right::models::killed_while_others_scan);
+}
+
+#[test]
+fn a_job_that_runs_again_is_on_one_thread_at_a_time() {
+    right::models::explore(right::models::runs_again_on_either_thread);
+}
+
+#[test]
+fn planted_bug_without_the_last_look_at_the_hatch_a_killed_job_stays_and_the_model_says_so() {
+    let model = || planted::models::explore(planted::models::killed_while_others_scan);
+    assert!(catch_unwind(model).is_err(), "the model must find the job that stays");
+}
