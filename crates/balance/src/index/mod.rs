@@ -27,7 +27,7 @@ pub enum LoadOrder {
     /// two shared lines (the position in the list, the server's counters), a release one or two.
     ///
     /// The default, because it is faster everywhere: with 1 to 64 threads on two cores and 4 to 256
-    /// servers it makes 1.6 to 6.7 times the picks of the tree, and 92 to 100 % of all picks and
+    /// servers it makes 1.5 to 7 times the picks of the tree, and 80 to 100 % of all picks and
     /// releases move no server, where the tree moves one every time. What grows with threads is
     /// the traffic of these two lines, not a queue behind a lock.
     #[default]

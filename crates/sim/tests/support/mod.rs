@@ -152,9 +152,8 @@ impl Lab {
     /// Lets virtual time pass.
     #[track_caller]
     pub(crate) fn until_time(&mut self, span: Duration) {
-        let end = self.machine.net().now() + span.as_nanos() as u64;
-        let world = self.machine.world().clone();
-        self.until("time passes", 2 * span, |_| world.net().now() >= end);
+        let passed = self.machine.run_for(span);
+        assert_eq!(passed, Ok(()), "time passes\n{}", self.machine.report());
     }
 
     pub(crate) fn lines(&self) -> std::cell::Ref<'_, Vec<Line>> {
