@@ -44,7 +44,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     let mut out = String::new();
     if call.word(2).is_empty() {
         // As HAProxy lists them, the last one declared first.
-        call.shared().tables.iter().rev().for_each(|table| title(table, &mut out));
+        call.shared().tables.iter().rev().for_each(|table| title(table, now, &mut out));
         return Reply::Dump(out);
     }
     let (table, selection) = match target(call, "Showing keys from") {
@@ -52,7 +52,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
         Err(reply) => return reply,
     };
     if call.state.level < Level::Operator {
-        title(table, &mut out);
+        title(table, now, &mut out);
         out.push_str("# contents not dumped due to insufficient privileges\n");
         return Reply::Dump(out);
     }
@@ -60,7 +60,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
         Selection::Key(key) => {
             let Some(key) = table.parse_key(key) else { return Reply::Dump(out) };
             table.look(&key, now, |entry| {
-                title(table, &mut out);
+                title(table, now, &mut out);
                 line(table, entry, now, &mut out);
             });
         }
@@ -242,7 +242,7 @@ fn passes(entry: &Entry, filters: &[Filter], now: u64) -> bool {
 
 /// A table with the entries that pass all filters.
 fn listing(table: &Table, filters: &[Filter], now: u64, out: &mut String) {
-    title(table, out);
+    title(table, now, out);
     let shards = (0..table.shards()).flat_map(|shard| table.entries_of(shard, now));
     let mut entries: Vec<Arc<Entry>> = shards.filter(|it| passes(it, filters, now)).collect();
     if entries.len() <= SORTED {
@@ -251,7 +251,9 @@ fn listing(table: &Table, filters: &[Filter], now: u64, out: &mut String) {
     entries.iter().for_each(|entry| line(table, entry, now, out));
 }
 
-fn title(table: &Table, out: &mut String) {
+fn title(table: &Table, now: u64, out: &mut String) {
+    // What nobody finds any more is not counted either.
+    table.expire(now, SORTED);
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
