@@ -1,12 +1,13 @@
 //! What every parser of a line may reach: environment, files, names, diagnostics. Never the objects being built.
 use crate::addr::Resolver;
-use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Place, Severity};
 use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault};
 use crate::source::Files;
 use sample::TableNames;
 use sample::pattern::PatternFiles;
+use sample::vars::SharedVars;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -57,6 +58,12 @@ pub(crate) struct Cx<'a> {
     pub(crate) patterns: PatternFiles,
     /// Stick tables named so far.
     pub(crate) tables: TableNames,
+    /// `expose-experimental-directives`.
+    pub(crate) experimental: bool,
+    /// `proc` variables set in `global`.
+    pub(crate) variables: SharedVars,
+    /// Userlists that expressions name, with the line that does.
+    pub(crate) wanted_userlists: Vec<(String, Place)>,
 }
 
 impl<'a> Cx<'a> {
@@ -72,6 +79,9 @@ impl<'a> Cx<'a> {
             default_path: DefaultPath::default(),
             patterns: PatternFiles::default(),
             tables: TableNames::default(),
+            experimental: false,
+            variables: SharedVars::default(),
+            wanted_userlists: Vec::new(),
         }
     }
 

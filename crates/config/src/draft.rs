@@ -6,7 +6,7 @@ use crate::model::{
     At, Back, CheckSend, CheckStep, Common, ErrorReply, Front, Global, HttpErrors, LogStyle,
     LogTarget, Mode, ProxyKind, Rules, ServerOptions, StatsPage,
 };
-use crate::parse::Rank;
+use crate::parse::{DraftUserList, Rank};
 use sample::{AclTable, Captures};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ pub(crate) struct Draft {
     /// Proxies declared before the first `stats` line of `global`, if there is one.
     pub(crate) before_stats: Option<usize>,
     pub(crate) http_errors: Vec<HttpErrors>,
+    pub(crate) userlists: Vec<DraftUserList>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,
     /// First declaration of each name, per side.

@@ -11,15 +11,21 @@ use rules::{RuleSet, Ruleset};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+mod advice;
 mod backends;
 mod formats;
 mod tables;
+
+use crate::parse::{DraftUserList, resolve_userlist};
+use rules::{BackendName, UserList};
 
 /// The model, unless anything forbids it. What is wrong is added to the diagnostics.
 pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     default_transports(&mut draft);
     number_proxies(&mut draft, cx);
     seat_threads(&mut draft.global.process, cx);
+    advice::backends(&draft.proxies, cx);
+    let userlists = userlists(std::mem::take(&mut draft.userlists), cx);
     let inherited = draft.defaults.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {
         inherited,
@@ -40,6 +46,8 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     (!cx.diagnostics.failed()).then(|| Model {
         global: draft.global,
         http_errors: shared.http_errors,
+        userlists,
+        variables: Arc::new(std::mem::take(&mut cx.variables)),
         proxies,
         dictionaries: Arc::new(cx.patterns.finish()),
         tables,
@@ -75,6 +83,31 @@ impl Cx<'_> {
     fn about(&mut self, severity: Severity, place: &Place, message: String) {
         self.diagnostics.push(Diagnostic::about(severity, place, message));
     }
+}
+
+/// The lists by name; what expressions name must be there.
+fn userlists(drafts: Vec<DraftUserList>, cx: &mut Cx<'_>) -> BTreeMap<String, UserList> {
+    let mut lists = BTreeMap::new();
+    for draft in drafts {
+        let name = draft.name.clone();
+        let (list, faults) = resolve_userlist(draft);
+        for (place, message) in faults {
+            cx.about(Severity::Alert, &place, message);
+        }
+        lists.insert(name, list);
+    }
+    for (name, place) in std::mem::take(&mut cx.wanted_userlists) {
+        if !lists.contains_key(&name) {
+            let mut alert = Diagnostic::about(
+                Severity::Alert,
+                &place,
+                format!("unable to find userlist '{name}'."),
+            );
+            alert.suggestion = crate::suggest::nearest(&name, lists.keys().map(String::as_str));
+            cx.diagnostics.push(alert);
+        }
+    }
+    lists
 }
 
 /// Targets without `format` follow `log-send-hostname`.
@@ -208,9 +241,11 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
             check_sides(&draft, kind, cx);
             check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
+            advice::rules(&draft, cx);
         }
     }
     duplicate_ids(&draft, cx);
+    select_servers(&mut draft, cx);
     if shared.advise {
         check_threads(&draft, &shared.threads, cx);
     }
@@ -246,6 +281,26 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         front: kind.has_frontend().then_some(front),
         back: kind.has_backend().then_some(back),
     })
+}
+
+/// Servers that `use-server` rules name.
+fn select_servers(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    let servers = &draft.settings.back.servers;
+    for selection in &mut draft.rules.selection {
+        let BackendName::Fixed(name) = selection.rule.name() else { continue };
+        selection.server = servers.iter().position(|server| *server.name == **name);
+        if selection.server.is_none() {
+            let (file, line) = selection.rule.place();
+            let message = format!(
+                "{} '{}' : unable to find server '{name}' referenced in a 'use-server' rule.",
+                draft.name, draft.name
+            );
+            let place = Place { file: file.into(), line };
+            let mut alert = Diagnostic::about(Severity::Alert, &place, message);
+            alert.suggestion = crate::suggest::nearest(name, servers.iter().map(|s| &*s.name));
+            cx.diagnostics.push(alert);
+        }
+    }
 }
 
 /// Error replies of a proxy: later lines go before earlier ones, and those of the section before
@@ -389,6 +444,9 @@ fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     }
     if draft.settings.common.forward_for.take().is_some() {
         ignored("'option forwardfor'", "it requires");
+    }
+    if draft.settings.common.original_to.take().is_some() {
+        ignored("'option originalto'", "it requires");
     }
     log_style(draft, cx);
 }

@@ -1,6 +1,10 @@
 //! The validated configuration: plain immutable data with every reference resolved. Never parses and never acts.
 use crate::diag::Place;
 use crate::env::Environment;
+use ::rules::UserList;
+use sample::vars::SharedVars;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 mod address;
 mod check;
@@ -18,8 +22,8 @@ pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use check::{Check, CheckSend, CheckStep, Expect, HealthCheck, StatusSet};
 pub use global::{CpuMap, Global, Process, Profiling, SendHostname, StatsSettings, Tune};
 pub use http::{
-    ConnectionMode, Cookie, ErrorReply, ForwardFor, HttpErrors, HttpReuse, Network, Redispatch,
-    StatsPage,
+    ConnectionMode, Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse, Network,
+    Redispatch, StatsPage,
 };
 pub use listener::{Bind, BindOptions, Level, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
@@ -39,6 +43,10 @@ pub struct Model {
     pub global: Global,
     /// `http-errors` sections in order.
     pub http_errors: Vec<HttpErrors>,
+    /// `userlist` sections by name.
+    pub userlists: BTreeMap<String, UserList>,
+    /// `proc` variables set in `global`.
+    pub variables: Arc<SharedVars>,
     /// Frontends, backends and listens in order of declaration; references between them are indices
     /// here.
     pub proxies: Vec<Proxy>,
@@ -47,7 +55,7 @@ pub struct Model {
     /// The environment after `setenv` and its family, for child processes.
     pub env: Environment,
     /// The patterns of ACLs and maps, which change while the program runs.
-    pub dictionaries: std::sync::Arc<sample::pattern::Dictionaries>,
+    pub dictionaries: Arc<sample::pattern::Dictionaries>,
 }
 
 impl Model {

@@ -27,9 +27,12 @@ mod stats_socket;
 mod stick_table;
 mod threads;
 pub(crate) mod timeout;
+mod userlist;
 mod values;
+mod variable;
 
 pub(crate) use language::Rank;
+pub(crate) use userlist::{DraftUserList, resolve as resolve_userlist};
 
 /// Reads one file into the draft. Mistakes are reported and the next line goes on.
 pub(crate) fn file(draft: &mut Draft, cx: &mut Cx<'_>, source: &Source) {
@@ -114,6 +117,7 @@ impl Reader<'_, '_> {
             Section::Outside | Section::Skipped => "",
             Section::Global => "global",
             Section::HttpErrors(at) => &self.draft.http_errors[at].name,
+            Section::UserList(at) => &self.draft.userlists[at].name,
             Section::Defaults(at) if self.draft.defaults[at].name.is_empty() => "defaults",
             Section::Defaults(at) => &self.draft.defaults[at].name,
             Section::Proxy(at) => &self.draft.proxies[at].name,
@@ -155,6 +159,7 @@ impl Reader<'_, '_> {
             Section::HttpErrors(at) => {
                 http::section_line(&mut self.draft.http_errors[at], self.cx, args)
             }
+            Section::UserList(at) => userlist::line(&mut self.draft.userlists[at], self.cx, args),
             Section::Global => {
                 if args.text(0) == "stats" {
                     let before = self.draft.proxies.len();

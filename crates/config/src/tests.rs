@@ -11,10 +11,12 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+mod actions;
 mod bounds;
 mod diagnostics;
 mod keywords;
 mod language;
+mod output;
 mod references;
 mod semantics;
 

@@ -45,6 +45,9 @@ pub(crate) struct Client {
     pub(crate) variables: VarStore,
     /// The entries of stick tables that the session tracks, once there are any.
     pub(crate) trackers: OnceCell<Box<Trackers>>,
+    /// `set-src`, `set-dst` before the first request.
+    pub(crate) source: Option<SocketAddr>,
+    pub(crate) destination: Option<SocketAddr>,
     /// The connection ends with a reset.
     pub(crate) reset: bool,
     /// The address that accepted it, once asked for.
@@ -76,6 +79,8 @@ impl Client {
             requests: 0,
             variables: VarStore::default(),
             trackers: OnceCell::new(),
+            source: None,
+            destination: None,
             reset: false,
             local: OnceCell::new(),
         }

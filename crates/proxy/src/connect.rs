@@ -3,7 +3,8 @@
 
 use crate::counters::{Block, Event, Metric};
 use crate::journal::{Cause, Failure, Phase};
-use crate::queue::{Place, Queue, Waiter};
+use crate::judge;
+use crate::queue::{Order, Place, Queue, Waiter};
 use crate::rewrite;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::server_conn::ServerConn;
@@ -90,6 +91,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     let retries = backend.settings.back.as_ref().map_or(0, |back| back.retries);
     let mut attempt = 0;
     let mut avoid = None;
+    judge::select(tx, &backend);
     if tx.client.proxy.settings.mode == Mode::Http {
         rewrite::request(tx);
     }
@@ -345,7 +347,10 @@ impl<'a> Waiting<'a> {
         let thread = &tx.worker.thread;
         let waiter =
             Waiter { mailbox: thread.mailbox().clone(), task: thread.scheduler().current() };
-        Self { backend, slot, place: queue(backend, slot).join(waiter) }
+        let (class, offset) = tx.notes.priority;
+        let now = (tx.worker.thread.nanos() / 1_000_000) as i64;
+        let order = Order { class, moment: now + i64::from(offset) };
+        Self { backend, slot, place: queue(backend, slot).join(waiter, order) }
     }
 
     /// Waits to be called, or woken for another reason.

@@ -268,7 +268,7 @@ impl Exchange {
     }
 
     fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
-        if let (true, Some(span)) = (self.in_tunnel(tx), tx.side().settings.timeouts.tunnel) {
+        if let (true, Some(span)) = (self.in_tunnel(tx), tx.tunnel_timeout()) {
             return Some(self.client_seen.plus_ms(span));
         }
         let reading = !self.up_over && self.up == Step::AwaitsSource;
@@ -278,13 +278,13 @@ impl Exchange {
     }
 
     fn server_deadline(&self, tx: &Transaction) -> Option<Tick> {
-        if let (true, Some(span)) = (self.in_tunnel(tx), tx.side().settings.timeouts.tunnel) {
+        if let (true, Some(span)) = (self.in_tunnel(tx), tx.tunnel_timeout()) {
             return Some(self.server_seen.plus_ms(span));
         }
         let writing = !self.up_over && self.up == Step::AwaitsDestination;
         // While the request is still coming in, the server has nothing to answer to.
         let reading = self.down == Step::AwaitsSource && self.up_over;
-        let span = tx.side().settings.timeouts.server.filter(|_| reading || writing)?;
+        let span = tx.server_timeout().filter(|_| reading || writing)?;
         Some(self.server_seen.plus_ms(span))
     }
 

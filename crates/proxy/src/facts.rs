@@ -10,13 +10,13 @@ use crate::settings::Mode;
 use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::{Notes, Workspace};
-use htx::Head;
+use htx::{Head, HeaderId, Version};
 use rules::action::Track;
-use rules::{Context, LogLevel};
+use rules::{Context, Limit, LogLevel};
 use sample::vars::VarState;
 use sample::{
-    Bytes, Count, Facts, Name, Number, ServerCount, Side, TcpState, Text, TransactionRecord, Value,
-    VarName, Wall,
+    Bytes, Count, Facts, Missing, Name, Number, ServerCount, Side, TcpState, Text,
+    TransactionRecord, Value, VarName, Wall,
 };
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -59,6 +59,12 @@ impl View<'_> {
                 shared.backend(name).or_else(|| shared.frontend(name)).map(|proxy| &**proxy)
             }
         }
+    }
+
+    /// A user of a userlist.
+    fn account(&self, list: &str, user: &[u8]) -> Option<&rules::User> {
+        let list = self.worker.shared.settings.userlists.get(list)?;
+        list.users.get(std::str::from_utf8(user).ok()?)
     }
 
     fn server_name(&self) -> Option<&[u8]> {
@@ -113,11 +119,31 @@ impl Facts for View<'_> {
         !self.notes.partial
     }
 
+    fn body(&self, side: Side) -> Option<&[u8]> {
+        self.notes.body.as_deref().filter(|_| side == Side::Request)
+    }
+
+    fn body_size(&self, side: Side) -> Option<u64> {
+        let head = if side == Side::Request { self.request() } else { self.response() };
+        let announced = head.and_then(|head| head.first(HeaderId::ContentLength));
+        let announced =
+            announced.and_then(|text| std::str::from_utf8(text.value).ok()?.parse().ok());
+        announced.or_else(|| self.body(side).map(|bytes| bytes.len() as u64))
+    }
+
     fn source(&self) -> Option<SocketAddr> {
-        self.client.peer
+        self.notes.source.or(self.client.source).or(self.client.peer)
     }
 
     fn destination(&self) -> Option<SocketAddr> {
+        self.notes.destination.or(self.client.destination).or_else(|| self.client.local())
+    }
+
+    fn transport_source(&self) -> Option<SocketAddr> {
+        self.client.peer
+    }
+
+    fn transport_destination(&self) -> Option<SocketAddr> {
         self.client.local()
     }
 
@@ -191,12 +217,16 @@ impl Facts for View<'_> {
             Number::Thread => Some(self.worker.thread.index as i64),
             Number::ClientHttpMajor | Number::ServerHttpMajor => Some(1),
             Number::ClientTimeout => timeouts.client.map(i64::from),
-            Number::BackendServerTimeout | Number::CurrentServerTimeout => {
-                server_side.server.map(i64::from)
+            Number::BackendServerTimeout => server_side.server.map(i64::from),
+            Number::CurrentServerTimeout => {
+                self.notes.limits[0].or(server_side.server).map(i64::from)
             }
-            Number::BackendTunnelTimeout | Number::CurrentTunnelTimeout => {
-                server_side.tunnel.map(i64::from)
+            Number::BackendTunnelTimeout => server_side.tunnel.map(i64::from),
+            Number::CurrentTunnelTimeout => {
+                self.notes.limits[1].or(server_side.tunnel).map(i64::from)
             }
+            Number::PriorityClass => Some(self.notes.priority.0.into()),
+            Number::PriorityOffset => Some(self.notes.priority.1.into()),
             Number::Stopping => Some(self.worker.shared.is_stopping().into()),
             Number::ListenerConnections => {
                 let front = self.client.proxy.front.as_ref()?;
@@ -293,6 +323,16 @@ impl Facts for View<'_> {
         true
     }
 
+    fn is_user(&self, list: &str, user: &[u8], given: &[u8]) -> Result<bool, Missing> {
+        let password = self.account(list, user).and_then(|user| user.password.as_ref());
+        let Some(password) = password else { return Ok(false) };
+        self.notes.credentials.verify(password, given).ok_or(Missing::NotYet)
+    }
+
+    fn groups<'f>(&'f self, list: &str, user: &[u8]) -> std::slice::Iter<'f, String> {
+        self.account(list, user).map_or(&[][..], |user| &user.groups).iter()
+    }
+
     fn is_first_request(&self) -> bool {
         self.client.requests == 0
     }
@@ -355,11 +395,18 @@ impl Context for View<'_> {
     }
 
     fn rewrite_room(&self, side: Side) -> usize {
+        // What came with a head left the reserve for rewriting free, whatever is there by now.
+        let settings = &self.worker.shared.settings;
+        let budget = settings.buffer_size.saturating_sub(settings.max_rewrite);
+        let left = budget.saturating_sub(self.notes.arrived[side as usize]);
         let used = match side {
-            Side::Request => self.space.request.wire_len() + self.client.input.len(),
-            Side::Response => self.space.response.wire_len() + self.space.body.len(),
+            Side::Request => self.space.request.wire_len() + self.client.input.len().min(left),
+            Side::Response => {
+                let behind = self.server.map_or(0, |server| server.received().len());
+                self.space.response.wire_len() + (self.space.body.len() + behind).min(left)
+            }
         };
-        self.worker.shared.settings.buffer_size.saturating_sub(used)
+        settings.buffer_size.saturating_sub(used)
     }
 
     fn count_failed_rewrite(&mut self) {
@@ -403,6 +450,51 @@ impl Context for View<'_> {
     fn set_nice(&mut self, nice: i32) {
         let scheduler = self.worker.thread.scheduler();
         scheduler.set_nice(scheduler.current(), nice.clamp(-1024, 1024) as i16);
+    }
+
+    fn set_source(&mut self, address: SocketAddr) {
+        self.notes.source = Some(address);
+        self.notes.used = true;
+    }
+
+    fn set_destination(&mut self, address: SocketAddr) {
+        self.notes.destination = Some(address);
+        self.notes.used = true;
+    }
+
+    fn set_mark(&mut self, mark: u32) {
+        // Without the privilege nothing is marked, as with HAProxy.
+        let _ = self.client.socket.set_mark(mark);
+    }
+
+    fn set_tos(&mut self, tos: u8) {
+        // A unix socket has none.
+        let _ = self.client.socket.set_tos(tos);
+    }
+
+    fn set_limit(&mut self, limit: Limit, span: u32) {
+        self.notes.limits[limit as usize] = Some(span);
+        self.notes.used = true;
+    }
+
+    fn set_priority_class(&mut self, class: i16) {
+        self.notes.priority.0 = class;
+        self.notes.used = true;
+    }
+
+    fn set_priority_offset(&mut self, offset: i32) {
+        self.notes.priority.1 = offset;
+        self.notes.used = true;
+    }
+
+    fn early_hint(&mut self, name: &[u8], value: &[u8]) {
+        if self.space.request.version() < Version::Http11 {
+            return;
+        }
+        let out = &mut self.space.down.outbox.bytes;
+        for part in [b"HTTP/1.1 103 Early Hints\r\n", name, b": ", value, b"\r\n\r\n"] {
+            out.extend_from_slice(part);
+        }
     }
 
     fn take_scratch(&mut self) -> Vec<u8> {

@@ -26,6 +26,7 @@ pub(crate) fn admits(client: &mut Client) -> bool {
     std::mem::swap(&mut notes.variables.session, &mut client.variables);
     let refusal = judge(client, &mut space, &mut notes);
     std::mem::swap(&mut notes.variables.session, &mut client.variables);
+    (client.source, client.destination) = (notes.source.take(), notes.destination.take());
     worker.give_workspace(space);
     worker.give_notes(notes);
     let Some(Refusal { metric, reset }) = refusal else { return true };

@@ -6,11 +6,13 @@
 
 use crate::counters::Metric;
 use crate::journal::{Cause, Failure, Phase};
+use crate::payload;
 use crate::reply;
 use crate::report;
 use crate::runtime::{ProxyRef, RulesAtHand};
 use crate::transaction::Transaction;
-use rules::{Cursor, RuleSet, Rules, Verdict};
+use crate::verify;
+use rules::{Cursor, Need, RuleSet, Rules, Verdict};
 use table::DataType;
 
 /// What the rules leave to be done.
@@ -24,25 +26,32 @@ pub(crate) enum Ruling {
     Answer,
     /// The answer stands in the workspace, and is held back for `timeout tarpit`.
     Tarpit,
+    /// The rules go on from here once something is there.
+    Wait(Cursor, Need),
 }
 
 /// The request's rules of one proxy.
 ///
 /// # Errors
 /// The request is refused without an answer of the rule's own.
-pub(crate) fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
+pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
+    if proxy.settings.buffer_request && tx.notes.body.is_none() {
+        let timeouts = &proxy.settings.timeouts;
+        let span = timeouts.http_request.or(tx.client.proxy.settings.timeouts.client);
+        Box::pin(payload::wait(tx, span, 0)).await?;
+    }
     if !proxy.rules.request {
         return Ok(Ruling::Pass);
     }
     for section in proxy.settings.rule_sections() {
-        match run(tx, proxy, &section.http_request)? {
+        match patiently(tx, proxy, &section.http_request).await? {
             Ruling::Pass => {}
             Ruling::Allow => break,
             decided => return Ok(decided),
         }
     }
     for section in proxy.settings.rule_sections() {
-        match run(tx, proxy, &section.redirect)? {
+        match patiently(tx, proxy, &section.redirect).await? {
             Ruling::Pass => {}
             decided => return Ok(decided),
         }
@@ -56,9 +65,10 @@ pub(crate) fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, 
 /// # Errors
 /// The response is refused, or replaced.
 pub(crate) fn response(tx: &mut Transaction) -> Result<(), Failure> {
+    tx.notes.arrived[1] = tx.space.response.wire_len();
     for proxy in both(tx, |rules| rules.response).into_iter().flatten() {
         for section in proxy.settings.rule_sections() {
-            match run(tx, &proxy, &section.http_response)? {
+            match impatiently(tx, &proxy, &section.http_response)? {
                 Ruling::Pass => {}
                 Ruling::Allow => break,
                 _ => return Err(Failure::new(REPLACED, Cause::Proxy, Phase::Headers)),
@@ -98,20 +108,72 @@ fn both(tx: &Transaction, has: impl Fn(&RulesAtHand) -> bool) -> [Option<ProxyRe
     [back.cloned(), Some(front).filter(|front| has(&front.rules)).cloned()]
 }
 
+/// Runs one set, waiting for what it wants to see.
+async fn patiently(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    rules: &RuleSet,
+) -> Result<Ruling, Failure> {
+    let mut cursor = Cursor::default();
+    loop {
+        let ruling = run(tx, proxy, rules, cursor)?;
+        let Ruling::Wait(next, need) = ruling else { return Ok(ruling) };
+        match need {
+            Need::Body { span, at_least } => {
+                Box::pin(payload::wait(tx, Some(span), at_least)).await?;
+            }
+            Need::Bytes => Box::pin(verify::run(tx)).await,
+        }
+        cursor = next;
+    }
+}
+
+/// Runs one set where nothing can be waited for.
+fn impatiently(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Result<Ruling, Failure> {
+    let mut cursor = Cursor::default();
+    loop {
+        match run(tx, proxy, rules, cursor)? {
+            Ruling::Wait(next, _) => cursor = next,
+            ruling => return Ok(ruling),
+        }
+        tx.notes.credentials.settle();
+    }
+}
+
+/// Early hints go out at once; what cannot be written now goes before the answer.
+fn send_hints(tx: &mut Transaction) {
+    if !tx.space.down.is_flushed() {
+        let _ = tx.space.down.flush(&mut buf::Buf::empty(), &tx.client.socket);
+    }
+}
+
 /// Runs one set and turns its verdict into deeds.
-fn run(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Result<Ruling, Failure> {
+fn run(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    rules: &RuleSet,
+    cursor: Cursor,
+) -> Result<Ruling, Failure> {
     if rules.is_empty() {
         return Ok(Ruling::Pass);
     }
     report::fill_record(tx, false);
-    let verdict = rules.evaluate(Cursor::default(), &mut tx.view());
-    let metric = match rules.ruleset() {
-        rules::Ruleset::HttpResponse => Metric::DeniedResponses,
-        _ => Metric::DeniedRequests,
-    };
+    let verdict = rules.evaluate(cursor, &mut tx.view());
+    send_hints(tx);
+    let metric = denial(rules);
     match verdict {
+        Verdict::Suspend { cursor, need: Need::Bytes } if tx.notes.credentials.is_asked() => {
+            Ok(Ruling::Wait(cursor, Need::Bytes))
+        }
+        Verdict::Suspend { cursor, need: need @ Need::Body { .. } } => {
+            Ok(Ruling::Wait(cursor, need))
+        }
         // Nothing more will come than what is there: a suspended rule does not apply.
         Verdict::Continue | Verdict::Close | Verdict::Suspend { .. } => Ok(Ruling::Pass),
+        Verdict::BadRequest => {
+            report::denied(tx, proxy, metric);
+            Err(Failure::new(400, Cause::Proxy, phase(rules)))
+        }
         Verdict::Allow => Ok(Ruling::Allow),
         Verdict::Deny(answer) | Verdict::Tarpit(answer) => {
             let held = matches!(verdict, Verdict::Tarpit(_));
@@ -153,6 +215,14 @@ fn run(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Result<Ruling
             Err(Failure::new(0, Cause::Proxy, phase(rules)))
         }
         Verdict::RewriteFailed => Err(Failure::new(500, Cause::Proxy, phase(rules))),
+    }
+}
+
+/// What counts a message that these rules refuse.
+fn denial(rules: &RuleSet) -> Metric {
+    match rules.ruleset() {
+        rules::Ruleset::HttpResponse => Metric::DeniedResponses,
+        _ => Metric::DeniedRequests,
     }
 }
 
@@ -200,4 +270,61 @@ fn switch_in(tx: &mut Transaction, section: &Rules) -> Option<Option<ProxyRef>> 
         );
     }
     None
+}
+
+/// What the rules of a backend say about the choice of a server: `use-server` goes before cookies,
+/// which `ignore-persist` and `force-persist` rule.
+pub(crate) fn select(tx: &mut Transaction, proxy: &ProxyRef) {
+    if !proxy.rules.selection {
+        return;
+    }
+    report::fill_record(tx, false);
+    for section in proxy.settings.rule_sections() {
+        for line in &section.persistence {
+            let ruled = tx.persistence != Persistence::Usual;
+            if !ruled && line.condition.eval(&tx.view()) == sample::Answer::Yes {
+                tx.persistence =
+                    if line.force { Persistence::Forced } else { Persistence::Ignored };
+            }
+        }
+        for line in &section.selection {
+            if tx.selected || line.rule.applies(&tx.view()) != sample::Answer::Yes {
+                continue;
+            }
+            let slot = line.server.or_else(|| named_server(tx, proxy, line));
+            let back = proxy.back.as_ref();
+            let server = slot.and_then(|slot| back?.servers.get(slot));
+            let forced = tx.persistence == Persistence::Forced;
+            if server.is_some_and(|server| forced || server.state.accepts_persistent()) {
+                (tx.wanted, tx.selected) = (slot, true);
+            }
+        }
+    }
+}
+
+/// The server that a rule names for this request.
+fn named_server(tx: &mut Transaction, proxy: &ProxyRef, line: &rules::Selection) -> Option<usize> {
+    let mut scratch = tx.worker.take_scratch();
+    let name = line.rule.resolve(&tx.view(), &mut scratch).to_vec();
+    tx.worker.give_scratch(scratch);
+    let servers = &proxy.back.as_ref()?.servers;
+    servers.iter().position(|server| server.state.name().as_bytes() == name)
+}
+
+/// Whether a `monitor fail` condition of the frontend holds.
+pub(crate) fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
+    let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.monitor_fail);
+    conditions.any(|condition| condition.eval(&tx.view()) == sample::Answer::Yes)
+}
+
+/// What rules say of persistence by cookies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Persistence {
+    /// Nothing.
+    #[default]
+    Usual,
+    /// `force-persist`: also to a server that is down.
+    Forced,
+    /// `ignore-persist`
+    Ignored,
 }

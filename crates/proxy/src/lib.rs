@@ -23,6 +23,7 @@ mod judge;
 mod listener;
 pub mod log;
 pub mod notice;
+mod payload;
 mod queue;
 mod receive;
 mod reply;
@@ -40,7 +41,8 @@ mod tcp;
 #[cfg(test)]
 mod testing;
 mod transaction;
-pub mod worker;
+pub mod verify;
+mod worker;
 mod workspace;
 
 pub use runtime::Shared;

@@ -1,8 +1,9 @@
 //! Requests that wait for a free server. Never decides which server serves them.
 //!
-//! A queue is a short-locked list of waiting tasks, oldest first. Whoever frees a place calls the
-//! first waiter that was not called yet; the waiter tries to take the place, and waits on where it
-//! stands if another was quicker. A waiter that gives up passes a call on that it has not used.
+//! A queue is a short-locked list of waiting tasks, by class and then oldest first
+//! (`set-priority-*`). Whoever frees a place calls the first waiter that was not called yet; the
+//! waiter tries to take the place, and waits on where it stands if another was quicker. A waiter
+//! that gives up passes a call on that it has not used.
 
 use crate::counters::Gauge;
 use reactor::{Mailbox, TaskId, Wake};
@@ -21,7 +22,7 @@ pub struct Waiter {
 
 #[derive(Debug)]
 struct Entry {
-    number: u64,
+    place: Place,
     waiter: Waiter,
     /// A place was offered, and the waiter has not tried it yet.
     called: bool,
@@ -36,21 +37,38 @@ pub struct Queue {
     pub length: Gauge,
 }
 
+/// Who goes first: the lower class, then the earlier moment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Order {
+    /// `set-priority-class`
+    pub class: i16,
+    /// Arrival in milliseconds, moved by `set-priority-offset`.
+    pub moment: i64,
+}
+
 /// A place in a queue. Must be given to [`Queue::leave`] in the end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place(u64);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Place(Order, u64);
 
 impl Queue {
     fn entries(&self) -> MutexGuard<'_, VecDeque<Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Joins at the end.
-    pub fn join(&self, waiter: Waiter) -> Place {
-        let number = self.next.fetch_add(1, Relaxed);
-        self.entries().push_back(Entry { number, waiter, called: false });
+    /// Joins behind those that go first.
+    pub fn join(&self, waiter: Waiter, order: Order) -> Place {
+        let mut entries = self.entries();
+        let place = Place(order, self.next.fetch_add(1, Relaxed));
+        let entry = Entry { place, waiter, called: false };
+        match entries.back().is_none_or(|last| last.place < place) {
+            true => entries.push_back(entry),
+            false => {
+                let at = entries.partition_point(|other| other.place < place);
+                entries.insert(at, entry);
+            }
+        }
         self.length.enter();
-        Place(number)
+        place
     }
 
     /// Whether a waiter may try to take a place: it was called, or nobody stands before it. A call
@@ -99,7 +117,7 @@ impl Queue {
 }
 
 fn position(entries: &VecDeque<Entry>, place: Place) -> Option<usize> {
-    entries.binary_search_by_key(&place.0, |entry| entry.number).ok()
+    entries.binary_search_by_key(&place, |entry| entry.place).ok()
 }
 
 #[cfg(test)]
@@ -120,7 +138,7 @@ mod tests {
         let queue = Queue::default();
         let all = [waiter(), waiter(), waiter()];
         let called = || all.each_ref().map(|waiter| waiter.mailbox.len());
-        let [a, b, c] = all.each_ref().map(|waiter| queue.join(waiter.clone()));
+        let [a, b, c] = all.each_ref().map(|waiter| queue.join(waiter.clone(), Order::default()));
         assert!(queue.call());
         assert_eq!(called(), [1, 0, 0]);
         assert!(queue.may_try(a) && !queue.may_try(b), "only who was called or stands first");
@@ -134,5 +152,26 @@ mod tests {
         assert!(queue.may_try(c), "nobody stands before it");
         assert!(queue.call() && !queue.call(), "each is called once");
         assert!(!queue.leave(c) && !queue.call() && queue.is_empty());
+    }
+
+    #[test]
+    fn lower_classes_and_earlier_moments_go_first() {
+        let queue = Queue::default();
+        let orders = [(0, 5), (0, 3), (-1, 9), (1, 0)];
+        let all = orders.map(|(class, moment)| {
+            let waiter = waiter();
+            (queue.join(waiter.clone(), Order { class, moment }), waiter)
+        });
+        let mut called = Vec::new();
+        while queue.call() {
+            let len = |index: &usize| !all[*index].1.mailbox.is_empty() && !called.contains(index);
+            let index = (0..4).find(len).unwrap();
+            called.push(index);
+        }
+        assert_eq!(called, [2, 1, 0, 3]);
+        for (place, _) in all {
+            assert!(!queue.leave(place));
+        }
+        assert!(queue.is_empty());
     }
 }

@@ -53,6 +53,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
         Ok(HeadStep::Complete { consumed, body }) => {
             tx.client.input.consume(consumed);
             tx.request_body = body;
+            tx.notes.arrived[0] = consumed;
             tx.notes.journal.request = tx.worker.thread.nanos();
             tx.notes.journal.bytes_in += consumed as u64;
             Ok(true)
@@ -63,7 +64,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
 }
 
 /// Reads more; `false` when there is nothing now.
-fn fill(tx: &mut Transaction) -> io::Result<bool> {
+pub(crate) fn fill(tx: &mut Transaction) -> io::Result<bool> {
     let input = &mut tx.client.input;
     if input.capacity() == 0 {
         *input = tx.worker.buffers.take();

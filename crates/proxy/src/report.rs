@@ -11,7 +11,7 @@ use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::Notes;
 use htx::HeaderId;
-use sample::Side;
+use sample::{Facts as _, Side};
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
 
@@ -310,14 +310,17 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
 /// Brings the record up to date, for logs and for rules whose formats name log variables.
 pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     tx.notes.used = true;
-    let local = tx.client.local();
+    let (source, local) = {
+        let view = tx.view();
+        (view.source(), view.destination())
+    };
     let server_ends = tx
         .server
         .as_ref()
         .map(|server| (server.socket().local_address(), server.server().settings.address.inet()));
     let under_way = tx.space.down.sent + tx.space.down.outbox.unsent().len() as u64;
     let Notes { journal, record, .. } = &mut *tx.notes;
-    record.client = tx.client.peer;
+    record.client = source;
     record.frontend = local;
     (record.backend_source, record.server) = server_ends.unwrap_or_default();
     record.accepted = wall(journal.began_wall);

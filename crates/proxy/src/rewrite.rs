@@ -1,7 +1,10 @@
 //! What happens to messages on their way besides the configured rules: forwarding headers, cookies.
 //! Never refuses a message.
 
-use crate::settings::{Cookie, ForwardFor};
+use crate::journal::{Cause, Failure, Phase};
+use crate::judge::Persistence;
+use crate::runtime::ProxyRef;
+use crate::settings::{Cookie, ForwardFor, HeaderNames, Proxy};
 use crate::transaction::Transaction;
 use htx::{Head, HeaderId, list};
 use sample::Facts as _;
@@ -14,22 +17,54 @@ pub(crate) fn hash_key(tx: &Transaction) -> Option<u32> {
     if !back.hashes_source {
         return None;
     }
-    let hash = balance::hash::source(tx.client.peer?.ip());
+    let source = tx.notes.source.or(tx.client.source).or(tx.client.peer)?;
+    let hash = balance::hash::source(source.ip());
     Some(if back.avalanche { balance::hash::avalanche(hash) } else { hash })
 }
+
+/// Picks an option of a proxy.
+type Pick = fn(&Proxy) -> &Option<ForwardFor>;
 
 /// Makes the request ready for a server.
 pub(crate) fn request(tx: &mut Transaction) {
     find_cookie(tx);
     name_request(tx);
-    let front = tx.client.proxy.settings.forward_for.as_ref();
-    let back = tx.backend.as_ref().and_then(|backend| backend.settings.forward_for.as_ref());
-    if front.is_none() && back.is_none() {
-        return;
+    let (front, back) = (tx.client.proxy.clone(), tx.backend.clone());
+    let of = |proxy: &Option<ProxyRef>, pick: Pick| {
+        proxy.as_ref().and_then(|proxy| pick(&proxy.settings).clone())
+    };
+    let front = Some(front);
+    let options: [(Pick, bool); 2] =
+        [(|proxy| &proxy.forward_for, true), (|proxy| &proxy.original_to, false)];
+    for (pick, source) in options {
+        let (front, back) = (of(&front, pick), of(&back, pick));
+        if front.is_none() && back.is_none() {
+            continue;
+        }
+        let address = if source { tx.view().source() } else { tx.view().destination() };
+        if let Some(address) = address {
+            forward_for(&mut tx.space.request, front.as_ref(), back.as_ref(), address.ip());
+        }
     }
-    if let Some(peer) = tx.client.peer {
-        forward_for(&mut tx.space.request, front, back, peer.ip());
+}
+
+/// `option http-restrict-req-hdr-names` of one proxy.
+///
+/// # Errors
+/// 403: a name has a character that it must not have.
+pub(crate) fn restrict_names(tx: &mut Transaction, proxy: &ProxyRef) -> Result<(), Failure> {
+    let policy = proxy.settings.header_names;
+    let plain = |name: &[u8]| name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+    let head = &mut tx.space.request;
+    if policy == HeaderNames::Preserve || head.fields().all(|field| plain(field.name)) {
+        return Ok(());
     }
+    if policy == HeaderNames::Delete {
+        head.as_fields_mut().remove_where(|field| !plain(field.name));
+        return Ok(());
+    }
+    crate::report::denied(tx, proxy, crate::counters::Metric::DeniedRequests);
+    Err(Failure::new(403, Cause::Proxy, Phase::Request))
 }
 
 /// Builds the unique id while the request is there, whoever asks for it later, and sends it along
@@ -91,6 +126,9 @@ fn find_cookie(tx: &mut Transaction) {
         return;
     };
     let Some(cookie) = &settings.cookie else { return };
+    if tx.persistence == Persistence::Ignored {
+        return;
+    }
     let Some((field, start, end)) = locate(&tx.space.request, &cookie.name) else {
         tx.notes.journal.cookie.0 = b'N';
         return;
@@ -101,8 +139,13 @@ fn find_cookie(tx: &mut Transaction) {
     let slot = back.servers.iter().position(|server| {
         server.settings.cookie.as_ref().is_some_and(|it| it.as_bytes() == named)
     });
-    tx.wanted = slot.filter(|slot| back.servers[*slot].state.accepts_persistent());
-    tx.notes.journal.cookie.0 = match (slot, tx.wanted) {
+    let forced = tx.persistence == Persistence::Forced;
+    let usable = |slot: &usize| forced || back.servers[*slot].state.accepts_persistent();
+    let named = slot.filter(usable);
+    if !tx.selected {
+        tx.wanted = named;
+    }
+    tx.notes.journal.cookie.0 = match (slot, named) {
         (None, _) => b'I',
         (Some(_), None) => b'D',
         (Some(_), Some(_)) => b'V',

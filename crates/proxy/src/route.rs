@@ -6,7 +6,7 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::judge::{self, Ruling};
 use crate::runtime::{Proxy, ProxyRef};
 use crate::transaction::Transaction;
-use crate::{reply, report};
+use crate::{reply, report, rewrite, verify};
 use htx::Version;
 
 /// What becomes of a request.
@@ -23,7 +23,7 @@ pub(crate) enum Route {
 impl From<Ruling> for Option<Route> {
     fn from(ruling: Ruling) -> Self {
         match ruling {
-            Ruling::Pass | Ruling::Allow => None,
+            Ruling::Pass | Ruling::Allow | Ruling::Wait(..) => None,
             Ruling::Answer => Some(Route::Answer),
             Ruling::Tarpit => Some(Route::Tarpit),
         }
@@ -39,13 +39,19 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     if is_monitored(tx, &front) {
         return Ok(Route::Answer);
     }
-    if let Some(route) = judge::request(tx, &front)?.into() {
+    if let Some(route) = judge::request(tx, &front).await?.into() {
         return Ok(route);
     }
     if answers_statistics(tx, &front) {
         return Ok(Route::Answer);
     }
-    let Some(backend) = choose(tx, &front) else {
+    rewrite::restrict_names(tx, &front)?;
+    let mut chosen = choose(tx, &front);
+    while tx.notes.credentials.is_asked() {
+        Box::pin(verify::run(tx)).await;
+        chosen = choose(tx, &front);
+    }
+    let Some(backend) = chosen else {
         return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
     };
     report::enter_backend(tx, backend.clone());
@@ -53,12 +59,13 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
         if backend.rules.content {
             Box::pin(inspect::request(tx, &backend)).await?;
         }
-        if let Some(route) = judge::request(tx, &backend)?.into() {
+        if let Some(route) = judge::request(tx, &backend).await?.into() {
             return Ok(route);
         }
         if answers_statistics(tx, &backend) {
             return Ok(Route::Answer);
         }
+        rewrite::restrict_names(tx, &backend)?;
     }
     Ok(Route::Forward)
 }
@@ -74,7 +81,7 @@ pub(crate) fn choose(tx: &mut Transaction, front: &ProxyRef) -> Option<ProxyRef>
 }
 
 /// `monitor-uri`: an answer that is neither logged nor counted as a request to a backend.
-fn is_monitored(tx: &mut Transaction, front: &Proxy) -> bool {
+fn is_monitored(tx: &mut Transaction, front: &ProxyRef) -> bool {
     let uri = front.settings.front.as_ref().and_then(|settings| settings.monitor_uri.as_ref());
     let Some(uri) = uri.map(|uri| uri.as_bytes()) else { return false };
     let request = &tx.space.request;
@@ -84,7 +91,8 @@ fn is_monitored(tx: &mut Transaction, front: &Proxy) -> bool {
     }
     tx.notes.journal.silent = true;
     tx.notes.journal.end(Cause::Local, Phase::Request);
-    reply::prepare_error(tx, 200);
+    let fails = judge::monitor_fails(tx, front);
+    reply::prepare_error(tx, if fails { 503 } else { 200 });
     true
 }
 

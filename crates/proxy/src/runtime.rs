@@ -79,7 +79,7 @@ impl Shared {
             pulses: (0..threads).map(|_| OnceLock::new()).collect(),
             listening: Default::default(),
             tables: tables(&settings.tables),
-            vars: Arc::default(),
+            vars: settings.variables.clone(),
             dropped_logs: AtomicU64::new(0),
             questions: (0..threads).map(|_| Mutex::default()).collect(),
             work: SharedWork::new(threads),
@@ -179,13 +179,15 @@ pub(crate) struct RulesAtHand {
     pub(crate) sticking: bool,
     /// `stick store-response`.
     pub(crate) sticking_response: bool,
+    /// `use-server`, `force-persist` or `ignore-persist`.
+    pub(crate) selection: bool,
 }
 
 impl RulesAtHand {
     /// Whether there are any.
     pub(crate) fn any(self) -> bool {
         let http = self.request || self.response || self.after_response;
-        http || self.switching || self.content || self.answer || self.sticking
+        http || self.switching || self.content || self.answer || self.sticking || self.selection
     }
 
     fn of(settings: &settings::Proxy) -> Self {
@@ -202,6 +204,7 @@ impl RulesAtHand {
             answer: any(|rules| !rules.tcp_response.is_empty()),
             sticking: any(|rules| !rules.sticking.is_empty()),
             sticking_response: any(|rules| rules.sticking.iter().any(|rule| rule.stores_response)),
+            selection: any(|rules| !rules.selection.is_empty() || !rules.persistence.is_empty()),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use reactor::Address;
 use rules::Rules;
+use sample::vars::SharedVars;
 use sample::{CaptureSlot, LogFormat};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -49,6 +50,10 @@ pub struct Process {
     pub quiet: bool,
     /// Where messages of the process itself go (`log` in `global`).
     pub logs: Arc<Logs>,
+    /// `proc` variables; those of the configuration are set.
+    pub variables: Arc<SharedVars>,
+    /// `userlist` sections by name.
+    pub userlists: BTreeMap<String, rules::UserList>,
     /// `http-errors` sections by name: their replies by status.
     pub http_errors: BTreeMap<String, BTreeMap<u16, ErrorReply>>,
     /// Stick tables; rules name them by their index.
@@ -130,7 +135,19 @@ pub struct Timeouts {
     pub response_inspection: Option<u32>,
 }
 
-/// `option forwardfor`.
+/// `option http-restrict-req-hdr-names`: header names beyond letters, digits and hyphens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum HeaderNames {
+    /// Are passed on.
+    #[default]
+    Preserve,
+    /// Are removed with their values.
+    Delete,
+    /// Are answered with 403.
+    Reject,
+}
+
+/// `option forwardfor`, `option originalto`.
 #[derive(Clone, Debug)]
 pub struct ForwardFor {
     /// Clients for which nothing is added: address and prefix length.
@@ -426,6 +443,12 @@ pub struct Proxy {
     pub connection_mode: ConnectionMode,
     /// `option forwardfor`.
     pub forward_for: Option<ForwardFor>,
+    /// `option originalto`.
+    pub original_to: Option<ForwardFor>,
+    /// `option http-restrict-req-hdr-names`.
+    pub header_names: HeaderNames,
+    /// `option http-buffer-request`.
+    pub buffer_request: bool,
     /// Replies that replace built-in ones, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// The statistics page.

@@ -139,6 +139,8 @@ pub(crate) fn process(threads: usize) -> Process {
         logs: Arc::default(),
         http_errors: Default::default(),
         tables: Vec::new(),
+        userlists: Default::default(),
+        variables: Default::default(),
     }
 }
 

@@ -62,6 +62,10 @@ pub(crate) struct Transaction {
     pub(crate) request_body: BodyKind,
     /// The server that the request's cookie names.
     pub(crate) wanted: Option<usize>,
+    /// `use-server` has named it: the cookie does not.
+    pub(crate) selected: bool,
+    /// What rules say of the cookie.
+    pub(crate) persistence: judge::Persistence,
     /// The request is counted in its backend's sessions.
     pub(crate) entered: Option<report::Entered>,
     /// Its line in the list of streams.
@@ -103,6 +107,8 @@ impl Transaction {
             server: None,
             request_body: BodyKind::None,
             wanted: None,
+            selected: false,
+            persistence: judge::Persistence::default(),
             entered: None,
             listed: None,
             reset_client: false,
@@ -230,6 +236,16 @@ impl Transaction {
         if let Some(mut server) = self.server.take() {
             self.worker.release(server.take_input());
         }
+    }
+
+    /// `timeout server`, unless a rule has set another.
+    pub(crate) fn server_timeout(&self) -> Option<u32> {
+        self.notes.limits[0].or(self.side().settings.timeouts.server)
+    }
+
+    /// `timeout tunnel`, unless a rule has set another.
+    pub(crate) fn tunnel_timeout(&self) -> Option<u32> {
+        self.notes.limits[1].or(self.side().settings.timeouts.tunnel)
     }
 
     /// The proxy whose settings hold for the server side, else the frontend.

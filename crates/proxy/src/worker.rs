@@ -9,6 +9,7 @@ use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::seat::Seats;
 use crate::services::Services;
 use crate::streams::Streams;
+use crate::verify::Verifier;
 use crate::workspace::{Notes, Workspace};
 use buf::Pool;
 use mux::h1;
@@ -48,6 +49,8 @@ pub struct Worker {
     notes: RefCell<Vec<Box<Notes>>>,
     scratch: RefCell<Vec<Vec<u8>>>,
     date: Cell<(i64, i32)>,
+    /// Where passwords are verified.
+    pub(crate) verifier: Verifier,
     /// Client connections of this thread.
     pub(crate) clients: Cell<usize>,
 }
@@ -80,6 +83,7 @@ impl Worker {
             notes: RefCell::default(),
             scratch: RefCell::default(),
             date: Cell::new((-1, 0)),
+            verifier: Verifier::default(),
             clients: Cell::new(0),
         });
         let keeper = thread.scheduler().spawn(Class::Normal, housekeeper::run(worker.clone()));

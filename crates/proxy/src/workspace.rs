@@ -7,10 +7,12 @@
 use crate::flow::Flow;
 use crate::journal::Journal;
 use crate::sticking::Pending;
+use crate::verify::Credentials;
 use crate::worker::Worker;
 use htx::Head;
 use sample::{TransactionRecord, Variables};
 use std::cell::{OnceCell, RefCell};
+use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use table::Trackers;
 
@@ -54,6 +56,19 @@ pub(crate) struct Notes {
     pub(crate) stores: Vec<Pending>,
     /// `unique-id-format`, built at first use.
     pub(crate) unique_id: OnceCell<Vec<u8>>,
+    /// `set-src`, `set-dst`: what rules say of the ends of the client's connection.
+    pub(crate) source: Option<SocketAddr>,
+    pub(crate) destination: Option<SocketAddr>,
+    /// `set-timeout`: server, tunnel.
+    pub(crate) limits: [Option<u32>; 2],
+    /// `set-priority-class`, `set-priority-offset`.
+    pub(crate) priority: (i16, i32),
+    /// The request's payload as far as it was waited for.
+    pub(crate) body: Option<Vec<u8>>,
+    /// Bytes of each head when it arrived.
+    pub(crate) arrived: [usize; 2],
+    /// Passwords that take time to verify.
+    pub(crate) credentials: Credentials,
     /// Contents of the capture slots: those of the request, those of the response.
     pub(crate) captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
 }
@@ -69,6 +84,9 @@ impl Notes {
         self.variables.request.clear();
         self.variables.response.clear();
         self.stores.clear();
+        (self.source, self.destination, self.body) = (None, None, None);
+        (self.limits, self.priority, self.arrived) = Default::default();
+        self.credentials.clear();
         self.unique_id.take();
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
     }

@@ -98,6 +98,8 @@ fn process() -> Process {
         check_slack: 1,
         http_errors: Default::default(),
         tables: Vec::new(),
+        userlists: Default::default(),
+        variables: Default::default(),
         hostname: "host".into(),
         node: "host".into(),
         description: None,

@@ -104,6 +104,14 @@ pub trait Kernel {
     fn is_local(&self, address: IpAddr) -> bool {
         address.is_loopback()
     }
+    /// Sets the type of service of packets sent.
+    fn set_tos(&self, _handle: Handle, _tos: u8) -> io::Result<()> {
+        Ok(())
+    }
+    /// Sets the mark of packets sent; needs a privilege.
+    fn set_mark(&self, _handle: Handle, _mark: u32) -> io::Result<()> {
+        Ok(())
+    }
     /// Sends one datagram from a socket of the thread's own.
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()>;
     /// Writes to an inherited descriptor, such as the standard output; never waits for long.

@@ -187,6 +187,14 @@ impl Kernel for Os {
         socket::is_local(address)
     }
 
+    fn set_tos(&self, handle: Handle, tos: u8) -> io::Result<()> {
+        socket::set_tos(handle.0, tos)
+    }
+
+    fn set_mark(&self, handle: Handle, mark: u32) -> io::Result<()> {
+        socket::set_mark(handle.0, mark)
+    }
+
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()> {
         let family = match to {
             Address::Inet(SocketAddr::V4(_)) => 0,

@@ -200,6 +200,16 @@ impl Socket {
     pub fn tcp_info(&self) -> Option<TcpInfo> {
         self.thread.kernel().tcp_info(self.handle())
     }
+
+    /// Sets the type of service of the packets to the peer.
+    pub fn set_tos(&self, tos: u8) -> io::Result<()> {
+        self.thread.kernel().set_tos(self.handle(), tos)
+    }
+
+    /// Sets the mark of the packets to the peer; needs a privilege.
+    pub fn set_mark(&self, mark: u32) -> io::Result<()> {
+        self.thread.kernel().set_mark(self.handle(), mark)
+    }
 }
 
 impl Drop for Socket {

@@ -1,19 +1,25 @@
 //! What rules do: the table of actions, one entry per keyword, and their execution. Never decides when: conditions do.
 
+mod connection;
 mod control;
 mod counter;
+mod dictionary;
 mod header;
+mod normalize;
 mod uri;
 mod variable;
 
 use crate::context::Context;
 use crate::redirect::Redirect;
-use crate::ruleset::{Ruleset, Verdict};
+use crate::ruleset::{Need, Ruleset, Verdict};
 use sample::{ParseError, Parser, Side, closest};
 
+pub use connection::{ConnectionEdit, Span};
 pub use control::Control;
 pub use counter::{CounterEdit, Tag, Track};
+pub use dictionary::DictionaryEdit;
 pub use header::HeaderEdit;
+pub use normalize::Normalizer;
 pub use uri::UriEdit;
 pub use variable::VariableEdit;
 
@@ -28,6 +34,12 @@ pub enum Action {
     Header(HeaderEdit),
     /// Edits the request line.
     Uri(UriEdit),
+    /// Normalizes the target.
+    Normalize(Normalizer),
+    /// Acts on the connection, or on how the transaction is treated.
+    Connection(ConnectionEdit),
+    /// Changes a map or an ACL.
+    Dictionary(DictionaryEdit),
     /// Writes a variable or a capture.
     Variable(VariableEdit),
     /// Tracks or changes stick counters.
@@ -43,6 +55,8 @@ pub(crate) enum Outcome<'r> {
     Strict(bool),
     /// Bytes are missing: try this rule again.
     Suspend,
+    /// Done, but the next rule has to wait for something.
+    Wait(Need),
     /// The rewrite does not fit.
     NoRoom,
     /// The rule set is over.
@@ -56,6 +70,9 @@ impl Action {
             Action::Redirect(redirect) => control::redirect(redirect, cx),
             Action::Header(edit) => edit.run(side, cx),
             Action::Uri(edit) => edit.run(cx),
+            Action::Normalize(normalizer) => normalizer.run(cx),
+            Action::Connection(edit) => edit.run(cx),
+            Action::Dictionary(edit) => edit.run(cx),
             Action::Variable(edit) => edit.run(side, cx),
             Action::Counter(edit) => edit.run(cx),
         }
@@ -128,9 +145,26 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("tarpit", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ, "Answers with an error after a delay.", control::tarpit),
     keyword("return", "[status <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers by itself.", control::return_),
     keyword("redirect", "{ location | prefix | scheme } <fmt> [code <code>] [<option>]", REQ | RES, "Redirects the client.", control::parse_redirect),
+    keyword("auth", "[realm <realm>]", REQ, "Asks for a user name and a password.", control::auth),
     keyword("strict-mode", "{ on | off }", HTTP, "Whether failed rewrites of the rules behind are errors.", control::strict_mode),
     keyword("set-log-level", "<level>", REQ | RES | CONTENT, "Level of the log line, or silent.", control::log_level),
     keyword("set-nice", "<nice>", REQ | RES | CONTENT, "Weight of the transaction's task.", control::nice),
+    keyword("set-src", "<expr>", REQ | CONN | SESS | TCP_REQ, "Replaces the source address.", connection::source),
+    keyword("set-src-port", "<expr>", REQ | CONN | SESS | TCP_REQ, "Replaces the source port.", connection::source_port),
+    keyword("set-dst", "<expr>", REQ | CONN | SESS | TCP_REQ, "Replaces the destination address.", connection::destination),
+    keyword("set-dst-port", "<expr>", REQ | CONN | SESS | TCP_REQ, "Replaces the destination port.", connection::destination_port),
+    keyword("set-mark", "<mark>", REQ | RES | TCP, "Marks the packets to the client.", connection::mark),
+    keyword("set-tos", "<tos>", REQ | RES | TCP, "TOS or DSCP of the packets to the client.", connection::tos),
+    keyword("set-timeout", "{ server | tunnel } { <timeout> | <expr> }", REQ, "Replaces a timeout for this transaction.", connection::timeout),
+    keyword("set-priority-class", "<expr>", REQ | TCP_REQ, "Class in queues, lower goes first.", connection::priority_class),
+    keyword("set-priority-offset", "<expr>", REQ | TCP_REQ, "Milliseconds by which its arrival is moved in queues.", connection::priority_offset),
+    keyword("early-hint", "<name> <fmt>", REQ, "Sends a 103 response with this header first.", connection::early_hint),
+    keyword("wait-for-body", "time <time> [ at-least <bytes> ]", REQ, "Waits for the request's body.", connection::wait_for_body),
+    keyword("normalize-uri", "<normalizer>", REQ, "Rewrites the target to a normal form.", normalize::parse),
+    keyword("add-acl", "(<file-name>) <key fmt>", REQ | RES, "Adds a pattern to an ACL.", dictionary::add_acl),
+    keyword("del-acl", "(<file-name>) <key fmt>", REQ | RES, "Removes a pattern from an ACL.", dictionary::del_acl),
+    keyword("set-map", "(<file-name>) <key fmt> <value fmt>", REQ | RES, "Sets the value of a key in a map.", dictionary::set_map),
+    keyword("del-map", "(<file-name>) <key fmt>", REQ | RES, "Removes a key from a map.", dictionary::del_map),
     keyword("set-header", "<name> <fmt>", HTTP, "Removes a header and adds it anew.", header::set),
     keyword("add-header", "<name> <fmt>", HTTP, "Adds a header line.", header::add),
     keyword("del-header", "<name> [ -m <meth> ]", HTTP, "Removes headers by name.", header::del),

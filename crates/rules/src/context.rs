@@ -3,6 +3,7 @@
 use crate::action::Track;
 use htx::Head;
 use sample::{Facts, Side};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use table::Key;
 
@@ -30,6 +31,15 @@ impl LogLevel {
     ];
 }
 
+/// Timeouts that `set-timeout` may replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// `timeout server`
+    Server,
+    /// `timeout tunnel`
+    Tunnel,
+}
+
 /// A transaction under evaluation.
 pub trait Context: Facts {
     /// The head of one message, for editing; nothing before it arrived.
@@ -53,6 +63,30 @@ pub trait Context: Facts {
 
     /// `set-nice`: the task's weight, -1024 to 1024.
     fn set_nice(&mut self, _nice: i32) {}
+
+    /// `set-src`: the client's address for all that follows at this layer.
+    fn set_source(&mut self, _address: SocketAddr) {}
+
+    /// `set-dst`: the address that the client is taken to have asked for.
+    fn set_destination(&mut self, _address: SocketAddr) {}
+
+    /// `set-mark`: the mark of packets to the client.
+    fn set_mark(&mut self, _mark: u32) {}
+
+    /// `set-tos`: the type of service of packets to the client.
+    fn set_tos(&mut self, _tos: u8) {}
+
+    /// `set-timeout`, in milliseconds; never 0.
+    fn set_limit(&mut self, _limit: Limit, _span: u32) {}
+
+    /// `set-priority-class`, -2047 to 2047.
+    fn set_priority_class(&mut self, _class: i16) {}
+
+    /// `set-priority-offset`, in milliseconds, -524287 to 524287.
+    fn set_priority_offset(&mut self, _offset: i32) {}
+
+    /// `early-hint`: a 103 response with this field goes to the client now.
+    fn early_hint(&mut self, _name: &[u8], _value: &[u8]) {}
 
     /// A buffer for building values, empty; given back by [`Context::give_scratch`].
     fn take_scratch(&mut self) -> Vec<u8> {

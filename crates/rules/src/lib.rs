@@ -5,6 +5,7 @@
 //! [`switching`] (`use_backend`). Manual section 4.
 #![forbid(unsafe_code)]
 
+pub mod account;
 pub mod action;
 mod context;
 pub mod error_file;
@@ -17,8 +18,9 @@ pub mod switching;
 #[cfg(test)]
 mod testing;
 
+pub use account::{Password, User, UserList};
 pub use action::Action;
-pub use context::{Context, LogLevel};
+pub use context::{Context, Limit, LogLevel};
 pub use error_file::ErrorFile;
 pub use redirect::Redirect;
 pub use reply::{ErrorAnswer, ErrorFiles, NoErrorFiles, Rendered, Reply};
@@ -27,6 +29,6 @@ pub use ruleset::{
     parse_http_response, parse_redirect, parse_tcp_connection, parse_tcp_request,
     parse_tcp_response, parse_tcp_session,
 };
-pub use section::{Rules, Switching};
+pub use section::{Persistence, Rules, Selection, Switching};
 pub use sticking::{StickRule, parse_stick};
-pub use switching::{BackendName, UseBackend, parse_use_backend};
+pub use switching::{BackendName, UseBackend, parse_use_backend, parse_use_server};

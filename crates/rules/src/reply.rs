@@ -67,12 +67,20 @@ pub struct Reply {
     status: u16,
     content: Content,
     headers: Vec<(Box<[u8]>, LogFormat)>,
+    /// Value of `www-authenticate`, instead of any that the answer has.
+    challenge: Option<Box<[u8]>>,
 }
 
 impl Reply {
+    /// The proxy's answer for 401, which asks for a user and a password in `realm`.
+    pub fn challenge(realm: &str) -> Reply {
+        let challenge = format!("Basic realm=\"{realm}\"").into_bytes().into();
+        Reply { challenge: Some(challenge), ..Reply::error(401) }
+    }
+
     /// The proxy's reply for `status`.
     pub fn error(status: u16) -> Reply {
-        Reply { status, content: Content::Errors(None), headers: Vec::new() }
+        Reply { status, content: Content::Errors(None), headers: Vec::new(), challenge: None }
     }
 
     /// Parses the arguments of `return`, `deny` or `tarpit` up to `if` or `unless`; returns how
@@ -145,6 +153,20 @@ impl Reply {
         head: &mut Head,
         body: &mut Vec<u8>,
     ) -> Rendered {
+        let rendered = self.compose(facts, errors, head, body);
+        if let Some(challenge) = self.challenge.as_ref().filter(|_| rendered == Rendered::Send) {
+            head.set(b"www-authenticate", challenge);
+        }
+        rendered
+    }
+
+    fn compose(
+        &self,
+        facts: &dyn Facts,
+        errors: &dyn ErrorFiles,
+        head: &mut Head,
+        body: &mut Vec<u8>,
+    ) -> Rendered {
         match &self.content {
             Content::File(file) => send_file(file, head, body),
             Content::Errors(section) => match errors.find(section.as_deref(), self.status) {
@@ -197,7 +219,10 @@ impl Reply {
             }
             value.clear();
             format.write(facts, &mut value);
-            head.push(name, &value);
+            // A field without a value is left out, as the suite has it.
+            if !value.is_empty() {
+                head.push(name, &value);
+            }
         }
     }
 
@@ -328,7 +353,7 @@ impl<'w> Parts<'w> {
                 }
             }
         }
-        Ok(Reply { status, content, headers: self.headers })
+        Ok(Reply { status, content, headers: self.headers, challenge: None })
     }
 }
 

@@ -131,6 +131,14 @@ impl Default for Cursor {
 pub enum Need {
     /// More bytes from the side of the rule set, or the end of the inspection delay.
     Bytes,
+    /// The request's body: `at_least` so many bytes of it (0: all), for at most `span`
+    /// milliseconds.
+    Body {
+        /// Milliseconds.
+        span: u32,
+        /// Bytes of payload.
+        at_least: u64,
+    },
 }
 
 /// What the rules decided. Replies are borrowed from the rule set: render them before anything
@@ -155,6 +163,8 @@ pub enum Verdict<'r> {
     Close,
     /// `silent-drop`: forget the connection without a packet.
     SilentDrop,
+    /// The request is malformed in the eyes of a rule: answer with status 400.
+    BadRequest,
     /// A rewrite did not fit into what `tune.maxrewrite` leaves: answer with status 500.
     RewriteFailed,
     /// Evaluate again from `cursor` once the need is met.
@@ -219,6 +229,10 @@ impl RuleSet {
                 Outcome::Suspend => {
                     let cursor = Cursor { next: index, strict };
                     return Verdict::Suspend { cursor, need: Need::Bytes };
+                }
+                Outcome::Wait(need) => {
+                    let cursor = Cursor { next: index + 1, strict };
+                    return Verdict::Suspend { cursor, need };
                 }
                 Outcome::NoRoom => {
                     cx.count_failed_rewrite();

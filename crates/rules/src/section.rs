@@ -3,6 +3,7 @@
 use crate::ruleset::{RuleSet, Ruleset};
 use crate::sticking::StickRule;
 use crate::switching::UseBackend;
+use sample::Condition;
 
 /// The rule sets of one section, each in order of declaration.
 #[derive(Debug)]
@@ -27,6 +28,12 @@ pub struct Rules {
     pub switching: Vec<Switching>,
     /// `stick` lines.
     pub sticking: Vec<StickRule>,
+    /// `use-server` lines.
+    pub selection: Vec<Selection>,
+    /// `force-persist` and `ignore-persist` lines.
+    pub persistence: Vec<Persistence>,
+    /// `monitor fail` conditions.
+    pub monitor_fail: Vec<Condition>,
 }
 
 impl Default for Rules {
@@ -42,6 +49,9 @@ impl Default for Rules {
             redirect: RuleSet::new(Ruleset::HttpRequest),
             switching: Vec::new(),
             sticking: Vec::new(),
+            selection: Vec::new(),
+            persistence: Vec::new(),
+            monitor_fail: Vec::new(),
         }
     }
 }
@@ -49,8 +59,9 @@ impl Default for Rules {
 impl Rules {
     /// True without any rule.
     pub fn is_empty(&self) -> bool {
-        let others = self.switching.is_empty() && self.sticking.is_empty();
-        others && self.sets().iter().all(|set| set.is_empty())
+        let others = self.selection.is_empty() && self.persistence.is_empty();
+        let lines = self.switching.is_empty() && self.sticking.is_empty();
+        others && lines && self.sets().iter().all(|set| set.is_empty())
     }
 
     /// All sets but switching.
@@ -88,4 +99,22 @@ pub struct Switching {
     pub rule: UseBackend,
     /// The backend as an index among all proxies, when the name is fixed.
     pub backend: Option<usize>,
+}
+
+/// One `use-server` line.
+#[derive(Debug)]
+pub struct Selection {
+    /// Name and condition.
+    pub rule: UseBackend,
+    /// The server's index in its backend, when the name is fixed.
+    pub server: Option<usize>,
+}
+
+/// One `force-persist` or `ignore-persist` line.
+#[derive(Debug)]
+pub struct Persistence {
+    /// Servers that are down are asked too; otherwise the persistence does not count.
+    pub force: bool,
+    /// When.
+    pub condition: Condition,
 }

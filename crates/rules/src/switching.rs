@@ -38,10 +38,26 @@ pub fn parse_use_backend(words: &[&str], cx: &mut Parser<'_>) -> Result<UseBacke
     Ok(UseBackend { name, condition, file: cx.file.clone(), line: cx.line })
 }
 
+/// Parses the words behind `use-server`: the same, with a server's name and a condition that must
+/// be there.
+pub fn parse_use_server(words: &[&str], cx: &mut Parser<'_>) -> Result<UseBackend, ParseError> {
+    let expected =
+        "'use-server' expects a server name and either 'if' or 'unless' with a condition";
+    if words.len() < 3 {
+        return Err(ParseError::new(words.len().saturating_sub(1), expected));
+    }
+    parse_use_backend(words, cx)
+}
+
 impl UseBackend {
     /// Whether the rule applies.
     pub fn applies(&self, facts: &dyn Facts) -> Answer {
         self.condition.as_ref().map_or(Answer::Yes, |condition| condition.eval(facts))
+    }
+
+    /// Whether it has no condition.
+    pub fn is_unconditional(&self) -> bool {
+        self.condition.is_none()
     }
 
     /// The backend as written.

@@ -1,7 +1,7 @@
 //! A transaction for tests: everything is a field.
 
 use crate::action::Track;
-use crate::context::{Context, LogLevel};
+use crate::context::{Context, Limit, LogLevel};
 use crate::ruleset::{Cursor, Rule, RuleSet, Ruleset, Verdict};
 use crate::{NoErrorFiles, Rendered};
 use htx::{Head, Version};
@@ -21,6 +21,8 @@ pub(crate) struct Transaction {
     pub(crate) failed_rewrites: u32,
     pub(crate) level: Option<LogLevel>,
     pub(crate) nice: i32,
+    /// What actions on the connection did, in words.
+    pub(crate) deeds: Vec<String>,
     pub(crate) last_rule: Option<(Arc<str>, u32)>,
     pub(crate) is_final: bool,
     pub(crate) payload: Vec<u8>,
@@ -48,6 +50,7 @@ impl Default for Transaction {
             failed_rewrites: 0,
             level: None,
             nice: 0,
+            deeds: Vec::new(),
             last_rule: None,
             is_final: true,
             payload: Vec::new(),
@@ -152,6 +155,39 @@ impl Context for Transaction {
 
     fn set_nice(&mut self, nice: i32) {
         self.nice = nice;
+    }
+
+    fn set_source(&mut self, address: SocketAddr) {
+        self.deeds.push(format!("src {address}"));
+    }
+
+    fn set_destination(&mut self, address: SocketAddr) {
+        self.deeds.push(format!("dst {address}"));
+    }
+
+    fn set_mark(&mut self, mark: u32) {
+        self.deeds.push(format!("mark {mark}"));
+    }
+
+    fn set_tos(&mut self, tos: u8) {
+        self.deeds.push(format!("tos {tos}"));
+    }
+
+    fn set_limit(&mut self, limit: Limit, span: u32) {
+        self.deeds.push(format!("{limit:?} {span}"));
+    }
+
+    fn set_priority_class(&mut self, class: i16) {
+        self.deeds.push(format!("class {class}"));
+    }
+
+    fn set_priority_offset(&mut self, offset: i32) {
+        self.deeds.push(format!("offset {offset}"));
+    }
+
+    fn early_hint(&mut self, name: &[u8], value: &[u8]) {
+        let text = String::from_utf8_lossy;
+        self.deeds.push(format!("hint {}: {}", text(name), text(value)));
     }
 
     fn take_scratch(&mut self) -> Vec<u8> {

@@ -233,7 +233,7 @@ impl Expr {
             self.convert(value, facts).is_some_and(&mut *visit)
         });
         if !found
-            && !facts.is_final()
+            && (self.fetch.slow || !facts.is_final())
             && let Err(Missing::NotYet) = self.eval(facts)
         {
             return Err(Missing::NotYet);

@@ -1,7 +1,7 @@
 //! `Facts`: all that an evaluation may know about the world. Never I/O: whoever implements it has the answers at hand.
 
 use crate::logformat::TransactionRecord;
-use crate::value::{Bytes, Value};
+use crate::value::{Bytes, Missing, Value};
 use crate::vars::{VarName, VarState};
 use htx::Head;
 use std::net::SocketAddr;
@@ -323,6 +323,17 @@ pub trait Facts {
     /// such slot.
     fn set_capture(&self, _side: Side, _slot: usize, _content: &[u8]) -> bool {
         false
+    }
+
+    /// Whether `userlist` has this user with this password. `NotYet`: it takes time to tell, and
+    /// the answer is on its way.
+    fn is_user(&self, _list: &str, _user: &[u8], _password: &[u8]) -> Result<bool, Missing> {
+        Ok(false)
+    }
+
+    /// The groups of a user.
+    fn groups<'f>(&'f self, _list: &str, _user: &[u8]) -> std::slice::Iter<'f, String> {
+        [].iter()
     }
 
     /// Whether this is the first request of its connection.

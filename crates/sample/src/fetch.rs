@@ -1,5 +1,6 @@
 //! The table of fetch methods: one entry per keyword. Never holds an implementation: those are in the submodules.
 
+pub mod auth;
 pub mod body;
 pub mod capture;
 pub mod constant;
@@ -67,6 +68,8 @@ pub struct Fetch {
     pub prepare: Option<PrepareFn>,
     /// All values, for those that may have several; ACLs try each.
     pub each: Option<EachFn>,
+    /// Whether its values may have to be waited for although all bytes are there.
+    pub(crate) slow: bool,
     source: Source,
 }
 
@@ -102,12 +105,17 @@ const fn fetch(
     source: Source,
 ) -> Fetch {
     let valid = Places::parse(valid);
-    Fetch { name, args, out, valid, doc, prepare: None, each: None, source }
+    Fetch { name, args, out, valid, doc, prepare: None, each: None, slow: false, source }
 }
 
 impl Fetch {
     const fn prepare(mut self, prepare: PrepareFn) -> Fetch {
         self.prepare = Some(prepare);
+        self
+    }
+
+    const fn slow(mut self) -> Fetch {
+        self.slow = true;
         self
     }
 
@@ -162,6 +170,7 @@ fn server(count: ServerCount, args: &Args, facts: &dyn Facts) -> Option<i64> {
 
 /// Every table; each is sorted by meaning, and names are unique over all.
 const TABLES: &[&[Fetch]] = &[
+    auth::TABLE,
     constant::TABLE,
     layer4::TABLE,
     request::TABLE,

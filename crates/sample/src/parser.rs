@@ -22,6 +22,8 @@ pub struct Shared<'a> {
     pub patterns: PatternFiles,
     /// Stick tables named so far.
     pub tables: TableNames,
+    /// Names of the userlists that were asked for; whether they exist is known at the end.
+    pub userlists: RefCell<Vec<String>>,
 }
 
 impl<'a> Shared<'a> {
@@ -30,8 +32,14 @@ impl<'a> Shared<'a> {
         files: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
         env: &'a dyn Fn(&str) -> Option<String>,
     ) -> Shared<'a> {
-        let (patterns, tables) = (PatternFiles::default(), TableNames::default());
-        Shared { files, env, names: &|_| None, patterns, tables }
+        Shared {
+            files,
+            env,
+            names: &|_| None,
+            patterns: PatternFiles::default(),
+            tables: TableNames::default(),
+            userlists: RefCell::default(),
+        }
     }
 }
 

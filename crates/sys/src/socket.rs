@@ -128,6 +128,26 @@ pub fn reset_on_close(fd: Fd) -> io::Result<()> {
     Ok(sockopt::set_socket_linger(borrow(fd)?, Some(std::time::Duration::ZERO))?)
 }
 
+/// Sets the type of service of the packets sent, whichever family the connection has.
+pub fn set_tos(fd: Fd, tos: u8) -> io::Result<()> {
+    let socket = borrow(fd)?;
+    match sockopt::set_ip_tos(socket, tos) {
+        Ok(()) => Ok(()),
+        Err(_) => Ok(sockopt::set_ipv6_tclass(socket, tos.into())?),
+    }
+}
+
+/// Sets the mark of the packets sent; the system wants a privilege for that.
+pub fn set_mark(fd: Fd, mark: u32) -> io::Result<()> {
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&borrow(fd)?);
+    let size = size_of::<u32>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the value is a u32 of the length given.
+    let result = unsafe {
+        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_MARK, (&raw const mark).cast(), size)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Our address of a connection or listener.
 pub fn local_address(fd: Fd) -> Option<SocketAddr> {
     internet(net::getsockname(borrow(fd).ok()?).ok()?)

@@ -72,6 +72,8 @@ pub(crate) struct Options {
     pub(crate) directory: Option<PathBuf>,
     /// `-dW`: any warning of the configuration is an error.
     pub(crate) zero_warning: bool,
+    /// `--output`: how `-c` hands its messages over, on the standard output.
+    pub(crate) output: Option<config::Format>,
     /// `-dD`: report suspicious statements.
     pub(crate) diagnostics: bool,
     /// `-dr`: a server whose name does not resolve is no error.
@@ -141,6 +143,7 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-Ws", value: "", help: "master-worker mode with systemd notify support", apply: None },
     Flag { name: "-q", value: "", help: "quiet mode: doesn't display messages", apply: Some(|o, _| on(&mut o.quiet)) },
     Flag { name: "-c", value: "", help: "check mode: only checks config files and exits", apply: Some(|o, _| action(o, Action::Check)) },
+    Flag { name: "--output", value: "{json|sarif}", help: "with -c: writes messages for programs to the standard output", apply: Some(output) },
     Flag { name: "-cc", value: "<condition>", help: "evaluates a condition and exits", apply: Some(condition) },
     Flag { name: "-n", value: "<maxconn>", help: "sets the maximum total number of connections", apply: Some(|o, w| limit(&mut o.maxconn, w)) },
     Flag { name: "-m", value: "<megs>", help: "limits the usable amount of memory (in MB)", apply: Some(|o, w| limit(&mut o.memory_mib, w)) },
@@ -270,6 +273,13 @@ fn source(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError
 
 fn condition(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
     options.action = Action::Condition(words.text()?);
+    Ok(())
+}
+
+fn output(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
+    let value = words.value()?;
+    let format = value.to_str().and_then(config::Format::find);
+    options.output = Some(format.ok_or_else(|| words.bad("json or sarif", value))?);
     Ok(())
 }
 

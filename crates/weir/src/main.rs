@@ -106,6 +106,11 @@ fn load(options: Options) -> ExitCode {
     );
     let verdict = loaded.verdict(options.zero_warning);
     let said = config::report(&loaded.diagnostics, pid, Style::Plain, options.diagnostics);
+    if let Some(format) = options.output.filter(|_| options.action == Action::Check) {
+        let version = env!("CARGO_PKG_VERSION");
+        say(&config::document(&loaded.diagnostics, format, version, options.diagnostics));
+        return ExitCode::from(verdict.exit_code());
+    }
     if !options.quiet || verdict == Verdict::Invalid {
         complain(&config::report(&loaded.diagnostics, pid, style, options.diagnostics));
     }

@@ -85,7 +85,7 @@ fn parse(
     let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
     let names = |name: &str| seen.names.resolve(name, Family::Any);
-    let shared = Shared { files: &files, env: &env, names: &names, patterns, tables };
+    let shared = Shared { names: &names, patterns, tables, ..Shared::new(&files, &env) };
     let parser = Parser {
         places: Places::of(place),
         proxy: &draft.name,

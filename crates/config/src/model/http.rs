@@ -38,7 +38,19 @@ pub struct Redispatch {
     pub interval: i32,
 }
 
-/// `option forwardfor`.
+/// `option http-restrict-req-hdr-names`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeaderNames {
+    /// Names with other characters are passed on.
+    #[default]
+    Preserve,
+    /// They are removed.
+    Delete,
+    /// Their request is answered with 403.
+    Reject,
+}
+
+/// `option forwardfor`, `option originalto`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForwardFor {
     /// `except`: clients for which nothing is added.

@@ -1,7 +1,7 @@
 //! Frontends, backends and listens (section 4). Never holds running state.
 use super::{
-    Bind, Captured, ConnectionMode, Cookie, ErrorReply, Formats, ForwardFor, HealthCheck,
-    HttpReuse, LogStyle, LogTarget, Redispatch, Rules, Server, StatsPage,
+    Bind, Captured, ConnectionMode, Cookie, ErrorReply, Formats, ForwardFor, HeaderNames,
+    HealthCheck, HttpReuse, LogStyle, LogTarget, Redispatch, Rules, Server, StatsPage,
 };
 use crate::diag::Place;
 use std::collections::BTreeMap;
@@ -93,6 +93,12 @@ pub struct Common {
     pub connection_mode: ConnectionMode,
     /// `option forwardfor`.
     pub forward_for: Option<ForwardFor>,
+    /// `option originalto`.
+    pub original_to: Option<ForwardFor>,
+    /// `option http-restrict-req-hdr-names`.
+    pub header_names: HeaderNames,
+    /// `option http-buffer-request`.
+    pub buffer_request: bool,
     /// `errorfile` and `errorloc*`, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// `stats *`; `None` when the page is off.

@@ -1,6 +1,6 @@
 //! Keywords of the `global` section (section 3). Never starts anything.
 use super::values::{flag, integer, on_off, text, time};
-use super::{accounts, cpu_map, environment, log, stats_socket, threads};
+use super::{accounts, cpu_map, environment, log, stats_socket, threads, variable};
 use crate::cx::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
@@ -44,6 +44,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         g.description = Some(description(a)?);
         Ok(())
     }),
+    entry(
+        "expose-experimental-directives",
+        "",
+        "Allows directives that may still change.",
+        |_, cx, a| flag(a, &mut cx.experimental),
+    ),
     entry("gid", "<number>", "Changes the group before serving.", |g, _, a| {
         accounts::id(a, "group").map(|id| g.process.gid = Some(id))
     }),
@@ -101,6 +107,18 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     }),
     entry("quiet", "", "Says nothing at start.", |g, _, a| flag(a, &mut g.process.quiet)),
     entry("resetenv", "[<name> ...]", "Removes all variables but these.", environment::reset),
+    entry(
+        "set-var",
+        "<var-name>[,<cond>...] <expr>",
+        "Sets a variable of the process.",
+        variable::set,
+    ),
+    entry(
+        "set-var-fmt",
+        "<var-name>[,<cond>...] <fmt>",
+        "Sets a variable of the process from a format.",
+        variable::set_format,
+    ),
     entry("setenv", "<name> <value>", "Sets a variable.", environment::set),
     entry(
         "spread-checks",

@@ -3,7 +3,7 @@ use super::language;
 use crate::cx::Cx;
 use crate::draft::{DraftError, DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};
-use crate::model::{Cookie, ErrorReply, ForwardFor, HttpErrors, Network};
+use crate::model::{Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, Network};
 use crate::{known, value};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -162,33 +162,64 @@ fn status_at(args: Args<'_>, n: usize) -> Parsed<u16> {
     status.ok_or_else(|| args.fault(n, format!("{name} : status code '{code}' not handled.")))
 }
 
+pub(super) fn header_names(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    proxy.settings.common.header_names = match args.text(1) {
+        "preserve" => HeaderNames::Preserve,
+        "delete" => HeaderNames::Delete,
+        "reject" => HeaderNames::Reject,
+        other => {
+            let message = format!(
+                "'option http-restrict-req-hdr-names' only supports 'preserve', 'delete' and 'reject' (got '{other}')."
+            );
+            return Err(args.fault(1, message));
+        }
+    };
+    args.no_more_than(1)
+}
+
 pub(super) fn forwardfor(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let mut forward =
-        ForwardFor { except: None, header: "x-forwarded-for".to_owned(), if_none: false };
+    proxy.settings.common.forward_for = Some(forward(args, "x-forwarded-for", true)?);
+    Ok(())
+}
+
+pub(super) fn originalto(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    proxy.settings.common.original_to = Some(forward(args, "x-original-to", false)?);
+    Ok(())
+}
+
+/// What both options share; only one of them knows `if-none`.
+fn forward(args: Args<'_>, header: &str, knows_if_none: bool) -> Parsed<ForwardFor> {
+    let name = args.text(0);
+    let mut forward = ForwardFor { except: None, header: header.to_owned(), if_none: false };
     let mut n = 1;
     while let Some(word) = args.get(n) {
         match word {
-            "if-none" => forward.if_none = true,
+            "if-none" if knows_if_none => forward.if_none = true,
             "except" => {
                 n += 1;
-                let expected = "'option forwardfor except' expects <address>[/mask] as argument.";
+                let expected =
+                    format!("'option {name} except' expects <address>[/mask] as argument.");
                 let network = network(args.text(n));
                 forward.except = Some(network.ok_or_else(|| args.fault(n, expected))?);
             }
             "header" => {
                 n += 1;
-                let expected = "'option forwardfor header' expects <header_name> as argument.";
+                let expected = format!("'option {name} header' expects <header_name> as argument.");
                 forward.header = args.need(n, expected)?.to_ascii_lowercase();
             }
             _ => {
-                let message = "'option forwardfor' only supports optional values: 'except', 'header' and 'if-none'.";
+                let known = if knows_if_none {
+                    "'except', 'header' and 'if-none'"
+                } else {
+                    "'except' and 'header'"
+                };
+                let message = format!("'option {name}' only supports optional values: {known}.");
                 return Err(args.fault(n, message));
             }
         }
         n += 1;
     }
-    proxy.settings.common.forward_for = Some(forward);
-    Ok(())
+    Ok(forward)
 }
 
 /// `address`, `address/bits` or `address/mask`.

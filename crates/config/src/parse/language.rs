@@ -10,8 +10,9 @@ use crate::keyword::Places as Sections;
 use crate::line::{Args, Parsed};
 use crate::model::{Mode, ProxyKind, Switching};
 use crate::value::{self, Unit};
+use rules::{Persistence, Selection};
 use rules::{Rule, Ruleset};
-use sample::{CaptureSlot, ParseError, Parser, Place, Places, Shared};
+use sample::{CaptureSlot, Condition, ParseError, Parser, Place, Places, Shared};
 use std::path::Path;
 
 /// The longest text that one capture keeps, in bytes.
@@ -135,6 +136,53 @@ pub(super) fn stick(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
     Ok(())
 }
 
+/// `use-server`
+pub(super) fn use_server(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let words = args.all_texts(1);
+    let places = Places::of(Place::BeServerChoice);
+    let rule =
+        with_parser(proxy, cx, args, 1, places, |parser| rules::parse_use_server(&words, parser))?;
+    proxy.rules.selection.push(Selection { rule, server: None });
+    Ok(())
+}
+
+/// `force-persist`, `ignore-persist`
+pub(super) fn persistence(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let condition = condition(proxy, cx, args, 1, Places::of(Place::BeHttpRequest))?;
+    let force = args.text(0) == "force-persist";
+    proxy.rules.persistence.push(Persistence { force, condition });
+    Ok(())
+}
+
+/// `monitor fail`
+pub(super) fn monitor(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    if args.text(1) != "fail" {
+        return Err(args.fault(1, "'monitor' only supports 'fail'."));
+    }
+    let condition = condition(proxy, cx, args, 2, Places::of(Place::FeHttpRequest))?;
+    proxy.rules.monitor_fail.push(condition);
+    Ok(())
+}
+
+/// `if` or `unless` and a condition, from argument `n` on.
+fn condition(
+    proxy: &DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    n: usize,
+    places: Places,
+) -> Parsed<Condition> {
+    let keyword = args.text(0);
+    let expected = format!("'{keyword}' requires either 'if' or 'unless' followed by a condition.");
+    if !matches!(args.text(n), "if" | "unless") {
+        return Err(args.fault(n, expected));
+    }
+    let words = args.all_texts(n);
+    let parse = |parser: &mut Parser<'_>| Condition::parse_clause(&words, parser);
+    let condition = with_parser(proxy, cx, args, n, places, parse)?;
+    condition.ok_or_else(|| args.fault(n, expected))
+}
+
 /// A rule of a set; its own words start at argument `skip`.
 fn rule(
     proxy: &mut DraftProxy,
@@ -144,11 +192,40 @@ fn rule(
     skip: usize,
 ) -> Parsed {
     let words = args.all_texts(skip);
+    may_stand_here(proxy, cx, args, ruleset, skip)?;
     let places = places(proxy.kind, ruleset);
     let rule =
         with_parser(proxy, cx, args, skip, places, |parser| Rule::parse(ruleset, &words, parser))?;
     in_order(proxy, cx, args, Rank::of(ruleset), ruleset.keyword());
     proxy.rules.set_mut(ruleset).push(rule);
+    Ok(())
+}
+
+/// What some actions need besides a rule set that knows them.
+fn may_stand_here(
+    proxy: &DraftProxy,
+    cx: &Cx<'_>,
+    args: Args<'_>,
+    ruleset: Ruleset,
+    skip: usize,
+) -> Parsed {
+    let action = args.text(skip);
+    if action == "normalize-uri" && !cx.experimental {
+        let message = format!(
+            "'{} {action}' directive is experimental, must be allowed via a global 'expose-experimental-directives'",
+            ruleset.keyword()
+        );
+        return Err(args.fault(skip, message));
+    }
+    if action == "set-timeout"
+        && matches!(proxy.kind, DraftKind::Proxy(kind) if !kind.has_backend())
+    {
+        let message = format!(
+            "'{} {action}' has no effect in a proxy without backend capability.",
+            ruleset.keyword()
+        );
+        return Err(args.fault(skip, message));
+    }
     Ok(())
 }
 
@@ -191,7 +268,7 @@ pub(super) fn with_parser<T>(
     let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
     let env = |name: &str| seen.env.get(name).map(str::to_owned);
     let names = |name: &str| seen.names.resolve(name, Family::Any);
-    let shared = Shared { files: &files, env: &env, names: &names, patterns, tables };
+    let shared = Shared { names: &names, patterns, tables, ..Shared::new(&files, &env) };
     let mut parser = Parser {
         places,
         proxy: &proxy.name,
@@ -202,8 +279,11 @@ pub(super) fn with_parser<T>(
     };
     let parsed = parse(&mut parser);
     let warnings = std::mem::take(&mut parser.warnings);
-    let Shared { patterns, tables, .. } = shared;
+    let Shared { patterns, tables, userlists, .. } = shared;
     (cx.patterns, cx.tables) = (patterns, tables);
+    let place = args.place();
+    let wanted = userlists.into_inner().into_iter();
+    cx.wanted_userlists.extend(wanted.map(|name| (name, place.clone())));
     for warning in warnings {
         cx.warn(args, skip, warning);
     }

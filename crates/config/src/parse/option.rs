@@ -59,6 +59,15 @@ pub(crate) const OPTIONS: &[Choice] = &[
         http::forwardfor,
     ),
     switch(
+        "http-buffer-request",
+        Places::ALL,
+        "Waits for the request's body before the rules.",
+        |p, cx, _| {
+            p.settings.common.buffer_request = wanted(cx);
+            Ok(())
+        },
+    ),
+    switch(
         "http-ignore-probes",
         Places::D_FRONT,
         "Ignores connections without data.",
@@ -71,6 +80,13 @@ pub(crate) const OPTIONS: &[Choice] = &[
         connection_mode(p, cx, ConnectionMode::KeepAlive);
         Ok(())
     }),
+    choice(
+        "http-restrict-req-hdr-names",
+        "{ preserve | delete | reject }",
+        Places::ALL,
+        "What becomes of header names beyond letters, digits and hyphens.",
+        http::header_names,
+    ),
     switch("http-server-close", Places::ALL, "Closes the server side.", |p, cx, _| {
         connection_mode(p, cx, ConnectionMode::ServerClose);
         Ok(())
@@ -99,6 +115,13 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.front.options.logasap = wanted(cx);
         Ok(())
     }),
+    choice(
+        "originalto",
+        "[ except <network> ] [ header <name> ]",
+        Places::ALL,
+        "Tells servers the address that the client asked for.",
+        http::originalto,
+    ),
     Choice {
         keyword: Keyword {
             name: "redispatch",

@@ -130,6 +130,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         http::errorloc,
     ),
     entry(
+        "force-persist",
+        "{ if | unless } <condition>",
+        Places::BACK,
+        "Persistence holds for servers that are down.",
+        language::persistence,
+    ),
+    entry(
         "fullconn",
         "<conns>",
         Places::D_BACK,
@@ -192,6 +199,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Ok(())
     }),
     entry(
+        "ignore-persist",
+        "{ if | unless } <condition>",
+        Places::BACK,
+        "Persistence does not count.",
+        language::persistence,
+    ),
+    entry(
         "log",
         "global | <target> [len <length>] [format <format>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]",
         Places::ALL,
@@ -219,6 +233,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("mode", "{ tcp|http }", Places::ALL, "Layer 4 or layer 7.", |p, _, a| {
         mode(a).map(|mode| p.settings.mode = mode)
     }),
+    entry(
+        "monitor",
+        "fail { if | unless } <condition>",
+        Places::FRONT,
+        "Makes the monitored URI fail.",
+        language::monitor,
+    ),
     entry("monitor-uri", "<uri>", Places::D_FRONT, "Answers 200 to this URI.", |p, _, a| {
         text(a, "an URI.").map(|uri| p.settings.front.monitor_uri = Some(uri))
     }),
@@ -292,6 +313,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Places::D_FRONT,
         "Sends the id to servers.",
         language::unique_id_header,
+    ),
+    entry(
+        "use-server",
+        "<server> { if | unless } <condition>",
+        Places::BACK,
+        "Chooses a server.",
+        language::use_server,
     ),
     entry(
         "use_backend",

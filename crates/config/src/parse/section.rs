@@ -3,6 +3,7 @@ use crate::cx::Cx;
 use crate::draft::{Draft, DraftKind, DraftProxy, Settings};
 use crate::line::{Args, Parsed};
 use crate::model::{HttpErrors, ProxyKind};
+use crate::parse::DraftUserList;
 use std::sync::Arc;
 
 /// The section in which lines stand.
@@ -16,6 +17,8 @@ pub(crate) enum Section {
     Defaults(usize),
     /// `http-errors`, by index.
     HttpErrors(usize),
+    /// `userlist`, by index.
+    UserList(usize),
     /// A proxy, by index.
     Proxy(usize),
     /// One that is not implemented yet: its lines are not judged.
@@ -23,7 +26,7 @@ pub(crate) enum Section {
 }
 
 /// Sections of HAProxy 2.7 that are not implemented yet.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 9] = [
     "cache",
     "fcgi-app",
     "log-forward",
@@ -33,7 +36,6 @@ const OTHERS: [&str; 10] = [
     "program",
     "resolvers",
     "ring",
-    "userlist",
 ];
 
 /// Whether a character may be in the name of a proxy, a server or an ACL (section 4).
@@ -53,6 +55,7 @@ pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option
         }
         "defaults" => return Some(defaults(draft, cx, args)),
         "http-errors" => return Some(http_errors(draft, cx, args)),
+        "userlist" => return Some(userlist(draft, cx, args)),
         "frontend" => ProxyKind::Frontend,
         "backend" => ProxyKind::Backend,
         "listen" => ProxyKind::Listen,
@@ -102,6 +105,20 @@ fn http_errors(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     let files = Default::default();
     draft.http_errors.push(HttpErrors { name: name.into(), place, files });
     Section::HttpErrors(draft.http_errors.len() - 1)
+}
+
+fn userlist(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
+    let name = args.need(1, "'userlist' expects <name> as arguments.");
+    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
+    let name = name.unwrap_or("");
+    if let Some(at) = draft.userlists.iter().position(|first| first.name == name) {
+        cx.warn(args, 1, format!("ignoring duplicated userlist '{name}'."));
+        return Section::UserList(at);
+    }
+    let place = args.place().clone();
+    let list = Default::default();
+    draft.userlists.push(DraftUserList { name: name.into(), place, list, groups: Vec::new() });
+    Section::UserList(draft.userlists.len() - 1)
 }
 
 fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) -> Section {

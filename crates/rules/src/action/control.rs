@@ -125,6 +125,24 @@ pub(super) fn parse_redirect(input: &mut Input<'_, '_, '_>) -> Result<Action, Pa
     Ok(Action::Redirect(redirect))
 }
 
+pub(super) fn auth(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let mut realm = input.cx.proxy.to_owned();
+    match input.peek() {
+        Some("realm") => {
+            input.at += 1;
+            realm = input.take("missing realm value")?.to_owned();
+        }
+        Some(other) => {
+            let message =
+                format!("expects 'realm', or 'if' or 'unless' and a condition, got '{other}'");
+            input.at += 1;
+            return Err(input.fail(message));
+        }
+        None => {}
+    }
+    Ok(Action::Control(Control::Return(Reply::challenge(&realm))))
+}
+
 pub(super) fn strict_mode(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     let on = match input.take("expects 'on' or 'off'")? {
         "on" => true,

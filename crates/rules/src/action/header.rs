@@ -45,8 +45,7 @@ impl HeaderEdit {
             }
             HeaderEdit::DelMatching(names) => {
                 if let Some(head) = cx.head_mut(side) {
-                    head.as_fields_mut()
-                        .remove_where(|f| names.matches(&Value::str(f.name)));
+                    head.as_fields_mut().remove_where(|f| names.matches(&Value::str(f.name)));
                 }
                 Outcome::Next
             }
@@ -219,8 +218,8 @@ pub(super) fn del(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
         _ => return Err(input.fail(format!("-m with unsupported matching method '{method}'"))),
     };
     // Stored names are in lower case, and names do not know case.
-    let names = View::fixed(method, true, pattern)
-        .map_err(|message| ParseError::new(word, message))?;
+    let names =
+        View::fixed(method, true, pattern).map_err(|message| ParseError::new(word, message))?;
     Ok(Action::Header(HeaderEdit::DelMatching(names)))
 }
 

@@ -261,6 +261,11 @@ fn errors_are_haproxys() {
         (HttpRequest, "allow if nosuch", 2, "error detected while parsing an 'http-request allow' condition : no such ACL : 'nosuch'"),
         (HttpRequest, "set-header a %[nosuch]", 2, "unknown fetch method 'nosuch'"), (HttpRequest, "capture src id 7", 3, "unable to find capture id '7'"),
         (HttpRequest, "strict-mode maybe", 1, "Unexpected value 'maybe'"), (HttpRequest, "set-log-level loud", 1, "log level name or 'silent'"),
+        (HttpRequest, "set-mark x", 1, "invalid mark 'x'"), (HttpRequest, "set-tos 300", 1, "TOS 300 is above 255"),
+        (HttpRequest, "set-timeout client 5s", 1, "expects 'server' or 'tunnel'"), (HttpRequest, "set-timeout server 5x", 2, "invalid value '5x' for timeout"),
+        (HttpRequest, "wait-for-body at-least 5", 2, "expects a 'time' parameter"), (HttpRequest, "wait-for-body time x", 2, "invalid time 'x'"),
+        (HttpRequest, "normalize-uri path-strip-dots", 1, "Did you mean 'path-strip-dot' ?"), (HttpRequest, "auth foo", 1, "expects 'realm'"),
+        (HttpRequest, "set-src", 0, "expects an expression"), (HttpRequest, "set-map(m) k", 1, "expects <value fmt>"),
         (HttpResponse, "capture src len 7", 3, "'len' is only possible for requests"),
     ];
     for (ruleset, line, word, expected) in cases {
@@ -268,6 +273,95 @@ fn errors_are_haproxys() {
         assert!(error.message.contains(expected), "{line}: {}", error.message);
         assert_eq!(error.word, word, "{line}: {}", error.message);
     }
+}
+
+#[test]
+fn actions_on_the_connection() {
+    #[rustfmt::skip]
+    let cases = [
+        ("set-src str(10.9.8.7)", "src 10.9.8.7:99"), ("set-src str(2001:db8::1)", "src [2001:db8::1]:99"), ("set-src hdr(none)", ""),
+        ("set-src-port int(81)", "src 10.1.2.3:81"), ("set-dst str(10.9.8.7)", "dst 10.9.8.7:0"), ("set-dst-port int(82)", "dst 0.0.0.0:82"),
+        ("set-mark 0x10", "mark 16"), ("set-tos 8", "tos 8"), ("set-timeout server 5s", "Server 5000"),
+        ("set-timeout tunnel int(7),mul(100)", "Tunnel 700"), ("set-timeout server int(0)", ""),
+        ("set-priority-class int(-9999)", "class -2047"), ("set-priority-offset int(50)", "offset 50"),
+        ("early-hint Link v%[src]", "hint link: v10.1.2.3"),
+    ];
+    for (line, expected) in cases {
+        let mut cx = Transaction::default();
+        assert_eq!(run(HttpRequest, &[line], &mut cx), "continue", "{line}");
+        assert_eq!(cx.deeds.join(" "), expected, "{line}");
+    }
+}
+
+#[test]
+fn waiting_for_the_body_goes_on_behind_the_rule() {
+    let rules = compile(HttpRequest, &["wait-for-body time 2s at-least 1k", "deny"]);
+    let mut cx = Transaction::default();
+    let verdict = rules.evaluate(Cursor::default(), &mut cx);
+    let Verdict::Suspend { cursor, need } = verdict else { panic!("{verdict:?}") };
+    assert_eq!(need, Need::Body { span: 2_000, at_least: 1_024 });
+    assert!(matches!(rules.evaluate(cursor, &mut cx), Verdict::Deny(_)));
+}
+
+#[test]
+fn a_challenge_replaces_that_of_the_reply() {
+    let got = request(&["auth realm Gimme"]);
+    assert!(got.starts_with("return 401 Unauthorized|"), "{got}");
+    assert_eq!(got.matches("www-authenticate").count(), 1, "{got}");
+    assert!(got.contains("|www-authenticate: Basic realm=\"Gimme\"|"), "{got}");
+}
+
+#[test]
+fn targets_are_normalized_or_refused() {
+    let mut cx = Transaction::default();
+    cx.request.set_uri(b"http://h/a//b/../c?b=1&a=2");
+    let lines = [
+        "normalize-uri path-merge-slashes",
+        "normalize-uri path-strip-dotdot full",
+        "normalize-uri query-sort-by-name",
+    ];
+    assert_eq!(run(HttpRequest, &lines, &mut cx), "continue");
+    assert_eq!(cx.request.uri(), b"http://h/a/c?a=2&b=1");
+    cx.request.set_uri(b"/%zz");
+    assert_eq!(run(HttpRequest, &["normalize-uri percent-to-uppercase"], &mut cx), "continue");
+    let strict = "normalize-uri percent-to-uppercase strict";
+    assert_eq!(run(HttpRequest, &[strict], &mut cx), "badrequest");
+}
+
+#[test]
+fn dictionaries_change() {
+    // The names of the actions: "set-map", "del-map", "add-acl", "del-acl".
+    with_parser(|cx| {
+        let mut rules = RuleSet::new(HttpRequest);
+        for line in [
+            "set-map(m) k v%[src]",
+            "set-map(m) gone x",
+            "del-map(m) gone",
+            "add-acl(a) k",
+            "add-acl(a) gone",
+            "del-acl(a) gone",
+        ] {
+            rules.push(
+                parse(HttpRequest, line, cx).unwrap_or_else(|error| panic!("{line}: {error}")),
+            );
+        }
+        let all = cx.shared.patterns.finish();
+        rules.evaluate(Cursor::default(), &mut Transaction::default());
+        let rows = |name: &str| {
+            let mut found = Vec::new();
+            all.find(name).expect("named by a rule").rows(None, 0, &mut |_, key, value| {
+                found.push(format!(
+                    "{}={}",
+                    String::from_utf8_lossy(key),
+                    String::from_utf8_lossy(value)
+                ));
+                true
+            });
+            found
+        };
+        assert_eq!(rows("m"), ["k=v10.1.2.3"]);
+        assert_eq!(rows("a"), ["k="]);
+    });
 }
 
 #[test]

@@ -61,6 +61,8 @@ const CASES: &[(&str, &str)] = &[
     ("fe_sess_rate", "1009"), ("srv_conn(s)", "2000"), ("srv_conn(b/s)", "2100"), ("srv_conn_free(s)", "2001"),
     ("srv_is_up(s)", "1"), ("srv_is_up(none)", "undefined"), ("srv_queue(s)", "2003"), ("srv_sess_rate(s)", "2004"),
     ("srv_weight(s)", "2005"), ("srv_iweight(s)", "2006"), ("srv_uweight(s)", "2007"),
+    ("http_auth(users)", "0"), ("http_auth_group(users)", "undefined"), ("http_auth_type", "undefined"),
+    ("http_auth_user", "undefined"), ("http_auth_pass", "undefined"), ("http_auth_bearer", "undefined"),
     ("last_rule_file", "a.cfg"), ("last_rule_line", "12"),
     ("bc_src", "10.0.0.1"), ("bc_src_port", "1111"), ("bc_dst", "10.0.0.2"), ("bc_dst_port", "2222"), ("bc_err", "123"), ("bc_err_str", "lost"),
     ("fc_rtt", "5"), ("fc_rtt(us)", "5001"), ("fc_rttvar", "6"), ("fc_unacked", "7"), ("fc_sacked", "8"), ("fc_lost", "9"),
@@ -221,7 +223,6 @@ fn errors_are_haproxys() {
     for (text, offset, expected) in [
         ("nosuch", 0, "unknown fetch method 'nosuch'"),
         ("req.hrd(a)", 0, "Did you mean 'req.hdr' ?"),
-        ("http_auth(users)", 0, "fetch method 'http_auth' is not implemented yet"),
         ("req.hdr(a,1,c)", 12, "fetch method 'req.hdr' : expected ')' before ',c)'"),
         (
             "req.hdr(a,b)",
@@ -290,4 +291,28 @@ proptest::proptest! {
         let world = World { payload: Some(bytes), is_final: last, ..World::default() };
         let _ = with_parser(|cx| Expr::parse_word(text, cx)).expect(text).eval(&world);
     }
+}
+
+#[test]
+fn credentials_are_taken_apart() {
+    let with = |value: &[u8]| {
+        let mut world = World::full();
+        world.request.as_mut().unwrap().push(b"authorization", value);
+        world
+    };
+    let world = with(b"Basic am9lOnB3");
+    for (text, expected) in [
+        ("http_auth(users)", "1"),
+        ("http_auth(others)", "0"),
+        ("http_auth_group(users)", "joe"),
+        ("http_auth_group(others)", "undefined"),
+        ("http_auth_type", "Basic"),
+        ("http_auth_user", "joe"),
+        ("http_auth_pass", "pw"),
+        ("http_auth_bearer", "undefined"),
+    ] {
+        assert_eq!(world.eval(text), expected, "{text}");
+    }
+    assert_eq!(with(b"Bearer tok").eval("http_auth_bearer"), "tok");
+    assert_eq!(with(b"Basic ???").eval("http_auth_user"), "undefined");
 }

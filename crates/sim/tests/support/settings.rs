@@ -134,6 +134,8 @@ pub(crate) fn process(threads: usize) -> Process {
         quiet: true,
         http_errors: Default::default(),
         tables: Vec::new(),
+        userlists: Default::default(),
+        variables: Default::default(),
         logs: Arc::default(),
     }
 }

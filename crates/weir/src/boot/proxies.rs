@@ -31,11 +31,14 @@ pub(super) fn proxy(
             model::ConnectionMode::ServerClose => settings::ConnectionMode::ServerClose,
             model::ConnectionMode::Close => settings::ConnectionMode::Close,
         },
-        forward_for: common.forward_for.as_ref().map(|option| settings::ForwardFor {
-            except: option.except.map(|network| (network.address, network.bits)),
-            header: option.header.to_ascii_lowercase(),
-            if_none: option.if_none,
-        }),
+        forward_for: common.forward_for.as_ref().map(forward),
+        original_to: common.original_to.as_ref().map(forward),
+        header_names: match common.header_names {
+            model::HeaderNames::Preserve => settings::HeaderNames::Preserve,
+            model::HeaderNames::Delete => settings::HeaderNames::Delete,
+            model::HeaderNames::Reject => settings::HeaderNames::Reject,
+        },
+        buffer_request: common.buffer_request,
         error_replies: common
             .error_replies
             .iter()
@@ -57,6 +60,14 @@ pub(super) fn proxy(
         captured_cookie: from.captured.cookie,
         rules: from.rules,
         inherited_rules: from.inherited_rules,
+    }
+}
+
+fn forward(option: &model::ForwardFor) -> settings::ForwardFor {
+    settings::ForwardFor {
+        except: option.except.map(|network| (network.address, network.bits)),
+        header: option.header.to_ascii_lowercase(),
+        if_none: option.if_none,
     }
 }
 

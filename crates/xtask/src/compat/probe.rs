@@ -272,7 +272,7 @@ fn judge(name: &Name, said: &[&str]) -> Verdict {
 fn is_strange(name: &Name, text: &str) -> bool {
     let quoted = format!("'{}", name.name);
     let alone = SHAPES.iter().any(|shape| shape.class == name.class && shape.before.is_empty());
-    let named = text.contains(&quoted);
+    let named = text.contains(&quoted) || text.contains(&format!(" {}'", name.name));
     let got = text.contains(&format!("got {quoted}")) || text.contains(&format!("(was {quoted}"));
     let unknown = named && text.to_ascii_lowercase().contains("unknown");
     let listed = text.contains("supports ") && !named && !alone;

@@ -1,0 +1,69 @@
+//! Warnings about what is legal and cannot be meant: rules that never run, backends that nobody uses, ACLs that
+//! nothing asks for. Never refuses anything.
+use crate::cx::Cx;
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::draft::DraftProxy;
+use rules::{BackendName, Rule};
+use std::collections::HashSet;
+
+/// Rules behind one that always ends their set. HAProxy says nothing, so this is told in diagnostic
+/// mode only (`-dD`), and `-dW` does not count it.
+pub(super) fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    for set in draft.rules.sets() {
+        let mut rules = set.rules().iter();
+        let Some(last) = rules.find(|rule| rule.is_final()) else { continue };
+        for rule in rules {
+            let message = format!(
+                "this '{}' rule never runs: the one at line {} always ends the rules.",
+                set.ruleset().keyword(),
+                last.place().1
+            );
+            tell(cx, rule, message);
+        }
+    }
+    let mut switching = draft.rules.switching.iter();
+    let Some(last) = switching.find(|line| line.rule.is_unconditional()) else { return };
+    for line in switching {
+        let message = format!(
+            "this 'use_backend' rule never runs: the one at line {} has no condition.",
+            last.rule.place().1
+        );
+        let (file, line) = line.rule.place();
+        about(cx, &Place { file: file.into(), line }, message);
+    }
+}
+
+/// Backends that no rule can choose.
+pub(super) fn backends(proxies: &[DraftProxy], cx: &mut Cx<'_>) {
+    let mut used: HashSet<&str> = HashSet::new();
+    for proxy in proxies {
+        if let Some(name) = &proxy.settings.default_backend {
+            used.insert(&name.value);
+        }
+        for line in &proxy.rules.switching {
+            match line.rule.name() {
+                BackendName::Fixed(name) => drop(used.insert(name)),
+                // Any of them may be meant.
+                BackendName::Dynamic(_) => return,
+            }
+        }
+    }
+    let lonely: Vec<(Place, String)> = proxies
+        .iter()
+        .filter(|p| p.has_backend() && !p.has_frontend() && !p.settings.disabled)
+        .filter(|proxy| !used.contains(&*proxy.name))
+        .map(|proxy| (proxy.place.clone(), format!("backend '{}' is used by nobody.", proxy.name)))
+        .collect();
+    for (place, message) in lonely {
+        about(cx, &place, message);
+    }
+}
+
+fn tell(cx: &mut Cx<'_>, rule: &Rule, message: String) {
+    let (file, line) = rule.place();
+    about(cx, &Place { file: file.into(), line }, message);
+}
+
+fn about(cx: &mut Cx<'_>, place: &Place, message: String) {
+    cx.diagnostics.push(Diagnostic::about(Severity::Diag, place, message));
+}

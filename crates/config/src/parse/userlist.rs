@@ -1,0 +1,126 @@
+//! `userlist` sections (section 3.4): users, groups, passwords. Never verifies a password.
+use crate::cx::Cx;
+use crate::diag::Place;
+use crate::line::{Args, Parsed};
+use rules::account::is_supported;
+use rules::{Password, User, UserList};
+
+/// A list while its lines are read.
+pub(crate) struct DraftUserList {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) list: UserList,
+    /// Groups with the users that their lines name.
+    pub(crate) groups: Vec<Group>,
+}
+
+/// One `group` line.
+pub(crate) struct Group {
+    name: String,
+    users: Vec<String>,
+    place: Place,
+}
+
+/// One line of a `userlist` section.
+pub(super) fn line(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    match args.text(0) {
+        "user" => user(list, cx, args),
+        "group" => group(list, cx, args),
+        other => {
+            let unknown = format!("unknown keyword '{other}' in 'userlist' section");
+            let nearest = crate::suggest::nearest(other, ["group", "user"]);
+            Err(args.fault(0, unknown).suggest(nearest))
+        }
+    }
+}
+
+fn group(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.need(1, "'group' expects <name> as an argument.")?.to_owned();
+    let users = match args.get(2) {
+        None => Vec::new(),
+        Some("users") => names(args.need(3, "'users' expects a list of users.")?),
+        Some(other) => {
+            let message = format!("'group' only supports 'users' option, got '{other}'.");
+            return Err(args.fault(2, message));
+        }
+    };
+    args.no_more_than(3)?;
+    if list.groups.iter().any(|group| group.name == name) {
+        let message = format!("ignoring duplicated group '{name}' in userlist '{}'.", list.name);
+        cx.warn(args, 1, message);
+        return Ok(());
+    }
+    list.groups.push(Group { name, users, place: args.place().clone() });
+    Ok(())
+}
+
+fn user(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.need(1, "'user' expects <name> as an argument.")?;
+    let mut user = User::default();
+    let mut n = 2;
+    while let Some(word) = args.get(n) {
+        let value = args.need(n + 1, format!("'{word}' expects an argument."))?;
+        match word {
+            "password" if !is_supported(value) => {
+                let message = format!(
+                    "this hash of the password of user '{name}' is not implemented yet: SHA-256 ('$5$'), SHA-512 ('$6$') and 'insecure-password' are"
+                );
+                return Err(args.fault(n + 1, message));
+            }
+            "password" => user.password = Some(Password::Hashed(value.into())),
+            "insecure-password" => user.password = Some(Password::Plain(value.as_bytes().into())),
+            "groups" => user.groups = names(value),
+            other => {
+                let message = format!("unknown option '{other}' of 'user'.");
+                let known = ["password", "insecure-password", "groups"];
+                let nearest = crate::suggest::nearest(other, known);
+                return Err(args.fault(n, message).suggest(nearest));
+            }
+        }
+        n += 2;
+    }
+    if list.list.users.contains_key(name) {
+        let message = format!("ignoring duplicated user '{name}' in userlist '{}'.", list.name);
+        cx.warn(args, 1, message);
+        return Ok(());
+    }
+    list.list.users.insert(name.to_owned(), user);
+    Ok(())
+}
+
+fn names(text: &str) -> Vec<String> {
+    text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// Groups and users refer to each other in both directions; what does not exist is reported as
+/// message and place.
+pub(crate) fn resolve(draft: DraftUserList) -> (UserList, Vec<(Place, String)>) {
+    let DraftUserList { name: list_name, place, mut list, groups } = draft;
+    let mut faults = Vec::new();
+    for (name, user) in &list.users {
+        for group in user.groups.iter().filter(|g| groups.iter().all(|known| known.name != **g)) {
+            let message = format!(
+                "userlist '{list_name}': no such group '{group}' specified in user '{name}'"
+            );
+            faults.push((place.clone(), message));
+        }
+    }
+    for group in &groups {
+        for name in &group.users {
+            match list.users.get_mut(name) {
+                Some(user) if !user.groups.contains(&group.name) => {
+                    user.groups.push(group.name.clone());
+                }
+                Some(_) => {}
+                None => {
+                    let message = format!(
+                        "userlist '{list_name}': no such user '{name}' specified in group '{}'",
+                        group.name
+                    );
+                    faults.push((group.place.clone(), message));
+                }
+            }
+        }
+    }
+    (list, faults)
+}

@@ -1,0 +1,98 @@
+//! `set-var` and `set-var-fmt` of `global` (section 3.1): variables of the process that exist from the start. Never
+//! evaluates what needs a transaction.
+use crate::addr::Family;
+use crate::cx::Cx;
+use crate::line::{Args, Parsed};
+use crate::model::Global;
+use sample::vars::{SetVar, SharedVars, VarName, VarState};
+use sample::{
+    AclTable, Captures, Expr, Facts, LogFormat, LogStyle, ParseError, Parser, Place, Places, Scope,
+    Shared, Value,
+};
+use std::path::Path;
+
+/// The world while the configuration is read: variables set by the lines before.
+struct Loading<'a>(&'a SharedVars);
+
+impl Facts for Loading<'_> {
+    fn var(&self, name: &VarName) -> Option<Value<'static>> {
+        self.0.get(name)
+    }
+
+    fn var_state(&self, name: &VarName) -> VarState {
+        self.0.state(name)
+    }
+
+    fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
+        self.0.set(name, value);
+    }
+}
+
+pub(super) fn set(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    store(cx, args, |words, parser| {
+        let mut used = 0;
+        let expr = Expr::parse(words, &mut used, parser)?;
+        match words.get(used) {
+            None => Ok(Source::Expression(expr)),
+            Some(extra) => Err(ParseError::new(used, format!("unexpected argument '{extra}'"))),
+        }
+    })
+}
+
+pub(super) fn set_format(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    store(cx, args, |words, parser| match words {
+        [text] => LogFormat::parse(text, LogStyle::Header, parser).map(Source::Format),
+        _ => Err(ParseError::new(0, "expects exactly 1 argument <format>")),
+    })
+}
+
+/// Where the value comes from.
+enum Source {
+    Expression(Expr),
+    Format(LogFormat),
+}
+
+fn store(
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    parse: impl FnOnce(&[&str], &Parser<'_>) -> Result<Source, ParseError>,
+) -> Parsed {
+    let (keyword, name) = (args.text(0), args.need(1, "expects a variable name and a value")?);
+    let target = SetVar::parse(name.split(','));
+    let target = target.map_err(|e| args.fault(1, format!("'{keyword}': {e}")))?;
+    let scope = VarName::parse(name.split(',').next().unwrap_or("")).map(|name| name.scope());
+    if scope.ok() != Some(Scope::Proc) {
+        let message = format!("'{keyword}': only 'proc' variables exist in 'global': '{name}'");
+        return Err(args.fault(1, message));
+    }
+    args.need(2, format!("'{keyword}': missing value for variable '{name}'"))?;
+    let words = args.all_texts(2);
+    let from = &args.place().file;
+    let patterns = std::mem::take(&mut cx.patterns);
+    let seen: &Cx<'_> = cx;
+    let files = |path: &Path| seen.read(&path.to_string_lossy(), from);
+    let env = |name: &str| seen.env.get(name).map(str::to_owned);
+    let names = |name: &str| seen.names.resolve(name, Family::Any);
+    let shared = Shared { names: &names, patterns, ..Shared::new(&files, &env) };
+    let (acls, captures) = (AclTable::default(), Captures::default());
+    let places = Places::of(Place::ConfigParser);
+    let parser = Parser { places, ..Parser::new(&shared, &acls, &captures) };
+    let parsed = parse(&words, &parser);
+    cx.patterns = shared.patterns;
+    let source = parsed
+        .map_err(|e| args.fault_at(2 + e.word, e.offset, format!("'{keyword}': {}", e.message)))?;
+    let facts = Loading(&cx.variables);
+    match source {
+        Source::Expression(expr) => {
+            if let Ok(value) = expr.eval(&facts) {
+                target.store(&facts, &value);
+            }
+        }
+        Source::Format(format) => {
+            let mut text = Vec::new();
+            format.write(&facts, &mut text);
+            target.store(&facts, &Value::str(&text));
+        }
+    }
+    Ok(())
+}

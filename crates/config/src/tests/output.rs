@@ -1,0 +1,80 @@
+//! The same mistakes as text, JSON and SARIF, each at its place.
+use super::{loaded, messages};
+use crate::diag::Severity;
+use crate::output::{Format, document};
+use crate::render::{Style, report};
+
+/// Five mistakes in five sections: line and column of each.
+const FIVE: &str = "global\n    maxcon 5\ndefaults\n    mode http\n    timeout client 1s\n    timeout server 1x\n    timeout connect 1s\nfrontend f\n    bind :80\n    http-request deny if { path_bge /a }\n    use_backend bb if { path /x }\nbackend b\n    server s1 127.0.0.1:80 chek\nuserlist u\n    user joe passwd x\n";
+const PLACES: [(u32, u32); 5] = [(2, 5), (6, 21), (10, 28), (13, 28), (15, 14)];
+
+#[test]
+fn five_mistakes_are_five_messages_with_their_places() {
+    let loaded = loaded(FIVE);
+    let alerts: Vec<(u32, u32)> = loaded
+        .diagnostics
+        .of(Severity::Alert)
+        .map(|d| (d.place.as_ref().map_or(0, |place| place.line), d.column))
+        .collect();
+    // The name of the backend is looked up at the end, and has no column.
+    let (named, placed): (Vec<_>, Vec<_>) = alerts.into_iter().partition(|place| place.0 == 11);
+    assert_eq!(placed, PLACES);
+    assert_eq!(named.len(), 1);
+}
+
+fn five() -> String {
+    FIVE.replace("    use_backend bb if { path /x }\n", "    use_backend b if { path /x }\n")
+}
+
+#[test]
+fn text_has_a_line_and_a_caret_for_each() {
+    let text = report(&loaded(&five()).diagnostics, 1, Style::Plain, false);
+    let parsing: Vec<&str> =
+        text.lines().filter(|l| l.contains("ALERT") && l.contains("parsing")).collect();
+    assert_eq!(parsing.len(), 5, "{text}");
+    for ((line, _), told) in PLACES.iter().zip(&parsing) {
+        assert!(told.starts_with("[ALERT]    (1) : config : parsing [a.cfg:"), "{told}");
+        assert!(told.contains(&format!("[a.cfg:{line}] : ")), "{told}");
+    }
+    assert_eq!(text.lines().filter(|l| l.trim_start().starts_with('^')).count(), 5, "{text}");
+}
+
+#[test]
+fn json_and_sarif_have_five_with_line_and_column() {
+    let diagnostics = loaded(&five()).diagnostics;
+    let json = document(&diagnostics, Format::Json, "1", false);
+    assert!(json.starts_with("{\"valid\": false, \"diagnostics\": ["), "{json}");
+    assert_eq!(json.matches("\"severity\": \"error\"").count(), 5, "{json}");
+    let sarif = document(&diagnostics, Format::Sarif, "1", false);
+    assert_eq!(sarif.matches("\"level\": \"error\"").count(), 5, "{sarif}");
+    for (line, column) in PLACES {
+        assert!(json.contains(&format!("\"line\": {line}, \"column\": {column}, ")), "{json}");
+        let region = format!("\"region\": {{\"startLine\": {line}, \"startColumn\": {column}, ");
+        assert!(sarif.contains(&region), "{sarif}");
+    }
+}
+
+#[test]
+fn documents_are_whole_whatever_the_words() {
+    let diagnostics = loaded("global\n \"a\\\"b\\\\c\u{1}\" \u{e9}\n").diagnostics;
+    let json = document(&diagnostics, Format::Json, "1", false);
+    assert!(json.contains("a\\\"b\\\\c\\u0001"), "{json}");
+    let empty = document(&loaded("").diagnostics, Format::Json, "1", false);
+    assert_eq!(empty, "{\"valid\": true, \"diagnostics\": []}\n");
+    let sarif = document(&diagnostics, Format::Sarif, "1", false);
+    assert!(sarif.contains("\"uri\": \"a.cfg\""), "{sarif}");
+}
+
+#[test]
+fn rules_that_never_run_and_lonely_backends_are_told_in_diagnostic_mode() {
+    let text = "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nfrontend f\n bind :80\n http-request deny\n http-request set-header a b\n default_backend b\nbackend b\n server s 127.0.0.1:80\nbackend c\n server s 127.0.0.1:80\n";
+    let told = messages(text, Severity::Diag);
+    assert_eq!(
+        told,
+        [
+            "backend 'c' is used by nobody.",
+            "this 'http-request' rule never runs: the one at line 8 always ends the rules."
+        ]
+    );
+    assert!(messages(text, Severity::Warning).is_empty());
+}

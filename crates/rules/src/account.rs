@@ -1,0 +1,81 @@
+//! `userlist`: users, groups, passwords (manual section 3.4), and the hashes of crypt(3). Never asks a client.
+
+use sha_crypt::{PasswordVerifier as _, ShaCrypt};
+use std::collections::BTreeMap;
+
+/// The users of one list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserList {
+    /// By name.
+    pub users: BTreeMap<String, User>,
+}
+
+/// One user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct User {
+    /// What a client must know; without it nobody is this user.
+    pub password: Option<Password>,
+    /// Groups, in order of declaration.
+    pub groups: Vec<String>,
+}
+
+/// A password as configured.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Password {
+    /// `insecure-password`
+    Plain(Box<[u8]>),
+    /// `password`: as crypt(3) writes it. Verifying one takes milliseconds.
+    Hashed(Box<str>),
+}
+
+impl std::fmt::Debug for Password {
+    /// Secrets stay out of traces.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Password::Plain(_) => "Plain(...)",
+            Password::Hashed(_) => "Hashed(...)",
+        })
+    }
+}
+
+impl Password {
+    /// Whether `given` is this password. With a hash it takes as long as the hash was made to take.
+    pub fn verify(&self, given: &[u8]) -> bool {
+        match self {
+            Password::Plain(plain) => same(plain, given),
+            Password::Hashed(hash) => ShaCrypt::default().verify_password(given, &**hash).is_ok(),
+        }
+    }
+}
+
+/// Compares without telling by time where texts differ.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let differing = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
+    a.len() == b.len() && differing == 0
+}
+
+/// Whether `hash` is of a kind that can be verified: SHA-256 or SHA-512.
+pub fn is_supported(hash: &str) -> bool {
+    hash.starts_with("$5$") || hash.starts_with("$6$")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_of_crypt_are_verified() {
+        for hash in [
+            "$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5",
+            "$6$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjl/O817G3uBnIFNjnQJuesI68u4OTLiBFdcbYEdFCoEOfaS35inz1",
+        ] {
+            let password = Password::Hashed(hash.into());
+            assert!(is_supported(hash) && password.verify(b"Hello world!"), "{hash}");
+            assert!(!password.verify(b"wrong"), "{hash}");
+        }
+        assert!(Password::Plain(b"a".as_slice().into()).verify(b"a"));
+        assert!(!Password::Plain(b"a".as_slice().into()).verify(b"ab"));
+        assert!(!is_supported("$9$x$y") && !is_supported("plain"));
+        assert!(!Password::Hashed("$9$x".into()).verify(b"x"), "never a panic");
+    }
+}

@@ -1,0 +1,296 @@
+//! Actions on the connection and on how the transaction is treated: addresses, marks, timeouts, priorities.
+//! Never touches the message.
+
+use super::header::{format, with_value};
+use super::{Action, Input, Outcome};
+use crate::context::{Context, Limit};
+use crate::ruleset::{Need, facts};
+use sample::{Expr, LogFormat, Missing, ParseError, Type, Value};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// A compiled action of this kind.
+#[derive(Debug)]
+pub enum ConnectionEdit {
+    /// `set-src`
+    Source(Expr),
+    /// `set-src-port`
+    SourcePort(Expr),
+    /// `set-dst`
+    Destination(Expr),
+    /// `set-dst-port`
+    DestinationPort(Expr),
+    /// `set-mark`
+    Mark(u32),
+    /// `set-tos`
+    Tos(u8),
+    /// `set-timeout`
+    Timeout(Limit, Span),
+    /// `set-priority-class`
+    PriorityClass(Expr),
+    /// `set-priority-offset`
+    PriorityOffset(Expr),
+    /// `early-hint`
+    EarlyHint(Box<[u8]>, LogFormat),
+    /// `wait-for-body`
+    WaitForBody(u32, u64),
+}
+
+/// A time in milliseconds, fixed or computed.
+#[derive(Debug)]
+pub enum Span {
+    /// As configured.
+    Fixed(u32),
+    /// For each transaction.
+    Computed(Expr),
+}
+
+impl ConnectionEdit {
+    pub(super) fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
+        match self {
+            Self::Source(expr) => address(expr, cx, |cx, ip| {
+                let port = facts(cx).source().map_or(0, |old| old.port());
+                cx.set_source(SocketAddr::new(ip, port));
+            }),
+            Self::Destination(expr) => address(expr, cx, |cx, ip| {
+                let port = facts(cx).destination().map_or(0, |old| old.port());
+                cx.set_destination(SocketAddr::new(ip, port));
+            }),
+            Self::SourcePort(expr) => integer(expr, cx, |cx, port| {
+                cx.set_source(with_port(facts(cx).source(), port));
+            }),
+            Self::DestinationPort(expr) => integer(expr, cx, |cx, port| {
+                cx.set_destination(with_port(facts(cx).destination(), port));
+            }),
+            Self::Mark(mark) => {
+                cx.set_mark(*mark);
+                Outcome::Next
+            }
+            Self::Tos(tos) => {
+                cx.set_tos(*tos);
+                Outcome::Next
+            }
+            Self::Timeout(limit, Span::Fixed(span)) => {
+                cx.set_limit(*limit, *span);
+                Outcome::Next
+            }
+            Self::Timeout(limit, Span::Computed(expr)) => integer(expr, cx, |cx, span| {
+                if let Ok(span @ 1..) = u32::try_from(span) {
+                    cx.set_limit(*limit, span);
+                }
+            }),
+            Self::PriorityClass(expr) => integer(expr, cx, |cx, class| {
+                cx.set_priority_class(class.clamp(-2047, 2047) as i16);
+            }),
+            Self::PriorityOffset(expr) => integer(expr, cx, |cx, offset| {
+                cx.set_priority_offset(offset.clamp(-524_287, 524_287) as i32);
+            }),
+            Self::EarlyHint(name, format) => with_value(format, cx, |value, cx| {
+                cx.early_hint(name, value);
+                Outcome::Next
+            }),
+            Self::WaitForBody(span, at_least) => {
+                Outcome::Wait(Need::Body { span: *span, at_least: *at_least })
+            }
+        }
+    }
+}
+
+fn with_port(old: Option<SocketAddr>, port: i64) -> SocketAddr {
+    let ip = old.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |old| old.ip());
+    SocketAddr::new(ip, port.rem_euclid(65_536) as u16)
+}
+
+/// Hands the expression's value on, if it has one.
+fn evaluated<'r, T>(
+    expr: &Expr,
+    to: Type,
+    cx: &mut dyn Context,
+    pick: impl Fn(Value<'_>) -> Option<T>,
+    then: impl FnOnce(&mut dyn Context, T),
+) -> Outcome<'r> {
+    let found = expr.eval_as(to, facts(cx)).map(pick);
+    match found {
+        Ok(Some(value)) => {
+            then(cx, value);
+            Outcome::Next
+        }
+        Err(Missing::NotYet) => Outcome::Suspend,
+        _ => Outcome::Next,
+    }
+}
+
+fn integer<'r>(
+    expr: &Expr,
+    cx: &mut dyn Context,
+    then: impl FnOnce(&mut dyn Context, i64),
+) -> Outcome<'r> {
+    let pick = |value: Value<'_>| match value {
+        Value::Int(int) => Some(int),
+        _ => None,
+    };
+    evaluated(expr, Type::Int, cx, pick, then)
+}
+
+fn address<'r>(
+    expr: &Expr,
+    cx: &mut dyn Context,
+    then: impl FnOnce(&mut dyn Context, IpAddr),
+) -> Outcome<'r> {
+    let pick = |value: Value<'_>| match value {
+        Value::Ipv4(ip) => Some(IpAddr::V4(ip)),
+        Value::Ipv6(ip) => Some(IpAddr::V6(ip)),
+        _ => None,
+    };
+    evaluated(expr, Type::Addr, cx, pick, then)
+}
+
+fn expr(input: &mut Input<'_, '_, '_>) -> Result<Expr, ParseError> {
+    let (start, mut used) = (input.at, 0);
+    if input.peek().is_none() {
+        return Err(ParseError::new(start.saturating_sub(1), "expects an expression"));
+    }
+    let expr = Expr::parse(input.rest(), &mut used, input.cx).map_err(|e| e.shifted(start))?;
+    input.at += used;
+    Ok(expr)
+}
+
+fn edit(edit: ConnectionEdit) -> Result<Action, ParseError> {
+    Ok(Action::Connection(edit))
+}
+
+pub(super) fn source(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    edit(ConnectionEdit::Source(expr(input)?))
+}
+
+pub(super) fn source_port(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    edit(ConnectionEdit::SourcePort(expr(input)?))
+}
+
+pub(super) fn destination(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    edit(ConnectionEdit::Destination(expr(input)?))
+}
+
+pub(super) fn destination_port(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    edit(ConnectionEdit::DestinationPort(expr(input)?))
+}
+
+pub(super) fn priority_class(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    edit(ConnectionEdit::PriorityClass(expr(input)?))
+}
+
+pub(super) fn priority_offset(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    edit(ConnectionEdit::PriorityOffset(expr(input)?))
+}
+
+/// Decimal, or hexadecimal behind `0x`.
+fn number(input: &mut Input<'_, '_, '_>, what: &str) -> Result<u32, ParseError> {
+    let text = input.take("expects exactly 1 argument (integer/hex value)")?;
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    number
+        .ok_or_else(|| input.fail(format!("invalid {what} '{text}' (integer/hex value expected)")))
+}
+
+pub(super) fn mark(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    edit(ConnectionEdit::Mark(number(input, "mark")?))
+}
+
+pub(super) fn tos(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let value = number(input, "TOS")?;
+    let tos = u8::try_from(value).map_err(|_| input.fail(format!("TOS {value} is above 255")))?;
+    edit(ConnectionEdit::Tos(tos))
+}
+
+/// A time as the manual writes it (section 2.5), in milliseconds.
+fn time(text: &str) -> Option<u32> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let number: u64 = text.get(..digits)?.parse().ok()?;
+    let micros = match &text[digits..] {
+        "us" => 1,
+        "" | "ms" => 1_000,
+        "s" => 1_000_000,
+        "m" => 60_000_000,
+        "h" => 3_600_000_000,
+        "d" => 86_400_000_000,
+        _ => return None,
+    };
+    let span = number.checked_mul(micros)?.div_ceil(1_000);
+    u32::try_from(span).ok().filter(|span| *span <= i32::MAX as u32)
+}
+
+/// A size in bytes, with `k`, `m` or `g` behind it.
+fn size(text: &str) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let shift = match &text[digits..] {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return None,
+    };
+    text[..digits].parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+pub(super) fn timeout(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    const EXPECTED: &str = "expects exactly 2 arguments: 'server'/'tunnel' and <timeout> or <expr>";
+    let limit = match input.take(EXPECTED)? {
+        "server" => Limit::Server,
+        "tunnel" => Limit::Tunnel,
+        other => {
+            let message = format!("'{other}' rule not supported, expects 'server' or 'tunnel'");
+            return Err(input.fail(message));
+        }
+    };
+    let word = input.peek().ok_or_else(|| ParseError::new(input.at, EXPECTED))?;
+    if !word.starts_with(|c: char| c.is_ascii_digit()) {
+        return edit(ConnectionEdit::Timeout(limit, Span::Computed(expr(input)?)));
+    }
+    input.at += 1;
+    let span = time(word).filter(|span| *span > 0);
+    let span = span.ok_or_else(|| input.fail(format!("invalid value '{word}' for timeout")))?;
+    edit(ConnectionEdit::Timeout(limit, Span::Fixed(span)))
+}
+
+pub(super) fn early_hint(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    const EXPECTED: &str = "expects exactly 2 arguments";
+    let name = input.take(EXPECTED)?.to_ascii_lowercase().into_bytes().into();
+    edit(ConnectionEdit::EarlyHint(name, format(input, EXPECTED)?))
+}
+
+pub(super) fn wait_for_body(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let (mut span, mut at_least) = (None, 0);
+    while let Some(word) = input.peek() {
+        input.at += 1;
+        match word {
+            "time" => {
+                let text = input.take("missing argument for 'time'")?;
+                let value = time(text);
+                span = Some(value.ok_or_else(|| input.fail(format!("invalid time '{text}'")))?);
+            }
+            "at-least" => {
+                let text = input.take("missing argument for 'at-least'")?;
+                let value = size(text);
+                at_least = value.ok_or_else(|| input.fail(format!("invalid size '{text}'")))?;
+            }
+            other => {
+                return Err(input.fail(format!("expects 'time' or 'at-least', got '{other}'")));
+            }
+        }
+    }
+    let span = span.ok_or_else(|| input.fail("expects a 'time' parameter"))?;
+    edit(ConnectionEdit::WaitForBody(span, at_least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_sizes() {
+        assert_eq!([time("5"), time("5s"), time("1500us")], [Some(5), Some(5_000), Some(2)]);
+        assert_eq!([time("5x"), time(""), time("99999999d")], [None; 3]);
+        assert_eq!([size("7"), size("2k"), size("x")], [Some(7), Some(2048), None]);
+    }
+}
