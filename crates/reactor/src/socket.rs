@@ -23,6 +23,8 @@ pub(crate) const CLOSED: u8 = 4;
 pub(crate) struct Io {
     pub(crate) handle: Handle,
     pub(crate) owner: TaskId,
+    /// What its readiness means to the owner.
+    pub(crate) reason: Wake,
     pub(crate) ready: u8,
     pub(crate) wanted: u8,
     /// Closing it resets the connection.
@@ -223,13 +225,23 @@ impl Drop for Socket {
 pub struct Listener {
     thread: Rc<Thread>,
     handle: Handle,
+    reason: Wake,
     key: Option<Key>,
 }
 
 impl Listener {
     /// A listener over a handle that is bound and listens already; paused at first.
     pub fn new(thread: &Rc<Thread>, handle: Handle) -> Self {
-        Self { thread: thread.clone(), handle, key: None }
+        Self { thread: thread.clone(), handle, reason: Wake::IO, key: None }
+    }
+
+    /// As [`Listener::new`], over the descriptor by which signals rouse the poller: whoever watches
+    /// it is woken with reason `SIGNAL`. It stays readable until cleared, so a signal that comes
+    /// just before the poller sleeps is seen too.
+    pub fn for_signals(thread: &Rc<Thread>, bell: Handle) -> Self {
+        let mut listener = Self::new(thread, bell);
+        listener.reason = Wake::SIGNAL;
+        listener
     }
 
     /// The number that the system gave it.
@@ -249,6 +261,7 @@ impl Listener {
         let owner = self.thread.scheduler().current();
         self.thread.io(key, |io| {
             io.owner = owner;
+            io.reason = self.reason;
             io.wanted = READ;
         });
         self.key = Some(key);

@@ -23,6 +23,10 @@ pub struct Settings {
 /// How long the offset between the wall clock and the monotonic one is trusted, in nanoseconds.
 const WALL_TRUST: u64 = 50_000_000;
 
+/// How much later than asked for the poller may return before the clock is said to have leapt, in
+/// nanoseconds. More than the watchdog lets a turn take.
+const LEAP: u64 = 5_000_000_000;
+
 /// The length of one turn in this many is measured.
 const SAMPLED: u64 = 16;
 /// Turns measured that make up an average.
@@ -45,6 +49,10 @@ pub struct Thread {
     tick: Cell<Tick>,
     wall: Cell<u64>,
     wall_read: Cell<u64>,
+    /// How long the poller was last asked to wait at most, in nanoseconds.
+    asked: Cell<u64>,
+    /// What is added to the kernel's clock to take back its leaps, in nanoseconds, wrapping.
+    leaps: Cell<u64>,
     stopping: Cell<bool>,
     busy_polling: Cell<bool>,
     pulse: Arc<Pulse>,
@@ -92,6 +100,8 @@ impl Thread {
             tick: Cell::new(Tick::from_nanos(now)),
             wall: Cell::new(wall),
             wall_read: Cell::new(now),
+            asked: Cell::new(u64::MAX),
+            leaps: Cell::new(0),
             stopping: Cell::new(false),
             busy_polling: Cell::new(settings.busy_polling),
             pulse,
@@ -186,10 +196,10 @@ impl Thread {
     pub fn turn(&self, patience: Option<Duration>) -> io::Result<()> {
         let mut events = self.events.take();
         events.clear();
-        let result = self.poll(patience, &mut events);
+        let (asked, result) = self.poll(patience, &mut events);
         self.turns.set(self.turns.get() + 1);
         self.activity().loops.add(1);
-        self.read_clocks();
+        self.read_clocks(asked);
         for event in &events {
             self.deliver(*event);
         }
@@ -207,7 +217,7 @@ impl Thread {
 
     /// Takes this turn into the average: one of [`SAMPLED`], so that a second clock is read rarely.
     fn measure_turn(&self) {
-        let length = self.kernel.monotonic().saturating_sub(self.now.get());
+        let length = self.clock().saturating_sub(self.now.get());
         let average = self.activity().loop_nanos.get();
         let average = average - average / SAMPLES + length / SAMPLES;
         self.scheduler.hear_loop(average);
@@ -217,7 +227,12 @@ impl Thread {
         self.scheduler.activity()
     }
 
-    fn poll(&self, patience: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
+    /// Waits for events. Returns how long it was willing to, too.
+    fn poll(
+        &self,
+        patience: Option<Duration>,
+        events: &mut Vec<Event>,
+    ) -> (Option<Duration>, io::Result<()>) {
         let activity = self.activity();
         let busy = self.scheduler.has_work();
         let sleeps = !busy && !self.busy_polling.get() && self.mailbox().park();
@@ -234,13 +249,13 @@ impl Thread {
         match result {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 activity.wake_signal.add(1);
-                return Ok(());
+                return (timeout, Ok(()));
             }
             Ok(()) if !events.is_empty() => activity.poll_io.add(1),
             Ok(()) if sleeps && self.mailbox().is_empty() => activity.poll_expired.add(1),
             _ => {}
         }
-        result
+        (timeout, result)
     }
 
     /// How long to wait at most: to the next timer, and not beyond `patience`.
@@ -254,8 +269,29 @@ impl Thread {
         Some(patience.map_or(until, |patience| patience.min(until)))
     }
 
-    fn read_clocks(&self) {
-        let now = self.kernel.monotonic().max(self.now.get());
+    /// The kernel's clock, without its leaps so far.
+    fn clock(&self) -> u64 {
+        self.kernel.monotonic().wrapping_add(self.leaps.get())
+    }
+
+    /// Reads the clock, once per turn. `asked` is how long the poller was to wait at most.
+    ///
+    /// A clock that goes back, or on by far more than that, has leapt: the machine was suspended,
+    /// the process stopped, a virtual machine moved. The thread's own time does not follow it, so
+    /// that its timers expire neither all at once nor never.
+    fn read_clocks(&self, asked: Option<Duration>) {
+        let (before, read) = (self.now.get(), self.clock());
+        let asked = asked.map_or(u64::MAX, |asked| asked.as_nanos().try_into().unwrap_or(u64::MAX));
+        // The last call counts too: in a simulation, time passes between the turns.
+        let latest = before.saturating_add(asked.max(self.asked.replace(asked)));
+        let now = if read < before {
+            before
+        } else if read > latest.saturating_add(LEAP) {
+            latest
+        } else {
+            read
+        };
+        self.leaps.set(self.leaps.get().wrapping_add(now.wrapping_sub(read)));
         self.wall.set(self.wall.get().wrapping_add(now - self.now.get()));
         self.now.set(now);
         self.tick.set(Tick::from_nanos(now));
@@ -281,9 +317,9 @@ impl Thread {
             io.ready |= CLOSED;
         }
         if io.ready & io.wanted & (READ | WRITE) != 0 {
-            let owner = io.owner;
+            let (owner, reason) = (io.owner, io.reason);
             drop(ios);
-            self.scheduler.wake(owner, Wake::IO);
+            self.scheduler.wake(owner, reason);
         } else {
             self.activity().poll_skip.add(1);
         }
@@ -295,7 +331,8 @@ impl Thread {
     }
 
     pub(crate) fn enrol(&self, handle: Handle, ready: u8, watch: Watch) -> io::Result<Key> {
-        let io = Io { handle, owner: self.scheduler.current(), ready, wanted: 0, resets: false };
+        let owner = self.scheduler.current();
+        let io = Io { handle, owner, reason: Wake::IO, ready, wanted: 0, resets: false };
         let key = self.ios.borrow_mut().insert(io);
         self.kernel.watch(handle, key.to_bits(), watch).inspect_err(|_| {
             self.ios.borrow_mut().remove(key);
@@ -325,5 +362,7 @@ impl Thread {
     }
 }
 
+#[cfg(test)]
+mod leaps;
 #[cfg(test)]
 mod tests;

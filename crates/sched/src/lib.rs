@@ -3,8 +3,8 @@
 //!
 //! Reading order: [`class`] and [`wake`] are the vocabulary, [`scheduler`] the machine, [`queue`]
 //! and [`wheel`] its two stores, [`mailbox`] the way in for other threads, [`pause`] how futures
-//! wait; [`shared`] is work for more than one thread; [`activity`] and [`profile`] what operators
-//! may see of it.
+//! wait; [`shared`] is work for more than one thread, [`supply`] what tasks wait for in order;
+//! [`activity`] and [`profile`] what operators may see of it.
 
 pub mod activity;
 pub mod class;
@@ -17,6 +17,7 @@ pub mod queue;
 pub mod scheduler;
 pub mod shared;
 mod slot;
+pub mod supply;
 mod sync;
 pub mod wake;
 mod waker;
@@ -28,4 +29,5 @@ pub use mailbox::{Alarm, Mailbox};
 pub use profile::{Clock, Mode as Profiling};
 pub use scheduler::{Queued, Round, Scheduler, Settings, TaskId};
 pub use shared::SharedWork;
+pub use supply::{Portion, Supply};
 pub use wake::Wake;

@@ -350,4 +350,6 @@ impl Inner {
 }
 
 #[cfg(test)]
+mod fairness;
+#[cfg(test)]
 mod tests;

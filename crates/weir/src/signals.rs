@@ -33,7 +33,7 @@ pub(crate) fn start(worker: &Rc<Worker>, bell: Handle, grace: Option<u32>) {
 }
 
 async fn run(worker: Rc<Worker>, bell: Handle, grace: Option<u32>) {
-    let mut bell_watch = Listener::new(&worker.thread, bell);
+    let mut bell_watch = Listener::for_signals(&worker.thread, bell);
     let deadline: Cell<Option<reactor::Tick>> = Cell::new(None);
     loop {
         if bell_watch.resume().is_err() {

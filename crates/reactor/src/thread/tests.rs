@@ -156,3 +156,28 @@ fn other_threads_see_what_runs_and_what_was_counted() {
     assert_eq!((activity.wake_tasks.get(), activity.peak.get(), activity.running()), (1, 1, None));
     assert!(activity.poll_expired.get() >= 1 && activity.loops.get() >= 2);
 }
+
+#[test]
+fn a_signal_wakes_the_poller_with_a_reason_of_its_own_also_just_before_it_sleeps() {
+    let thread = thread();
+    let bell = Handle(sys::signal::listen(&[sys::signal::USR2]).unwrap());
+    let own = thread.clone();
+    thread.scheduler().spawn(Class::Normal, async move {
+        let mut watch = Listener::for_signals(&own, bell);
+        watch.resume().unwrap();
+        for _ in 0..2 {
+            assert_eq!(own.scheduler().pause(None).await, Wake::SIGNAL);
+            sys::eventfd_clear(bell.0);
+            assert_eq!(sys::signal::take().collect::<Vec<_>>(), [sys::signal::USR2]);
+        }
+        own.stop();
+    });
+    thread.turn(Some(Duration::ZERO)).unwrap();
+    let raise = || sys::signal::send(std::process::id() as i32, sys::signal::USR2).unwrap();
+    // Between the turns: the poller is about to sleep without a limit.
+    raise();
+    thread.turn(None).unwrap();
+    let later = std::thread::spawn(raise);
+    thread.run().unwrap();
+    later.join().unwrap();
+}

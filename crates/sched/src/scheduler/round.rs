@@ -62,7 +62,7 @@ impl Scheduler {
 
     /// The most items of this round: fewer with niced tasks; a queue that is longer, but at most
     /// twice as long, is cut into two equal halves.
-    fn round_depth(&self, queue: &RunQueue) -> u32 {
+    pub(super) fn round_depth(&self, queue: &RunQueue) -> u32 {
         let depth = self.settings.depth.max(1);
         let depth = if queue.has_niced() { (depth / 4).max(1) } else { depth };
         let len = queue.len().try_into().unwrap_or(u32::MAX);
