@@ -76,7 +76,8 @@ impl Balancer {
         settings: Vec<ServerSettings>,
         now_ms: u64,
     ) -> Self {
-        Self::with_order(algorithm, LoadOrder::default(), all_backups, settings, now_ms)
+        let order = LoadOrder::for_servers(settings.len());
+        Self::with_order(algorithm, order, all_backups, settings, now_ms)
     }
 
     /// As [`Balancer::new`], with another index for `leastconn`: for comparing them.

@@ -22,6 +22,8 @@ pub struct Load {
     /// The key under which the load index holds this server, or [`OUT`]; written under the index's
     /// lock only.
     pub(crate) indexed: AtomicU64,
+    /// When the server came to its load, for [`super::index::few`]: a higher turn came later.
+    pub(crate) turn: AtomicU64,
     /// Effective weight in units of 1/16 of a user weight.
     weight: AtomicU32,
     /// Most concurrent requests, 0 for no limit.
@@ -40,6 +42,7 @@ impl Load {
         Self {
             word: AtomicU64::new(0),
             indexed: AtomicU64::new(OUT),
+            turn: AtomicU64::new(0),
             weight: AtomicU32::new(weight),
             maxconn: AtomicU32::new(maxconn),
             avoided: AtomicU64::new(0),
@@ -84,7 +87,18 @@ impl Load {
         self.leaves_room(self.total())
     }
 
-    fn leaves_room(&self, total: u64) -> bool {
+    /// The counts in one word, for [`Load::reserve_from`].
+    pub(crate) fn word(&self) -> u64 {
+        self.word.load(Acquire)
+    }
+
+    /// Served and pending requests together, of a word read before.
+    pub(crate) fn total_of(word: u64) -> u64 {
+        total(word)
+    }
+
+    /// Whether one more request could be served at once beside `total`.
+    pub(crate) fn leaves_room(&self, total: u64) -> bool {
         let limit = self.maxconn();
         limit == 0 || (self.queued() == 0 && total < u64::from(limit))
     }
@@ -138,6 +152,11 @@ impl Load {
             (key(total, weight) <= most && self.leaves_room(total)).then(|| word + PENDING)
         };
         self.word.fetch_update(AcqRel, Acquire, step).is_ok()
+    }
+
+    /// Reserves if the counts are still those of a word read before; tells whether it did.
+    pub(crate) fn reserve_from(&self, word: u64) -> bool {
+        self.word.compare_exchange(word, word + PENDING, AcqRel, Relaxed).is_ok()
     }
 
     pub(crate) fn cancel(&self) {

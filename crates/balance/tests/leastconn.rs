@@ -15,7 +15,7 @@ use std::panic::catch_unwind;
 
 #[test]
 fn releases_and_moves_leave_every_server_where_its_load_says() {
-    for index in [right::levels, right::tree] {
+    for index in [right::levels, right::tree, right::few] {
         right::models::release_while_a_pick_lifts(index);
         right::models::release_while_a_claim_moves(index);
     }
@@ -25,18 +25,21 @@ fn releases_and_moves_leave_every_server_where_its_load_says() {
 fn requests_side_by_side_lose_no_count_and_no_server() {
     right::models::requests_side_by_side(right::levels);
     right::models::requests_side_by_side(right::tree);
+    right::models::requests_side_by_side(right::few);
 }
 
 #[test]
 fn a_server_with_room_is_found_by_everybody() {
     right::models::one_server_is_never_full(right::levels);
     right::models::one_server_is_never_full(right::tree);
+    right::models::one_server_is_never_full(right::few);
 }
 
 #[test]
 fn a_server_that_leaves_comes_back_and_is_reweighted_keeps_its_count_and_place() {
     right::models::changes_while_others_pick(right::levels);
     right::models::changes_while_others_pick(right::tree);
+    right::models::changes_while_others_pick(right::few);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `cargo xtask bench leastconn`: both designs of the order behind `balance leastconn`.
+//! `cargo xtask bench leastconn`: the designs of the order behind `balance leastconn`.
 //! Never part of the product.
 //!
 //! Every thread holds eight requests and ends one at random for each that it begins, as fast as it
@@ -85,6 +85,7 @@ fn rates() -> Vec<Vec<String>> {
             format!("{:.0}", levels / 1e3),
             percent(levels_avoided),
             format!("{:.2}", levels / tree),
+            format!("{:.2}", measure(LoadOrder::Few, servers, threads).0 / tree),
         ]
     };
     SERVERS.iter().flat_map(|s| THREADS.iter().map(move |t| row(*s, *t))).collect()
@@ -111,7 +112,7 @@ fn lines() -> Vec<Vec<String>> {
 fn main() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     println!("Thousands of picks per second on {cores} cores; avoided: operations without a move.");
-    let head = ["", "tree", "avoided %", "levels", "avoided %", "levels/tree"];
+    let head = ["", "tree", "avoided %", "levels", "avoided %", "levels/tree", "few/tree"];
     print!("{}", table(&head, &rates()));
     println!("published (HAProxy, 16 threads, E1's skip): 40-50 % avoided, 4 servers 554 -> 714");
     println!("thousand requests per second, 16 servers 415 -> 440");

@@ -1,10 +1,12 @@
 //! The order of servers by load, the one structure that every request of `leastconn` touches.
 //! Never counts requests: [`Load`] does.
 //!
-//! Two designs stand behind one trait so that they can be compared: [`tree`], an ordered set under
-//! one lock, and [`levels`], one node per load value with a list of the servers at that value.
-//! `cargo xtask bench leastconn` runs both; [`LoadOrder`] names the better one and says why.
+//! Three designs stand behind one trait so that they can be compared: [`few`], which looks at every
+//! server, [`tree`], an ordered set under one lock, and [`levels`], one node per load value with a
+//! list of the servers at that value. `cargo xtask bench leastconn` runs them; [`LoadOrder`] says
+//! which is used when, and why.
 
+pub(crate) mod few;
 pub(crate) mod levels;
 pub(crate) mod tree;
 
@@ -17,10 +19,11 @@ use super::{
     sync,
 };
 
+use few::Few;
 use levels::Levels;
 use tree::Tree;
 
-/// What orders the servers of `balance leastconn`. Both choose among the least loaded, in turns.
+/// What orders the servers of `balance leastconn`. All choose among the least loaded, in turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum LoadOrder {
     /// One node per load value with a list of its servers. A pick usually takes no lock and writes
@@ -34,6 +37,9 @@ pub enum LoadOrder {
     Levels,
     /// An ordered set under one lock, taken by every pick and by every release.
     Tree,
+    /// No order: every pick looks at every server. Two shared lines written per pick and per
+    /// release, no lock; as many read as there are servers. For up to [`LoadOrder::FEW`] of them.
+    Few,
 }
 
 /// Contract: `pick` reserves on the server that it returns; `load_changed` is called after each
@@ -53,11 +59,21 @@ pub(crate) trait LoadIndex: Send + Sync + std::fmt::Debug {
 }
 
 impl LoadOrder {
+    /// The most servers that are looked at one by one: their counters take fewer instructions to
+    /// compare than any order of them takes to keep.
+    pub(crate) const FEW: usize = 4;
+
+    /// The best one for this many servers.
+    pub(crate) fn for_servers(count: usize) -> Self {
+        if count <= Self::FEW { Self::Few } else { Self::default() }
+    }
+
     /// An index over all servers of a backend, none of which takes part yet.
     pub(crate) fn build(self, loads: Box<[Arc<Load>]>) -> Arc<dyn LoadIndex> {
         match self {
             Self::Levels => Arc::new(Levels::new(loads)),
             Self::Tree => Arc::new(Tree::new(loads)),
+            Self::Few => Arc::new(Few::new(loads)),
         }
     }
 }

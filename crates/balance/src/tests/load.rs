@@ -78,6 +78,7 @@ fn counts_return_to_zero_under_threads_and_changes() {
     let all = [
         ordered(LoadOrder::Levels, &weights),
         ordered(LoadOrder::Tree, &weights),
+        ordered(LoadOrder::Few, &weights),
         backend(Algorithm::RoundRobin, &weights),
         backend(Algorithm::Random { draws: 2 }, &weights),
     ];

@@ -43,7 +43,7 @@ fn id(ticket: &Ticket) -> u32 {
     ticket.server().settings().id
 }
 
-const ORDERS: [LoadOrder; 2] = [LoadOrder::Levels, LoadOrder::Tree];
+const ORDERS: [LoadOrder; 3] = [LoadOrder::Levels, LoadOrder::Tree, LoadOrder::Few];
 
 /// The identifiers of the servers of `count` requests, one after the other.
 fn sequence(backend: &Balancer, count: usize) -> String {

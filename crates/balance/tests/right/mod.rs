@@ -38,3 +38,7 @@ pub fn levels(loads: Box<[Arc<Load>]>) -> Arc<dyn LoadIndex> {
 pub fn tree(loads: Box<[Arc<Load>]>) -> Arc<dyn LoadIndex> {
     LoadOrder::Tree.build(loads)
 }
+
+pub fn few(loads: Box<[Arc<Load>]>) -> Arc<dyn LoadIndex> {
+    LoadOrder::Few.build(loads)
+}

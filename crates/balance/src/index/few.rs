@@ -1,0 +1,122 @@
+//! The load index for a handful of servers: a pick looks at all of them. Never keeps an order, so there is
+//! nothing to move.
+//!
+//! Equals are served in the order in which they came to their load or were last served at it, told
+//! by turns drawn from one counter. Shared lines written: two per pick and per release (the
+//! counter; the server's). A pick reads every server's line, which is what limits their number.
+
+use std::{
+    cmp::Ordering,
+    sync::{
+        Arc,
+        atomic::Ordering::{Acquire, Relaxed, Release},
+    },
+};
+
+use super::{Load, LoadIndex, NoServer, OUT, sync::AtomicU64};
+
+/// A handful of servers.
+#[derive(Debug)]
+pub(crate) struct Few {
+    turn: Turn,
+    loads: Box<[Arc<Load>]>,
+}
+
+/// The next turn, on a line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Turn(AtomicU64);
+
+/// A server as one look found it.
+#[derive(Clone, Copy)]
+struct Seen {
+    slot: usize,
+    turn: u64,
+    word: u64,
+    weight: u64,
+}
+
+impl Seen {
+    /// The one to serve first: the least loaded by weight, then the one whose turn it is.
+    fn order(&self, other: &Self) -> Ordering {
+        // By weights as fractions are compared: without a division.
+        let (own, others) = (self.share() * other.weight, other.share() * self.weight);
+        let last = (self.weight == 0).cmp(&(other.weight == 0));
+        last.then(own.cmp(&others)).then(self.turn.cmp(&other.turn))
+    }
+
+    /// 0 while idle, else the load with one request more.
+    fn share(&self) -> u64 {
+        match Load::total_of(self.word) {
+            0 => 0,
+            load => load + 1,
+        }
+    }
+}
+
+impl Few {
+    pub(crate) fn new(loads: Box<[Arc<Load>]>) -> Self {
+        Self { turn: Turn(AtomicU64::new(0)), loads }
+    }
+
+    /// The server to serve first, with room and not to be avoided; else the one to be avoided if it
+    /// has room.
+    fn look(&self, avoid: Option<usize>) -> Result<Seen, NoServer> {
+        let (mut best, mut avoided, mut none): (Option<Seen>, _, _) = (None, None, true);
+        for (slot, load) in self.loads.iter().enumerate() {
+            if load.indexed.load(Acquire) == OUT {
+                continue;
+            }
+            none = false;
+            let (turn, word) = (load.turn.load(Relaxed), load.word());
+            if !load.leaves_room(Load::total_of(word)) {
+                continue;
+            }
+            let seen = Seen { slot, turn, word, weight: u64::from(load.weight()) };
+            if avoid == Some(slot) {
+                avoided = Some(seen);
+            } else if best.is_none_or(|best| seen.order(&best) == Ordering::Less) {
+                best = Some(seen);
+            }
+        }
+        best.or(avoided).ok_or(if none { NoServer::Unusable } else { NoServer::Full })
+    }
+
+    /// The server came to its load just now.
+    fn arrive(&self, slot: usize) {
+        let now = self.turn.0.fetch_add(1, Relaxed);
+        self.loads[slot].turn.store(now, Relaxed);
+    }
+}
+
+impl LoadIndex for Few {
+    fn members(&self, slots: &[usize]) {
+        let first = self.turn.0.fetch_add(slots.len() as u64, Relaxed);
+        for (slot, load) in self.loads.iter().enumerate() {
+            let place = slots.iter().position(|it| *it == slot);
+            if let Some(place) = place {
+                load.turn.store(first + place as u64, Relaxed);
+            }
+            load.indexed.store(place.map_or(OUT, |_| 0), Release);
+        }
+    }
+
+    fn pick(&self, avoid: Option<usize>) -> Result<usize, NoServer> {
+        loop {
+            let seen = self.look(avoid)?;
+            if self.loads[seen.slot].reserve_from(seen.word) {
+                self.arrive(seen.slot);
+                return Ok(seen.slot);
+            }
+            // Another request was faster, and has what it wanted: look again.
+        }
+    }
+
+    fn load_changed(&self, slot: usize) {
+        self.arrive(slot);
+    }
+
+    fn moves(&self) -> u64 {
+        0
+    }
+}
