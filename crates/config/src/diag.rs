@@ -89,11 +89,17 @@ pub struct Diagnostics {
 
 /// Diagnostics kept; the others are only counted.
 const MAX_KEPT: usize = 10_000;
+/// Messages beyond which none of the lowest severity is added.
+const MAX_ADVICE: usize = 1_000;
 
 impl Diagnostics {
     /// Adds one, in order. Beyond 10,000, messages are counted and dropped, so that memory stays
     /// bounded.
     pub fn push(&mut self, diagnostic: Diagnostic) {
+        // Advice must not push anything else out, nor be missed.
+        if diagnostic.severity == Severity::Diag && self.list.len() >= MAX_ADVICE {
+            return;
+        }
         let first_alert = diagnostic.severity == Severity::Alert && self.alerts == 0;
         match diagnostic.severity {
             Severity::Alert => self.alerts += 1,

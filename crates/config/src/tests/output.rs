@@ -78,3 +78,11 @@ fn rules_that_never_run_and_lonely_backends_are_told_in_diagnostic_mode() {
     );
     assert!(messages(text, Severity::Warning).is_empty());
 }
+
+#[test]
+fn advice_never_pushes_other_messages_out() {
+    let mut text = String::from("defaults\n mode http\n");
+    (0..12_000).for_each(|n| text.push_str(&format!("backend b{n}\n")));
+    let diagnostics = loaded(&text).diagnostics;
+    assert_eq!((diagnostics.of(Severity::Diag).count(), diagnostics.dropped()), (1_000, 0));
+}
