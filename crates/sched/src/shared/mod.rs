@@ -49,8 +49,11 @@ struct Inner<C> {
 struct Item<C> {
     /// The threads that may do it, one bit each.
     scope: u64,
-    /// When it wants to run; the tree may hold it at an earlier time, never at a later one.
+    /// When it wants to run.
     due: AtomicU64,
+    /// Where it goes in the tree, which is when its watch comes by: never later than `due`. Written
+    /// only while the item is on nobody's way into the tree.
+    place: AtomicU64,
     state: AtomicU8,
     inner: Mutex<Inner<C>>,
 }
@@ -126,6 +129,7 @@ impl<C> SharedWork<C> {
         let item = Arc::new(Item {
             scope,
             due: AtomicU64::new(due),
+            place: AtomicU64::new(due),
             state: AtomicU8::new(WAITING),
             inner: Mutex::new(Inner { position: None, job: Some(job) }),
         });
@@ -193,6 +197,7 @@ impl<C> SharedWork<C> {
             lock(&item.inner).position = None;
             let wanted = item.due.load(Acquire);
             if wanted > now {
+                item.place.store(wanted, Release);
                 self.take_in(tree, Arc::clone(&item));
                 self.watch(thread, item.scope, wanted);
             } else if item.state.compare_exchange(WAITING, RUNNING, AcqRel, Relaxed).is_ok() {
@@ -211,6 +216,7 @@ impl<C> SharedWork<C> {
             return;
         };
         item.due.store(again, Release);
+        item.place.store(again, Release);
         lock(&item.inner).job = Some(job);
         if item.state.compare_exchange(RUNNING, WAITING, AcqRel, Relaxed).is_ok() {
             self.queue(Arc::clone(item));
@@ -231,7 +237,7 @@ impl<C> SharedWork<C> {
         let over = match item.state.load(Acquire) {
             WAITING => {
                 if inner.position.is_none() && inner.job.is_some() {
-                    let key = item.due.load(Acquire);
+                    let key = item.place.load(Acquire);
                     inner.position = Some(tree.insert(key, item.scope, Arc::clone(&item)));
                 }
                 None

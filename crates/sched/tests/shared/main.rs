@@ -29,6 +29,11 @@ fn a_job_that_runs_again_is_on_one_thread_at_a_time() {
 }
 
 #[test]
+fn a_job_postponed_on_its_way_into_the_tree_is_done() {
+    right::models::explore(right::models::postponed_while_others_scan);
+}
+
+#[test]
 fn planted_bug_without_the_last_look_at_the_hatch_a_killed_job_stays_and_the_model_says_so() {
     let model = || planted::models::explore(planted::models::killed_while_others_scan);
     assert!(catch_unwind(model).is_err(), "the model must find the job that stays");

@@ -101,3 +101,23 @@ pub fn runs_again_on_either_thread() {
     }
     assert!(count.load(SeqCst) >= 1 && work.waiting() == Some(0));
 }
+
+/// A job that is postponed before the thread that scans has taken it in keeps its watch.
+pub fn postponed_while_others_scan() {
+    let (work, count) = (Arc::new(Work::new(2)), Arc::new(AtomicUsize::new(0)));
+    let other = {
+        let (work, count) = (work.clone(), count.clone());
+        thread::spawn(move || {
+            work.add(1, 0b10, 1, counting(&count, None));
+            tend(&work, 1, 1);
+        })
+    };
+    let handle = work.add(0, 0b01, 1, counting(&count, None));
+    work.postpone(&handle, 5);
+    tend(&work, 0, 1);
+    other.join().expect("no panic");
+    while let Some(next) = work.next(0) {
+        tend(&work, 0, next);
+    }
+    assert_eq!((count.load(SeqCst), work.waiting()), (2, Some(0)), "both are done in the end");
+}
