@@ -85,6 +85,7 @@ pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>,
         Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
         Scheme::Inet(family) => {
             let (host, port) = split_port(rest);
+            let port = port.filter(|port| !port.is_empty());
             let port = port.ok_or_else(|| format!("missing port specification in '{text}'"))?;
             let (low, high) = port_range(port)?;
             let ip = host_ip(host, family, text, names)?;

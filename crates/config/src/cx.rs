@@ -8,6 +8,7 @@ use crate::source::Files;
 use sample::TableNames;
 use sample::pattern::PatternFiles;
 use sample::vars::SharedVars;
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -96,6 +97,29 @@ impl<'a> Cx<'a> {
         self.diagnostics.push(diagnostic);
     }
 
+    /// The address that a word means: `$NAME` and `${NAME}` stand for variables there even outside
+    /// quotes, as they did before quotes existed (section 2.3). Unset ones are empty.
+    pub(crate) fn address<'w>(&self, word: &'w str) -> Cow<'w, str> {
+        if !word.contains('$') {
+            return Cow::Borrowed(word);
+        }
+        let mut parts = word.split('$');
+        let mut address = parts.next().unwrap_or("").to_owned();
+        for part in parts {
+            match reference(part) {
+                Some((name, rest)) => {
+                    address.push_str(self.env.get(name).unwrap_or(""));
+                    address.push_str(rest);
+                }
+                None => {
+                    address.push('$');
+                    address.push_str(part);
+                }
+            }
+        }
+        Cow::Owned(address)
+    }
+
     /// The path of a file named in the configuration file `from`, after `default-path`.
     pub(crate) fn path(&self, name: &str, from: &str) -> PathBuf {
         if name.starts_with('/') {
@@ -114,4 +138,18 @@ impl<'a> Cx<'a> {
     pub(crate) fn read(&self, name: &str, from: &str) -> io::Result<Vec<u8>> {
         self.files.read(&self.path(name, from))
     }
+}
+
+/// The name at the start of what follows a `$`, perhaps in braces, and the rest.
+fn reference(text: &str) -> Option<(&str, &str)> {
+    let (name, rest) = match text.strip_prefix('{') {
+        Some(inner) => inner.split_once('}')?,
+        None => {
+            let letters = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+            text.split_at(text.bytes().take_while(letters).count())
+        }
+    };
+    let first = name.bytes().next()?;
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (plain && !first.is_ascii_digit()).then_some((name, rest))
 }

@@ -153,6 +153,8 @@ pub(crate) struct DraftOptions {
     pub(crate) cookie_place: Option<Place>,
     /// Where `option httplog` stands.
     pub(crate) httplog_place: Option<Place>,
+    /// The line that chose the log format, as messages call it.
+    pub(crate) log_chosen_by: Option<&'static str>,
 }
 
 impl DraftProxy {
@@ -220,9 +222,10 @@ impl Kept {
 }
 
 impl Settings {
-    /// Chooses a predefined log format.
+    /// Chooses a predefined log format, which replaces one of `log-format`.
     pub(crate) fn log_style(&mut self, style: LogStyle, place: &Place) {
         self.front.log_style = style;
+        self.formats.log = None;
         self.options.httplog_place = Some(place.clone());
     }
 }

@@ -15,6 +15,7 @@ mod advice;
 mod backends;
 mod formats;
 mod tables;
+mod tracking;
 
 use crate::parse::{DraftUserList, resolve_userlist};
 use rules::{BackendName, UserList};
@@ -241,6 +242,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
             check_sides(&draft, kind, cx);
             check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
+            tracking::check(&draft, cx);
             advice::rules(&draft, cx);
         }
     }
@@ -419,15 +421,16 @@ fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
         return;
     }
     let (name, place) = (draft.name.clone(), draft.place.clone());
+    let word = draft.word();
     if let Some(place) = draft.settings.options.cookie_place.take()
         && draft.settings.back.cookie.take().is_some()
         && draft.has_backend()
     {
-        let message = format!("cookie will be ignored for proxy '{name}' (needs 'mode http').");
+        let message = format!("cookie will be ignored for {word} '{name}' (needs 'mode http').");
         cx.about(Severity::Warning, &place, message);
     }
     let mut ignored = |what: &str, verb: &str| {
-        let message = format!("{what} ignored for proxy '{name}' as {verb} HTTP mode.");
+        let message = format!("{what} ignored for {word} '{name}' as {verb} HTTP mode.");
         cx.about(Severity::Warning, &place, message);
     };
     if draft.settings.stats.take().is_some() {
@@ -461,7 +464,8 @@ fn log_style(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     let place = draft.settings.options.httplog_place.clone();
     if draft.has_frontend() {
         let message = format!(
-            "'option httplog' not usable with proxy '{}' (needs 'mode http'). Falling back to 'option tcplog'.",
+            "'option httplog' not usable with {} '{}' (needs 'mode http'). Falling back to 'option tcplog'.",
+            draft.word(),
             draft.name
         );
         cx.about(Severity::Warning, place.as_ref().unwrap_or(&draft.place), message);
@@ -484,8 +488,11 @@ fn check_logs(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>) {
     let settings = &draft.settings;
     let chosen = settings.formats.log.is_some() || settings.front.log_style != LogStyle::default();
     if chosen && draft.has_frontend() && !formats::logs_somewhere(draft, global) {
-        let message =
-            format!("log format ignored for proxy '{}' since it has no log address.", draft.name);
+        let message = format!(
+            "log format ignored for {} '{}' since it has no log address.",
+            draft.word(),
+            draft.name
+        );
         cx.about(Severity::Warning, &draft.place, message);
     }
 }

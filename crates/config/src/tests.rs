@@ -19,6 +19,7 @@ mod language;
 mod output;
 mod references;
 mod semantics;
+mod wild;
 
 /// A few files.
 struct Memory;

@@ -58,7 +58,12 @@ pub(crate) fn time(text: &str, default: Unit) -> Result<u64, ValueError> {
         "m" => 60_000_000,
         "h" => 3_600_000_000,
         "d" => 86_400_000_000,
-        _ => return Err(unexpected(digits)),
+        // After a unit, whatever follows it is to blame.
+        longer => {
+            let units = ["us", "ms", "s", "m", "h", "d"];
+            let unit = units.iter().find(|unit| longer.starts_with(**unit));
+            return Err(unexpected(digits + unit.map_or(0, |unit| unit.len())));
+        }
     };
     let micros = number.checked_mul(per_unit).ok_or(ValueError::Overflow)?;
     match micros.div_ceil(1000) {
@@ -114,7 +119,9 @@ mod tests {
             ("25d", Err(ValueError::Overflow)),
             ("99999999999999999999", Err(ValueError::Overflow)),
             ("5x", Err(ValueError::Unexpected { at: 1, found: 'x' })),
-            ("5sé", Err(ValueError::Unexpected { at: 1, found: 's' })),
+            ("5sé", Err(ValueError::Unexpected { at: 2, found: 'é' })),
+            ("15min", Err(ValueError::Unexpected { at: 3, found: 'i' })),
+            ("5msx", Err(ValueError::Unexpected { at: 3, found: 'x' })),
             ("", Err(ValueError::Unexpected { at: 0, found: ' ' })),
             ("-1", Err(ValueError::Unexpected { at: 0, found: '-' })),
         ] {

@@ -295,7 +295,9 @@ pub(crate) fn parse(
 fn unknown(ruleset: Ruleset, name: &str) -> String {
     // The table calls `track-sc0` and its like by their common name.
     let common = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    if known(ruleset).any(|known| known == name || (known == "track-sc" && known == common)) {
+    let known_as = |known: &str| known == name || (known == "track-sc" && known == common);
+    // Functions registered by scripts are actions called `lua.NAME`.
+    if known(ruleset).any(known_as) || name.starts_with("lua.") {
         return format!("action '{name}' is not implemented yet in '{}'", ruleset.keyword());
     }
     let allowed = || KEYWORDS.iter().filter(|keyword| keyword.allowed_in(ruleset)).map(|k| k.name);

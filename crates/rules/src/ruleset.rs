@@ -107,6 +107,11 @@ impl Rule {
         &self.action
     }
 
+    /// When it runs; always, if there is none.
+    pub fn condition(&self) -> Option<&Condition> {
+        self.condition.as_ref()
+    }
+
     /// Whether it always ends the evaluation, so that rules behind it never run.
     pub fn is_final(&self) -> bool {
         self.condition.is_none() && self.action.is_final()

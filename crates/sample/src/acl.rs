@@ -337,6 +337,11 @@ impl Acl {
         answer
     }
 
+    /// Whether all of its tests find their samples in `places`.
+    pub(crate) fn known_in(&self, places: Places) -> bool {
+        self.tests().all(|test| test.expr.valid_in(places))
+    }
+
     /// The warning about a use in `places` where none of its tests can ever hold.
     pub(crate) fn conflict(&self, places: Places) -> Option<String> {
         if self.tests().any(|test| test.expr.valid_in(places)) {
@@ -376,8 +381,10 @@ impl AclTable {
             let message = format!("character '{bad}' is not permitted in acl name '{name}'");
             return Err(ParseError::at(0, offset, message));
         }
-        if matches!(name, "or" | "if" | "unless") {
-            let message = format!("acl name '{name}' is a word of conditions and cannot be used");
+        if name.eq_ignore_ascii_case("or") {
+            let message = format!(
+                "acl name '{name}' will never match. 'or' is used to express a logical disjunction within a condition"
+            );
             return Err(ParseError::new(0, message));
         }
         let acl = Acl::parse(name, &words[1..], cx).map_err(|error| {

@@ -4,6 +4,7 @@ use crate::acl::{Acl, Answer};
 use crate::error::ParseError;
 use crate::facts::Facts;
 use crate::parser::Parser;
+use crate::place::Places;
 use std::sync::Arc;
 
 /// One term: an ACL, perhaps negated.
@@ -28,7 +29,7 @@ impl Condition {
         let mut negated = false;
         let mut at = 0;
         while let Some(word) = words.get(at).filter(|word| !word.is_empty()) {
-            if *word == "or" || *word == "||" {
+            if word.eq_ignore_ascii_case("or") || *word == "||" {
                 groups.push(Vec::new());
                 at += 1;
                 continue;
@@ -58,6 +59,11 @@ impl Condition {
             return Err(ParseError::new(at.saturating_sub(1), "missing condition"));
         }
         Ok(Condition { unless: false, any: groups })
+    }
+
+    /// Whether all the facts that it asks for are there in `places` already.
+    pub fn known_in(&self, places: Places) -> bool {
+        self.any.iter().flatten().all(|term| term.acl.known_in(places))
     }
 
     /// Parses `if ...` or `unless ...` at the end of a rule; no word at all is no condition.

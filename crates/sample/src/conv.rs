@@ -99,7 +99,7 @@ pub fn find(name: &str) -> Option<&'static Converter> {
 
 /// The message about a converter that [`find`] does not know.
 pub(crate) fn unknown(name: &str) -> String {
-    if known::converters().any(|known| known == name) {
+    if known::converters().any(|known| known == name) || name.starts_with("lua.") {
         return format!("converter '{name}' is not implemented yet{}", known::reason(name));
     }
     let hint = error::hint(name, all().map(|conv| conv.name).chain(known::converters()));

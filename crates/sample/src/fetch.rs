@@ -198,7 +198,7 @@ pub fn find(name: &str) -> Option<&'static Fetch> {
 
 /// The message about a fetch that [`find`] does not know.
 pub(crate) fn unknown(name: &str) -> String {
-    if known::fetches().any(|known| known == name) {
+    if known::fetches().any(|known| known == name) || name.starts_with("lua.") {
         return format!("fetch method '{name}' is not implemented yet{}", known::reason(name));
     }
     let hint = error::hint(name, all().map(|fetch| fetch.name).chain(known::fetches()));

@@ -38,6 +38,7 @@ const AREAS: &[(&str, &str)] = &[
     ("fcgi.", "FastCGI"),
     ("in_table", "stick tables"),
     ("jwt_", "TLS"),
+    ("lua.", "Lua"),
     ("lat_ns_", "profiling of streams"),
     ("res.cache_", "the cache"),
     ("res.comp", "compression"),

@@ -1,5 +1,4 @@
 //! `user`, `group`, `uid`, `gid`: names and numbers of accounts. Never changes any identity.
-use super::values::text;
 use crate::cx::Cx;
 use crate::line::{Args, Parsed};
 use crate::value;
@@ -29,8 +28,9 @@ pub(super) fn group(cx: &Cx<'_>, args: Args<'_>) -> Parsed<u32> {
 }
 
 fn account(cx: &Cx<'_>, args: Args<'_>, file: &str, what: &str) -> Parsed<u32> {
-    let name = text(args, &format!("a {what} name as an argument."))?;
-    lookup(cx, file, &name)
+    let expected = format!("'{}' expects a {what} name as an argument.", args.text(0));
+    let name = args.need(1, expected)?;
+    lookup(cx, file, name)
         .ok_or_else(|| args.fault(1, format!("cannot find {what} id for '{name}'")))
 }
 

@@ -103,12 +103,16 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
         1,
         "'bind' expects {<path>|[addr1]:port1[-end1]}{,[addr]:port[-end]}... as arguments.",
     )?;
+    let written = list;
+    let list = &*cx.address(written);
+    let expanded = list != written;
     let who = if by == Use::Runtime { "'stats socket'" } else { "'bind'" };
     let mut found = Vec::new();
     let mut offset = 0;
     for text in list.split(',') {
-        let addresses = addr::bind(text, cx.names)
-            .map_err(|e| args.fault_at(1, offset, format!("{who} : {e}")))?;
+        let addresses = addr::bind(text, cx.names).map_err(|e| {
+            args.fault_at(1, if expanded { 0 } else { offset }, format!("{who} : {e}"))
+        })?;
         found.extend(addresses.into_iter().map(|address| (address, Arc::<str>::from(text))));
         offset += text.len() + 1;
     }

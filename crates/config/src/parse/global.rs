@@ -54,6 +54,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         accounts::id(a, "group").map(|id| g.process.gid = Some(id))
     }),
     entry("group", "<group name>", "Changes the group before serving.", |g, cx, a| {
+        a.no_more_than(1)?;
         accounts::group(cx, a).map(|id| g.process.gid = Some(id))
     }),
     entry("hard-stop-after", "<time>", "Bounds a soft stop.", |g, _, a| {
@@ -170,6 +171,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     }),
     entry("unsetenv", "[<name> ...]", "Removes variables.", environment::unset),
     entry("user", "<user name>", "Changes the user before serving.", |g, cx, a| {
+        a.no_more_than(1)?;
         accounts::user(cx, a).map(|id| g.process.uid = Some(id))
     }),
     entry("zero-warning", "", "Makes warnings fatal.", |g, _, a| {
@@ -192,6 +194,10 @@ const REMOVED: [(&str, &str); 2] = [
 /// One line of a `global` section.
 pub(crate) fn line(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.text(0);
+    if let Some(what) = given_before(global, name) {
+        cx.warn(args, 0, format!("{what} already specified. Continuing."));
+        return Ok(());
+    }
     if let Some(keyword) = Keyword::find(KEYWORDS, name) {
         return (keyword.parse)(global, cx, args);
     }
@@ -200,6 +206,29 @@ pub(crate) fn line(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
     }
     let unknown = format!("unknown keyword '{name}' in 'global' section");
     Err(crate::known::fault(args, 0, "global", name, unknown))
+}
+
+/// Keywords of which the first line counts: how HAProxy calls one that was given before. It calls
+/// this an alert, yet starts.
+fn given_before(global: &Global, name: &str) -> Option<&'static str> {
+    let (process, tune) = (&global.process, &global.tune);
+    let (given, what) = match name {
+        "chroot" => (process.chroot.is_some(), "'chroot'"),
+        "gid" | "group" => (process.gid.is_some(), "gid/group was"),
+        "log-send-hostname" => {
+            (global.log_send_hostname != SendHostname::default(), "'log-send-hostname'")
+        }
+        "maxconn" => (process.maxconn.is_some_and(|n| n > 0), "'maxconn'"),
+        "pidfile" => (process.pidfile.is_some(), "'pidfile'"),
+        "spread-checks" => (global.spread_checks > 0, "spread-checks"),
+        "tune.maxaccept" => (tune.maxaccept.is_some_and(|n| n != 0), "'tune.maxaccept'"),
+        "tune.maxpollevents" => (tune.maxpollevents.is_some(), "'tune.maxpollevents'"),
+        "tune.runqueue-depth" => (tune.runqueue_depth.is_some(), "'tune.runqueue-depth'"),
+        "uid" | "user" => (process.uid.is_some(), "user/uid"),
+        "ulimit-n" => (process.ulimit_n.is_some_and(|n| n > 0), "'ulimit-n'"),
+        _ => return None,
+    };
+    given.then_some(what)
 }
 
 fn positive(args: Args<'_>) -> Parsed<u32> {

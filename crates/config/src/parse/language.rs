@@ -1,6 +1,7 @@
 //! Lines in the language of samples and rules: ACLs, rule sets, formats, captures (sections 7 and 8.2). The language is
 //! parsed by `sample` and `rules`; here words get their context and errors their place. Never
 //! evaluates anything.
+use super::option;
 use super::proxy::allowed;
 use super::values::{number_at, text};
 use crate::addr::Family;
@@ -325,8 +326,10 @@ fn in_order(
 ) {
     let (last, last_name) = proxy.last_rule;
     if rank < last {
+        let article = if last == Rank::Http { "an" } else { "a" };
+        let keyword = args.text(0);
         let message = format!(
-            "a '{name}' rule placed after a '{last_name}' rule will still be processed before."
+            "a '{keyword}' rule placed after {article} '{last_name}' rule will still be processed before."
         );
         cx.warn(args, 0, message);
     } else if !matches!(name, "tcp-response content" | "http-response" | "http-after-response") {
@@ -348,7 +351,10 @@ pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
     args.no_more_than(1)?;
     let kept = Kept::of(args, 1);
     match name {
-        "log-format" => proxy.settings.formats.log = kept,
+        "log-format" => {
+            option::chooses_log(proxy, cx, args, "log-format");
+            proxy.settings.formats.log = kept;
+        }
         "log-format-sd" => proxy.settings.formats.structured_data = kept,
         _ => proxy.settings.formats.unique_id = kept,
     }

@@ -79,6 +79,7 @@ fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
 
 fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
     let told = |e: String| args.fault(1, format!("log : {e}"));
+    let text = &*cx.address(text);
     match text {
         "stdout" => return Ok(LogAddress::Fd(1)),
         "stderr" => return Ok(LogAddress::Fd(2)),

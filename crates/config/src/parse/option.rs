@@ -2,7 +2,7 @@
 use super::proxy::{allowed, wanted};
 use super::{check, http, removed};
 use crate::cx::{Cx, Prefix};
-use crate::draft::DraftProxy;
+use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
@@ -187,15 +187,29 @@ fn connection_mode(proxy: &mut DraftProxy, cx: &Cx<'_>, mode: ConnectionMode) {
     }
 }
 
-fn tcplog(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+fn tcplog(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    chooses_log(proxy, cx, args, "option tcplog");
     proxy.settings.log_style(LogStyle::Tcp, args.place());
     Ok(())
 }
 
-fn httplog(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let style = match args.get(1) {
-        None => LogStyle::Http,
-        Some("clf") => LogStyle::HttpClf,
+/// Notes which line chooses the log format; `defaults` with two of them deserve a warning.
+pub(super) fn chooses_log(
+    proxy: &mut DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    line: &'static str,
+) {
+    let before = proxy.settings.options.log_chosen_by.replace(line);
+    if let Some(before) = before.filter(|_| proxy.kind == DraftKind::Defaults) {
+        cx.warn(args, 0, format!("'{line}' overrides previous '{before}' in 'defaults' section."));
+    }
+}
+
+fn httplog(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let (style, line) = match args.get(1) {
+        None => (LogStyle::Http, "option httplog"),
+        Some("clf") => (LogStyle::HttpClf, "option httplog clf"),
         Some(other) => {
             let message =
                 format!("keyword 'option httplog' only supports option 'clf', got '{other}'");
@@ -206,6 +220,7 @@ fn httplog(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         let message = format!("'option httplog' cannot handle unexpected argument '{extra}'.");
         return Err(args.fault(2, message));
     }
+    chooses_log(proxy, cx, args, line);
     proxy.settings.log_style(style, args.place());
     Ok(())
 }

@@ -333,7 +333,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
 /// One line of a proxy or `defaults` section.
 pub(crate) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.text(0);
-    if let Some(hint) = removed::keyword(name) {
+    if let Some(hint) = removed::keyword(name, args.text(1)) {
         return Err(args.fault(0, hint));
     }
     let Some(keyword) = Keyword::find(KEYWORDS, name) else {

@@ -1,7 +1,7 @@
 //! Keywords that once existed in proxies: HAProxy's hints for them, all fatal. Data only; never a parser.
 
-/// The hint for a removed keyword.
-pub(super) fn keyword(name: &str) -> Option<String> {
+/// The hint for a removed keyword with the argument that it was given.
+pub(super) fn keyword(name: &str, argument: &str) -> Option<String> {
     let since_2_1 = |hint: &str| {
         Some(
             format!("The '{name}' directive is not supported anymore since HAProxy 2.1. {hint}")
@@ -24,10 +24,9 @@ pub(super) fn keyword(name: &str) -> Option<String> {
         "grace" => Some(
             "the 'grace' keyword is not supported any more since HAProxy version 2.5.".to_owned(),
         ),
-        "monitor-net" => Some(
-            "'monitor-net' doesn't exist anymore. Please use 'http-request return status 200 if { src x }' instead."
-                .to_owned(),
-        ),
+        "monitor-net" => Some(format!(
+            "'monitor-net' doesn't exist anymore. Please use 'http-request return status 200 if {{ src {argument} }}' instead."
+        )),
         "redisp" | "redispatch" => since_2_1("Use 'option redispatch'."),
         "reqadd" => since_2_1("Use 'http-request add-header' instead."),
         "reqallow" | "reqiallow" => since_2_1("Use 'http-request allow' instead."),

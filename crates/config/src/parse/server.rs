@@ -30,7 +30,7 @@ const fn entry(
 pub(crate) const OPTIONS: &[Entry] = &[
     entry("addr", "<ipv4|ipv6>", "Address to check.", |s, cx, a| {
         let given = a.need(1, "'addr' expects <ipv4|ipv6> as argument.")?;
-        let address = addr::host(given, cx.names);
+        let address = addr::host(&cx.address(given), cx.names);
         let told = |e| a.fault(1, format!("'addr' : {e}."));
         s.options.check.addr = Some(address.map_err(told)?);
         Ok(())
@@ -140,7 +140,8 @@ pub(super) fn server(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
         );
         cx.alert(args, args.fault(1, message));
     }
-    let address = addr::server(given, cx.names).map_err(|e| args.fault(2, e).within(&context))?;
+    let given = cx.address(given);
+    let address = addr::server(&given, cx.names).map_err(|e| args.fault(2, e).within(&context))?;
     let filling = Filling { options: proxy.settings.default_server.clone(), id: None };
     let filling = options(filling, cx, args, 3, &context)?;
     proxy.server_names.entry(Arc::clone(&name)).or_insert(proxy.settings.back.servers.len());

@@ -78,9 +78,13 @@ fn rules_that_run_earlier_than_they_stand_are_told() {
         messages(&text, Severity::Warning),
         [
             "a 'http-request' rule placed after a 'use_backend' rule will still be processed before.",
-            "a 'tcp-request content' rule placed after a 'use_backend' rule will still be processed before.",
+            "a 'tcp-request' rule placed after a 'use_backend' rule will still be processed before.",
         ]
     );
+    let text = listen(" http-request allow\n tcp-request content accept");
+    let told =
+        "a 'tcp-request' rule placed after an 'http-request' rule will still be processed before.";
+    assert_eq!(messages(&text, Severity::Warning), [told]);
 }
 
 #[test]

@@ -78,6 +78,11 @@ fn increment(cx: &dyn Context, slot: usize, (data, rate): (DataType, DataType), 
 }
 
 impl Track {
+    /// What is tracked.
+    pub fn key(&self) -> &Expr {
+        &self.key
+    }
+
     fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
         let cx: &dyn Context = cx;
         // The first rule that fills the place wins.

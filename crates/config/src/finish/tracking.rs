@@ -1,0 +1,39 @@
+//! `tcp-request content track-sc*` rules that run too late or too early for what they look at. Never tracks anything.
+use crate::cx::Cx;
+use crate::diag::{Place as Line, Severity};
+use crate::draft::DraftProxy;
+use crate::model::Mode;
+use rules::action::CounterEdit;
+use rules::{Action, Rule};
+use sample::{Place, Places};
+
+/// Warnings about the rules of a proxy with a client side.
+pub(super) fn check(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    if !draft.has_frontend() {
+        return;
+    }
+    let http = draft.settings.mode == Mode::Http;
+    let waits = draft.settings.common.tcp_request_inspect_delay.is_some();
+    for rule in draft.rules.tcp_request.rules() {
+        let Action::Counter(CounterEdit::Track(track)) = rule.action() else { continue };
+        // What exists at this point does not depend on contents.
+        let session = Places::of(Place::FeTcpSession);
+        if !track.key().valid_in(session) {
+            if !waits {
+                warn(draft, rule, cx, EARLY);
+            }
+        } else if http && rule.condition().is_none_or(|condition| condition.known_in(session)) {
+            warn(draft, rule, cx, LATE);
+        }
+    }
+}
+
+const EARLY: &str = "explicitly depending on request contents without any 'tcp-request inspect-delay' setting. This means that this rule will randomly find its contents. This can be fixed by setting the tcp-request inspect-delay.";
+const LATE: &str = "not depending on request contents for an HTTP frontend should be executed at the session level, using a 'tcp-request session' rule (mandatory to track invalid HTTP requests).";
+
+fn warn(draft: &DraftProxy, rule: &Rule, cx: &mut Cx<'_>, what: &str) {
+    let (file, line) = rule.place();
+    let (word, name) = (draft.word(), &draft.name);
+    let message = format!("{word} '{name}' : a 'tcp-request content track-sc*' rule {what}");
+    cx.about(Severity::Warning, &Line::new(&file.into(), line), message);
+}
