@@ -3,10 +3,11 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
-    At, Back, CheckSend, CheckStep, Common, ErrorReply, Front, Global, HttpErrors, LogStyle,
-    LogTarget, Mode, ProxyKind, Rules, ServerOptions, StatsPage,
+    At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogStyle, LogTarget, Mode, ProxyKind,
+    Rules, ServerOptions, StatsPage,
 };
 use crate::parse::{DraftUserList, Rank};
+use rules::check::{RequestLine, Script, Step};
 use sample::{AclTable, Captures};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -135,15 +136,39 @@ pub(crate) enum DraftLog {
     Target(LogTarget),
 }
 
-/// `option httpchk` and `http-check` lines; they come in any order.
+/// What a section says about checks.
 #[derive(Clone, Default)]
 pub(crate) struct DraftCheck {
-    /// `option httpchk`: the request line that its arguments give.
-    pub(crate) httpchk: Option<CheckSend>,
+    pub(crate) method: CheckMethod,
     /// `http-check` lines.
-    pub(crate) steps: Vec<CheckStep>,
-    /// True when the steps come from `defaults`: the first one of the section replaces them.
+    pub(crate) http: Vec<Arc<Step>>,
+    /// `tcp-check` lines.
+    pub(crate) tcp: Vec<Arc<Step>>,
+    /// What `option httpchk` says about the request, and how many `http-check` lines stand before
+    /// it.
+    pub(crate) request: RequestLine,
+    pub(crate) request_at: usize,
+    /// `http-check disable-on-404`
+    pub(crate) disable_on_404: bool,
+    /// `http-check send-state`
+    pub(crate) send_state: bool,
+    /// True when steps and request come from `defaults`: the first line of the section about them
+    /// replaces them.
     pub(crate) inherited: bool,
+}
+
+/// Which of the options about checks came last.
+#[derive(Clone, Default)]
+pub(crate) enum CheckMethod {
+    /// None.
+    #[default]
+    Connect,
+    /// `option tcp-check`
+    Tcp,
+    /// `option httpchk`
+    Http,
+    /// One for a well-known protocol.
+    Ready(Arc<Script>),
 }
 
 /// Things that only matter until the section is complete.

@@ -1,12 +1,14 @@
 //! Drafts into the model: references resolved, numbers given, settings judged together. Never reads text.
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
-use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
-use crate::model::{
-    Address, CheckStep, ErrorReply, HealthCheck, HttpErrors, LogStyle, LogTarget, LogTransport,
-    MAX_THREADS, Mode, Model, PER_GROUP, Process, Proxy, ProxyKind, Rules, SendHostname,
-    ServerPort, Threads,
+use crate::draft::{
+    CheckMethod, Draft, DraftCheck, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy,
 };
+use crate::model::{
+    Address, ErrorReply, HealthCheck, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS,
+    Mode, Model, PER_GROUP, Process, Proxy, ProxyKind, Rules, SendHostname, ServerPort, Threads,
+};
+use rules::check::{Script, Step, StepAction};
 use rules::{RuleSet, Ruleset};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -405,14 +407,25 @@ fn logs(own: Vec<DraftLog>, global: &[LogTarget]) -> Vec<LogTarget> {
     logs
 }
 
-/// `http-check` lines count only with `option httpchk`, which sends a request if no line does.
-fn health_check(check: crate::draft::DraftCheck) -> HealthCheck {
-    let Some(request) = check.httpchk else { return HealthCheck::Connect };
-    let mut steps = check.steps;
-    if !steps.iter().any(|step| matches!(step, CheckStep::Send(_))) {
-        steps.insert(0, CheckStep::Send(request));
-    }
-    HealthCheck::Http(steps)
+/// The lines of a script count only with the option that it belongs to.
+fn health_check(check: DraftCheck) -> HealthCheck {
+    let script = match check.method {
+        CheckMethod::Connect => return HealthCheck::Connect,
+        CheckMethod::Ready(script) => return HealthCheck::Script(script),
+        CheckMethod::Tcp => Script { steps: check.tcp, ..Script::default() },
+        CheckMethod::Http => {
+            let sends = |step: &Arc<Step>| matches!(step.action, StepAction::HttpSend(_));
+            let first = check.http.iter().position(sends);
+            Script {
+                request_wins: first.is_some_and(|first| first < check.request_at),
+                request: check.request,
+                disable_on_404: check.disable_on_404,
+                send_state: check.send_state,
+                ..Script::http(check.http)
+            }
+        }
+    };
+    HealthCheck::Script(Arc::new(script))
 }
 
 /// What needs HTTP mode and does not have it.

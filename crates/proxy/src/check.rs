@@ -7,17 +7,27 @@
 //! future of its thread; a check's record goes back into that thread's store when it ends, whatever
 //! ends it.
 //!
+//! A check that says and hears more than once runs in a task of its own ([`script`]), in the words
+//! of
+//! [`rules::check`].
+//!
 //! Threads share a [`Desk`] each: an inbox for batches that move, and what is needed to compare
 //! loads. Nothing is shared by checks that stay where they are.
 
 mod checker;
 mod desk;
 mod flight;
+mod line;
 mod probe;
+mod reply;
 mod rule;
+mod scene;
+mod script;
+mod state_header;
 mod store;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod verdict;
 
 use crate::runtime::Shared;

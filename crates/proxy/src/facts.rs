@@ -76,13 +76,65 @@ impl View<'_> {
         let front = self.client.proxy.settings.front.as_ref()?;
         Some(front.binds.get(self.client.bind as usize)?.name.as_ref()?.as_bytes())
     }
+}
 
-    fn rate(&self, proxy: &Proxy, event: Event, back: bool) -> Option<i64> {
-        let (second, ms) = (self.worker.second(), (self.worker.thread.wall() / 1_000_000) % 1000);
-        let counters =
-            if back { &proxy.back.as_ref()?.counters } else { &proxy.front.as_ref()?.counters };
-        Some(counters.rate(event, second, ms as u32).into())
+fn rate(worker: &Worker, proxy: &Proxy, event: Event, back: bool) -> Option<i64> {
+    let (second, ms) = (worker.second(), (worker.thread.wall() / 1_000_000) % 1000);
+    let counters =
+        if back { &proxy.back.as_ref()?.counters } else { &proxy.front.as_ref()?.counters };
+    Some(counters.rate(event, second, ms as u32).into())
+}
+
+/// A counter of a proxy.
+pub(crate) fn count(worker: &Worker, proxy: &Proxy, count: Count) -> Option<i64> {
+    let back = proxy.back.as_ref();
+    match count {
+        Count::BackendConnections => Some(back?.sessions.current().into()),
+        Count::BackendFree => free_places(proxy),
+        Count::BackendSessionRate => rate(worker, proxy, Event::Session, true),
+        Count::UsableServers => {
+            let usable = back?.balancer.usable();
+            let standing = if usable.active > 0 { usable.active } else { usable.backup };
+            Some(standing.into())
+        }
+        Count::Queue => Some(queued(proxy)?),
+        Count::AverageQueue => {
+            let usable = i64::from(back?.balancer.usable().active).max(1);
+            Some((queued(proxy)? + usable - 1) / usable)
+        }
+        Count::ConnectionSlots => free_places(proxy),
+        Count::FrontendConnections => Some(proxy.front.as_ref()?.connections.current().into()),
+        Count::FrontendRequestRate => rate(worker, proxy, Event::Request, false),
+        Count::FrontendSessionRate => rate(worker, proxy, Event::Session, false),
     }
+}
+
+/// A counter of a server of a proxy.
+pub(crate) fn server_count(
+    worker: &Worker,
+    proxy: &Proxy,
+    count: ServerCount,
+    name: &str,
+) -> Option<i64> {
+    let back = proxy.back.as_ref()?;
+    let server = back.servers.iter().find(|server| server.state.name() == name)?;
+    let load = server.state.load();
+    Some(match count {
+        ServerCount::Connections => load.served().into(),
+        ServerCount::Free => match load.maxconn() {
+            0 => -1,
+            limit => limit.saturating_sub(load.served()).into(),
+        },
+        ServerCount::Up => server.state.accepts_persistent().into(),
+        ServerCount::Queue => server.queue.len().into(),
+        ServerCount::SessionRate => {
+            let ms = (worker.thread.wall() / 1_000_000 % 1000) as u32;
+            server.counters.rate(Event::Session, worker.second(), ms).into()
+        }
+        ServerCount::Weight => server.state.shown_weight().into(),
+        ServerCount::InitialWeight => server.settings.balance.weight.into(),
+        ServerCount::UserWeight => server.state.user_weight().into(),
+    })
 }
 
 /// Free places over the usable servers of a backend; -1 when one has no limit.
@@ -248,48 +300,11 @@ impl Facts for View<'_> {
             (None, true) => &*self.client.proxy,
             _ => self.proxy(proxy)?,
         };
-        let back = proxy.back.as_ref();
-        match count {
-            Count::BackendConnections => Some(back?.sessions.current().into()),
-            Count::BackendFree => free_places(proxy),
-            Count::BackendSessionRate => self.rate(proxy, Event::Session, true),
-            Count::UsableServers => {
-                let usable = back?.balancer.usable();
-                let standing = if usable.active > 0 { usable.active } else { usable.backup };
-                Some(standing.into())
-            }
-            Count::Queue => Some(queued(proxy)?),
-            Count::AverageQueue => {
-                let usable = i64::from(back?.balancer.usable().active).max(1);
-                Some((queued(proxy)? + usable - 1) / usable)
-            }
-            Count::ConnectionSlots => free_places(proxy),
-            Count::FrontendConnections => Some(proxy.front.as_ref()?.connections.current().into()),
-            Count::FrontendRequestRate => self.rate(proxy, Event::Request, false),
-            Count::FrontendSessionRate => self.rate(proxy, Event::Session, false),
-        }
+        self::count(self.worker, proxy, count)
     }
 
     fn server_count(&self, count: ServerCount, backend: Option<&str>, name: &str) -> Option<i64> {
-        let back = self.proxy(backend)?.back.as_ref()?;
-        let server = back.servers.iter().find(|server| server.state.name() == name)?;
-        let load = server.state.load();
-        Some(match count {
-            ServerCount::Connections => load.served().into(),
-            ServerCount::Free => match load.maxconn() {
-                0 => -1,
-                limit => limit.saturating_sub(load.served()).into(),
-            },
-            ServerCount::Up => server.state.accepts_persistent().into(),
-            ServerCount::Queue => server.queue.len().into(),
-            ServerCount::SessionRate => {
-                let ms = (self.worker.thread.wall() / 1_000_000 % 1000) as u32;
-                server.counters.rate(Event::Session, self.worker.second(), ms).into()
-            }
-            ServerCount::Weight => server.state.shown_weight().into(),
-            ServerCount::InitialWeight => server.settings.balance.weight.into(),
-            ServerCount::UserWeight => server.state.user_weight().into(),
-        })
+        server_count(self.worker, self.proxy(backend)?, count, name)
     }
 
     fn var(&self, name: &VarName) -> Option<Value<'static>> {

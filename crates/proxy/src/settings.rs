@@ -336,6 +336,8 @@ pub enum Check {
     Connect,
     /// An HTTP exchange.
     Http(HttpCheck),
+    /// What a script says.
+    Script(Arc<rules::check::Script>),
 }
 
 /// The exchange of an HTTP check.
@@ -347,8 +349,6 @@ pub struct HttpCheck {
     pub statuses: Vec<(u16, u16)>,
     /// Finding one makes the check fail instead.
     pub negated: bool,
-    /// Whether statuses were configured; otherwise any 2xx or 3xx will do.
-    pub explicit: bool,
 }
 
 /// Settings of the client side of a proxy.

@@ -7,6 +7,7 @@
 
 pub mod account;
 pub mod action;
+pub mod check;
 mod context;
 pub mod error_file;
 pub mod redirect;

@@ -132,7 +132,6 @@ fn farm(checked: bool) -> Proxy {
         request: b"GET / HTTP/1.0\r\n\r\n".to_vec(),
         statuses: vec![(200, 399)],
         negated: false,
-        explicit: false,
     });
     let servers = (0..SERVERS).map(server).collect();
     Proxy {

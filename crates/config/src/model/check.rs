@@ -1,69 +1,16 @@
-//! Health checks (section 4.2 `option httpchk`, `http-check`). Never sends one.
+//! Health checks (sections 4.2 and 5.2). Never sends one.
+
+use rules::check::Script;
+use std::sync::Arc;
 
 /// How the servers of a backend are checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub enum HealthCheck {
     /// A connection is enough.
     #[default]
     Connect,
-    /// HTTP requests and what to expect of the replies.
-    Http(Vec<CheckStep>),
-}
-
-/// One step of an HTTP check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CheckStep {
-    /// Send a request.
-    Send(CheckSend),
-    /// Judge the reply.
-    Expect(Expect),
-}
-
-/// The request of a check.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckSend {
-    /// Method.
-    pub method: String,
-    /// Request target.
-    pub uri: String,
-    /// Version as written, `HTTP/1.0` by default.
-    pub version: String,
-    /// Header names and values, in order.
-    pub headers: Vec<(String, String)>,
-    /// Body, empty for none.
-    pub body: String,
-}
-
-impl Default for CheckSend {
-    fn default() -> Self {
-        Self {
-            method: "OPTIONS".to_owned(),
-            uri: "/".to_owned(),
-            version: "HTTP/1.0".to_owned(),
-            headers: Vec::new(),
-            body: String::new(),
-        }
-    }
-}
-
-/// What a reply must be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expect {
-    /// True with `!`: the match makes the check fail.
-    pub negated: bool,
-    /// Statuses that match.
-    pub status: StatusSet,
-}
-
-/// A list of status codes and ranges.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusSet(pub Vec<(u16, u16)>);
-
-impl StatusSet {
-    /// True when the status is in the list.
-    pub fn contains(&self, status: u16) -> bool {
-        self.0.iter().any(|(low, high)| (*low..=*high).contains(&status))
-    }
+    /// What a script says.
+    Script(Arc<Script>),
 }
 
 /// How one server is checked: the check options of a `server` line.

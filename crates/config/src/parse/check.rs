@@ -1,113 +1,61 @@
-//! `option httpchk` and `http-check` lines (section 4.2). Never sends a check.
+//! `option httpchk`, `option tcp-check` and the options for well-known protocols; `http-check` and
+//! `tcp-check` lines (section 4.2). Never sends a check.
+use super::language::with_parser;
 use crate::cx::Cx;
-use crate::draft::{DraftCheck, DraftProxy};
+use crate::draft::{CheckMethod, DraftCheck, DraftProxy};
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{CheckSend, CheckStep, Expect, StatusSet};
-use crate::value;
+use rules::check::{Ready, RequestLine, parse_http_check, parse_tcp_check};
+use sample::{LogFormat, Place, Places, word};
+use std::sync::Arc;
 
 /// `option httpchk [<uri>] | <method> <uri> [<version>]`.
-pub(super) fn httpchk(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let mut send = CheckSend::default();
+pub(super) fn httpchk(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let uri = |n: usize| {
+        let uri = args.raw(n).unwrap_or_default();
+        Some(Arc::new(LogFormat::literal(&word::to_bytes(uri))))
+    };
+    let mut line = RequestLine::default();
     match (args.get(1), args.get(2)) {
         (None, _) => {}
-        (Some(uri), None) => send.uri = uri.to_owned(),
-        (Some(method), Some(uri)) => {
-            (send.method, send.uri) = (method.to_owned(), uri.to_owned());
-        }
+        (Some(_), None) => line.uri = uri(1),
+        (Some(method), Some(_)) => (line.method, line.uri) = (Some(method.into()), uri(2)),
     }
     if let Some(version) = args.get(3) {
-        // Anything after the version used to be smuggled headers; `http-check send` does it better.
-        if version.contains(['\r', '\n']) {
-            let message = "'option httpchk' : hiding headers or body at the end of the version string is not implemented yet, use 'http-check send'";
-            return Err(args.fault(3, message));
+        let (version, hidden) = version.split_once("\r\n").unwrap_or((version, ""));
+        line.version = Some(version_token(args, 3, version)?.into());
+        if !hidden.is_empty() {
+            let message = "'option httpchk' : hiding headers or body at the end of the version string is deprecated. Please, consider to use 'http-check send' directive instead.";
+            cx.warn(args, 3, message);
+            hidden_message(hidden, &mut line);
         }
-        version_token(args, 3)?;
-        send.version = version.to_owned();
     }
     if let Some(extra) = args.get(4) {
         let message = format!("'option httpchk' cannot handle unexpected argument '{extra}'.");
         return Err(args.fault(4, message));
     }
-    proxy.settings.check.httpchk = Some(send);
+    let check = own(proxy);
+    check.method = CheckMethod::Http;
+    if args.get(1).is_some() {
+        (check.request, check.request_at) = (line, check.http.len());
+    }
     Ok(())
 }
 
-/// One `http-check` line.
-pub(super) fn step(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let name = args.text(1);
-    let base = proxy.settings.check.httpchk.clone().unwrap_or_default();
-    let step = match name {
-        "send" => CheckStep::Send(send(args, base)?),
-        "expect" => CheckStep::Expect(expect(args)?),
-        _ => {
-            let unknown = format!(
-                "'http-check' only supports 'disable-on-404', 'send-state', 'comment', 'connect', 'send', 'expect', 'set-var-fmt(*)', 'set-var(*)', 'unset-var(*)'. but got '{name}'"
-            );
-            let class = name.split('(').next().unwrap_or(name);
-            let shown = format!("http-check {class}");
-            return Err(if known::contains("http-check", class) {
-                args.fault(1, format!("'{shown}' is not implemented yet"))
-            } else {
-                known::fault(args, 1, "http-check", &shown, unknown)
-            });
+/// Headers and a body behind the version, as they used to be smuggled in.
+fn hidden_message(text: &str, line: &mut RequestLine) {
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
+    let literal = |text: &str| Arc::new(LogFormat::literal(&word::to_bytes(text)));
+    for field in head.split("\r\n") {
+        if let Some((name, value)) = field.split_once(':') {
+            let name = name.trim().to_ascii_lowercase().into();
+            line.headers.push((name, literal(value.trim())));
         }
-    };
-    let check: &mut DraftCheck = &mut proxy.settings.check;
-    if std::mem::take(&mut check.inherited) {
-        check.steps.clear();
     }
-    check.steps.push(step);
-    Ok(())
+    line.body = (!body.is_empty()).then(|| literal(body));
 }
 
-fn send(args: Args<'_>, mut send: CheckSend) -> Parsed<CheckSend> {
-    let mut n = 2;
-    while let Some(name) = args.get(n) {
-        let value = |n: usize| {
-            args.need(n, format!("'http-check send' : '{name}' expects a string as argument."))
-        };
-        match name {
-            "meth" => send.method = value(n + 1)?.to_owned(),
-            "uri" => send.uri = value(n + 1)?.to_owned(),
-            "ver" => {
-                value(n + 1)?;
-                send.version = version_token(args, n + 1)?.to_owned();
-            }
-            "body" => send.body = value(n + 1)?.to_owned(),
-            "hdr" => {
-                let (header, text) = (value(n + 1)?, args.raw(n + 2));
-                let text = text.ok_or_else(|| {
-                    let message =
-                        "'http-check send' : 'hdr' expects a name and a value as arguments.";
-                    args.fault(n + 2, message)
-                })?;
-                if text.contains("%[") {
-                    let message =
-                        "'http-check send' : expressions in headers are not implemented yet";
-                    return Err(args.fault(n + 2, message));
-                }
-                send.headers.push((header.to_owned(), text.to_owned()));
-                n += 1;
-            }
-            "comment" | "uri-lf" | "body-lf" => {
-                let message = format!("'http-check send {name}' is not implemented yet");
-                return Err(args.fault(n, message));
-            }
-            _ => {
-                let message = format!(
-                    "'http-check send' : expects 'comment', 'meth', 'uri', 'uri-lf', 'ver', 'hdr', 'body' or 'body-lf' but got '{name}' as argument."
-                );
-                return Err(args.fault(n, message));
-            }
-        }
-        n += 2;
-    }
-    Ok(send)
-}
-
-fn version_token(args: Args<'_>, n: usize) -> Parsed<&str> {
-    let text = args.text(n);
+fn version_token<'v>(args: Args<'_>, n: usize, text: &'v str) -> Parsed<&'v str> {
     let digits = text.strip_prefix("HTTP/").unwrap_or("").as_bytes();
     match digits {
         [a, b'.', b] if a.is_ascii_digit() && b.is_ascii_digit() => Ok(text),
@@ -116,58 +64,137 @@ fn version_token(args: Args<'_>, n: usize) -> Parsed<&str> {
     }
 }
 
-fn expect(args: Args<'_>) -> Parsed<Expect> {
-    args.need(2, "'http-check expect' : expects at least a matching pattern as arguments.")?;
-    let negated = args.text(2).starts_with('!');
-    let mut n = 2;
-    let mut word = args.text(2).strip_prefix('!').unwrap_or(args.text(2));
-    if negated && word.is_empty() {
-        n = 3;
-        word = args.text(3);
-    }
-    match word {
-        "status" => {}
-        "string" | "rstring" | "string-lf" | "rstatus" | "hdr" | "fhdr" | "min-recv"
-        | "comment" | "ok-status" | "error-status" | "tout-status" | "on-success" | "on-error"
-        | "status-code" => {
-            let message = format!("'http-check expect {word}' is not implemented yet");
-            return Err(args.fault(n, message));
+/// `option tcp-check`
+pub(super) fn tcp_check(proxy: &mut DraftProxy, _: &mut Cx<'_>, _: Args<'_>) -> Parsed {
+    own(proxy).method = CheckMethod::Tcp;
+    Ok(())
+}
+
+/// `option redis-check`, `ldap-check`, `spop-check`, `ssl-hello-chk`.
+pub(super) fn plain(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let protocol = match args.text(0) {
+        "redis-check" => Ready::Redis,
+        "ldap-check" => Ready::Ldap,
+        "spop-check" => Ready::Spop,
+        _ => Ready::SslHello,
+    };
+    ready(proxy, cx, args, protocol)
+}
+
+/// `option smtpchk [ <hello> <domain> ]`
+pub(super) fn smtpchk(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    args.no_more_than(2)?;
+    let hello = match (args.get(1), args.get(2)) {
+        (Some(hello @ ("EHLO" | "HELO")), Some(domain)) => format!("{hello} {domain}"),
+        _ => "HELO localhost".to_owned(),
+    };
+    ready(proxy, cx, args, Ready::Smtp(&hello))
+}
+
+/// `option mysql-check [ user <username> [ post-41 | pre-41 ] ]`
+pub(super) fn mysql(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let user = match user(args)? {
+        None => None,
+        Some(user) => match args.get(3) {
+            None | Some("post-41") => Some((user, false)),
+            Some("pre-41") => Some((user, true)),
+            Some(other) => {
+                let message = format!(
+                    "keyword 'option mysql-check' only supports option 'post-41' and 'pre-41' (got '{other}')."
+                );
+                return Err(args.fault(3, message));
+            }
+        },
+    };
+    args.no_more_than(3)?;
+    ready(proxy, cx, args, Ready::Mysql(user))
+}
+
+/// `option pgsql-check user <username>`
+pub(super) fn pgsql(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let message = "'option pgsql-check' expects 'user <username>' as argument.";
+    let user = user(args)?.ok_or_else(|| args.fault(1, message))?;
+    args.no_more_than(2)?;
+    ready(proxy, cx, args, Ready::Pgsql(user))
+}
+
+/// `user <username>`, if there are arguments at all.
+fn user<'a>(args: Args<'a>) -> Parsed<Option<&'a str>> {
+    match args.get(1) {
+        None => Ok(None),
+        Some("user") => {
+            let message = format!("'option {} user' expects <username> as argument.", args.text(0));
+            args.need(2, message).map(Some)
         }
-        _ => {
+        Some(other) => {
             let message = format!(
-                "'http-check expect' : 'only supports min-recv, [!]string', '[!]rstring', '[!]string-lf', '[!]status', '[!]rstatus', [!]hdr, [!]fhdr or comment but got '{word}' as argument."
+                "keyword 'option {}' only supports option 'user' (got '{other}').",
+                args.text(0)
             );
-            return Err(args.fault(n, message));
-        }
-    }
-    let status = status_set(args, n + 1)?;
-    match args.get(n + 2) {
-        None => Ok(Expect { negated, status }),
-        Some(extra) => {
-            let message =
-                format!("'http-check expect' cannot handle unexpected argument '{extra}'.");
-            Err(args.fault(n + 2, message))
+            Err(args.fault(1, message))
         }
     }
 }
 
-fn status_set(args: Args<'_>, n: usize) -> Parsed<StatusSet> {
-    let expected = "'http-check expect' : 'status' expects a list of status codes as argument.";
-    let list = args.need(n, expected)?;
-    let bad = list.char_indices().find(|(_, c)| !c.is_ascii_digit() && !matches!(c, ',' | '-'));
-    if let Some((at, c)) = bad {
-        let message =
-            format!("'http-check expect' : invalid character '{c}' in the list of status codes");
-        return Err(args.fault_at(n, at, message));
+fn ready(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, protocol: Ready<'_>) -> Parsed {
+    let places = Places::of(Place::BeCheck);
+    let script = with_parser(proxy, cx, args, 0, places, |parser| protocol.script(parser))?;
+    own(proxy).method = CheckMethod::Ready(Arc::new(script));
+    Ok(())
+}
+
+/// One `http-check` line.
+pub(super) fn http_step(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    match args.text(1) {
+        "disable-on-404" => {
+            args.from(1).no_more_than(0)?;
+            proxy.settings.check.disable_on_404 = true;
+        }
+        "send-state" => {
+            args.from(1).no_more_than(0)?;
+            proxy.settings.check.send_state = true;
+        }
+        _ => step(proxy, cx, args, true)?,
     }
-    let mut ranges = Vec::new();
-    for part in list.split(',') {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        let bounds = value::number::<u16>(low).zip(value::number::<u16>(high));
-        let good =
-            bounds.filter(|(low, high)| (100..=999).contains(low) && low <= high && *high <= 999);
-        let message = format!("'http-check expect' : invalid status code or range '{part}'");
-        ranges.push(good.ok_or_else(|| args.fault(n, message))?);
+    Ok(())
+}
+
+/// One `tcp-check` line.
+pub(super) fn tcp_step(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    step(proxy, cx, args, false)
+}
+
+fn step(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, http: bool) -> Parsed {
+    own(proxy);
+    let words = args.all_texts(1);
+    let places = Places::of(Place::BeCheck);
+    let parsed = with_parser(proxy, cx, args, 1, places, |parser| match http {
+        true => parse_http_check(&words, &proxy.settings.check.http, parser),
+        false => parse_tcp_check(&words, &proxy.settings.check.tcp, parser),
+    });
+    let parsed = parsed.map_err(|fault| {
+        let class = args.text(1).split('(').next().unwrap_or_default();
+        let shown = if http { "http-check" } else { "tcp-check" };
+        match known::contains(shown, class) {
+            true => fault,
+            false => known::fault(args, 1, shown, class, fault.message),
+        }
+    });
+    let step = Arc::new(parsed?);
+    let check = &mut proxy.settings.check;
+    if http { &mut check.http } else { &mut check.tcp }.push(step);
+    Ok(())
+}
+
+/// The section's own check: its first line about checks replaces all that `defaults` said about
+/// steps and requests.
+fn own(proxy: &mut DraftProxy) -> &mut DraftCheck {
+    let check = &mut proxy.settings.check;
+    if std::mem::take(&mut check.inherited) {
+        check.http.clear();
+        check.tcp.clear();
+        check.request = RequestLine::default();
+        check.request_at = 0;
     }
-    Ok(StatusSet(ranges))
+    check
 }

@@ -103,6 +103,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Ok(())
     }),
     choice("httplog", "[ clf ]", Places::ALL, "Logs HTTP requests.", httplog),
+    choice("ldap-check", "", Places::D_BACK, "Checks servers by an LDAP bind.", check::plain),
     switch("log-health-checks", Places::D_BACK, "Logs every change of checks.", |p, cx, _| {
         p.settings.back.log_health_checks = wanted(cx);
         Ok(())
@@ -116,12 +117,27 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Ok(())
     }),
     choice(
+        "mysql-check",
+        "[ user <username> [ { post-41 | pre-41 } ] ]",
+        Places::D_BACK,
+        "Checks MySQL servers.",
+        check::mysql,
+    ),
+    choice(
         "originalto",
         "[ except <network> ] [ header <name> ]",
         Places::ALL,
         "Tells servers the address that the client asked for.",
         http::originalto,
     ),
+    choice(
+        "pgsql-check",
+        "user <username>",
+        Places::D_BACK,
+        "Checks PostgreSQL servers.",
+        check::pgsql,
+    ),
+    choice("redis-check", "", Places::D_BACK, "Checks servers by a Redis PING.", check::plain),
     Choice {
         keyword: Keyword {
             name: "redispatch",
@@ -132,6 +148,22 @@ pub(crate) const OPTIONS: &[Choice] = &[
         },
         prefixable: true,
     },
+    choice(
+        "smtpchk",
+        "[ <hello> <domain> ]",
+        Places::D_BACK,
+        "Checks servers by SMTP.",
+        check::smtpchk,
+    ),
+    choice("spop-check", "", Places::BACK, "Checks SPOE agents.", check::plain),
+    choice(
+        "ssl-hello-chk",
+        "",
+        Places::D_BACK,
+        "Checks servers by a hello of SSLv3.",
+        check::plain,
+    ),
+    choice("tcp-check", "", Places::D_BACK, "Checks servers by tcp-check lines.", check::tcp_check),
     choice("tcplog", "", Places::ALL, "Logs connections in detail.", tcplog),
 ];
 

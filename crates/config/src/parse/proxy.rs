@@ -159,10 +159,10 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     ),
     entry(
         "http-check",
-        "send [meth <method>] [uri <uri>] [ver <version>] [hdr <name> <value>]* [body <text>] | expect [!] status <codes>",
+        "connect [options...] | send [options...] | expect [options...] [!] <match> <pattern> | comment <text> | set-var(<name>) <expr> | set-var-fmt(<name>) <fmt> | unset-var(<name>) | disable-on-404 | send-state",
         Places::D_BACK,
         "Steps of the HTTP check.",
-        check::step,
+        check::http_step,
     ),
     entry(
         "http-error",
@@ -284,6 +284,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Places::SIDES,
         "Declares the table of this section.",
         stick_table::parse,
+    ),
+    entry(
+        "tcp-check",
+        "connect [options...] | send <data> | send-lf <fmt> | send-binary <hex> | send-binary-lf <fmt> | expect [options...] [!] <match> <pattern> | comment <text> | set-var(<name>) <expr> | set-var-fmt(<name>) <fmt> | unset-var(<name>)",
+        Places::D_BACK,
+        "Steps of the TCP check.",
+        check::tcp_step,
     ),
     entry(
         "tcp-request",

@@ -329,24 +329,62 @@ fn options() {
     }
 }
 
+fn script(text: &str) -> Option<std::sync::Arc<rules::check::Script>> {
+    match back(&only(&listen(text))).check.clone() {
+        HealthCheck::Script(script) => Some(script),
+        HealthCheck::Connect => None,
+    }
+}
+
 #[test]
-fn checks() {
-    let step = |text: &str| match back(&only(&listen(text))).check.clone() {
-        HealthCheck::Http(steps) => steps,
-        HealthCheck::Connect => Vec::new(),
+fn simple_http_checks() {
+    let simple = |text: &str| {
+        let simple = script(text).unwrap().as_simple_http().unwrap();
+        (String::from_utf8(simple.request).unwrap(), simple.statuses, simple.negated)
     };
-    let CheckStep::Send(send) = &step(" option httpchk")[0] else { panic!() };
-    assert_eq!((&*send.method, &*send.uri, &*send.version), ("OPTIONS", "/", "HTTP/1.0"));
-    let CheckStep::Send(send) = &step(" option httpchk GET /up HTTP/1.1")[0] else { panic!() };
-    assert_eq!((&*send.method, &*send.uri, &*send.version), ("GET", "/up", "HTTP/1.1"));
-    let steps = step(
-        " option httpchk /x\n http-check send meth HEAD hdr Host a.b hdr X \"\" body z\n http-check expect ! status 200-299,404",
-    );
-    let [CheckStep::Send(send), CheckStep::Expect(expect)] = &steps[..] else { panic!() };
-    assert_eq!((&*send.method, &*send.uri, &*send.body), ("HEAD", "/x", "z"));
-    assert_eq!(send.headers, [("Host".into(), "a.b".into()), ("X".into(), String::new())]);
-    assert!(expect.negated && expect.status.contains(250) && !expect.status.contains(403));
-    assert!(step(" http-check expect status 200").is_empty(), "needs option httpchk");
+    let usual = |request: &str| (request.to_owned(), vec![(200, 399)], false);
+    for (text, request) in [
+        (" option httpchk", "OPTIONS / HTTP/1.0\r\n\r\n"),
+        (" option httpchk /x", "OPTIONS /x HTTP/1.0\r\n\r\n"),
+        (" option httpchk HEAD /x", "HEAD /x HTTP/1.0\r\n\r\n"),
+        (" option httpchk GET /up HTTP/1.1", "GET /up HTTP/1.1\r\nconnection: close\r\n\r\n"),
+        (
+            " option httpchk GET / HTTP/1.1\\r\\nHost:\\ a.b\\r\\n\\r\\nbody",
+            "GET / HTTP/1.1\r\nhost: a.b\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbody",
+        ),
+        // The later line wins.
+        (" option httpchk GET /x\n http-check send uri /y", "GET /y HTTP/1.0\r\n\r\n"),
+        (" http-check send uri /y\n option httpchk GET /x", "GET /x HTTP/1.0\r\n\r\n"),
+    ] {
+        assert_eq!(simple(text), usual(request), "{text}");
+    }
+    let text = " option httpchk /x\n http-check send meth HEAD hdr Host a.b hdr X \"\" body z\n http-check expect ! status 200-299,404";
+    let request = "HEAD /x HTTP/1.0\r\nhost: a.b\r\nx: \r\ncontent-length: 1\r\n\r\nz";
+    assert_eq!(simple(text), (request.to_owned(), vec![(200, 299), (404, 404)], true));
+    assert!(script(" http-check expect status 200").is_none(), "needs option httpchk");
+}
+
+#[test]
+fn checks_that_need_a_script() {
+    for lines in [
+        " http-check disable-on-404",
+        " http-check send-state",
+        " http-check connect port 1",
+        " http-check expect string x",
+        " http-check expect comment x status 200",
+        " http-check comment x\n http-check expect status 200",
+        " http-check expect ok-status L6OK status 200",
+        " http-check expect on-error x status 200",
+        " http-check send hdr x %[be_name]",
+        " http-check send uri-lf /%[be_name]",
+    ] {
+        let script = script(&format!(" option httpchk\n{lines}")).unwrap();
+        assert!(script.as_simple_http().is_none(), "{lines}");
+    }
+    let last_wins = script(" option tcp-check\n option redis-check\n tcp-check expect string x");
+    assert_eq!(last_wins.unwrap().kind, rules::check::Kind::Ready);
+    let text = " option tcp-check\n tcp-check connect\n tcp-check expect string x";
+    assert_eq!(script(text).unwrap().steps.len(), 2);
 }
 
 #[test]
@@ -431,9 +469,25 @@ fn proxy_errors() {
             "http-check expect status x",
             "'http-check expect' : invalid character 'x' in the list of status codes",
         ),
-        ("http-check expect string x", "'http-check expect string' is not implemented yet"),
-        ("http-check connect", "'http-check connect' is not implemented yet"),
-        ("http-check set-var(x) int(1)", "'http-check set-var' is not implemented yet"),
+        ("http-check connect ssl", "'http-check connect' : 'ssl' is not implemented yet"),
+        (
+            "http-check set-var(x) int(1)",
+            "'http-check set-var' : invalid variable name 'x'. A variable name must be start by its scope. The scope can be 'proc', 'sess', 'txn', 'req', 'res' or 'check'",
+        ),
+        (
+            "http-check set-var(txn.x) int(1)",
+            "'http-check set-var' : a check has only variables of the scopes 'proc', 'sess' and 'check'",
+        ),
+        ("tcp-check send-binary 4x", "'tcp-check send-binary' : '4x' invalid binary string."),
+        (
+            "tcp-check expect tout-status L7OK string x",
+            "'tcp-check expect' : 'tout-status' only supports 'L4TOUT', 'L6TOUT', 'L7TOUT' (got 'L7OK').",
+        ),
+        (
+            "tcp-check expect status 200",
+            "'tcp-check expect' : 'only supports min-recv, '[!]binary', '[!]string', '[!]rstring', '[!]rbinary', '[!]string-lf', '[!]binary-lf' or comment but got 'status' as argument.",
+        ),
+        ("option pgsql-check", "'option pgsql-check' expects 'user <username>' as argument."),
         ("http-check send meth", "'http-check send' : 'meth' expects a string as argument."),
         ("http-reuse foo", "'http-reuse' only supports 'never', 'safe', 'aggressive', 'always'."),
         ("id 0", "custom id has to be > 0."),

@@ -1,6 +1,6 @@
 //! The traps of the configuration language (defaults, prefixes, order, empty arguments). Never a single keyword's detail.
 use super::*;
-use crate::model::{CheckStep, HealthCheck, Mode};
+use crate::model::{HealthCheck, Mode};
 
 #[test]
 fn environment_expands_only_in_double_quotes() {
@@ -70,15 +70,14 @@ fn http_check_lines_of_a_section_replace_those_of_defaults() {
         "defaults\n mode http\n option httpchk GET /d\n http-check expect status 200\n",
         "backend a\nbackend b\n http-check expect status 201\n"
     ));
-    let expected = |at: usize| match &model.proxies[at].back.as_ref().unwrap().check {
-        HealthCheck::Http(steps) => match &steps[..] {
-            [CheckStep::Send(send), CheckStep::Expect(e)] => (send.uri.clone(), e.status.0.clone()),
-            other => panic!("{other:?}"),
-        },
+    let check = |at: usize| match &model.proxies[at].back.as_ref().unwrap().check {
+        HealthCheck::Script(script) => script.as_simple_http().unwrap(),
         HealthCheck::Connect => panic!(),
     };
-    assert_eq!(expected(0), ("/d".to_owned(), vec![(200, 200)]));
-    assert_eq!(expected(1), ("/d".to_owned(), vec![(201, 201)]));
+    assert_eq!(check(0).request, b"GET /d HTTP/1.0\r\n\r\n");
+    assert_eq!(check(0).statuses, [(200, 200)]);
+    assert_eq!(check(1).request, b"OPTIONS / HTTP/1.0\r\n\r\n", "as HAProxy has it");
+    assert_eq!(check(1).statuses, [(201, 201)]);
 }
 
 #[test]

@@ -4,12 +4,17 @@
 use super::desk::{Desk, Owner};
 use super::flight::Flight;
 use super::rule;
+use super::script;
 use super::store::{Record, Store};
+use super::turn;
+use crate::settings::Check;
 use crate::worker::Worker;
 use htx::Head;
 use reactor::{Class, TaskId, Wake};
+use rules::check::Script;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 use stdx::Tick;
 
 /// One thread's checker.
@@ -99,8 +104,26 @@ impl Checker {
 
     /// Runs a batch here.
     fn begin(self: &Rc<Self>, batch: &mut Vec<Record>) {
-        let flight = Flight::new(self, batch);
-        self.worker.thread.scheduler().spawn(Class::Normal, flight.run());
+        let scheduler = self.worker.thread.scheduler();
+        batch.retain(|record| match self.script(*record) {
+            Some(script) => {
+                let run = script::run(self.clone(), *record, script);
+                scheduler.spawn(Class::Normal, run);
+                false
+            }
+            None => true,
+        });
+        if !batch.is_empty() {
+            scheduler.spawn(Class::Normal, Flight::new(self, batch).run());
+        }
+    }
+
+    /// The script that a check follows, if it is more than one exchange.
+    fn script(&self, record: Record) -> Option<Arc<Script>> {
+        match &turn::subject(self, record)?.settings.check {
+            Check::Script(script) => Some(script.clone()),
+            Check::Connect | Check::Http(_) => None,
+        }
     }
 }
 

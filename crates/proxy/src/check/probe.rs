@@ -28,7 +28,6 @@ impl From<CheckResult> for Over {
 #[derive(Debug)]
 pub(super) struct Probe {
     errand: Errand,
-    began: u64,
     /// Whether the connection stands.
     stands: bool,
     /// How much of the request is out.
@@ -49,13 +48,8 @@ impl Probe {
         let address = &server.settings.check_address;
         let errand =
             Errand::start(&worker.thread, address).map_err(|error| verdict::unconnected(&error))?;
-        let (began, deadline) = (worker.millis(), worker.thread.tick().plus_ms(connect_ms));
-        Ok(Self { errand, began, stands: false, sent: 0, deadline, answer_ms })
-    }
-
-    /// When it began, in the worker's milliseconds.
-    pub(super) fn began(&self) -> u64 {
-        self.began
+        let deadline = worker.thread.tick().plus_ms(connect_ms);
+        Ok(Self { errand, stands: false, sent: 0, deadline, answer_ms })
     }
 
     /// Writes what can be written. The first write tells whether the connection stands.
@@ -90,7 +84,9 @@ impl Probe {
         head: &mut Head,
     ) -> Result<(), Over> {
         match (self.stands, check) {
-            (true, Check::Connect) => Err(verdict::plain(CheckStatus::L4Ok, "").into()),
+            (true, Check::Connect | Check::Script(_)) => {
+                Err(verdict::plain(CheckStatus::L4Ok, "").into())
+            }
             (true, Check::Http(http)) => self.read(http, buffer, head),
             (false, _) => Ok(()),
         }
@@ -127,7 +123,8 @@ impl Probe {
 
 fn request(check: &Check) -> &[u8] {
     match check {
-        Check::Connect => b"",
+        // Scripts run elsewhere.
+        Check::Connect | Check::Script(_) => b"",
         Check::Http(http) => &http.request,
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of health checks over real sockets: rules, statuses, states, and moves between threads.
 
 mod model;
+mod scripts;
 
 use super::rule;
 use super::store::{Record, Store};
@@ -23,7 +24,7 @@ fn checked(id: u32, address: SocketAddr, inter: u32) -> Server {
 
 fn http() -> Check {
     let request = b"OPTIONS / HTTP/1.0\r\n\r\n".to_vec();
-    Check::Http(HttpCheck { request, statuses: vec![(200, 399)], negated: false, explicit: false })
+    Check::Http(HttpCheck { request, statuses: vec![(200, 399)], negated: false })
 }
 
 fn farm(check: Check, servers: Vec<Server>) -> Proxy {
@@ -190,7 +191,7 @@ fn http_answers_are_judged() {
 fn expected_statuses_replace_the_usual_ones() {
     let expecting = |statuses, negated| {
         let request = b"GET / HTTP/1.0\r\n\r\n".to_vec();
-        let check = HttpCheck { request, statuses, negated, explicit: true };
+        let check = HttpCheck { request, statuses, negated };
         let origin = Origin::answering(OK);
         one_check(Check::Http(check), checked(1, origin.address, 5000)).0
     };

@@ -33,13 +33,13 @@ pub(super) fn unconnected(error: &io::Error) -> CheckResult {
         ConnectionRefused, ConnectionReset, HostUnreachable, NetworkUnreachable, PermissionDenied,
         TimedOut,
     };
+    let general = || format!("General socket error ({})", words(error));
     match error.kind() {
-        ConnectionRefused | ConnectionReset | HostUnreachable | NetworkUnreachable
-        | PermissionDenied | TimedOut => plain(CheckStatus::L4Connection, &words(error)),
-        _ => {
-            let info = format!("General socket error ({})", words(error));
-            plain(CheckStatus::SocketError, &info)
+        ConnectionRefused | ConnectionReset | HostUnreachable | PermissionDenied | TimedOut => {
+            plain(CheckStatus::L4Connection, &words(error))
         }
+        NetworkUnreachable => plain(CheckStatus::L4Connection, &general()),
+        _ => plain(CheckStatus::SocketError, &general()),
     }
 }
 

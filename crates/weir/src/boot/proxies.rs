@@ -2,8 +2,9 @@
 
 use super::listeners::Opener;
 use super::logs;
-use config::model::{self, Address, CheckStep, HashMethod, ServerPort};
+use config::model::{self, Address, HashMethod, ServerPort};
 use proxy::settings;
+use rules::check::SimpleHttp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ pub(super) fn proxy(
             .and_then(|front| front.unique_id_header.as_ref())
             .map(|name| name.to_ascii_lowercase()),
         front,
-        back: from.back.as_ref().map(|back| self::back(&from, back)),
+        back: from.back.as_ref().map(back),
         log_format: from.formats.log,
         log_format_sd: from.formats.structured_data,
         unique_id: from.formats.unique_id,
@@ -182,7 +183,7 @@ fn front(
     }
 }
 
-fn back(proxy: &model::Proxy, from: &model::Back) -> settings::Back {
+fn back(from: &model::Back) -> settings::Back {
     settings::Back {
         servers: from.servers.iter().map(server).collect(),
         algorithm: algorithm(from),
@@ -205,7 +206,7 @@ fn back(proxy: &model::Proxy, from: &model::Back) -> settings::Back {
             model::HttpReuse::Aggressive => settings::Reuse::Aggressive,
             model::HttpReuse::Always => settings::Reuse::Always,
         },
-        check: check(proxy, &from.check),
+        check: check(&from.check),
         log_checks: from.log_health_checks,
         abort_on_close: from.abortonclose,
     }
@@ -300,36 +301,14 @@ fn check_address(server: &reactor::Address, check: &model::Check) -> reactor::Ad
     }
 }
 
-fn check(_proxy: &model::Proxy, from: &model::HealthCheck) -> settings::Check {
-    let model::HealthCheck::Http(steps) = from else { return settings::Check::Connect };
-    let mut request = Vec::new();
-    let (mut statuses, mut negated, mut explicit) = (vec![(200, 399)], false, false);
-    for step in steps {
-        match step {
-            CheckStep::Send(send) => request = check_request(send),
-            CheckStep::Expect(expect) => {
-                statuses = expect.status.0.clone();
-                (negated, explicit) = (expect.negated, true);
-            }
+fn check(from: &model::HealthCheck) -> settings::Check {
+    let model::HealthCheck::Script(script) = from else { return settings::Check::Connect };
+    match script.as_simple_http() {
+        Some(SimpleHttp { request, statuses, negated }) => {
+            settings::Check::Http(settings::HttpCheck { request, statuses, negated })
         }
+        None => settings::Check::Script(script.clone()),
     }
-    settings::Check::Http(settings::HttpCheck { request, statuses, negated, explicit })
-}
-
-fn check_request(send: &model::CheckSend) -> Vec<u8> {
-    let mut text = format!("{} {} {}\r\n", send.method, send.uri, send.version);
-    for (name, value) in &send.headers {
-        text.push_str(&format!("{}: {value}\r\n", name.to_ascii_lowercase()));
-    }
-    if !send.body.is_empty() {
-        text.push_str(&format!("content-length: {}\r\n", send.body.len()));
-    }
-    if send.version != "HTTP/1.0" {
-        text.push_str("connection: close\r\n");
-    }
-    text.push_str("\r\n");
-    text.push_str(&send.body);
-    text.into_bytes()
 }
 
 /// The whole list, for the process.

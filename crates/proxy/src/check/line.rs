@@ -1,0 +1,170 @@
+//! A connection to a server for a check that says and hears more than once. Never knows what is said.
+//!
+//! What is received stays until somebody forgets it, up to the size of a buffer.
+
+use super::rule;
+use crate::runtime::Proxy;
+use crate::worker::Worker;
+use buf::Buf;
+use reactor::{Address, Socket, Tick};
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+
+/// Why it does not go on.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// It took too long.
+    Late,
+    /// As the system says.
+    Broken(io::Error),
+}
+
+/// The connection, and the time that is left for it.
+pub(super) struct Line {
+    worker: Rc<Worker>,
+    socket: Option<Socket>,
+    input: Buf,
+    /// Nothing more will come.
+    ended: bool,
+    linger: bool,
+    deadline: Tick,
+    connect_ms: u32,
+    /// Time for answers, counted from when the connection stands; `None` if one deadline holds for
+    /// everything.
+    answer_ms: Option<u32>,
+}
+
+impl Line {
+    /// No connection yet; the time runs. `inter` is the interval of the check.
+    pub(super) fn new(worker: &Rc<Worker>, proxy: &Proxy, inter: u32) -> Self {
+        let timeouts = &proxy.settings.timeouts;
+        let (connect_ms, answer_ms) = rule::limits(inter, timeouts.connect, timeouts.check);
+        Self {
+            socket: None,
+            input: worker.buffers.take(),
+            ended: false,
+            linger: false,
+            deadline: worker.thread.tick().plus_ms(connect_ms),
+            connect_ms,
+            answer_ms,
+            worker: worker.clone(),
+        }
+    }
+
+    /// Ends the connection, if there is one, and makes another one.
+    pub(super) async fn connect(&mut self, to: &Address, linger: bool) -> Result<(), Trouble> {
+        self.hang_up();
+        (self.ended, self.linger) = (false, linger);
+        self.forget();
+        if self.answer_ms.is_some() {
+            self.deadline = self.now().plus_ms(self.connect_ms);
+        }
+        self.socket = Some(Socket::connect(&self.worker.thread, to).map_err(Trouble::Broken)?);
+        self.send(b"").await?;
+        if let Some(span) = self.answer_ms {
+            self.deadline = self.now().plus_ms(span);
+        }
+        Ok(())
+    }
+
+    /// Sends all of it; that an empty text is sent tells that the connection stands.
+    pub(super) async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Trouble> {
+        loop {
+            match self.socket()?.send(&[IoSlice::new(bytes)], false) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if is_transient(&error) => self.wait(Socket::want_write).await?,
+                Err(error) => return Err(Trouble::Broken(error)),
+            }
+            if bytes.is_empty() && self.socket()?.is_writable() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads what is there.
+    ///
+    /// # Errors
+    /// The connection broke before anything came.
+    pub(super) fn read(&mut self) -> Result<(), Trouble> {
+        while !self.ended {
+            if self.input.room() == 0 {
+                self.ended = true;
+                break;
+            }
+            let Some(socket) = &self.socket else { break };
+            match socket.recv(self.input.space()) {
+                Ok(0) => self.ended = true,
+                Ok(count) => self.input.filled(count),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if self.input.is_empty() => return Err(Trouble::Broken(error)),
+                // What came before it is worth a look.
+                Err(_) => self.ended = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until something can be read.
+    pub(super) async fn wait_for_more(&self) -> Result<(), Trouble> {
+        self.wait(Socket::want_read).await
+    }
+
+    async fn wait(&self, want: fn(&Socket)) -> Result<(), Trouble> {
+        let socket = self.socket()?;
+        if self.deadline.is_due(self.now()) {
+            return Err(Trouble::Late);
+        }
+        socket.want_nothing();
+        want(socket);
+        self.worker.thread.scheduler().pause(Some(self.deadline)).await;
+        Ok(())
+    }
+
+    /// What has been received and not forgotten.
+    pub(super) fn received(&self) -> &[u8] {
+        self.input.data()
+    }
+
+    /// Whether nothing more will come, or nothing more fits.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Drops what has been received.
+    pub(super) fn forget(&mut self) {
+        self.input.clear();
+    }
+
+    /// Our address of the connection.
+    pub(super) fn local(&self) -> Option<std::net::SocketAddr> {
+        self.socket.as_ref()?.local_address()
+    }
+
+    fn now(&self) -> Tick {
+        self.worker.thread.tick()
+    }
+
+    fn socket(&self) -> Result<&Socket, Trouble> {
+        self.socket.as_ref().ok_or_else(|| Trouble::Broken(io::ErrorKind::NotConnected.into()))
+    }
+
+    fn hang_up(&mut self) {
+        if let Some(socket) = self.socket.take()
+            && !self.linger
+        {
+            socket.reset_on_close();
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.hang_up();
+        self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

@@ -1,0 +1,102 @@
+//! One check that runs, whatever it does: what it is about, how its result is told, and that it sleeps
+//! again afterwards. Never connects.
+
+use super::checker::Checker;
+use super::store::Record;
+use crate::log;
+use crate::notice::{self, Cause};
+use crate::runtime::{Back, Proxy, Server};
+use crate::settings;
+use balance::{Change, CheckResult};
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// One check that runs; its record goes back to sleep when this is dropped.
+pub(super) struct Turn {
+    pub(super) checker: Rc<Checker>,
+    pub(super) record: Record,
+    /// When it began, in the worker's milliseconds.
+    pub(super) began: u64,
+}
+
+/// What a record names.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) proxy: &'a Proxy,
+    pub(super) back: &'a Back,
+    pub(super) settings: &'a settings::Back,
+    pub(super) server: &'a Server,
+}
+
+impl Turn {
+    pub(super) fn new(checker: &Rc<Checker>, record: Record) -> Self {
+        Self { checker: checker.clone(), record, began: checker.worker.millis() }
+    }
+
+    /// What it is about; `None` if that has gone.
+    pub(super) fn subject(&self) -> Option<Subject<'_>> {
+        subject(&self.checker, self.record)
+    }
+
+    /// What it is about, if the check is to run now.
+    pub(super) fn wanted(&self) -> Option<Subject<'_>> {
+        let subject = self.subject()?;
+        let server = subject.server;
+        if server.state.state().1.in_maint() || server.checks_off.load(Relaxed) {
+            return None;
+        }
+        subject.back.balancer.warm_up(self.record.slot as usize, self.checker.worker.millis());
+        Some(subject)
+    }
+
+    /// Takes a result to the server, and tells operators what it changed.
+    pub(super) fn report(&self, result: CheckResult) {
+        let worker = &self.checker.worker;
+        let Some(subject) = self.subject() else { return };
+        let Subject { proxy, back, settings, server } = subject;
+        let result = CheckResult { duration_ms: worker.millis() - self.began, ..result };
+        let slot = self.record.slot as usize;
+        let checked = back.balancer.on_check(slot, result.clone(), worker.millis());
+        if settings.log_checks && checked.progressed {
+            let health = server.state.check_record().health;
+            let text = balance::notice::checked(proxy.name(), &server.state, &result, &health);
+            notice::announce(worker, proxy, log::level::NOTICE, &text);
+        }
+        if checked.change != Change::None {
+            let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(&result) };
+            notice::server_changed(worker, proxy, slot, checked.change, cause);
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(subject) = subject(&self.checker, self.record) {
+            self.checker.lay_down(self.record, subject.server.state.check_interval_ms());
+        }
+    }
+}
+
+/// What a record names; `None` if that has gone.
+pub(super) fn subject(checker: &Checker, record: Record) -> Option<Subject<'_>> {
+    let proxy = checker.worker.shared.proxies.get(record.backend as usize)?;
+    let (back, settings) = (proxy.back.as_ref()?, proxy.settings.back.as_ref()?);
+    let server = back.servers.get(record.slot as usize)?;
+    Some(Subject { proxy, back, settings, server })
+}
+
+/// Something under way that counts in the thread's load.
+pub(super) struct Underway(Rc<Checker>);
+
+impl Underway {
+    pub(super) fn new(checker: &Rc<Checker>, checks: usize) -> Self {
+        checker.desk().counts.begin(checks);
+        Self(checker.clone())
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.0.desk().counts.end();
+    }
+}

@@ -1,0 +1,260 @@
+//! Scripted health checks (section 4.2 `tcp-check`, `http-check`, and the options for well-known
+//! protocols): what to send and what to expect. Never connects, never waits.
+//!
+//! A [`Script`] is a list of [`Step`]s in the order of the configuration. Whoever runs it opens
+//! connections, sends what [`Send`] builds, and lets [`Expect`] judge what has come so far.
+
+mod expect;
+mod http;
+mod parse;
+mod pattern;
+mod protocol;
+mod ready;
+mod send;
+#[cfg(test)]
+mod tests;
+
+pub use expect::{Expect, Failure, Judgement, Received, Status};
+pub use http::{HttpSend, RequestLine};
+pub use parse::{parse_http_check, parse_tcp_check};
+pub use ready::Ready;
+pub use send::Send;
+
+use sample::vars::SetVar;
+use sample::{Expr, Facts, LogFormat, Value, VarName};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Which directives a script is made of; decides what its messages say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// `option tcp-check` and `tcp-check`: messages name the step.
+    #[default]
+    Tcp,
+    /// `option httpchk` and `http-check`.
+    Http,
+    /// An option for a well-known protocol.
+    Ready,
+}
+
+/// The script of a backend's checks.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// What it is made of.
+    pub kind: Kind,
+    /// The steps, in order.
+    pub steps: Vec<Arc<Step>>,
+    /// `option httpchk`: what the first request takes where its own step is silent, or even where
+    /// it is not.
+    pub request: RequestLine,
+    /// Whether [`Script::request`] goes before what the first request says, because its line came
+    /// later.
+    pub request_wins: bool,
+    /// `http-check disable-on-404`.
+    pub disable_on_404: bool,
+    /// `http-check send-state`.
+    pub send_state: bool,
+}
+
+/// A check that is one constant request and one look at the status of the response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimpleHttp {
+    /// The whole request, as sent.
+    pub request: Vec<u8>,
+    /// Statuses looked for: inclusive ranges.
+    pub statuses: Vec<(u16, u16)>,
+    /// Finding one makes the check fail instead.
+    pub negated: bool,
+}
+
+/// One step.
+#[derive(Debug)]
+pub struct Step {
+    /// Its number in messages, from 1.
+    pub number: usize,
+    /// What is told with a failure.
+    pub comment: Option<Box<str>>,
+    /// What it does.
+    pub action: StepAction,
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub enum StepAction {
+    /// Opens a connection; the one before is closed.
+    Connect(Connect),
+    /// Sends bytes.
+    Send(Send),
+    /// Sends a request.
+    HttpSend(HttpSend),
+    /// Waits for bytes or for a response, and judges them.
+    Expect(Box<Expect>),
+    /// Writes a variable.
+    Assign(Assign),
+    /// Explains the next step.
+    Comment,
+}
+
+/// A `connect` step.
+#[derive(Debug, Default)]
+pub struct Connect {
+    /// Another port.
+    pub port: Option<ConnectPort>,
+    /// Another address.
+    pub address: Option<IpAddr>,
+    /// Begins with a PROXY protocol header.
+    pub send_proxy: bool,
+    /// Closes without a reset.
+    pub linger: bool,
+}
+
+/// Where a `connect` step finds its port.
+#[derive(Debug)]
+pub enum ConnectPort {
+    /// In the configuration.
+    Fixed(u16),
+    /// In a sample; one that is no port counts as absent.
+    Computed(Expr),
+}
+
+/// A step that writes a variable.
+#[derive(Debug)]
+pub enum Assign {
+    /// `set-var`
+    Set(SetVar, Expr),
+    /// `set-var-fmt`
+    SetFormat(SetVar, LogFormat),
+    /// `unset-var`
+    Unset(VarName),
+}
+
+impl Connect {
+    /// The port asked for, if there is one.
+    pub fn port(&self, facts: &dyn Facts) -> Option<u16> {
+        match self.port.as_ref()? {
+            ConnectPort::Fixed(port) => Some(*port),
+            ConnectPort::Computed(expr) => match expr.eval(facts).ok()?.cast(sample::Type::Int)? {
+                Value::Int(port) => u16::try_from(port).ok().filter(|port| *port > 0),
+                _ => None,
+            },
+        }
+    }
+}
+
+impl Assign {
+    /// Writes the variable.
+    pub fn run(&self, facts: &dyn Facts) {
+        match self {
+            Self::Set(target, expr) => {
+                if let Ok(value) = expr.eval(facts) {
+                    target.store(facts, &value);
+                }
+            }
+            Self::SetFormat(target, format) => {
+                let mut text = Vec::new();
+                format.write(facts, &mut text);
+                target.store(facts, &Value::str(&text));
+            }
+            Self::Unset(name) => facts.set_var(name, None),
+        }
+    }
+}
+
+impl Step {
+    /// What messages call it: `expect string 'x'`.
+    pub fn describe(&self) -> String {
+        match &self.action {
+            StepAction::Connect(connect) => match connect.port {
+                Some(ConnectPort::Fixed(port)) => format!("connect port {port}"),
+                Some(ConnectPort::Computed(_)) => "connect port (expression)".to_owned(),
+                None => "connect".to_owned(),
+            },
+            StepAction::Send(_) | StepAction::HttpSend(_) => "send".to_owned(),
+            StepAction::Expect(expect) => format!("expect {}", expect.pattern()),
+            StepAction::Assign(_) => "set-var".to_owned(),
+            StepAction::Comment => "comment".to_owned(),
+        }
+    }
+
+    /// Whether it does anything with a connection.
+    fn acts(&self) -> bool {
+        self.is_connect() || self.is_send() || self.is_expect()
+    }
+
+    fn is_connect(&self) -> bool {
+        matches!(self.action, StepAction::Connect(_))
+    }
+
+    fn is_send(&self) -> bool {
+        matches!(self.action, StepAction::Send(_) | StepAction::HttpSend(_))
+    }
+
+    fn is_expect(&self) -> bool {
+        matches!(self.action, StepAction::Expect(_))
+    }
+}
+
+impl Script {
+    /// The script of `option httpchk` with its `http-check` steps: what they leave to be understood
+    /// is added.
+    pub fn http(steps: Vec<Arc<Step>>) -> Self {
+        let mut script = Self { kind: Kind::Http, steps, ..Self::default() };
+        let steps = &mut script.steps;
+        if !steps.iter().any(|step| step.is_send()) {
+            let place = steps.iter().position(|step| step.is_expect()).unwrap_or(steps.len());
+            steps.insert(place, silent(StepAction::HttpSend(HttpSend::default())));
+        }
+        let last = steps.iter().rposition(|step| step.is_send()).unwrap_or(0);
+        if !steps[last..].iter().any(|step| step.is_expect()) {
+            let expect = Expect::usual_status();
+            steps.push(silent(StepAction::Expect(Box::new(expect))));
+        }
+        script
+    }
+
+    /// Whether any step does more than compute.
+    pub fn acts(&self) -> bool {
+        self.steps.iter().any(|step| step.acts())
+    }
+
+    /// What is told with a failure of the step at `index`: its own comment, or that of a `comment`
+    /// before it, over expectations in between.
+    pub fn comment(&self, index: usize) -> Option<&str> {
+        let step = self.steps.get(index)?;
+        let own = step.comment.as_deref();
+        let over = |other: &&Arc<Step>| step.is_expect() && other.is_expect();
+        let before = self.steps[..index].iter().rev().find(|other| !over(other));
+        let before = before.filter(|step| matches!(step.action, StepAction::Comment));
+        own.or_else(|| before?.comment.as_deref())
+    }
+
+    /// Whether it begins with an explicit connection.
+    pub fn connects_first(&self) -> bool {
+        self.steps.iter().find(|step| step.acts()).is_some_and(|step| step.is_connect())
+    }
+
+    /// The whole request and the statuses expected, where the check is no more than that: one
+    /// constant request, one look at its status.
+    pub fn as_simple_http(&self) -> Option<SimpleHttp> {
+        let plain = self.kind == Kind::Http && !self.disable_on_404 && !self.send_state;
+        match self.steps.as_slice() {
+            [send, expect] if plain => {
+                let (StepAction::HttpSend(send), StepAction::Expect(expect)) =
+                    (&send.action, &expect.action)
+                else {
+                    return None;
+                };
+                let (statuses, negated) = expect.as_plain_status()?;
+                expect.is_silent(self.comment(1)).then_some(())?;
+                let request = send.as_constant(&self.request, self.request_wins)?;
+                Some(SimpleHttp { request, statuses, negated })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A step that is understood without being written.
+fn silent(action: StepAction) -> Arc<Step> {
+    Arc::new(Step { number: 0, comment: None, action })
+}
