@@ -58,12 +58,19 @@ fn next_shared(worker: &Worker) -> Option<Tick> {
 
 /// Does the thread's part of the shared work, within what its own timers have left of the turn.
 async fn do_shared(worker: &Worker) {
+    let (thread, work) = (&worker.thread, &worker.shared.work);
     loop {
-        let mut budget = worker.thread.spare_expirations();
-        let work = &worker.shared.work;
-        if !work.run(worker.thread.index, worker.millis(), &mut budget, worker).more {
+        let spare = thread.spare_expirations();
+        let mut budget = spare;
+        let more = work.run(thread.index, worker.millis(), &mut budget, worker).more;
+        thread.use_expirations(spare - budget);
+        if !more {
             return;
         }
-        worker.thread.scheduler().yield_as(Class::Bulk).await;
+        // The next budget comes with the next turn.
+        let turn = thread.turns();
+        while thread.turns() == turn {
+            thread.scheduler().yield_as(Class::Bulk).await;
+        }
     }
 }

@@ -68,7 +68,7 @@ impl Shared {
     pub fn new(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Self> {
         let threads = settings.threads;
         let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, threads, now));
-        Arc::new(Self {
+        let shared = Arc::new(Self {
             proxies: proxies.into_iter().enumerate().map(build).collect(),
             connections: Gauge::default(),
             totals: Counters::new(threads),
@@ -86,7 +86,9 @@ impl Shared {
             parked_tended: AtomicBool::new(false),
             desks: (0..threads).map(|_| crate::check::Desk::default()).collect(),
             settings,
-        })
+        });
+        crate::expiry::tend_all(&shared);
+        shared
     }
 
     /// Whether the process only finishes what runs.

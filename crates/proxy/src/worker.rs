@@ -1,7 +1,6 @@
 //! What all tasks of one thread share: its reactor, its pools, the process. Never crosses a thread.
 
 use crate::check;
-use crate::expiry;
 use crate::housekeeper;
 use crate::idle::IdlePool;
 use crate::listener;
@@ -91,7 +90,6 @@ impl Worker {
         shared.introduce(thread, keeper);
         listener::start_all(&worker);
         check::start(&worker);
-        expiry::start(&worker);
         worker
     }
 

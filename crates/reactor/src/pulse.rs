@@ -82,6 +82,15 @@ pub struct Stuck {
     pub function: Option<&'static str>,
 }
 
+impl std::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (thread, spent) = (self.thread + 1, self.cpu / 1_000_000);
+        let function = self.function.unwrap_or("no task");
+        write!(f, "Thread {thread} has not come back to its loop for {spent} ms of CPU, ")?;
+        write!(f, "and runs {function}")
+    }
+}
+
 /// Looks at pulses now and then.
 #[derive(Debug)]
 pub struct Watchdog {
@@ -97,16 +106,17 @@ impl Watchdog {
         Self { pulses, seen }
     }
 
-    /// Looks once; `cpu` tells the CPU time of a thread by its system number.
+    /// Looks once; `cpu` tells the CPU time of a thread by its system number, and is asked only for
+    /// threads that do not sleep.
     pub fn look(&mut self, cpu: impl Fn(i32) -> u64) -> Option<Stuck> {
         for (thread, (pulse, seen)) in self.pulses.iter().zip(&mut self.seen).enumerate() {
             let system = pulse.thread.load(Ordering::Relaxed);
-            if system == 0 {
+            if system == 0 || pulse.is_asleep() {
                 continue;
             }
             let turns = pulse.turns.load(Ordering::Relaxed);
             let used = cpu(system);
-            if turns != seen.0 || pulse.asleep.load(Ordering::Relaxed) {
+            if turns != seen.0 {
                 *seen = (turns, used);
             } else if used.saturating_sub(seen.1) >= LIMIT {
                 let function = pulse.activity.running();
@@ -152,6 +162,11 @@ mod tests {
         pulse.beat();
         assert_eq!(dog.look(|_| LIMIT + 6), None, "it came back");
         pulse.sleep();
-        assert_eq!(dog.look(|_| 9 * LIMIT), None, "it sleeps");
+        assert_eq!(dog.look(|_| panic!("its clock is left alone")), None, "it sleeps");
+        pulse.beat();
+        assert_eq!(dog.look(|_| 9 * LIMIT), None, "a new turn");
+        let stuck = dog.look(|_| 10 * LIMIT).unwrap().to_string();
+        let told = "Thread 2 has not come back to its loop for 2000 ms of CPU, and runs no task";
+        assert_eq!(stuck, told);
     }
 }

@@ -140,6 +140,11 @@ impl Thread {
         self.spare.get()
     }
 
+    /// Takes this many off what the turn has left: shared work has used them.
+    pub fn use_expirations(&self, count: usize) {
+        self.spare.set(self.spare.get().saturating_sub(count));
+    }
+
     /// The time of this turn.
     pub fn tick(&self) -> Tick {
         self.tick.get()

@@ -63,6 +63,10 @@ struct Inner {
     tasks: Tasks,
     queue: RunQueue,
     wheel: Wheel,
+    /// Deadlines set in this round that the wheel has to hear of, with the tasks' positions. They
+    /// go there together at its end: each touches memory that is cold when there are many, and so
+    /// the processor waits for all of it at once.
+    arming: Vec<(u32, Tick)>,
 }
 
 /// Tasks, run queues and timers of one thread.
@@ -119,8 +123,12 @@ impl Scheduler {
         activity.profiling.set(settings.profiling);
         let profile = Profile::new(clock);
         profile.follow(&activity.profiling);
-        let inner =
-            Inner { tasks: Tasks::new(), queue: RunQueue::default(), wheel: Wheel::new(now) };
+        let inner = Inner {
+            tasks: Tasks::new(),
+            queue: RunQueue::default(),
+            wheel: Wheel::new(now),
+            arming: Vec::new(),
+        };
         Self {
             inner: RefCell::new(inner),
             mailbox,
@@ -301,7 +309,7 @@ impl Scheduler {
         self.assert_at_home();
         let caller = Location::caller();
         let inner = &mut *self.inner.borrow_mut();
-        let Inner { tasks, queue, wheel } = inner;
+        let Inner { tasks, queue, wheel, .. } = inner;
         let fired = wheel.advance(now, budget, |index| {
             let (id, slot) = tasks.at(index)?;
             slot.armed = slot.deadline.filter(|deadline| !deadline.is_due(now));
@@ -339,6 +347,16 @@ impl Inner {
         let Some(slot) = self.tasks.get_mut(id) else { return };
         slot.state |= State::QUEUED;
         self.queue.push(id, class, slot.nice);
+    }
+
+    /// Lets the wheel hear of the deadlines of this round, but for those of tasks that are gone.
+    fn arm_all(&mut self) {
+        let Self { tasks, wheel, arming, .. } = self;
+        for (index, at) in arming.drain(..) {
+            if tasks.at(index).is_some_and(|(_, slot)| slot.armed == Some(at)) {
+                wheel.arm(index, at);
+            }
+        }
     }
 
     fn forget(&mut self, id: TaskId) {

@@ -1,15 +1,16 @@
 //! A hierarchical timer wheel over small indices. Never allocates per timer and never reads a clock.
 //!
 //! Four levels of 256 buckets cover all 2^32 ticks. Arming, moving and disarming are O(1); a timer
-//! of a higher level moves down when its bucket's turn comes, a bounded number at a time. The lists
-//! are links by index in one vector, so that the node of task *n* is entry *n*.
+//! of a higher level moves down when its bucket's turn comes, a bounded number at a time. One that
+//! is moved later stays in its list until then, so that moving it touches its own node alone. The
+//! lists are links by index in one vector, so that the node of task *n* is entry *n*.
 
 use stdx::Tick;
 
 const LEVELS: usize = 4;
 const SLOTS: usize = 256;
 const NIL: u32 = u32::MAX;
-/// Timers that one call may move down a level, for each that it may fire.
+/// Timers that one call may move to another bucket, for each that it may fire.
 const MOVES: usize = 4;
 /// The bucket of a node that is not armed.
 const IDLE: u16 = u16::MAX;
@@ -73,6 +74,12 @@ impl Wheel {
         if self.nodes.len() <= index as usize {
             self.nodes.resize(index as usize + 1, UNARMED);
         }
+        let node = &mut self.nodes[index as usize];
+        if node.bucket != IDLE && !at.is_before(node.at) {
+            // Its bucket's turn comes first, and then it goes where it belongs.
+            node.at = at;
+            return;
+        }
         self.disarm(index);
         let at = if at.is_due(self.current) { Tick(self.current.0.wrapping_add(1)) } else { at };
         self.link(index, at);
@@ -102,11 +109,18 @@ impl Wheel {
         let mut moves = budget.max(1).saturating_mul(MOVES);
         self.unfinished = false;
         loop {
-            while let Some(index) = self.pop_due() {
-                if fired == budget {
+            while let Some((index, at)) = self.first_due() {
+                let due = at.is_due(self.current);
+                let left = if due { budget - fired } else { moves };
+                if left == 0 {
                     self.unfinished = true;
-                    self.link(index, self.current);
                     return fired;
+                }
+                self.unlink(index);
+                if !due {
+                    moves -= 1;
+                    self.link(index, at);
+                    continue;
                 }
                 self.armed -= 1;
                 fired += 1;
@@ -151,14 +165,10 @@ impl Wheel {
         first
     }
 
-    /// Takes a timer out of the bucket of the current tick.
-    fn pop_due(&mut self) -> Option<u32> {
+    /// A timer in the bucket of the current tick, and when it is due: later, if it has been moved.
+    fn first_due(&self) -> Option<(u32, Tick)> {
         let index = self.heads[self.current.0 as usize % SLOTS];
-        if index == NIL {
-            return None;
-        }
-        self.unlink(index);
-        Some(index)
+        (index != NIL).then(|| (index, self.nodes[index as usize].at))
     }
 
     /// Moves to the next tick with something to do, at most to `now`.

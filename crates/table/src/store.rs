@@ -17,8 +17,9 @@ use crate::layout::{Layout, Settings, Stored};
 use crate::shard::{Head, Probe, Shard};
 use crate::track::Tracker;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The most shards of a table.
 const SHARDS: usize = 64;
@@ -58,8 +59,11 @@ pub enum Removal {
     Absent,
 }
 
+/// Who is called when entries begin to wait for their time to be over, with when that is of the
+/// first.
+pub type Keeper = Box<dyn Fn(u64) + Send + Sync>;
+
 /// A stick table.
-#[derive(Debug)]
 pub struct Table {
     settings: Settings,
     layout: Arc<Layout>,
@@ -68,6 +72,15 @@ pub struct Table {
     used: AtomicU32,
     /// The shard at which expiry goes on.
     cursor: AtomicUsize,
+    keeper: OnceLock<Keeper>,
+    /// The keeper was called, and passes go on.
+    tended: AtomicBool,
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl Table {
@@ -82,7 +95,39 @@ impl Table {
             random: RandomState::new(),
             used: AtomicU32::new(0),
             cursor: AtomicUsize::new(0),
+            keeper: OnceLock::new(),
+            tended: AtomicBool::new(false),
         }
+    }
+
+    /// Names who sees to it that [`Table::expire`] is called, from when it is called itself until
+    /// [`Table::next_pass`] yields nothing. Only the first one named counts.
+    pub fn set_keeper(&self, keeper: Keeper) {
+        let _ = self.keeper.set(keeper);
+    }
+
+    fn call_keeper(&self, due: u64) {
+        if let Some(keeper) = self.keeper.get()
+            && !self.tended.load(Relaxed)
+            && !self.tended.swap(true, AcqRel)
+        {
+            keeper(due);
+        }
+    }
+
+    /// When the first entry may have to be taken out; `None`, and no pass is needed until the
+    /// keeper is called again, when there is none.
+    pub fn next_pass(&self) -> Option<u64> {
+        self.first_due().or_else(|| {
+            self.tended.swap(false, AcqRel);
+            // Who made an entry just now may have seen that the table is tended; so look again.
+            self.first_due().filter(|_| !self.tended.swap(true, AcqRel))
+        })
+    }
+
+    fn first_due(&self) -> Option<u64> {
+        let due = self.parts.iter().map(|part| part.lock().first_due()).min();
+        due.filter(|due| *due < u64::MAX)
     }
 
     /// Its name.
@@ -188,7 +233,11 @@ impl Table {
         let entry = Arc::new(Entry::new(&self.layout, key, hash, now));
         shard.insert(entry.clone());
         part.publish(&shard);
-        Some(look(&entry))
+        let due = shard.first_due();
+        let seen = look(&entry);
+        drop(shard);
+        self.call_keeper(due);
+        Some(seen)
     }
 
     /// Makes room for one more entry; takes the oldest ones out if there is none.

@@ -53,6 +53,7 @@ impl Scheduler {
                 break;
             }
         }
+        self.inner.borrow_mut().arm_all();
         self.activity.leave();
         round.more = self.has_work();
         let ran = std::array::from_fn(|class| budget.given[class] - budget.left[class]);
@@ -175,7 +176,7 @@ impl Scheduler {
                 && slot.armed.is_none_or(|armed| deadline.is_before(armed))
             {
                 slot.armed = Some(deadline);
-                inner.wheel.arm(id.0.index, deadline);
+                inner.arming.push((id.0.index, deadline));
             }
         }
         if slot.state.contains(State::KILLED) && !slot.state.contains(State::QUEUED) {

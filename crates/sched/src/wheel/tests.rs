@@ -49,6 +49,24 @@ fn a_timer_may_be_armed_again_while_it_fires() {
 }
 
 #[test]
+fn a_timer_moved_later_touches_no_list_and_fires_once_at_its_new_time() {
+    let mut wheel = Wheel::new(Tick(0));
+    (0..1_000).for_each(|index| wheel.arm(index, Tick(100)));
+    let lists = wheel.heads.clone();
+    (0..1_000).for_each(|index| wheel.arm(index, Tick(70_000 + index)));
+    assert_eq!((&wheel.heads, wheel.armed(7)), (&lists, Some(Tick(70_007))));
+    // At the old time they are moved, a bounded number per call, and none fires.
+    let mut calls = 0;
+    while wheel.next().is_some_and(|next| next.is_due(Tick(100))) {
+        assert_eq!(wheel.advance(Tick(100), 50, |_| None), 0);
+        calls += 1;
+    }
+    assert_eq!((calls, wheel.len()), (1_000 / (50 * MOVES), 1_000));
+    assert_eq!(fired(&mut wheel, Tick(70_006)), [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(fired(&mut wheel, Tick(71_000)).len(), 993);
+}
+
+#[test]
 fn what_is_past_fires_at_the_next_tick() {
     let mut wheel = Wheel::new(Tick(10));
     wheel.arm(0, Tick(3));

@@ -254,12 +254,8 @@ fn work(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) -> 
 fn watch(pulses: Vec<Arc<Pulse>>) -> io::Result<()> {
     Watchdog::new(pulses).run(|stuck| {
         complain(&format!(
-            "[ALERT]    ({}) : Thread {} is about to kill the process: it has not come back to its \
-             loop for {} ms of CPU, and runs {}.\n",
+            "[ALERT]    ({}) : {stuck}. The process is given up.\n",
             std::process::id(),
-            stuck.thread + 1,
-            stuck.cpu / 1_000_000,
-            stuck.function.unwrap_or("no task")
         ));
         std::process::abort();
     })
