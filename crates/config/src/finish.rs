@@ -442,6 +442,11 @@ fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
         let message = format!("cookie will be ignored for {word} '{name}' (needs 'mode http').");
         cx.about(Severity::Warning, &place, message);
     }
+    if draft.has_frontend() && draft.settings.front.monitor_uri.take().is_some() {
+        let message =
+            format!("monitor-uri will be ignored for {word} '{name}' (needs 'mode http').");
+        cx.about(Severity::Warning, &place, message);
+    }
     let mut ignored = |what: &str, verb: &str| {
         let message = format!("{what} ignored for {word} '{name}' as {verb} HTTP mode.");
         cx.about(Severity::Warning, &place, message);
@@ -463,6 +468,13 @@ fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     }
     if draft.settings.common.original_to.take().is_some() {
         ignored("'option originalto'", "it requires");
+    }
+    if draft.has_frontend() && std::mem::take(&mut draft.settings.front.options.http_ignore_probes)
+    {
+        ignored("'option http-ignore-probes'", "it requires");
+    }
+    if std::mem::take(&mut draft.settings.common.buffer_request) {
+        ignored("'option http-buffer-request'", "it requires");
     }
     log_style(draft, cx);
 }

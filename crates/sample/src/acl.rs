@@ -162,6 +162,12 @@ impl Flags {
                     self.sets.push(set);
                     at += 1;
                 }
+                other if other.starts_with('-') => {
+                    let message = format!(
+                        "'{other}' is not a valid ACL option. Please use '--' before any pattern beginning with a '-'"
+                    );
+                    return Err(ParseError::new(at, message));
+                }
                 _ => break,
             }
             at += 1;

@@ -218,6 +218,18 @@ fn may_stand_here(
         );
         return Err(args.fault(skip, message));
     }
+    if action == "capture"
+        && proxy.has_backend()
+        && !proxy.has_frontend()
+        && args.all_texts(skip).contains(&"len")
+    {
+        let message = format!(
+            "error detected in backend '{0}' while parsing '{1} capture' rule : proxy '{0}' has no frontend capability.",
+            proxy.name,
+            ruleset.keyword()
+        );
+        return Err(args.fault(skip, message));
+    }
     if action == "set-timeout"
         && matches!(proxy.kind, DraftKind::Proxy(kind) if !kind.has_backend())
     {

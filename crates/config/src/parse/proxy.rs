@@ -388,8 +388,23 @@ pub(super) fn allowed(
     }
     let side = if places.has(Places::BACK) { "backend" } else { "frontend" };
     let lack = format!("{} '{}' has no {side} capability.", proxy.word(), proxy.name);
-    if matches!(shown, "server" | "default-server") {
-        return Err(args.fault(0, format!("'{shown}' not allowed because {lack}")));
+    // Elsewhere these would be lost, not just useless.
+    let refusal = match shown {
+        "server" | "default-server" => Some(format!("'{shown}' not allowed because {lack}")),
+        "tcp-request connection" | "tcp-request session" => Some(format!(
+            "{shown} is not allowed because {} {} is not a frontend",
+            proxy.word(),
+            proxy.name
+        )),
+        "tcp-response" => Some(format!(
+            "tcp-response {} is only allowed in 'backend' sections or 'defaults' section with a name",
+            args.text(1)
+        )),
+        "declare" => Some("'declare' only available in frontend or listen section".to_owned()),
+        _ => None,
+    };
+    if let Some(message) = refusal {
+        return Err(args.fault(0, message));
     }
     let hint = match shown {
         "maxconn" => " Maybe you want 'fullconn' instead ?",

@@ -162,3 +162,76 @@ fn the_hint_about_removed_networks_names_theirs() {
     let text = format!("{TIMES}listen l\n bind :1\n monitor-net 10.0.0.0/8\n");
     assert!(messages(&text, Severity::Alert)[0].contains("{ src 10.0.0.0/8 }"));
 }
+
+#[test]
+fn rules_on_the_side_that_a_section_lacks_are_refused() {
+    for (section, line, message) in [
+        (
+            "frontend x\n bind :1",
+            "tcp-response content accept",
+            "tcp-response content is only allowed in 'backend' sections or 'defaults' section with a name",
+        ),
+        (
+            "backend x",
+            "tcp-request connection accept",
+            "tcp-request connection is not allowed because backend x is not a frontend",
+        ),
+        (
+            "backend x",
+            "tcp-request session accept",
+            "tcp-request session is not allowed because backend x is not a frontend",
+        ),
+        (
+            "backend x",
+            "declare capture request len 3",
+            "'declare' only available in frontend or listen section",
+        ),
+        (
+            "backend x",
+            "http-request capture path len 3",
+            "error detected in backend 'x' while parsing 'http-request capture' rule : proxy 'x' has no frontend capability.",
+        ),
+    ] {
+        let text = format!("{TIMES}{section}\n {line}\nlisten l\n bind :2\n");
+        assert_eq!(messages(&text, Severity::Alert), [message], "{line}");
+    }
+}
+
+#[test]
+fn a_backend_fills_the_slots_of_whichever_frontend_comes() {
+    let rule = "http-request capture path id 0";
+    let text = |section: &str| format!("{TIMES}{section}\n {rule}\nlisten l\n bind :2\n");
+    assert_eq!(messages(&text("backend b"), Severity::Alert), Vec::<String>::new());
+    let alerts = messages(&text("frontend f\n bind :1"), Severity::Alert);
+    assert_eq!(alerts, ["unable to find capture id '0' referenced by this rule"]);
+}
+
+#[test]
+fn what_needs_http_mode_is_told() {
+    for (line, message) in [
+        ("monitor-uri /a", "monitor-uri will be ignored for frontend 'f' (needs 'mode http')."),
+        (
+            "option http-ignore-probes",
+            "'option http-ignore-probes' ignored for frontend 'f' as it requires HTTP mode.",
+        ),
+        (
+            "option http-buffer-request",
+            "'option http-buffer-request' ignored for frontend 'f' as it requires HTTP mode.",
+        ),
+    ] {
+        let text = format!("{TIMES}frontend f\n bind :1\n mode tcp\n {line}\n");
+        assert_eq!(warnings(&text), [message]);
+    }
+}
+
+#[test]
+fn a_pattern_that_looks_like_a_flag_needs_two_dashes() {
+    let text = |patterns: &str| format!("{TIMES}listen l\n bind :1\n acl a path {patterns}\n");
+    for bad in ["-x", "-i -x", "-"] {
+        let alerts = messages(&text(bad), Severity::Alert);
+        assert!(alerts[0].contains("is not a valid ACL option"), "{bad}: {alerts:?}");
+    }
+    for good in ["-- -x", "/a -x"] {
+        assert_eq!(messages(&text(good), Severity::Alert), Vec::<String>::new(), "{good}");
+    }
+}

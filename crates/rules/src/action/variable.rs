@@ -5,7 +5,9 @@ use super::{Action, Input, Outcome};
 use crate::context::Context;
 use crate::ruleset::{Ruleset, facts};
 use sample::vars::{SetVar, VarName};
-use sample::{CaptureSlot, Expr, Facts, LogFormat, LogStyle, Missing, ParseError, Side, Value};
+use sample::{
+    CaptureSlot, Expr, Facts, LogFormat, LogStyle, Missing, ParseError, Place, Side, Value,
+};
 
 /// A compiled write.
 #[derive(Debug)]
@@ -86,6 +88,10 @@ pub(super) fn unset_var(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseEr
     Ok(Action::Variable(VariableEdit::Unset(name)))
 }
 
+/// Where the slots of the section itself are meant.
+const CLIENT_SIDE: [Place; 4] =
+    [Place::FeTcpRequest, Place::FeHttpRequest, Place::FeTcpResponse, Place::FeHttpResponse];
+
 pub(super) fn capture(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     const EXPECTED: &str = "expects 'len' or 'id'";
     let mut used = 0;
@@ -109,7 +115,9 @@ pub(super) fn capture(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseErro
         Side::Response => &input.cx.captures.response,
     };
     if word == "id" {
-        if number >= slots.borrow().len() {
+        // A backend writes into the slots of whichever frontend comes; those it lacks stay empty.
+        let client = CLIENT_SIDE.iter().any(|place| input.cx.places.holds(*place));
+        if client && number >= slots.borrow().len() {
             return Err(
                 input.fail(format!("unable to find capture id '{number}' referenced by this rule"))
             );

@@ -25,7 +25,7 @@ fn lines_match_what_they_say() {
         ("req.hdr(host),lower,field(2,.) example", true), ("req.hdr(host) -m found", true), ("req.hdr(none) -m found", false),
         ("path -m end -- .html", true), ("path -f list", false), ("str(/two) -f list", true), ("str(/three) -M -f list", true),
         ("str(/three) -f list", false), ("str(/TWO) -i -f list /x", true), ("str(/TWO) -f list -i /x", false),
-        ("always_true", true), ("always_false", false), ("int(3) 1 2 3", true), ("int(0) -1 -5", false), ("int(-5) -- -5", true),
+        ("always_true", true), ("always_false", false), ("int(3) 1 2 3", true), ("int(0) -- -1 -5", false), ("int(-5) -- -5", true),
         ("status 200:299", true), ("res.hdr(x-r) r1", true), ("shdr(x-r) r2", true), ("scook(s) 9", true), ("resp_ver 1.1", true),
         ("bin(4142) -m bin 4142", true), ("var(txn.s) -m str text", true), ("base_beg www.", true), ("src,ipmask(8) 10.0.0.0", true),
         ("src myself", true), ("str(a\u{10ffe0}b) a\u{10ffe0}b", true), ("int(9) gt 3 lt 5", true), ("int(4) gt 5 lt 3", false),

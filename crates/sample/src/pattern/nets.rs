@@ -32,7 +32,7 @@ impl Nets {
             add(&mut self.v6, mask, u128::from(address) & mask, number);
             return Ok(());
         }
-        let address = partial_v4(address, mask.is_some()).ok_or_else(invalid)?;
+        let address = abbreviated_v4(address).ok_or_else(invalid)?;
         let mask = match mask {
             None => u32::MAX,
             Some(mask) => mask4(mask).ok_or_else(invalid)?,
@@ -98,16 +98,26 @@ fn lookup<T: Ord + Copy>(nets: &[(T, u32)], net: T, alive: &dyn Fn(u32) -> bool)
     same.map(|(_, number)| *number).find(|number| alive(*number))
 }
 
-/// `10.1.2.3`; with a mask behind it, `10` and `10.1` stand for `10.0.0.0` and `10.1.0.0`.
-fn partial_v4(text: &str, has_mask: bool) -> Option<Ipv4Addr> {
-    if !has_mask {
-        return text.parse().ok();
+/// `10.1.2.3`, or less: the last number fills the octets that are missing, so that `10.12` stands
+/// for `10.0.0.12`, unlike in RFC 4632 (section 7.1.6). Numbers that begin with 0 are octal.
+fn abbreviated_v4(text: &str) -> Option<Ipv4Addr> {
+    let parts: Vec<&str> = text.split('.').collect();
+    let (last, first) = parts.split_last().filter(|(_, first)| first.len() < 4)?;
+    let mut address = number(last)?;
+    if u64::from(address) >= 1 << (32 - 8 * first.len()) {
+        return None;
     }
-    let mut octets = [0u8; 4];
-    for (i, part) in text.split('.').enumerate() {
-        *octets.get_mut(i)? = part.parse().ok()?;
+    for (i, part) in first.iter().enumerate() {
+        let octet = number(part).filter(|octet| *octet < 256)?;
+        address |= octet << (24 - 8 * i);
     }
-    Some(Ipv4Addr::from(octets))
+    Some(Ipv4Addr::from(address))
+}
+
+fn number(text: &str) -> Option<u32> {
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    let radix = if text.len() > 1 && text.starts_with('0') { 8 } else { 10 };
+    digits.then(|| u32::from_str_radix(text, radix).ok()).flatten()
 }
 
 fn mask4(text: &str) -> Option<u32> {
