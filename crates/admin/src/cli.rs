@@ -23,5 +23,6 @@ mod tables;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 pub use session::serve;

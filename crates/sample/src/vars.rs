@@ -1,5 +1,6 @@
 //! Variables: names, scopes, stores and the conditions of `set-var`. Never decides when a scope ends: its owner clears it.
 
+use crate::facts::Facts;
 use crate::value::{Type, Value};
 use std::cell::RefCell;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -154,14 +155,33 @@ impl SharedVars {
         find(&entries, name)?.value.clone()
     }
 
-    /// Whether the variable exists and is set.
+    /// Whether the variable is set; it exists in any case, because what names it made it exist
+    /// when that was parsed (manual section 7.3.1, `set-var`).
     pub fn state(&self, name: &VarName) -> VarState {
-        state(&self.entries.read().unwrap_or_else(PoisonError::into_inner), name)
+        match state(&self.entries.read().unwrap_or_else(PoisonError::into_inner), name) {
+            VarState::Absent => VarState::Unset,
+            known => known,
+        }
     }
 
     /// Sets or unsets the variable.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
         store(&mut self.entries.write().unwrap_or_else(PoisonError::into_inner), name, value);
+    }
+}
+
+/// What an expression sees that is evaluated outside of any connection.
+impl Facts for SharedVars {
+    fn var(&self, name: &VarName) -> Option<Value<'static>> {
+        self.get(name)
+    }
+
+    fn var_state(&self, name: &VarName) -> VarState {
+        self.state(name)
+    }
+
+    fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
+        self.set(name, value);
     }
 }
 
@@ -324,7 +344,7 @@ impl SetVar {
 
     /// Writes `value` into the variable when every condition holds; an undefined value unsets
     /// nothing.
-    pub fn store(&self, facts: &dyn crate::Facts, value: &Value<'_>) {
+    pub fn store(&self, facts: &dyn Facts, value: &Value<'_>) {
         let before = facts.var_state(&self.name);
         let needs_current =
             self.conditions.iter().any(|c| matches!(c, SetIf::Greater | SetIf::Less));
@@ -346,7 +366,7 @@ pub enum IntOrVar {
 
 impl IntOrVar {
     /// The number now, if there is one.
-    pub fn value(&self, facts: &dyn crate::Facts) -> Option<i64> {
+    pub fn value(&self, facts: &dyn Facts) -> Option<i64> {
         match self {
             IntOrVar::Int(int) => Some(*int),
             IntOrVar::Var(name) => match facts.var(name)?.cast(Type::Int)? {
@@ -375,7 +395,8 @@ mod tests {
         let vars = Variables::default();
         for scope in ["proc", "sess", "txn", "req", "res", "check"] {
             let name = VarName::parse(&format!("{scope}.x")).expect("valid");
-            assert_eq!(vars.state(&name), VarState::Absent);
+            let born = if scope == "proc" { VarState::Unset } else { VarState::Absent };
+            assert_eq!(vars.state(&name), born, "a name makes a variable of the process exist");
             vars.set(&name, Some(Value::Int(3)));
             assert_eq!(vars.get(&name), Some(Value::Int(3)));
             vars.set(&name, None);

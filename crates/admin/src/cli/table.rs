@@ -3,7 +3,7 @@
 use super::call::{Call, Reply, Severity};
 use super::{
     activity, configured, help, known, limits, own, patterns, profiling, servers, show, tables,
-    tasks,
+    tasks, variables,
 };
 use crate::settings::Level;
 
@@ -56,6 +56,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("expert-mode", "[on|off]", Admin, "show or toggle access to expert commands", own::expert),
     entry("get acl", "<acl> <value>", User, "report the patterns matching a sample for an ACL", patterns::get),
     entry("get map", "<acl> <value>", User, "report the keys and values matching a sample for a map", patterns::get),
+    entry("get var", "<name>", Operator, "retrieve contents of a process-wide variable", variables::get),
     entry("get weight", "<bk>/<srv>", User, "report a server's current weight", servers::get_weight),
     entry("operator", "", User, "lower the level of the current CLI session to operator", own::operator),
     entry("prepare acl", "<acl>", Operator, "prepare a new version for atomic ACL replacement", patterns::prepare),
@@ -69,6 +70,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("set severity-output", "[none|number|string]", User, "set presence of severity level in feedback information", own::severity),
     entry("set table", "<table> key <k> [data.* <v>]*", Operator, "update or create a table entry's data", tables::set),
     entry("set timeout", "[cli] <delay>", User, "change a timeout setting", own::timeout),
+    entry("set var", "<name> [fmt|expr] {<fmt>|<expr>}", Operator, "set variable from an expression/format", variables::set),
     entry("set weight", "<bk>/<srv>  (DEPRECATED)", Admin, "change a server's weight (use 'set server' instead)", servers::set_weight),
     entry("show acl", "[@<ver>] <acl>]", User, "report available acls or dump an acl's contents", patterns::show),
     entry("show activity", "[-1|0|thread_num]", User, "show per-thread activity stats (for support/developers)", activity::show),

@@ -255,6 +255,10 @@ fn refusals_have_the_measured_words() {
         ("set severity-output x", "one of 'none', 'number', 'string' is a required argument"),
         ("show cache", "The command 'show cache' is not implemented yet."),
         ("clear table t", "No such table"),
+        ("get var", "Missing process-wide variable identifier."),
+        ("get var proc.nosuch", "Variable not found."),
+        ("get var txn.a", "Variable not found."),
+        ("set var proc.a int(3)", "This command is restricted to experimental mode only."),
     ] {
         assert_eq!(bench.run(line), format!("{text}\n\n"), "{line}");
     }
@@ -502,5 +506,30 @@ proptest! {
     fn any_words_get_an_answer(line in "\\PC{0,60}") {
         let bench = Bench::new();
         prop_assert!(bench.run(&line).ends_with("\n"));
+    }
+}
+
+#[test]
+fn variables_of_the_process_are_set_and_shown() {
+    let bench = Bench::new();
+    let address = bench.listen(Level::Admin);
+    for (line, answer) in [
+        ("set var proc.a int(3); get var proc.a", "\nproc.a: type=sint value=<3>\n\n"),
+        ("set var proc.a expr str(3); get var proc.a", "\nproc.a: type=str value=<3>\n\n"),
+        ("set var proc.a fmt a%[int(3)]; get var proc.a", "\nproc.a: type=str value=<a3>\n\n"),
+        (
+            "set var proc.a str(ab),sha1; get var proc.a",
+            "\nproc.a: type=bin value=<.#aN.F..|{...\\.GK...>\n\n",
+        ),
+        ("set var", "Missing process-wide variable identifier.\n\n"),
+        ("set var proc.a", "Missing either 'expr', 'fmt' or expression.\n\n"),
+        ("set var proc.a nosuch(3)", "unknown fetch method 'nosuch'\n\n"),
+        (
+            "set var txn.a int(3)",
+            "'set var': cannot set variable 'txn.a', only scope 'proc' is permitted here.\n\n",
+        ),
+    ] {
+        let line = format!("experimental-mode on; {line}\n");
+        assert_eq!(bench.ask(address, &line).trim(), answer.trim(), "{line}");
     }
 }

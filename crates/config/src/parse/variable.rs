@@ -4,29 +4,12 @@ use crate::addr::Family;
 use crate::cx::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::Global;
-use sample::vars::{SetVar, SharedVars, VarName, VarState};
+use sample::vars::{SetVar, VarName};
 use sample::{
-    AclTable, Captures, Expr, Facts, LogFormat, LogStyle, ParseError, Parser, Place, Places, Scope,
+    AclTable, Captures, Expr, LogFormat, LogStyle, ParseError, Parser, Place, Places, Scope,
     Shared, Value,
 };
 use std::path::Path;
-
-/// The world while the configuration is read: variables set by the lines before.
-struct Loading<'a>(&'a SharedVars);
-
-impl Facts for Loading<'_> {
-    fn var(&self, name: &VarName) -> Option<Value<'static>> {
-        self.0.get(name)
-    }
-
-    fn var_state(&self, name: &VarName) -> VarState {
-        self.0.state(name)
-    }
-
-    fn set_var(&self, name: &VarName, value: Option<Value<'static>>) {
-        self.0.set(name, value);
-    }
-}
 
 pub(super) fn set(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     store(cx, args, |words, parser| {
@@ -81,17 +64,17 @@ fn store(
     cx.patterns = shared.patterns;
     let source = parsed
         .map_err(|e| args.fault_at(2 + e.word, e.offset, format!("'{keyword}': {}", e.message)))?;
-    let facts = Loading(&cx.variables);
+    let facts = &cx.variables;
     match source {
         Source::Expression(expr) => {
-            if let Ok(value) = expr.eval(&facts) {
-                target.store(&facts, &value);
+            if let Ok(value) = expr.eval(facts) {
+                target.store(facts, &value);
             }
         }
         Source::Format(format) => {
             let mut text = Vec::new();
-            format.write(&facts, &mut text);
-            target.store(&facts, &Value::str(&text));
+            format.write(facts, &mut text);
+            target.store(facts, &Value::str(&text));
         }
     }
     Ok(())

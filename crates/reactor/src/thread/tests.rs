@@ -127,14 +127,15 @@ fn timers_end_a_pause_and_time_does_not_go_back() {
 fn another_thread_rouses_a_sleeper() {
     let thread = thread();
     let own = thread.clone();
-    let task = thread.scheduler().spawn(Class::Normal, async move {
+    thread.scheduler().spawn(Class::Normal, async move {
+        // Sent from here, it cannot come before the task waits for it.
+        let (mailbox, task) = (own.mailbox().clone(), own.scheduler().current());
+        let sender = std::thread::spawn(move || mailbox.wake(task, Wake::MESSAGE));
         assert_eq!(own.scheduler().pause(None).await, Wake::MESSAGE);
+        sender.join().unwrap();
         own.stop();
     });
-    let mailbox = thread.mailbox().clone();
-    let sender = std::thread::spawn(move || mailbox.wake(task, Wake::MESSAGE));
     thread.run().unwrap();
-    sender.join().unwrap();
 }
 
 #[test]
