@@ -77,6 +77,7 @@ fn server(id: u32, name: &str, change: impl FnOnce(&mut Server)) -> Server {
         pool_max: None,
         pool_purge: 5_000,
         check_address: address,
+        agent: None,
     };
     change(&mut server);
     server

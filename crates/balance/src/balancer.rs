@@ -179,6 +179,8 @@ impl Balancer {
         let up = server.up_state();
         let (change, next) = match (moved, verdict, op) {
             (Transition::Down, ..) => (Change::Down, OpState::Stopped),
+            // Its agent has the last word.
+            (Transition::Up, ..) if !server.agent_allows() => (Change::None, op),
             (Transition::Up, ..) => (Change::Up, up),
             (_, Verdict::Conditional, OpState::Running | OpState::Starting) => {
                 (Change::Stopping, OpState::Stopping)
@@ -222,7 +224,7 @@ impl Balancer {
             }
             (true, false) => {
                 server.record().health.set_unchecked();
-                OpState::Running
+                if server.agent_allows() { OpState::Running } else { OpState::Stopped }
             }
             _ => op,
         };
@@ -248,7 +250,7 @@ impl Balancer {
         }
     }
 
-    fn settle(&self, server: &Arc<Server>, next: OpState, now_ms: u64) {
+    pub(crate) fn settle(&self, server: &Arc<Server>, next: OpState, now_ms: u64) {
         let moved = server.state().0 != next;
         if moved {
             server.transit(next, |bits| bits, now_ms);
@@ -260,7 +262,7 @@ impl Balancer {
 }
 
 impl Checked {
-    const NOTHING: Self = Self { change: Change::None, progressed: false };
+    pub(crate) const NOTHING: Self = Self { change: Change::None, progressed: false };
 }
 
 fn member(server: &Arc<Server>) -> Member {

@@ -26,6 +26,8 @@ pub enum CheckStatus {
     /// No check has ended yet.
     #[default]
     Initializing = 1,
+    /// An agent has answered without a word about the state.
+    Checked = 3,
     /// Our own socket failed.
     SocketError = 5,
     /// Layer 4 passed and nothing above was asked.
@@ -73,6 +75,7 @@ impl CheckStatus {
         match self {
             Self::Unknown => ("UNK", "Unknown", Unknown),
             Self::Initializing => ("INI", "Initializing", Unknown),
+            Self::Checked => ("CHECKED", "No status change", Verdict::Neutral),
             Self::SocketError => ("SOCKERR", "Socket error", Failed),
             Self::L4Ok => ("L4OK", "Layer4 check passed", Passed),
             Self::L4Timeout => ("L4TOUT", "Layer4 timeout", Failed),

@@ -5,6 +5,7 @@
 //! pure rise/fall machine; [`notice`] holds the words in which state changes are announced.
 #![forbid(unsafe_code)]
 
+mod agent;
 pub mod algo;
 mod balancer;
 mod check;
@@ -22,6 +23,7 @@ mod tests;
 mod ticket;
 mod weight;
 
+pub use agent::AgentRecord;
 pub use algo::{Algorithm, HashMethod, NoServer, Wish};
 pub use balancer::{Balancer, Change, Checked, Usable};
 pub use check::{CheckResult, CheckStatus, Verdict};

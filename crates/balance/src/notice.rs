@@ -35,6 +35,26 @@ pub fn no_server_available(backend: &str) -> String {
 
 /// The line of `option log-health-checks` after a check that moved something.
 pub fn checked(backend: &str, server: &Server, result: &CheckResult, health: &Health) -> String {
+    check_line("Health", backend, server, result, health)
+}
+
+/// As [`checked`], for an agent.
+pub fn agent_checked(
+    backend: &str,
+    server: &Server,
+    result: &CheckResult,
+    health: &Health,
+) -> String {
+    check_line("Agent", backend, server, result, health)
+}
+
+fn check_line(
+    kind: &str,
+    backend: &str,
+    server: &Server,
+    result: &CheckResult,
+    health: &Health,
+) -> String {
     let outcome = match result.status.verdict() {
         Verdict::Conditional => "conditionally succeeded",
         Verdict::Passed => "succeeded",
@@ -44,7 +64,7 @@ pub fn checked(backend: &str, server: &Server, result: &CheckResult, health: &He
     let (now, of) = health.fraction();
     let state = if health.is_up() { "UP" } else { "DOWN" };
     format!(
-        "Health check for {backup}server {backend}/{} {outcome}{}, status: {now}/{of} {state}.",
+        "{kind} check for {backup}server {backend}/{} {outcome}{}, status: {now}/{of} {state}.",
         server.name(),
         reason(result)
     )
@@ -138,6 +158,7 @@ pub fn status(server: &Server) -> String {
     }
     let watched = server.settings().checked || server.settings().track.is_some();
     let word = match op {
+        OpState::Stopped if !server.agent_allows() => return "DOWN (agent)".to_owned(),
         OpState::Stopped => "DOWN",
         _ if admin.in_drain() => "DRAIN",
         OpState::Stopping => "NOLB",

@@ -9,8 +9,8 @@ use std::sync::{
 };
 
 use crate::{
-    Admin, CheckResult, Health, Load, OpState, health::Intervals, index::LoadIndex, state::State,
-    weight,
+    Admin, AgentRecord, CheckResult, Health, Load, OpState, health::Intervals, index::LoadIndex,
+    state::State, weight,
 };
 
 /// The server that this one tracks, by name.
@@ -96,6 +96,7 @@ pub struct Server {
     user_weight: AtomicU32,
     changed_ms: AtomicU64,
     record: Mutex<CheckRecord>,
+    agent: Mutex<AgentRecord>,
     index: OnceLock<Arc<dyn LoadIndex>>,
 }
 
@@ -120,6 +121,7 @@ impl Server {
             user_weight: weight.into(),
             changed_ms: now_ms.into(),
             record: record.into(),
+            agent: Mutex::default(),
             index: OnceLock::new(),
             settings,
             slot,
@@ -196,6 +198,16 @@ impl Server {
         self.record().clone()
     }
 
+    /// The agent columns, copied out.
+    pub fn agent_record(&self) -> AgentRecord {
+        self.agent().clone()
+    }
+
+    /// Whether no agent keeps it down.
+    pub fn agent_allows(&self) -> bool {
+        self.agent().health.is_up()
+    }
+
     /// How long to wait from one check to the next, in milliseconds.
     pub fn check_interval_ms(&self) -> u32 {
         let record = self.record();
@@ -242,6 +254,10 @@ impl Server {
 
     pub(crate) fn record(&self) -> MutexGuard<'_, CheckRecord> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn agent(&self) -> MutexGuard<'_, AgentRecord> {
+        self.agent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Moves to `op`, keeping dates and downtime; the admin bits are replaced by `admin`'s result.

@@ -19,7 +19,7 @@ mod threads;
 
 pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
-pub use check::{Check, HealthCheck};
+pub use check::{AgentCheck, Check, HealthCheck};
 pub use global::{CpuMap, Global, Process, Profiling, SendHostname, StatsSettings, Tune};
 pub use http::{
     ConnectionMode, Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse, Network,

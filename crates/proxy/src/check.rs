@@ -14,6 +14,7 @@
 //! Threads share a [`Desk`] each: an inbox for batches that move, and what is needed to compare
 //! loads. Nothing is shared by checks that stay where they are.
 
+mod agent;
 mod checker;
 mod desk;
 mod flight;
@@ -68,11 +69,16 @@ fn all(shared: &Shared, now: u64) -> Vec<Record> {
     let mut shortest = u32::MAX;
     for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
         for server in proxy.back.iter().flat_map(|back| &back.servers) {
-            if server.settings.balance.checked {
-                let interval = server.state.check_interval_ms();
+            let (backend, slot) = (proxy.index as u32, server.state.slot() as u32);
+            let mut push = |interval: u32, agent| {
                 shortest = shortest.min(interval);
-                let (backend, slot) = (proxy.index as u32, server.state.slot() as u32);
-                records.push(Record { backend, slot, due: now, interval, moved: false });
+                records.push(Record { backend, slot, due: now, interval, moved: false, agent });
+            };
+            if server.settings.balance.checked {
+                push(server.state.check_interval_ms(), false);
+            }
+            if let Some(agent) = &server.agent {
+                push(agent.inter_ms, true);
             }
         }
     }

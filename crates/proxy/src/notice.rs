@@ -95,6 +95,13 @@ pub fn force_health(worker: &Worker, backend: &Proxy, slot: usize, change: Chang
     }
 }
 
+/// `set server <s> agent`: as if its agent had said so, and tells what changed.
+pub fn force_agent(worker: &Worker, backend: &Proxy, slot: usize, up: bool) {
+    let Some(back) = &backend.back else { return };
+    let change = back.balancer.force_agent(slot, up, worker.millis());
+    server_changed(worker, backend, slot, change, Cause::Cli);
+}
+
 /// Sets a server's weight, 0 to 256; 0 lets nothing new in.
 pub fn set_weight(worker: &Worker, backend: &Proxy, slot: usize, weight: u32) {
     let Some(back) = &backend.back else { return };

@@ -11,12 +11,12 @@ use crate::sticking::StickNames;
 use crate::worker::Worker;
 use balance::Balancer;
 use mux::h1;
-use reactor::{Handle, Mailbox, Pulse, TaskId, Thread, Wake};
+use reactor::{Address, Handle, Mailbox, Pulse, TaskId, Thread, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use table::Table;
 
 /// The running process.
@@ -276,8 +276,40 @@ pub struct Server {
     pub used: Gauge,
     /// Whether its health checks are suspended (`disable health`).
     pub checks_off: AtomicBool,
+    /// Its agent, if it has one.
+    pub agent: Option<Agent>,
     /// Idle connections that their threads did not need, for any thread to take.
     pub(crate) parked: Mutex<Vec<Parked>>,
+}
+
+/// The agent of a server; commands may move it.
+#[derive(Debug)]
+pub struct Agent {
+    /// Whether it is left alone (`disable agent`).
+    pub off: AtomicBool,
+    /// Milliseconds between checks.
+    pub inter_ms: u32,
+    /// Where it is, and what it is told first.
+    target: Mutex<(Address, Vec<u8>)>,
+}
+
+impl Agent {
+    fn new(settings: &settings::Agent) -> Self {
+        let target = Mutex::new((settings.address.clone(), settings.send.clone()));
+        Self { off: AtomicBool::new(false), inter_ms: settings.inter_ms, target }
+    }
+
+    /// Where it is now, and what it is told first.
+    pub fn target(&self) -> (Address, Vec<u8>) {
+        self.target.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Moves it, or changes what it is told.
+    pub fn retarget(&self, change: impl FnOnce(&mut Address, &mut Vec<u8>)) {
+        let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        let (address, send) = &mut *target;
+        change(address, send);
+    }
 }
 
 /// An idle connection of no thread.
@@ -338,6 +370,7 @@ impl Back {
             idle: AtomicU32::new(0),
             used: Gauge::default(),
             checks_off: AtomicBool::new(false),
+            agent: settings.agent.as_ref().map(Agent::new),
             parked: Mutex::default(),
         };
         let servers = balancer.servers().iter().zip(&settings.servers).map(run).collect();

@@ -326,6 +326,19 @@ pub struct Server {
     pub non_stick: bool,
     /// What is checked, if it is another address.
     pub check_address: Address,
+    /// Its agent, if it has one.
+    pub agent: Option<Agent>,
+}
+
+/// The agent of a server (`agent-check`).
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// Where it is.
+    pub address: Address,
+    /// What it is told first (`agent-send`).
+    pub send: Vec<u8>,
+    /// Milliseconds between checks (`agent-inter`).
+    pub inter_ms: u32,
 }
 
 /// How the servers of a backend are checked.

@@ -218,6 +218,7 @@ pub(crate) fn server(id: u32, address: SocketAddr) -> Server {
         pool_max: None,
         pool_purge: 5000,
         check_address: Address::Inet(address),
+        agent: None,
     }
 }
 

@@ -132,6 +132,7 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         pool_max: None,
         pool_purge: 5_000,
         check_address: Address::Inet(server),
+        agent: None,
     };
     let settings = Proxy {
         name: "both".into(),

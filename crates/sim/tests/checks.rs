@@ -126,6 +126,7 @@ fn farm(checked: bool) -> Proxy {
             pool_max: None,
             pool_purge: 5_000,
             check_address: address,
+            agent: None,
         }
     };
     let check = Check::Http(HttpCheck {

@@ -86,7 +86,19 @@ fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
     let _ = write!(out, "{} {since} ", state.settings().weight);
     let (status, verdict) = (record.last.status, record.last.status.verdict());
     let _ = write!(out, "{} {} {} ", status as u8, verdict as u8, record.health.value());
-    let _ = writeln!(out, "{} 0 0 0 - {port} - 0 0 - - 0", check_state(server));
+    let agent_port = server.agent.as_ref().and_then(|agent| agent.target().0.inet());
+    let agent_port = agent_port.map_or(0, |address| address.port());
+    let (check, agent) = (check_state(server), agent_state(server));
+    let _ = writeln!(out, "{check} {agent} 0 0 - {port} - 0 0 - - {agent_port}");
+}
+
+/// The mask of `srv_agent_state`: an agent 16, configured 2, enabled 4.
+fn agent_state(server: &Server) -> u8 {
+    match server.agent.as_ref().map(|agent| agent.off.load(Relaxed)) {
+        None => 0,
+        Some(true) => 16 | 2,
+        Some(false) => 16 | 2 | 4,
+    }
 }
 
 /// The mask of `srv_check_state`: configured 2, enabled 4, paused by maintenance 8. A server

@@ -5,6 +5,9 @@
 use super::call::{Call, Reply, Severity, Target};
 use balance::{Admin, Algorithm, Change, HashMethod, MAX_WEIGHT};
 use proxy::notice::{self, Cause};
+use proxy::runtime::Agent;
+use reactor::Address;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
@@ -65,6 +68,85 @@ fn switch_health(call: &Call<'_>, off: bool) -> Reply {
     }
 }
 
+/// `disable agent <bk>/<srv>`: what it said last stays true.
+pub(super) fn disable_agent(call: &mut Call<'_>) -> Reply {
+    match call.target(2) {
+        Ok(target) => {
+            if let Some(agent) = &target.server().agent {
+                agent.off.store(true, Relaxed);
+            }
+            Reply::Done
+        }
+        Err(reply) => reply,
+    }
+}
+
+/// `enable agent <bk>/<srv>`.
+pub(super) fn enable_agent(call: &mut Call<'_>) -> Reply {
+    match call.target(2) {
+        Ok(target) => match &target.server().agent {
+            Some(agent) => {
+                agent.off.store(false, Relaxed);
+                Reply::Done
+            }
+            None => Reply::error("Agent was not configured on this server, cannot enable."),
+        },
+        Err(reply) => reply,
+    }
+}
+
+/// `set server <bk>/<srv> agent|agent-addr|agent-port|agent-send ...`.
+fn change_agent(call: &Call<'_>, target: &Target) -> Reply {
+    let what = call.word(3);
+    let agent = target.server().agent.as_ref().filter(|agent| !agent.off.load(Relaxed));
+    let Some(agent) = agent else {
+        let end = if matches!(what, "agent" | "agent-send") { "." } else { "" };
+        return Reply::error(format!("agent checks are not enabled on this server{end}"));
+    };
+    match what {
+        "agent" => match call.word(4) {
+            "up" => notice::force_agent(call.worker, &target.proxy, target.slot, true),
+            "down" => notice::force_agent(call.worker, &target.proxy, target.slot, false),
+            _ => return Reply::error("'set server <srv> agent' expects 'up' or 'down'."),
+        },
+        "agent-send" => match call.word(4) {
+            "" => return Reply::error("'set server <srv> agent-send' expects a string."),
+            text => agent.retarget(|_, send| *send = text.as_bytes().to_vec()),
+        },
+        "agent-port" => match port(call.word(4)) {
+            Some(port) => agent.retarget(|address, _| move_to(address, None, Some(port))),
+            None => return Reply::error("provided port is not valid."),
+        },
+        _ => return move_agent(call, agent),
+    }
+    Reply::Done
+}
+
+/// `agent-addr <addr> [port <port>]`.
+fn move_agent(call: &Call<'_>, agent: &Agent) -> Reply {
+    let Ok(ip) = call.word(4).parse() else {
+        return Reply::error("incorrect addr address given for agent.");
+    };
+    let port = match (call.word(5), port(call.word(6))) {
+        ("", _) => None,
+        ("port", Some(port)) => Some(port),
+        _ => return Reply::error("provided port is not valid."),
+    };
+    agent.retarget(|address, _| move_to(address, Some(ip), port));
+    Reply::Done
+}
+
+fn port(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|port| *port > 0)
+}
+
+fn move_to(address: &mut Address, ip: Option<IpAddr>, port: Option<u16>) {
+    if let Address::Inet(address) = address {
+        ip.into_iter().for_each(|ip| address.set_ip(ip));
+        port.into_iter().for_each(|port| address.set_port(port));
+    }
+}
+
 pub(super) fn maxconn(call: &mut Call<'_>) -> Reply {
     let target = match call.target(3) {
         Ok(target) => target,
@@ -101,8 +183,8 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         "fqdn" => {
             Reply::error("set server <b>/<s> fqdn failed because no resolution is configured.")
         }
-        "addr" | "agent" | "agent-addr" | "agent-port" | "agent-send" | "check-addr"
-        | "check-port" | "ssl" => {
+        "agent" | "agent-addr" | "agent-port" | "agent-send" => change_agent(call, &target),
+        "addr" | "check-addr" | "check-port" | "ssl" => {
             let what = call.word(3);
             Reply::error(format!("'set server <srv> {what}' is not implemented yet."))
         }

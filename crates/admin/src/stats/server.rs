@@ -63,6 +63,7 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
     }
     state(&mut row, server, clock);
     checks(&mut row, server, clock);
+    agent(&mut row, server);
     connections(&mut row, server);
     if legends {
         row.set(Field::Addr, address(&settings.address));
@@ -117,6 +118,24 @@ fn checks(row: &mut Row, server: &Server, clock: Clock) {
     if !matches!(last.status, CheckStatus::Unknown | CheckStatus::Initializing) {
         row.set(Field::CheckDuration, last.duration_ms);
         row.set(Field::LastChk, last.info.as_str());
+    }
+}
+
+fn agent(row: &mut Row, server: &Server) {
+    if server.agent.as_ref().is_none_or(|agent| agent.off.load(Relaxed)) {
+        return;
+    }
+    let record = server.state.agent_record();
+    let last = &record.last;
+    row.set(Field::AgentStatus, last.status.code());
+    row.set(Field::AgentDesc, last.status.description());
+    row.set(Field::AgentCode, last.code);
+    row.set(Field::AgentRise, record.health.rise());
+    row.set(Field::AgentFall, record.health.fall());
+    row.set(Field::AgentHealth, record.health.value());
+    if last.status != CheckStatus::Initializing {
+        row.set(Field::AgentDuration, last.duration_ms);
+        row.set(Field::LastAgt, last.info.as_str());
     }
 }
 

@@ -32,6 +32,29 @@ pub struct Check {
     pub port: Option<u16>,
     /// `addr`: checked instead of the server's.
     pub addr: Option<std::net::IpAddr>,
+    /// `agent-check` and what belongs to it.
+    pub agent: AgentCheck,
+}
+
+/// How the agent of a server is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentCheck {
+    /// `agent-check`: whether it is.
+    pub enabled: bool,
+    /// `agent-addr`; the server's when not set.
+    pub addr: Option<std::net::IpAddr>,
+    /// `agent-port`
+    pub port: Option<u16>,
+    /// `agent-inter`, ms; 2000 by default.
+    pub inter: u64,
+    /// `agent-send`
+    pub send: Vec<u8>,
+}
+
+impl Default for AgentCheck {
+    fn default() -> Self {
+        Self { enabled: false, addr: None, port: None, inter: 2000, send: Vec::new() }
+    }
 }
 
 impl Default for Check {
@@ -45,6 +68,7 @@ impl Default for Check {
             fall: 3,
             port: None,
             addr: None,
+            agent: AgentCheck::default(),
         }
     }
 }

@@ -35,6 +35,32 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.check.addr = Some(address.map_err(told)?);
         Ok(())
     }),
+    entry("agent-addr", "<addr>", "Address of the agent.", |s, cx, a| {
+        let given = a.need(1, "'agent-addr' expects an address as argument.")?;
+        let told = |e| {
+            a.fault(
+                1,
+                format!("parsing agent-addr failed. Check if '{given}' is correct address. ({e})"),
+            )
+        };
+        s.options.check.agent.addr = Some(addr::host(given, cx.names).map_err(told)?);
+        Ok(())
+    }),
+    entry("agent-check", "", "Asks an agent about the server.", |s, _, _| {
+        s.options.check.agent.enabled = true;
+        Ok(())
+    }),
+    entry("agent-inter", "<delay>", "Between questions to the agent.", |s, _, a| {
+        delay(a).map(|t| s.options.check.agent.inter = t)
+    }),
+    entry("agent-port", "<port>", "Port of the agent.", |s, _, a| {
+        number_at(a, 1, 1..=65535).map(|n| s.options.check.agent.port = Some(n as u16))
+    }),
+    entry("agent-send", "<string>", "What the agent is told.", |s, _, a| {
+        let text = a.need(1, "'agent-send' expects a string as argument.")?;
+        s.options.check.agent.send = sample::word::to_bytes(text).into();
+        Ok(())
+    }),
     entry("backup", "", "Used when no other server is.", |s, _, _| {
         s.options.backup = true;
         Ok(())
@@ -74,6 +100,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
     }),
     entry("maxconn", "<maxconn>", "Concurrent requests.", |s, _, a| {
         number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.maxconn = n)
+    }),
+    entry("no-agent-check", "", "Undoes `agent-check`.", |s, _, _| {
+        s.options.check.agent.enabled = false;
+        Ok(())
     }),
     entry("no-backup", "", "Undoes `backup`.", |s, _, _| {
         s.options.backup = false;
@@ -144,6 +174,11 @@ pub(super) fn server(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
     let address = addr::server(&given, cx.names).map_err(|e| args.fault(2, e).within(&context))?;
     let filling = Filling { options: proxy.settings.default_server.clone(), id: None };
     let filling = options(filling, cx, args, 3, &context)?;
+    let agent = &filling.options.check.agent;
+    if agent.enabled && agent.port.is_none() {
+        let message = "using 'agent-check' requires 'agent-port' to be set";
+        return Err(args.fault(1, message).within(&context));
+    }
     proxy.server_names.entry(Arc::clone(&name)).or_insert(proxy.settings.back.servers.len());
     proxy.settings.back.servers.push(Server {
         name,

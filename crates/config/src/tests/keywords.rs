@@ -365,6 +365,21 @@ fn simple_http_checks() {
 }
 
 #[test]
+fn agents() {
+    let agent = |line: &str| {
+        let text = listen(&format!(" server s 1.2.3.4:80 {line}"));
+        back(&only(&text)).servers[0].options.check.agent.clone()
+    };
+    let usual = agent("agent-check agent-port 5");
+    assert!(usual.enabled && usual.send.is_empty() && usual.addr.is_none());
+    assert_eq!((usual.port, usual.inter), (Some(5), 2000));
+    let own = agent("agent-check agent-port 5 agent-addr 1.1.1.1 agent-inter 3s agent-send a\\n");
+    assert_eq!((own.addr, own.inter), ("1.1.1.1".parse().ok(), 3000));
+    assert_eq!(own.send, b"a\n");
+    assert!(!agent("agent-check agent-port 5 no-agent-check").enabled);
+}
+
+#[test]
 fn checks_that_need_a_script() {
     for lines in [
         " http-check disable-on-404",

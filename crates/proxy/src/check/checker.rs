@@ -1,6 +1,7 @@
 //! The checker of one thread: sleeps until checks are due, and keeps or gives away the batch. Never waits
 //! for a server.
 
+use super::agent;
 use super::desk::{Desk, Owner};
 use super::flight::Flight;
 use super::rule;
@@ -106,6 +107,10 @@ impl Checker {
     fn begin(self: &Rc<Self>, batch: &mut Vec<Record>) {
         let scheduler = self.worker.thread.scheduler();
         batch.retain(|record| match self.script(*record) {
+            _ if record.agent => {
+                scheduler.spawn(Class::Normal, agent::run(self.clone(), *record));
+                false
+            }
             Some(script) => {
                 let run = script::run(self.clone(), *record, script);
                 scheduler.spawn(Class::Normal, run);

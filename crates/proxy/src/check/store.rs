@@ -17,6 +17,8 @@ pub(crate) struct Record {
     pub(super) interval: u32,
     /// It has changed threads since it woke up, and does not do so again.
     pub(super) moved: bool,
+    /// It asks the server's agent.
+    pub(super) agent: bool,
 }
 
 /// A batch that moves is a few cache lines.
@@ -24,7 +26,7 @@ const _: () = assert!(size_of::<Record>() <= 24);
 
 impl Ord for Record {
     fn cmp(&self, other: &Self) -> Ordering {
-        let key = |it: &Self| (it.due, it.backend, it.slot, it.interval, it.moved);
+        let key = |it: &Self| (it.due, it.backend, it.slot, it.agent, it.interval, it.moved);
         key(self).cmp(&key(other))
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of health checks over real sockets: rules, statuses, states, and moves between threads.
 
+mod agents;
 mod model;
 mod scripts;
 

@@ -72,7 +72,10 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         if let Some(subject) = subject(&self.checker, self.record) {
-            self.checker.lay_down(self.record, subject.server.state.check_interval_ms());
+            let agent = subject.server.agent.as_ref().filter(|_| self.record.agent);
+            let usual = || subject.server.state.check_interval_ms();
+            let interval = agent.map_or_else(usual, |agent| agent.inter_ms);
+            self.checker.lay_down(self.record, interval);
         }
     }
 }

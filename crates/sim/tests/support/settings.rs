@@ -88,6 +88,7 @@ fn server(slot: usize, maxconn: u32) -> Server {
         pool_max: None,
         pool_purge: 5_000,
         check_address: Address::Inet(origin(slot)),
+        agent: None,
     }
 }
 

@@ -264,6 +264,7 @@ fn server(from: &model::Server) -> settings::Server {
     settings::Server {
         balance,
         check_address: check_address(&address, check),
+        agent: agent(&address, &check.agent),
         address,
         cookie: options.cookie.clone(),
         max_queue: 0,
@@ -283,6 +284,16 @@ fn address(from: &model::ServerAddress) -> reactor::Address {
         }
         (Address::Ip(address), ServerPort::FromClient(_)) => reactor::Address::Inet(*address),
     }
+}
+
+fn agent(server: &reactor::Address, from: &model::AgentCheck) -> Option<settings::Agent> {
+    let (reactor::Address::Inet(address), Some(port)) = (server, from.port) else { return None };
+    let ip = from.addr.unwrap_or(address.ip());
+    from.enabled.then(|| settings::Agent {
+        address: reactor::Address::Inet((ip, port).into()),
+        send: from.send.clone(),
+        inter_ms: u32::try_from(from.inter).unwrap_or(u32::MAX).max(1),
+    })
 }
 
 fn check_address(server: &reactor::Address, check: &model::Check) -> reactor::Address {

@@ -1,0 +1,175 @@
+//! An agent check under way: connects to the agent of a server, reads one line, does what it says.
+//! Never judges the server by the connection (configuration manual, `agent-check`).
+
+use super::checker::Checker;
+use super::line::{Line, Trouble};
+use super::store::Record;
+use super::turn::{Subject, Turn, Underway};
+use super::verdict;
+use crate::log;
+use crate::notice::{self, Cause};
+use crate::worker::Worker;
+use balance::{Admin, Change, CheckResult, CheckStatus, MAX_WEIGHT};
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Runs one check to its end.
+pub(super) async fn run(checker: Rc<Checker>, record: Record) {
+    let _underway = Underway::new(&checker, 1);
+    let turn = Turn::new(&checker, record);
+    let Some(subject) = turn.subject() else { return };
+    let result = match ask(&checker.worker, &subject).await {
+        Some(Ok(line)) => obey(&checker.worker, &subject, record.slot as usize, &line),
+        Some(Err(result)) => result,
+        None => return,
+    };
+    report(&turn, &subject, result);
+}
+
+/// The line that the agent says, without its end; `None` if it is not to be asked.
+async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
+    let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
+    let (address, question) = agent.target();
+    let mut line = Line::new(worker, subject.proxy, agent.inter_ms);
+    match line.connect(&address, false).await {
+        Ok(()) => {}
+        Err(Trouble::Late) => return Some(Err(verdict::plain(CheckStatus::L4Timeout, ""))),
+        Err(Trouble::Broken(error)) => return Some(Err(verdict::unconnected(&error))),
+    }
+    let answer = async {
+        line.send(&question).await?;
+        loop {
+            line.read()?;
+            let said = line.received();
+            if let Some(end) = said.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
+                return Ok(Ok(said[..end].to_vec()));
+            }
+            if line.has_ended() {
+                let (status, info) = match said.is_empty() {
+                    true => (CheckStatus::L7Response, "TCPCHK got an empty response at step 2"),
+                    false => (CheckStatus::L7Timeout, "Ignoring incomplete line from agent"),
+                };
+                return Ok(Err(verdict::plain(status, info)));
+            }
+            line.wait_for_more().await?;
+        }
+    };
+    Some(answer.await.unwrap_or_else(|trouble| match trouble {
+        Trouble::Late => Err(verdict::plain(CheckStatus::L7Timeout, "")),
+        Trouble::Broken(error) => Err(verdict::broken(&error)),
+    }))
+}
+
+/// What one line asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Orders {
+    /// Percent of the configured weight.
+    pub(super) weight: Option<u32>,
+    pub(super) maxconn: Option<u32>,
+    /// Administrative bits to set and to clear.
+    pub(super) admin: Option<(Admin, Admin)>,
+    /// Whether the server is up, the word for it, and a description.
+    pub(super) state: Option<(bool, String, String)>,
+    /// The first word that means nothing.
+    pub(super) unknown: Option<String>,
+}
+
+impl Orders {
+    /// Words are separated by blanks or commas; a sharp begins a description.
+    pub(super) fn parse(line: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(line);
+        let mut orders = Self::default();
+        let mut rest = &*text;
+        loop {
+            rest = rest.trim_start_matches([' ', '\t', ',']);
+            let end = rest.find([' ', '\t', ',']).unwrap_or(rest.len());
+            let (word, tail) = rest.split_at(end);
+            if word.is_empty() {
+                return orders;
+            }
+            if !orders.word(word) {
+                match &mut orders.state {
+                    Some((_, _, about)) => {
+                        *about = rest.trim_start_matches(['#', ' ']).trim_end().to_owned();
+                    }
+                    None => orders.unknown = Some(word.to_owned()),
+                }
+                return orders;
+            }
+            rest = tail;
+        }
+    }
+
+    /// Takes one word; false if it means nothing.
+    fn word(&mut self, word: &str) -> bool {
+        let maintenance = Admin::FORCED_MAINT.with(Admin::CONFIG_MAINT);
+        let drain = Admin::FORCED_DRAIN;
+        match word.to_ascii_lowercase().as_str() {
+            "up" => self.state = Some((true, word.to_owned(), String::new())),
+            "down" | "stopped" | "fail" => {
+                self.state = Some((false, word.to_owned(), String::new()));
+            }
+            "ready" => self.admin = Some((Admin::default(), maintenance.with(drain))),
+            "drain" => self.admin = Some((drain, maintenance)),
+            "maint" => self.admin = Some((Admin::FORCED_MAINT, drain)),
+            lower => {
+                let percent = lower.strip_suffix('%').and_then(|number| number.parse().ok());
+                let limit = lower.strip_prefix("maxconn:").and_then(|n| n.parse().ok());
+                self.weight = percent.or(self.weight);
+                self.maxconn = limit.or(self.maxconn);
+                return percent.is_some() || limit.is_some();
+            }
+        }
+        true
+    }
+}
+
+/// Does what an agent says, but for the state, which the result tells.
+fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> CheckResult {
+    let Subject { proxy, server, .. } = *subject;
+    let orders = Orders::parse(line);
+    if let Some((set, clear)) = orders.admin {
+        let now = server.state.state().1;
+        if now.without(clear).with(set) != now {
+            notice::set_admin(worker, proxy, slot, set, clear, Cause::Silent);
+        }
+    }
+    if let Some(percent) = orders.weight {
+        let initial = u64::from(server.state.settings().weight);
+        let weight = (initial * u64::from(percent) / 100).min(u64::from(MAX_WEIGHT)) as u32;
+        if weight != server.state.user_weight() {
+            notice::set_weight(worker, proxy, slot, weight);
+        }
+    }
+    if let Some(limit) = orders.maxconn {
+        server.state.set_maxconn(limit);
+        // A higher limit lets waiting requests in.
+        while server.state.load().has_room() && server.queue.call() {}
+    }
+    let Some((up, word, about)) = orders.state else {
+        let info = orders.unknown.map(|word| format!("agent reports an error : {word}"));
+        return verdict::plain(CheckStatus::Checked, &info.unwrap_or_default());
+    };
+    let about = if about.is_empty() { about } else { format!(" ({about})") };
+    let status = if up { CheckStatus::L7Ok } else { CheckStatus::L7Status };
+    let result = verdict::plain(status, &format!("via agent : {word}{about}"));
+    CheckResult { code: Some(0), ..result }
+}
+
+/// Takes a result to the server, and tells operators what it changed.
+fn report(turn: &Turn, subject: &Subject<'_>, result: CheckResult) {
+    let worker = &turn.checker.worker;
+    let Subject { proxy, back, settings, server } = *subject;
+    let result = CheckResult { duration_ms: worker.millis() - turn.began, ..result };
+    let slot = turn.record.slot as usize;
+    let checked = back.balancer.on_agent(slot, result.clone(), worker.millis());
+    if settings.log_checks && checked.progressed {
+        let health = server.state.agent_record().health;
+        let text = balance::notice::agent_checked(proxy.name(), &server.state, &result, &health);
+        notice::announce(worker, proxy, log::level::NOTICE, &text);
+    }
+    if checked.change != Change::None {
+        let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(&result) };
+        notice::server_changed(worker, proxy, slot, checked.change, cause);
+    }
+}
