@@ -29,15 +29,6 @@ struct Shelf {
     unneeded: usize,
 }
 
-/// Whether the server has closed the connection and nobody has heard yet: the event comes with the
-/// next turn, too late for the request at hand. A thread that has much to do does not ask, because
-/// a system call per request is what reuse saves.
-fn has_ended_unheard(connection: &ServerConn) -> bool {
-    let socket = connection.socket();
-    let thread = socket.thread();
-    thread.is_calm() && !thread.kernel().is_quiet(socket.handle())
-}
-
 /// All idle connections of a thread, by backend and server.
 pub(crate) struct IdlePool {
     shelves: Vec<Vec<RefCell<Shelf>>>,
@@ -94,8 +85,7 @@ impl IdlePool {
         let mut place = shelf.connections.len();
         while place > 0 {
             place -= 1;
-            if shelf.connections[place].is_spoilt() || has_ended_unheard(&shelf.connections[place])
-            {
+            if shelf.connections[place].is_spoilt() {
                 forget(shelf.connections.remove(place));
             } else if !proven || shelf.connections[place].requests() > 1 {
                 let connection = shelf.connections.remove(place);

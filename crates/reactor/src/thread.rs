@@ -44,7 +44,6 @@ pub struct Thread {
     spare: Cell<usize>,
     ios: RefCell<Slab<Io>>,
     events: RefCell<Vec<Event>>,
-    calm: Cell<bool>,
     prng: Prng,
     now: Cell<u64>,
     tick: Cell<Tick>,
@@ -97,7 +96,6 @@ impl Thread {
             scheduler,
             ios: RefCell::default(),
             events: RefCell::default(),
-            calm: Cell::new(true),
             now: Cell::new(now),
             tick: Cell::new(Tick::from_nanos(now)),
             wall: Cell::new(wall),
@@ -177,11 +175,6 @@ impl Thread {
         self.busy_polling.set(false);
     }
 
-    /// Whether this turn began with at most one event: there is time to look twice.
-    pub fn is_calm(&self) -> bool {
-        self.calm.get()
-    }
-
     /// Makes [`Thread::run`] return after the turn.
     pub fn stop(&self) {
         self.stopping.set(true);
@@ -215,7 +208,6 @@ impl Thread {
         for event in &events {
             self.deliver(*event);
         }
-        self.calm.set(events.len() <= 1);
         self.events.replace(events);
         result?;
         let expired = self.scheduler.expire(self.tick());
