@@ -413,6 +413,8 @@ pub struct Back {
     pub servers: Vec<Server>,
     /// How one is chosen.
     pub algorithm: balance::Algorithm,
+    /// `fullconn`, which statistics show as the limit; `None` for its default.
+    pub full_connections: Option<u32>,
     /// The algorithm's name and parameters as configured.
     pub algorithm_name: String,
     /// Whether the algorithm's key is the client's address (`balance source`).

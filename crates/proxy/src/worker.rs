@@ -52,7 +52,21 @@ pub struct Worker {
     pub(crate) verifier: Verifier,
     /// Client connections of this thread.
     pub(crate) clients: Cell<usize>,
+    idle_share: Cell<IdleShare>,
 }
+
+/// What share of its time a thread spent waiting, and since when it is being measured.
+#[derive(Clone, Copy, Debug)]
+struct IdleShare {
+    percent: u32,
+    /// Monotonic nanoseconds.
+    since: u64,
+    /// Nanoseconds of CPU that the thread had used then.
+    used: u64,
+}
+
+/// The shortest time over which that share is measured, in nanoseconds.
+const IDLE_SPAN: u64 = 1_000_000_000;
 
 impl std::fmt::Debug for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -84,6 +98,7 @@ impl Worker {
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),
             clients: Cell::new(0),
+            idle_share: Cell::new(IdleShare { percent: 100, since: thread.nanos(), used: 0 }),
         });
         let keeper = thread.scheduler().spawn(Class::Normal, housekeeper::run(worker.clone()));
         worker.idle.set_keeper(keeper);
@@ -96,6 +111,21 @@ impl Worker {
     /// Idle server connections of this thread, by backend and slot.
     pub fn idle_counts(&self) -> Vec<Vec<usize>> {
         self.idle.counts()
+    }
+
+    /// The share of its time that the thread spent waiting since this was asked before, in percent;
+    /// what was said then, if that was less than a second ago.
+    pub fn idle_percent(&self) -> u32 {
+        let (last, now) = (self.idle_share.get(), self.thread.nanos());
+        let span = now.saturating_sub(last.since);
+        if span < IDLE_SPAN {
+            return last.percent;
+        }
+        let used = self.thread.pulse().cpu_nanos();
+        let busy = used.saturating_sub(last.used).saturating_mul(100) / span;
+        let percent = 100 - busy.min(100) as u32;
+        self.idle_share.set(IdleShare { percent, since: now, used });
+        percent
     }
 
     /// Seconds since 1970 of this turn.

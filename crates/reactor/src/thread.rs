@@ -175,6 +175,11 @@ impl Thread {
         self.busy_polling.set(false);
     }
 
+    /// Whether the thread polls without waiting (`busy-polling`).
+    pub fn is_busy_polling(&self) -> bool {
+        self.busy_polling.get()
+    }
+
     /// Makes [`Thread::run`] return after the turn.
     pub fn stop(&self) {
         self.stopping.set(true);

@@ -15,7 +15,8 @@ pub(super) fn row(shared: &Shared, proxy: &Proxy, back: &Back, clock: Clock, leg
     row.set(Field::Qmax, back.queue.length.peak());
     row.set(Field::Scur, back.sessions.current());
     row.set(Field::Smax, back.sessions.peak());
-    row.set(Field::Slim, full_connections(shared, proxy));
+    let limit = proxy.settings.back.as_ref().and_then(|back| back.full_connections);
+    row.set(Field::Slim, limit.unwrap_or_else(|| full_connections(shared, proxy)));
     row.set(Field::Dreq, counters.sum(Metric::DeniedRequests));
     sums(&mut row, counters, SHARED);
     zeros(&mut row, &COMPRESSION);

@@ -187,6 +187,7 @@ fn back(from: &model::Back) -> settings::Back {
     settings::Back {
         servers: from.servers.iter().map(server).collect(),
         algorithm: algorithm(from),
+        full_connections: from.fullconn,
         algorithm_name: algorithm_name(from.balance).to_owned(),
         hashes_source: from.balance == model::Balance::Source,
         avalanche: from.hash_type.avalanche,

@@ -187,3 +187,27 @@ fn several_commands_fit_in_one_line() {
     let text = weir.cli("get weight app/a;get weight app/b");
     assert_eq!(text.matches("1 (initial 1)").count(), 2, "{text:?}");
 }
+
+#[test]
+fn fullconn_is_the_limit_that_a_backend_shows() {
+    let origin = Origin::saying("a");
+    let back = "    server a <a>\n    fullconn 7";
+    let weir = Setup::http("", back).with("a", origin.address()).start();
+    assert_eq!(weir.stat("app", "BACKEND", "slim"), "7");
+}
+
+#[test]
+fn work_shows_in_the_share_of_idle_time() {
+    let (_origins, weir) = start();
+    assert!(weir.cli("show info").contains("\nBusyPolling: 0\n"));
+    let mut client = weir.web();
+    eventually("a thread that was not idle", || {
+        for _ in 0..50 {
+            client.get("/");
+        }
+        let info = weir.cli("show info");
+        let idle = info.lines().find_map(|line| line.strip_prefix("Idle_pct: "));
+        let percent: u32 = idle.expect("a share").parse().expect("a number");
+        (percent < 100).then_some(())
+    });
+}
