@@ -68,17 +68,7 @@ pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
 
 fn server(id: u32, name: &str, change: impl FnOnce(&mut Server)) -> Server {
     let address = Address::Inet(([127, 0, 0, 1], 8000 + id as u16).into());
-    let mut server = Server {
-        balance: ServerSettings::new(id, name),
-        address: address.clone(),
-        cookie: None,
-        max_queue: 0,
-        non_stick: false,
-        pool_max: None,
-        pool_purge: 5_000,
-        check_address: address,
-        agent: None,
-    };
+    let mut server = Server::new(ServerSettings::new(id, name), address);
     change(&mut server);
     server
 }

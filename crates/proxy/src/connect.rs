@@ -478,8 +478,8 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize) -> Option<Box<Se
 }
 
 fn open(tx: &Transaction, backend: &ProxyRef, slot: usize) -> Result<Box<ServerConn>, Failure> {
-    let settings = &back(backend).servers[slot].settings;
-    let socket = Socket::connect(&tx.worker.thread, &settings.address).map_err(|_| refused())?;
+    let place = back(backend).servers[slot].location.now();
+    let socket = Socket::connect(&tx.worker.thread, &place.address).map_err(|_| refused())?;
     let mux = h1::Conn::new(Side::Server, tx.worker.mux_settings(backend));
     let mut server = Box::new(ServerConn::new(socket, mux, backend, slot));
     if backend.settings.back.as_ref().is_some_and(|back| back.reuse == Reuse::Never) {

@@ -204,7 +204,7 @@ impl Facts for View<'_> {
     }
 
     fn server_destination(&self) -> Option<SocketAddr> {
-        self.server?.server().settings.address.inet()
+        self.server?.server().location.now().address.inet()
     }
 
     fn tcp_state(&self) -> Option<TcpState> {

@@ -21,6 +21,7 @@ mod inspect;
 pub mod journal;
 mod judge;
 mod listener;
+pub mod location;
 pub mod log;
 pub mod notice;
 mod payload;

@@ -5,6 +5,7 @@
 //! [`set_weight`], which change the server and then do the same. Levels and words are HAProxy's, as
 //! measured.
 
+use crate::location::Place;
 use crate::log;
 use crate::runtime::{Back, Proxy};
 use crate::worker::Worker;
@@ -140,6 +141,29 @@ pub fn server_changed(
     };
     announce(worker, backend, level, &text);
     review(worker, backend, back);
+}
+
+/// A server is somewhere else now, or checked elsewhere: what stood ready for its old place is
+/// dropped. Tells whether anything changed.
+pub fn relocate(
+    worker: &Worker,
+    backend: &Proxy,
+    slot: usize,
+    change: impl Fn(&mut Place),
+) -> bool {
+    let Some(server) = backend.back.as_ref().and_then(|back| back.servers.get(slot)) else {
+        return false;
+    };
+    let before = server.location.now().address.clone();
+    let changed = server.location.change(change);
+    let address = &server.location.now().address;
+    if before != *address {
+        drop_idle(worker, backend.index, slot);
+        if let (Some(agent), Some(inet)) = (&server.agent, address.inet()) {
+            agent.follow(inet.ip());
+        }
+    }
+    changed
 }
 
 /// Tells operators: the backend's log targets at `level`, and the standard error output.

@@ -314,10 +314,10 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
         let view = tx.view();
         (view.source(), view.destination())
     };
-    let server_ends = tx
-        .server
-        .as_ref()
-        .map(|server| (server.socket().local_address(), server.server().settings.address.inet()));
+    let ends = |server: &crate::server_conn::ServerConn| {
+        (server.socket().local_address(), server.server().location.now().address.inet())
+    };
+    let server_ends = tx.server.as_deref().map(ends);
     let under_way = tx.space.down.sent + tx.space.down.outbox.unsent().len() as u64;
     let Notes { journal, record, .. } = &mut *tx.notes;
     record.client = source;

@@ -4,16 +4,17 @@
 //! server, and nothing else; counters live in per-thread blocks ([`crate::counters`]).
 
 use crate::counters::{Counters, Gauge};
+use crate::location::Location;
 use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::settings;
-use crate::sticking::StickNames;
 use crate::worker::Worker;
 use balance::Balancer;
 use mux::h1;
 use reactor::{Address, Handle, Mailbox, Pulse, TaskId, Thread, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -262,14 +263,16 @@ pub struct Server {
     pub state: Arc<balance::Server>,
     /// Its settings.
     pub settings: settings::Server,
+    /// Where it is now.
+    pub location: Location,
     /// Its counters.
     pub counters: Counters,
     /// Streams.
     pub sessions: Gauge,
     /// Requests that wait for it.
     pub queue: Queue,
-    /// What stick tables remember it by.
-    pub(crate) stick_names: StickNames,
+    /// What stick tables remember it by, unless that is its address.
+    pub(crate) stick_name: Arc<str>,
     /// Idle connections in all threads' pools.
     pub idle: AtomicU32,
     /// Connections, in use or idle.
@@ -289,6 +292,8 @@ pub struct Agent {
     pub off: AtomicBool,
     /// Milliseconds between checks.
     pub inter_ms: u32,
+    /// Whether it goes where the server goes.
+    follows: AtomicBool,
     /// Where it is, and what it is told first.
     target: Mutex<(Address, Vec<u8>)>,
 }
@@ -296,7 +301,8 @@ pub struct Agent {
 impl Agent {
     fn new(settings: &settings::Agent) -> Self {
         let target = Mutex::new((settings.address.clone(), settings.send.clone()));
-        Self { off: AtomicBool::new(false), inter_ms: settings.inter_ms, target }
+        let follows = AtomicBool::new(settings.follows);
+        Self { off: AtomicBool::new(false), inter_ms: settings.inter_ms, follows, target }
     }
 
     /// Where it is now, and what it is told first.
@@ -304,11 +310,30 @@ impl Agent {
         self.target.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Gives it an address of its own, wherever the server goes.
+    pub fn settle(&self, ip: IpAddr) {
+        self.follows.store(false, Relaxed);
+        self.retarget(|address, _| set_ip(address, ip));
+    }
+
+    /// The server has moved.
+    pub(crate) fn follow(&self, ip: IpAddr) {
+        if self.follows.load(Relaxed) {
+            self.retarget(|address, _| set_ip(address, ip));
+        }
+    }
+
     /// Moves it, or changes what it is told.
     pub fn retarget(&self, change: impl FnOnce(&mut Address, &mut Vec<u8>)) {
         let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
         let (address, send) = &mut *target;
         change(address, send);
+    }
+}
+
+fn set_ip(address: &mut Address, ip: IpAddr) {
+    if let Address::Inet(address) = address {
+        address.set_ip(ip);
     }
 }
 
@@ -363,7 +388,8 @@ impl Back {
         let run = |(state, settings): (&Arc<balance::Server>, &settings::Server)| Server {
             state: state.clone(),
             settings: settings.clone(),
-            stick_names: StickNames::new(settings),
+            stick_name: settings.balance.name.as_str().into(),
+            location: Location::new(settings),
             counters: Counters::new(threads),
             sessions: Gauge::default(),
             queue: Queue::default(),

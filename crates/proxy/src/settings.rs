@@ -312,7 +312,7 @@ pub struct LogSample {
 pub struct Server {
     /// Name, number, weight and limits.
     pub balance: balance::ServerSettings,
-    /// Where it is.
+    /// Where it is at first.
     pub address: Address,
     /// Its value in the persistence cookie.
     pub cookie: Option<String>,
@@ -324,10 +324,30 @@ pub struct Server {
     pub pool_purge: u32,
     /// `stick` rules never store it.
     pub non_stick: bool,
-    /// What is checked, if it is another address.
-    pub check_address: Address,
+    /// The address that is checked, if it is another one (`addr`).
+    pub check_ip: Option<IpAddr>,
+    /// The port that is checked, if it is another one (`port`).
+    pub check_port: Option<u16>,
     /// Its agent, if it has one.
     pub agent: Option<Agent>,
+}
+
+impl Server {
+    /// A server with what the manual says holds for one of which nothing more is said.
+    pub fn new(balance: balance::ServerSettings, address: Address) -> Self {
+        Self {
+            balance,
+            address,
+            cookie: None,
+            max_queue: 0,
+            pool_max: None,
+            pool_purge: 5_000,
+            non_stick: false,
+            check_ip: None,
+            check_port: None,
+            agent: None,
+        }
+    }
 }
 
 /// The agent of a server (`agent-check`).
@@ -335,6 +355,8 @@ pub struct Server {
 pub struct Agent {
     /// Where it is.
     pub address: Address,
+    /// Whether it is where the server is, wherever that goes (no `agent-addr`).
+    pub follows: bool,
     /// What it is told first (`agent-send`).
     pub send: Vec<u8>,
     /// Milliseconds between checks (`agent-inter`).

@@ -6,6 +6,7 @@
 use crate::connect::Claim;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::transaction::Transaction;
+use reactor::Address;
 use rules::StickRule;
 use std::sync::Arc;
 use table::{DataType, Entry, Key, ServerKey};
@@ -22,24 +23,14 @@ pub(crate) struct Pending {
     response: bool,
 }
 
-/// What tables remember a server by: its name, its address.
-#[derive(Debug)]
-pub(crate) struct StickNames([Arc<str>; 2]);
-
-impl StickNames {
-    pub(crate) fn new(settings: &crate::settings::Server) -> Self {
-        let address = match &settings.address {
-            reactor::Address::Inet(address) => address.to_string(),
-            reactor::Address::Unix(path) => path.to_string_lossy().into_owned(),
-        };
-        Self([Arc::from(&*settings.balance.name), address.into()])
-    }
-
-    fn get(&self, kind: ServerKey) -> &Arc<str> {
-        match kind {
-            ServerKey::Name => &self.0[0],
-            ServerKey::Address => &self.0[1],
-        }
+/// What tables of this kind remember a server by.
+fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {
+    match kind {
+        ServerKey::Name => server.stick_name.clone(),
+        ServerKey::Address => match &server.location.now().address {
+            Address::Inet(address) => address.to_string().into(),
+            Address::Unix(path) => path.to_string_lossy().into(),
+        },
     }
 }
 
@@ -111,7 +102,10 @@ fn server_of(back: &Back, entry: &Entry, kind: ServerKey, now: u64) -> Option<us
     let id = entry.get(DataType::ServerId, 0, now).filter(|id| *id != 0);
     let by_id = |server: &Server| Some(u64::from(server.settings.balance.id)) == id;
     let Some(key) = entry.server_key() else { return back.servers.iter().position(by_id) };
-    let by_key = |server: &&Server| **server.stick_names.get(kind) == *key;
+    let by_key = |server: &&Server| match kind {
+        ServerKey::Name => *server.stick_name == *key,
+        ServerKey::Address => *key_of(server, kind) == *key,
+    };
     // Mostly the number says it too, and comparing numbers is quick.
     let quick = back.servers.iter().position(by_id);
     quick
@@ -121,8 +115,8 @@ fn server_of(back: &Back, entry: &Entry, kind: ServerKey, now: u64) -> Option<us
 
 fn remember(tx: &Transaction, server: &Server, pending: &Pending) {
     let Some(table) = tx.worker.shared.tables.get(pending.table) else { return };
-    let key = server.stick_names.get(table.settings().server_key);
+    let key = key_of(server, table.settings().server_key);
     table.enter(&pending.key, tx.worker.millis(), |entry| {
-        entry.set_server(server.settings.balance.id, Some(key));
+        entry.set_server(server.settings.balance.id, Some(&key));
     });
 }

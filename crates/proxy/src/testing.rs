@@ -209,17 +209,7 @@ pub(crate) fn back(servers: Vec<Server>) -> Back {
 
 /// A server that is not checked.
 pub(crate) fn server(id: u32, address: SocketAddr) -> Server {
-    Server {
-        balance: ServerSettings::new(id, format!("s{id}")),
-        address: Address::Inet(address),
-        cookie: None,
-        max_queue: 0,
-        non_stick: false,
-        pool_max: None,
-        pool_purge: 5000,
-        check_address: Address::Inet(address),
-        agent: None,
-    }
+    Server::new(ServerSettings::new(id, format!("s{id}")), Address::Inet(address))
 }
 
 /// A backend.

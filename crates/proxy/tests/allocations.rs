@@ -123,16 +123,8 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         threads: Vec::new(),
         nice: 0,
     };
-    let server = |id: u32| Server {
-        balance: balance::ServerSettings::new(id, format!("s{id}")),
-        address: Address::Inet(server),
-        cookie: None,
-        max_queue: 0,
-        non_stick: false,
-        pool_max: None,
-        pool_purge: 5_000,
-        check_address: Address::Inet(server),
-        agent: None,
+    let server = |id: u32| {
+        Server::new(balance::ServerSettings::new(id, format!("s{id}")), Address::Inet(server))
     };
     let settings = Proxy {
         name: "both".into(),

@@ -117,17 +117,7 @@ fn farm(checked: bool) -> Proxy {
         balance.checked = checked;
         balance.intervals.inter = INTER;
         let address = Address::Inet(support::origin(0));
-        Server {
-            balance,
-            address: address.clone(),
-            cookie: None,
-            max_queue: 0,
-            non_stick: false,
-            pool_max: None,
-            pool_purge: 5_000,
-            check_address: address,
-            agent: None,
-        }
+        Server::new(balance, address)
     };
     let check = Check::Http(HttpCheck {
         request: b"GET / HTTP/1.0\r\n\r\n".to_vec(),

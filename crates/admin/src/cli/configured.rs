@@ -78,7 +78,7 @@ fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
     let (state, settings) = (&server.state, &server.settings);
     let (op, admin) = state.state();
     let record = state.check_record();
-    let (address, port) = place(&settings.address);
+    let (address, port) = place(&server.location.now().address);
     let since = now_ms.saturating_sub(state.changed_ms()) / 1_000;
     let _ = write!(out, "{} {} ", proxy.settings.id, proxy.name());
     let _ = write!(out, "{} {} {address} ", settings.balance.id, state.name());
@@ -154,7 +154,7 @@ pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle]) -> String {
 
 fn connections_line(proxy: &Proxy, server: &Server, out: &mut String) {
     let settings = &server.settings;
-    let (address, port) = place(&settings.address);
+    let (address, port) = place(&server.location.now().address);
     let idle = server.idle.load(Relaxed);
     let (used, peak) = (server.used.current().saturating_sub(idle), server.used.peak());
     let limit = settings.pool_max.map_or(-1, i64::from);

@@ -7,7 +7,6 @@ use balance::{Admin, Algorithm, Change, HashMethod, MAX_WEIGHT};
 use proxy::notice::{self, Cause};
 use proxy::runtime::Agent;
 use reactor::Address;
-use std::net::IpAddr;
 use std::sync::atomic::Ordering::Relaxed;
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
@@ -114,7 +113,7 @@ fn change_agent(call: &Call<'_>, target: &Target) -> Reply {
             text => agent.retarget(|_, send| *send = text.as_bytes().to_vec()),
         },
         "agent-port" => match port(call.word(4)) {
-            Some(port) => agent.retarget(|address, _| move_to(address, None, Some(port))),
+            Some(port) => agent.retarget(|address, _| move_to(address, Some(port))),
             None => return Reply::error("provided port is not valid."),
         },
         _ => return move_agent(call, agent),
@@ -132,7 +131,8 @@ fn move_agent(call: &Call<'_>, agent: &Agent) -> Reply {
         ("port", Some(port)) => Some(port),
         _ => return Reply::error("provided port is not valid."),
     };
-    agent.retarget(|address, _| move_to(address, Some(ip), port));
+    agent.settle(ip);
+    agent.retarget(|address, _| move_to(address, port));
     Reply::Done
 }
 
@@ -140,9 +140,8 @@ fn port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|port| *port > 0)
 }
 
-fn move_to(address: &mut Address, ip: Option<IpAddr>, port: Option<u16>) {
+fn move_to(address: &mut Address, port: Option<u16>) {
     if let Address::Inet(address) = address {
-        ip.into_iter().for_each(|ip| address.set_ip(ip));
         port.into_iter().for_each(|port| address.set_port(port));
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
     agent(&mut row, server);
     connections(&mut row, server);
     if legends {
-        row.set(Field::Addr, address(&settings.address));
+        row.set(Field::Addr, address(&server.location.now().address));
         row.set(Field::Cookie, settings.cookie.as_deref());
     }
     row

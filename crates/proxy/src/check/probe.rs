@@ -45,9 +45,9 @@ impl Probe {
         let timeouts = &proxy.settings.timeouts;
         let inter = server.settings.balance.intervals.inter;
         let (connect_ms, answer_ms) = rule::limits(inter, timeouts.connect, timeouts.check);
-        let address = &server.settings.check_address;
-        let errand =
-            Errand::start(&worker.thread, address).map_err(|error| verdict::unconnected(&error))?;
+        let address = server.location.now().check_address();
+        let errand = Errand::start(&worker.thread, &address)
+            .map_err(|error| verdict::unconnected(&error))?;
         let deadline = worker.thread.tick().plus_ms(connect_ms);
         Ok(Self { errand, stands: false, sent: 0, deadline, answer_ms })
     }

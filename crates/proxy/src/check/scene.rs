@@ -41,7 +41,7 @@ impl Facts for Scene<'_> {
     }
 
     fn server_destination(&self) -> Option<SocketAddr> {
-        self.server.settings.check_address.inet()
+        self.server.location.now().check_address().inet()
     }
 
     fn buffer_size(&self) -> usize {

@@ -154,7 +154,7 @@ impl<'a> Play<'a> {
     }
 
     async fn connect(&mut self, connect: &Connect) -> Result<(), Stop> {
-        let mut address = self.subject.server.settings.check_address.clone();
+        let mut address = self.subject.server.location.now().check_address();
         if let Address::Inet(address) = &mut address {
             if let Some(ip) = connect.address {
                 address.set_ip(ip);

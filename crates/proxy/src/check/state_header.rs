@@ -8,7 +8,7 @@ use reactor::Address;
 /// The value of `X-Haproxy-Server-State`.
 pub(super) fn text(worker: &Worker, subject: &Subject<'_>) -> String {
     let Subject { proxy, back, server, .. } = *subject;
-    let (address, port) = match &server.settings.address {
+    let (address, port) = match &server.location.now().address {
         Address::Inet(address) => (address.ip().to_string(), address.port().to_string()),
         Address::Unix(_) => ("unix".to_owned(), "unix".to_owned()),
     };

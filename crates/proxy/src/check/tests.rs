@@ -159,7 +159,7 @@ fn layer_4_passes_and_fails_in_the_systems_words() {
     let refused = (CheckStatus::L4Connection, None, "Connection refused".to_owned());
     assert_eq!(one_check(Check::Connect, checked(1, testing::nobody(), 1000)), refused);
     let mut server = checked(1, testing::nobody(), 1000);
-    server.check_address = reactor::Address::Unix("/nonexistent".into());
+    server.address = reactor::Address::Unix("/nonexistent".into());
     let info = "General socket error (No such file or directory)".to_owned();
     assert_eq!(one_check(Check::Connect, server), (CheckStatus::SocketError, None, info));
 }

@@ -79,17 +79,7 @@ impl Listen {
 
 fn server(slot: usize, maxconn: u32) -> Server {
     let settings = ServerSettings::new(slot as u32 + 1, format!("s{slot}"));
-    Server {
-        balance: ServerSettings { maxconn, ..settings },
-        address: Address::Inet(origin(slot)),
-        cookie: None,
-        max_queue: 0,
-        non_stick: false,
-        pool_max: None,
-        pool_purge: 5_000,
-        check_address: Address::Inet(origin(slot)),
-        agent: None,
-    }
+    Server::new(ServerSettings { maxconn, ..settings }, Address::Inet(origin(slot)))
 }
 
 fn logs() -> Logs {

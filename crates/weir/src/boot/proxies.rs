@@ -264,7 +264,8 @@ fn server(from: &model::Server) -> settings::Server {
     let address = address(&from.address);
     settings::Server {
         balance,
-        check_address: check_address(&address, check),
+        check_ip: check.addr,
+        check_port: check.port,
         agent: agent(&address, &check.agent),
         address,
         cookie: options.cookie.clone(),
@@ -292,25 +293,10 @@ fn agent(server: &reactor::Address, from: &model::AgentCheck) -> Option<settings
     let ip = from.addr.unwrap_or(address.ip());
     from.enabled.then(|| settings::Agent {
         address: reactor::Address::Inet((ip, port).into()),
+        follows: from.addr.is_none(),
         send: from.send.clone(),
         inter_ms: u32::try_from(from.inter).unwrap_or(u32::MAX).max(1),
     })
-}
-
-fn check_address(server: &reactor::Address, check: &model::Check) -> reactor::Address {
-    match server {
-        reactor::Address::Inet(address) => {
-            let mut address = *address;
-            if let Some(ip) = check.addr {
-                address.set_ip(ip);
-            }
-            if let Some(port) = check.port {
-                address.set_port(port);
-            }
-            reactor::Address::Inet(address)
-        }
-        path => path.clone(),
-    }
 }
 
 fn check(from: &model::HealthCheck) -> settings::Check {

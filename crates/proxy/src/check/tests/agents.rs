@@ -28,7 +28,7 @@ fn server(agent: &Speaker) -> Server {
     let mut server = testing::server(1, testing::nobody());
     server.balance.weight = 40;
     let address = reactor::Address::Inet(agent.origin.address);
-    server.agent = Some(Agent { address, send: Vec::new(), inter_ms: 10 });
+    server.agent = Some(Agent { address, follows: true, send: Vec::new(), inter_ms: 10 });
     server
 }
 

@@ -1,0 +1,84 @@
+//! Where a server is now: names and commands may move it while requests are under way. Never resolves a name.
+//!
+//! Readers take a snapshot without a lock; a move replaces it. Connections that stand stay where
+//! they are, those that begin later go to the new place.
+
+use crate::settings;
+use arc_swap::ArcSwap;
+use reactor::Address;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// The place of a server, which may change.
+#[derive(Debug)]
+pub struct Location(ArcSwap<Place>);
+
+/// One place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Where requests go.
+    pub address: Address,
+    /// The address that is checked, if it is another one (`addr`).
+    pub check_ip: Option<IpAddr>,
+    /// The port that is checked, if it is another one (`port`).
+    pub check_port: Option<u16>,
+}
+
+impl Location {
+    pub(crate) fn new(settings: &settings::Server) -> Self {
+        let settings::Server { address, check_ip, check_port, .. } = settings;
+        let address = address.clone();
+        let place = Place { address, check_ip: *check_ip, check_port: *check_port };
+        Self(ArcSwap::from_pointee(place))
+    }
+
+    /// Where it is now.
+    pub fn now(&self) -> Arc<Place> {
+        self.0.load_full()
+    }
+
+    /// Moves it; tells whether that changed anything.
+    pub fn change(&self, change: impl Fn(&mut Place)) -> bool {
+        let changed = |place: &Arc<Place>| {
+            let mut next = Place::clone(place);
+            change(&mut next);
+            Arc::new(next)
+        };
+        let before = self.0.rcu(changed);
+        before != self.now()
+    }
+}
+
+impl Place {
+    /// What checks connect to.
+    pub fn check_address(&self) -> Address {
+        let mut address = self.address.clone();
+        if let Address::Inet(inet) = &mut address {
+            self.check_ip.into_iter().for_each(|ip| inet.set_ip(ip));
+            self.check_port.into_iter().for_each(|port| inet.set_port(port));
+        }
+        address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn checks_follow_a_server_unless_they_have_a_place_of_their_own() {
+        let mut settings = testing::server(1, "10.0.0.1:80".parse().unwrap());
+        settings.check_port = Some(81);
+        let location = Location::new(&settings);
+        let checked = || location.now().check_address().to_string();
+        assert_eq!(checked(), "10.0.0.1:81");
+        let to = |text: &str| Address::Inet(text.parse().unwrap());
+        assert!(location.change(|place| place.address = to("10.0.0.2:90")));
+        assert!(!location.change(|place| place.address = to("10.0.0.2:90")), "it is there already");
+        assert_eq!(checked(), "10.0.0.2:81");
+        location.change(|place| place.check_ip = Some([10, 0, 0, 9].into()));
+        assert_eq!(checked(), "10.0.0.9:81");
+        assert_eq!(location.now().address, to("10.0.0.2:90"));
+    }
+}
