@@ -2,6 +2,8 @@
 //! never decides one by itself.
 
 mod areas;
+mod evidence;
+mod links;
 mod probe;
 mod report;
 mod running;
@@ -12,6 +14,7 @@ use std::process::Command;
 
 use crate::failure::{self, Outcome};
 use crate::{args, tools, workspace};
+use links::Links;
 use probe::Verdict;
 use table::Name;
 
@@ -21,10 +24,12 @@ usage: cargo xtask compat [--check] [--program BINARY]
 Compares the names of HAProxy 2.7 (docs/compat/keywords-2.7.tsv) with what weir says to each of them,
 and writes docs/compat.md: how many work by class, and the list of those that do not, with the reason.
 
-  --check           only say whether docs/compat.md is up to date
+  --check           only say whether docs/compat.md is up to date, and whether every name that works is
+                    linked to a test that would fail if the name were ignored (docs/compat/tests.tsv)
   --program BINARY  the program to ask (default: weir, built in debug mode)
 
-Exit status 1 if the page is out of date with --check, or if the program has never heard of a name.
+Exit status 1 if the page is out of date with --check, if the program has never heard of a name, or if
+a name and its test do not fit together.
 ";
 
 /// The page below the root.
@@ -53,7 +58,8 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     let text = read(&root.join(table::PATH))?;
     let names = table::parse(&text);
     let verdicts = ask(&root, &program, &names)?;
-    let page = report::render(&names, &verdicts);
+    let links = Links::read(&root)?;
+    let page = report::render(&names, &verdicts, &links);
     let path = root.join(PAGE);
     let unknown = verdicts.iter().filter(|v| matches!(v, Verdict::Unknown(_) | Verdict::Untold));
     let unknown = unknown.count();
@@ -67,7 +73,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     if unknown > 0 {
         return Err(failure::check(format!("{unknown} names are unknown to weir, see {PAGE}")));
     }
-    Ok(())
+    match links.faults(&root, &names, &verdicts) {
+        faults if faults.is_empty() => Ok(()),
+        faults => Err(failure::check(format!("names and their tests:\n{}", faults.join("\n")))),
+    }
 }
 
 fn read(path: &Path) -> Outcome<String> {
