@@ -91,7 +91,7 @@ fn end(lines: &[&str], first: usize) -> usize {
             }
     };
     let rest = &lines[first + 1..];
-    rest.iter().position(|line| closes(line)).map_or(lines.len() - 1, |at| first + 1 + at)
+    rest.iter().position(closes).map_or(lines.len() - 1, |at| first + 1 + at)
 }
 
 /// Whether the attributes above a line make it a test.
