@@ -31,7 +31,6 @@ pub(crate) fn acls() -> impl Iterator<Item = &'static str> {
 const AREAS: &[(&str, &str)] = &[
     ("51d.", "device detection"),
     ("aes_gcm_dec", "TLS"),
-    ("base32", "its hash has no public specification"),
     ("cpu_", "profiling of streams"),
     ("da-csv-conv", "device detection"),
     ("debug", "event sinks"),
@@ -49,7 +48,6 @@ const AREAS: &[(&str, &str)] = &[
     ("src_", "stick tables"),
     ("ssl_", "TLS"),
     ("table_", "stick tables"),
-    ("url32", "its hash has no public specification"),
     ("wt6", "it has no public specification"),
 ];
 

@@ -1,5 +1,6 @@
-//! What std lacks: generational slab, ordered tree with scopes, wrapping ticks, PRNG. Never does I/O and never reads a clock.
+//! What std lacks: generational slab, ordered tree with scopes, wrapping ticks, PRNG, hash functions. Never does I/O and never reads a clock.
 
+pub mod hash;
 pub mod lanes;
 pub mod prng;
 pub mod scope_tree;

@@ -4,18 +4,18 @@ use super::{Converter, conv};
 use crate::args::Args;
 use crate::facts::Facts;
 use crate::hash;
-use crate::parser::Parser;
 use crate::value::{Type, Value};
+use stdx::hash as plain;
 
 const HASH: (Type, Type) = (Type::Bin, Type::Int);
 
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Converter] = &[
-    conv("crc32", "[integer]", HASH, "CRC-32.", |_, v, _| hash32(&v, hash::crc32)).prepare(no_avalanche),
-    conv("crc32c", "[integer]", HASH, "CRC-32C.", |_, v, _| hash32(&v, hash::crc32c)).prepare(no_avalanche),
-    conv("djb2", "[integer]", HASH, "DJB2.", |_, v, _| hash32(&v, hash::djb2)).prepare(no_avalanche),
-    conv("sdbm", "[integer]", HASH, "SDBM.", |_, v, _| hash32(&v, hash::sdbm)).prepare(no_avalanche),
+    conv("crc32", "[integer]", HASH, "CRC-32; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::crc32)),
+    conv("crc32c", "[integer]", HASH, "CRC-32C; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::crc32c)),
+    conv("djb2", "[integer]", HASH, "DJB2; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::djb2)),
+    conv("sdbm", "[integer]", HASH, "SDBM; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::sdbm)),
     conv("xxh32", "[integer]", HASH, "XXH32 with a seed.", xxh32),
     conv("xxh64", "[integer]", HASH, "XXH64 with a seed, as a signed integer.", xxh64),
     conv("xxh3", "[integer]", HASH, "XXH3 of 64 bits with a seed, as a signed integer.", xxh3),
@@ -28,19 +28,9 @@ fn bytes<'v>(value: &'v Value<'_>) -> Option<&'v [u8]> {
     }
 }
 
-/// The avalanche changes every bit, so a hash without it would send requests elsewhere: better
-/// refused.
-fn no_avalanche(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
-    match args.int(0) {
-        None | Some(0) => Ok(()),
-        Some(_) => {
-            Err("the avalanche is not implemented yet (it has no public specification)".into())
-        }
-    }
-}
-
-fn hash32(value: &Value<'_>, function: fn(&[u8]) -> u32) -> Option<Value<'static>> {
-    Some(Value::Int(function(bytes(value)?).into()))
+fn hash32(args: &Args, value: &Value<'_>, function: fn(&[u8]) -> u32) -> Option<Value<'static>> {
+    let hash = function(bytes(value)?);
+    Some(Value::Int(if args.int(0) == Some(1) { plain::avalanche(hash) } else { hash }.into()))
 }
 
 fn seed(args: &Args) -> i64 {

@@ -1,6 +1,7 @@
 //! Fetches of buffered bytes: bodies of messages and raw TCP payload. Never waits: what is not there yet says so.
 
 use super::Source::Call;
+use super::htx;
 use super::request::request;
 use super::{Fetch, REQUEST, RESPONSE, fetch};
 use crate::args::Args;
@@ -75,14 +76,10 @@ fn body_param<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
         .ok_or(Missing::Absent)
 }
 
-/// Bytes at hand: of the raw stream, else of the parsed head.
+/// Bytes at hand: of the raw stream, else those that the parsed message takes.
 fn len<'e>(side: Side, facts: &'e dyn Facts) -> Outcome<'e> {
     let raw = facts.payload(side).map(<[u8]>::len);
-    let head = match side {
-        Side::Request => facts.request(),
-        Side::Response => facts.response(),
-    };
-    match raw.or(head.map(|head| head.wire_len() + 2)) {
+    match raw.or_else(|| htx::message_len(side, facts)) {
         Some(len) if len > 0 || facts.is_final() => Ok(Value::Int(len as i64)),
         None if facts.is_final() => Err(Missing::Absent),
         _ => Err(Missing::NotYet),

@@ -40,6 +40,13 @@ pub(super) enum Ask {
     Trackers,
 }
 
+/// `gpc0` is incremented: a counter and its rate grow together.
+pub(super) const FIRST: Ask = Ask::Increment(DataType::Gpc0, DataType::Gpc0Rate);
+/// The same for `gpc1`.
+pub(super) const SECOND: Ask = Ask::Increment(DataType::Gpc1, DataType::Gpc1Rate);
+/// The same for an element of the array `gpc`.
+pub(super) const NTH: Ask = Ask::IncrementElement(DataType::Gpc, DataType::GpcRate);
+
 impl Ask {
     /// Whether the first argument is an index.
     fn has_index(self) -> bool {

@@ -83,9 +83,26 @@ fn side(facts: &dyn Facts) -> Result<(Side, &Head), Missing> {
 
 fn blocks<'e>(facts: &'e dyn Facts) -> Result<impl Iterator<Item = Block<'e>>, Missing> {
     let (side, head) = side(facts)?;
+    Ok(blocks_of(side, head, facts))
+}
+
+fn blocks_of<'e>(
+    side: Side,
+    head: &'e Head,
+    facts: &'e dyn Facts,
+) -> impl Iterator<Item = Block<'e>> {
     let fields = head.fields().map(|field| Block::Header(field.name, field.value));
     let body = facts.body(side).filter(|bytes| !bytes.is_empty()).map(Block::Data);
-    Ok(std::iter::once(Block::Start(head)).chain(fields).chain([Block::EndOfHeaders]).chain(body))
+    std::iter::once(Block::Start(head)).chain(fields).chain([Block::EndOfHeaders]).chain(body)
+}
+
+/// The bytes of one message's blocks: what `req.len` is in HTTP mode.
+pub(super) fn message_len(side: Side, facts: &dyn Facts) -> Option<usize> {
+    let head = match side {
+        Side::Request => facts.request(),
+        Side::Response => facts.response(),
+    };
+    Some(blocks_of(side, head?, facts).map(|block| block.len()).sum())
 }
 
 fn start_line(head: &Head) -> Vec<u8> {

@@ -18,6 +18,10 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("pathq", "", Type::Str, REQUEST, "The path with the query string.", Call(pathq)),
     fetch("query", "", Type::Str, REQUEST, "What follows the first question mark.", Call(query)),
     fetch("base", "", Type::Str, REQUEST, "The Host header followed by the path.", Call(base)),
+    fetch("base32", "", Type::Int, REQUEST, "The SDBM hash of base, avalanched.", Call(base32)),
+    fetch("base32+src", "", Type::Bin, REQUEST, "base32 in 4 bytes, then the client's address.", Call(base32_src)),
+    fetch("url32", "", Type::Int, REQUEST, "The SDBM hash of the Host header with path and query, avalanched.", Call(url32)),
+    fetch("url32+src", "", Type::Bin, REQUEST, "url32 in 4 bytes, then the client's address.", Call(url32_src)),
     fetch("baseq", "", Type::Str, REQUEST, "The Host header followed by path and query.", Call(baseq)),
     fetch("url_ip", "", Type::Ipv4, REQUEST, "The address in an absolute target.", Call(url_ip)),
     fetch("url_port", "", Type::Int, REQUEST, "The port in an absolute target, 80 by default.", Call(url_port)),
@@ -66,9 +70,15 @@ fn query<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     text(Some(request(facts)?.query().unwrap_or_default()))
 }
 
-fn with_host<'e>(head: &'e Head, path: Option<&'e [u8]>) -> Outcome<'e> {
+/// The first of the hosts that the request names.
+fn first_host(head: &Head) -> Option<&[u8]> {
+    let host = head.host()?;
+    Some(host.split(|byte| *byte == b',').next().unwrap_or(host).trim_ascii())
+}
+
+fn with_host<'e>(host: Option<&'e [u8]>, path: Option<&'e [u8]>) -> Outcome<'e> {
     let path = path.filter(|path| path.starts_with(b"/")).unwrap_or_default();
-    match head.host() {
+    match host {
         None => text(Some(path).filter(|path| !path.is_empty())),
         Some(host) => Ok(Value::Str(Bytes::Owned([host, path].concat()))),
     }
@@ -76,12 +86,57 @@ fn with_host<'e>(head: &'e Head, path: Option<&'e [u8]>) -> Outcome<'e> {
 
 fn base<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let head = request(facts)?;
-    with_host(head, head.path())
+    with_host(first_host(head), head.path())
 }
 
 fn baseq<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let head = request(facts)?;
-    with_host(head, head.target().path_and_query())
+    with_host(first_host(head), head.target().path_and_query())
+}
+
+fn hash_of(value: Value<'_>) -> u32 {
+    let bytes = match &value {
+        Value::Str(bytes) => &bytes[..],
+        _ => &[],
+    };
+    stdx::hash::avalanche(stdx::hash::sdbm(bytes))
+}
+
+fn base_hash(facts: &dyn Facts) -> Result<u32, Missing> {
+    let head = request(facts)?;
+    Ok(hash_of(with_host(first_host(head), head.path())?))
+}
+
+/// Unlike `base32` it hashes the whole Host header.
+fn url_hash(facts: &dyn Facts) -> Result<u32, Missing> {
+    let head = request(facts)?;
+    Ok(hash_of(with_host(head.host(), head.target().path_and_query())?))
+}
+
+/// A hash followed by the client's address, both as bytes of the network.
+fn with_source<'e>(hash: u32, facts: &'e dyn Facts) -> Outcome<'e> {
+    let mut bytes = hash.to_be_bytes().to_vec();
+    match facts.source().ok_or(Missing::Absent)?.ip() {
+        IpAddr::V4(ip) => bytes.extend(ip.octets()),
+        IpAddr::V6(ip) => bytes.extend(ip.octets()),
+    }
+    Ok(Value::Bin(Bytes::Owned(bytes)))
+}
+
+fn base32<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    base_hash(facts).map(|hash| Value::Int(hash.into()))
+}
+
+fn base32_src<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    with_source(base_hash(facts)?, facts)
+}
+
+fn url32<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    url_hash(facts).map(|hash| Value::Int(hash.into()))
+}
+
+fn url32_src<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
+    with_source(url_hash(facts)?, facts)
 }
 
 fn authority(facts: &dyn Facts) -> Result<&[u8], Missing> {

@@ -1,22 +1,15 @@
 //! Fetches of the counters of the client's address, `src_*`, and of tables as a whole. Never tracks anything.
 
 use super::Source::Call;
-use super::counter::Ask::{
-    Clear, ClearElement, Element, Increment, IncrementElement, Kilo, Value as Stored,
-};
+use super::counter::Ask::{Clear, ClearElement, Element, Kilo, Value as Stored};
 use super::counter::Whose::Source;
-use super::counter::{Ask, ask, named};
+use super::counter::{FIRST, NTH, SECOND, ask, named};
 use super::{CLIENT, Fetch, INTERNAL, fetch};
 use crate::args::Args;
 use crate::facts::Facts;
 use crate::tables::with_key;
 use crate::value::{Missing, Outcome, Type, Value};
 use table::DataType as D;
-
-/// A counter and its rate grow together.
-const FIRST: Ask = Increment(D::Gpc0, D::Gpc0Rate);
-const SECOND: Ask = Increment(D::Gpc1, D::Gpc1Rate);
-const NTH: Ask = IncrementElement(D::Gpc, D::GpcRate);
 
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]

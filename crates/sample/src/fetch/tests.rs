@@ -26,6 +26,7 @@ const CASES: &[(&str, &str)] = &[
     ("wait_end", "1"),
     ("method", "GET"), ("url", "http://u@192.0.2.9:81/p/a.html?x=1&y=&x=2;z"), ("path", "/p/a.html"),
     ("pathq", "/p/a.html?x=1&y=&x=2;z"), ("query", "x=1&y=&x=2;z"), ("base", "www.example.com:8080/p/a.html"),
+    ("base32", "1852511755"), ("base32+src,hex", "6E6B160B0A010203"), ("url32", "1328577104"), ("url32+src,hex", "4F307A500A010203"),
     ("baseq", "www.example.com:8080/p/a.html?x=1&y=&x=2;z"), ("url_ip", "192.0.2.9"), ("url_port", "81"),
     ("url_param(x)", "1"), ("url_param(X)", "undefined"), ("urlp(y)", ""), ("urlp_val(x)", "1"),
     ("req.ver", "1.1"), ("req_ver", "1.1"), ("res.ver", "1.1"), ("resp_ver", "1.1"), ("status", "201"),
@@ -123,11 +124,48 @@ fn bad_arguments_are_refused() {
         ("distcc_param(TOOLONG)", "a distcc token has four letters"),
         ("fc_rtt(h)", "invalid time unit"),
         ("internal.htx_blk.type(x)", "is none of 'head', 'tail', 'first'"),
-        ("base32", "is not implemented yet (its hash has no public specification)"),
         ("ssl_c_used", "fetch method 'ssl_c_used' is not implemented yet (TLS)"),
     ] {
         let error = parse_error(text);
         assert!(error.message.contains(expected), "{text}: {}", error.message);
+    }
+}
+
+/// Values measured: base32 and url32 are the avalanched SDBM of base, and of the whole Host header
+/// with path and query.
+#[test]
+fn hashes_of_the_url_are_those_measured() {
+    for (target, host, base32, url32) in [
+        ("/abc", "127.0.0.1:18912", 1605888034, 1605888034),
+        ("/abc?x=y&z=1", "127.0.0.1:18912", 1605888034, 4217772972),
+        ("/AbC?q=1", "WWW.Example.COM", 1392325334, 2140583081u32),
+        ("http://foo.bar/x?y", "foo.bar", 1003342549, 2217974638),
+        ("*", "a", 1830748055, 1830748055),
+        ("/", "a, b", 877786378, 712193733),
+    ] {
+        let head = request("GET", target, &[("host", host)]);
+        let source = Some("127.0.0.1:1".parse().unwrap());
+        let world = World { request: Some(head), source, ..World::default() };
+        assert_eq!(world.eval("base32"), base32.to_string(), "{target}");
+        assert_eq!(world.eval("url32"), url32.to_string(), "{target}");
+        assert_eq!(world.eval("base32+src,hex"), format!("{base32:08X}7F000001"));
+        assert_eq!(world.eval("url32+src,hex"), format!("{url32:08X}7F000001"));
+    }
+}
+
+/// In HTTP mode the buffer holds a parsed message; sizes as measured.
+#[test]
+fn the_length_of_a_parsed_request_is_that_of_its_blocks() {
+    let cust = [("x-cust", "foobar"), ("host", "127.0.0.1")];
+    for (method, target, fields, len) in [
+        ("GET", "/", &[][..], "33"),
+        ("POST", "/a", &[], "35"),
+        ("GET", "/", &[("ab", "b"), ("c", "d")], "38"),
+        ("GET", "/converter", &cust, "67"),
+    ] {
+        let request = Some(request(method, target, fields));
+        let world = World { request, ..World::default() };
+        assert_eq!(world.eval("req.len"), len, "{method} {target}");
     }
 }
 

@@ -1,19 +1,12 @@
 //! Fetches of the counters of tracked entries: `sc_*`, `sc0_*` and its siblings. Never finds an entry itself.
 
 use super::Source::Call;
-use super::counter::Ask::{
-    Clear, ClearElement, Element, Increment, IncrementElement, Kilo, Tracked, Trackers, Value,
-};
+use super::counter::Ask::{Clear, ClearElement, Element, Kilo, Tracked, Trackers, Value};
 use super::counter::Whose::{Slot, SlotArg};
-use super::counter::{Ask, ask};
+use super::counter::{FIRST, NTH, SECOND, ask};
 use super::{CLIENT, Fetch, INTERNAL, fetch};
 use crate::value::Type;
 use table::DataType as D;
-
-/// A counter and its rate grow together.
-const FIRST: Ask = Increment(D::Gpc0, D::Gpc0Rate);
-const SECOND: Ask = Increment(D::Gpc1, D::Gpc1Rate);
-const NTH: Ask = IncrementElement(D::Gpc, D::GpcRate);
 
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
