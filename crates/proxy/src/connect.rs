@@ -2,8 +2,10 @@
 //! Never reads a response.
 
 use crate::counters::{Block, Event, Metric};
+use crate::idle;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
+use crate::limit;
 use crate::queue::{Order, Place, Queue, Waiter};
 use crate::rewrite;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
@@ -227,6 +229,9 @@ async fn assign(
 ) -> Result<(), Failure> {
     let span = backend.settings.timeouts.queue.or(backend.settings.timeouts.connect);
     let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
+    if back(backend).limits_move {
+        limit::adjust(back(backend));
+    }
     loop {
         // Those who wait for any server go first, unless the cookie names one.
         let crowded = tx.wanted.is_none() && !back(backend).queue.is_empty();
@@ -237,10 +242,26 @@ async fn assign(
             Err(NoServer::Unusable) => return Err(refused()),
         };
         let fits = claim.server().queue.is_empty() && claim.try_serve();
-        if claim.entered || fits || wait_for_server(tx, &mut claim, deadline).await? {
+        if claim.entered || fits {
+            return settle(tx, claim);
+        }
+        if has_full_queue(claim.server()) && tx.persistence != judge::Persistence::Forced {
+            drop(claim);
+            // Whoever is bound to the server goes elsewhere; the others wait for any.
+            if tx.wanted.take().is_none() {
+                let claim = wait_for_any(tx, backend, avoid, deadline).await?;
+                return settle(tx, claim);
+            }
+        } else if wait_for_server(tx, &mut claim, deadline).await? {
             return settle(tx, claim);
         }
     }
+}
+
+/// `maxqueue`
+fn has_full_queue(server: &Server) -> bool {
+    let limit = server.settings.max_queue;
+    limit != 0 && server.queue.len() >= limit
 }
 
 fn settle(tx: &mut Transaction, claim: Claim) -> Result<(), Failure> {
@@ -283,10 +304,6 @@ async fn wait_for_server(
 ) -> Result<bool, Failure> {
     let backend = claim.backend.clone();
     let server = &back(&backend).servers[claim.slot];
-    let limit = server.settings.max_queue;
-    if limit != 0 && server.queue.len() >= limit {
-        return Err(Failure::new(503, Cause::ServerAbort, Phase::Queue));
-    }
     // As the manual's example logs it: the place in the queue, this request included.
     tx.notes.journal.queue_positions.0 = server.queue.len() + 1;
     if let Some(ticket) = &mut claim.ticket {
@@ -395,11 +412,13 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if tx.client.proxy.settings.mode == Mode::Tcp {
         return establish_plain(tx, backend, slot).await;
     }
-    let idle = reuse(tx, backend, slot);
-    let fresh = idle.is_none();
-    let mut server = match idle {
-        Some(server) => server,
-        None => open(tx, backend, slot)?,
+    let (mut server, fresh) = match reuse(tx, backend, slot) {
+        Reused::Yes(server) => (server, false),
+        Reused::No => (open(tx, backend, slot)?, true),
+        Reused::Elsewhere { proven } => match elsewhere(tx, backend, slot, proven).await {
+            Some(server) => (server, false),
+            None => (open(tx, backend, slot)?, true),
+        },
     };
     server.socket().own();
     server.count_request();
@@ -407,7 +426,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     let space = &mut *tx.space;
     space.up.clear();
     server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
-    if tx.client.mux.is_ambiguous() {
+    if tx.client.mux.is_ambiguous() || server.is_worn_out() {
         server.mux.close_after_message();
     }
     let body = tx.request_body;
@@ -455,26 +474,52 @@ fn count_connection(tx: &Transaction, backend: &Proxy, fresh: bool) {
     }
 }
 
-/// An idle connection that this request may use.
-fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize) -> Option<Box<ServerConn>> {
+/// What there is for a request that needs a connection.
+enum Reused {
+    /// An idle connection that it may use.
+    Yes(Box<ServerConn>),
+    /// None here; another thread may have one.
+    Elsewhere { proven: bool },
+    /// It needs a new one.
+    No,
+}
+
+/// Looks for an idle connection that this request may use.
+fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize) -> Reused {
     let own = tx.client.own.take();
     let fits = |own: &ServerConn| {
-        own.backend_index() == backend.index && own.slot() == slot && !own.is_spoilt()
+        own.backend_index() == backend.index && own.slot() == slot && !own.is_stale()
     };
     if let Some(own) = own.filter(|own| fits(own)) {
-        return Some(own);
+        return Reused::Yes(own);
     }
     let first = tx.client.requests == 0;
     let policy = backend.settings.back.as_ref().map_or(Reuse::Never, |back| back.reuse);
     let proven = match policy {
-        Reuse::Never => return None,
-        Reuse::Safe if first => return None,
+        Reuse::Never => return Reused::No,
+        Reuse::Safe if first => return Reused::No,
         Reuse::Aggressive => first,
         Reuse::Safe | Reuse::Always => false,
     };
-    let idle = &tx.worker.idle;
-    idle.take(backend.index, slot, proven)
-        .or_else(|| idle.take_parked(&tx.worker, backend, slot, proven))
+    match tx.worker.idle.take(backend.index, slot, proven) {
+        Some(server) => Reused::Yes(server),
+        None if tx.worker.shared.shares_pools() => Reused::Elsewhere { proven },
+        None => Reused::No,
+    }
+}
+
+/// An idle connection of another thread, or of none.
+async fn elsewhere(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    slot: usize,
+    proven: bool,
+) -> Option<Box<ServerConn>> {
+    if back(backend).servers[slot].idle() == 0 {
+        return None;
+    }
+    let worker = tx.worker.clone();
+    Box::pin(idle::take_over(&worker, backend, slot, proven)).await
 }
 
 fn open(tx: &Transaction, backend: &ProxyRef, slot: usize) -> Result<Box<ServerConn>, Failure> {

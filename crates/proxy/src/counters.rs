@@ -122,6 +122,8 @@ pub struct Block {
     maxima: [AtomicU32; TIMINGS],
     samples: AtomicU64,
     rates: [Rate; 3],
+    /// Idle connections that the thread holds; of servers only.
+    idle: AtomicU32,
 }
 
 impl Default for Block {
@@ -132,11 +134,17 @@ impl Default for Block {
             maxima: Default::default(),
             samples: AtomicU64::new(0),
             rates: Default::default(),
+            idle: AtomicU32::new(0),
         }
     }
 }
 
 impl Block {
+    /// How many idle connections the thread holds now.
+    pub(crate) fn set_idle(&self, count: usize) {
+        self.idle.store(u32::try_from(count).unwrap_or(u32::MAX), Relaxed);
+    }
+
     /// Counts `amount` more.
     pub fn add(&self, metric: Metric, amount: u64) {
         let cell = &self.metrics[metric as usize];
@@ -261,6 +269,19 @@ impl Counters {
     pub fn of_thread(&self, thread: usize, metric: Metric) -> u64 {
         let block = self.blocks.get(thread).and_then(OnceLock::get);
         block.map_or(0, |block| block.metrics[metric as usize].load(Relaxed))
+    }
+
+    /// Idle connections that threads hold.
+    pub(crate) fn idle(&self) -> u32 {
+        self.blocks().map(|block| block.idle.load(Relaxed)).sum()
+    }
+
+    /// The thread that holds the most idle connections, if any holds one, besides `thread`.
+    pub(crate) fn richest_besides(&self, thread: usize) -> Option<usize> {
+        let others = self.blocks.iter().enumerate().filter(|(index, _)| *index != thread);
+        let idle =
+            others.filter_map(|(index, block)| Some((block.get()?.idle.load(Relaxed), index)));
+        idle.filter(|(count, _)| *count > 0).max().map(|(_, index)| index)
     }
 
     fn raw(&self, metric: usize) -> u64 {

@@ -267,35 +267,53 @@ impl Exchange {
         self.response == Response::Body && tx.client.mux.is_tunnel()
     }
 
+    /// When the client will have taken too long. In a tunnel its limit goes before the usual one,
+    /// and `timeout client-fin` before both once the client has been told that nothing more comes.
+    /// While the server owes an answer, `timeout server` is what counts, as measured: a client that
+    /// stalls in its request ends it only if the server may take for ever.
     fn client_deadline(&self, tx: &Transaction) -> Option<Tick> {
-        if let (true, Some(span)) = (self.in_tunnel(tx), tx.tunnel_timeout()) {
-            return Some(self.client_seen.plus_ms(span));
-        }
-        let reading = !self.up_over && self.up == Step::AwaitsSource;
+        let owed = self.response == Response::Head && tx.server_timeout().is_some();
+        let reading = !self.up_over && self.up == Step::AwaitsSource && !owed;
         let writing = self.down == Step::AwaitsDestination;
-        let span = tx.client.proxy.settings.timeouts.client.filter(|_| reading || writing)?;
-        Some(self.client_seen.plus_ms(span))
+        if !reading && !writing {
+            return None;
+        }
+        let own = &tx.client.proxy.settings.timeouts;
+        let span = match self.in_tunnel(tx) {
+            true => {
+                let fin = own.client_fin.filter(|_| self.down == Step::Done);
+                fin.or(tx.tunnel_timeout()).or(own.client)
+            }
+            false => own.client,
+        };
+        span.map(|span| self.client_seen.plus_ms(span))
     }
 
+    /// As the client's, for the server.
     fn server_deadline(&self, tx: &Transaction) -> Option<Tick> {
-        if let (true, Some(span)) = (self.in_tunnel(tx), tx.tunnel_timeout()) {
-            return Some(self.server_seen.plus_ms(span));
-        }
         let writing = !self.up_over && self.up == Step::AwaitsDestination;
-        // While the request is still coming in, the server has nothing to answer to.
-        let reading = self.down == Step::AwaitsSource && self.up_over;
-        let span = tx.server_timeout().filter(|_| reading || writing)?;
-        Some(self.server_seen.plus_ms(span))
+        let reading = self.down == Step::AwaitsSource;
+        if !reading && !writing {
+            return None;
+        }
+        let span = match self.in_tunnel(tx) {
+            true => {
+                let own = &tx.side().settings.timeouts;
+                let fin = own.server_fin.filter(|_| self.up_over);
+                fin.or(tx.tunnel_timeout()).or(tx.server_timeout())
+            }
+            false => tx.server_timeout(),
+        };
+        span.map(|span| self.server_seen.plus_ms(span))
     }
 
     fn timed_out(&self, tx: &Transaction) -> Failure {
         let now = tx.worker.thread.tick();
         let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
-        let cause = if by_client { Cause::ClientTimeout } else { Cause::ServerTimeout };
         match (self.response, by_client) {
-            (Response::Body, _) => Failure::new(0, cause, Phase::Data),
-            (Response::Head, true) => Failure::new(408, cause, Phase::Data),
-            (Response::Head, false) => Failure::new(504, cause, Phase::Headers),
+            (_, true) => Failure::new(0, Cause::ClientTimeout, Phase::Data),
+            (Response::Body, false) => Failure::new(0, Cause::ServerTimeout, Phase::Data),
+            (Response::Head, false) => Failure::new(504, Cause::ServerTimeout, Phase::Headers),
         }
     }
 

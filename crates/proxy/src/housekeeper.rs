@@ -1,7 +1,6 @@
 //! One task per thread that tends idle connections, does the thread's part of shared work and
 //! answers questions. Never serves a request, and never has a timer without a reason.
 
-use crate::idle::PURGE_MS;
 use crate::worker::Worker;
 use reactor::{Class, Wake};
 use std::rc::Rc;
@@ -46,7 +45,7 @@ pub(crate) async fn run(worker: Rc<Worker>) {
 }
 
 fn next_purge(worker: &Worker) -> Tick {
-    worker.thread.tick().plus_ms(PURGE_MS)
+    worker.thread.tick().plus_ms(worker.idle.period())
 }
 
 /// When the thread has to look after shared work.

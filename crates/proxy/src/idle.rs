@@ -5,20 +5,21 @@
 //! unused.
 //!
 //! With `tune.idle-pool.shared`, what a thread has not needed between two purges is parked with its
-//! server instead, where any thread finds it that has none of its own. So threads take no lock and
-//! move no connection while each has what it needs. A parked connection that nobody takes is
-//! dropped by the purges that follow.
+//! server instead ([`parking`]), where any thread finds it that has none of its own; and a thread
+//! that finds none there asks one that has ([`takeover`]). So threads take no lock and move no
+//! connection while each has what it needs.
 
-use crate::runtime::{Parked, ProxyRef, Shared};
+mod parking;
+mod takeover;
+
+use crate::runtime::{ProxyRef, Server, Shared};
 use crate::server_conn::ServerConn;
 use crate::worker::Worker;
-use reactor::{Socket, TaskId, Wake};
+pub(crate) use parking::{Parked, Parking};
+use reactor::{TaskId, Tick, Wake};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// How often idle server connections are thinned out, in milliseconds (`pool-purge-delay`).
-pub(crate) const PURGE_MS: u32 = 5_000;
+use std::sync::Arc;
+pub(crate) use takeover::take_over;
 
 type Boxed = Box<ServerConn>;
 
@@ -27,27 +28,37 @@ struct Shelf {
     connections: Vec<Boxed>,
     /// The fewest that lay here since the last purge: nobody has needed them.
     unneeded: usize,
+    /// The next purge.
+    due: Tick,
 }
 
 /// All idle connections of a thread, by backend and server.
 pub(crate) struct IdlePool {
+    thread: usize,
     shelves: Vec<Vec<RefCell<Shelf>>>,
     keeper: Cell<TaskId>,
     /// The housekeeper wants to hear of the next connection that is laid down.
     resting: Cell<bool>,
+    /// The shortest `pool-purge-delay` of all servers: how often the housekeeper looks.
+    period: u32,
 }
 
 impl IdlePool {
-    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        let shelf = |_| RefCell::new(Shelf { connections: Vec::new(), unneeded: 0 });
+    pub(crate) fn new(shared: &Arc<Shared>, thread: usize) -> Self {
+        let shelf =
+            |_| RefCell::new(Shelf { connections: Vec::new(), unneeded: 0, due: Tick::default() });
         let per_proxy = |proxy: &Arc<crate::runtime::Proxy>| {
             let servers = proxy.back.as_ref().map_or(0, |back| back.servers.len());
             (0..servers).map(shelf).collect()
         };
+        let servers = shared.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
+        let delays = servers.map(|server| server.settings.pool_purge).filter(|delay| *delay > 0);
         Self {
+            thread,
             shelves: shared.proxies.iter().map(per_proxy).collect(),
             keeper: Cell::new(TaskId::NONE),
             resting: Cell::new(false),
+            period: delays.min().unwrap_or(parking::TENDED_MS),
         }
     }
 
@@ -55,27 +66,39 @@ impl IdlePool {
         self.keeper.set(keeper);
     }
 
+    /// How often purges are due, in milliseconds.
+    pub(crate) fn period(&self) -> u32 {
+        self.period
+    }
+
     fn shelf(&self, backend: usize, slot: usize) -> Option<&RefCell<Shelf>> {
         self.shelves.get(backend)?.get(slot)
+    }
+
+    /// Tells other threads how many connections lie on a server's shelf.
+    fn publish(&self, server: &Server, shelf: &Shelf) {
+        server.counters.of(self.thread).set_idle(shelf.connections.len());
     }
 
     /// Lays a connection down, unless its server has closed it already or has enough idle ones.
     pub(crate) fn put(&self, connection: Boxed) {
         let server = connection.server();
-        let limit = server.settings.pool_max.unwrap_or(u32::MAX);
-        if connection.is_spoilt()
-            || server.idle.load(Relaxed) >= limit
+        let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
+        if full
+            || connection.is_spoilt()
+            || server.settings.pool_purge == 0
             || server.state.state().1.in_maint()
         {
             return;
         }
         let Some(shelf) = self.shelf(connection.backend_index(), connection.slot()) else { return };
-        server.idle.fetch_add(1, Relaxed);
         connection.socket().watch_for(self.keeper.get());
         if self.resting.replace(false) {
             connection.socket().thread().scheduler().wake(self.keeper.get(), Wake::OTHER);
         }
-        shelf.borrow_mut().connections.push(connection);
+        let mut shelf = shelf.borrow_mut();
+        server.counters.of(self.thread).set_idle(shelf.connections.len() + 1);
+        shelf.connections.push(connection);
     }
 
     /// Takes the newest connection that still stands; with `proven`, only one that has been used
@@ -85,12 +108,14 @@ impl IdlePool {
         let mut place = shelf.connections.len();
         while place > 0 {
             place -= 1;
-            if shelf.connections[place].is_spoilt() {
-                forget(shelf.connections.remove(place));
-            } else if !proven || shelf.connections[place].requests() > 1 {
-                let connection = shelf.connections.remove(place);
-                connection.server().idle.fetch_sub(1, Relaxed);
-                shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
+            let spoilt = shelf.connections[place].is_stale();
+            if !spoilt && proven && shelf.connections[place].requests() <= 1 {
+                continue;
+            }
+            let connection = shelf.connections.remove(place);
+            shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
+            self.publish(connection.server(), &shelf);
+            if !spoilt {
                 return Some(connection);
             }
         }
@@ -107,9 +132,12 @@ impl IdlePool {
     pub(crate) fn sweep(&self) {
         for shelf in self.shelves.iter().flatten() {
             let mut shelf = shelf.borrow_mut();
-            let spoilt = shelf.connections.extract_if(.., |it| it.is_spoilt());
-            spoilt.for_each(forget);
+            let before = shelf.connections.len();
+            let spoilt = shelf.connections.extract_if(.., |it| it.is_spoilt()).last();
             shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
+            if let Some(spoilt) = spoilt.filter(|_| shelf.connections.len() != before) {
+                self.publish(spoilt.server(), &shelf);
+            }
         }
     }
 
@@ -122,35 +150,46 @@ impl IdlePool {
         proven: bool,
     ) -> Option<Boxed> {
         let server = backend.back.as_ref()?.servers.get(slot)?;
-        // Without a connection idle anywhere there is nothing to lock for.
-        if !worker.shared.settings.shared_pools || server.idle.load(Relaxed) == 0 {
+        // Without a connection parked there is nothing to lock for.
+        if !worker.shared.settings.shared_pools || server.parked.count() == 0 {
             return None;
         }
-        let kernel = worker.thread.kernel();
-        let mut parked = lock(&server.parked);
-        while let Some(at) = parked.iter().rposition(|it| !proven || it.requests > 1) {
-            let candidate = parked.remove(at);
-            server.idle.fetch_sub(1, Relaxed);
-            if !kernel.is_quiet(candidate.handle) {
-                kernel.close(candidate.handle, false);
-                continue;
-            }
-            let socket = Socket::take_over(&worker.thread, candidate.handle).ok()?;
-            return Some(Box::new(ServerConn::unpark(socket, &candidate, backend, slot)));
-        }
-        None
+        server.parked.take(worker, proven, |socket, parked| {
+            Box::new(ServerConn::unpark(socket, parked, backend, slot))
+        })
     }
 
-    /// Drops half of the connections that nobody has needed since the last purge, or parks them.
+    /// Parks the newest connection that still stands, for a thread that has none. `false`: there is
+    /// none that it could use.
+    fn give(&self, worker: &Worker, backend: usize, slot: usize, proven: bool) -> bool {
+        self.take(backend, slot, proven).is_some_and(|connection| parking::park(worker, connection))
+    }
+
+    /// Where purges are due, drops half of the connections that nobody has needed since the last
+    /// one, or parks them.
     pub(crate) fn purge(&self, worker: &Worker) {
-        let parks = worker.shared.settings.shared_pools && worker.shared.settings.threads > 1;
+        let parks = worker.shared.shares_pools();
+        let now = worker.thread.tick();
         for shelf in self.shelves.iter().flatten() {
             let mut shelf = shelf.borrow_mut();
+            let Some(server) = shelf.connections.first().map(|first| first.server_ref()) else {
+                shelf.unneeded = 0;
+                continue;
+            };
+            let delay = server.server().settings.pool_purge;
+            // Purges a moment early are as good, and need no timer of their own.
+            if delay > self.period && !shelf.due.is_due(now) && shelf.due != Tick::default() {
+                continue;
+            }
+            shelf.due = now.plus_ms(delay - delay.min(self.period) / 2);
             let surplus = shelf.unneeded.div_ceil(2).min(shelf.connections.len());
             for connection in shelf.connections.drain(..surplus) {
-                if parks { park(worker, connection) } else { forget(connection) }
+                if parks {
+                    parking::park(worker, connection);
+                }
             }
             shelf.unneeded = shelf.connections.len();
+            self.publish(server.server(), &shelf);
         }
     }
 
@@ -163,88 +202,22 @@ impl IdlePool {
 
     /// Drops all connections.
     pub(crate) fn clear_all(&self) {
-        for shelf in self.shelves.iter().flatten() {
-            shelf.borrow_mut().connections.drain(..).for_each(forget);
-        }
+        self.shelves.iter().flatten().for_each(|shelf| self.empty(shelf));
     }
 
     /// Drops all connections of a server.
     pub(crate) fn clear(&self, backend: usize, slot: usize) {
         if let Some(shelf) = self.shelf(backend, slot) {
-            shelf.borrow_mut().connections.drain(..).for_each(forget);
+            self.empty(shelf);
         }
     }
-}
 
-/// Lays a connection where any thread may take it.
-fn park(worker: &Worker, connection: Boxed) {
-    let (proxy, slot) = (connection.backend().clone(), connection.slot());
-    let Some(server) = proxy.back.as_ref().and_then(|back| back.servers.get(slot)) else { return };
-    match connection.park() {
-        Some(parked) => {
-            lock(&server.parked).push(parked);
-            tend_parked(worker);
+    fn empty(&self, shelf: &RefCell<Shelf>) {
+        let mut shelf = shelf.borrow_mut();
+        for connection in std::mem::take(&mut shelf.connections) {
+            connection.server().counters.of(self.thread).set_idle(0);
         }
-        None => drop(server.idle.fetch_sub(1, Relaxed)),
     }
-}
-
-/// Sees to it that some thread purges parked connections while there are any.
-fn tend_parked(worker: &Worker) {
-    if worker.shared.parked_tended.swap(true, AcqRel) {
-        return;
-    }
-    let (work, due) = (&worker.shared.work, worker.millis() + u64::from(PURGE_MS));
-    work.add(worker.thread.index, work.everybody(), due, Box::new(purge_again));
-}
-
-/// The job of tending parked connections: when it wants to run again, if at all.
-fn purge_again(worker: &Worker, now: u64) -> Option<u64> {
-    let again = Some(now + u64::from(PURGE_MS));
-    if purge_parked(worker) {
-        return again;
-    }
-    // Who parked one just now may have seen that it is tended; so look once more.
-    worker.shared.parked_tended.swap(false, AcqRel);
-    again.filter(|_| any_parked(worker) && !worker.shared.parked_tended.swap(true, AcqRel))
-}
-
-fn any_parked(worker: &Worker) -> bool {
-    let servers = worker.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
-    servers.into_iter().any(|server| !lock(&server.parked).is_empty())
-}
-
-/// Purges that a parked connection survives: long enough for a thread to come and take it.
-const PARKED_FOR: u32 = 2;
-
-/// Drops the parked connections that nobody wants, or whose server has closed them; tells whether
-/// any are left.
-fn purge_parked(worker: &Worker) -> bool {
-    let kernel = worker.thread.kernel();
-    let mut left = false;
-    for server in worker.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers) {
-        let mut parked = lock(&server.parked);
-        parked.retain_mut(|it| {
-            it.age += 1;
-            let keep = it.age <= PARKED_FOR && kernel.is_quiet(it.handle);
-            if !keep {
-                kernel.close(it.handle, false);
-                server.idle.fetch_sub(1, Relaxed);
-            }
-            keep
-        });
-        left |= !parked.is_empty();
-    }
-    left
-}
-
-fn lock(parked: &Mutex<Vec<Parked>>) -> MutexGuard<'_, Vec<Parked>> {
-    parked.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[expect(clippy::boxed_local, reason = "the pool holds boxes")]
-fn forget(connection: Boxed) {
-    connection.server().idle.fetch_sub(1, Relaxed);
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod idle;
 mod inspect;
 pub mod journal;
 mod judge;
+pub mod limit;
 mod listener;
 pub mod location;
 pub mod log;

@@ -158,7 +158,7 @@ pub fn relocate(
     let changed = server.location.change(change);
     let address = &server.location.now().address;
     if before != *address {
-        drop_idle(worker, backend.index, slot);
+        drop_idle(worker, backend, slot);
         if let (Some(agent), Some(inet)) = (&server.agent, address.inet()) {
             agent.follow(inet.ip());
         }
@@ -186,7 +186,7 @@ fn complain(worker: &Worker, label: &str, text: &str) {
 fn leave(worker: &Worker, backend: &Proxy, back: &Back, slot: usize) -> Sessions {
     let server = &back.servers[slot];
     if !server.state.accepts_persistent() {
-        drop_idle(worker, backend.index, slot);
+        drop_idle(worker, backend, slot);
     }
     let mut requeued = 0;
     while server.queue.call() {
@@ -211,10 +211,14 @@ fn join(back: &Back, slot: usize) -> Sessions {
     Sessions { active: server.sessions.current(), requeued, queued: server.queue.len() }
 }
 
-fn drop_idle(worker: &Worker, backend: usize, slot: usize) {
-    worker.idle.clear(backend, slot);
+fn drop_idle(worker: &Worker, backend: &Proxy, slot: usize) {
+    let index = backend.index;
+    if let Some(server) = backend.back.as_ref().and_then(|back| back.servers.get(slot)) {
+        server.parked.clear(worker);
+    }
+    worker.idle.clear(index, slot);
     for thread in (0..worker.shared.settings.threads).filter(|it| *it != worker.thread.index) {
-        worker.shared.ask(thread, Box::new(move |worker| worker.idle.clear(backend, slot)));
+        worker.shared.ask(thread, Box::new(move |worker| worker.idle.clear(index, slot)));
     }
 }
 
@@ -233,6 +237,8 @@ fn review(worker: &Worker, backend: &Proxy, back: &Back) {
         return;
     }
     back.availability.went_down.fetch_add(1, Relaxed);
+    // Whoever waits for any server waits in vain.
+    back.queue.call_all();
     let (name, kind) = (backend.name(), if backend.front.is_some() { "proxy" } else { "backend" });
     let text = format!("{kind} {name} has no server available!");
     log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());

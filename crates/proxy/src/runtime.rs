@@ -4,14 +4,15 @@
 //! server, and nothing else; counters live in per-thread blocks ([`crate::counters`]).
 
 use crate::counters::{Counters, Gauge};
+use crate::idle::Parking;
+use crate::limit::{self, Limit};
 use crate::location::Location;
 use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::settings;
 use crate::worker::Worker;
 use balance::Balancer;
-use mux::h1;
-use reactor::{Address, Handle, Mailbox, Pulse, TaskId, Thread, Wake};
+use reactor::{Address, Mailbox, Pulse, TaskId, Thread, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
 use std::net::IpAddr;
@@ -88,6 +89,7 @@ impl Shared {
             desks: (0..threads).map(|_| crate::check::Desk::default()).collect(),
             settings,
         });
+        limit::settle(&shared.proxies, shared.settings.maxconn);
         crate::expiry::tend_all(&shared);
         shared
     }
@@ -95,6 +97,11 @@ impl Shared {
     /// Whether the process only finishes what runs.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Relaxed)
+    }
+
+    /// Whether threads may use each other's idle server connections.
+    pub(crate) fn shares_pools(&self) -> bool {
+        self.settings.shared_pools && self.settings.threads > 1
     }
 
     /// Begins the soft stop: workers stop listening and end when their last client has gone.
@@ -254,6 +261,10 @@ pub struct Back {
     /// Milliseconds since the start at which the number of usable servers last changed from or to
     /// zero.
     pub changed_ms: AtomicU64,
+    /// `fullconn`: streams that mean full load.
+    pub full: AtomicU32,
+    /// Whether the connection limit of a server moves.
+    pub(crate) limits_move: bool,
 }
 
 /// What runs per server beyond what balancing needs.
@@ -273,8 +284,6 @@ pub struct Server {
     pub queue: Queue,
     /// What stick tables remember it by, unless that is its address.
     pub(crate) stick_name: Arc<str>,
-    /// Idle connections in all threads' pools.
-    pub idle: AtomicU32,
     /// Connections, in use or idle.
     pub used: Gauge,
     /// Whether its health checks are suspended (`disable health`).
@@ -282,7 +291,16 @@ pub struct Server {
     /// Its agent, if it has one.
     pub agent: Option<Agent>,
     /// Idle connections that their threads did not need, for any thread to take.
-    pub(crate) parked: Mutex<Vec<Parked>>,
+    pub(crate) parked: Parking,
+    /// Its connection limit, which may move.
+    pub limit: Limit,
+}
+
+impl Server {
+    /// Idle connections, those of all threads and those that are parked.
+    pub fn idle(&self) -> u32 {
+        self.counters.idle() + self.parked.count()
+    }
 }
 
 /// The agent of a server; commands may move it.
@@ -337,17 +355,6 @@ fn set_ip(address: &mut Address, ip: IpAddr) {
     }
 }
 
-/// An idle connection of no thread.
-#[derive(Debug)]
-pub(crate) struct Parked {
-    pub(crate) handle: Handle,
-    pub(crate) mux: h1::Conn,
-    /// Requests sent on it so far.
-    pub(crate) requests: u32,
-    /// Purges that it has lain through.
-    pub(crate) age: u32,
-}
-
 impl AsRef<Gauge> for Server {
     fn as_ref(&self) -> &Gauge {
         &self.sessions
@@ -393,13 +400,14 @@ impl Back {
             counters: Counters::new(threads),
             sessions: Gauge::default(),
             queue: Queue::default(),
-            idle: AtomicU32::new(0),
             used: Gauge::default(),
             checks_off: AtomicBool::new(false),
             agent: settings.agent.as_ref().map(Agent::new),
-            parked: Mutex::default(),
+            parked: Parking::default(),
+            limit: Limit::new(settings),
         };
-        let servers = balancer.servers().iter().zip(&settings.servers).map(run).collect();
+        let servers: Vec<_> = balancer.servers().iter().zip(&settings.servers).map(run).collect();
+        let limits_move = servers.iter().any(|server| server.limit.moves());
         let usable = balancer.usable();
         Self {
             counters: Counters::new(threads),
@@ -409,6 +417,8 @@ impl Back {
             servers,
             queue: Queue::default(),
             changed_ms: AtomicU64::new(now_ms),
+            full: AtomicU32::new(0),
+            limits_move,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A connection to a server: data that moves between the pool and transactions. Never a task.
 
-use crate::runtime::{Parked, ProxyRef, Server};
+use crate::idle::Parked;
+use crate::runtime::{ProxyRef, Server};
 use crate::worker::Worker;
 use buf::Buf;
 use mux::h1;
@@ -46,8 +47,7 @@ impl ServerConn {
         if self.is_spoilt() {
             return None;
         }
-        let (mux, requests) = (self.mux, self.requests);
-        Some(Parked { handle: self.socket.let_go(), mux, requests, age: 0 })
+        Some(Parked::new(self.socket.let_go(), self.mux, self.requests))
     }
 
     pub(crate) fn socket(&self) -> &Socket {
@@ -102,8 +102,9 @@ impl ServerConn {
         &back.servers[self.slot]
     }
 
-    pub(crate) fn backend(&self) -> &ProxyRef {
-        &self.backend
+    /// Its server, for those who outlive it.
+    pub(crate) fn server_ref(&self) -> ServerRef {
+        ServerRef { backend: self.backend.clone(), slot: self.slot }
     }
 
     pub(crate) fn backend_index(&self) -> usize {
@@ -123,6 +124,11 @@ impl ServerConn {
         self.requests = self.requests.saturating_add(1);
     }
 
+    /// Whether its present request is the last that `max-reuse` allows.
+    pub(crate) fn is_worn_out(&self) -> bool {
+        self.server().settings.max_reuse.is_some_and(|limit| self.requests > limit)
+    }
+
     /// Whether only the client that opened it may use it.
     pub(crate) fn is_private(&self) -> bool {
         self.private
@@ -136,6 +142,26 @@ impl ServerConn {
     /// that nobody asked for.
     pub(crate) fn is_spoilt(&self) -> bool {
         self.socket.is_readable()
+    }
+
+    /// As [`ServerConn::is_spoilt`], for one that is about to be used. A server that closes after
+    /// each answer without saying so does it right after the first: then the system is asked, which
+    /// knows before the poller has told. A connection that has been used again has shown better.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.is_spoilt() || (self.requests == 1 && !self.socket.is_quiet())
+    }
+}
+
+/// A server of a backend.
+pub(crate) struct ServerRef {
+    backend: ProxyRef,
+    slot: usize,
+}
+
+impl ServerRef {
+    pub(crate) fn server(&self) -> &Server {
+        let back = self.backend.back.as_ref().expect("a server connection has a backend");
+        &back.servers[self.slot]
     }
 }
 

@@ -318,10 +318,16 @@ pub struct Server {
     pub cookie: Option<String>,
     /// Requests that may wait for it; 0 for no limit.
     pub max_queue: u32,
+    /// The lowest that its connection limit sinks to (`minconn`); 0 for a limit that stays.
+    pub minconn: u32,
     /// Idle connections kept; `None` for no limit.
     pub pool_max: Option<u32>,
-    /// How often idle connections are thinned out.
+    /// Threads take no idle connection from others while there are fewer (`pool-low-conn`).
+    pub pool_low: u32,
+    /// How often idle connections are thinned out; 0 keeps none.
     pub pool_purge: u32,
+    /// How often a connection may be used again; `None` for no limit.
+    pub max_reuse: Option<u32>,
     /// `stick` rules never store it.
     pub non_stick: bool,
     /// The address that is checked, if it is another one (`addr`).
@@ -340,8 +346,11 @@ impl Server {
             address,
             cookie: None,
             max_queue: 0,
+            minconn: 0,
             pool_max: None,
+            pool_low: 0,
             pool_purge: 5_000,
+            max_reuse: None,
             non_stick: false,
             check_ip: None,
             check_port: None,

@@ -89,7 +89,7 @@ impl Worker {
             buffers: Pool::new(settings.buffer_size, KEEP),
             bulk: Pool::new(BULK.max(settings.buffer_size), KEEP_BULK),
             services,
-            idle: IdlePool::new(shared),
+            idle: IdlePool::new(shared, thread.index),
             seats: Seats::default(),
             streams: Streams::default(),
             workspaces: RefCell::default(),

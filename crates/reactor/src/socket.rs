@@ -168,6 +168,11 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & READ != 0)
     }
 
+    /// Whether the connection is open and has nothing to read, as the system knows at this moment.
+    pub fn is_quiet(&self) -> bool {
+        self.thread.kernel().is_quiet(self.handle())
+    }
+
     /// Whether a write may find room.
     pub fn is_writable(&self) -> bool {
         self.thread.io(self.key, |io| io.ready & WRITE != 0)

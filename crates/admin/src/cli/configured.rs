@@ -155,7 +155,7 @@ pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle]) -> String {
 fn connections_line(proxy: &Proxy, server: &Server, out: &mut String) {
     let settings = &server.settings;
     let (address, port) = place(&server.location.now().address);
-    let idle = server.idle.load(Relaxed);
+    let idle = server.idle();
     let (used, peak) = (server.used.current().saturating_sub(idle), server.used.peak());
     let limit = settings.pool_max.map_or(-1, i64::from);
     let _ = write!(out, "{}/{} ", proxy.name(), server.state.name());

@@ -155,9 +155,7 @@ pub(super) fn maxconn(call: &mut Call<'_>) -> Reply {
         "" => Reply::error("Require <maxconn>."),
         text => match text.parse::<u32>() {
             Ok(limit) => {
-                target.server().state.set_maxconn(limit);
-                // A higher limit lets waiting requests in.
-                while target.server().state.load().has_room() && target.server().queue.call() {}
+                target.back().set_maxconn(target.slot, limit);
                 Reply::Done
             }
             Err(_) => Reply::error("Invalid maxconn, an integer of 0 or more is expected."),

@@ -4,19 +4,17 @@ use super::field::Field;
 use super::front::{COMPRESSION, RESPONSES, sums, zeros};
 use super::server::{SHARED, times};
 use super::{Clock, Kind, Row, is_http, mode};
-use proxy::Shared;
 use proxy::counters::{Event, Metric};
 use proxy::runtime::{Back, Proxy, Server};
 
-pub(super) fn row(shared: &Shared, proxy: &Proxy, back: &Back, clock: Clock, legends: bool) -> Row {
+pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, legends: bool) -> Row {
     let mut row = Row::new(Kind::Backend, proxy, 0, "BACKEND");
     let counters = &back.counters;
     row.set(Field::Qcur, back.queue.len());
     row.set(Field::Qmax, back.queue.length.peak());
     row.set(Field::Scur, back.sessions.current());
     row.set(Field::Smax, back.sessions.peak());
-    let limit = proxy.settings.back.as_ref().and_then(|back| back.full_connections);
-    row.set(Field::Slim, limit.unwrap_or_else(|| full_connections(shared, proxy)));
+    row.set(Field::Slim, back.full.load(std::sync::atomic::Ordering::Relaxed));
     row.set(Field::Dreq, counters.sum(Metric::DeniedRequests));
     sums(&mut row, counters, SHARED);
     zeros(&mut row, &COMPRESSION);
@@ -62,18 +60,4 @@ fn total(back: &Back, weight: impl Fn(&Server) -> u32) -> u32 {
     let backup = back.balancer.usable().on_backup();
     let takes_part = |it: &&Server| it.state.is_usable() && it.settings.balance.backup == backup;
     back.servers.iter().filter(takes_part).map(weight).sum()
-}
-
-/// `fullconn` by default: a tenth of the limits of all frontends that lead here, rounded up.
-fn full_connections(shared: &Shared, proxy: &Proxy) -> u32 {
-    let leads = |from: &&std::sync::Arc<Proxy>| {
-        let by_default = from.settings.front.as_ref().and_then(|front| front.default_backend);
-        by_default == Some(proxy.index) || (from.index == proxy.index && from.front.is_some())
-    };
-    let limit = |from: &std::sync::Arc<Proxy>| {
-        let own = from.settings.front.as_ref().and_then(|front| front.maxconn);
-        u64::from(own.unwrap_or(shared.settings.maxconn))
-    };
-    let sum: u64 = shared.proxies.iter().filter(leads).map(limit).sum();
-    u32::try_from(sum.div_ceil(10)).unwrap_or(u32::MAX)
 }

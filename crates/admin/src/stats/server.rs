@@ -140,7 +140,7 @@ fn agent(row: &mut Row, server: &Server) {
 }
 
 fn connections(row: &mut Row, server: &Server) {
-    let idle = server.idle.load(Relaxed);
+    let idle = server.idle();
     let used = server.used.current().saturating_sub(idle);
     row.set(Field::SrvIcur, idle);
     row.set(Field::SrcIlim, server.settings.pool_max);

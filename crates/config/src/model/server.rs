@@ -31,10 +31,18 @@ pub struct ServerOptions {
     pub cookie: Option<String>,
     /// `maxconn`: concurrent requests; 0 is no limit.
     pub maxconn: u32,
+    /// `minconn`: the limit while the backend has little to do; 0 is `maxconn` always.
+    pub minconn: u32,
+    /// `maxqueue`: requests that may wait; 0 is no limit.
+    pub maxqueue: u32,
     /// `slowstart`, ms; 0 is none.
     pub slowstart: u64,
     /// `pool-max-conn`: idle connections kept; -1 is no limit, 0 none.
     pub pool_max_conn: i32,
+    /// `pool-low-conn`: with fewer idle connections, threads take none from others.
+    pub pool_low_conn: u32,
+    /// `max-reuse`: how often a connection is used again; -1 is no limit.
+    pub max_reuse: i32,
     /// `pool-purge-delay`, ms; 5000 by default.
     pub pool_purge_delay: u64,
     /// `non-stick`: `stick` rules never store it.
@@ -51,8 +59,12 @@ impl Default for ServerOptions {
             disabled: false,
             cookie: None,
             maxconn: 0,
+            minconn: 0,
+            maxqueue: 0,
             slowstart: 0,
             pool_max_conn: -1,
+            pool_low_conn: 0,
+            max_reuse: -1,
             pool_purge_delay: 5000,
             non_stick: false,
             check: Check::default(),

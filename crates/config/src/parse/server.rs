@@ -98,8 +98,17 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("inter", "<delay>", "Between checks.", |s, _, a| {
         delay(a).map(|t| s.options.check.inter = t)
     }),
+    entry("max-reuse", "<count>", "Times that a connection is used again.", |s, _, a| {
+        at_least_minus_one(a).map(|n| s.options.max_reuse = n)
+    }),
     entry("maxconn", "<maxconn>", "Concurrent requests.", |s, _, a| {
         number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.maxconn = n)
+    }),
+    entry("maxqueue", "<maxqueue>", "Requests that may wait for the server.", |s, _, a| {
+        number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.maxqueue = n)
+    }),
+    entry("minconn", "<minconn>", "Concurrent requests while there is little to do.", |s, _, a| {
+        number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.minconn = n)
     }),
     entry("no-agent-check", "", "Undoes `agent-check`.", |s, _, _| {
         s.options.check.agent.enabled = false;
@@ -117,20 +126,14 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.non_stick = true;
         Ok(())
     }),
-    entry("pool-max-conn", "<max>", "Idle connections kept.", |s, _, a| {
-        pool_max_conn(a).map(|n| s.options.pool_max_conn = n)
+    entry("pool-low-conn", "<max>", "Idle connections that stay with their thread.", |s, _, a| {
+        number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.pool_low_conn = n)
     }),
-    entry("pool-purge-delay", "<delay>", "Between purges of idle connections.", |s, cx, a| {
-        let delay = delay_or_zero(a)?;
-        if delay != 5000 {
-            cx.warn(
-                a,
-                0,
-                "'pool-purge-delay' has no effect yet: idle connections are purged every 5s",
-            );
-        }
-        s.options.pool_purge_delay = delay;
-        Ok(())
+    entry("pool-max-conn", "<max>", "Idle connections kept.", |s, _, a| {
+        at_least_minus_one(a).map(|n| s.options.pool_max_conn = n)
+    }),
+    entry("pool-purge-delay", "<delay>", "Between purges of idle connections.", |s, _, a| {
+        delay_or_zero(a).map(|t| s.options.pool_purge_delay = t)
     }),
     entry("port", "<port>", "Port to check.", |s, _, a| {
         number_at(a, 1, 1..=65535).map(|n| s.options.check.port = Some(n as u16))
@@ -251,7 +254,8 @@ fn weight(args: Args<'_>) -> Parsed<u32> {
     number.ok_or_else(|| args.fault(1, message))
 }
 
-fn pool_max_conn(args: Args<'_>) -> Parsed<i32> {
+fn at_least_minus_one(args: Args<'_>) -> Parsed<i32> {
+    let name = args.text(0);
     let number: Option<i32> = args.text(1).parse().ok().filter(|n| *n >= -1);
-    number.ok_or_else(|| args.fault(1, "'pool-max-conn' must be >= -1"))
+    number.ok_or_else(|| args.fault(1, format!("'{name}' must be >= -1")))
 }

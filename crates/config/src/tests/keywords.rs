@@ -264,6 +264,11 @@ fn proxy_keywords() {
         ("server s 1.2.3.4:80 pool-max-conn -1 pool-purge-delay 0", |p| {
             back(p).servers[0].options.pool_purge_delay == 0
         }),
+        ("server s 1.2.3.4:80 pool-low-conn 3 max-reuse 0 minconn 2 maxqueue 4", |p| {
+            let options = &back(p).servers[0].options;
+            (options.pool_low_conn, options.max_reuse) == (3, 0)
+                && (options.minconn, options.maxqueue) == (2, 4)
+        }),
         ("stats enable\n stats uri /s\n stats refresh 5", |p| {
             let page = p.common.stats.as_ref().unwrap();
             page.uri.as_deref() == Some("/s") && page.refresh == 5

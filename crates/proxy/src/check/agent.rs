@@ -141,10 +141,8 @@ fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> Che
             notice::set_weight(worker, proxy, slot, weight);
         }
     }
-    if let Some(limit) = orders.maxconn {
-        server.state.set_maxconn(limit);
-        // A higher limit lets waiting requests in.
-        while server.state.load().has_room() && server.queue.call() {}
+    if let (Some(limit), Some(back)) = (orders.maxconn, &proxy.back) {
+        back.set_maxconn(slot, limit);
     }
     let Some((up, word, about)) = orders.state else {
         let info = orders.unknown.map(|word| format!("agent reports an error : {word}"));

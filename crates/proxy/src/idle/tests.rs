@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 /// Answers every request until the peer closes.
-fn patient() -> Origin {
+pub(super) fn patient() -> Origin {
     Origin::new(|mut stream, _| {
         while !read_head(&mut stream).is_empty() {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -14,7 +14,7 @@ fn patient() -> Origin {
     })
 }
 
-fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 'static {
+pub(super) fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 'static {
     move || {
         let mut stream = client(address);
         stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -26,26 +26,44 @@ fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 'static {
 }
 
 /// Two threads with a listener each, in front of one server.
-fn two_threads(shared: bool, origin: &Origin) -> (World, [SocketAddr; 2]) {
+pub(super) fn two_threads(shared: bool, origin: &Origin, low: u32) -> (World, [SocketAddr; 2]) {
     let (mut proxy, first) = listen("fe", Mode::Http, vec![server(1, origin.address)]);
     let (other, second) = listen("other", Mode::Http, vec![]);
     let binds = &mut proxy.front.as_mut().unwrap().binds;
     binds.extend(other.front.unwrap().binds);
     (binds[0].threads, binds[1].threads) = (vec![0], vec![1]);
-    proxy.back.as_mut().unwrap().reuse = Reuse::Always;
+    let back = proxy.back.as_mut().unwrap();
+    back.reuse = Reuse::Always;
+    back.servers[0].pool_low = low;
     let process = crate::settings::Process { shared_pools: shared, ..process(2) };
     (World::with(process, vec![proxy]), [first, second])
 }
 
-fn idle(world: &World) -> u32 {
-    world.backend("fe").servers[0].idle.load(std::sync::atomic::Ordering::Relaxed)
+pub(super) fn idle(world: &World) -> u32 {
+    world.backend("fe").servers[0].idle()
+}
+
+#[test]
+fn purges_keep_to_the_delay_of_each_server() {
+    let origin = patient();
+    let (mut proxy, address) = listen("fe", Mode::Http, vec![server(1, origin.address)]);
+    proxy.back.as_mut().unwrap().servers[0].pool_purge = 20;
+    let world = World::new(vec![proxy]);
+    let one = world.play(get(address));
+    world.until("a connection is idle", || idle(&world) == 1);
+    let began = world.workers[0].thread.nanos();
+    world.until("it is dropped", || idle(&world) == 0);
+    let took = world.workers[0].thread.nanos() - began;
+    assert!(took < 4_000_000_000, "before the usual 5 s");
+    drop(one);
 }
 
 #[test]
 fn what_one_thread_does_not_need_another_takes() {
     for (shared, connections) in [(true, 1), (false, 2)] {
         let origin = patient();
-        let (world, [first, second]) = two_threads(shared, &origin);
+        // So few that no thread asks another.
+        let (world, [first, second]) = two_threads(shared, &origin, 5);
         let _one = world.play(get(first));
         world.until("the connection is idle", || idle(&world) == 1);
         // The first purge finds out that nobody needs it, the second acts.
@@ -59,10 +77,10 @@ fn what_one_thread_does_not_need_another_takes() {
 #[test]
 fn a_parked_connection_ends_when_nobody_takes_it_or_its_server_closes() {
     let origin = patient();
-    let (world, [first, _]) = two_threads(true, &origin);
+    let (world, [first, _]) = two_threads(true, &origin, 0);
     let _one = world.play(get(first));
     world.until("the connection is idle", || idle(&world) == 1);
-    let parked = || world.backend("fe").servers[0].parked.lock().unwrap().len();
+    let parked = || world.backend("fe").servers[0].parked.count();
     (0..2).for_each(|_| world.workers[0].idle.purge(&world.workers[0]));
     assert_eq!((parked(), idle(&world)), (1, 1));
     let work = &world.shared.work;
@@ -70,7 +88,7 @@ fn a_parked_connection_ends_when_nobody_takes_it_or_its_server_closes() {
     assert!(tended.0.is_some() && tended.1.is_none(), "one thread watches: {tended:?}");
     // Any thread may do the job; it goes on while something is parked.
     let now = tended.0.unwrap();
-    let again = (0..3).map(|n| super::purge_again(&world.workers[n % 2], now).is_some());
+    let again = (0..3).map(|n| super::parking::tend_again(&world.workers[n % 2], now).is_some());
     assert_eq!(again.collect::<Vec<_>>(), [true, true, false]);
     assert_eq!((parked(), idle(&world)), (0, 0));
 }

@@ -189,7 +189,7 @@ impl Lab {
                 zero(&server.sessions, "server");
                 zero(&server.queue.length, "server queue");
                 zero(&server.used, "connections used");
-                assert_eq!(server.idle.load(std::sync::atomic::Ordering::Relaxed), 0, "idle");
+                assert_eq!(server.idle(), 0, "idle");
                 let load = server.state.load();
                 assert_eq!((load.served(), load.pending(), load.queued()), (0, 0, 0), "load");
             }

@@ -247,7 +247,8 @@ fn server(from: &model::Server) -> settings::Server {
     let interval = |span: u64| u32::try_from(span).unwrap_or(u32::MAX).max(1);
     let balance = balance::ServerSettings {
         weight: options.weight,
-        maxconn: options.maxconn,
+        // The limit moves between the two; a lower one of its own would be none.
+        maxconn: options.maxconn.max(options.minconn),
         backup: options.backup,
         disabled: options.disabled,
         slowstart_ms: options.slowstart,
@@ -269,7 +270,10 @@ fn server(from: &model::Server) -> settings::Server {
         agent: agent(&address, &check.agent),
         address,
         cookie: options.cookie.clone(),
-        max_queue: 0,
+        max_queue: options.maxqueue,
+        minconn: options.minconn,
+        max_reuse: u32::try_from(options.max_reuse).ok(),
+        pool_low: options.pool_low_conn,
         non_stick: options.non_stick,
         pool_max: u32::try_from(options.pool_max_conn).ok(),
         pool_purge: u32::try_from(options.pool_purge_delay).unwrap_or(u32::MAX),

@@ -62,6 +62,39 @@ fn never_reuse_keeps_a_connection_for_its_client() {
 }
 
 #[test]
+fn a_connection_is_used_again_as_often_as_allowed() {
+    for (limit, connections) in [(0, 4), (1, 2), (-1, 1)] {
+        let origin = Origin::saying("hello");
+        let weir = Setup::http("", &format!("    server s <origin> max-reuse {limit}"))
+            .with("origin", origin.address())
+            .start();
+        let mut client = weir.web();
+        (0..4).for_each(|_| client.expect_open("/"));
+        assert_eq!(origin.connections(), connections, "max-reuse {limit}");
+    }
+}
+
+#[test]
+fn idle_connections_are_kept_as_long_and_as_many_as_allowed() {
+    let origin = Origin::saying("hello");
+    let idle = |options: &str| {
+        let weir = Setup::http("", &format!("    server s <origin> {options}"))
+            .with("origin", origin.address())
+            .start();
+        let mut clients: Vec<Client> = (0..3).map(|_| weir.web()).collect();
+        clients.iter_mut().for_each(|it| it.expect_open("/"));
+        (weir.stat("app", "s", "idle_conn_cur"), weir, clients)
+    };
+    assert_eq!(idle("pool-max-conn 0").0, "0");
+    assert_eq!(idle("pool-max-conn 2").0, "2");
+    assert_eq!(idle("pool-max-conn -1").0, "3");
+    assert_eq!(idle("pool-purge-delay 0").0, "0");
+    let (_, weir, clients) = idle("pool-purge-delay 50ms");
+    eventually("it is dropped", || (weir.stat("app", "s", "idle_conn_cur") == "0").then_some(()));
+    drop(clients);
+}
+
+#[test]
 fn pipelined_requests_are_answered_in_order() {
     let origin = Origin::new(|peer| {
         serve_forever(peer, |request| reply("200 OK", request.target()).into_bytes())

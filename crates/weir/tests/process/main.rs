@@ -14,6 +14,7 @@ mod health;
 mod keep_alive;
 mod logs;
 mod malformed;
+mod queues;
 mod quickstart;
 mod rules;
 mod runtime;

@@ -117,22 +117,78 @@ fn a_server_that_stops_within_a_body_ends_the_connection() {
     assert_eq!(shape(&log.line()), "web app/s 200 sD-- \"GET / HTTP/1.1\"");
 }
 
-#[test]
-fn a_client_that_stops_within_its_body_is_a_408() {
+/// What becomes of a client that stalls in its body: what it is sent, and the line about it.
+fn stall_in_a_body(front: &str, back: &str) -> (String, String) {
     let log = LogReceiver::new();
     let origin = Origin::new(|mut peer| {
         peer.client.head();
         let _ = peer.client.rest();
     });
-    let weir = Setup::http("    timeout client 150ms", "    server s <origin>")
+    let weir = Setup::http(front, &format!("{back}\n    server s <origin>"))
         .with("origin", origin.address())
         .with("log", log.address())
         .start();
     let mut client = weir.web();
     client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nhalf");
-    let answer = client.response();
-    assert_eq!(answer.status(), 408);
-    assert_eq!(shape(&log.line()), "web app/s 408 cD-- \"POST / HTTP/1.1\"");
+    let answer = String::from_utf8_lossy(&client.rest()).into_owned();
+    (answer.lines().next().unwrap_or_default().to_owned(), shape(&log.line()))
+}
+
+#[test]
+fn a_client_that_stops_within_its_body_has_the_server_s_time() {
+    let (front, back) = ("    timeout client 100ms", "    timeout server 300ms");
+    let (answer, line) = stall_in_a_body(front, back);
+    assert_eq!(answer, "HTTP/1.1 504 Gateway Time-out");
+    assert_eq!(line, "web app/s 504 sH-- \"POST / HTTP/1.1\"");
+}
+
+#[test]
+fn a_client_that_stops_within_its_body_has_its_own_time_when_the_server_has_no_limit() {
+    let (front, back) = ("    timeout client 150ms", "    timeout server 0");
+    let (answer, line) = stall_in_a_body(front, back);
+    assert_eq!(answer, "");
+    assert_eq!(line, "web app/s -1 cD-- \"POST / HTTP/1.1\"");
+}
+
+/// How long a tunnel stays when one side has said all and the other is silent.
+fn half_closed_tunnel(client_closes: bool, timeout: &str) -> (Duration, String) {
+    let log = LogReceiver::new();
+    let origin = Origin::new(move |mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
+        if !client_closes {
+            peer.client.half_close();
+        }
+        let _ = peer.client.rest();
+        crate::support::pass(Duration::from_secs(3));
+    });
+    let back = format!("    timeout tunnel 20s\n{timeout}\n    server s <origin>");
+    let (front, back) = match timeout.contains("client") {
+        true => (timeout, back.replace(timeout, "")),
+        false => ("", back),
+    };
+    let weir = Setup::http(front, &back)
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
+    assert_eq!(client.head().status(), 101);
+    let begin = Moment::now();
+    if client_closes {
+        client.half_close();
+    }
+    (begin.elapsed(), shape(&log.line()))
+}
+
+#[test]
+fn half_closed_tunnels_have_limits_of_their_own() {
+    let (took, line) = half_closed_tunnel(true, "    timeout server-fin 150ms");
+    assert_eq!(line, "web app/s 101 sD-- \"GET / HTTP/1.1\"");
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    let (took, line) = half_closed_tunnel(false, "    timeout client-fin 150ms");
+    assert_eq!(line, "web app/s 101 cD-- \"GET / HTTP/1.1\"");
+    assert!(took < Duration::from_secs(2), "{took:?}");
 }
 
 #[test]

@@ -1,0 +1,101 @@
+//! Requests that wait for a server: limits that move, queues that are full, servers that go away.
+//! Never about how long exactly.
+
+use crate::support::{Client, LogReceiver, Origin, Running, Setup, eventually, reply, shape};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+/// An origin that answers one request per message, saying `body`.
+fn held(body: &'static str) -> (Origin, Sender<()>) {
+    let (release, released) = channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    let origin = Origin::new(move |mut peer| {
+        while peer.request().is_some() {
+            if released.lock().expect("no test thread panicked").recv().is_err() {
+                return;
+            }
+            peer.send(reply("200 OK", body));
+        }
+    });
+    (origin, release)
+}
+
+/// Clients that have each sent a request, one after the other.
+fn ask(weir: &Running, count: usize, request: &str) -> Vec<Client> {
+    let begin = total(weir);
+    let mut clients = Vec::new();
+    for number in 1..=count {
+        let mut client = weir.web();
+        client.send(request);
+        eventually("the request has arrived", || (total(weir) == begin + number).then_some(()));
+        clients.push(client);
+    }
+    clients
+}
+
+fn total(weir: &Running) -> usize {
+    weir.stat("web", "FRONTEND", "req_tot").parse().expect("a number")
+}
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+
+#[test]
+fn a_limit_rises_with_the_load_of_the_backend() {
+    let (origin, release) = held("late");
+    let back = "    fullconn 8\n    server s <origin> minconn 1 maxconn 4\n";
+    let weir = Setup::http("", back).with("origin", origin.address()).start();
+    let served = || (weir.stat("app", "s", "scur"), weir.stat("app", "BACKEND", "qcur"));
+    let mut clients = ask(&weir, 3, GET);
+    assert_eq!(served(), ("1".into(), "2".into()), "3 of 8 streams: a limit of 1");
+    clients.extend(ask(&weir, 1, GET));
+    eventually("4 of 8 streams: a limit of 2", || (served().0 == "2").then_some(()));
+    clients.extend(ask(&weir, 4, GET));
+    eventually("full load: maxconn", || (served().0 == "4").then_some(()));
+    (0..8).for_each(|_| release.send(()).expect("the origin listens"));
+    clients.iter_mut().for_each(|client| assert_eq!(client.response().text(), "late"));
+    assert_eq!(weir.stat("app", "s", "smax"), "4");
+}
+
+#[test]
+fn a_full_queue_sends_requests_elsewhere() {
+    let (first, release) = held("first");
+    let second = Origin::saying("second");
+    let back = "    balance first\n    cookie SRV insert indirect\n    \
+                server a <a> cookie a maxconn 1 maxqueue 1\n    server b <b> cookie b\n";
+    let weir = Setup::http("", back).with("a", first.address()).with("b", second.address()).start();
+    let bound = "GET / HTTP/1.1\r\nHost: test\r\nCookie: SRV=a\r\n\r\n";
+    let mut waiting = ask(&weir, 2, bound);
+    eventually("one waits", || (weir.stat("app", "a", "qcur") == "1").then_some(()));
+    let answer = weir.web().ask(bound);
+    assert_eq!(answer.text(), "second");
+    assert_eq!(answer.header("set-cookie"), Some("SRV=b; path=/"), "persistence is broken");
+    (0..2).for_each(|_| release.send(()).expect("the origin listens"));
+    waiting.iter_mut().for_each(|client| assert_eq!(client.response().text(), "first"));
+}
+
+#[test]
+fn nobody_waits_for_servers_that_are_gone() {
+    let (origin, _release) = held("never");
+    let log = LogReceiver::new();
+    let back = "    timeout queue 20s\n    server s <origin> maxconn 1\n";
+    let weir =
+        Setup::http("", back).with("origin", origin.address()).with("log", log.address()).start();
+    let mut clients = ask(&weir, 2, GET);
+    eventually("one waits", || (weir.stat("app", "BACKEND", "qcur") == "1").then_some(()));
+    weir.cli("set server app/s state maint");
+    assert_eq!(clients[1].response().status(), 503);
+    assert_eq!(shape(&log.find(" 503 ")), "web app/<NOSRV> 503 SC-- \"GET / HTTP/1.1\"");
+}
+
+#[test]
+fn a_higher_limit_lets_waiting_requests_in() {
+    let (origin, release) = held("late");
+    let back = "    server s <origin> maxconn 1\n";
+    let weir = Setup::http("", back).with("origin", origin.address()).start();
+    let mut clients = ask(&weir, 3, GET);
+    assert_eq!(weir.stat("app", "s", "scur"), "1");
+    weir.cli("set maxconn server app/s 2");
+    eventually("two are served", || (weir.stat("app", "s", "scur") == "2").then_some(()));
+    (0..3).for_each(|_| release.send(()).expect("the origin listens"));
+    clients.iter_mut().for_each(|client| assert_eq!(client.response().text(), "late"));
+}
