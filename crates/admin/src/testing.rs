@@ -53,6 +53,7 @@ pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
         error_replies: Default::default(),
         stats: None,
         logs: Arc::new(Logs::default()),
+        mail: None,
         log_format: None,
         log_format_sd: None,
         captures: Default::default(),

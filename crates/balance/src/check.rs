@@ -52,6 +52,12 @@ pub enum CheckStatus {
     L7OkConditional = 16,
     /// Layer 7 answered that it does not work.
     L7Status = 17,
+    /// An external program failed.
+    ProcessError = 18,
+    /// An external program took too long.
+    ProcessTimeout = 19,
+    /// An external program passed.
+    ProcessOk = 20,
 }
 
 impl CheckStatus {
@@ -88,6 +94,9 @@ impl CheckStatus {
             Self::L7Ok => ("L7OK", "Layer7 check passed", Passed),
             Self::L7OkConditional => ("L7OKC", "Layer7 check conditionally passed", Conditional),
             Self::L7Status => ("L7STS", "Layer7 wrong status", Failed),
+            Self::ProcessError => ("PROCERR", "External check error", Failed),
+            Self::ProcessTimeout => ("PROCTOUT", "External check timeout", Failed),
+            Self::ProcessOk => ("PROCOK", "External check passed", Passed),
         }
     }
 }
@@ -97,8 +106,9 @@ impl CheckStatus {
 pub struct CheckResult {
     /// How it ended.
     pub status: CheckStatus,
-    /// The layer 5-7 code, if the protocol has one.
-    pub code: Option<u32>,
+    /// The layer 5-7 code, if the protocol has one; the exit status of a program, -1 if a signal
+    /// ended it.
+    pub code: Option<i32>,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// What was received, or why it failed; empty when there is nothing to say.

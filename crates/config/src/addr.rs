@@ -141,6 +141,16 @@ pub(crate) fn datagram(text: &str, default: u16, names: &dyn Resolver) -> Result
     }
 }
 
+/// An IP address with a port.
+pub(crate) fn stream(text: &str, names: &dyn Resolver) -> Result<SocketAddr, String> {
+    let at = server(text, names)?;
+    match (at.address, at.port) {
+        (Address::Ip(address), ServerPort::Fixed(_)) => Ok(address),
+        (Address::Ip(_), _) => Err(format!("missing port specification in '{text}'")),
+        (Address::Unix(_), _) => Err(format!("a path is not acceptable here in '{text}'")),
+    }
+}
+
 /// An address without port.
 pub(crate) fn host(text: &str, names: &dyn Resolver) -> Result<IpAddr, String> {
     match scheme(text) {

@@ -3,8 +3,8 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
-    At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogStyle, LogTarget, Mode, ProxyKind,
-    Rules, ServerOptions, StatsPage,
+    At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogLevel, LogStyle, LogTarget,
+    Mailers, Mode, ProxyKind, Rules, ServerOptions, StatsPage,
 };
 use crate::parse::{DraftUserList, Rank};
 use rules::check::{RequestLine, Script, Step};
@@ -20,6 +20,7 @@ pub(crate) struct Draft {
     pub(crate) before_stats: Option<usize>,
     pub(crate) http_errors: Vec<HttpErrors>,
     pub(crate) userlists: Vec<DraftUserList>,
+    pub(crate) mailers: Vec<Mailers>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,
     /// First declaration of each name, per side.
@@ -90,6 +91,7 @@ pub(crate) struct Settings {
     pub(crate) default_server: ServerOptions,
     pub(crate) stats: Option<Box<StatsPage>>,
     pub(crate) check: DraftCheck,
+    pub(crate) mail: DraftMail,
     pub(crate) options: DraftOptions,
     pub(crate) formats: DraftFormats,
     pub(crate) errors: DraftErrors,
@@ -152,6 +154,10 @@ pub(crate) struct DraftCheck {
     pub(crate) disable_on_404: bool,
     /// `http-check send-state`
     pub(crate) send_state: bool,
+    /// `external-check command`
+    pub(crate) command: Option<String>,
+    /// `external-check path`
+    pub(crate) path: Option<String>,
     /// True when steps and request come from `defaults`: the first line of the section about them
     /// replaces them.
     pub(crate) inherited: bool,
@@ -169,6 +175,27 @@ pub(crate) enum CheckMethod {
     Http,
     /// One for a well-known protocol.
     Ready(Arc<Script>),
+    /// `option external-check`
+    External,
+}
+
+/// `email-alert` lines.
+#[derive(Clone, Default)]
+pub(crate) struct DraftMail {
+    pub(crate) from: Option<String>,
+    pub(crate) to: Option<String>,
+    pub(crate) hostname: Option<String>,
+    pub(crate) level: Option<LogLevel>,
+    /// The name of a section.
+    pub(crate) mailers: Option<At<String>>,
+}
+
+impl DraftMail {
+    /// Whether there was no line.
+    pub(crate) fn is_empty(&self) -> bool {
+        let texts = [&self.from, &self.to, &self.hostname];
+        texts.iter().all(|text| text.is_none()) && self.level.is_none() && self.mailers.is_none()
+    }
 }
 
 /// Things that only matter until the section is complete.

@@ -1,20 +1,18 @@
 //! Drafts into the model: references resolved, numbers given, settings judged together. Never reads text.
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
-use crate::draft::{
-    CheckMethod, Draft, DraftCheck, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy,
-};
+use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    Address, ErrorReply, HealthCheck, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS,
-    Mode, Model, PER_GROUP, Process, Proxy, ProxyKind, Rules, SendHostname, ServerPort, Threads,
+    Address, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS, Mailers, Mode,
+    Model, PER_GROUP, Process, Proxy, ProxyKind, Rules, SendHostname, ServerPort, Threads,
 };
-use rules::check::{Script, Step, StepAction};
 use rules::{RuleSet, Ruleset};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 mod advice;
 mod backends;
+mod checks;
 mod formats;
 mod tables;
 mod tracking;
@@ -28,6 +26,9 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     number_proxies(&mut draft, cx);
     seat_threads(&mut draft.global.process, cx);
     advice::backends(&draft.proxies, cx);
+    for proxy in draft.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
+        checks::external(proxy, &draft.global.process, cx);
+    }
     let userlists = userlists(std::mem::take(&mut draft.userlists), cx);
     let inherited = draft.defaults.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {
@@ -36,6 +37,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         backs: std::mem::take(&mut draft.backs),
         global_logs: draft.global.logs.clone(),
         http_errors: std::mem::take(&mut draft.http_errors),
+        mailers: std::mem::take(&mut draft.mailers).into_iter().map(Arc::new).collect(),
         threads: draft.global.process.threads.clone(),
         advise: !cx.diagnostics.failed(),
     };
@@ -66,6 +68,7 @@ struct Shared {
     backs: HashMap<Arc<str>, usize>,
     global_logs: Vec<LogTarget>,
     http_errors: Vec<HttpErrors>,
+    mailers: Vec<Arc<Mailers>>,
     threads: Threads,
     /// False after errors: a line that failed must not be reported as missing too.
     advise: bool,
@@ -255,6 +258,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     }
     backends::resolve(&mut draft, shared, cx);
     error_replies(&mut draft, shared, cx);
+    let email_alert = checks::email_alert(&draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;
     let inherited_rules = draft.parent.and_then(|at| shared.inherited[at].clone());
     let formats = formats::compile(&draft, &shared.global_logs, cx);
@@ -264,11 +268,12 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     let mut common = settings.common;
     common.logs = logs(settings.logs, &shared.global_logs);
     common.stats = settings.stats;
+    common.email_alert = email_alert;
     let mut front = settings.front;
     let mut back = settings.back;
     number(front.binds.iter_mut().map(|bind| &mut bind.id));
     number(back.servers.iter_mut().map(|server| &mut server.id));
-    back.check = health_check(settings.check);
+    back.check = checks::health_check(settings.check);
     Some(Proxy {
         name: draft.name,
         id: draft.id.map_or(0, |id| id.value),
@@ -405,27 +410,6 @@ fn logs(own: Vec<DraftLog>, global: &[LogTarget]) -> Vec<LogTarget> {
         }
     }
     logs
-}
-
-/// The lines of a script count only with the option that it belongs to.
-fn health_check(check: DraftCheck) -> HealthCheck {
-    let script = match check.method {
-        CheckMethod::Connect => return HealthCheck::Connect,
-        CheckMethod::Ready(script) => return HealthCheck::Script(script),
-        CheckMethod::Tcp => Script { steps: check.tcp, ..Script::default() },
-        CheckMethod::Http => {
-            let sends = |step: &Arc<Step>| matches!(step.action, StepAction::HttpSend(_));
-            let first = check.http.iter().position(sends);
-            Script {
-                request_wins: first.is_some_and(|first| first < check.request_at),
-                request: check.request,
-                disable_on_404: check.disable_on_404,
-                send_state: check.send_state,
-                ..Script::http(check.http)
-            }
-        }
-    };
-    HealthCheck::Script(Arc::new(script))
 }
 
 /// What needs HTTP mode and does not have it.

@@ -12,6 +12,7 @@ mod global;
 mod http;
 mod listener;
 mod log;
+mod mail;
 mod proxy;
 mod rules;
 mod server;
@@ -28,6 +29,7 @@ pub use http::{
 pub use listener::{Bind, BindOptions, Level, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
+pub use mail::{EmailAlert, Mailer, Mailers};
 pub use proxy::{
     Back, BackTimeouts, Balance, Common, Front, FrontOptions, FrontTimeouts, HashFunction,
     HashMethod, HashType, Mode, Proxy, ProxyKind,

@@ -17,6 +17,7 @@ pub(crate) mod global;
 mod http;
 mod language;
 mod log;
+mod mailers;
 pub(crate) mod option;
 pub(crate) mod proxy;
 mod removed;
@@ -118,6 +119,7 @@ impl Reader<'_, '_> {
             Section::Global => "global",
             Section::HttpErrors(at) => &self.draft.http_errors[at].name,
             Section::UserList(at) => &self.draft.userlists[at].name,
+            Section::Mailers(at) => &self.draft.mailers[at].name,
             Section::Defaults(at) if self.draft.defaults[at].name.is_empty() => "defaults",
             Section::Defaults(at) => &self.draft.defaults[at].name,
             Section::Proxy(at) => &self.draft.proxies[at].name,
@@ -160,6 +162,7 @@ impl Reader<'_, '_> {
                 http::section_line(&mut self.draft.http_errors[at], self.cx, args)
             }
             Section::UserList(at) => userlist::line(&mut self.draft.userlists[at], self.cx, args),
+            Section::Mailers(at) => mailers::line(&mut self.draft.mailers[at], self.cx, args),
             Section::Global => {
                 if args.text(0) == "stats" {
                     let before = self.draft.proxies.len();

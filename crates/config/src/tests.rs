@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 mod actions;
 mod bounds;
+mod checks;
 mod diagnostics;
 mod keywords;
 mod language;

@@ -17,8 +17,8 @@
 mod agent;
 mod checker;
 mod desk;
+mod external;
 mod flight;
-mod line;
 mod probe;
 mod reply;
 mod rule;

@@ -7,6 +7,7 @@
 
 use crate::location::Place;
 use crate::log;
+use crate::mail;
 use crate::runtime::{Back, Proxy};
 use crate::worker::Worker;
 use balance::notice::{self, Sessions};
@@ -73,6 +74,7 @@ pub fn set_admin(
         let sessions = leave(worker, backend, back, slot);
         let text = notice::entering_drain(name, server, cause, left, sessions);
         announce(worker, backend, log::level::NOTICE, &text);
+        mail::tell(worker, backend, log::level::NOTICE, &text);
     } else {
         for text in notice::leaving_admin(name, server, before) {
             announce(worker, backend, log::level::NOTICE, &text);
@@ -140,6 +142,7 @@ pub fn server_changed(
         }
     };
     announce(worker, backend, level, &text);
+    mail::tell(worker, backend, level, &text);
     review(worker, backend, back);
 }
 

@@ -7,6 +7,7 @@ use crate::counters::{Counters, Gauge};
 use crate::idle::Parking;
 use crate::limit::{self, Limit};
 use crate::location::Location;
+use crate::mail::Outbox;
 use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::settings;
@@ -166,6 +167,8 @@ pub struct Proxy {
     pub front: Option<Front>,
     /// The server side.
     pub back: Option<Back>,
+    /// Mails on their way, by mailer.
+    pub(crate) outboxes: Vec<Outbox>,
 }
 
 /// Which kinds of rules a proxy has, inherited ones included.
@@ -373,7 +376,9 @@ impl Proxy {
         });
         let back = settings.back.as_ref().map(|back| Back::new(back, threads, now));
         let rules = RulesAtHand::of(&settings);
-        Self { index, settings, rules, front, back }
+        let mailers = settings.mail.iter().flat_map(|mail| &mail.mailers);
+        let outboxes = mailers.map(|_| Outbox::default()).collect();
+        Self { index, settings, rules, front, back, outboxes }
     }
 
     /// The name.

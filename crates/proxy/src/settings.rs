@@ -234,6 +234,23 @@ pub struct StatsPage {
     pub scope: Vec<String>,
 }
 
+/// Mails about servers (`email-alert`).
+#[derive(Clone, Debug)]
+pub struct Mail {
+    /// Who sends.
+    pub from: String,
+    /// Who gets.
+    pub to: String,
+    /// What the process calls itself.
+    pub hostname: String,
+    /// The highest level that is sent, as syslog counts them.
+    pub level: u8,
+    /// Time for a mail to one mailer.
+    pub timeout_ms: u32,
+    /// Each gets every mail.
+    pub mailers: Vec<SocketAddr>,
+}
+
 /// Where log lines go and how they look.
 #[derive(Debug, Default)]
 pub struct Logs {
@@ -382,6 +399,19 @@ pub enum Check {
     Http(HttpCheck),
     /// What a script says.
     Script(Arc<rules::check::Script>),
+    /// A program of the operator's.
+    External(Arc<External>),
+}
+
+/// `external-check`
+#[derive(Clone, Debug, Default)]
+pub struct External {
+    /// The program.
+    pub command: String,
+    /// Its `PATH`.
+    pub path: String,
+    /// Whether programs may be started at all (`insecure-fork-wanted`).
+    pub permitted: bool,
 }
 
 /// The exchange of an HTTP check.
@@ -501,6 +531,8 @@ pub struct Proxy {
     pub stats: Option<StatsPage>,
     /// Where its log lines go.
     pub logs: Arc<Logs>,
+    /// Mails about its servers.
+    pub mail: Option<Mail>,
     /// What a line says about a transaction of this frontend.
     pub log_format: Option<LogFormat>,
     /// The structured data of RFC 5424 lines.

@@ -15,7 +15,7 @@ use mux::h1;
 use reactor::{Class, Thread};
 use sample::calendar::Date;
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 /// Free buffers that a thread keeps.
@@ -27,6 +27,7 @@ const KEEP_BULK: usize = 16;
 
 /// One thread's share of the proxy.
 pub struct Worker {
+    own: Weak<Self>,
     /// The reactor.
     pub thread: Rc<Thread>,
     /// The process.
@@ -82,7 +83,8 @@ impl Worker {
         services: Box<dyn Services>,
     ) -> Rc<Self> {
         let settings = &shared.settings;
-        let worker = Rc::new(Self {
+        let worker = Rc::new_cyclic(|own| Self {
+            own: own.clone(),
             thread: thread.clone(),
             shared: shared.clone(),
             proxies: shared.proxies.iter().cloned().map(Rc::new).collect(),
@@ -106,6 +108,11 @@ impl Worker {
         listener::start_all(&worker);
         check::start(&worker);
         worker
+    }
+
+    /// Itself, for tasks that outlive a call; `None` while it is built or torn down.
+    pub(crate) fn handle(&self) -> Option<Rc<Self>> {
+        self.own.upgrade()
     }
 
     /// Idle server connections of this thread, by backend and slot.

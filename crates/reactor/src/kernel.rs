@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use sys::socket::TcpInfo;
 
+pub use sys::child::{Ending, Program};
 pub use sys::epoll::{Event, Watch};
 
 /// A socket as the kernel numbers it.
@@ -114,6 +115,18 @@ pub trait Kernel {
     }
     /// Sends one datagram from a socket of the thread's own.
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()>;
+    /// Starts a program; the handle becomes readable when it has ended.
+    fn start(&self, _program: &Program) -> io::Result<Handle> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// How a program ended, once; `None` while it runs.
+    fn ending(&self, _child: Handle) -> io::Result<Option<Ending>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Asks a program to end, or makes it end by `force`.
+    fn end(&self, _child: Handle, _force: bool) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Writes to an inherited descriptor, such as the standard output; never waits for long.
     fn write(&self, descriptor: i32, bytes: &[u8]) -> io::Result<usize>;
 }

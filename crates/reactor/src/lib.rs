@@ -1,6 +1,7 @@
 //! One thread's loop: expire, run, poll. Owns the seam `Kernel`; never speaks a protocol word.
 #![forbid(unsafe_code)]
 
+pub mod child;
 pub mod errand;
 pub mod kernel;
 pub mod os;
@@ -8,8 +9,9 @@ pub mod pulse;
 pub mod socket;
 pub mod thread;
 
+pub use child::Child;
 pub use errand::Errand;
-pub use kernel::{Address, Event, Handle, Kernel, Watch};
+pub use kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
 pub use pulse::{Pulse, Watchdog};
 pub use sched::activity::{Activity, Counter};
 pub use sched::profile::{Entry as ProfileEntry, Totals as ProfileTotals};

@@ -1,6 +1,6 @@
 //! The seam filled with system calls. Never decides anything.
 
-use crate::kernel::{Address, Event, Handle, Kernel, Watch};
+use crate::kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
 use sched::{Alarm, Clock};
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
@@ -202,6 +202,18 @@ impl Kernel for Os {
             Address::Unix(_) => 2,
         };
         socket::send_to(self.datagram_socket(family)?, target(to), bytes).map(drop)
+    }
+
+    fn start(&self, program: &Program) -> io::Result<Handle> {
+        sys::child::start(program).map(Handle)
+    }
+
+    fn ending(&self, child: Handle) -> io::Result<Option<Ending>> {
+        sys::child::ending(child.0)
+    }
+
+    fn end(&self, child: Handle, force: bool) -> io::Result<()> {
+        sys::child::end(child.0, force)
     }
 
     fn write(&self, descriptor: i32, bytes: &[u8]) -> io::Result<usize> {

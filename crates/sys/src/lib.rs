@@ -3,6 +3,7 @@
 //! Descriptors travel as plain numbers ([`Fd`]), because the reactor's seam replaces them with
 //! virtual ones in simulations. Whoever opened one closes it once, with [`close`].
 
+pub mod child;
 pub mod clock;
 pub mod cpu;
 pub mod epoll;

@@ -111,7 +111,7 @@ fn checks(row: &mut Row, server: &Server, clock: Clock) {
     let last = &record.last;
     row.set(Field::CheckStatus, last.status.code());
     row.set(Field::CheckDesc, last.status.description());
-    row.set(Field::CheckCode, last.code);
+    row.set(Field::CheckCode, last.code.map(code));
     row.set(Field::CheckRise, record.health.rise());
     row.set(Field::CheckFall, record.health.fall());
     row.set(Field::CheckHealth, record.health.value());
@@ -129,7 +129,7 @@ fn agent(row: &mut Row, server: &Server) {
     let last = &record.last;
     row.set(Field::AgentStatus, last.status.code());
     row.set(Field::AgentDesc, last.status.description());
-    row.set(Field::AgentCode, last.code);
+    row.set(Field::AgentCode, last.code.map(code));
     row.set(Field::AgentRise, record.health.rise());
     row.set(Field::AgentFall, record.health.fall());
     row.set(Field::AgentHealth, record.health.value());
@@ -137,6 +137,11 @@ fn agent(row: &mut Row, server: &Server) {
         row.set(Field::AgentDuration, last.duration_ms);
         row.set(Field::LastAgt, last.info.as_str());
     }
+}
+
+/// A code of a protocol, or of a program that a signal has ended.
+fn code(code: i32) -> Value {
+    u32::try_from(code).map_or(Value::S32(code), Value::U32)
 }
 
 fn connections(row: &mut Row, server: &Server) {

@@ -10,7 +10,7 @@ fn backend() -> Balancer {
     with(Algorithm::RoundRobin, &[1, 1], |s| s.backup = s.id == 2)
 }
 
-fn result(status: CheckStatus, code: Option<u32>, info: &str) -> CheckResult {
+fn result(status: CheckStatus, code: Option<i32>, info: &str) -> CheckResult {
     CheckResult { status, code, duration_ms: 0, info: info.to_owned() }
 }
 

@@ -11,6 +11,13 @@ pub enum HealthCheck {
     Connect,
     /// What a script says.
     Script(Arc<Script>),
+    /// What a program says.
+    External {
+        /// `external-check command`
+        command: String,
+        /// `external-check path`
+        path: String,
+    },
 }
 
 /// How one server is checked: the check options of a `server` line.

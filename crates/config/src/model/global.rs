@@ -39,6 +39,10 @@ pub struct Process {
     pub quiet: bool,
     /// `zero-warning`: warnings forbid to start.
     pub zero_warning: bool,
+    /// `external-check`: programs may check servers.
+    pub external_check: bool,
+    /// `insecure-fork-wanted`: programs may be started while serving.
+    pub insecure_fork: bool,
     /// `pidfile`.
     pub pidfile: Option<PathBuf>,
     /// `chroot`.
@@ -69,6 +73,8 @@ impl Default for Process {
             daemon: false,
             quiet: false,
             zero_warning: false,
+            external_check: false,
+            insecure_fork: false,
             pidfile: None,
             chroot: None,
             uid: None,

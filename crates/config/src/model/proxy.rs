@@ -1,7 +1,7 @@
 //! Frontends, backends and listens (section 4). Never holds running state.
 use super::{
-    Bind, Captured, ConnectionMode, Cookie, ErrorReply, Formats, ForwardFor, HeaderNames,
-    HealthCheck, HttpReuse, LogStyle, LogTarget, Redispatch, Rules, Server, StatsPage,
+    Bind, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply, Formats, ForwardFor,
+    HeaderNames, HealthCheck, HttpReuse, LogStyle, LogTarget, Redispatch, Rules, Server, StatsPage,
 };
 use crate::diag::Place;
 use std::collections::BTreeMap;
@@ -103,6 +103,8 @@ pub struct Common {
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// `stats *`; `None` when the page is off.
     pub stats: Option<Box<StatsPage>>,
+    /// `email-alert`.
+    pub email_alert: Option<EmailAlert>,
     /// `timeout http-request`.
     pub timeout_http_request: Option<u64>,
     /// `timeout http-keep-alive`.

@@ -143,6 +143,29 @@ fn ready(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, protocol: Read
     Ok(())
 }
 
+/// `option external-check`
+pub(super) fn external(proxy: &mut DraftProxy, _: &mut Cx<'_>, _: Args<'_>) -> Parsed {
+    own(proxy).method = CheckMethod::External;
+    Ok(())
+}
+
+/// One `external-check` line.
+pub(super) fn external_line(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let what = args.text(1);
+    let value = || args.need(2, format!("missing argument after '{what}'.")).map(str::to_owned);
+    let check = &mut proxy.settings.check;
+    match what {
+        "command" => check.command = Some(value()?),
+        "path" => check.path = Some(value()?),
+        other => {
+            let message =
+                format!("'external-check' only supports 'command' and 'path'. but got '{other}'.");
+            return Err(args.fault(1, message));
+        }
+    }
+    args.no_more_than(2)
+}
+
 /// One `http-check` line.
 pub(super) fn http_step(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     match args.text(1) {

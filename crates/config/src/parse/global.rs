@@ -50,6 +50,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Allows directives that may still change.",
         |_, cx, a| flag(a, &mut cx.experimental),
     ),
+    entry("external-check", "", "Allows programs to check servers.", |g, _, a| {
+        flag(a, &mut g.process.external_check)
+    }),
     entry("gid", "<number>", "Changes the group before serving.", |g, _, a| {
         accounts::id(a, "group").map(|id| g.process.gid = Some(id))
     }),
@@ -59,6 +62,11 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     }),
     entry("hard-stop-after", "<time>", "Bounds a soft stop.", |g, _, a| {
         time(a, "argument to <hard-stop-after>.").map(|t| g.hard_stop_after = Some(t))
+    }),
+    entry("insecure-fork-wanted", "", "Allows to start programs.", |g, cx, a| {
+        a.no_more_than(0)?;
+        g.process.insecure_fork = cx.prefix == Prefix::None;
+        Ok(())
     }),
     entry(
         "log",

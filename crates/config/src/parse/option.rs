@@ -51,6 +51,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.front.options.dontlognull = wanted(cx);
         Ok(())
     }),
+    choice("external-check", "", Places::D_BACK, "Checks servers by a program.", check::external),
     choice(
         "forwardfor",
         "[ except <network> ] [ header <name> ] [ if-none ]",

@@ -1,7 +1,7 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
 use super::values::{integer, number_at, text};
 use super::{
-    bind, check, http, language, log, option, removed, server, stats, stick_table, timeout,
+    bind, check, http, language, log, mailers, option, removed, server, stats, stick_table, timeout,
 };
 use crate::cx::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
@@ -91,6 +91,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("disabled", "", Places::ALL, "Takes the proxy out of service.", |p, _, a| {
         a.no_more_than(0).map(|()| p.settings.disabled = true)
     }),
+    entry(
+        "email-alert",
+        "{ from <emailaddr> | level <level> | mailers <mailersect> | myhostname <hostname> | to <emailaddr> }",
+        Places::ALL,
+        "Sends mails about servers.",
+        mailers::alert,
+    ),
     entry("enabled", "", Places::ALL, "Puts the proxy back into service.", |p, _, a| {
         a.no_more_than(0).map(|()| p.settings.disabled = false)
     }),
@@ -128,6 +135,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Places::ALL,
         "Replaces an error reply by a redirect.",
         http::errorloc,
+    ),
+    entry(
+        "external-check",
+        "command <command> | path <path>",
+        Places::D_BACK,
+        "The program that checks servers.",
+        check::external_line,
     ),
     entry(
         "force-persist",

@@ -2,7 +2,7 @@
 use crate::cx::Cx;
 use crate::draft::{Draft, DraftKind, DraftProxy, Settings};
 use crate::line::{Args, Parsed};
-use crate::model::{HttpErrors, ProxyKind};
+use crate::model::{HttpErrors, Mailers, ProxyKind};
 use crate::parse::DraftUserList;
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ pub(crate) enum Section {
     HttpErrors(usize),
     /// `userlist`, by index.
     UserList(usize),
+    /// `mailers`, by index.
+    Mailers(usize),
     /// A proxy, by index.
     Proxy(usize),
     /// One that is not implemented yet: its lines are not judged.
@@ -26,17 +28,8 @@ pub(crate) enum Section {
 }
 
 /// Sections of HAProxy 2.7 that are not implemented yet.
-const OTHERS: [&str; 9] = [
-    "cache",
-    "fcgi-app",
-    "log-forward",
-    "mailers",
-    "namespace_list",
-    "peers",
-    "program",
-    "resolvers",
-    "ring",
-];
+const OTHERS: [&str; 8] =
+    ["cache", "fcgi-app", "log-forward", "namespace_list", "peers", "program", "resolvers", "ring"];
 
 /// Whether a character may be in the name of a proxy, a server or an ACL (section 4).
 pub(super) fn name_char(c: char) -> bool {
@@ -56,6 +49,7 @@ pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option
         "defaults" => return Some(defaults(draft, cx, args)),
         "http-errors" => return Some(http_errors(draft, cx, args)),
         "userlist" => return Some(userlist(draft, cx, args)),
+        "mailers" => return Some(mailers(draft, cx, args)),
         "frontend" => ProxyKind::Frontend,
         "backend" => ProxyKind::Backend,
         "listen" => ProxyKind::Listen,
@@ -119,6 +113,23 @@ fn userlist(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     let list = Default::default();
     draft.userlists.push(DraftUserList { name: name.into(), place, list, groups: Vec::new() });
     Section::UserList(draft.userlists.len() - 1)
+}
+
+fn mailers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
+    let name = args.need(1, "missing name for mailers section.");
+    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
+    let name = name.unwrap_or("");
+    if let Some(first) = draft.mailers.iter().find(|first| *first.name == *name) {
+        let message = format!(
+            "mailers section '{name}' has the same name as another mailers section declared at {}.",
+            first.place
+        );
+        cx.alert(args, args.fault(1, message));
+    }
+    let place = args.place().clone();
+    let section = Mailers { name: name.into(), place, timeout: 10_000, mailers: Vec::new() };
+    draft.mailers.push(section);
+    Section::Mailers(draft.mailers.len() - 1)
 }
 
 fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) -> Section {

@@ -337,7 +337,7 @@ fn options() {
 fn script(text: &str) -> Option<std::sync::Arc<rules::check::Script>> {
     match back(&only(&listen(text))).check.clone() {
         HealthCheck::Script(script) => Some(script),
-        HealthCheck::Connect => None,
+        HealthCheck::Connect | HealthCheck::External { .. } => None,
     }
 }
 

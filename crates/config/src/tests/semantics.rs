@@ -72,7 +72,7 @@ fn http_check_lines_of_a_section_replace_those_of_defaults() {
     ));
     let check = |at: usize| match &model.proxies[at].back.as_ref().unwrap().check {
         HealthCheck::Script(script) => script.as_simple_http().unwrap(),
-        HealthCheck::Connect => panic!(),
+        HealthCheck::Connect | HealthCheck::External { .. } => panic!(),
     };
     assert_eq!(check(0).request, b"GET /d HTTP/1.0\r\n\r\n");
     assert_eq!(check(0).statuses, [(200, 200)]);

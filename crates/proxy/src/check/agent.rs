@@ -2,11 +2,13 @@
 //! Never judges the server by the connection (configuration manual, `agent-check`).
 
 use super::checker::Checker;
-use super::line::{Line, Trouble};
+use super::rule;
 use super::store::Record;
 use super::turn::{Subject, Turn, Underway};
 use super::verdict;
+use crate::line::{Line, Trouble};
 use crate::log;
+use crate::mail;
 use crate::notice::{self, Cause};
 use crate::worker::Worker;
 use balance::{Admin, Change, CheckResult, CheckStatus, MAX_WEIGHT};
@@ -30,7 +32,8 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
 async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
     let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
     let (address, question) = agent.target();
-    let mut line = Line::new(worker, subject.proxy, agent.inter_ms);
+    let (connect_ms, answer_ms) = rule::limits_of(subject.proxy, agent.inter_ms);
+    let mut line = Line::new(worker, connect_ms, answer_ms);
     match line.connect(&address, false).await {
         Ok(()) => {}
         Err(Trouble::Late) => return Some(Err(verdict::plain(CheckStatus::L4Timeout, ""))),
@@ -165,6 +168,7 @@ fn report(turn: &Turn, subject: &Subject<'_>, result: CheckResult) {
         let health = server.state.agent_record().health;
         let text = balance::notice::agent_checked(proxy.name(), &server.state, &result, &health);
         notice::announce(worker, proxy, log::level::NOTICE, &text);
+        mail::tell(worker, proxy, log::level::INFO, &text);
     }
     if checked.change != Change::None {
         let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(&result) };

@@ -3,12 +3,13 @@
 
 use super::agent;
 use super::desk::{Desk, Owner};
+use super::external;
 use super::flight::Flight;
 use super::rule;
 use super::script;
 use super::store::{Record, Store};
 use super::turn;
-use crate::settings::Check;
+use crate::settings::{Check, External};
 use crate::worker::Worker;
 use htx::Head;
 use reactor::{Class, TaskId, Wake};
@@ -106,30 +107,44 @@ impl Checker {
     /// Runs a batch here.
     fn begin(self: &Rc<Self>, batch: &mut Vec<Record>) {
         let scheduler = self.worker.thread.scheduler();
-        batch.retain(|record| match self.script(*record) {
-            _ if record.agent => {
-                scheduler.spawn(Class::Normal, agent::run(self.clone(), *record));
-                false
-            }
-            Some(script) => {
-                let run = script::run(self.clone(), *record, script);
-                scheduler.spawn(Class::Normal, run);
-                false
-            }
-            None => true,
+        batch.retain(|record| {
+            match self.alone(*record) {
+                None => return true,
+                Some(Alone::Agent) => {
+                    scheduler.spawn(Class::Normal, agent::run(self.clone(), *record))
+                }
+                Some(Alone::Script(script)) => {
+                    scheduler.spawn(Class::Normal, script::run(self.clone(), *record, script))
+                }
+                Some(Alone::External(program)) => {
+                    scheduler.spawn(Class::Normal, external::run(self.clone(), *record, program))
+                }
+            };
+            false
         });
         if !batch.is_empty() {
             scheduler.spawn(Class::Normal, Flight::new(self, batch).run());
         }
     }
 
-    /// The script that a check follows, if it is more than one exchange.
-    fn script(&self, record: Record) -> Option<Arc<Script>> {
+    /// What a check does, if it is more than one exchange.
+    fn alone(&self, record: Record) -> Option<Alone> {
+        if record.agent {
+            return Some(Alone::Agent);
+        }
         match &turn::subject(self, record)?.settings.check {
-            Check::Script(script) => Some(script.clone()),
+            Check::Script(script) => Some(Alone::Script(script.clone())),
+            Check::External(program) => Some(Alone::External(program.clone())),
             Check::Connect | Check::Http(_) => None,
         }
     }
+}
+
+/// What runs in a task of its own.
+enum Alone {
+    Agent,
+    Script(Arc<Script>),
+    External(Arc<External>),
 }
 
 /// Runs for as long as the thread does.

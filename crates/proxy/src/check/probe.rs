@@ -42,9 +42,8 @@ pub(super) struct Probe {
 impl Probe {
     /// Starts a connection to a server.
     pub(super) fn begin(worker: &Worker, proxy: &Proxy, server: &Server) -> Result<Self, Over> {
-        let timeouts = &proxy.settings.timeouts;
         let inter = server.settings.balance.intervals.inter;
-        let (connect_ms, answer_ms) = rule::limits(inter, timeouts.connect, timeouts.check);
+        let (connect_ms, answer_ms) = rule::limits_of(proxy, inter);
         let address = server.location.now().check_address();
         let errand = Errand::start(&worker.thread, &address)
             .map_err(|error| verdict::unconnected(&error))?;
@@ -84,7 +83,7 @@ impl Probe {
         head: &mut Head,
     ) -> Result<(), Over> {
         match (self.stands, check) {
-            (true, Check::Connect | Check::Script(_)) => {
+            (true, Check::Connect | Check::Script(_) | Check::External(_)) => {
                 Err(verdict::plain(CheckStatus::L4Ok, "").into())
             }
             (true, Check::Http(http)) => self.read(http, buffer, head),
@@ -123,8 +122,8 @@ impl Probe {
 
 fn request(check: &Check) -> &[u8] {
     match check {
-        // Scripts run elsewhere.
-        Check::Connect | Check::Script(_) => b"",
+        // Scripts and programs run elsewhere.
+        Check::Connect | Check::Script(_) | Check::External(_) => b"",
         Check::Http(http) => &http.request,
     }
 }

@@ -1,6 +1,8 @@
 //! The rules of the checker as pure functions: when a check is due, and when it moves. Never looks at
 //! a clock, a thread or a server.
 
+use crate::runtime::Proxy;
+
 /// The most checks that run as one batch.
 pub(super) const BATCH: usize = 8;
 
@@ -38,6 +40,11 @@ pub(super) fn jitter(interval: u32, percent: u32, random: u32) -> u32 {
     let reach = i64::from(interval) * i64::from(percent.min(50)) / 100;
     let offset = (((2 * reach + 1) * i64::from(random)) >> 32) - reach;
     u32::try_from(i64::from(interval) + offset).unwrap_or(u32::MAX).max(1)
+}
+
+/// The limits of a check every `inter` milliseconds: [`limits`] with the timeouts of its proxy.
+pub(super) fn limits_of(proxy: &Proxy, inter: u32) -> (u32, Option<u32>) {
+    limits(inter, proxy.settings.timeouts.connect, proxy.settings.timeouts.check)
 }
 
 /// Time for the connection, and for the answer after it: without `timeout check` the interval holds

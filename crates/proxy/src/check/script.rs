@@ -2,13 +2,14 @@
 //! for the server.
 
 use super::checker::Checker;
-use super::line::{Line, Trouble};
 use super::reply::{Malformed, Reply};
+use super::rule;
 use super::scene::Scene;
 use super::state_header;
 use super::store::Record;
 use super::turn::{Subject, Turn, Underway};
 use super::verdict;
+use crate::line::{Line, Trouble};
 use crate::worker::Worker;
 use balance::{CheckResult, CheckStatus};
 use htx::Head;
@@ -65,12 +66,13 @@ enum Stop {
 impl<'a> Play<'a> {
     fn new(worker: &'a Rc<Worker>, subject: Subject<'a>, script: &'a Script) -> Self {
         let inter = subject.server.settings.balance.intervals.inter;
+        let (connect_ms, answer_ms) = rule::limits_of(subject.proxy, inter);
         let process = worker.shared.vars.clone();
         Self {
             worker,
             subject,
             script,
-            line: Line::new(worker, subject.proxy, inter),
+            line: Line::new(worker, connect_ms, answer_ms),
             asked: false,
             reply: None,
             variables: Variables { process, ..Variables::default() },
@@ -320,7 +322,7 @@ impl<'a> Play<'a> {
             status,
             CheckStatus::L7Ok | CheckStatus::L7OkConditional | CheckStatus::L7Status
         );
-        let code = tells.then(|| self.code.unwrap_or(0));
+        let code = tells.then(|| self.code.unwrap_or(0).try_into().unwrap_or(i32::MAX));
         CheckResult { status, code, info, duration_ms: 0 }
     }
 }

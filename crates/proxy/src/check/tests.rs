@@ -35,7 +35,7 @@ fn farm(check: Check, servers: Vec<Server>) -> Proxy {
 }
 
 /// Runs one check of a server and gives status, code and info.
-fn one_check(check: Check, server: Server) -> (CheckStatus, Option<u32>, String) {
+fn one_check(check: Check, server: Server) -> (CheckStatus, Option<i32>, String) {
     let world = World::new(vec![farm(check, vec![server])]);
     let last = || world.backend("be").servers[0].state.check_record().last;
     world.until("a check ends", || last().status != CheckStatus::Initializing);
@@ -166,7 +166,7 @@ fn layer_4_passes_and_fails_in_the_systems_words() {
 
 #[test]
 fn http_answers_are_judged() {
-    let answers: [(&[u8], CheckStatus, Option<u32>, &str); 8] = [
+    let answers: [(&[u8], CheckStatus, Option<i32>, &str); 8] = [
         (OK, CheckStatus::L7Ok, Some(200), ""),
         (b"HTTP/1.1 302 Found\r\nlocation: /\r\n\r\n", CheckStatus::L7Ok, Some(302), ""),
         (b"HTTP/1.1 404 Not Found\r\n\r\n", CheckStatus::L7Status, Some(404), "Not Found"),

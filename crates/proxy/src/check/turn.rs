@@ -4,6 +4,7 @@
 use super::checker::Checker;
 use super::store::Record;
 use crate::log;
+use crate::mail;
 use crate::notice::{self, Cause};
 use crate::runtime::{Back, Proxy, Server};
 use crate::settings;
@@ -61,6 +62,7 @@ impl Turn {
             let health = server.state.check_record().health;
             let text = balance::notice::checked(proxy.name(), &server.state, &result, &health);
             notice::announce(worker, proxy, log::level::NOTICE, &text);
+            mail::tell(worker, proxy, log::level::INFO, &text);
         }
         if checked.change != Change::None {
             let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(&result) };

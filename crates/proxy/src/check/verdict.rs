@@ -22,7 +22,7 @@ pub(super) fn plain(status: CheckStatus, info: &str) -> CheckResult {
 }
 
 /// The system's words for an error, without its number.
-fn words(error: &io::Error) -> String {
+pub(super) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }

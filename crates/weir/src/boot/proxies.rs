@@ -46,6 +46,7 @@ pub(super) fn proxy(
             .map(|(s, reply)| (*s, error_reply(reply)))
             .collect(),
         stats: common.stats.as_deref().map(stats),
+        mail: common.email_alert.as_ref().map(mail),
         logs: logs::logs(&common.logs, common.log_tag.as_deref(), global),
         unique_id_header: from
             .front
@@ -53,7 +54,7 @@ pub(super) fn proxy(
             .and_then(|front| front.unique_id_header.as_ref())
             .map(|name| name.to_ascii_lowercase()),
         front,
-        back: from.back.as_ref().map(back),
+        back: from.back.as_ref().map(|from| back(from, global)),
         log_format: from.formats.log,
         log_format_sd: from.formats.structured_data,
         unique_id: from.formats.unique_id,
@@ -141,6 +142,17 @@ fn stats(from: &model::StatsPage) -> settings::StatsPage {
     }
 }
 
+fn mail(from: &model::EmailAlert) -> settings::Mail {
+    settings::Mail {
+        from: from.from.clone(),
+        to: from.to.clone(),
+        hostname: from.hostname.clone().unwrap_or_else(sys::hostname),
+        level: from.level.0,
+        timeout_ms: u32::try_from(from.mailers.timeout).unwrap_or(u32::MAX),
+        mailers: from.mailers.mailers.iter().map(|mailer| mailer.address).collect(),
+    }
+}
+
 fn front(
     proxy: &model::Proxy,
     from: &model::Front,
@@ -183,7 +195,7 @@ fn front(
     }
 }
 
-fn back(from: &model::Back) -> settings::Back {
+fn back(from: &model::Back, global: &model::Global) -> settings::Back {
     settings::Back {
         servers: from.servers.iter().map(server).collect(),
         algorithm: algorithm(from),
@@ -207,7 +219,7 @@ fn back(from: &model::Back) -> settings::Back {
             model::HttpReuse::Aggressive => settings::Reuse::Aggressive,
             model::HttpReuse::Always => settings::Reuse::Always,
         },
-        check: check(&from.check),
+        check: check(&from.check, global),
         log_checks: from.log_health_checks,
         abort_on_close: from.abortonclose,
     }
@@ -303,8 +315,17 @@ fn agent(server: &reactor::Address, from: &model::AgentCheck) -> Option<settings
     })
 }
 
-fn check(from: &model::HealthCheck) -> settings::Check {
-    let model::HealthCheck::Script(script) = from else { return settings::Check::Connect };
+fn check(from: &model::HealthCheck, global: &model::Global) -> settings::Check {
+    let script = match from {
+        model::HealthCheck::Connect => return settings::Check::Connect,
+        model::HealthCheck::Script(script) => script,
+        model::HealthCheck::External { command, path } => {
+            let (command, path) = (command.clone(), path.clone());
+            let external =
+                settings::External { command, path, permitted: global.process.insecure_fork };
+            return settings::Check::External(Arc::new(external));
+        }
+    };
     match script.as_simple_http() {
         Some(SimpleHttp { request, statuses, negated }) => {
             settings::Check::Http(settings::HttpCheck { request, statuses, negated })

@@ -7,12 +7,14 @@
 mod support;
 
 mod bodies;
+mod checks;
 mod command_line;
 mod descriptors;
 mod failures;
 mod health;
 mod keep_alive;
 mod logs;
+mod mails;
 mod malformed;
 mod queues;
 mod quickstart;

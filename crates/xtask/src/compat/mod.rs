@@ -57,8 +57,8 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     };
     let text = read(&root.join(table::PATH))?;
     let names = table::parse(&text);
-    let verdicts = ask(&root, &program, &names)?;
     let links = Links::read(&root)?;
+    let verdicts = ask(&root, &program, &names, &links)?;
     let page = report::render(&names, &verdicts, &links);
     let path = root.join(PAGE);
     let unknown = verdicts.iter().filter(|v| matches!(v, Verdict::Unknown(_) | Verdict::Untold));
@@ -85,7 +85,7 @@ fn read(path: &Path) -> Outcome<String> {
 }
 
 /// Asks the program for every name.
-fn ask(root: &Path, program: &Path, names: &[Name]) -> Outcome<Vec<Verdict>> {
+fn ask(root: &Path, program: &Path, names: &[Name], links: &Links) -> Outcome<Vec<Verdict>> {
     let directory = scratch()?;
     let probe = probe::build(names);
     let file = directory.join("probe.cfg");
@@ -101,7 +101,7 @@ fn ask(root: &Path, program: &Path, names: &[Name]) -> Outcome<Vec<Verdict>> {
     Ok(names
         .iter()
         .zip(told)
-        .map(|(name, verdict)| match facts.verdict(name).unwrap_or(verdict) {
+        .map(|(name, verdict)| match facts.verdict(name, links).unwrap_or(verdict) {
             Verdict::Waits(area) if area.is_empty() => {
                 Verdict::Waits(areas.of(&name.class, &name.name).unwrap_or_default().to_owned())
             }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use super::links::Links;
 use super::probe::Verdict;
 use super::table::Name;
 use crate::failure::{self, Outcome};
@@ -99,7 +100,7 @@ fn command(socket: &Path, line: &str) -> Outcome<String> {
 
 impl Facts {
     /// What the program makes of a name, if it can show it.
-    pub(crate) fn verdict(&self, name: &Name) -> Option<Verdict> {
+    pub(crate) fn verdict(&self, name: &Name, links: &Links) -> Option<Verdict> {
         let word = name.name.as_str();
         let there = match name.class.as_str() {
             "cmdline-flag" => return self.flag(word),
@@ -110,8 +111,9 @@ impl Facts {
                 let (_, said) = self.fields.iter().find(|(field, _)| field == word)?;
                 !said.contains("not implemented") && !said.contains("only supports")
             }
-            "lua-api" | "prometheus-metric" | "stat-module-field" | "trace-source"
-            | "check-status-code" | "env-external-check" => false,
+            "lua-api" | "prometheus-metric" | "stat-module-field" | "trace-source" => false,
+            // Only what happens can show them: a test must have seen it.
+            "check-status-code" | "env-external-check" => links.of(&name.class, word).is_some(),
             class if class.contains("spoe-") => false,
             _ => return None,
         };

@@ -137,6 +137,12 @@ impl Client {
         message
     }
 
+    /// Takes a line without its end; nothing when the stream ends before it.
+    pub(crate) fn try_line(&mut self) -> Option<String> {
+        let line = self.take_through(b"\r\n")?;
+        Some(String::from_utf8_lossy(&line[..line.len() - 2]).into_owned())
+    }
+
     fn line(&mut self) -> Vec<u8> {
         let line = self.take_through(b"\r\n");
         line.unwrap_or_else(|| panic!("the stream ended after: {}", self.shown()))

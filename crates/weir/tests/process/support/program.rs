@@ -84,6 +84,11 @@ impl Setup {
         self
     }
 
+    /// The path of such a file.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path(name)
+    }
+
     /// Starts the program.
     pub(crate) fn start(mut self) -> Running {
         self.names.entry("log".into()).or_insert_with(|| "127.0.0.1:9".into());

@@ -1,9 +1,8 @@
-//! A connection to a server for a check that says and hears more than once. Never knows what is said.
+//! A connection for something that says and hears more than once, and has a time for it: a check, a mail.
+//! Never knows what is said.
 //!
 //! What is received stays until somebody forgets it, up to the size of a buffer.
 
-use super::rule;
-use crate::runtime::Proxy;
 use crate::worker::Worker;
 use buf::Buf;
 use reactor::{Address, Socket, Tick};
@@ -12,7 +11,7 @@ use std::rc::Rc;
 
 /// Why it does not go on.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// It took too long.
     Late,
     /// As the system says.
@@ -20,7 +19,7 @@ pub(super) enum Trouble {
 }
 
 /// The connection, and the time that is left for it.
-pub(super) struct Line {
+pub(crate) struct Line {
     worker: Rc<Worker>,
     socket: Option<Socket>,
     input: Buf,
@@ -35,10 +34,9 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// No connection yet; the time runs. `inter` is the interval of the check.
-    pub(super) fn new(worker: &Rc<Worker>, proxy: &Proxy, inter: u32) -> Self {
-        let timeouts = &proxy.settings.timeouts;
-        let (connect_ms, answer_ms) = rule::limits(inter, timeouts.connect, timeouts.check);
+    /// No connection yet; the time runs: so many milliseconds for the connection, and so many for
+    /// answers after it, or one time for everything.
+    pub(crate) fn new(worker: &Rc<Worker>, connect_ms: u32, answer_ms: Option<u32>) -> Self {
         Self {
             socket: None,
             input: worker.buffers.take(),
@@ -52,7 +50,7 @@ impl Line {
     }
 
     /// Ends the connection, if there is one, and makes another one.
-    pub(super) async fn connect(&mut self, to: &Address, linger: bool) -> Result<(), Trouble> {
+    pub(crate) async fn connect(&mut self, to: &Address, linger: bool) -> Result<(), Trouble> {
         self.hang_up();
         (self.ended, self.linger) = (false, linger);
         self.forget();
@@ -68,7 +66,7 @@ impl Line {
     }
 
     /// Sends all of it; that an empty text is sent tells that the connection stands.
-    pub(super) async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Trouble> {
+    pub(crate) async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Trouble> {
         loop {
             match self.socket()?.send(&[IoSlice::new(bytes)], false) {
                 Ok(count) => bytes = &bytes[count..],
@@ -85,7 +83,7 @@ impl Line {
     ///
     /// # Errors
     /// The connection broke before anything came.
-    pub(super) fn read(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn read(&mut self) -> Result<(), Trouble> {
         while !self.ended {
             if self.input.room() == 0 {
                 self.ended = true;
@@ -106,7 +104,7 @@ impl Line {
     }
 
     /// Waits until something can be read.
-    pub(super) async fn wait_for_more(&self) -> Result<(), Trouble> {
+    pub(crate) async fn wait_for_more(&self) -> Result<(), Trouble> {
         self.wait(Socket::want_read).await
     }
 
@@ -122,22 +120,22 @@ impl Line {
     }
 
     /// What has been received and not forgotten.
-    pub(super) fn received(&self) -> &[u8] {
+    pub(crate) fn received(&self) -> &[u8] {
         self.input.data()
     }
 
     /// Whether nothing more will come, or nothing more fits.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
 
     /// Drops what has been received.
-    pub(super) fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.input.clear();
     }
 
     /// Our address of the connection.
-    pub(super) fn local(&self) -> Option<std::net::SocketAddr> {
+    pub(crate) fn local(&self) -> Option<std::net::SocketAddr> {
         self.socket.as_ref()?.local_address()
     }
 

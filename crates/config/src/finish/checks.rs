@@ -1,0 +1,91 @@
+//! What sections say about checks and about mails on their results, put together. Never reads text.
+use super::Shared;
+use crate::cx::Cx;
+use crate::diag::Severity;
+use crate::draft::{CheckMethod, DraftCheck, DraftProxy};
+use crate::model::{EmailAlert, HealthCheck, LogLevel, Process};
+use rules::check::{Script, Step, StepAction};
+use std::sync::Arc;
+
+/// The lines of a script count only with the option that it belongs to.
+pub(super) fn health_check(check: DraftCheck) -> HealthCheck {
+    let script = match check.method {
+        CheckMethod::Connect => return HealthCheck::Connect,
+        CheckMethod::Ready(script) => return HealthCheck::Script(script),
+        CheckMethod::External => {
+            let command = check.command.unwrap_or_default();
+            return HealthCheck::External { command, path: check.path.unwrap_or_default() };
+        }
+        CheckMethod::Tcp => Script { steps: check.tcp, ..Script::default() },
+        CheckMethod::Http => {
+            let sends = |step: &Arc<Step>| matches!(step.action, StepAction::HttpSend(_));
+            let first = check.http.iter().position(sends);
+            Script {
+                request_wins: first.is_some_and(|first| first < check.request_at),
+                request: check.request,
+                disable_on_404: check.disable_on_404,
+                send_state: check.send_state,
+                ..Script::http(check.http)
+            }
+        }
+    };
+    HealthCheck::Script(Arc::new(script))
+}
+
+/// Programs are started only where `global` allows it.
+pub(super) fn external(draft: &DraftProxy, process: &Process, cx: &mut Cx<'_>) {
+    let check = &draft.settings.check;
+    if !draft.has_backend() || !matches!(check.method, CheckMethod::External) {
+        return;
+    }
+    let mut say = |severity, message: &str| {
+        cx.about(severity, &draft.place, format!("Proxy '{}' : {message}", draft.name));
+    };
+    if !process.external_check {
+        let message = "'option external-check' unable to find required 'global.external-check'.";
+        say(Severity::Alert, message);
+    } else if check.command.is_none() {
+        let message = "'option external-check' unable to find required 'external-check command'.";
+        say(Severity::Alert, message);
+    }
+    if !process.insecure_fork {
+        let message = "'insecure-fork-wanted' not enabled in the global section, 'option external-check' will fail.";
+        say(Severity::Warning, message);
+    }
+}
+
+/// The mails of a section, if it has said all that they need.
+pub(super) fn email_alert(
+    draft: &DraftProxy,
+    shared: &Shared,
+    cx: &mut Cx<'_>,
+) -> Option<EmailAlert> {
+    let mail = &draft.settings.mail;
+    if mail.is_empty() {
+        return None;
+    }
+    let (Some(from), Some(to), Some(wanted)) = (&mail.from, &mail.to, &mail.mailers) else {
+        let message = format!(
+            "'email-alert' will be ignored for {} '{}' (the presence any of 'email-alert from', 'email-alert level' 'email-alert mailers', 'email-alert myhostname', or 'email-alert to' requires each of 'email-alert from', 'email-alert mailers' and 'email-alert to' to be present).",
+            draft.word(),
+            draft.name
+        );
+        cx.about(Severity::Warning, &draft.place, message);
+        return None;
+    };
+    let Some(mailers) = shared.mailers.iter().find(|section| *section.name == *wanted.value) else {
+        let message = format!("Proxy '{}': unable to find mailers '{}'.", draft.name, wanted.value);
+        let mut alert = crate::diag::Diagnostic::about(Severity::Alert, &wanted.place, message);
+        let names = shared.mailers.iter().map(|section| &*section.name);
+        alert.suggestion = crate::suggest::nearest(&wanted.value, names);
+        cx.diagnostics.push(alert);
+        return None;
+    };
+    Some(EmailAlert {
+        from: from.clone(),
+        to: to.clone(),
+        hostname: mail.hostname.clone(),
+        level: mail.level.unwrap_or(LogLevel(1)),
+        mailers: mailers.clone(),
+    })
+}

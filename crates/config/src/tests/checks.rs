@@ -1,0 +1,113 @@
+//! Checks by programs, and mails about servers: what is needed for them, and what is said without it. Never about
+//! scripts of checks.
+use super::*;
+use crate::model::{HealthCheck, LogLevel};
+
+const ALLOWED: &str = "global\n external-check\n insecure-fork-wanted\n";
+
+#[test]
+fn a_section_takes_its_program_from_defaults() {
+    let text = format!(
+        "{ALLOWED}defaults\n option external-check\n external-check command /c\n external-check path /p\n\
+         backend a\nbackend b\n external-check command /d\nbackend c\n option tcp-check\n"
+    );
+    let model = model(&text);
+    assert!(model.global.process.external_check && model.global.process.insecure_fork);
+    let check = |at: usize| match &model.proxies[at].back.as_ref().unwrap().check {
+        HealthCheck::External { command, path } => Some((command.clone(), path.clone())),
+        _ => None,
+    };
+    assert_eq!(check(0), Some(("/c".into(), "/p".into())));
+    assert_eq!(check(1), Some(("/d".into(), "/p".into())));
+    assert_eq!(check(2), None, "another option replaces it");
+    let text = "global\n insecure-fork-wanted\n no insecure-fork-wanted\nbackend b\n";
+    assert!(!super::model(text).global.process.insecure_fork);
+}
+
+#[test]
+fn programs_ask_for_permission_and_a_command() {
+    for (text, message) in [
+        (
+            "backend b\n option external-check\n external-check command /c\n".to_owned(),
+            "Proxy 'b' : 'option external-check' unable to find required 'global.external-check'.",
+        ),
+        (
+            format!("{ALLOWED}backend b\n option external-check\n"),
+            "Proxy 'b' : 'option external-check' unable to find required 'external-check command'.",
+        ),
+        ("backend b\n external-check command\n".to_owned(), "missing argument after 'command'."),
+        ("backend b\n external-check path\n".to_owned(), "missing argument after 'path'."),
+        (
+            "backend b\n external-check foo\n".to_owned(),
+            "'external-check' only supports 'command' and 'path'. but got 'foo'.",
+        ),
+        (
+            "global\n external-check x\n".to_owned(),
+            "'external-check' cannot handle unexpected argument 'x'.",
+        ),
+    ] {
+        assert_eq!(messages(&text, Severity::Alert), [message], "{text}");
+    }
+    let text =
+        "global\n external-check\nbackend b\n option external-check\n external-check command /c\n";
+    let warnings = messages(text, Severity::Warning);
+    assert!(warnings[0].contains("'insecure-fork-wanted' not enabled"), "{warnings:?}");
+}
+
+const MAILERS: &str = "mailers m\n mailer a 1.2.3.4:25\n mailer b [::1]:26\n timeout mail 3s\n";
+
+#[test]
+fn email_alert_names_a_section_that_may_come_later() {
+    let lines = " email-alert from a@x\n email-alert to b@x\n email-alert mailers m\n";
+    let text = format!(
+        "defaults\n{lines} email-alert level info\nbackend a\nbackend b\n email-alert level emerg\n \
+         email-alert myhostname h\n email-alert to c@x\n{MAILERS}"
+    );
+    let model = model(&text);
+    let mail = |at: usize| model.proxies[at].common.email_alert.clone().unwrap();
+    let (a, b) = (mail(0), mail(1));
+    assert_eq!((&*a.from, &*a.to, a.hostname, a.level), ("a@x", "b@x", None, LogLevel(6)));
+    assert_eq!((&*b.to, b.hostname.as_deref(), b.level), ("c@x", Some("h"), LogLevel(0)));
+    let mailers: Vec<String> = a.mailers.mailers.iter().map(|m| m.address.to_string()).collect();
+    assert_eq!((mailers, a.mailers.timeout), (vec!["1.2.3.4:25".into(), "[::1]:26".into()], 3000));
+    let text =
+        format!("{MAILERS}mailers n\nbackend b\n{}", lines.replace("mailers m", "mailers n"));
+    let alert = super::model(&text).proxies.remove(0).common.email_alert.unwrap();
+    assert_eq!((alert.level, alert.mailers.timeout), (LogLevel(1), 10_000));
+}
+
+#[test]
+fn mistakes_about_mails_are_told_in_haproxys_words() {
+    for (text, message) in [
+        ("mailers\n", "missing name for mailers section."),
+        (
+            "mailers m\nmailers m\n",
+            "mailers section 'm' has the same name as another mailers section declared at a.cfg:1.",
+        ),
+        ("mailers m\n mailer a\n", "'mailer' expects <name> and <addr>[:<port>] as arguments."),
+        ("mailers m\n mailer b 1.2.3.4\n", "'mailer b' : missing port specification in '1.2.3.4'"),
+        ("mailers m\n timeout\n", "'timeout' expects 'mail' and <time> as arguments."),
+        ("mailers m\n timeout x 3\n", "'timeout' expects 'mail' and <time> as arguments got 'x'."),
+        ("mailers m\n timeout mail\n", "'timeout mail' expects <time> as argument."),
+        (
+            "mailers m\n timeout mail 3x\n",
+            "unexpected character 'x' in argument to <timeout mail>.",
+        ),
+        ("mailers m\n foo\n", "unknown keyword 'foo' in 'mailers' section"),
+        ("backend b\n email-alert\n", "missing argument after 'email-alert'."),
+        ("backend b\n email-alert from\n", "missing argument after 'from'."),
+        ("backend b\n email-alert level x\n", "unknown log level 'x' after 'level'"),
+        ("backend b\n email-alert x\n", "email-alert: unknown argument 'x'."),
+        (
+            "backend b\n email-alert from x\n email-alert to x\n email-alert mailers m\n",
+            "Proxy 'b': unable to find mailers 'm'.",
+        ),
+    ] {
+        assert_eq!(messages(text, Severity::Alert), [message], "{text}");
+    }
+    let warnings = messages("backend b\n email-alert from a\n", Severity::Warning);
+    assert!(
+        warnings[0]
+            .starts_with("'email-alert' will be ignored for backend 'b' (the presence any of")
+    );
+}
