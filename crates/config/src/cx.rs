@@ -1,16 +1,17 @@
 //! What every parser of a line may reach: environment, files, names, diagnostics. Never the objects being built.
 use crate::addr::Resolver;
-use crate::diag::{Diagnostic, Diagnostics, Place, Severity};
+use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault};
 use crate::source::Files;
-use sample::TableNames;
 use sample::pattern::PatternFiles;
 use sample::vars::SharedVars;
+use sample::{Mention, TableNames};
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a caller gives to [`load`](crate::load).
 pub struct Setup<'a> {
@@ -45,6 +46,15 @@ pub(crate) enum DefaultPath {
     Origin(PathBuf),
 }
 
+/// A name in an expression, and what to say if nothing has that name.
+pub(crate) struct Mentioned {
+    pub(crate) mention: Mention,
+    /// The proxy that the line belongs to; empty for rules of `defaults`.
+    pub(crate) proxy: Arc<str>,
+    /// An alert that points at the name, without its message.
+    pub(crate) alert: Diagnostic,
+}
+
 /// The shared part of loading.
 pub(crate) struct Cx<'a> {
     pub(crate) env: Environment,
@@ -63,8 +73,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) experimental: bool,
     /// `proc` variables set in `global`.
     pub(crate) variables: SharedVars,
-    /// Userlists that expressions name, with the line that does.
-    pub(crate) wanted_userlists: Vec<(String, Place)>,
+    /// Proxies, servers and userlists that expressions name.
+    pub(crate) mentions: Vec<Mentioned>,
 }
 
 impl<'a> Cx<'a> {
@@ -82,7 +92,7 @@ impl<'a> Cx<'a> {
             tables: TableNames::default(),
             experimental: false,
             variables: SharedVars::default(),
-            wanted_userlists: Vec::new(),
+            mentions: Vec::new(),
         }
     }
 

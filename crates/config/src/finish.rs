@@ -14,6 +14,7 @@ mod advice;
 mod backends;
 mod checks;
 mod formats;
+mod mentions;
 mod tables;
 mod tracking;
 
@@ -45,8 +46,9 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     let stick_tables = stick_tables.collect();
     let proxies: Vec<Proxy> =
         draft.proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
-    // Formats have been compiled by now, and have named theirs.
+    // Formats have been compiled by now, and have named theirs too.
     let tables = tables::collect(stick_tables, cx);
+    mentions::check(&proxies, &userlists, cx);
     number_listeners_of_runtime(&mut draft.global.stats.sockets);
     (!cx.diagnostics.failed()).then(|| Model {
         global: draft.global,
@@ -91,7 +93,7 @@ impl Cx<'_> {
     }
 }
 
-/// The lists by name; what expressions name must be there.
+/// The lists by name.
 fn userlists(drafts: Vec<DraftUserList>, cx: &mut Cx<'_>) -> BTreeMap<String, UserList> {
     let mut lists = BTreeMap::new();
     for draft in drafts {
@@ -101,17 +103,6 @@ fn userlists(drafts: Vec<DraftUserList>, cx: &mut Cx<'_>) -> BTreeMap<String, Us
             cx.about(Severity::Alert, &place, message);
         }
         lists.insert(name, list);
-    }
-    for (name, place) in std::mem::take(&mut cx.wanted_userlists) {
-        if !lists.contains_key(&name) {
-            let mut alert = Diagnostic::about(
-                Severity::Alert,
-                &place,
-                format!("unable to find userlist '{name}'."),
-            );
-            alert.suggestion = crate::suggest::nearest(&name, lists.keys().map(String::as_str));
-            cx.diagnostics.push(alert);
-        }
     }
     lists
 }

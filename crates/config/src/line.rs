@@ -103,6 +103,22 @@ impl<'l> Args<'l> {
         self.line.words.get(self.first + n).map(|word| (word, self.line.raw))
     }
 
+    /// The argument from `from` on in which `text` stands as a whole name, and where in it; `from`
+    /// itself if none has it.
+    pub(crate) fn find(self, from: usize, text: &str) -> (usize, usize) {
+        let of_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-".contains(b);
+        let found = |word: &str| {
+            word.match_indices(text).map(|(at, _)| at).find(|at| {
+                let (before, after) =
+                    (&word.as_bytes()[..*at], &word.as_bytes()[at + text.len()..]);
+                !before.last().is_some_and(of_name) && !after.first().is_some_and(of_name)
+            })
+        };
+        let mut words = self.line.words.iter().enumerate().skip(self.first + from);
+        let found = words.find_map(|(n, word)| Some((n - self.first, found(&word.text)?)));
+        found.unwrap_or((from, 0))
+    }
+
     /// How many words there are, keyword included, up to the first empty one.
     pub(crate) fn len(self) -> usize {
         (0..).take_while(|n| self.get(*n).is_some()).count()

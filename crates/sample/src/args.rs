@@ -291,10 +291,12 @@ pub fn check(raw: &RawArgs, text: &str, spec: &str) -> Result<Args, (usize, Stri
     if types.is_empty() && raw.words == [""] {
         return Ok(Args::default());
     }
-    // The table of the section itself need not be named.
+    // The section itself and its table need not be named.
     let given = raw.words.len();
-    let own_table = types.get(given..required).is_some_and(|rest| rest == ["table"]);
-    if given < required && !own_table {
+    let own = types
+        .get(given..required)
+        .is_some_and(|rest| matches!(rest, ["table" | "backend" | "frontend"]));
+    if given < required && !own {
         let missing = types[raw.words.len()];
         let message = format!(
             "missing arguments (got {}/{required}), type '{missing}' expected",

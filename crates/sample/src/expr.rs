@@ -78,6 +78,7 @@ impl Expr {
         let mut args = args::check(&raw, word, fetch.args)
             .map_err(|(offset, message)| ParseError::at(0, offset, message).context(context()))?;
         args.refer_tables(fetch.args, &format!("sample fetch keyword '{name}'"), cx);
+        cx.note_mentions(fetch.args, fetch.name, &args);
         if let Some(prepare) = fetch.prepare {
             prepare(&mut args, cx).map_err(|message| {
                 let context = format!("invalid args in fetch method '{name}' : ");

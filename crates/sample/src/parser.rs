@@ -1,6 +1,7 @@
 //! What parsers of expressions are told about where they are. Never reads a file itself: a reader is given.
 
 use crate::acl::AclTable;
+use crate::mention::Mention;
 use crate::pattern::PatternFiles;
 use crate::place::Places;
 use crate::tables::TableNames;
@@ -22,8 +23,8 @@ pub struct Shared<'a> {
     pub patterns: PatternFiles,
     /// Stick tables named so far.
     pub tables: TableNames,
-    /// Names of the userlists that were asked for; whether they exist is known at the end.
-    pub userlists: RefCell<Vec<String>>,
+    /// Proxies, servers and userlists that arguments name, in order.
+    pub mentions: RefCell<Vec<Mention>>,
 }
 
 impl<'a> Shared<'a> {
@@ -38,7 +39,7 @@ impl<'a> Shared<'a> {
             names: &|_| None,
             patterns: PatternFiles::default(),
             tables: TableNames::default(),
-            userlists: RefCell::default(),
+            mentions: RefCell::default(),
         }
     }
 }

@@ -514,12 +514,12 @@ fn variables_of_the_process_are_set_and_shown() {
     let bench = Bench::new();
     let address = bench.listen(Level::Admin);
     for (line, answer) in [
-        ("set var proc.a int(3); get var proc.a", "\nproc.a: type=sint value=<3>\n\n"),
-        ("set var proc.a expr str(3); get var proc.a", "\nproc.a: type=str value=<3>\n\n"),
-        ("set var proc.a fmt a%[int(3)]; get var proc.a", "\nproc.a: type=str value=<a3>\n\n"),
+        ("set var proc.a int(3); get var proc.a", "\nproc.a: type=sint value=<3>\n"),
+        ("set var proc.a expr str(3); get var proc.a", "\nproc.a: type=str value=<3>\n"),
+        ("set var proc.a fmt a%[int(3)]; get var proc.a", "\nproc.a: type=str value=<a3>\n"),
         (
             "set var proc.a str(ab),sha1; get var proc.a",
-            "\nproc.a: type=bin value=<.#aN.F..|{...\\.GK...>\n\n",
+            "\nproc.a: type=bin value=<.#aN.F..|{...\\.GK...>\n",
         ),
         ("set var", "Missing process-wide variable identifier.\n\n"),
         ("set var proc.a", "Missing either 'expr', 'fmt' or expression.\n\n"),

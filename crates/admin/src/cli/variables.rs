@@ -17,7 +17,7 @@ pub(super) fn get(call: &mut Call<'_>) -> Reply {
     }
     let parsed = VarName::parse(name).ok().filter(|parsed| parsed.scope() == Scope::Proc);
     match parsed.and_then(|parsed| call.shared().vars.get(&parsed)) {
-        Some(value) => Reply::Dump(format!("{}\n", shown(name, &value))),
+        Some(value) => Reply::Dump(shown(name, &value)),
         None => Reply::error("Variable not found."),
     }
 }

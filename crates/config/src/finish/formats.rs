@@ -1,9 +1,9 @@
 //! Log formats and captures of frontends, compiled once the mode is known. Never writes a log.
 use crate::addr::Family;
-use crate::cx::Cx;
+use crate::cx::{Cx, Mentioned};
 use crate::draft::{DraftLog, DraftProxy, Kept};
 use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};
-use sample::{LogFormat, Parser, Place, Places, Shared, logformat};
+use sample::{LogFormat, Mention, Parser, Place, Places, Shared, logformat};
 use std::path::Path;
 
 /// Compiles the formats of a proxy with a client side.
@@ -55,12 +55,20 @@ fn predefined(draft: &DraftProxy, cx: &mut Cx<'_>) -> LogFormat {
         LogStyle::HttpClf => logformat::CLF,
     };
     parse(draft, cx, text, Place::Log)
+        .map(|(format, _)| format)
         .unwrap_or_else(|_| LogFormat::literal(b"unusable predefined log format"))
 }
 
 fn custom(draft: &DraftProxy, cx: &mut Cx<'_>, kept: &Kept, place: Place) -> Option<LogFormat> {
     match parse(draft, cx, kept.text(), place) {
-        Ok(format) => Some(format),
+        Ok((format, mentions)) => {
+            for mention in mentions {
+                let at = kept.text().find(mention.keyword).unwrap_or(0);
+                let (proxy, alert) = (draft.name.clone(), kept.alert(at, String::new()));
+                cx.mentions.push(Mentioned { mention, proxy, alert });
+            }
+            Some(format)
+        }
         Err(error) => {
             let alert = kept.alert(error.offset, error.message);
             // A format of `defaults` is compiled for each proxy; one alert is enough.
@@ -77,7 +85,7 @@ fn parse(
     cx: &mut Cx<'_>,
     text: &str,
     place: Place,
-) -> Result<LogFormat, sample::ParseError> {
+) -> Result<(LogFormat, Vec<Mention>), sample::ParseError> {
     let from = &draft.place.file;
     let patterns = std::mem::take(&mut cx.patterns);
     let tables = std::mem::take(&mut cx.tables);
@@ -95,7 +103,7 @@ fn parse(
         ..Parser::new(&shared, &draft.acls, &draft.captures)
     };
     let parsed = LogFormat::parse(text, sample::LogStyle::Log, &parser);
-    let Shared { patterns, tables, .. } = shared;
+    let Shared { patterns, tables, mentions, .. } = shared;
     (cx.patterns, cx.tables) = (patterns, tables);
-    parsed
+    Ok((parsed?, mentions.into_inner()))
 }

@@ -5,7 +5,8 @@ use super::option;
 use super::proxy::allowed;
 use super::values::{number_at, text};
 use crate::addr::Family;
-use crate::cx::Cx;
+use crate::cx::{Cx, Mentioned};
+use crate::diag::{Diagnostic, Severity};
 use crate::draft::{DraftKind, DraftProxy, Kept};
 use crate::keyword::Places as Sections;
 use crate::line::{Args, Parsed};
@@ -13,7 +14,7 @@ use crate::model::{Mode, ProxyKind, Switching};
 use crate::value::{self, Unit};
 use rules::{Persistence, Selection};
 use rules::{Rule, Ruleset};
-use sample::{CaptureSlot, Condition, ParseError, Parser, Place, Places, Shared};
+use sample::{CaptureSlot, Condition, ParseError, Parser, Place, Places, Shared, Wanted};
 use std::path::Path;
 
 /// The longest text that one capture keeps, in bytes.
@@ -292,11 +293,24 @@ pub(super) fn with_parser<T>(
     };
     let parsed = parse(&mut parser);
     let warnings = std::mem::take(&mut parser.warnings);
-    let Shared { patterns, tables, userlists, .. } = shared;
+    let Shared { patterns, tables, mentions, .. } = shared;
     (cx.patterns, cx.tables) = (patterns, tables);
-    let place = args.place();
-    let wanted = userlists.into_inner().into_iter();
-    cx.wanted_userlists.extend(wanted.map(|name| (name, place.clone())));
+    for mention in mentions.into_inner() {
+        let (word, offset) = args.find(skip, mention.keyword);
+        let fault = args.fault_at(word, offset, "");
+        let alert = args.diagnostic(Severity::Alert, fault);
+        if matches!(&mention.wanted, Wanted::Server(None, _)) && proxy.kind == DraftKind::Defaults {
+            let message = format!(
+                "backend name must be set in arg {} of sample fetch keyword '{}' in proxy '{}'.",
+                mention.number, mention.keyword, proxy.name
+            );
+            cx.diagnostics.push(Diagnostic { message, ..alert });
+        } else {
+            let none = proxy.kind == DraftKind::Defaults;
+            let proxy = if none { "".into() } else { proxy.name.clone() };
+            cx.mentions.push(Mentioned { mention, proxy, alert });
+        }
+    }
     for warning in warnings {
         cx.warn(args, skip, warning);
     }

@@ -54,7 +54,10 @@ fn variables_of_the_process_are_set_while_loading() {
 #[test]
 fn mistakes() {
     for (text, message) in [
-        (listen("http-request deny if { http_auth(nobody) }"), "unable to find userlist 'nobody'."),
+        (
+            listen("http-request deny if { http_auth(nobody) }"),
+            "unable to find userlist 'nobody' referenced in arg 1 of sample fetch keyword 'http_auth' in proxy 'l'.",
+        ),
         (
             listen("use-server x if TRUE"),
             "l 'l' : unable to find server 'x' referenced in a 'use-server' rule.",

@@ -50,6 +50,64 @@ fn a_frontend_and_a_backend_may_share_a_name_and_others_not() {
     );
 }
 
+/// The column is that of the keyword that names what is not there.
+#[test]
+fn names_in_expressions_must_be_there() {
+    let others = "backend b\n server s 1.1.1.1:1\nfrontend f\n bind :2\n";
+    for (line, at, message) in [
+        ("http-request deny if { nbsrv(none) gt 1 }", 25, "unable to find backend 'none' @"),
+        ("acl a avg_queue(f) gt 1", 8, "unable to find backend 'f' @"),
+        ("http-request deny if { fe_conn(b) gt 1 }", 25, "unable to find frontend 'b' @"),
+        (
+            "http-request deny if { srv_conn(b/t) gt 1 }",
+            25,
+            "unable to find server 't' in proxy 'b', @",
+        ),
+        ("http-request deny if { srv_conn(c/s) gt 1 }", 25, "unable to find proxy 'c' @"),
+        ("http-request deny if { srv_is_up(s) }", 25, "unable to find server 's' in proxy 'l', @"),
+        (
+            "http-request set-header x %[fe_conn]%[srv_queue(b/u)]",
+            40,
+            "unable to find server 'u' in proxy 'b', @",
+        ),
+        ("log-format %[be_conn(none)]", 15, "unable to find backend 'none' @"),
+        ("http-request deny if { http_auth(u) }", 25, "unable to find userlist 'u' @"),
+    ] {
+        let text = format!("{TIMES}listen l\n bind :1\n log stdout local0\n {line}\n{others}");
+        let verdict = loaded(&text);
+        let alerts: Vec<_> = verdict.diagnostics.of(Severity::Alert).collect();
+        let message = message.strip_suffix('@').unwrap();
+        assert!(
+            alerts[0]
+                .message
+                .starts_with(&format!("{message}referenced in arg 1 of sample fetch keyword '")),
+            "{:?}",
+            alerts[0]
+        );
+        assert_eq!(
+            (alerts.len(), alerts[0].place.as_ref().unwrap().line, alerts[0].column),
+            (1, 9, at),
+            "{line}"
+        );
+    }
+    for (section, message) in [
+        ("frontend x\n bind :1\n http-request set-header a %[nbsrv]", "backend"),
+        ("backend x\n http-request set-header a %[fe_req_rate]", "frontend"),
+    ] {
+        let alert = &messages(&format!("{TIMES}{section}\n"), Severity::Alert)[0];
+        assert!(
+            alert.ends_with(&format!("in proxy 'x', has not {message} capability.")),
+            "{alert}"
+        );
+    }
+    let text =
+        format!("{TIMES}defaults d\n mode http\n http-request set-header x %[srv_conn(www)]\n");
+    assert_eq!(
+        messages(&text, Severity::Alert),
+        ["backend name must be set in arg 1 of sample fetch keyword 'srv_conn' in proxy 'd'."]
+    );
+}
+
 #[test]
 fn references_and_modes() {
     for (text, severity, message) in [

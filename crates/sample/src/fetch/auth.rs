@@ -12,8 +12,8 @@ use crate::value::{Bytes, Missing, Outcome, Type, Value};
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Fetch] = &[
-    fetch("http_auth", "string", Type::Bool, REQUEST, "Whether the client is a user of the list.", Call(is_user)).prepare(listed),
-    fetch("http_auth_group", "string", Type::Str, REQUEST, "The user's name, in ACLs its groups.", Call(user_of_list))
+    fetch("http_auth", "user list", Type::Bool, REQUEST, "Whether the client is a user of the list.", Call(is_user)).prepare(listed),
+    fetch("http_auth_group", "user list", Type::Str, REQUEST, "The user's name, in ACLs its groups.", Call(user_of_list))
         .each(each_group).prepare(listed).slow(),
     fetch("http_auth_type", "", Type::Str, REQUEST, "The scheme of the credentials.", Call(scheme)),
     fetch("http_auth_user", "", Type::Str, REQUEST, "The user name of Basic credentials.", Call(user)),
@@ -21,14 +21,12 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("http_auth_bearer", "[string]", Type::Str, REQUEST, "The token of Bearer credentials.", Call(bearer)),
 ];
 
-/// The list must be there once all sections are read.
-fn listed(args: &mut Args, cx: &Parser<'_>) -> Result<(), String> {
-    let name = args.text(0);
-    if name.is_empty() {
-        return Err("expects the name of a userlist".into());
+/// Whether the list is there is known once all sections are read.
+fn listed(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+    match args.some_text(0) {
+        Some(_) => Ok(()),
+        None => Err("expects the name of a userlist".into()),
     }
-    cx.shared.userlists.borrow_mut().push(name.to_owned());
-    Ok(())
 }
 
 /// Scheme and credentials of a header field.

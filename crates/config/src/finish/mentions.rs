@@ -1,0 +1,115 @@
+//! Proxies, servers and userlists that expressions name: they must be there. Never changes an expression.
+use crate::cx::{Cx, Mentioned};
+use crate::diag::Diagnostic;
+use crate::model::Proxy;
+use crate::suggest::nearest;
+use rules::UserList;
+use sample::Wanted;
+use std::collections::{BTreeMap, HashMap};
+
+/// An alert for each name that nothing has.
+pub(super) fn check(proxies: &[Proxy], userlists: &BTreeMap<String, UserList>, cx: &mut Cx<'_>) {
+    let mentions = std::mem::take(&mut cx.mentions);
+    if mentions.is_empty() {
+        return;
+    }
+    let side = |has: fn(&&Proxy) -> bool| -> HashMap<&str, &Proxy> {
+        proxies.iter().filter(has).map(|proxy| (&*proxy.name, proxy)).collect()
+    };
+    let named = Named {
+        fronts: side(|proxy| proxy.front.is_some()),
+        backs: side(|proxy| proxy.back.is_some()),
+        userlists,
+    };
+    for mentioned in mentions {
+        let Err((message, suggestion)) = named.find(&mentioned) else { continue };
+        let alert = Diagnostic { message, suggestion, ..mentioned.alert };
+        // A format of `defaults` is compiled for each proxy; one alert is enough.
+        if !cx.diagnostics.iter().any(|told| *told == alert) {
+            cx.diagnostics.push(alert);
+        }
+    }
+}
+
+/// Everything that can be named.
+struct Named<'m> {
+    fronts: HashMap<&'m str, &'m Proxy>,
+    backs: HashMap<&'m str, &'m Proxy>,
+    userlists: &'m BTreeMap<String, UserList>,
+}
+
+/// What is wrong, and the nearest name.
+type Missing = (String, Option<String>);
+
+impl Named<'_> {
+    fn find(&self, mentioned: &Mentioned) -> Result<(), Missing> {
+        let mention = &mentioned.mention;
+        let place = format!(
+            "referenced in arg {} of sample fetch keyword '{}' in proxy '{}'",
+            mention.number, mention.keyword, mentioned.proxy
+        );
+        match &mention.wanted {
+            Wanted::Backend(Some(name)) => known(&self.backs, "backend", name, &place),
+            Wanted::Frontend(Some(name)) => known(&self.fronts, "frontend", name, &place),
+            Wanted::Backend(None) => capable(&self.backs, "backend", mentioned, &place),
+            Wanted::Frontend(None) => capable(&self.fronts, "frontend", mentioned, &place),
+            Wanted::Server(backend, server) => {
+                self.server(backend.as_deref(), server, mentioned, &place)
+            }
+            Wanted::UserList(name) if self.userlists.contains_key(&**name) => Ok(()),
+            Wanted::UserList(name) => Err((
+                format!("unable to find userlist '{name}' {place}."),
+                nearest(name, self.userlists.keys().map(String::as_str)),
+            )),
+        }
+    }
+
+    fn server(
+        &self,
+        backend: Option<&str>,
+        server: &str,
+        mentioned: &Mentioned,
+        place: &str,
+    ) -> Result<(), Missing> {
+        let name = backend.unwrap_or(&mentioned.proxy);
+        let proxy = self.backs.get(name);
+        if proxy.is_none() && backend.is_some() {
+            let known = self.backs.keys().copied();
+            return Err((format!("unable to find proxy '{name}' {place}."), nearest(name, known)));
+        }
+        let servers = proxy.and_then(|proxy| proxy.back.as_ref()).map(|back| &back.servers[..]);
+        let servers = servers.unwrap_or_default().iter().map(|known| &*known.name);
+        if servers.clone().any(|known| known == server) {
+            return Ok(());
+        }
+        let message = format!("unable to find server '{server}' in proxy '{name}', {place}.");
+        Err((message, nearest(server, servers)))
+    }
+}
+
+fn known(
+    proxies: &HashMap<&str, &Proxy>,
+    kind: &str,
+    name: &str,
+    place: &str,
+) -> Result<(), Missing> {
+    if proxies.contains_key(name) {
+        return Ok(());
+    }
+    let message = format!("unable to find {kind} '{name}' {place}.");
+    Err((message, nearest(name, proxies.keys().copied())))
+}
+
+/// Without a name the section itself is meant. Rules of `defaults` belong to none.
+fn capable(
+    proxies: &HashMap<&str, &Proxy>,
+    kind: &str,
+    mentioned: &Mentioned,
+    place: &str,
+) -> Result<(), Missing> {
+    let name = &*mentioned.proxy;
+    if name.is_empty() || proxies.contains_key(name) {
+        return Ok(());
+    }
+    Err((format!("proxy '{name}', {place}, has not {kind} capability."), None))
+}
