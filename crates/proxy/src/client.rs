@@ -10,7 +10,7 @@ use crate::transaction::{self, Arrival, Outcome, Parts};
 use crate::worker::Worker;
 use buf::Buf;
 use mux::{Side, h1};
-use reactor::{Socket, Tick};
+use reactor::{Need, Socket, Tick};
 use sample::VarStore;
 use std::cell::OnceCell;
 use std::io;
@@ -177,7 +177,7 @@ async fn say_farewell(mut client: Box<Client>) {
     }
     let mut dropped = 0;
     while dropped < FAREWELL_BYTES && !deadline.is_due(thread.tick()) {
-        let mut waste = client.worker.buffers.take();
+        let Some(mut waste) = client.worker.buffers.try_take(Need::Urgent) else { return };
         let read = client.socket.recv(waste.space());
         client.worker.release(waste);
         match read {
@@ -197,7 +197,10 @@ async fn first_bytes(client: &mut Client) -> Arrival {
     let deadline = idle_deadline(client);
     loop {
         if client.socket.is_readable() {
-            match read_first(client) {
+            let Some(input) = first_buffer(client, deadline).await else {
+                return Arrival::TimedOut;
+            };
+            match read_first(client, input) {
                 Some(arrival) => return arrival,
                 None => continue,
             }
@@ -214,9 +217,17 @@ async fn first_bytes(client: &mut Client) -> Arrival {
     }
 }
 
+/// A buffer for the first bytes. `None`: there was none until the deadline.
+async fn first_buffer(client: &Client, deadline: Option<Tick>) -> Option<Buf> {
+    let buffers = &client.worker.buffers;
+    match buffers.try_take(Need::Ordinary) {
+        Some(input) => Some(input),
+        None => Box::pin(buffers.wait(Need::Ordinary, deadline)).await,
+    }
+}
+
 /// Tries to read; `None` when there was nothing after all.
-fn read_first(client: &mut Client) -> Option<Arrival> {
-    let mut input = client.worker.buffers.take();
+fn read_first(client: &mut Client, mut input: Buf) -> Option<Arrival> {
     let result = client.socket.recv(input.space());
     if let Ok(count @ 1..) = result {
         input.filled(count);

@@ -1,6 +1,7 @@
 //! Request and response on their way through: both directions of a transaction at once.
 //! Never chooses a server and never retries.
 
+use crate::buffers::Claim;
 use crate::flow::{Ends, Fault, Step};
 use crate::inspect;
 use crate::journal::{Cause, Failure, Phase};
@@ -9,8 +10,10 @@ use crate::report;
 use crate::rewrite;
 use crate::sticking;
 use crate::transaction::Transaction;
+use buf::Buf;
 use mux::BodyKind;
 use mux::h1::HeadStep;
+use reactor::Need;
 use std::io;
 use stdx::Tick;
 
@@ -33,6 +36,8 @@ struct Exchange {
     up_again: bool,
     up: Step,
     down: Step,
+    /// For a buffer, while there are none.
+    claim: Claim,
     /// When each peer was last heard of.
     client_seen: Tick,
     server_seen: Tick,
@@ -48,6 +53,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         up_again: false,
         up: Step::AwaitsDestination,
         down: Step::AwaitsSource,
+        claim: Claim::default(),
         client_seen: now,
         server_seen: now,
     };
@@ -65,12 +71,16 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
             return Err(state.timed_out(tx));
         }
         state.ask_to_be_woken(tx);
+        state.claim.renew(&tx.worker.buffers, state.needs_buffer());
         if state.only_waits(tx) {
             tx.notes.journal.bytes_out += tx.space.down.sent;
             tx.space.release(&tx.worker);
         }
         thread.scheduler().pause(deadline).await;
         tx.space.renew(&tx.worker);
+        if let Some((need, buffer)) = state.claim.collect(&tx.worker.buffers) {
+            take_buffer(tx, need, buffer);
+        }
     }
 }
 
@@ -83,7 +93,8 @@ impl Exchange {
         let Some(server) = &mut tx.server else { return Ok(()) };
         let (space, client) = (&mut *tx.space, &mut tx.client);
         let before = (space.up.sent, space.up.read);
-        let mut ends = Ends { from: (&client.socket, &mut client.mux), to: server.ends() };
+        let from = (&client.socket, &mut client.mux);
+        let mut ends = Ends { from, to: server.ends(), need: Need::Ordinary };
         let result = space.up.step(&tx.worker, &mut client.input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.up.sent != before.0 {
@@ -98,7 +109,7 @@ impl Exchange {
                 self.up_over = step == Step::Done;
                 if client.input.is_empty() && self.up_over {
                     // Nothing is needed to wait with: another transaction can use it meanwhile.
-                    tx.worker.release(std::mem::replace(&mut client.input, buf::Buf::empty()));
+                    tx.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
                 }
                 if self.up_over && client.mux.is_tunnel() {
                     let _ = server.socket().shutdown_write();
@@ -131,7 +142,8 @@ impl Exchange {
         let (space, client) = (&mut *tx.space, &mut tx.client);
         let before = (space.down.sent, space.down.read);
         let (input, from) = server.input_and_ends();
-        let mut ends = Ends { from, to: (&client.socket, &mut client.mux) };
+        let to = (&client.socket, &mut client.mux);
+        let mut ends = Ends { from, to, need: Need::Urgent };
         let result = space.down.step(&tx.worker, input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.down.sent != before.0 {
@@ -187,6 +199,10 @@ impl Exchange {
     /// Reads more of the head; `false` when there is nothing now.
     fn read_head(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
         let Some(server) = &mut tx.server else { return Err(no_answer(tx)) };
+        if !server.has_buffer(&tx.worker) {
+            self.down = Step::AwaitsBuffer;
+            return Ok(false);
+        }
         match server.read(&tx.worker) {
             Ok(0) => {
                 self.down = Step::AwaitsSource;
@@ -215,7 +231,7 @@ impl Exchange {
     }
 
     fn flush_interim(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
-        let flushed = tx.space.down.flush(&mut buf::Buf::empty(), &tx.client.socket);
+        let flushed = tx.space.down.flush(&mut Buf::empty(), &tx.client.socket);
         let flushed = flushed.map_err(|_| Failure::new(0, Cause::ClientAbort, Phase::Data))?;
         self.down = if flushed { Step::AwaitsSource } else { Step::AwaitsDestination };
         Ok(flushed)
@@ -326,21 +342,39 @@ impl Exchange {
             && tx.space.up.is_flushed()
     }
 
+    /// What a buffer has to be waited for, if that is so.
+    fn needs_buffer(&self) -> Option<Need> {
+        if self.down == Step::AwaitsBuffer {
+            return Some(Need::Urgent);
+        }
+        (!self.up_over && self.up == Step::AwaitsBuffer).then_some(Need::Ordinary)
+    }
+
     fn ask_to_be_woken(&self, tx: &Transaction) {
         let Some(server) = &tx.server else { return };
         if !self.up_over {
             match self.up {
                 Step::AwaitsSource => tx.client.socket.want_read(),
                 Step::AwaitsDestination => server.socket().want_write(),
-                Step::Done => {}
+                Step::AwaitsBuffer | Step::Done => {}
             }
         }
         match self.down {
             Step::AwaitsSource => server.socket().want_read(),
             Step::AwaitsDestination => tx.client.socket.want_write(),
-            Step::Done => {}
+            Step::AwaitsBuffer | Step::Done => {}
         }
     }
+}
+
+/// Puts a buffer that was waited for where it is needed.
+fn take_buffer(tx: &mut Transaction, need: Need, buffer: Buf) {
+    let unused = match (need, &mut tx.server) {
+        (Need::Urgent, Some(server)) => server.give_input(buffer),
+        (Need::Ordinary, _) => std::mem::replace(&mut tx.client.input, buffer),
+        (Need::Urgent, None) => buffer,
+    };
+    tx.worker.release(unused);
 }
 
 /// The server closed before it answered. A client that has had answers before may simply ask again:

@@ -8,7 +8,7 @@ use crate::worker::Worker;
 use buf::Buf;
 use htx::Fields;
 use mux::h1::{Conn, Eof};
-use reactor::Socket;
+use reactor::{Need, Socket};
 use std::io::{self, IoSlice};
 
 /// The longest payload that is copied rather than written from where it lies.
@@ -53,6 +53,8 @@ pub(crate) enum Step {
     AwaitsSource,
     /// The destination takes nothing more now.
     AwaitsDestination,
+    /// There is no buffer to read into.
+    AwaitsBuffer,
     /// The whole message has been passed on.
     Done,
 }
@@ -74,6 +76,8 @@ pub(crate) enum Fault {
 pub(crate) struct Ends<'a> {
     pub(crate) from: (&'a Socket, &'a mut Conn),
     pub(crate) to: (&'a Socket, &'a mut Conn),
+    /// What a buffer is taken for.
+    pub(crate) need: Need,
 }
 
 /// The state of one direction.
@@ -137,8 +141,8 @@ impl Flow {
             if self.frames_more(input) {
                 continue;
             }
-            if !self.refill(worker, input, ends)? {
-                return Ok(Step::AwaitsSource);
+            if let Some(awaited) = self.refill(worker, input, ends)? {
+                return Ok(awaited);
             }
         }
     }
@@ -242,30 +246,32 @@ impl Flow {
         }
     }
 
-    /// Reads more from the source. `false`: it has nothing more now.
+    /// Reads more from the source, unless something has to be waited for.
     fn refill(
         &mut self,
         worker: &Worker,
         input: &mut Buf,
         ends: &mut Ends<'_>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<Option<Step>, Fault> {
         if !ends.from.0.is_readable() {
-            return Ok(Self::wait(worker, input));
+            return Ok(Some(Self::wait(worker, input)));
         }
-        self.make_room(worker, input, ends.from.1);
+        if !self.make_room(worker, input, ends) {
+            return Ok(Some(Step::AwaitsBuffer));
+        }
         loop {
             let space = input.space();
             let room = space.len();
             match ends.from.0.recv(space) {
-                Ok(0) => return self.end_of_stream(ends),
+                Ok(0) => return self.end_of_stream(ends).map(|()| None),
                 Ok(count) => {
                     self.filled = count == room || count > worker.buffers.size();
                     self.read += count as u64;
                     input.filled(count);
-                    return Ok(true);
+                    return Ok(None);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    return Ok(Self::wait(worker, input));
+                    return Ok(Some(Self::wait(worker, input)));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(Fault::Read(error)),
@@ -273,37 +279,40 @@ impl Flow {
         }
     }
 
-    /// There is nothing to read now, and nothing to keep a buffer for while waiting. Always
-    /// `false`.
-    fn wait(worker: &Worker, input: &mut Buf) -> bool {
+    /// There is nothing to read now, and nothing to keep a buffer for while waiting.
+    fn wait(worker: &Worker, input: &mut Buf) -> Step {
         if input.is_empty() {
             worker.release(std::mem::replace(input, Buf::empty()));
         }
-        false
+        Step::AwaitsSource
     }
 
-    fn end_of_stream(&mut self, ends: &mut Ends<'_>) -> Result<bool, Fault> {
+    fn end_of_stream(&mut self, ends: &mut Ends<'_>) -> Result<(), Fault> {
         match ends.from.1.handle_eof() {
             Eof::MessageEnd | Eof::AfterMessage => {
                 self.received = true;
-                Ok(true)
+                Ok(())
             }
             Eof::Truncated | Eof::Idle => Err(Fault::Truncated),
         }
     }
 
     /// Makes free space, in a bigger buffer if the source has filled this one and has more.
-    fn make_room(&mut self, worker: &Worker, input: &mut Buf, from: &Conn) {
+    /// `false`: there is no buffer.
+    fn make_room(&mut self, worker: &Worker, input: &mut Buf, ends: &Ends<'_>) -> bool {
         let ordinary = worker.buffers.size();
-        if self.filled && input.capacity() <= ordinary && from.payload_left() > ordinary as u64 {
-            let mut bigger = worker.bulk.take();
+        let has_more = ends.from.1.payload_left() > ordinary as u64;
+        let pays = self.filled && input.capacity() <= ordinary && has_more;
+        if pays && let Some(mut bigger) = worker.buffers.take_bulk() {
             bigger.append(input.data());
             worker.release(std::mem::replace(input, bigger));
         } else if input.capacity() == 0 {
-            *input = worker.buffers.take();
+            let Some(fresh) = worker.buffers.try_take(ends.need) else { return false };
+            *input = fresh;
         }
         if input.room() == 0 {
             input.compact();
         }
+        true
     }
 }

@@ -56,6 +56,7 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<()
     let until = timeouts.request_inspection.map(|span| thread.tick().plus_ms(span));
     let mut seen = (thread.tick(), tx.client.input.len());
     loop {
+        tcp::await_buffer(tx, until).await;
         let complete = gather(tx);
         tx.notes.partial = !complete && until.is_some_and(|until| !until.is_due(thread.tick()));
         let ruling = look(tx, proxy, |rules| &rules.tcp_request);
@@ -204,7 +205,7 @@ impl Inspection {
 fn hear(tx: &mut Transaction) -> Result<bool, Failure> {
     let Some(server) = &mut tx.server else { return Ok(true) };
     loop {
-        if !server.socket().is_readable() {
+        if !server.socket().is_readable() || !server.has_buffer(&tx.worker) {
             return Ok(false);
         }
         match server.read(&tx.worker) {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ask;
+pub mod buffers;
 pub mod check;
 mod client;
 mod connect;

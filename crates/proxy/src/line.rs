@@ -39,7 +39,7 @@ impl Line {
     pub(crate) fn new(worker: &Rc<Worker>, connect_ms: u32, answer_ms: Option<u32>) -> Self {
         Self {
             socket: None,
-            input: worker.buffers.take(),
+            input: worker.buffers.take_anyway(),
             ended: false,
             linger: false,
             deadline: worker.thread.tick().plus_ms(connect_ms),

@@ -67,7 +67,9 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
 pub(crate) fn fill(tx: &mut Transaction) -> io::Result<bool> {
     let input = &mut tx.client.input;
     if input.capacity() == 0 {
-        *input = tx.worker.buffers.take();
+        // The head of a request is read with a buffer that was waited for; this is for the few that
+        // have given it back since.
+        *input = tx.worker.buffers.take_anyway();
     }
     if input.room() == 0 {
         input.compact();

@@ -5,7 +5,7 @@ use crate::runtime::{ProxyRef, Server};
 use crate::worker::Worker;
 use buf::Buf;
 use mux::h1;
-use reactor::Socket;
+use reactor::{Need, Socket};
 use std::io;
 
 /// One end of a direction.
@@ -74,16 +74,34 @@ impl ServerConn {
         std::mem::replace(&mut self.input, Buf::empty())
     }
 
-    /// Reads more; 0 at the end of the stream, and also when a head does not fit the buffer.
+    /// Whether there is a buffer for what can be read; takes one if there is not.
+    pub(crate) fn has_buffer(&mut self, worker: &Worker) -> bool {
+        if !self.lacks_buffer() {
+            return true;
+        }
+        let fresh = worker.buffers.try_take(Need::Urgent);
+        fresh.map(|fresh| self.input = fresh).is_some()
+    }
+
+    /// Whether there is something to read, and nothing to read it into.
+    pub(crate) fn lacks_buffer(&self) -> bool {
+        self.input.capacity() == 0 && self.socket.is_readable()
+    }
+
+    /// Gives it a buffer to read into; returns the one that it had.
+    pub(crate) fn give_input(&mut self, buffer: Buf) -> Buf {
+        std::mem::replace(&mut self.input, buffer)
+    }
+
+    /// Reads more, into the buffer that [`ServerConn::has_buffer`] has taken; 0 at the end of the
+    /// stream, and also when a head does not fit the buffer.
+    ///
     ///
     /// Without anything to read no buffer is held: those who wait for an answer are many, and the
     /// few buffers in use stay in the cache.
     pub(crate) fn read(&mut self, worker: &Worker) -> io::Result<usize> {
         if !self.socket.is_readable() {
             return Err(io::ErrorKind::WouldBlock.into());
-        }
-        if self.input.capacity() == 0 {
-            self.input = worker.buffers.take();
         }
         if self.input.room() == 0 {
             self.input.compact();

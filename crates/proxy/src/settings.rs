@@ -23,6 +23,8 @@ pub struct Process {
     pub maxconn: u32,
     /// Bytes of a buffer (`tune.bufsize`).
     pub buffer_size: usize,
+    /// How many buffers there may be; `None` for as many as are wanted.
+    pub buffer_limit: Option<crate::buffers::Limit>,
     /// Bytes of it kept free for rewrites (`tune.maxrewrite`).
     pub max_rewrite: usize,
     /// Header lines of a message (`tune.http.maxhdr`).

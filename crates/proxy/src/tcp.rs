@@ -7,6 +7,7 @@ mod pipe;
 #[cfg(test)]
 mod tests;
 
+use crate::buffers::Claim;
 use crate::client::Client;
 use crate::connect;
 use crate::inspect::{self, Inspection};
@@ -15,8 +16,9 @@ use crate::route;
 use crate::sticking;
 use crate::transaction::{Arrival, Parts, Transaction};
 use crate::{report, worker::Worker};
+use buf::Buf;
 use pipe::{Fault, Pipe, Step};
-use reactor::{Class, Socket, Tick};
+use reactor::{Class, Need, Socket, Tick};
 use std::io::{self, IoSlice};
 
 /// Serves one session.
@@ -68,6 +70,20 @@ pub(crate) enum Gathered {
     Broken,
 }
 
+/// Waits for a buffer for what the client has sent, if there is none.
+pub(crate) async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
+    let (client, buffers) = (&mut tx.client, &tx.worker.buffers);
+    if client.input.capacity() > 0 || !client.socket.is_readable() {
+        return;
+    }
+    let ready = buffers.try_take(Need::Ordinary);
+    let buffer = match ready {
+        Some(buffer) => Some(buffer),
+        None => Box::pin(buffers.wait(Need::Ordinary, deadline)).await,
+    };
+    client.input = buffer.unwrap_or_else(Buf::empty);
+}
+
 /// Reads what the client sends while there is no server yet.
 pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
     let client = &mut tx.client;
@@ -77,7 +93,11 @@ pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
             break Gathered::Some;
         }
         if client.input.capacity() == 0 {
-            client.input = tx.worker.buffers.take();
+            // Without a buffer it is not read now; who has to have it waits for one before.
+            let Some(fresh) = tx.worker.buffers.try_take(Need::Ordinary) else {
+                break Gathered::Some;
+            };
+            client.input = fresh;
         }
         if client.input.room() == 0 {
             break Gathered::Full;
@@ -90,7 +110,7 @@ pub(crate) fn gather(tx: &mut Transaction) -> Gathered {
         }
     };
     if client.input.is_empty() {
-        tx.worker.release(std::mem::replace(&mut client.input, buf::Buf::empty()));
+        tx.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
     }
     gathered
 }
@@ -131,16 +151,18 @@ struct Relay {
     server_seen: Tick,
     /// What the server says is held back for rules to look at.
     inspection: Option<Inspection>,
+    /// For a buffer, while there are none.
+    claim: Claim,
 }
 
 impl Relay {
     fn new(tx: &mut Transaction) -> Self {
         let now = tx.worker.thread.tick();
-        let input = std::mem::replace(&mut tx.client.input, buf::Buf::empty());
-        let up = Pipe::new(input, tx.space.up.sent);
-        let down = Pipe::new(buf::Buf::empty(), 0);
+        let input = std::mem::replace(&mut tx.client.input, Buf::empty());
+        let up = Pipe::new(input, tx.space.up.sent, Need::Ordinary);
+        let down = Pipe::new(Buf::empty(), 0, Need::Urgent);
         let inspection = Inspection::begin(tx);
-        Self { up, down, client_seen: now, server_seen: now, inspection }
+        Self { up, down, client_seen: now, server_seen: now, inspection, claim: Claim::default() }
     }
 
     /// Passes bytes on until both directions are over.
@@ -161,9 +183,22 @@ impl Relay {
             if steps.0 == Step::More || steps.1 == Step::More {
                 thread.scheduler().yield_as(Class::Bulk).await;
             } else {
+                self.claim.renew(&tx.worker.buffers, needs_buffer(steps));
                 thread.scheduler().pause(Tick::earlier(deadline, inspection)).await;
+                self.collect_buffer(tx);
             }
         }
+    }
+
+    /// Puts a buffer that was waited for where it is needed.
+    fn collect_buffer(&mut self, tx: &mut Transaction) {
+        let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) else { return };
+        let unused = match (need, &self.inspection, &mut tx.server) {
+            (Need::Ordinary, ..) => self.up.give_buffer(buffer),
+            (Need::Urgent, Some(_), Some(server)) => server.give_input(buffer),
+            (Need::Urgent, ..) => self.down.give_buffer(buffer),
+        };
+        tx.worker.release(unused);
     }
 
     /// Looks at what the server has said, and lets it pass once the rules do.
@@ -181,7 +216,7 @@ impl Relay {
             sticking::store(tx, &backend);
         }
         let input = tx.server.as_mut().map(|server| server.take_input());
-        self.down = Pipe::new(input.unwrap_or_else(buf::Buf::empty), 0);
+        self.down = Pipe::new(input.unwrap_or_else(Buf::empty), 0, Need::Urgent);
         if let inspect::Decision::Close = decision {
             self.up.end();
             self.down.end();
@@ -192,12 +227,14 @@ impl Relay {
     /// Moves both directions along.
     fn step(&mut self, tx: &mut Transaction) -> Result<(Step, Step), Failure> {
         self.inspect(tx)?;
+        let lacks_buffer = tx.server.as_ref().is_some_and(|server| server.lacks_buffer());
         let (worker, client, server): (&Worker, _, _) =
             (&tx.worker, &tx.client.socket, server(tx)?);
         let now = worker.thread.tick();
         let before = [self.up.read, self.up.sent, self.down.read, self.down.sent];
         let up = self.up.step(worker, client, server);
         let down = match &self.inspection {
+            Some(_) if lacks_buffer => Ok(Step::AwaitsBuffer),
             Some(_) => Ok(Step::AwaitsSource),
             None => self.down.step(worker, server, client),
         };
@@ -253,6 +290,14 @@ impl Relay {
         tx.worker.release(self.up.into_buffer());
         tx.worker.release(self.down.into_buffer());
     }
+}
+
+/// What a buffer has to be waited for, if that is so: what comes from the server goes first.
+fn needs_buffer((up, down): (Step, Step)) -> Option<Need> {
+    if down == Step::AwaitsBuffer {
+        return Some(Need::Urgent);
+    }
+    (up == Step::AwaitsBuffer).then_some(Need::Ordinary)
 }
 
 fn server(tx: &Transaction) -> Result<&Socket, Failure> {

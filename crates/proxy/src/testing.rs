@@ -123,6 +123,7 @@ pub(crate) fn process(threads: usize) -> Process {
         threads,
         maxconn: 1000,
         buffer_size: 16_384,
+        buffer_limit: None,
         max_rewrite: 1024,
         max_headers: 101,
         max_accept: 4,

@@ -1,5 +1,6 @@
 //! What all tasks of one thread share: its reactor, its pools, the process. Never crosses a thread.
 
+use crate::buffers::Buffers;
 use crate::check;
 use crate::housekeeper;
 use crate::idle::IdlePool;
@@ -10,7 +11,6 @@ use crate::services::Services;
 use crate::streams::Streams;
 use crate::verify::Verifier;
 use crate::workspace::{Notes, Workspace};
-use buf::Pool;
 use mux::h1;
 use reactor::{Class, Thread};
 use sample::calendar::Date;
@@ -18,12 +18,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-/// Free buffers that a thread keeps.
+/// Free workspaces that a thread keeps.
 const KEEP: usize = 256;
-/// Bytes of a buffer for long bodies; a body gets one when it has filled an ordinary one.
-const BULK: usize = 256 * 1024;
-/// Free bulk buffers that a thread keeps.
-const KEEP_BULK: usize = 16;
 
 /// One thread's share of the proxy.
 pub struct Worker {
@@ -34,10 +30,8 @@ pub struct Worker {
     pub shared: Arc<Shared>,
     /// All proxies, by index.
     pub proxies: Vec<ProxyRef>,
-    /// Ordinary buffers.
-    pub buffers: Pool,
-    /// Buffers for long bodies.
-    pub bulk: Pool,
+    /// Its buffers.
+    pub buffers: Buffers,
     /// What answers requests in the proxy's own name.
     pub services: Box<dyn Services>,
     pub(crate) idle: IdlePool,
@@ -88,8 +82,12 @@ impl Worker {
             thread: thread.clone(),
             shared: shared.clone(),
             proxies: shared.proxies.iter().cloned().map(Rc::new).collect(),
-            buffers: Pool::new(settings.buffer_size, KEEP),
-            bulk: Pool::new(BULK.max(settings.buffer_size), KEEP_BULK),
+            buffers: Buffers::new(
+                thread,
+                settings.buffer_size,
+                settings.buffer_limit,
+                settings.threads,
+            ),
             services,
             idle: IdlePool::new(shared, thread.index),
             seats: Seats::default(),
@@ -169,10 +167,8 @@ impl Worker {
 
     /// Gives a buffer back to the pool that it came from.
     pub fn release(&self, buffer: buf::Buf) {
-        if buffer.capacity() == self.buffers.size() {
+        if buffer.capacity() > 0 {
             self.buffers.give(buffer);
-        } else {
-            self.bulk.give(buffer);
         }
     }
 

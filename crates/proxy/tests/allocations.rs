@@ -88,6 +88,7 @@ fn process() -> Process {
         threads: 1,
         maxconn: 100,
         buffer_size: 16_384,
+        buffer_limit: None,
         max_rewrite: 1_024,
         max_headers: 101,
         max_accept: 4,

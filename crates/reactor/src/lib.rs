@@ -15,7 +15,10 @@ pub use kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
 pub use pulse::{Pulse, Watchdog};
 pub use sched::activity::{Activity, Counter};
 pub use sched::profile::{Entry as ProfileEntry, Totals as ProfileTotals};
-pub use sched::{Class, Mailbox, Profiling, Queued, Settings as SchedulerSettings, TaskId, Wake};
+pub use sched::{
+    Class, Mailbox, Need, Profiling, Queued, Scheduler, Settings as SchedulerSettings, Supply,
+    TaskId, Ticket, Wake,
+};
 pub use socket::{Listener, Socket};
 pub use stdx::Tick;
 pub use sys::socket::TcpInfo;

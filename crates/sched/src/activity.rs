@@ -78,6 +78,8 @@ pub struct Activity {
     pub poll_drop: Counter,
     /// Events that nobody wanted.
     pub poll_skip: Counter,
+    /// Times that a task had to wait for a buffer.
+    pub buffer_waits: Counter,
     /// The average length of a turn without its sleep, in nanoseconds, over about 1024 turns.
     pub loop_nanos: Counter,
     running: AtomicPtr<Function>,
@@ -128,6 +130,7 @@ impl Activity {
             &self.poll_expired,
             &self.poll_drop,
             &self.poll_skip,
+            &self.buffer_waits,
         ];
         self.ran.iter().chain(events).for_each(|counter| counter.set(0));
     }

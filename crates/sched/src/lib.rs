@@ -29,5 +29,5 @@ pub use mailbox::{Alarm, Mailbox};
 pub use profile::{Clock, Mode as Profiling};
 pub use scheduler::{Queued, Round, Scheduler, Settings, TaskId};
 pub use shared::SharedWork;
-pub use supply::{Portion, Supply};
+pub use supply::{Need, Supply, Ticket};
 pub use wake::Wake;

@@ -1,104 +1,150 @@
 //! A number of equal things that tasks of one thread share and wait for in order, such as buffers.
 //! Never holds the things themselves and never spins.
+//!
+//! Some of them are kept back for urgent needs: for what has to go on so that others can give back
+//! what they hold. Without that, tasks that hold one and wait for another could wait for each
+//! other.
 
 use crate::{Scheduler, TaskId, Wake};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::rc::Rc;
+
+/// What one is taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// To end what has begun: may use what is kept back, and is served first.
+    Urgent,
+    /// To begin something, which can wait.
+    Ordinary,
+}
 
 /// How many are left, and who waits for one.
 #[derive(Debug)]
 pub struct Supply {
-    free: Cell<usize>,
-    /// Who waits, first come first served. A name of a task that is gone is passed over.
-    waiting: RefCell<VecDeque<TaskId>>,
-    /// Who was woken for one that was given back, and has not taken it yet.
-    called: Cell<usize>,
+    /// Below zero when more were taken by [`Supply::take_anyway`] than there are.
+    free: Cell<isize>,
+    /// How many are kept back for urgent needs.
+    reserve: isize,
+    /// Who waits, by need, first come first served.
+    waiting: [RefCell<VecDeque<TaskId>>; 2],
+    /// How many were woken for one that was given back, and have not taken it yet.
+    called: Cell<isize>,
 }
 
-/// One of them, taken. Dropping it gives it back and wakes who has waited longest.
+/// A place in a line. Whoever does not redeem it has to leave the line: else what it was called for
+/// is lost to all.
+#[must_use]
 #[derive(Debug)]
-pub struct Portion {
-    supply: Rc<Supply>,
-    scheduler: Rc<Scheduler>,
-}
-
-/// A place in the queue, given up when dropped: a task that is killed while it waits, or after it
-/// was called, does not take what it was called for with it.
-struct Place<'a> {
-    supply: &'a Supply,
-    scheduler: &'a Scheduler,
+pub struct Ticket {
     task: TaskId,
-    /// What it was called for has been taken.
-    served: bool,
+    need: Need,
 }
 
 impl Supply {
-    /// `count` of them.
-    pub fn new(count: usize) -> Rc<Self> {
-        let (waiting, called) = (RefCell::default(), Cell::new(0));
-        Rc::new(Self { free: Cell::new(count), waiting, called })
+    /// `count` of them, of which `reserve` are for urgent needs only.
+    pub fn new(count: usize, reserve: usize) -> Self {
+        let signed = |count| isize::try_from(count).unwrap_or(isize::MAX);
+        Self {
+            free: Cell::new(signed(count)),
+            reserve: signed(reserve),
+            waiting: Default::default(),
+            called: Cell::new(0),
+        }
     }
 
-    /// How many are free.
-    pub fn free(&self) -> usize {
+    /// How many are free; below zero if there are fewer than are in use.
+    pub fn free(&self) -> isize {
         self.free.get()
     }
 
     /// How many tasks wait.
     pub fn waiting(&self) -> usize {
-        self.waiting.borrow().len()
+        self.waiting.iter().map(|line| line.borrow().len()).sum()
     }
 
-    /// Takes one for the running task, and waits in order while there is none, or while others have
-    /// waited longer.
-    pub async fn take(self: &Rc<Self>, scheduler: &Rc<Scheduler>) -> Portion {
-        if self.free.get() <= self.called.get() || !self.waiting.borrow().is_empty() {
-            let task = scheduler.current();
-            self.waiting.borrow_mut().push_back(task);
-            let mut place = Place { supply: self, scheduler, task, served: false };
-            while self.waiting.borrow().contains(&task) {
-                scheduler.pause(None).await;
-            }
-            // Called: what was kept for it is taken now.
-            place.served = true;
-            self.called.set(self.called.get() - 1);
+    /// Takes one if there is one and nobody has waited longer.
+    pub fn try_take(&self, need: Need) -> bool {
+        let first =
+            self.line(need).borrow().is_empty() && self.line(Need::Urgent).borrow().is_empty();
+        let granted = first && self.spare(need) > 0;
+        if granted {
+            self.take_anyway();
         }
+        granted
+    }
+
+    /// Puts the running task in line; it is woken with [`Wake::RESOURCE`] when it is called.
+    pub fn queue(&self, scheduler: &Scheduler, need: Need) -> Ticket {
+        let task = scheduler.current();
+        self.line(need).borrow_mut().push_back(task);
+        Ticket { task, need }
+    }
+
+    /// Takes what the task was called for.
+    ///
+    /// # Errors
+    /// The ticket, if it was not called yet.
+    pub fn redeem(&self, ticket: Ticket) -> Result<Need, Ticket> {
+        if self.line(ticket.need).borrow().contains(&ticket.task) {
+            return Err(ticket);
+        }
+        self.called.set(self.called.get() - 1);
+        self.take_anyway();
+        Ok(ticket.need)
+    }
+
+    /// Gives a place in line up; what it was called for goes to the next one.
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one place")]
+    pub fn leave(&self, scheduler: &Scheduler, ticket: Ticket) {
+        let mut line = self.line(ticket.need).borrow_mut();
+        let before = line.len();
+        line.retain(|task| *task != ticket.task);
+        let was_called = line.len() == before;
+        drop(line);
+        if was_called {
+            self.called.set(self.called.get() - 1);
+            self.call(scheduler);
+        }
+    }
+
+    /// Takes one that is needed at once, whether there is one or not: for needs that are few by
+    /// nature.
+    pub fn take_anyway(&self) {
         self.free.set(self.free.get() - 1);
-        Portion { supply: self.clone(), scheduler: scheduler.clone() }
+    }
+
+    /// Gives one back, and calls who has waited longest.
+    pub fn give(&self, scheduler: &Scheduler) {
+        self.free.set(self.free.get() + 1);
+        self.call(scheduler);
     }
 
     /// Calls as many as can be served, in order.
     fn call(&self, scheduler: &Scheduler) {
-        while self.free.get() > self.called.get() {
-            let Some(next) = self.waiting.borrow_mut().pop_front() else { return };
-            self.called.set(self.called.get() + 1);
-            scheduler.wake(next, Wake::RESOURCE);
+        for need in [Need::Urgent, Need::Ordinary] {
+            while self.spare(need) > 0 {
+                let Some(next) = self.line(need).borrow_mut().pop_front() else { break };
+                self.called.set(self.called.get() + 1);
+                scheduler.wake(next, Wake::RESOURCE);
+            }
         }
+    }
+
+    /// How many may be taken for this now.
+    fn spare(&self, need: Need) -> isize {
+        let kept = if need == Need::Ordinary { self.reserve } else { 0 };
+        self.free.get() - self.called.get() - kept
+    }
+
+    fn line(&self, need: Need) -> &RefCell<VecDeque<TaskId>> {
+        &self.waiting[need as usize]
     }
 }
 
-impl Drop for Portion {
-    fn drop(&mut self) {
-        self.supply.free.set(self.supply.free.get() + 1);
-        self.supply.call(&self.scheduler);
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        if self.served {
-            return;
-        }
-        let mut waiting = self.supply.waiting.borrow_mut();
-        let before = waiting.len();
-        waiting.retain(|task| *task != self.task);
-        let was_called = waiting.len() == before;
-        drop(waiting);
-        if was_called {
-            self.supply.called.set(self.supply.called.get() - 1);
-            self.supply.call(self.scheduler);
-        }
+impl Ticket {
+    /// What was asked for.
+    pub fn need(&self) -> Need {
+        self.need
     }
 }
 
@@ -106,6 +152,7 @@ impl Drop for Place<'_> {
 mod tests {
     use super::*;
     use crate::{Alarm, Class, Mailbox, Settings};
+    use std::rc::Rc;
     use std::sync::Arc;
     use stdx::Tick;
 
@@ -114,13 +161,42 @@ mod tests {
         fn ring(&self) {}
     }
 
+    /// One of the supply or a place in line for it, given back when dropped.
+    struct Held(Rc<Supply>, Rc<Scheduler>, Option<Ticket>);
+    impl Drop for Held {
+        fn drop(&mut self) {
+            match self.2.take() {
+                Some(ticket) => self.0.leave(&self.1, ticket),
+                None => self.0.give(&self.1),
+            }
+        }
+    }
+
     type Log = Rc<RefCell<Vec<(u32, Wake)>>>;
 
+    fn scheduler() -> Rc<Scheduler> {
+        let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
+        Rc::new(Scheduler::new(Settings::default(), mailbox, Tick(0)))
+    }
+
     /// Takes one, logs its turn, and gives it back when it is woken next.
-    fn user(own: &Rc<Scheduler>, supply: &Rc<Supply>, name: u32, log: &Log) -> TaskId {
+    fn user(
+        own: &Rc<Scheduler>,
+        supply: &Rc<Supply>,
+        (name, need): (u32, Need),
+        log: &Log,
+    ) -> TaskId {
         let (scheduler, supply, log) = (own.clone(), supply.clone(), log.clone());
         own.spawn(Class::Normal, async move {
-            let _portion = supply.take(&scheduler).await;
+            let taken = supply.try_take(need);
+            let ticket = (!taken).then(|| supply.queue(&scheduler, need));
+            let mut held = Held(supply.clone(), scheduler.clone(), ticket);
+            while let Some(ticket) = held.2.take() {
+                held.2 = supply.redeem(ticket).err();
+                if held.2.is_some() {
+                    scheduler.pause(None).await;
+                }
+            }
             log.borrow_mut().push((name, scheduler.reasons()));
             scheduler.pause(None).await;
         })
@@ -137,10 +213,9 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_resource_is_woken_in_order_and_only_when_one_is_released() {
-        let mailbox = Arc::new(Mailbox::new(Box::new(Silent)));
-        let own = Rc::new(Scheduler::new(Settings::default(), mailbox, Tick(0)));
-        let (supply, log) = (Supply::new(2), Log::default());
-        let users: Vec<_> = (0..6).map(|name| user(&own, &supply, name, &log)).collect();
+        let (own, supply, log) = (scheduler(), Rc::new(Supply::new(2, 0)), Log::default());
+        let each = |name| user(&own, &supply, (name, Need::Ordinary), &log);
+        let users: Vec<_> = (0..6).map(each).collect();
         assert_eq!((settle(&own), supply.waiting()), (6, 4), "no busy loop");
         own.wake(users[3], Wake::IO);
         settle(&own);
@@ -161,5 +236,56 @@ mod tests {
         }
         settle(&own);
         assert_eq!((own.tasks(), supply.free(), supply.waiting()), (0, 2, 0));
+    }
+
+    #[test]
+    fn what_is_kept_back_goes_to_urgent_needs_first() {
+        let (own, supply, log) = (scheduler(), Rc::new(Supply::new(2, 1)), Log::default());
+        let of = |name, need| user(&own, &supply, (name, need), &log);
+        let first = of(0, Need::Ordinary);
+        of(1, Need::Ordinary);
+        settle(&own);
+        assert_eq!((log.borrow().len(), supply.free()), (1, 1), "the last one is kept back");
+        let urgent = of(2, Need::Urgent);
+        of(3, Need::Urgent);
+        settle(&own);
+        assert_eq!((log.borrow().len(), supply.free()), (2, 0));
+        own.wake(first, Wake::IO);
+        settle(&own);
+        assert_eq!(log.borrow()[2..], [(3, Wake::RESOURCE)], "before who came earlier");
+        own.wake(urgent, Wake::IO);
+        settle(&own);
+        assert_eq!((log.borrow().len(), supply.free()), (3, 1), "one stays kept back");
+    }
+
+    #[test]
+    fn a_place_in_line_can_be_given_up_before_and_after_the_call() {
+        let (own, supply, seen) = (scheduler(), Rc::new(Supply::new(1, 0)), Log::default());
+        supply.take_anyway();
+        let waits = |name: u32| {
+            let (scheduler, supply, seen) = (own.clone(), supply.clone(), seen.clone());
+            own.spawn(Class::Normal, async move {
+                let ticket = supply.queue(&scheduler, Need::Urgent);
+                let _held = Held(supply, scheduler.clone(), Some(ticket));
+                scheduler.pause(None).await;
+                seen.borrow_mut().push((name, scheduler.reasons()));
+            })
+        };
+        let early = waits(0);
+        for name in 1..4 {
+            waits(name);
+        }
+        settle(&own);
+        own.wake(early, Wake::TIMER);
+        settle(&own);
+        supply.give(&own);
+        settle(&own);
+        let called =
+            [(0, Wake::TIMER), (1, Wake::RESOURCE), (2, Wake::RESOURCE), (3, Wake::RESOURCE)];
+        assert_eq!(seen.borrow()[..], called);
+        assert_eq!((supply.free(), supply.waiting()), (1, 0));
+        supply.take_anyway();
+        supply.take_anyway();
+        assert!(supply.free() < 0 && !supply.try_take(Need::Urgent));
     }
 }

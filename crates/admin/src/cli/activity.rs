@@ -56,7 +56,7 @@ const LINES: &[Line] = &[
     sum("conn_dead", |_| 0),
     sum("stream_calls", |it| it.ran(Class::Urgent)),
     sum("pool_fail", |_| 0),
-    sum("buf_wait", |_| 0),
+    sum("buf_wait", |it| it.activity.buffer_waits.get()),
     sum("cpust_ms_tot", |_| 0),
     sum("cpust_ms_1s", |_| 0),
     sum("cpust_ms_15s", |_| 0),

@@ -108,6 +108,10 @@ pub struct CpuMap {
 pub struct Tune {
     /// `tune.bufsize`, bytes.
     pub bufsize: Option<u32>,
+    /// `tune.buffers.limit`: buffers of the process; 0 for no limit.
+    pub buffer_limit: u32,
+    /// `tune.buffers.reserve`: how many of them are kept back to end what has begun; 2 by default.
+    pub buffer_reserve: Option<u32>,
     /// `tune.maxrewrite`, bytes of a buffer kept for rewriting.
     pub maxrewrite: Option<u32>,
     /// `tune.http.maxhdr`: header lines of a message, 1 to 32767.

@@ -147,6 +147,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("thread-groups", "<number>", "Sets the number of thread groups.", |g, _, a| {
         threads::groups(a).map(|n| g.process.thread_groups = n)
     }),
+    entry("tune.buffers.limit", "<number>", "Bounds the buffers of the process.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.buffer_limit = n)
+    }),
+    entry("tune.buffers.reserve", "<number>", "Keeps buffers back to end requests.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.buffer_reserve = Some(n))
+    }),
     entry("tune.bufsize", "<number>", "Sets the size of buffers.", |g, _, a| {
         positive(a).map(|n| g.tune.bufsize = Some(n))
     }),

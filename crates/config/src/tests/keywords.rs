@@ -62,6 +62,8 @@ fn global_keywords() {
         ("stats socket fd@5", |g| g.stats.sockets[0].address == BindAddress::Inherited(5)),
         ("stats timeout 2m", |g| g.stats.timeout == 120_000),
         ("stats maxconn 20", |g| g.stats.maxconn == 20),
+        ("tune.buffers.limit 100", |g| g.tune.buffer_limit == 100),
+        ("tune.buffers.reserve 3", |g| g.tune.buffer_reserve == Some(3)),
         ("tune.bufsize 32768", |g| g.tune.bufsize == Some(32768)),
         ("tune.http.maxhdr 10", |g| g.tune.maxhdr == Some(10)),
         ("tune.idle-pool.shared off", |g| g.tune.idle_pool_shared == Some(false)),

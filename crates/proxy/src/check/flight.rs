@@ -39,7 +39,7 @@ impl Flight {
         self.each(Check::send);
         let worker = self.checker.worker.clone();
         while !self.checks.is_empty() {
-            let mut buffer = worker.buffers.take();
+            let mut buffer = worker.buffers.take_anyway();
             let mut deadline: Option<Tick> = None;
             self.each(|check| {
                 let late = check.go_on(buffer.space())?;

@@ -6,7 +6,7 @@
 
 use crate::worker::Worker;
 use buf::Buf;
-use reactor::Socket;
+use reactor::{Need, Socket};
 use std::io::{self, IoSlice};
 
 /// Reads of one step, after which others have their turn.
@@ -19,6 +19,8 @@ pub(super) enum Step {
     AwaitsSource,
     /// The destination takes nothing more now.
     AwaitsDestination,
+    /// There is no buffer to read into.
+    AwaitsBuffer,
     /// Nothing: it has had its share of this turn.
     More,
     /// The source has ended, and the destination knows.
@@ -36,6 +38,8 @@ pub(super) enum Fault {
 #[derive(Debug)]
 pub(super) struct Pipe {
     buffer: Buf,
+    /// What a buffer is taken for.
+    need: Need,
     /// The source has said all.
     ended: bool,
     /// The destination has been told so.
@@ -51,8 +55,8 @@ pub(super) struct Pipe {
 impl Pipe {
     /// A direction that begins with what has been received already; `sent` bytes before it have
     /// been passed on.
-    pub(super) fn new(buffer: Buf, sent: u64) -> Self {
-        Self { buffer, ended: false, shut: false, fast: false, read: 0, sent }
+    pub(super) fn new(buffer: Buf, sent: u64, need: Need) -> Self {
+        Self { buffer, need, ended: false, shut: false, fast: false, read: 0, sent }
     }
 
     pub(super) fn into_buffer(self) -> Buf {
@@ -95,9 +99,9 @@ impl Pipe {
                 self.rest(worker);
                 return Ok(Step::Done);
             }
-            if !self.refill(worker, from)? {
+            if let Some(awaited) = self.refill(worker, from)? {
                 self.rest(worker);
-                return Ok(Step::AwaitsSource);
+                return Ok(awaited);
             }
         }
         Ok(Step::More)
@@ -108,7 +112,7 @@ impl Pipe {
         match step {
             Step::AwaitsSource => from.want_read(),
             Step::AwaitsDestination => to.want_write(),
-            Step::More | Step::Done => {}
+            Step::AwaitsBuffer | Step::More | Step::Done => {}
         }
     }
 
@@ -128,28 +132,48 @@ impl Pipe {
         Ok(true)
     }
 
-    /// Reads once. `false`: the source has nothing more now.
-    fn refill(&mut self, worker: &Worker, from: &Socket) -> Result<bool, Fault> {
+    /// Takes a buffer that was waited for; returns the one that it had.
+    pub(super) fn give_buffer(&mut self, buffer: Buf) -> Buf {
+        std::mem::replace(&mut self.buffer, buffer)
+    }
+
+    /// An empty buffer of the size that pays. `false`: there is none.
+    fn make_room(&mut self, worker: &Worker) -> bool {
+        let (ordinary, has) = (worker.buffers.size(), self.buffer.capacity());
+        if self.fast
+            && has <= ordinary
+            && let Some(bigger) = worker.buffers.take_bulk()
+        {
+            worker.release(std::mem::replace(&mut self.buffer, bigger));
+        } else if has == 0 || (!self.fast && has > ordinary) {
+            self.rest(worker);
+            let Some(fresh) = worker.buffers.try_take(self.need) else { return false };
+            self.buffer = fresh;
+        }
+        true
+    }
+
+    /// Reads once, unless something has to be waited for.
+    fn refill(&mut self, worker: &Worker, from: &Socket) -> Result<Option<Step>, Fault> {
         while from.is_readable() {
-            let size = if self.fast { worker.bulk.size() } else { worker.buffers.size() };
-            if self.buffer.capacity() != size {
-                self.rest(worker);
-                self.buffer = if self.fast { worker.bulk.take() } else { worker.buffers.take() };
+            if !self.make_room(worker) {
+                return Ok(Some(Step::AwaitsBuffer));
             }
+            let size = self.buffer.capacity();
             match from.recv(self.buffer.space()) {
                 Ok(count) => {
                     self.ended = count == 0;
                     self.fast = count == size || (self.fast && count > worker.buffers.size());
                     self.read += count as u64;
                     self.buffer.filled(count);
-                    return Ok(true);
+                    return Ok(None);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Err(Fault::Read),
             }
         }
-        Ok(false)
+        Ok(Some(Step::AwaitsSource))
     }
 
     /// Gives the empty buffer back.

@@ -18,6 +18,7 @@ use std::sync::{Arc, Barrier};
 
 /// Buffer sizes without `tune.*`.
 const BUFFER_SIZE: usize = 16_384;
+const BUFFER_RESERVE: usize = 2;
 const MAX_REWRITE: usize = 1_024;
 const MAX_HEADERS: usize = 101;
 const MAX_ACCEPT: usize = 4;
@@ -87,6 +88,10 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             .collect(),
         maxconn,
         buffer_size: size(global.tune.bufsize, BUFFER_SIZE),
+        buffer_limit: (global.tune.buffer_limit > 0).then(|| proxy::buffers::Limit {
+            buffers: global.tune.buffer_limit as usize,
+            reserve: size(global.tune.buffer_reserve, BUFFER_RESERVE),
+        }),
         max_rewrite: size(global.tune.maxrewrite, MAX_REWRITE),
         max_headers: size(global.tune.maxhdr, MAX_HEADERS),
         max_accept: match global.tune.maxaccept {

@@ -200,3 +200,28 @@ fn more_than_a_group_of_threads() {
     let accepted = activity(&weir, "accepted");
     assert_eq!((accepted.len(), accepted[70]), (71, 1));
 }
+
+#[test]
+fn few_buffers_make_requests_wait_and_none_fails() {
+    let origin = Origin::saying("a");
+    let text = "global\n    stats socket <dir>/cli level admin\n    nbthread 1\n    \
+                tune.buffers.limit 3\n    tune.buffers.reserve 1\ndefaults\n    mode http\n    \
+                timeout client 20s\n    timeout server 20s\n    timeout connect 5s\n\
+                frontend web\n    bind <web>\n    default_backend app\n\
+                backend app\n    server a <a>\n";
+    let weir = Setup::new(text).with("a", origin.address()).start();
+    // A part of a head keeps the buffer that it is in: there are two for requests.
+    let mut clients: Vec<_> = (0..5).map(|_| weir.web()).collect();
+    clients.iter_mut().for_each(|client| client.send("GET / HTTP/1.1\r\n"));
+    eventually("three wait", || {
+        let activity = weir.cli("show activity");
+        let waits = activity.lines().find_map(|line| line.strip_prefix("buf_wait: "))?;
+        (waits.split_whitespace().next() == Some("3")).then_some(())
+    });
+    for client in &mut clients {
+        client.send("Host: test\r\n\r\n");
+    }
+    for client in &mut clients {
+        assert_eq!(client.response().text(), "a");
+    }
+}

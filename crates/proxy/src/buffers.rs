@@ -1,0 +1,164 @@
+//! A thread's buffers, and how many of them there may be. Never lets those that wait for one lock
+//! each other out: what ends a transaction may use the reserve.
+
+use buf::{Buf, Pool};
+use reactor::{Need, Supply, Thread, Tick, Ticket};
+use std::rc::Rc;
+
+/// Free buffers that a thread keeps.
+const KEEP: usize = 256;
+/// Bytes of a buffer for long bodies; a body gets one when it has filled an ordinary one.
+const BULK: usize = 256 * 1024;
+/// Free bulk buffers that a thread keeps.
+const KEEP_BULK: usize = 16;
+
+/// How many buffers the process may use (`tune.buffers.limit`, `tune.buffers.reserve`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// Buffers of the process.
+    pub buffers: usize,
+    /// How many of them are kept back to end what has begun.
+    pub reserve: usize,
+}
+
+/// Ordinary buffers, and bigger ones for long bodies while there is no limit.
+pub struct Buffers {
+    thread: Rc<Thread>,
+    ordinary: Pool,
+    bulk: Pool,
+    supply: Option<Rc<Supply>>,
+}
+
+impl Limit {
+    /// What one of the threads may use: at least one buffer beside the reserve.
+    fn of_thread(self, threads: usize) -> Self {
+        let reserve = self.reserve.div_ceil(threads).max(1);
+        Self { buffers: (self.buffers / threads).max(reserve + 1), reserve }
+    }
+}
+
+impl Buffers {
+    /// Buffers of `size` bytes for one of `threads` threads.
+    pub(crate) fn new(
+        thread: &Rc<Thread>,
+        size: usize,
+        limit: Option<Limit>,
+        threads: usize,
+    ) -> Self {
+        let own = limit.map(|limit| limit.of_thread(threads.max(1)));
+        Self {
+            thread: thread.clone(),
+            ordinary: Pool::new(size, KEEP),
+            bulk: Pool::new(BULK.max(size), KEEP_BULK),
+            supply: own.map(|own| Rc::new(Supply::new(own.buffers, own.reserve))),
+        }
+    }
+
+    /// Bytes of an ordinary buffer.
+    pub fn size(&self) -> usize {
+        self.ordinary.size()
+    }
+
+    /// Buffers handed out and not given back.
+    pub fn in_use(&self) -> usize {
+        self.ordinary.in_use() + self.bulk.in_use()
+    }
+
+    /// One that is there. `None`: has to be waited for, with [`Buffers::wait`].
+    pub(crate) fn try_take(&self, need: Need) -> Option<Buf> {
+        match &self.supply {
+            Some(supply) if !supply.try_take(need) => None,
+            _ => Some(self.ordinary.take()),
+        }
+    }
+
+    /// Waits in order for one, and for nothing else. `None`: there was none until the deadline.
+    #[cold]
+    pub(crate) async fn wait(&self, need: Need, deadline: Option<Tick>) -> Option<Buf> {
+        let mut claim = Claim::default();
+        claim.renew(self, Some(need));
+        loop {
+            if let Some((_, buffer)) = claim.collect(self) {
+                return Some(buffer);
+            }
+            if deadline.is_some_and(|deadline| deadline.is_due(self.thread.tick())) {
+                return None;
+            }
+            self.thread.scheduler().pause(deadline).await;
+        }
+    }
+
+    /// One at once, whatever the limit: for checks, which are few at a time.
+    pub(crate) fn take_anyway(&self) -> Buf {
+        if let Some(supply) = &self.supply {
+            supply.take_anyway();
+        }
+        self.ordinary.take()
+    }
+
+    /// A big one. `None` while buffers are limited: then there are ordinary ones only.
+    pub(crate) fn take_bulk(&self) -> Option<Buf> {
+        self.supply.is_none().then(|| self.bulk.take())
+    }
+
+    /// Takes one back, and calls who has waited for it.
+    pub(crate) fn give(&self, buffer: Buf) {
+        if buffer.capacity() != self.ordinary.size() {
+            return self.bulk.give(buffer);
+        }
+        self.ordinary.give(buffer);
+        if let Some(supply) = &self.supply {
+            supply.give(self.thread.scheduler());
+        }
+    }
+}
+
+/// A task's place in line for a buffer. Never in two lines: the response goes first.
+#[derive(Default)]
+pub(crate) struct Claim(Option<Box<Place>>);
+
+/// Gives the place up when it is dropped.
+struct Place {
+    thread: Rc<Thread>,
+    supply: Rc<Supply>,
+    ticket: Option<Ticket>,
+}
+
+impl Claim {
+    /// The buffer that was waited for, and for what, once there is one.
+    pub(crate) fn collect(&mut self, buffers: &Buffers) -> Option<(Need, Buf)> {
+        let place = self.0.as_mut()?;
+        match place.supply.redeem(place.ticket.take()?) {
+            Ok(need) => {
+                self.0 = None;
+                Some((need, buffers.ordinary.take()))
+            }
+            Err(ticket) => {
+                place.ticket = Some(ticket);
+                None
+            }
+        }
+    }
+
+    /// Stands in line for what is needed now, or in none.
+    pub(crate) fn renew(&mut self, buffers: &Buffers, need: Option<Need>) {
+        let stands = self.0.as_ref().and_then(|place| place.ticket.as_ref()).map(Ticket::need);
+        if stands == need {
+            return;
+        }
+        self.0 = None;
+        let (Some(need), Some(supply)) = (need, &buffers.supply) else { return };
+        let (thread, supply) = (buffers.thread.clone(), supply.clone());
+        thread.pulse().activity().buffer_waits.add(1);
+        let ticket = Some(supply.queue(thread.scheduler(), need));
+        self.0 = Some(Box::new(Place { thread, supply, ticket }));
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.supply.leave(self.thread.scheduler(), ticket);
+        }
+    }
+}
