@@ -144,6 +144,18 @@ impl Balancer {
         Ok(Ticket::reserved(Arc::clone(&self.servers[slot])))
     }
 
+    /// Whether the algorithm wants to hear how long servers take.
+    pub fn observes(&self) -> bool {
+        self.algorithm == Algorithm::PeakEwma
+    }
+
+    /// Tells the algorithm how long the server in this slot took to answer.
+    pub fn observe(&self, slot: usize, took_ns: u64, now_ns: u64) {
+        if let Some(server) = self.servers.get(slot).filter(|_| self.observes()) {
+            server.latency().observe(took_ns, now_ns);
+        }
+    }
+
     /// Tells the algorithm that the state or weight of some server changed behind its back.
     /// Calls of this type that change a server do this themselves.
     pub fn refresh(&self) {
@@ -272,6 +284,7 @@ fn member(server: &Arc<Server>) -> Member {
         weight: server.load().weight(),
         user_weight: server.user_weight(),
         load: server.shared_load(),
+        latency: Arc::clone(server.latency()),
     }
 }
 

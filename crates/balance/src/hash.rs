@@ -1,31 +1,9 @@
-//! Hash functions of `hash-type`, whose values are part of the contract. Never a defence against floods.
+//! How a key becomes a place among servers: the functions of `hash-type`, and addresses as numbers. The values are
+//! part of the contract. Never a defence against floods.
 
-pub use stdx::hash::avalanche;
+pub use stdx::hash::{avalanche, crc32, djb2, sdbm};
 
 use std::net::IpAddr;
-
-/// `hash-type <method> <function>`: the function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Function {
-    /// The hash of the public-domain sdbm library.
-    #[default]
-    Sdbm,
-    /// Bernstein's times-33 hash.
-    Djb2,
-    /// The CRC-32 of Ethernet, gzip and PNG.
-    Crc32,
-}
-
-impl Function {
-    /// The hash of `bytes`, without avalanche.
-    pub fn hash(self, bytes: &[u8]) -> u32 {
-        match self {
-            Self::Sdbm => stdx::hash::sdbm(bytes),
-            Self::Djb2 => stdx::hash::djb2(bytes),
-            Self::Crc32 => stdx::hash::crc32(bytes),
-        }
-    }
-}
 
 /// What `balance source` hashes: IPv4 addresses as they are, IPv6 folded to 32 bits by exclusive
 /// or.

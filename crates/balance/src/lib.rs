@@ -12,6 +12,7 @@ mod check;
 pub mod hash;
 mod health;
 mod index;
+mod latency;
 mod load;
 pub mod notice;
 mod server;

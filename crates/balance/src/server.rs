@@ -10,7 +10,7 @@ use std::sync::{
 
 use crate::{
     Admin, AgentRecord, CheckResult, Health, Load, OpState, health::Intervals, index::LoadIndex,
-    state::State, weight,
+    latency::Latency, state::State, weight,
 };
 
 /// The server that this one tracks, by name.
@@ -92,6 +92,7 @@ pub struct Server {
     settings: ServerSettings,
     slot: usize,
     load: Arc<Load>,
+    latency: Arc<Latency>,
     state: State,
     user_weight: AtomicU32,
     changed_ms: AtomicU64,
@@ -118,6 +119,7 @@ impl Server {
         };
         Self {
             load: Arc::new(Load::new(weight * weight::WEIGHT_SCALE, settings.maxconn)),
+            latency: Arc::default(),
             user_weight: weight.into(),
             changed_ms: now_ms.into(),
             record: record.into(),
@@ -147,6 +149,11 @@ impl Server {
     /// The request counters.
     pub fn load(&self) -> &Load {
         &self.load
+    }
+
+    /// The mean latency that `peak-ewma` has observed, in nanoseconds; 0 if nothing was.
+    pub fn mean_latency_ns(&self) -> u64 {
+        self.latency.mean_ns()
     }
 
     /// Operational and administrative state, read together.
@@ -239,6 +246,10 @@ impl Server {
 
     pub(crate) fn shared_load(&self) -> Arc<Load> {
         Arc::clone(&self.load)
+    }
+
+    pub(crate) fn latency(&self) -> &Arc<Latency> {
+        &self.latency
     }
 
     /// Names the index that has to hear of every change of load; only the first call counts.

@@ -30,7 +30,7 @@ fn requests(balancer: &Balancer, seed: u64, stop: &AtomicBool) -> u64 {
     let random = Prng::new(seed);
     let pick = || {
         let mut ticket = balancer
-            .pick(&Wish { key: None, avoid: None, random: &random })
+            .pick(&Wish { key: None, avoid: None, random: &random, now_ns: 0 })
             .expect("all servers are usable");
         ticket.serve();
         ticket

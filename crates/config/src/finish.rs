@@ -3,8 +3,9 @@ use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    Address, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS, Mailers, Mode,
-    Model, PER_GROUP, Process, Proxy, ProxyKind, Rules, SendHostname, ServerPort, Threads,
+    Address, Balance, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS,
+    Mailers, Mode, Model, PER_GROUP, Process, Proxy, ProxyKind, Rules, SendHostname, ServerPort,
+    Threads,
 };
 use rules::{RuleSet, Ruleset};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -416,6 +417,13 @@ fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     {
         let message = format!("cookie will be ignored for {word} '{name}' (needs 'mode http').");
         cx.about(Severity::Warning, &place, message);
+    }
+    if draft.has_backend() && draft.settings.back.balance.needs_http() {
+        let message = format!(
+            "Layer 7 hash not possible for {word} '{name}' (needs 'mode http'). Falling back to round robin."
+        );
+        cx.about(Severity::Warning, &place, message);
+        draft.settings.back.balance = Balance::RoundRobin;
     }
     if draft.has_frontend() && draft.settings.front.monitor_uri.take().is_some() {
         let message =

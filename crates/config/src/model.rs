@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod address;
+mod balance;
 mod check;
 mod global;
 mod http;
@@ -20,6 +21,7 @@ mod threads;
 
 pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
+pub use balance::{Balance, HashFunction, HashMethod, HashType, UriKey};
 pub use check::{AgentCheck, Check, HealthCheck};
 pub use global::{CpuMap, Global, Process, Profiling, SendHostname, StatsSettings, Tune};
 pub use http::{
@@ -31,8 +33,7 @@ pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
 pub use mail::{EmailAlert, Mailer, Mailers};
 pub use proxy::{
-    Back, BackTimeouts, Balance, Common, Front, FrontOptions, FrontTimeouts, HashFunction,
-    HashMethod, HashType, Mode, Proxy, ProxyKind,
+    Back, BackTimeouts, Common, Front, FrontOptions, FrontTimeouts, Mode, Proxy, ProxyKind,
 };
 pub use rules::{Captured, Formats};
 pub use server::{Server, ServerOptions};

@@ -9,6 +9,7 @@ use crate::source::Source;
 use section::Section;
 
 mod accounts;
+mod balance;
 pub(crate) mod bind;
 mod check;
 mod cpu_map;

@@ -2,10 +2,12 @@
 //! Never reads a response.
 
 use crate::counters::{Block, Event, Metric};
+use crate::hashing;
 use crate::idle;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::limit;
+use crate::observe;
 use crate::queue::{Order, Place, Queue, Waiter};
 use crate::rewrite;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
@@ -100,6 +102,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     if backend.rules.sticking {
         sticking::request(tx, &backend);
     }
+    hashing::await_body(tx, &backend).await?;
     loop {
         if tx.claim.is_none()
             && let Err(failure) = assign(tx, &backend, avoid).await
@@ -108,7 +111,11 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
             count_unserved(block, failure);
             return Err(failure);
         }
-        match establish(tx, &backend).await {
+        let outcome = establish(tx, &backend).await;
+        if matches!(outcome, Err(failure) if failure.cause != Cause::ClientAbort) {
+            observe::failed(tx, tx.notes.journal.queued);
+        }
+        match outcome {
             Ok(()) => return Ok(()),
             Err(failure) if failure.cause == Cause::ClientAbort => return Err(failure),
             Err(failure) if attempt >= retries => return Err(give_up(tx, &backend, failure)),
@@ -292,7 +299,9 @@ fn choose(
     if let Some(server) = tx.wanted.and_then(|slot| back.servers.get(slot)) {
         return Ok(Ticket::claim(&server.state));
     }
-    let wish = Wish { key: rewrite::hash_key(tx), avoid, random: tx.worker.thread.prng() };
+    let key = hashing::key(tx);
+    let thread = &tx.worker.thread;
+    let wish = Wish { key, avoid, random: thread.prng(), now_ns: thread.nanos() };
     back.balancer.pick(&wish)
 }
 
@@ -462,6 +471,8 @@ async fn establish_plain(
     }
     tx.server = Some(server);
     tx.notes.journal.connected = thread.nanos();
+    // Of what is carried nothing is understood: only the connection can be timed.
+    observe::answered(tx, tx.notes.journal.queued);
     Ok(())
 }
 

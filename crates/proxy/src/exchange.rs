@@ -6,6 +6,7 @@ use crate::flow::{Ends, Fault, Step};
 use crate::inspect;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
+use crate::observe;
 use crate::report;
 use crate::rewrite;
 use crate::sticking;
@@ -240,6 +241,7 @@ impl Exchange {
     /// The response is known: rules, cookies, then its way to the client begins.
     fn complete_head(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
         tx.notes.journal.response = tx.worker.thread.nanos();
+        observe::answered(tx, tx.notes.journal.connected);
         self.response = Response::Body;
         self.server_seen = tx.worker.thread.tick();
         if self.up_broken

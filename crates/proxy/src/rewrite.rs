@@ -11,17 +11,6 @@ use sample::Facts as _;
 use std::io::Write as _;
 use std::net::IpAddr;
 
-/// The hash that the backend's algorithm balances by, if it is one that hashes.
-pub(crate) fn hash_key(tx: &Transaction) -> Option<u32> {
-    let back = tx.backend.as_ref()?.settings.back.as_ref()?;
-    if !back.hashes_source {
-        return None;
-    }
-    let source = tx.notes.source.or(tx.client.source).or(tx.client.peer)?;
-    let hash = balance::hash::source(source.ip());
-    Some(if back.avalanche { balance::hash::avalanche(hash) } else { hash })
-}
-
 /// Picks an option of a proxy.
 type Pick = fn(&Proxy) -> &Option<ForwardFor>;
 

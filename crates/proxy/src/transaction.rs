@@ -7,6 +7,7 @@ use crate::exchange;
 use crate::inspect;
 use crate::journal::{Cause, Failure, Journal, Phase};
 use crate::judge;
+use crate::observe;
 use crate::receive;
 use crate::reply;
 use crate::report;
@@ -145,6 +146,9 @@ impl Transaction {
     /// Tells the client what went wrong, if that is still possible.
     async fn fail(&mut self, failure: Failure) {
         self.notes.journal.end(failure.cause, failure.phase);
+        if failure.phase == Phase::Headers {
+            observe::failed(self, self.notes.journal.connected);
+        }
         if matches!(failure.status, 502 | 504) && failure.phase == Phase::Headers {
             report::count_tracked(self, DataType::FAILURE, 1);
         }

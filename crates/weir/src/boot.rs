@@ -1,5 +1,6 @@
 //! From a model to a running process, in plain order. Never parses and never forwards.
 
+mod balancing;
 mod console;
 mod greeting;
 mod limits;

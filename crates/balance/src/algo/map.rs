@@ -1,32 +1,43 @@
 //! `hash-type map-based`: a hash indexes the table of turns. Never skips a full server: it queues there.
 //!
-//! Shared: a table read by all; a pick writes the line of the table's lock and nothing else.
+//! Requests without a key take turns through the same table, as with `static-rr`. Shared: a table
+//! read by all; a pick writes the line of the table's lock and, without a key, that of the
+//! position.
 
-use std::sync::RwLock;
-
-use super::{
-    Chooser, Member, NoServer, Wish, read, roundrobin::RoundRobin, static_rr::Table, write,
+use std::sync::{
+    RwLock,
+    atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-/// The algorithm with its table, and the turns of requests without a key.
+use super::{Chooser, Member, NoServer, Wish, first_with_room, read, static_rr::Table, write};
+
+/// The algorithm with its table, and the position of requests without a key.
 #[derive(Debug, Default)]
 pub(crate) struct Map {
     table: RwLock<Table>,
-    turns: RoundRobin,
+    position: AtomicUsize,
 }
 
 impl Chooser for Map {
     fn members(&self, members: &[Member]) {
-        self.turns.members(members);
-        *write(&self.table) = Table::new(members);
+        let mut table = write(&self.table);
+        *table = Table::new(members);
+        self.position.store(0, Relaxed);
     }
 
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
-        let Some(key) = wish.key else { return self.turns.choose(wish) };
         let table = read(&self.table);
-        let first = table.from(key as usize).next().ok_or(NoServer::Unusable)?;
-        let other = || table.from(key as usize).find(|m| wish.avoid != Some(m.slot));
-        let member = if wish.avoid == Some(first.slot) { other().unwrap_or(first) } else { first };
+        let member = match wish.key {
+            None => {
+                let turn = self.position.fetch_add(1, Relaxed);
+                first_with_room(table.from(turn), wish.avoid)?
+            }
+            Some(key) => {
+                let first = table.from(key as usize).next().ok_or(NoServer::Unusable)?;
+                let other = || table.from(key as usize).find(|m| wish.avoid != Some(m.slot));
+                if wish.avoid == Some(first.slot) { other().unwrap_or(first) } else { first }
+            }
+        };
         member.load.reserve();
         Ok(member.slot)
     }

@@ -3,21 +3,28 @@
 //! Every file has the same skeleton: a structure, `members` (rebuild after a change of state or
 //! weight, rare) and `choose` (per request, which reserves on the server that it returns).
 
+mod bound;
 mod first;
 mod leastconn;
 mod map;
+mod peak_ewma;
 mod random;
 mod ring;
 mod roundrobin;
 mod static_rr;
+mod sums;
 
 use std::sync::Arc;
 
 use stdx::Prng;
 
+use bound::Bound;
+use sums::Sums;
+
 use crate::{
     Load,
     index::{LoadIndex, LoadOrder},
+    latency::Latency,
 };
 
 /// `hash-type <method>`: how a hash finds its server.
@@ -46,7 +53,12 @@ pub enum Algorithm {
     Random {
         /// Draws per request; 0 counts as 1.
         draws: u32,
+        /// As that of [`Algorithm::Hash`].
+        balance_factor: u32,
     },
+    /// Of two servers drawn at random by weight, the one expected to answer first. Wants to hear
+    /// of answers: [`crate::Balancer::observe`].
+    PeakEwma,
     /// By a hash that the caller computes (`source`, `uri`, `hdr`, `hash`...).
     Hash {
         /// How the hash finds its server.
@@ -69,12 +81,14 @@ pub enum NoServer {
 /// What one request asks of the algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// The hash to balance by; without one, hash algorithms fall back to round robin.
+    /// The hash to balance by; without one, hash algorithms have servers take turns.
     pub key: Option<u32>,
     /// The server to leave out while there is another (the one that just failed).
     pub avoid: Option<usize>,
     /// The thread's generator.
     pub random: &'a Prng,
+    /// The caller's monotonic time in nanoseconds.
+    pub now_ns: u64,
 }
 
 /// One server that takes part in balancing now.
@@ -87,6 +101,7 @@ pub(crate) struct Member {
     /// User weight, above 0.
     pub(crate) user_weight: u32,
     pub(crate) load: Arc<Load>,
+    pub(crate) latency: Arc<Latency>,
 }
 
 /// An algorithm at work.
@@ -110,7 +125,10 @@ pub(crate) fn build(algorithm: Algorithm, order: LoadOrder, loads: Box<[Arc<Load
         Algorithm::RoundRobin => Box::new(roundrobin::RoundRobin::default()),
         Algorithm::StaticRr => Box::new(static_rr::StaticRr::default()),
         Algorithm::First => Box::new(first::First::default()),
-        Algorithm::Random { draws } => Box::new(random::Random::new(draws)),
+        Algorithm::Random { draws, balance_factor } => {
+            Box::new(random::Random::new(draws, balance_factor))
+        }
+        Algorithm::PeakEwma => Box::new(peak_ewma::PeakEwma::default()),
         Algorithm::Hash { method: HashMethod::MapBased, .. } => Box::new(map::Map::default()),
         Algorithm::Hash { method: HashMethod::Consistent, balance_factor } => {
             Box::new(ring::Ring::new(balance_factor))

@@ -1,11 +1,16 @@
 //! `hash-type consistent`: a ring with sixteen points per unit of weight. Never moves another server's keys.
 //!
 //! A point lies at the avalanche of `id * 4096 + n`; a key belongs to the nearest point (ties to
-//! the one before it). Shared: a table read by all; a pick writes the line of the table's lock.
+//! the one before it). Requests without a key walk around the ring, point by point. Shared: a table
+//! read by all; a pick writes the line of the table's lock and, without a key, that of the
+//! position.
 
-use std::sync::RwLock;
+use std::sync::{
+    RwLock,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
-use super::{Chooser, Member, NoServer, Wish, read, roundrobin::RoundRobin, write};
+use super::{Bound, Chooser, Member, NoServer, Wish, first_with_room, read, write};
 use crate::hash::avalanche;
 
 /// Points of successive servers start this far apart: 256 units of weight, sixteen points each.
@@ -33,8 +38,12 @@ impl Points {
 
     /// The servers from the point nearest to `key` on, once around.
     fn from(&self, key: u32) -> impl Iterator<Item = &Member> {
-        let start = self.nearest(key);
-        let (before, after) = self.ring.split_at(start);
+        self.around_from(self.nearest(key))
+    }
+
+    /// The servers from a point on, once around; points are counted on beyond the last.
+    fn around_from(&self, point: usize) -> impl Iterator<Item = &Member> {
+        let (before, after) = self.ring.split_at(point % self.ring.len().max(1));
         after.iter().chain(before).map(|(_, place)| &self.members[*place as usize])
     }
 
@@ -49,19 +58,13 @@ impl Points {
         let behind = key.wrapping_sub(self.ring[before].0);
         if ahead < behind { next } else { before }
     }
-
-    /// Whether one more request keeps the server within `factor` percent of its fair share.
-    fn within(&self, member: &Member, factor: u32, total: u64) -> bool {
-        let share = (total + 1) * u64::from(member.weight) * u64::from(factor);
-        member.load.total() < share.div_ceil((self.weight * 100).max(1))
-    }
 }
 
-/// The algorithm with its ring, and the turns of requests without a key.
+/// The algorithm with its ring, and the position of requests without a key.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
     points: RwLock<Points>,
-    turns: RoundRobin,
+    position: AtomicUsize,
     balance_factor: u32,
 }
 
@@ -73,19 +76,19 @@ impl Ring {
 
 impl Chooser for Ring {
     fn members(&self, members: &[Member]) {
-        self.turns.members(members);
         *write(&self.points) = Points::new(members);
     }
 
     fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
-        let Some(key) = wish.key else { return self.turns.choose(wish) };
         let points = read(&self.points);
-        let factor = self.balance_factor;
-        let total: u64 = match factor {
-            0 => 0,
-            _ => points.members.iter().map(|m| m.load.total()).sum(),
+        let Some(key) = wish.key else {
+            let point = self.position.fetch_add(1, Relaxed);
+            let member = first_with_room(points.around_from(point), wish.avoid)?;
+            member.load.reserve();
+            return Ok(member.slot);
         };
-        let fits = |m: &&Member| factor == 0 || points.within(m, factor, total);
+        let bound = Bound::new(self.balance_factor, &points.members, points.weight);
+        let fits = |m: &&Member| bound.admits(m);
         let first = points.from(key).next().ok_or(NoServer::Unusable)?;
         let member =
             points.from(key).filter(fits).find(|m| wish.avoid != Some(m.slot)).unwrap_or(first);

@@ -59,7 +59,7 @@ fn play(backend: &Balancer, held: &mut Vec<Ticket>, step: &Step) -> Result<(), T
     match *step {
         Step::Pick { avoid } => {
             let expected = least(backend, avoid);
-            let picked = backend.pick(&Wish { key: None, avoid, random: &random });
+            let picked = backend.pick(&Wish { key: None, avoid, random: &random, now_ns: 0 });
             match (picked, expected) {
                 (Ok(ticket), Ok(slots)) => {
                     prop_assert!(slots.contains(&ticket.server().slot()), "of {:?}", slots);
@@ -111,7 +111,7 @@ proptest! {
         seed in any::<u64>(),
         drops in prop::collection::vec(any::<Option<u8>>(), 1..60),
     ) {
-        let backend = backend(Algorithm::Random { draws: 2 }, &weights);
+        let backend = backend(Algorithm::Random { draws: 2, balance_factor: 0 }, &weights);
         let (random, same) = (Prng::new(seed), Prng::new(seed));
         let by_weight: Vec<usize> = weights.iter().enumerate()
             .flat_map(|(slot, weight)| vec![slot; (weight * WEIGHT_SCALE) as usize])

@@ -80,7 +80,7 @@ fn counts_return_to_zero_under_threads_and_changes() {
         ordered(LoadOrder::Tree, &weights),
         ordered(LoadOrder::Few, &weights),
         backend(Algorithm::RoundRobin, &weights),
-        backend(Algorithm::Random { draws: 2 }, &weights),
+        backend(Algorithm::Random { draws: 2, balance_factor: 0 }, &weights),
     ];
     for backend in &all {
         std::thread::scope(|scope| {

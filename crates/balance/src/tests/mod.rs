@@ -36,7 +36,7 @@ fn settings(weights: &[u32], change: impl Fn(&mut ServerSettings)) -> Vec<Server
 }
 
 fn pick(backend: &Balancer, key: Option<u32>, random: &Prng) -> Result<Ticket, NoServer> {
-    backend.pick(&Wish { key, avoid: None, random })
+    backend.pick(&Wish { key, avoid: None, random, now_ns: 0 })
 }
 
 fn id(ticket: &Ticket) -> u32 {

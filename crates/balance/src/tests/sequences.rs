@@ -124,7 +124,7 @@ fn sources_and_uris_map_to_the_measured_servers() {
     ];
     let sources: Vec<u32> = sources.map(|a| hash::source(a.parse().unwrap())).to_vec();
     let uris = ["/", "/a", "/url1", "/url2", "/url3", "/x/y/z"];
-    let uris: Vec<u32> = uris.map(|u| hash::Function::Sdbm.hash(u.as_bytes())).to_vec();
+    let uris: Vec<u32> = uris.map(|uri| hash::sdbm(uri.as_bytes())).to_vec();
     let mixed = |keys: &[u32]| keys.iter().map(|k| hash::avalanche(*k)).collect::<Vec<_>>();
     let map = Algorithm::Hash { method: HashMethod::MapBased, balance_factor: 0 };
     let ring = Algorithm::Hash { method: HashMethod::Consistent, balance_factor: 0 };
@@ -176,13 +176,13 @@ fn the_avoided_server_is_taken_only_when_alone() {
         Algorithm::StaticRr,
         Algorithm::LeastConn,
         Algorithm::First,
-        Algorithm::Random { draws: 2 },
+        Algorithm::Random { draws: 2, balance_factor: 0 },
         hash(HashMethod::MapBased),
         hash(HashMethod::Consistent),
     ];
     for algorithm in all {
         for key in 0..20 {
-            let wish = Wish { key: Some(key), avoid: Some(0), random: &random };
+            let wish = Wish { key: Some(key), avoid: Some(0), random: &random, now_ns: 0 };
             let two = backend(algorithm, &[1, 1]);
             assert_eq!(id(&two.pick(&wish).unwrap()), 2, "{algorithm:?}");
             let one = backend(algorithm, &[1]);

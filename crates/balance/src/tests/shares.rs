@@ -41,7 +41,7 @@ proptest! {
     fn one_random_draw_follows_weights(weights in prop::collection::vec(1u32..=8, 1..6)) {
         let total: u32 = weights.iter().sum();
         let count = 20_000;
-        let seen = shares(Algorithm::Random { draws: 1 }, &weights, count);
+        let seen = shares(Algorithm::Random { draws: 1, balance_factor: 0 }, &weights, count);
         for (seen, weight) in seen.iter().zip(&weights) {
             let share = f64::from(*weight) / f64::from(total);
             let sigma = (count as f64 * share * (1.0 - share)).sqrt();
@@ -96,7 +96,7 @@ proptest! {
 #[test]
 fn two_draws_keep_loads_close() {
     let spread = |draws| {
-        let backend = backend(Algorithm::Random { draws }, &[1; 20]);
+        let backend = backend(Algorithm::Random { draws, balance_factor: 0 }, &[1; 20]);
         let random = Prng::new(3);
         let held: Vec<_> = (0..2000).map(|_| pick(&backend, None, &random).unwrap()).collect();
         let most = backend.servers().iter().map(|s| s.load().total()).max().unwrap();

@@ -1,7 +1,8 @@
 //! Frontends, backends and listens (section 4). Never holds running state.
 use super::{
-    Bind, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply, Formats, ForwardFor,
-    HeaderNames, HealthCheck, HttpReuse, LogStyle, LogTarget, Redispatch, Rules, Server, StatsPage,
+    Balance, Bind, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply, Formats, ForwardFor,
+    HashType, HeaderNames, HealthCheck, HttpReuse, LogStyle, LogTarget, Redispatch, Rules, Server,
+    StatsPage,
 };
 use crate::diag::Place;
 use std::collections::BTreeMap;
@@ -171,6 +172,8 @@ pub struct Back {
     pub balance: Balance,
     /// `hash-type`.
     pub hash_type: HashType,
+    /// `hash-balance-factor`: percent of the fair share, or 0 for no bound.
+    pub hash_balance_factor: u32,
     /// `cookie`.
     pub cookie: Option<Cookie>,
     /// `option httpchk` and `http-check`.
@@ -211,60 +214,4 @@ pub struct BackTimeouts {
     pub check: Option<u64>,
     /// `timeout tunnel`.
     pub tunnel: Option<u64>,
-}
-
-/// `balance`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Balance {
-    /// In turns by weight, dynamic.
-    #[default]
-    RoundRobin,
-    /// In turns by weight, static.
-    StaticRr,
-    /// The least loaded.
-    LeastConn,
-    /// The least loaded of some drawn at random.
-    Random {
-        /// How many are drawn; 2 by default.
-        draws: u32,
-    },
-    /// By the client's address.
-    Source,
-    /// The first with a free slot.
-    First,
-}
-
-/// `hash-type`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HashType {
-    /// How a hash picks a server.
-    pub method: HashMethod,
-    /// How the key is hashed.
-    pub function: HashFunction,
-    /// Whether the hash is mixed once more; the default of `consistent` without function.
-    pub avalanche: bool,
-}
-
-/// How a hash picks a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HashMethod {
-    /// A table of all servers.
-    #[default]
-    MapBased,
-    /// A ring.
-    Consistent,
-}
-
-/// Hash functions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HashFunction {
-    /// SDBM, the default.
-    #[default]
-    Sdbm,
-    /// DJB2.
-    Djb2,
-    /// WT6.
-    Wt6,
-    /// CRC32.
-    Crc32,
 }

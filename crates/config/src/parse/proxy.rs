@@ -1,13 +1,14 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
 use super::values::{integer, number_at, text};
 use super::{
-    bind, check, http, language, log, mailers, option, removed, server, stats, stick_table, timeout,
+    balance, bind, check, http, language, log, mailers, option, removed, server, stats,
+    stick_table, timeout,
 };
 use crate::cx::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
-use crate::model::{At, Balance, HashFunction, HashMethod, HttpReuse, Mode};
+use crate::model::{At, HttpReuse, Mode};
 use crate::{known, value};
 
 type Entry = Keyword<Fill<DraftProxy>>;
@@ -43,7 +44,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "<algorithm> [ <arguments> ]",
         Places::D_BACK,
         "Chooses how servers are chosen.",
-        |p, _, a| balance(a).map(|algorithm| p.settings.back.balance = algorithm),
+        balance::balance,
     ),
     entry(
         "bind",
@@ -158,11 +159,18 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         |p, _, a| integer(a, 1..=i32::MAX as u32).map(|n| p.settings.back.fullconn = Some(n)),
     ),
     entry(
+        "hash-balance-factor",
+        "<factor>",
+        Places::D_BACK,
+        "Bounds the load of a server that hashes choose.",
+        balance::factor,
+    ),
+    entry(
         "hash-type",
         "<method> <function> <modifier>",
         Places::D_BACK,
         "How hashes choose servers.",
-        hash_type,
+        balance::hash_type,
     ),
     entry(
         "http-after-response",
@@ -445,77 +453,6 @@ fn mode(args: Args<'_>) -> Parsed<Mode> {
         }
     };
     args.no_more_than(1).map(|()| mode)
-}
-
-fn balance(args: Args<'_>) -> Parsed<Balance> {
-    let given = args.text(1);
-    let (name, argument) = match given.split_once('(') {
-        Some((name, rest)) => (name, rest.strip_suffix(')')),
-        None => (given, None),
-    };
-    let algorithm = match (name, argument) {
-        ("roundrobin", _) => Balance::RoundRobin,
-        ("static-rr", _) => Balance::StaticRr,
-        ("leastconn", _) => Balance::LeastConn,
-        ("source", _) => Balance::Source,
-        ("first", _) => Balance::First,
-        ("random", None) if given == "random" => Balance::Random { draws: 2 },
-        ("random", Some(draws)) => {
-            let draws = value::number(draws).filter(|n| *n > 0);
-            let message = "balance random : expects a positive number of draws.";
-            Balance::Random { draws: draws.ok_or_else(|| args.fault_at(1, 7, message))? }
-        }
-        _ => {
-            let unknown = "balance only supports 'roundrobin', 'static-rr', 'leastconn', 'source', 'uri', 'url_param', 'hdr(name)' and 'rdp-cookie(name)' options.";
-            let shown = format!("balance {name}");
-            return Err(if known::contains("balance", name) {
-                args.fault(1, format!("'{shown}' is not implemented yet"))
-            } else {
-                known::fault(args, 1, "balance", &shown, unknown.to_owned())
-            });
-        }
-    };
-    if argument.is_some() && name != "random" || given.contains('(') && argument.is_none() {
-        return Err(args.fault(1, format!("balance {name} : unexpected argument in '{given}'.")));
-    }
-    match args.get(2) {
-        None => Ok(algorithm),
-        Some(extra) => {
-            Err(args.fault(2, format!("'balance' cannot handle unexpected argument '{extra}'.")))
-        }
-    }
-}
-
-fn hash_type(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let method = match args.text(1) {
-        "map-based" => HashMethod::MapBased,
-        "consistent" => HashMethod::Consistent,
-        _ => {
-            let message = "'hash-type' only supports 'consistent' and 'map-based'.";
-            return Err(args.fault(1, message));
-        }
-    };
-    let function = match args.text(2) {
-        "" | "sdbm" => HashFunction::Sdbm,
-        "djb2" => HashFunction::Djb2,
-        "wt6" => HashFunction::Wt6,
-        "crc32" => HashFunction::Crc32,
-        _ => {
-            let message =
-                "'hash-type' only supports 'sdbm', 'djb2', 'crc32', or 'wt6' hash functions.";
-            return Err(args.fault(2, message));
-        }
-    };
-    let avalanche = match args.text(3) {
-        "" => args.get(2).is_none() && method == HashMethod::Consistent,
-        "avalanche" => true,
-        _ => {
-            let message = "'hash-type' only supports 'avalanche' as hash modifier.";
-            return Err(args.fault(3, message));
-        }
-    };
-    proxy.settings.back.hash_type = crate::model::HashType { method, function, avalanche };
-    args.no_more_than(3)
 }
 
 fn http_reuse(args: Args<'_>) -> Parsed<HttpReuse> {

@@ -190,12 +190,28 @@ fn global_errors() {
 fn proxy_keywords() {
     let cases: &[Good<Proxy>] = &[
         ("backlog 100", |p| front(p).backlog == Some(100)),
-        ("balance leastconn", |p| back(p).balance == Balance::LeastConn),
-        ("balance random", |p| back(p).balance == Balance::Random { draws: 2 }),
-        ("balance random(3)", |p| back(p).balance == Balance::Random { draws: 3 }),
-        ("balance static-rr", |p| back(p).balance == Balance::StaticRr),
-        ("balance source", |p| back(p).balance == Balance::Source),
-        ("balance first", |p| back(p).balance == Balance::First),
+        ("balance leastconn", |p| matches!(back(p).balance, Balance::LeastConn)),
+        ("balance random", |p| matches!(back(p).balance, Balance::Random { draws: 2 })),
+        ("balance random(3)", |p| matches!(back(p).balance, Balance::Random { draws: 3 })),
+        ("balance static-rr", |p| matches!(back(p).balance, Balance::StaticRr)),
+        ("balance source", |p| matches!(back(p).balance, Balance::Source)),
+        ("balance first", |p| matches!(back(p).balance, Balance::First)),
+        ("balance peak-ewma", |p| matches!(back(p).balance, Balance::PeakEwma)),
+        ("balance uri len 3 depth 2 whole path-only", |p| {
+            let all = UriKey { len: Some(3), depth: Some(2), whole: true, path_only: true };
+            matches!(back(p).balance, Balance::Uri(key) if key == all)
+        }),
+        (
+            "balance url_param k check_post 64",
+            |p| matches!(&back(p).balance, Balance::UrlParam { name, check_post: true } if name == "k"),
+        ),
+        ("balance hdr(Host) use_domain_only", |p| {
+            let balance = &back(p).balance;
+            matches!(balance, Balance::Header { name, domain_only: true } if name == "host")
+        }),
+        ("balance hash src,ipmask(24)", |p| matches!(back(p).balance, Balance::Hash(_))),
+        ("balance rdp-cookie(x)", |p| matches!(back(p).balance, Balance::RdpCookie(_))),
+        ("hash-balance-factor 150", |p| back(p).hash_balance_factor == 150),
         ("bind :81-83 name x", |p| front(p).binds.len() == 4 && front(p).binds[3].id == 4),
         ("bind :81,:82", |p| &*front(p).binds[2].written == ":82"),
         ("cookie S insert indirect nocache httponly secure domain .x.y attr SameSite=Lax", |p| {
@@ -418,10 +434,34 @@ fn proxy_errors() {
             "mode health",
             "'mode health' doesn't exist anymore. Please use 'http-request return status 200' instead.",
         ),
-        ("balance uri", "'balance uri' is not implemented yet"),
-        ("balance url_param", "'balance url_param' is not implemented yet"),
-        ("balance hdr(x)", "'balance hdr' is not implemented yet"),
-        ("balance random(x)", "balance random : expects a positive number of draws."),
+        (
+            "balance foo",
+            "balance only supports 'roundrobin', 'static-rr', 'leastconn', 'source', 'uri', 'url_param', 'hdr(name)' and 'rdp-cookie(name)' options.",
+        ),
+        ("balance uri len 0", "balance uri : 'len' expects a positive integer (got '0')."),
+        ("balance uri depth", "balance uri : 'depth' expects a positive integer (got '')."),
+        (
+            "balance uri bad",
+            "balance uri only accepts parameters 'len', 'depth', 'path-only', and 'whole' (got 'bad').",
+        ),
+        ("balance url_param", "balance url_param requires an URL parameter name."),
+        (
+            "balance url_param k foo",
+            "balance url_param only accepts 'check_post' modifier (got 'foo').",
+        ),
+        ("balance hdr()", "balance hdr requires an http header field name."),
+        (
+            "balance hdr(k) foo",
+            "balance hdr(k) only accepts 'use_domain_only' modifier (got 'foo').",
+        ),
+        ("balance hash", "balance hash requires a sample expression."),
+        ("balance hash src x", "balance hash takes no other argument (got 'x')."),
+        ("balance rdp-cookie()", "balance rdp-cookie : missing cookie name."),
+        ("balance random(0)", "balance random : number of draws must be at least 1."),
+        ("balance random(x)", "balance random : unexpected character 'x' after argument."),
+        ("balance random(2", "balance random : missing closing parenthesis."),
+        ("hash-balance-factor 100", "'hash-balance-factor' must be 0 or greater than 100."),
+        ("hash-balance-factor", "'hash-balance-factor' expects an integer argument."),
         (
             "bind",
             "'bind' expects {<path>|[addr1]:port1[-end1]}{,[addr]:port[-end]}... as arguments.",

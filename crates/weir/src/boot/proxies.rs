@@ -1,8 +1,9 @@
 //! Proxies of the model as the data plane takes them. Never decides a default that the model has.
 
+use super::balancing;
 use super::listeners::Opener;
 use super::logs;
-use config::model::{self, Address, HashMethod, ServerPort};
+use config::model::{self, Address, ServerPort};
 use proxy::settings;
 use rules::check::SimpleHttp;
 use std::collections::BTreeMap;
@@ -198,11 +199,10 @@ fn front(
 fn back(from: &model::Back, global: &model::Global) -> settings::Back {
     settings::Back {
         servers: from.servers.iter().map(server).collect(),
-        algorithm: algorithm(from),
+        algorithm: balancing::algorithm(from),
         full_connections: from.fullconn,
-        algorithm_name: algorithm_name(from.balance).to_owned(),
-        hashes_source: from.balance == model::Balance::Source,
-        avalanche: from.hash_type.avalanche,
+        algorithm_name: from.balance.name().to_owned(),
+        hashing: balancing::hashing(from),
         all_backups: from.allbackups,
         cookie: from.cookie.as_ref().map(|cookie| settings::Cookie {
             name: cookie.name.clone(),
@@ -222,34 +222,6 @@ fn back(from: &model::Back, global: &model::Global) -> settings::Back {
         check: check(&from.check, global),
         log_checks: from.log_health_checks,
         abort_on_close: from.abortonclose,
-    }
-}
-
-fn algorithm(from: &model::Back) -> balance::Algorithm {
-    match from.balance {
-        model::Balance::RoundRobin => balance::Algorithm::RoundRobin,
-        model::Balance::StaticRr => balance::Algorithm::StaticRr,
-        model::Balance::LeastConn => balance::Algorithm::LeastConn,
-        model::Balance::Random { draws } => balance::Algorithm::Random { draws },
-        model::Balance::First => balance::Algorithm::First,
-        model::Balance::Source => balance::Algorithm::Hash {
-            method: match from.hash_type.method {
-                HashMethod::MapBased => balance::HashMethod::MapBased,
-                HashMethod::Consistent => balance::HashMethod::Consistent,
-            },
-            balance_factor: 0,
-        },
-    }
-}
-
-fn algorithm_name(balance: model::Balance) -> &'static str {
-    match balance {
-        model::Balance::RoundRobin => "roundrobin",
-        model::Balance::StaticRr => "static-rr",
-        model::Balance::LeastConn => "leastconn",
-        model::Balance::Random { .. } => "random",
-        model::Balance::First => "first",
-        model::Balance::Source => "source",
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod support;
 
+mod balancing;
 mod bodies;
 mod checks;
 mod command_line;

@@ -40,6 +40,7 @@ pub(crate) struct Setup {
     names: BTreeMap<String, String>,
     arguments: Vec<String>,
     directory: Directory,
+    program: PathBuf,
 }
 
 impl Setup {
@@ -51,6 +52,7 @@ impl Setup {
             names: [("dir".to_owned(), place)].into(),
             arguments: vec!["-db".into()],
             directory,
+            program: program(),
         }
     }
 
@@ -75,6 +77,12 @@ impl Setup {
     /// Arguments instead of `-db`.
     pub(crate) fn arguments(mut self, arguments: &[&str]) -> Self {
         self.arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+        self
+    }
+
+    /// Runs another program than the one under test.
+    pub(crate) fn program(mut self, program: &std::path::Path) -> Self {
+        self.program = program.to_owned();
         self
     }
 
@@ -118,7 +126,7 @@ impl Setup {
     }
 
     fn command(&self, file: &std::path::Path) -> Vec<String> {
-        let mut words = vec![program().display().to_string()];
+        let mut words = vec![self.program.display().to_string()];
         words.extend(
             self.arguments
                 .iter()

@@ -1,0 +1,36 @@
+//! `balance peak-ewma`: of two servers drawn by weight, the one expected to answer first. Never keeps a position.
+//!
+//! The expectation is the server's peak-sensitive mean latency times the requests that it has under
+//! way and this one, by weight (Finagle's peak EWMA, with the power of two choices). Shared: a
+//! table read by all; a pick writes the line of the table's lock, an answer the line of its
+//! server's [`Latency`](crate::latency::Latency).
+
+use std::sync::RwLock;
+
+use super::{Chooser, Member, NoServer, Sums, Wish, read, write};
+
+/// The algorithm with its table.
+#[derive(Debug, Default)]
+pub(crate) struct PeakEwma(RwLock<Sums>);
+
+impl Chooser for PeakEwma {
+    fn members(&self, members: &[Member]) {
+        *write(&self.0) = Sums::new(members);
+    }
+
+    fn choose(&self, wish: &Wish<'_>) -> Result<usize, NoServer> {
+        let sums = read(&self.0);
+        let usable = |m: &&Member| wish.avoid != Some(m.slot) && m.load.has_room();
+        let cost = |m: &Member| m.latency.cost(m.load.total(), wish.now_ns) / f64::from(m.weight);
+        let first = sums.draw(wish.random);
+        let second = first.and_then(|first| sums.draw_other(first, wish.random));
+        let best = first.into_iter().chain(second).filter(usable);
+        let best = best.reduce(|one, other| if cost(other) < cost(one) { other } else { one });
+        let member = match best {
+            Some(member) => member,
+            None => sums.any_with_room(wish)?,
+        };
+        member.load.reserve();
+        Ok(member.slot)
+    }
+}

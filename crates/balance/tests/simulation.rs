@@ -1,0 +1,179 @@
+//! Algorithms at work on a simulated farm: shares against their definition, keys that move, tail latency.
+//! Never reads a clock: time is an event's, randomness a seed's, so every figure can be repeated.
+//!
+//! The tables of `docs/balancing.md` are what these tests compute; `WEIR_DOCS=write` writes them
+//! there.
+
+#[path = "simulation/farm.rs"]
+mod farm;
+#[path = "simulation/tables.rs"]
+mod tables;
+
+use balance::{Algorithm, Balancer, HashMethod, ServerSettings, Wish, hash};
+use farm::{Farm, Latencies};
+use stdx::Prng;
+
+const SERVERS: usize = 100;
+const KEYS: usize = 200_000;
+
+fn hash(method: HashMethod) -> Algorithm {
+    Algorithm::Hash { method, balance_factor: 0 }
+}
+
+fn random(draws: u32) -> Algorithm {
+    Algorithm::Random { draws, balance_factor: 0 }
+}
+
+/// Weights of machines of mixed speed: 1 to 4 of every unit.
+fn weights() -> Vec<u32> {
+    let random = Prng::new(11);
+    (0..SERVERS).map(|_| [4, 8, 16, 32][random.below(4) as usize]).collect()
+}
+
+fn balancer(algorithm: Algorithm, weights: &[u32]) -> Balancer {
+    let server = |(id, weight): (u32, &u32)| ServerSettings {
+        weight: *weight,
+        ..ServerSettings::new(id, format!("s{id}"))
+    };
+    Balancer::new(algorithm, false, (1..).zip(weights).map(server).collect(), 0)
+}
+
+fn place(balancer: &Balancer, key: Option<u32>, random: &Prng) -> usize {
+    let wish = Wish { key, avoid: None, random, now_ns: 0 };
+    balancer.pick(&wish).expect("some server is up").server().slot()
+}
+
+/// Requests per server, one after the other.
+fn counts(algorithm: Algorithm, weights: &[u32], requests: usize) -> Vec<u64> {
+    let balancer = balancer(algorithm, weights);
+    let (random, keys) = (Prng::new(5), Prng::new(6));
+    let mut counts = vec![0; weights.len()];
+    for _ in 0..requests {
+        counts[place(&balancer, Some(keys.next_u32()), &random)] += 1;
+    }
+    counts
+}
+
+/// The probability that a chi-square of so many degrees of freedom is as large as this one
+/// (Wilson and Hilferty's approximation, good for 99 degrees).
+fn p_value(counts: &[u64], shares: &[f64]) -> f64 {
+    let (all, sum): (u64, f64) = (counts.iter().sum(), shares.iter().sum());
+    let term = |(count, share): (&u64, &f64)| {
+        let expected = all as f64 * share / sum;
+        (*count as f64 - expected).powi(2) / expected
+    };
+    let chi: f64 = counts.iter().zip(shares).map(term).sum();
+    let freedom = (counts.len() - 1) as f64;
+    let spread = 2.0 / (9.0 * freedom);
+    let z = ((chi / freedom).cbrt() - (1.0 - spread)) / spread.sqrt();
+    upper_tail(z)
+}
+
+/// P(Z > z) of the normal distribution, by Simpson's rule.
+fn upper_tail(z: f64) -> f64 {
+    let density = |x: f64| (-x * x / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    let (end, steps) = (z.max(0.0) + 10.0, 2_000);
+    let step = (end - z) / f64::from(steps);
+    let inner: f64 = (1..steps)
+        .map(|n| density(z + f64::from(n) * step) * if n % 2 == 1 { 4.0 } else { 2.0 })
+        .sum();
+    step / 3.0 * (density(z) + inner + density(end))
+}
+
+/// What part of the ring belongs to each server, from the points alone.
+fn arcs(weights: &[u32]) -> Vec<f64> {
+    let of = |(slot, weight): (usize, &u32)| {
+        let first = (slot as u32 + 1) * 4096;
+        (0..weight * balance::WEIGHT_SCALE).map(move |n| (hash::avalanche(first + n), slot))
+    };
+    let mut points: Vec<_> = weights.iter().enumerate().flat_map(of).collect();
+    points.sort_unstable();
+    let mut arcs = vec![0.0; weights.len()];
+    for (n, (point, slot)) in points.iter().enumerate() {
+        let before = points[(n + points.len() - 1) % points.len()].0;
+        let after = points[(n + 1) % points.len()].0;
+        let reach = f64::from(point.wrapping_sub(before)) + f64::from(after.wrapping_sub(*point));
+        arcs[*slot] += reach / 2.0;
+    }
+    arcs
+}
+
+#[test]
+fn shares_are_what_the_definition_says() {
+    let weights = weights();
+    let by_weight: Vec<f64> = weights.iter().map(|weight| f64::from(*weight)).collect();
+    let uniform = vec![1.0; SERVERS];
+    let equal = vec![4; SERVERS];
+    let cases: [(&str, Algorithm, &[u32], Vec<f64>); 7] = [
+        ("roundrobin", Algorithm::RoundRobin, &weights, by_weight.clone()),
+        ("static-rr", Algorithm::StaticRr, &weights, by_weight.clone()),
+        ("leastconn", Algorithm::LeastConn, &equal, uniform.clone()),
+        ("random(1)", random(1), &weights, by_weight.clone()),
+        ("random(2)", random(2), &equal, uniform),
+        ("hash, map-based", hash(HashMethod::MapBased), &weights, by_weight),
+        ("hash, consistent", hash(HashMethod::Consistent), &weights, arcs(&weights)),
+    ];
+    let mut table = String::from("| algorithm | p of chi-square |\n|---|---:|\n");
+    for (name, algorithm, weights, shares) in cases {
+        let p = p_value(&counts(algorithm, weights, KEYS), &shares);
+        assert!(p > 0.01, "{name}: p = {p}");
+        table.push_str(&format!("| {name} | {p:.3} |\n"));
+    }
+    tables::hold("shares", &table);
+}
+
+#[test]
+fn keys_move_only_from_the_server_that_leaves() {
+    let mut table = String::from("| | keys moved / keys of the server |\n|---|---:|\n");
+    for (name, weights) in [("equal weights", vec![16; SERVERS]), ("mixed weights", weights())] {
+        let balancer = balancer(hash(HashMethod::Consistent), &weights);
+        let random = Prng::new(1);
+        let places = || -> Vec<usize> {
+            let keys = Prng::new(6);
+            (0..20_000).map(|_| place(&balancer, Some(keys.next_u32()), &random)).collect()
+        };
+        let before = places();
+        let mut worst = 0.0_f64;
+        for slot in (0..SERVERS).step_by(10) {
+            balancer.set_weight(slot, 0, 0);
+            let after = places();
+            balancer.set_weight(slot, weights[slot], 0);
+            let moved = before.iter().zip(&after).filter(|(before, after)| before != after).count();
+            let had = before.iter().filter(|place| **place == slot).count();
+            worst = worst.max(moved as f64 / had as f64);
+        }
+        assert!(worst <= 1.2, "{name}: {worst}");
+        table.push_str(&format!("| {name} | {worst:.2} |\n"));
+    }
+    tables::hold("movement", &table);
+}
+
+#[test]
+fn latency_awareness_keeps_the_tail_short() {
+    let mut table = String::from(
+        "| algorithm | p50 | p95 | p99 | p99.9 | share of the slow server |\n\
+         |---|---:|---:|---:|---:|---:|\n",
+    );
+    let run = |algorithm| Farm { servers: 20, slow: 1, slower: 10.0, load: 0.6 }.run(algorithm);
+    let rows: Vec<(&str, Latencies)> = [
+        ("roundrobin", Algorithm::RoundRobin),
+        ("random(2)", random(2)),
+        ("leastconn", Algorithm::LeastConn),
+        ("peak-ewma", Algorithm::PeakEwma),
+    ]
+    .map(|(name, algorithm)| (name, run(algorithm)))
+    .into();
+    for (name, seen) in &rows {
+        let [p50, p95, p99, p999] = [0.5, 0.95, 0.99, 0.999].map(|part| seen.quantile_ms(part));
+        let share = 100.0 * seen.slow_share;
+        table.push_str(&format!(
+            "| {name} | {p50:.1} | {p95:.1} | {p99:.1} | {p999:.1} | {share:.2} % |\n"
+        ));
+    }
+    let [_, random, least, peak] = &rows[..] else { panic!("four rows") };
+    for other in [random, least] {
+        assert!(peak.1.quantile_ms(0.99) < other.1.quantile_ms(0.99), "{table}");
+        assert!(peak.1.quantile_ms(0.999) < other.1.quantile_ms(0.999), "{table}");
+    }
+    tables::hold("tail", &table);
+}

@@ -1,0 +1,57 @@
+//! The algorithm of a backend, and what it hashes, as the data plane takes them. Never chooses a server.
+
+use config::model::{Back, Balance, HashFunction, HashMethod};
+use proxy::settings::{HashKey, Hashing, UriKey};
+
+/// The algorithm.
+pub(super) fn algorithm(from: &Back) -> balance::Algorithm {
+    let balance_factor = from.hash_balance_factor;
+    match from.balance {
+        Balance::RoundRobin => balance::Algorithm::RoundRobin,
+        Balance::StaticRr => balance::Algorithm::StaticRr,
+        Balance::LeastConn => balance::Algorithm::LeastConn,
+        Balance::Random { draws } => balance::Algorithm::Random { draws, balance_factor },
+        Balance::PeakEwma => balance::Algorithm::PeakEwma,
+        Balance::First => balance::Algorithm::First,
+        Balance::Source
+        | Balance::Uri(_)
+        | Balance::UrlParam { .. }
+        | Balance::Header { .. }
+        | Balance::Hash(_)
+        | Balance::RdpCookie(_) => balance::Algorithm::Hash {
+            method: match from.hash_type.method {
+                HashMethod::MapBased => balance::HashMethod::MapBased,
+                HashMethod::Consistent => balance::HashMethod::Consistent,
+            },
+            balance_factor,
+        },
+    }
+}
+
+/// What is hashed, if anything is.
+pub(super) fn hashing(from: &Back) -> Option<Hashing> {
+    let key = match &from.balance {
+        Balance::Source => HashKey::Source,
+        Balance::Uri(key) => HashKey::Uri(UriKey {
+            len: key.len,
+            depth: key.depth,
+            whole: key.whole,
+            path_only: key.path_only,
+        }),
+        Balance::UrlParam { name, check_post } => {
+            HashKey::UrlParam { name: name.clone().into_bytes(), check_post: *check_post }
+        }
+        Balance::Header { name, domain_only } => {
+            HashKey::Header { name: name.clone().into_bytes(), domain_only: *domain_only }
+        }
+        Balance::Hash(expr) => HashKey::Expression { expr: expr.clone(), even_empty: true },
+        Balance::RdpCookie(expr) => HashKey::Expression { expr: expr.clone(), even_empty: false },
+        _ => return None,
+    };
+    let function = match from.hash_type.function {
+        HashFunction::Sdbm => balance::hash::sdbm,
+        HashFunction::Djb2 => balance::hash::djb2,
+        HashFunction::Crc32 => balance::hash::crc32,
+    };
+    Some(Hashing { key, function, avalanche: from.hash_type.avalanche })
+}
