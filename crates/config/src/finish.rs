@@ -244,6 +244,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         }
     }
     duplicate_ids(&draft, cx);
+    check_page(&draft, cx);
     select_servers(&mut draft, cx);
     if shared.advise {
         check_threads(&draft, &shared.threads, cx);
@@ -517,6 +518,18 @@ fn check_timeouts(draft: &DraftProxy, cx: &mut Cx<'_>) {
             draft.name
         );
         cx.about(Severity::Warning, &draft.place, message);
+    }
+}
+
+/// The statistics page has either users of its own or rules.
+fn check_page(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let Some(page) = &draft.settings.stats else { return };
+    if !draft.rules.stats.is_empty() && (page.realm.is_some() || !page.users.is_empty()) {
+        let message = format!(
+            "proxy '{}': stats 'auth'/'realm' and 'http-request' can't be used at the same time.",
+            draft.name
+        );
+        cx.about(Severity::Alert, &draft.place, message);
     }
 }
 

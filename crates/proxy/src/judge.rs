@@ -59,6 +59,20 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ru
     Ok(Ruling::Pass)
 }
 
+/// Who may see the statistics page of a proxy.
+///
+/// # Errors
+/// As [`request`].
+pub(crate) async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
+    for section in proxy.settings.rule_sections() {
+        match patiently(tx, proxy, &section.stats).await? {
+            Ruling::Pass => {}
+            decided => return Ok(decided),
+        }
+    }
+    Ok(Ruling::Pass)
+}
+
 /// The response's rules of the backend, then of the frontend. A response that a rule replaces
 /// stands in the workspace afterwards, with its body; the server's is not wanted any more.
 ///

@@ -42,8 +42,8 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     if let Some(route) = judge::request(tx, &front).await?.into() {
         return Ok(route);
     }
-    if answers_statistics(tx, &front) {
-        return Ok(Route::Answer);
+    if let Some(route) = statistics(tx, &front).await? {
+        return Ok(route);
     }
     rewrite::restrict_names(tx, &front)?;
     let mut chosen = choose(tx, &front);
@@ -62,8 +62,8 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
         if let Some(route) = judge::request(tx, &backend).await?.into() {
             return Ok(route);
         }
-        if answers_statistics(tx, &backend) {
-            return Ok(Route::Answer);
+        if let Some(route) = statistics(tx, &backend).await? {
+            return Ok(route);
         }
         rewrite::restrict_names(tx, &backend)?;
     }
@@ -96,12 +96,19 @@ fn is_monitored(tx: &mut Transaction, front: &ProxyRef) -> bool {
     true
 }
 
-/// Whether the statistics page of this proxy answers the request.
-fn answers_statistics(tx: &mut Transaction, proxy: &Proxy) -> bool {
-    let Some(page) = &proxy.settings.stats else { return false };
+/// The statistics page of this proxy, if the request asks for it and its rules let it.
+async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Option<Route>, Failure> {
+    let Some(page) = &proxy.settings.stats else { return Ok(None) };
     if !tx.space.request.uri().starts_with(page.uri.as_bytes()) {
-        return false;
+        return Ok(None);
     }
+    if let Some(route) = Box::pin(judge::statistics(tx, proxy)).await?.into() {
+        return Ok(Some(route));
+    }
+    Ok(show_statistics(tx, proxy).then_some(Route::Answer))
+}
+
+fn show_statistics(tx: &mut Transaction, proxy: &Proxy) -> bool {
     let answer = tx.worker.services.statistics(&tx.worker, proxy, &tx.space.request);
     let Some(answer) = answer else { return false };
     debug_assert!(answer.head.version() == Version::Http11, "services speak HTTP/1.1");

@@ -24,6 +24,8 @@ pub struct Rules {
     pub http_after_response: RuleSet,
     /// `redirect` lines; they run after `http-request`.
     pub redirect: RuleSet,
+    /// `stats http-request` lines: who may see the statistics page.
+    pub stats: RuleSet,
     /// `use_backend` lines.
     pub switching: Vec<Switching>,
     /// `stick` lines.
@@ -47,6 +49,7 @@ impl Default for Rules {
             http_response: RuleSet::new(Ruleset::HttpResponse),
             http_after_response: RuleSet::new(Ruleset::HttpAfterResponse),
             redirect: RuleSet::new(Ruleset::HttpRequest),
+            stats: RuleSet::new(Ruleset::HttpRequest),
             switching: Vec::new(),
             sticking: Vec::new(),
             selection: Vec::new(),
@@ -65,7 +68,7 @@ impl Rules {
     }
 
     /// All sets but switching.
-    pub fn sets(&self) -> [&RuleSet; 8] {
+    pub fn sets(&self) -> [&RuleSet; 9] {
         [
             &self.tcp_connection,
             &self.tcp_session,
@@ -75,6 +78,7 @@ impl Rules {
             &self.http_response,
             &self.http_after_response,
             &self.redirect,
+            &self.stats,
         ]
     }
 

@@ -74,6 +74,8 @@ pub struct Parser<'a> {
     pub places: Places,
     /// Name of the proxy, empty outside of one.
     pub proxy: &'a str,
+    /// What `auth` calls its realm unless told; empty for the proxy's name.
+    pub realm: &'a str,
     /// Whether the proxy is in HTTP mode.
     pub http: bool,
     /// Name of the file.
@@ -93,6 +95,7 @@ impl<'a> Parser<'a> {
             captures,
             places: Places::ALL,
             proxy: "",
+            realm: "",
             http: true,
             file: "".into(),
             line: 0,

@@ -20,6 +20,9 @@ use std::path::Path;
 /// The longest text that one capture keeps, in bytes.
 const MAX_CAPTURE: u32 = 1 << 16;
 
+/// What the statistics page calls its realm unless told.
+const STATS_REALM: &str = "HAProxy Statistics";
+
 /// Where the formats of error replies are evaluated: an error may come at any time of a request.
 pub(super) const ERROR_PLACES: Places =
     Places::of(Place::FeHttpRequest).and(Places::of(Place::BeHttpRequest));
@@ -114,6 +117,18 @@ pub(super) fn redirect(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) 
         with_parser(proxy, cx, args, 1, places, |parser| rules::parse_redirect(&words, parser))?;
     in_order(proxy, cx, args, Rank::Redirect, "redirect");
     proxy.rules.redirect.push(rule);
+    Ok(())
+}
+
+/// `stats http-request`; its own words start at argument 2.
+pub(super) fn stats_rule(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let words = args.all_texts(2);
+    let places = places(proxy.kind, Ruleset::HttpRequest);
+    let rule = with_parser(proxy, cx, args, 2, places, |parser| {
+        parser.realm = STATS_REALM;
+        Rule::parse(Ruleset::HttpRequest, &words, parser)
+    })?;
+    proxy.rules.stats.push(rule);
     Ok(())
 }
 

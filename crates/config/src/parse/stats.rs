@@ -1,4 +1,6 @@
 //! `stats` lines of proxies (section 4.2): the statistics page. Never renders it.
+use super::language;
+use super::proxy::allowed;
 use super::values::{text, time_at};
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
@@ -8,48 +10,106 @@ use crate::line::{Args, Parsed};
 use crate::model::StatsPage;
 use crate::value::Unit;
 
-type Entry = Keyword<Fill<StatsPage>>;
+type Entry = Keyword<Fill<DraftProxy>>;
 
 const fn entry(
     name: &'static str,
     arguments: &'static str,
     doc: &'static str,
-    parse: Fill<StatsPage>,
+    parse: Fill<DraftProxy>,
 ) -> Entry {
     Keyword { name, arguments, places: Places::ALL, doc, parse }
 }
 
-/// All implemented verbs, alphabetical. Argument 0 is the verb. Each one turns the page on.
+/// The page of the proxy, which any of the verbs turns on.
+fn page(proxy: &mut DraftProxy) -> &mut StatsPage {
+    proxy.settings.stats.get_or_insert_default()
+}
+
+/// All implemented verbs, alphabetical. Argument 0 is `stats`, argument 1 the verb.
 pub(crate) const VERBS: &[Entry] = &[
-    entry("enable", "", "Turns the page on.", |_, _, a| a.no_more_than(0)),
-    entry("hide-version", "", "Hides the version.", |s, _, a| {
-        a.no_more_than(0).map(|()| s.hide_version = true)
+    entry("auth", "<user>:<passwd>", "A user who may see the page.", auth),
+    entry("enable", "", "Turns the page on.", |p, _, a| {
+        page(p);
+        a.from(1).no_more_than(0)
     }),
-    entry("refresh", "<delay>", "Reloads the page, in seconds.", |s, _, a| {
-        a.need(1, "'refresh' needs an interval.")?;
-        a.no_more_than(1)?;
-        let time = time_at(a, 1, Unit::Seconds, "argument to stats refresh interval.")?;
-        s.refresh = time.div_ceil(1000) as u32;
+    entry("hide-version", "", "Hides the version.", |p, _, a| {
+        page(p).hide_version = true;
+        a.from(1).no_more_than(0)
+    }),
+    Keyword {
+        places: Places::SIDES,
+        ..entry(
+            "http-request",
+            "{ allow | deny | auth [realm <realm>] } [ { if | unless } <condition> ]",
+            "Rules about who may see the page.",
+            access,
+        )
+    },
+    entry(
+        "realm",
+        "<realm>",
+        "What the page calls itself when it asks for a password.",
+        |p, _, a| {
+            page(p).realm = Some(a.need(2, "'realm' needs an realm name.")?.to_owned());
+            Ok(())
+        },
+    ),
+    entry("refresh", "<delay>", "Reloads the page, in seconds.", refresh),
+    entry("scope", "{ <name> | \".\" }", "A proxy that the page shows.", |p, _, a| {
+        let name = a.need(2, "'scope' needs a proxy name.")?;
+        let name = if name == "." { p.name.to_string() } else { name.to_owned() };
+        page(p).scope.push(name);
         Ok(())
     }),
-    entry("show-desc", "[ <desc> ]", "Shows a description.", |s, _, a| {
-        s.show_desc = Some(a.texts(1).join(" "));
+    entry("show-desc", "[ <desc> ]", "Shows a description.", |p, _, a| {
+        page(p).show_desc = Some(a.texts(2).join(" "));
         Ok(())
     }),
-    entry("show-legends", "", "Shows more details.", |s, _, a| {
-        a.no_more_than(0).map(|()| s.show_legends = true)
+    entry("show-legends", "", "Shows more details.", |p, _, a| {
+        page(p).show_legends = true;
+        a.from(1).no_more_than(0)
     }),
-    entry("show-node", "[ <name> ]", "Shows the name of the node.", |s, _, a| {
-        s.show_node = Some(a.text(1).to_owned());
-        a.no_more_than(1)
+    entry("show-node", "[ <name> ]", "Shows the name of the node.", |p, _, a| {
+        page(p).show_node = Some(a.text(2).to_owned());
+        a.from(1).no_more_than(1)
     }),
-    entry("uri", "<prefix>", "Where the page is.", |s, _, a| {
-        let prefix = a.need(1, "'uri' needs an URI prefix.")?;
-        text(a, "an URI prefix.")?;
-        s.uri = Some(prefix.to_owned());
+    entry("uri", "<prefix>", "Where the page is.", |p, _, a| {
+        let prefix = a.need(2, "'uri' needs an URI prefix.")?;
+        text(a.from(1), "an URI prefix.")?;
+        page(p).uri = Some(prefix.to_owned());
         Ok(())
     }),
 ];
+
+/// A name without a colon has an empty password. Of two lines about one user the first counts.
+fn auth(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let account = args.need(2, "'auth' needs a user:password account.")?;
+    let (user, password) = account.split_once(':').unwrap_or((account, ""));
+    let users = &mut page(proxy).users;
+    if users.iter().any(|(known, _)| known == user) {
+        cx.warn(args, 2, format!("uri auth: ignoring duplicated user '{user}'."));
+        return Ok(());
+    }
+    users.push((user.to_owned(), password.to_owned()));
+    Ok(())
+}
+
+fn access(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    if allowed(proxy, cx, args, Places::SIDES, "stats http-request")? {
+        page(proxy);
+        language::stats_rule(proxy, cx, args)?;
+    }
+    Ok(())
+}
+
+fn refresh(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    args.need(2, "'refresh' needs an interval.")?;
+    args.from(1).no_more_than(1)?;
+    let time = time_at(args, 2, Unit::Seconds, "argument to stats refresh interval.")?;
+    page(proxy).refresh = time.div_ceil(1000) as u32;
+    Ok(())
+}
 
 /// One `stats` line.
 pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
@@ -60,6 +120,5 @@ pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
         );
         return Err(known::fault(args, 1, "stats", &format!("stats {name}"), unknown));
     };
-    let page = proxy.settings.stats.get_or_insert_default();
-    (verb.parse)(page, cx, args.from(1))
+    (verb.parse)(proxy, cx, args)
 }

@@ -298,6 +298,17 @@ fn proxy_keywords() {
                 page.hide_version && page.show_legends && page.show_desc.as_deref() == Some("a b")
             },
         ),
+        (
+            "stats auth a:b\n stats auth c\n stats realm x\\ y\n stats scope .\n stats scope z",
+            |p| {
+                let page = p.common.stats.as_ref().unwrap();
+                let users = [("a".to_owned(), "b".to_owned()), ("c".to_owned(), String::new())];
+                page.users == users
+                    && page.realm.as_deref() == Some("x y")
+                    && page.scope == ["l", "z"]
+            },
+        ),
+        ("stats http-request auth", |p| p.common.stats.is_some() && !p.rules.stats.is_empty()),
         ("timeout client 5s", |p| front(p).timeouts.client == Some(5000)),
         ("timeout client-fin 5", |p| front(p).timeouts.client_fin == Some(5)),
         ("timeout server 1m", |p| back(p).timeouts.server == Some(60_000)),
@@ -612,7 +623,10 @@ fn proxy_errors() {
             "stats foo",
             "unknown stats parameter 'foo', expects 'admin', 'uri', 'realm', 'auth', 'scope', 'enable', 'hide-version', 'show-node', 'show-desc' or 'show-legends'.",
         ),
-        ("stats auth a:b", "'stats auth' is not implemented yet"),
+        ("stats admin if TRUE", "'stats admin' is not implemented yet"),
+        ("stats auth", "'auth' needs a user:password account."),
+        ("stats realm", "'realm' needs an realm name."),
+        ("stats scope", "'scope' needs a proxy name."),
         ("stats refresh x", "unexpected character 'x' in argument to stats refresh interval."),
         ("stats uri", "'uri' needs an URI prefix."),
         (

@@ -17,7 +17,7 @@ fn rules_land_in_their_sets_in_order() {
         " http-response del-header server\n http-after-response set-header via weir\n"
     )));
     let counts: Vec<usize> = p.rules.sets().iter().map(|set| set.rules().len()).collect();
-    assert_eq!(counts, [1, 1, 1, 1, 2, 1, 1, 1]);
+    assert_eq!(counts, [1, 1, 1, 1, 2, 1, 1, 1, 0]);
     assert_eq!(p.rules.switching.len(), 2);
     assert_eq!((p.rules.switching[0].backend, p.rules.switching[1].backend), (Some(0), None));
     assert_eq!(p.common.tcp_request_inspect_delay, Some(5000));

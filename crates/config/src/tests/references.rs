@@ -122,6 +122,16 @@ fn references_and_modes() {
             "http frontend 'f' (a.cfg:6) tries to use incompatible tcp backend 'b' (a.cfg:9) as its default backend (see 'mode').",
         ),
         (
+            "listen l\n bind :1\n stats auth a:b\n stats http-request deny",
+            Severity::Alert,
+            "proxy 'l': stats 'auth'/'realm' and 'http-request' can't be used at the same time.",
+        ),
+        (
+            "listen l\n bind :1\n stats auth a:b\n stats auth a:c",
+            Severity::Warning,
+            "uri auth: ignoring duplicated user 'a'.",
+        ),
+        (
             "frontend f",
             Severity::Warning,
             "frontend 'f' has no 'bind' directive. Please declare it as a backend if this was intended.",

@@ -126,7 +126,8 @@ pub(super) fn parse_redirect(input: &mut Input<'_, '_, '_>) -> Result<Action, Pa
 }
 
 pub(super) fn auth(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
-    let mut realm = input.cx.proxy.to_owned();
+    let default = input.cx.realm;
+    let mut realm = if default.is_empty() { input.cx.proxy } else { default }.to_owned();
     match input.peek() {
         Some("realm") => {
             input.at += 1;

@@ -23,6 +23,7 @@ mod rules;
 mod runtime;
 mod servers;
 mod signals;
+mod statistics;
 mod tables;
 mod threads;
 mod timeouts;

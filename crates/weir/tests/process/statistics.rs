@@ -1,0 +1,79 @@
+//! The statistics page: where it is, who may see it, what it shows. Never its looks.
+
+use crate::support::{Message, Running, Setup};
+
+/// A page per frontend: `web` by users, `rules` by rules, `open` for everybody.
+fn start() -> Running {
+    Setup::new(
+        "defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+         timeout server 5s\n\
+         userlist staff\n    user joe insecure-password pw\n\
+         frontend web\n    bind <web>\n    stats uri /page\n    stats auth admin:a:b\n    \
+         stats auth other:\n    stats realm My\\ Realm\n    stats scope .\n    \
+         stats scope behind\n    stats refresh 7s\n\
+         frontend rules\n    bind <rules>\n    stats http-request deny if { hdr(x-deny) 1 }\n    \
+         stats http-request allow if { hdr(x-allow) 1 }\n    \
+         stats http-request auth unless { http_auth(staff) }\n    default_backend behind\n\
+         frontend open\n    bind <open>\n    stats enable\n    stats realm Unused\n    \
+         stats hide-version\n    stats show-node here\n    stats show-desc of tests\n    \
+         stats show-legends\n\
+         backend behind\n    http-request return status 204\n    stats uri /behind\n    \
+         stats http-request auth realm Behind\n",
+    )
+    .start()
+}
+
+fn get(weir: &Running, bind: &str, target: &str, header: &str) -> Message {
+    weir.connect(bind).ask(format!("GET {target} HTTP/1.1\r\nHost: t\r\n{header}\r\n\r\n"))
+}
+
+fn basic(credentials: &str) -> String {
+    format!("Authorization: Basic {credentials}")
+}
+
+#[test]
+fn users_of_the_page_need_their_passwords() {
+    let weir = start();
+    let refused = get(&weir, "web", "/page", "x: y");
+    assert_eq!((refused.status(), refused.body.len()), (401, 112));
+    assert_eq!(refused.header("www-authenticate"), Some("Basic realm=\"My Realm\""));
+    // admin:a:b, other:, admin:a
+    assert_eq!(get(&weir, "web", "/page", &basic("YWRtaW46YTpi")).status(), 200);
+    assert_eq!(get(&weir, "web", "/page;csv", &basic("b3RoZXI6")).status(), 200);
+    assert_eq!(get(&weir, "web", "/page;csv", &basic("YWRtaW46YQ==")).status(), 401);
+}
+
+#[test]
+fn the_page_shows_the_proxies_of_its_scope() {
+    let weir = start();
+    let page = get(&weir, "web", "/page;csv", &basic("YWRtaW46YTpi"));
+    assert_eq!(page.header("refresh"), Some("7"));
+    let text = page.text();
+    let names: Vec<_> = text.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(names, ["web", "behind"], "{text}");
+}
+
+#[test]
+fn rules_say_who_may_see_the_page() {
+    let weir = start();
+    let target = "/haproxy?stats;csv";
+    assert_eq!(get(&weir, "rules", target, "X-Deny: 1").status(), 403);
+    assert_eq!(get(&weir, "rules", target, "X-Allow: 1").status(), 200);
+    let asked = get(&weir, "rules", target, "x: y");
+    assert_eq!(asked.status(), 401);
+    assert_eq!(asked.header("www-authenticate"), Some("Basic realm=\"HAProxy Statistics\""));
+    // joe:pw, joe:no
+    assert_eq!(get(&weir, "rules", target, &basic("am9lOnB3")).status(), 200);
+    assert_eq!(get(&weir, "rules", target, &basic("am9lOm5v")).status(), 401);
+    assert_eq!(get(&weir, "rules", "/elsewhere", "X-Deny: 1").status(), 204);
+    let behind = get(&weir, "rules", "/behind", "x: y");
+    assert_eq!(behind.status(), 204, "rules about requests go before the page of a backend");
+}
+
+#[test]
+fn an_open_page_needs_nothing() {
+    let weir = start();
+    let text = get(&weir, "open", "/haproxy?stats", "x: y").text();
+    assert!(text.contains("here") && text.contains("of tests"), "{text}");
+    assert_eq!(get(&weir, "open", "/haproxy?stats", "x: y").header("refresh"), None);
+}
