@@ -18,6 +18,7 @@ use field::{COUNT, Field};
 use proxy::Shared;
 use proxy::counters::{Counters, Event};
 use proxy::runtime::{Proxy, Server};
+use stdx::ignored;
 
 /// Origin, nature and scope of a value: the three letters of management.txt 9.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,7 +180,9 @@ impl Row {
     }
 
     fn set(&mut self, field: Field, value: impl Into<Value>) {
-        self.values[field as usize] = value.into();
+        if !ignored("stat-field", field::COLUMNS[field as usize].name) {
+            self.values[field as usize] = value.into();
+        }
     }
 
     /// The value of a column.

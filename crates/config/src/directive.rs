@@ -5,6 +5,7 @@ use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault, Line, Parsed};
 use crate::suggest;
+use stdx::ignored;
 
 /// `.if` blocks that may nest.
 const MAX_BLOCKS: usize = 1024;
@@ -56,6 +57,7 @@ impl Blocks {
     ) -> Parsed<Told> {
         let args = line.args();
         match args.text(0) {
+            skipped @ (".elif" | ".else") if ignored("cond-directive", skipped) => {}
             ".if" => self.open_block(line, env, features)?,
             ".elif" => self.other_branch(args, env, features)?,
             ".else" => self.last_branch(args)?,
@@ -63,7 +65,7 @@ impl Blocks {
                 self.open.pop().ok_or_else(|| lone(args))?;
                 no_argument(args)?;
             }
-            _ if !self.active() => {}
+            name if !self.active() || ignored("cond-directive", name) => {}
             name => return message(name, args).map(Some),
         }
         Ok(None)

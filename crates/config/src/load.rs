@@ -5,6 +5,7 @@ use crate::draft::Draft;
 use crate::model::Model;
 use crate::source::Source;
 use crate::{finish, parse};
+use stdx::ignored;
 
 /// What loading gave.
 #[derive(Debug)]
@@ -69,7 +70,9 @@ impl Loaded {
 pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
     let mut cx = Cx::new(setup);
     let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
-    cx.env.set("HAPROXY_CFGFILES", &names.join(";"));
+    if !ignored("env-var", "HAPROXY_CFGFILES") {
+        cx.env.set("HAPROXY_CFGFILES", &names.join(";"));
+    }
     let mut draft = Draft::default();
     for source in sources {
         parse::file(&mut draft, &mut cx, source);

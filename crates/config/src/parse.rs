@@ -16,6 +16,7 @@ mod cpu_map;
 mod environment;
 pub(crate) mod global;
 mod http;
+mod ignore;
 mod language;
 mod log;
 mod mailers;
@@ -70,6 +71,7 @@ impl Reader<'_, '_> {
             };
             lex::split(text, &around).and_then(|words| self.check_encoding(words))
         };
+        let words = words.map(|words| ignore::without(words, self.section));
         match words {
             Ok(words) if words.is_empty() => {}
             Ok(words) => self.line(&Line { words, raw: text, place: place.clone() }),

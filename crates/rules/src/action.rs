@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::redirect::Redirect;
 use crate::ruleset::{Need, Ruleset, Verdict};
 use sample::{ParseError, Parser, Side, closest};
+use stdx::ignored::planted;
 
 pub use connection::{ConnectionEdit, Span};
 pub use control::Control;
@@ -194,8 +195,8 @@ pub const KEYWORDS: &[Keyword] = &[
 /// `class name` per line: the actions of HAProxy 2.7, implemented or not.
 const KNOWN: &str = include_str!("../data/actions-2.7.txt");
 
-fn known(ruleset: Ruleset) -> impl Iterator<Item = &'static str> {
-    let class = match ruleset {
+fn class(ruleset: Ruleset) -> &'static str {
+    match ruleset {
         Ruleset::TcpConnection => "tcp-req-conn",
         Ruleset::TcpSession => "tcp-req-sess",
         Ruleset::TcpRequest => "tcp-req-cont",
@@ -203,7 +204,11 @@ fn known(ruleset: Ruleset) -> impl Iterator<Item = &'static str> {
         Ruleset::HttpRequest => "http-req",
         Ruleset::HttpResponse => "http-res",
         Ruleset::HttpAfterResponse => "http-after-res",
-    };
+    }
+}
+
+fn known(ruleset: Ruleset) -> impl Iterator<Item = &'static str> {
+    let class = class(ruleset);
     KNOWN.lines().filter_map(move |line| {
         line.split_once(' ').filter(|(kind, _)| *kind == class).map(|(_, name)| name)
     })
@@ -290,6 +295,18 @@ pub(crate) fn parse(
     let action = (keyword.parse)(&mut input)
         .map_err(|error| ParseError { word: error.word.min(last), ..error })?;
     Ok((action, input.at))
+}
+
+/// Whether a proof wants the rule ignored that these words begin.
+pub(crate) fn is_ignored(ruleset: Ruleset, words: &[&str]) -> bool {
+    let Some((kind, name)) = planted() else { return false };
+    let [word, rest @ ..] = words else { return false };
+    let action = word.split('(').next().unwrap_or("");
+    let same = action == name || (name == "track-sc" && action.starts_with(name));
+    match kind {
+        "normalize-uri" => action == kind && rest.first() == Some(&name),
+        _ => kind.strip_prefix("action:") == Some(class(ruleset)) && same,
+    }
 }
 
 fn unknown(ruleset: Ruleset, name: &str) -> String {

@@ -2,6 +2,7 @@
 
 use htx::{Head, HeaderId, Version};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
+use stdx::ignored;
 
 /// How the location is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +58,13 @@ impl Redirect {
             match word {
                 "if" | "unless" => break,
                 "location" | "prefix" | "scheme" => {
-                    target = Some((kind(word), at + 1, value(at)?));
+                    let other = if word == "location" { Kind::Prefix } else { Kind::Location };
+                    let kind = if ignored("redirect-arg", word) { other } else { kind(word) };
+                    target = Some((kind, at + 1, value(at)?));
                     at += 1;
+                }
+                skipped if ignored("redirect-arg", skipped) => {
+                    at += usize::from(matches!(skipped, "code" | "set-cookie" | "clear-cookie"));
                 }
                 "code" => {
                     redirect.code = code(value(at)?).map_err(|m| ParseError::new(at + 1, m))?;

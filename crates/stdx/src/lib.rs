@@ -1,12 +1,14 @@
 //! What std lacks: generational slab, ordered tree with scopes, wrapping ticks, PRNG, hash functions. Never does I/O and never reads a clock.
 
 pub mod hash;
+pub mod ignored;
 pub mod lanes;
 pub mod prng;
 pub mod scope_tree;
 pub mod slab;
 pub mod tick;
 
+pub use ignored::ignored;
 pub use prng::Prng;
 pub use scope_tree::{Position, ScopeTree};
 pub use slab::{Key, Slab};

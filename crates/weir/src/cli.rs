@@ -11,6 +11,7 @@ mod tests;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
+use stdx::ignored;
 
 /// What the process is asked to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -208,6 +209,9 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
     let mut options = Options::default();
     let mut words = Words { rest: words.iter(), flag: "", suffix: "" };
     while let Some(word) = words.rest.next() {
+        if word == "--" && ignored("cmdline-flag", "--") {
+            continue;
+        }
         if word == "--" {
             options.sources.extend(words.rest.by_ref().map(PathBuf::from));
             break;
@@ -216,7 +220,10 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
         words.flag = flag.name;
         words.suffix = word.to_str().and_then(|word| word.strip_prefix(flag.name)).unwrap_or("");
         let apply = flag.apply.ok_or(UsageError::NotImplemented(flag.name))?;
-        apply(&mut options, &mut words)?;
+        match ignored("cmdline-flag", flag.name) {
+            true => apply(&mut Options::default(), &mut words)?,
+            false => apply(&mut options, &mut words)?,
+        }
         let ends = [Action::Version, Action::BuildOptions, Action::MemoryHelp];
         if ends.contains(&options.action) {
             return Ok(options);

@@ -8,6 +8,7 @@ use proxy::notice::{self, Cause};
 use proxy::runtime::Agent;
 use reactor::Address;
 use std::sync::atomic::Ordering::Relaxed;
+use stdx::ignored;
 
 const USAGE: &str = "usage: set server <backend>/<server> addr | agent | agent-addr | agent-port | \
                      agent-send | check-addr | check-port | fqdn | health | ssl | state | weight";
@@ -170,6 +171,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         Err(reply) => return reply,
     };
     match call.word(3) {
+        field if ignored("cli-set-server-field", field) => Reply::Done,
         "weight" => change_weight(call, &target, 4),
         "state" => change_state(call, &target),
         "health" => change_health(call, &target),
@@ -192,6 +194,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
 fn change_state(call: &Call<'_>, target: &Target) -> Reply {
     let maintenance = Admin::FORCED_MAINT.with(Admin::CONFIG_MAINT);
     let (set, clear) = match call.word(4) {
+        state if ignored("cli-set-server-state", state) => return Reply::Done,
         "ready" => (Admin::default(), maintenance.with(Admin::FORCED_DRAIN)),
         "drain" => (Admin::FORCED_DRAIN, maintenance),
         "maint" => (Admin::FORCED_MAINT, Admin::FORCED_DRAIN),

@@ -7,6 +7,7 @@ use proxy::counters::{Event, Metric};
 use proxy::{Shared, Worker};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
+use stdx::ignored;
 
 /// One value of `show info`.
 #[derive(Clone, Debug)]
@@ -230,7 +231,8 @@ pub fn all(worker: &Worker, settings: &Settings) -> Vec<Item> {
     let source = Source { worker, settings, clock, uptime };
     let item = |entry: &Entry| {
         let (position, name, tags, value, doc) = *entry;
-        Item { position, name, tags: Tags(tags), value: value(&source), doc }
+        let value = if ignored("info-field", name) { Value::Empty } else { value(&source) };
+        Item { position, name, tags: Tags(tags), value, doc }
     };
     ENTRIES.iter().map(item).collect()
 }

@@ -84,6 +84,26 @@ fn edits_of_the_request() {
 }
 
 #[test]
+fn targets_are_normalized() {
+    for (normalizer, target, expected) in [
+        ("fragment-encode", "/a#b", "/a%23b"),
+        ("fragment-strip", "/a#b", "/a"),
+        ("path-merge-slashes", "//a///b", "/a/b"),
+        ("path-strip-dot", "/a/./b", "/a/b"),
+        ("path-strip-dotdot", "/a/../b", "/b"),
+        ("path-strip-dotdot full", "/../b", "/b"),
+        ("percent-decode-unreserved", "/%61", "/a"),
+        ("percent-to-uppercase", "/%3f", "/%3F"),
+        ("query-sort-by-name", "/?b=1&a=2", "/?a=2&b=1"),
+    ] {
+        let mut cx = Transaction::default();
+        cx.request.set_uri(target.as_bytes());
+        run(HttpRequest, &[&format!("normalize-uri {normalizer}")], &mut cx);
+        assert_eq!(String::from_utf8_lossy(cx.request.uri()), expected, "{normalizer}");
+    }
+}
+
+#[test]
 fn absolute_targets_keep_their_origin() {
     for (line, expected) in [
         ("set-path /p", "http://h/p?x=1"),

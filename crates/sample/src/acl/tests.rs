@@ -1,7 +1,7 @@
 //! Lines of ACLs: flags, derived keywords, predefined names, files.
 
 use super::{Acl, Answer, DERIVED, PREDEFINED};
-use crate::testing::{World, request, with_parser};
+use crate::testing::{World, request, response, with_parser};
 use crate::{fetch, known};
 
 fn eval(line: &str, world: &World) -> Result<Answer, String> {
@@ -33,6 +33,129 @@ fn lines_match_what_they_say() {
     for (line, expected) in cases {
         assert_eq!(eval(line, &world), Ok(Answer::from(expected)), "{line}");
     }
+}
+
+/// Every derived keyword with a pattern that it alone makes fit, and one that does not fit.
+#[rustfmt::skip]
+const KEYWORDS: &[(&str, &str, &str)] = &[
+    ("base", "www.example.com:8080/p/a.html", "www.example.com"), ("base_beg", "www.", "example"), ("base_dir", "p", "www"), ("base_dom", "example", "exam"),
+    ("base_end", ".html", "/p"), ("base_len", "29", "28"), ("base_reg", "^www.*l$", "^p"), ("base_sub", "ple.com", "plecom"),
+    ("cook(w)", "a.b/c", "a.b"), ("cook_beg(w)", "a.", "b"), ("cook_dir(w)", "c", "b"), ("cook_dom(w)", "a", "d"),
+    ("cook_end(w)", "/c", "/b"), ("cook_len(w)", "5", "6"), ("cook_reg(w)", "^a.b", "^b"), ("cook_sub(w)", "b/", "/b"),
+    ("hdr(x-w)", "a.b/c", "a.b"), ("hdr_beg(x-w)", "a.", "b"), ("hdr_dir(x-w)", "c", "b"), ("hdr_dom(x-w)", "a", "d"),
+    ("hdr_end(x-w)", "/c", "/b"), ("hdr_len(x-w)", "5", "6"), ("hdr_reg(x-w)", "^a.b", "^b"), ("hdr_sub(x-w)", "b/", "/b"),
+    ("method", "GET", "PUT"), ("path", "/p/a.html", "/p"), ("path_beg", "/p", "p"), ("path_dir", "p", "/p/a"), ("path_dom", "html", "htm"),
+    ("path_end", ".html", "/p"), ("path_len", "9", "8"), ("path_reg", "^/p/[a-z]", "^p"), ("path_sub", "a.h", "ah"),
+    ("payload(0,3)", "706179", "7061"),
+    ("req_ver", "1.1", "1.0"), ("resp_ver", "1.1", "1.0"),
+    ("scook(w)", "a.b/c", "a.b"), ("scook_beg(w)", "a.", "b"), ("scook_dir(w)", "c", "b"), ("scook_dom(w)", "a", "d"),
+    ("scook_end(w)", "/c", "/b"), ("scook_len(w)", "5", "6"), ("scook_reg(w)", "^a.b", "^b"), ("scook_sub(w)", "b/", "/b"),
+    ("shdr(x-w)", "a.b/c", "a.b"), ("shdr_beg(x-w)", "a.", "b"), ("shdr_dir(x-w)", "c", "b"), ("shdr_dom(x-w)", "a", "d"),
+    ("shdr_end(x-w)", "/c", "/b"), ("shdr_len(x-w)", "5", "6"), ("shdr_reg(x-w)", "^a.b", "^b"), ("shdr_sub(x-w)", "b/", "/b"),
+    ("ssl_fc_sni_end", "ni", "sn"), ("ssl_fc_sni_reg", "^s.i$", "^n"),
+    ("url", "http://u@192.0.2.9:81/p/a.html?x=1&w=a.b/c", "/p"), ("url_beg", "http:", "/p"), ("url_dir", "p", "html"), ("url_dom", "html", "htm"),
+    ("url_end", "b/c", "html"), ("url_len", "42", "9"), ("url_reg", "^http:.*c$", "^/p"), ("url_sub", "@192", "192@"),
+    ("urlp(w)", "a.b/c", "a.b"), ("urlp_beg(w)", "a.", "b"), ("urlp_dir(w)", "c", "b"), ("urlp_dom(w)", "a", "d"),
+    ("urlp_end(w)", "/c", "/b"), ("urlp_len(w)", "5", "6"), ("urlp_reg(w)", "^a.b", "^b"), ("urlp_sub(w)", "b/", "/b"),
+];
+
+/// The same for keywords that look at a raw stream.
+#[rustfmt::skip]
+const STREAM_KEYWORDS: &[(&[u8], &str, &str, &str)] = &[
+    (fetch::tests::RDP, "req_rdp_cookie(mstshash)", "bob", "bo"), (fetch::tests::RDP, "req_rdp_cookie_cnt(mstshash)", "1", "0"),
+    (fetch::tests::HELLO, "req_ssl_sni", "a.b", "a"), (fetch::tests::HELLO, "req_ssl_ver", "3.1", "3.3"),
+    (fetch::tests::HELLO, "req.ssl_ver", "3.1", "3.3"), (b"\x02ab", "payload_lv(0,1)", "6162", "61"),
+];
+
+/// A world in which the keywords of `KEYWORDS` find something.
+fn words() -> World {
+    let fields = [("Host", "www.example.com:8080"), ("X-W", "a.b/c"), ("Cookie", "w=a.b/c")];
+    let uri = "http://u@192.0.2.9:81/p/a.html?x=1&w=a.b/c";
+    World {
+        request: Some(request("GET", uri, &fields)),
+        response: Some(response(200, &[("X-W", "a.b/c"), ("Set-Cookie", "w=a.b/c")])),
+        ..World::full()
+    }
+}
+
+#[test]
+fn every_keyword_compares_in_its_own_way() {
+    let world = words();
+    let told = |keyword: &str, pattern: &str, world: &World| {
+        let line = format!("{keyword} {pattern}");
+        (eval(&line, world), line)
+    };
+    for (keyword, fits, other) in KEYWORDS {
+        for (pattern, expected) in [(fits, true), (other, false)] {
+            let (answer, line) = told(keyword, pattern, &world);
+            assert_eq!(answer, Ok(Answer::from(expected)), "{line}");
+        }
+    }
+    for (stream, keyword, fits, other) in STREAM_KEYWORDS {
+        let world = World { payload: Some(stream.to_vec()), ..World::default() };
+        for (pattern, expected) in [(fits, true), (other, false)] {
+            let (answer, line) = told(keyword, pattern, &world);
+            assert_eq!(answer, Ok(Answer::from(expected)), "{line}");
+        }
+    }
+    let all = KEYWORDS.iter().map(|case| case.0).chain(STREAM_KEYWORDS.iter().map(|case| case.1));
+    let all: Vec<&str> = all.map(|text| text.split('(').next().unwrap_or(text)).collect();
+    for (name, ..) in DERIVED.iter().filter(|entry| entry.0 != "http_auth_group") {
+        assert!(all.contains(name), "{name} has no case");
+    }
+}
+
+#[test]
+fn methods_operators_and_flags_count() {
+    let world = words();
+    #[rustfmt::skip]
+    let cases = [
+        ("path -m beg /p", true), ("path -m beg p", false), ("path -m bool 0", true), ("path -m bool 1", false), ("path -m dir p", true),
+        ("path -m dom html", true), ("path -m end .html", true), ("req.hdr(x-n) -m found", false), ("str(7) -m int 5:9", true), ("str(007) -m int 7", true),
+        ("str(10.1.2.3) -m ip 10.0.0.0/8", true), ("path -m len 9", true), ("path -m reg ^/p", true), ("path -m sub a.h", true), ("bin(4142) -m str AB", true),
+        ("bin(4142) -m bin 4142", true),
+        ("int(5) gt 5 eq 5", true), ("int(6) ge 5", true), ("int(4) le 5", true), ("int(4) lt 5", true), ("int(6) gt 5", true),
+        ("src myself", true), ("src -n 10.1.2.3", true),
+    ];
+    for (line, expected) in cases {
+        assert_eq!(eval(line, &world), Ok(Answer::from(expected)), "{line}");
+    }
+    assert!(eval("src -n myself", &world).is_err(), "no name is looked up");
+}
+
+#[test]
+fn predefined_names_hold_where_they_should() {
+    let target = |method: &str, uri: &str| World {
+        request: Some(request(method, uri, &[])),
+        source: Some("127.0.0.1:1".parse().expect("an address")),
+        ..World::default()
+    };
+    for (name, method, uri) in [
+        ("LOCALHOST", "GET", "/"),
+        ("METH_CONNECT", "CONNECT", "a:1"),
+        ("METH_DELETE", "DELETE", "/"),
+        ("METH_GET", "GET", "/"),
+        ("METH_GET", "HEAD", "/"),
+        ("METH_HEAD", "HEAD", "/"),
+        ("METH_OPTIONS", "OPTIONS", "*"),
+        ("METH_PUT", "PUT", "/"),
+        ("METH_TRACE", "TRACE", "/"),
+        ("HTTP_URL_ABS", "GET", "http://a/"),
+        ("HTTP_URL_STAR", "OPTIONS", "*"),
+    ] {
+        let answer =
+            with_parser(|cx| cx.acls.find(name, cx).expect(name).eval(&target(method, uri)));
+        assert_eq!(answer, Answer::Yes, "{name}");
+    }
+    for (name, version) in [("HTTP_1.0", htx::Version::Http10), ("HTTP_2.0", htx::Version::Http2)] {
+        let mut world = target("GET", "/");
+        world.request.as_mut().expect("a request").set_request(b"GET", b"/", version);
+        let answer = with_parser(|cx| cx.acls.find(name, cx).expect(name).eval(&world));
+        assert_eq!(answer, Answer::Yes, "{name}");
+    }
+    let rdp = World { payload: Some(fetch::tests::RDP.to_vec()), ..World::default() };
+    let answer = with_parser(|cx| cx.acls.find("RDP_COOKIE", cx).expect("known").eval(&rdp));
+    assert_eq!(answer, Answer::Yes);
 }
 
 #[test]

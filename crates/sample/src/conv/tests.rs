@@ -165,6 +165,38 @@ fn variables_and_captures_are_written() {
 }
 
 #[test]
+fn conditions_keep_variables_from_being_written() {
+    for (condition, before, input, written) in [
+        ("ifexists", None, "int(7)", false),
+        ("ifexists", Some(1), "int(7)", true),
+        ("ifnotexists", Some(1), "int(7)", false),
+        ("ifempty", Some(1), "int(7)", false),
+        ("ifempty", Some(1), "str()", true),
+        ("ifnotempty", Some(1), "str()", false),
+        ("ifset", None, "int(7)", false),
+        ("ifset", Some(1), "int(7)", true),
+        ("ifnotset", Some(1), "int(7)", false),
+        ("ifnotset", None, "int(7)", true),
+        ("ifgt", Some(1), "int(7)", false),
+        ("ifgt", Some(9), "int(7)", true),
+        ("iflt", Some(9), "int(7)", false),
+        ("iflt", Some(1), "int(7)", true),
+    ] {
+        let world = World::full();
+        if let Some(number) = before {
+            world.set("txn.v", Value::Int(number));
+        }
+        world.eval(&format!("{input},set-var(txn.v,{condition})"));
+        let now = world.get("txn.v");
+        assert_eq!(
+            now != before.map(Value::Int),
+            written,
+            "{condition} {before:?} {input}: {now:?}"
+        );
+    }
+}
+
+#[test]
 fn bad_arguments_are_refused() {
     for (text, expected) in [
         ("int(1),add(x)", "expects an integer or a variable name, got 'x'"),

@@ -91,9 +91,9 @@ const STREAMS: &[(&[u8], &str, &str)] = &[
     (DISTCC, "distcc_param(NONE)", "undefined"),
 ];
 
-const RDP: &[u8] = b"\x03\0\0\x21\x1c\xe0\0\0\0\0\0Cookie: mstshash=bob\r\n";
+pub(crate) const RDP: &[u8] = b"\x03\0\0\x21\x1c\xe0\0\0\0\0\0Cookie: mstshash=bob\r\n";
 const DISTCC: &[u8] = b"DIST00000001ARGC00000001ARGV00000002ccARGV00000002-cDOTI00000005hello";
-const HELLO: &[u8] = b"\x16\x03\x01\0\x59\x01\0\0\x55\x03\x03\
+pub(crate) const HELLO: &[u8] = b"\x16\x03\x01\0\x59\x01\0\0\x55\x03\x03\
     0123456789abcdef0123456789abcdef\0\0\x02\x13\x01\x01\0\0\x2a\
     \0\0\0\x08\0\x06\0\0\x03a.b\0\x0a\0\x04\0\x02\0\x1d\
     \0\x10\0\x0e\0\x0c\x02h2\x08http/1.1\0\x23\0\0";

@@ -4,6 +4,7 @@ use super::LogStyle;
 use crate::expr::Expr;
 use crate::facts::Facts;
 use std::io::Write;
+use stdx::ignored;
 
 /// The flags `Q`, `X` and `E`, and whether missing texts must show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -24,6 +25,7 @@ impl Flags {
             match flag {
                 '+' => on = true,
                 '-' => on = false,
+                flag if ignored("log-flag", &format!("+{flag}")) => {}
                 'Q' => self.quote = on,
                 'X' => self.hex = on,
                 'E' => self.escape = on,

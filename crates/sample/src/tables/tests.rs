@@ -109,6 +109,27 @@ fn counters_answer() {
 }
 
 #[test]
+fn the_third_place_answers_like_the_first() {
+    let first = FETCHES.iter().filter(|(text, _)| text.starts_with("sc0_"));
+    let third: Vec<_> =
+        first.map(|(text, expected)| (text.replace("sc0_", "sc2_"), expected)).collect();
+    let named = FETCHES.iter().filter(|(text, _)| text.starts_with("sc2_"));
+    assert_eq!(third.len(), named.count());
+    for (text, expected) in third {
+        let world = World::full();
+        let tracker = world.tables[0].track(&Key::ip([10, 1, 2, 3].into()), NOW, &[]);
+        world.trackers.set(2, tracker.expect("there is room"));
+        // What tracks is counted.
+        let expected = match text.as_str() {
+            "sc2_trackers" => "2",
+            "sc2_conn_cur" => "108",
+            _ => expected,
+        };
+        assert_eq!(world.eval(&text), expected, "{text}");
+    }
+}
+
+#[test]
 fn counters_that_change_are_changed() {
     let world = World::full();
     let after = |text: &str| world.eval(text);

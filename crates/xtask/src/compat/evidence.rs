@@ -40,6 +40,11 @@ impl Source {
         self.items.iter().any(|item| item.name == name && item.test)
     }
 
+    /// The names of all tests.
+    pub(super) fn tests(&self) -> impl Iterator<Item = &str> {
+        self.items.iter().filter(|item| item.test).map(|item| item.name.as_str())
+    }
+
     /// The text of a function, and of what it names in this file, and of what that names.
     pub(super) fn said_by(&self, name: &str) -> String {
         let mut taken = vec![false; self.items.len()];
@@ -160,6 +165,7 @@ mod tests {
     #[test]
     fn a_test_says_what_its_helpers_say() {
         let source = Source::parse(FILE, Path::new("a.rs"));
+        assert_eq!(source.tests().collect::<Vec<_>>(), ["walks", "alone"]);
         assert!(source.has("none") && source.has("ONE") && !source.has("x"));
         assert!(source.is_test("walks") && !source.is_test("helper"));
         let said = source.said_by("walks");

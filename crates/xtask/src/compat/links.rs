@@ -33,6 +33,13 @@ pub(super) struct Links {
     wrong: Vec<String>,
 }
 
+const TESTS_HEAD: &str = "class\tname\ttest\n";
+
+const UNTESTED_HEAD: &str = "\
+# Names that work but have no linked test yet: class, tab, name; sorted. A new name gets its test in
+# `tests.tsv` beside this file instead: these lines may only become fewer.
+";
+
 impl Links {
     /// Reads both files below `root`.
     pub(super) fn read(root: &Path) -> Outcome<Self> {
@@ -58,6 +65,25 @@ impl Links {
             }
         }
         all
+    }
+
+    /// Writes both files below `root`, sorted; names that have a link are no longer untested.
+    pub(super) fn write(&mut self, root: &Path) -> Outcome {
+        self.links.sort();
+        let linked: BTreeSet<_> = self.links.iter().map(|l| (&*l.class, &*l.name)).collect();
+        self.untested.retain(|(class, name)| !linked.contains(&(class, name)));
+        let mut text = TESTS_HEAD.to_owned();
+        for Link { class, name, file, function } in &self.links {
+            text.push_str(&format!("{class}\t{name}\t{file}::{function}\n"));
+        }
+        let names = self.untested.iter().map(|(class, name)| format!("{class}\t{name}\n"));
+        let untested = UNTESTED_HEAD.to_owned() + &names.collect::<String>();
+        let write = |path: &str, text: String| {
+            std::fs::write(root.join(path), text)
+                .map_err(|error| failure::machine(format!("{path}: {error}")))
+        };
+        write(UNTESTED, untested)?;
+        write(PATH, text)
     }
 
     /// The link of a name.

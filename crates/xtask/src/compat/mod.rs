@@ -2,9 +2,11 @@
 //! never decides one by itself.
 
 mod areas;
+mod binaries;
 mod evidence;
 mod links;
 mod probe;
+mod prove;
 mod report;
 mod running;
 mod table;
@@ -19,13 +21,17 @@ use probe::Verdict;
 use table::Name;
 
 pub(crate) const HELP: &str = "\
-usage: cargo xtask compat [--check] [--program BINARY]
+usage: cargo xtask compat [--check | --prove | --propose] [--program BINARY] [CLASS]...
 
 Compares the names of HAProxy 2.7 (docs/compat/keywords-2.7.tsv) with what weir says to each of them,
 and writes docs/compat.md: how many work by class, and the list of those that do not, with the reason.
 
   --check           only say whether docs/compat.md is up to date, and whether every name that works is
                     linked to a test that would fail if the name were ignored (docs/compat/tests.tsv)
+  --prove           run each linked test (of these classes, or all) with its name ignored (WEIR_IGNORE, debug builds
+                    only), and name those that still pass; takes minutes
+  --propose         look for such a test for every name (of these classes, or all) in docs/compat/untested.txt, and
+                    add those that are found to docs/compat/tests.tsv
   --program BINARY  the program to ask (default: weir, built in debug mode)
 
 Exit status 1 if the page is out of date with --check, if the program has never heard of a name, or if
@@ -49,15 +55,23 @@ const PREDICATES: [&str; 9] = [
 ];
 
 pub(crate) fn run(words: &[String]) -> Outcome {
-    let parsed = args::parse(words, &[args::switch("--check"), args::value("--program")])?;
+    let switches = ["--check", "--prove", "--propose"].map(args::switch);
+    let [check, prove, propose] = switches;
+    let parsed = args::parse(words, &[check, prove, propose, args::value("--program")])?;
     let root = workspace::root()?;
+    let mut links = Links::read(&root)?;
+    if parsed.has("--prove") {
+        return prove::prove(&root, &links, &parsed.rest);
+    }
+    if parsed.has("--propose") {
+        return prove::propose(&root, &mut links, &parsed.rest);
+    }
     let program = match parsed.value("--program") {
         Some(name) => tools::resolve(name)?,
         None => workspace::debug_binary(&root)?,
     };
     let text = read(&root.join(table::PATH))?;
     let names = table::parse(&text);
-    let links = Links::read(&root)?;
     let verdicts = ask(&root, &program, &names, &links)?;
     let page = report::render(&names, &verdicts, &links);
     let path = root.join(PAGE);

@@ -195,6 +195,7 @@ fn line(shape: &Shape, name: &Name) -> String {
         ("http-check-expect-hdr-arg", "value" | "value-lf") => {
             return format!("http-check expect hdr name x {} y", name.name);
         }
+        ("stick-table-arg", "peers") => "peers x",
         ("log-arg", "len") => return "log 127.0.0.1 len 100 local0".to_owned(),
         ("log-arg", "format") => return "log 127.0.0.1 format raw local0".to_owned(),
         ("log-arg", "sample") => return "log 127.0.0.1 sample 1:2 local0".to_owned(),

@@ -1,0 +1,176 @@
+//! What a proof makes of a line: the word that it wants ignored is taken out. Never acts in a release build.
+use super::section::Section;
+use super::{bind, server};
+use crate::keyword::Keyword;
+use crate::lex::Word;
+use std::borrow::Cow;
+use stdx::ignored::planted;
+
+/// What becomes of a line that has the name.
+enum How {
+    /// It goes: the name stands right behind the words given.
+    Line,
+    /// It goes: the name stands anywhere behind the words given.
+    LineOf,
+    /// The name goes, and as many words behind it as the function says.
+    Word(fn(&str) -> usize),
+    /// Another value stands for it; a second one where it is the first already.
+    Other([&'static str; 2]),
+    /// Some word begins with it, or has it in a list: that part goes.
+    Part,
+}
+
+/// The first words of lines in which names of a class stand, and what becomes of those lines.
+type Row = (&'static str, &'static [&'static str], How);
+
+use How::{Line, LineOf, Other, Part, Word as Gone};
+
+/// How classes of lines in sections of their own begin.
+const OWN: &str = "cfg-section:";
+
+const LISTENS: &[&str] = &["bind", "stats socket"];
+const SERVERS: &[&str] = &["server", "default-server"];
+
+/// The classes whose names stand in lines, save those that other crates look up.
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    ("addr-prefix", &["bind", "server", "log", "stats socket"], Part),
+    ("balance", &["balance"], Line),
+    ("bind-option", LISTENS, Gone(|name| Keyword::find(bind::OPTIONS, name).map_or(0, Keyword::takes))),
+    ("capture-verb", &["capture"], Line),
+    ("cfg-global", &[""], Line),
+    ("cfg-proxy", &[""], Line),
+    (OWN, &[""], Line),
+    ("cookie-arg", &["cookie"], Gone(|name| usize::from(matches!(name, "domain" | "attr")))),
+    ("errorfile-code", &["errorfile", "errorfiles", "errorloc", "errorloc302", "errorloc303", "http-error"], LineOf),
+    ("hash-type-function", &["hash-type"], Gone(|_| 0)),
+    ("hash-type-method", &["hash-type"], Line),
+    ("hash-type-modifier", &["hash-type"], Gone(|_| 0)),
+    ("http-reuse", &["http-reuse"], Line),
+    ("log-arg", &["log"], Gone(|_| 1)),
+    ("log-builtin-format", &["option"], Line),
+    ("log-facility", &["log"], Other(["local7", "local6"])),
+    ("log-level", &["log"], Other(["debug", "emerg"])),
+    ("log-transport-format", &["log"], Other(["rfc3164", "raw"])),
+    ("option", &["option"], Line),
+    ("option-value:http-restrict-req-hdr-names", &["option http-restrict-req-hdr-names"], Line),
+    ("proxy-mode", &["mode"], Line),
+    ("server-option", SERVERS, Gone(|name| Keyword::find(server::OPTIONS, name).map_or(0, Keyword::takes))),
+    ("stats-verb", &["stats"], Line),
+    ("stick-table-arg", &["stick-table"], Gone(|name| usize::from(name != "nopurge"))),
+    ("stick-table-data", &["stick-table"], Part),
+    ("stick-table-key-type", &["stick-table type"], Other(["integer", "ip"])),
+    ("stick-verb", &["stick"], Line),
+    ("timeout", &["timeout"], Line),
+];
+
+/// The words of a line without what is to be ignored.
+pub(super) fn without(words: Vec<Word<'_>>, section: Section) -> Vec<Word<'_>> {
+    match planted() {
+        Some((class, name)) if fits(class, section) => without_name(words, class, name),
+        _ => words,
+    }
+}
+
+/// Whether lines of a section can have names of a class.
+fn fits(class: &str, section: Section) -> bool {
+    match section {
+        Section::Global => !matches!(class, "cfg-proxy" | "option" | "timeout") && !is_own(class),
+        Section::Defaults(_) | Section::Proxy(_) => class != "cfg-global" && !is_own(class),
+        Section::Outside | Section::Skipped => false,
+        _ => is_own(class) || class == "errorfile-code",
+    }
+}
+
+/// Whether a class is of a section of its own.
+fn is_own(class: &str) -> bool {
+    class.starts_with(OWN)
+}
+
+fn without_name<'a>(mut words: Vec<Word<'a>>, class: &str, name: &str) -> Vec<Word<'a>> {
+    let Some((_, lines, how)) =
+        ROWS.iter().find(|row| row.0 == if is_own(class) { OWN } else { class })
+    else {
+        return words;
+    };
+    let negated = words.first().is_some_and(|word| matches!(&*word.text, "no" | "default"));
+    let texts = || words.iter().skip(usize::from(negated)).map(|word| &*word.text);
+    let begins = |line: &&&str| line.split_terminator(' ').eq(texts().take(count(line)));
+    let Some(line) = lines.iter().find(begins) else { return words };
+    let first = usize::from(negated) + count(line);
+    let place = words.iter().skip(first).position(|word| is(&word.text, name));
+    match (how, place) {
+        (Line, _) => {
+            let mut parts = name.split(' ').zip(words.iter().skip(first));
+            let same = parts.all(|(part, word)| is(&word.text, part));
+            if same && words.len() >= first + name.split(' ').count() {
+                words.clear();
+            }
+        }
+        (LineOf, Some(_)) => words.clear(),
+        (Gone(takes), Some(at)) => {
+            let end = (first + at + 1 + takes(name)).min(words.len());
+            words.drain(first + at..end);
+        }
+        (Other([one, two]), Some(at)) => {
+            words[first + at].text = Cow::Borrowed(if name == *one { two } else { one });
+        }
+        (Part, _) => words.iter_mut().skip(first).for_each(|word| shorten(word, name)),
+        _ => {}
+    }
+    words
+}
+
+fn count(line: &str) -> usize {
+    line.split_terminator(' ').count()
+}
+
+/// Whether a word is the name, perhaps with arguments in parentheses.
+fn is(word: &str, name: &str) -> bool {
+    word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+}
+
+/// Takes the name off the beginning of a word, or its item out of a list.
+fn shorten(word: &mut Word<'_>, name: &str) {
+    if let Some(rest) = word.text.strip_prefix(name).filter(|_| name.ends_with(['@', '+'])) {
+        word.text = Cow::Owned(rest.to_owned());
+    } else if word.text.split(',').any(|item| is(item, name)) {
+        let items: Vec<&str> = word.text.split(',').filter(|item| !is(item, name)).collect();
+        word.text = Cow::Owned(items.join(","));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Each way of ignoring.
+    use super::*;
+    use crate::env::Environment;
+    use crate::lex::{Surroundings, split};
+
+    #[test]
+    fn names_are_taken_out() {
+        for (line, class, name, expected) in [
+            ("no option httplog", "option", "httplog", ""),
+            ("option httplog", "option", "tcplog", "option httplog"),
+            ("stats uri /x", "cfg-proxy", "stats uri", ""),
+            ("stats uri /x", "cfg-proxy", "stats enable", "stats uri /x"),
+            ("balance random(2)", "balance", "random", ""),
+            ("server s :1 weight 5 check", "server-option", "weight", "server s :1 check"),
+            ("bind :80 name x", "bind-option", "name", "bind :80"),
+            ("stats socket /s level admin", "bind-option", "level", "stats socket /s"),
+            ("log 1.1.1.1 local0 info", "log-facility", "local0", "log 1.1.1.1 local7 info"),
+            ("log 1.1.1.1 local7", "log-facility", "local7", "log 1.1.1.1 local6"),
+            ("errorfile 503 /f", "errorfile-code", "503", ""),
+            ("cookie c insert domain x", "cookie-arg", "domain", "cookie c insert"),
+            ("bind unix@a", "addr-prefix", "unix@", "bind a"),
+            ("stick-table store gpc0,gpt(2)", "stick-table-data", "gpt", "stick-table store gpc0"),
+        ] {
+            let env = Environment::default();
+            let around = Surroundings { env: &env, file: "a", line: 1, section: "" };
+            let words = split(line, &around).unwrap();
+            let words = without_name(words, class, name);
+            let texts: Vec<&str> = words.iter().map(|word| &*word.text).collect();
+            assert_eq!(texts.join(" "), expected, "{line} without {class} {name}");
+        }
+    }
+}
