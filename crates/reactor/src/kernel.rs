@@ -113,7 +113,8 @@ pub trait Kernel {
     fn set_mark(&self, _handle: Handle, _mark: u32) -> io::Result<()> {
         Ok(())
     }
-    /// Sends one datagram from a socket of the thread's own.
+    /// Sends one datagram from a socket of the thread's own, at the latest before the next
+    /// [`Kernel::wait`] waits. An error may also tell of an earlier datagram.
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()>;
     /// Starts a program; the handle becomes readable when it has ended.
     fn start(&self, _program: &Program) -> io::Result<Handle> {

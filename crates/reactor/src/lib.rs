@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod child;
+mod datagrams;
 pub mod errand;
 pub mod kernel;
 pub mod os;

@@ -1,5 +1,6 @@
 //! The seam filled with system calls. Never decides anything.
 
+use crate::datagrams::Datagrams;
 use crate::kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
 use sched::{Alarm, Clock};
 use std::cell::{Cell, RefCell};
@@ -19,8 +20,10 @@ const BELL: u64 = u64::MAX;
 pub struct Os {
     epoll: RefCell<Epoll>,
     bell: Arc<Bell>,
-    /// Datagram sockets by family (IPv4, IPv6, unix), opened at first use.
-    datagrams: [Cell<Option<Fd>>; 3],
+    /// Datagrams on their way out, over IPv4 and IPv6.
+    datagrams: [Datagrams; 2],
+    /// The socket for those to unix paths, opened at first use.
+    unix: Cell<Option<Fd>>,
 }
 
 #[derive(Debug)]
@@ -57,26 +60,23 @@ impl Os {
         let epoll = Epoll::new(events)?;
         let bell = Arc::new(Bell(sys::eventfd()?));
         epoll.watch(bell.0, BELL, Watch::Level)?;
-        Ok(Self { epoll: RefCell::new(epoll), bell, datagrams: Default::default() })
+        let datagrams = [Datagrams::new(true), Datagrams::new(false)];
+        Ok(Self { epoll: RefCell::new(epoll), bell, datagrams, unix: Cell::new(None) })
     }
 
-    fn datagram_socket(&self, family: usize) -> io::Result<Fd> {
-        if let Some(fd) = self.datagrams[family].get() {
+    fn unix_socket(&self) -> io::Result<Fd> {
+        if let Some(fd) = self.unix.get() {
             return Ok(fd);
         }
-        let fd = match family {
-            0 => socket::datagram_inet(true)?,
-            1 => socket::datagram_inet(false)?,
-            _ => socket::datagram_unix()?,
-        };
-        self.datagrams[family].set(Some(fd));
+        let fd = socket::datagram_unix()?;
+        self.unix.set(Some(fd));
         Ok(fd)
     }
 }
 
 impl Drop for Os {
     fn drop(&mut self) {
-        self.datagrams.iter().filter_map(Cell::take).for_each(sys::close);
+        self.unix.take().into_iter().for_each(sys::close);
     }
 }
 
@@ -115,6 +115,7 @@ impl Kernel for Os {
     }
 
     fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
+        self.datagrams.iter().for_each(Datagrams::flush);
         self.epoll.borrow_mut().wait(timeout, events)?;
         if let Some(place) = events.iter().position(|event| event.token == BELL) {
             events.swap_remove(place);
@@ -196,12 +197,11 @@ impl Kernel for Os {
     }
 
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()> {
-        let family = match to {
-            Address::Inet(SocketAddr::V4(_)) => 0,
-            Address::Inet(SocketAddr::V6(_)) => 1,
-            Address::Unix(_) => 2,
-        };
-        socket::send_to(self.datagram_socket(family)?, target(to), bytes).map(drop)
+        match to {
+            Address::Inet(to @ SocketAddr::V4(_)) => self.datagrams[0].push(*to, bytes),
+            Address::Inet(to @ SocketAddr::V6(_)) => self.datagrams[1].push(*to, bytes),
+            Address::Unix(_) => socket::send_to(self.unix_socket()?, target(to), bytes).map(drop),
+        }
     }
 
     fn start(&self, program: &Program) -> io::Result<Handle> {

@@ -6,6 +6,7 @@
 pub mod child;
 pub mod clock;
 pub mod cpu;
+pub mod datagram;
 pub mod epoll;
 pub mod listen;
 pub mod process;
