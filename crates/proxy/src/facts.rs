@@ -200,7 +200,7 @@ impl Facts for View<'_> {
     }
 
     fn server_source(&self) -> Option<SocketAddr> {
-        self.server?.socket().local_address()
+        self.server?.local()
     }
 
     fn server_destination(&self) -> Option<SocketAddr> {

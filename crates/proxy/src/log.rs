@@ -6,7 +6,7 @@
 use crate::settings::{LogAddress, LogSample, LogTarget, LogTransport, Logs};
 use crate::worker::Worker;
 use reactor::Address;
-use std::fmt::Write as _;
+use sample::write_int;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Syslog severities, by their numbers.
@@ -42,7 +42,8 @@ pub fn send_structured(worker: &Worker, logs: &Logs, level: u8, data: &[u8], mes
         }
         let mut line = worker.take_scratch();
         envelope(worker, logs, target, level.max(target.min_level), data, &mut line);
-        let text = message.split(|byte| *byte == b'\n' || *byte == 0).next().unwrap_or(message);
+        let end = memchr::memchr2(b'\n', 0, message).unwrap_or(message.len());
+        let text = &message[..end];
         let room = target.max_len.saturating_sub(1).saturating_sub(line.len());
         line.extend_from_slice(&text[..text.len().min(room)]);
         line.push(b'\n');
@@ -71,9 +72,6 @@ impl LogSample {
     }
 }
 
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
 fn envelope(
     worker: &Worker,
     logs: &Logs,
@@ -82,56 +80,64 @@ fn envelope(
     data: &[u8],
     line: &mut Vec<u8>,
 ) {
-    let mut text = String::with_capacity(96);
     let priority = u32::from(target.facility) * 8 + u32::from(level);
-    let (tag, pid) = (&logs.tag, worker.shared.settings.pid);
-    let host = logs.hostname.as_deref();
-    // Writing to a string cannot fail.
-    let _ = match target.transport {
-        LogTransport::Raw => Ok(()),
-        LogTransport::Priority => write!(text, "<{priority}>"),
-        LogTransport::Short => write!(text, "<{level}>"),
-        LogTransport::Timed => write!(text, "<{level}>{} ", date_iso(worker)),
-        LogTransport::Iso => write!(text, "{} {tag}[{pid}]: ", date_iso(worker)),
-        LogTransport::Local => write!(text, "<{priority}>{} {tag}[{pid}]: ", date_short(worker)),
-        LogTransport::Rfc3164 => {
-            let host = host.map(|host| format!(" {host}")).unwrap_or_default();
-            write!(text, "<{priority}>{}{host} {tag}[{pid}]: ", date_short(worker))
+    let bracket = |number: u32, line: &mut Vec<u8>| {
+        line.push(b'<');
+        write_int(line, number.into());
+        line.push(b'>');
+    };
+    match target.transport {
+        LogTransport::Raw => {}
+        LogTransport::Priority => bracket(priority, line),
+        LogTransport::Short => bracket(level.into(), line),
+        LogTransport::Timed => {
+            bracket(level.into(), line);
+            date_iso(worker, line);
+            line.push(b' ');
+        }
+        LogTransport::Iso => {
+            date_iso(worker, line);
+            sender(worker, logs, line);
+        }
+        LogTransport::Local | LogTransport::Rfc3164 => {
+            bracket(priority, line);
+            worker.local_date().write_syslog(line);
+            if let Some(host) =
+                logs.hostname.as_deref().filter(|_| target.transport == LogTransport::Rfc3164)
+            {
+                line.push(b' ');
+                line.extend_from_slice(host.as_bytes());
+            }
+            sender(worker, logs, line);
         }
         LogTransport::Rfc5424 => {
-            let host = host.unwrap_or(&worker.shared.settings.hostname);
-            let date = date_iso(worker);
-            write!(text, "<{priority}>1 {date} {host} {tag} {pid} - ")
+            bracket(priority, line);
+            line.extend_from_slice(b"1 ");
+            date_iso(worker, line);
+            let host = logs.hostname.as_deref().unwrap_or(&worker.shared.settings.hostname);
+            for word in [host, &logs.tag] {
+                line.push(b' ');
+                line.extend_from_slice(word.as_bytes());
+            }
+            line.push(b' ');
+            write_int(line, worker.shared.settings.pid.into());
+            line.extend_from_slice(b" - ");
+            line.extend_from_slice(data);
+            line.push(b' ');
         }
-    };
-    line.extend_from_slice(text.as_bytes());
-    if target.transport == LogTransport::Rfc5424 {
-        line.extend_from_slice(data);
-        line.push(b' ');
     }
 }
 
-/// `Nov 21 11:20:33`, local time.
-fn date_short(worker: &Worker) -> String {
-    let t = worker.local_date();
-    let month = MONTHS[t.month.min(11)];
-    format!("{month} {:2} {:02}:{:02}:{:02}", t.day, t.hour, t.minute, t.second)
+/// ` tag[pid]: `
+fn sender(worker: &Worker, logs: &Logs, line: &mut Vec<u8>) {
+    line.push(b' ');
+    line.extend_from_slice(logs.tag.as_bytes());
+    line.push(b'[');
+    write_int(line, worker.shared.settings.pid.into());
+    line.extend_from_slice(b"]: ");
 }
 
-/// `2026-11-21T11:20:33.123456+01:00`.
-fn date_iso(worker: &Worker) -> String {
-    let t = worker.local_date();
+fn date_iso(worker: &Worker, line: &mut Vec<u8>) {
     let micros = worker.thread.wall() / 1_000 % 1_000_000;
-    let (sign, offset) = if t.offset < 0 { ('-', -t.offset) } else { ('+', t.offset) };
-    format!(
-        "{}-{:02}-{:02}T{:02}:{:02}:{:02}.{micros:06}{sign}{:02}:{:02}",
-        t.year,
-        t.month + 1,
-        t.day,
-        t.hour,
-        t.minute,
-        t.second,
-        offset / 3600,
-        offset / 60 % 60
-    )
+    worker.local_date().write_iso(micros as u32, line);
 }

@@ -315,7 +315,7 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
         (view.source(), view.destination())
     };
     let ends = |server: &crate::server_conn::ServerConn| {
-        (server.socket().local_address(), server.server().location.now().address.inet())
+        (server.local(), server.server().location.now().address.inet())
     };
     let server_ends = tx.server.as_deref().map(ends);
     let under_way = tx.space.down.sent + tx.space.down.outbox.unsent().len() as u64;

@@ -6,7 +6,9 @@ use crate::worker::Worker;
 use buf::Buf;
 use mux::h1;
 use reactor::{Need, Socket};
+use std::cell::OnceCell;
 use std::io;
+use std::net::SocketAddr;
 
 /// One end of a direction.
 pub(crate) type End<'a> = (&'a Socket, &'a mut h1::Conn);
@@ -22,14 +24,23 @@ pub(crate) struct ServerConn {
     slot: usize,
     requests: u32,
     private: bool,
+    local: OnceCell<Option<SocketAddr>>,
 }
 
 impl ServerConn {
     /// A new connection to a server of `backend`, which must have that slot.
     pub(crate) fn new(socket: Socket, mux: h1::Conn, backend: &ProxyRef, slot: usize) -> Self {
         let backend = backend.clone();
-        let this =
-            Self { socket, mux, input: Buf::empty(), backend, slot, requests: 0, private: false };
+        let this = Self {
+            socket,
+            mux,
+            input: Buf::empty(),
+            backend,
+            slot,
+            requests: 0,
+            private: false,
+            local: OnceCell::new(),
+        };
         this.server().used.enter();
         this
     }
@@ -52,6 +63,11 @@ impl ServerConn {
 
     pub(crate) fn socket(&self) -> &Socket {
         &self.socket
+    }
+
+    /// Its address on our side, once it stands; the system is asked once.
+    pub(crate) fn local(&self) -> Option<SocketAddr> {
+        *self.local.get_or_init(|| self.socket.local_address())
     }
 
     /// The connection as the destination of a direction.

@@ -1,5 +1,6 @@
 //! Dates as logs and headers print them. Never reads a clock: seconds are given.
 
+use crate::cast::{write_int, write_padded};
 use std::io::Write;
 
 /// Month names, from January.
@@ -79,19 +80,60 @@ impl Date {
 
     /// `21/Nov/2026:10:52:01`
     pub fn write_clf(&self, out: &mut Vec<u8>) {
-        let month = MONTHS[self.month];
-        let _ = write!(
-            out,
-            "{:02}/{month}/{:04}:{:02}:{:02}:{:02}",
-            self.day, self.year, self.hour, self.minute, self.second
-        );
+        write_padded(out, self.day, 2);
+        out.push(b'/');
+        out.extend_from_slice(MONTHS[self.month].as_bytes());
+        out.push(b'/');
+        match u32::try_from(self.year) {
+            Ok(year) => write_padded(out, year, 4),
+            Err(_) => write_int(out, self.year),
+        }
+        out.push(b':');
+        self.write_time(out);
+    }
+
+    /// `Nov 21 11:20:33`, the day without a leading zero (RFC 3164 section 4.1.2).
+    pub fn write_syslog(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(MONTHS[self.month].as_bytes());
+        out.extend_from_slice(if self.day < 10 { b"  " } else { b" " });
+        write_int(out, self.day.into());
+        out.push(b' ');
+        self.write_time(out);
+    }
+
+    /// `2026-11-21T11:20:33.123456+01:00` (RFC 5424 section 6.2.3).
+    pub fn write_iso(&self, micros: u32, out: &mut Vec<u8>) {
+        write_int(out, self.year);
+        out.push(b'-');
+        write_padded(out, self.month as u32 + 1, 2);
+        out.push(b'-');
+        write_padded(out, self.day, 2);
+        out.push(b'T');
+        self.write_time(out);
+        out.push(b'.');
+        write_padded(out, micros, 6);
+        out.push(if self.offset < 0 { b'-' } else { b'+' });
+        let minutes = self.offset.unsigned_abs() / 60;
+        write_padded(out, minutes / 60, 2);
+        out.push(b':');
+        write_padded(out, minutes % 60, 2);
+    }
+
+    /// `11:20:33`
+    fn write_time(&self, out: &mut Vec<u8>) {
+        write_padded(out, self.hour, 2);
+        out.push(b':');
+        write_padded(out, self.minute, 2);
+        out.push(b':');
+        write_padded(out, self.second, 2);
     }
 
     /// `+0200`
     pub fn write_zone(&self, out: &mut Vec<u8>) {
-        let sign = if self.offset < 0 { '-' } else { '+' };
         let minutes = self.offset.unsigned_abs() / 60;
-        let _ = write!(out, "{sign}{:02}{:02}", minutes / 60, minutes % 60);
+        out.push(if self.offset < 0 { b'-' } else { b'+' });
+        write_padded(out, minutes / 60, 2);
+        write_padded(out, minutes % 60, 2);
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7); meant for dates in UTC.

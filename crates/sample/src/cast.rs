@@ -134,14 +134,42 @@ impl<'a> Value<'a> {
             }
             Value::Bool(b) => out.push(if *b { b'1' } else { b'0' }),
             Value::Int(int) => write_int(out, *int),
-            Value::Ipv4(address) => write!(out, "{address}").expect("a vector takes every write"),
-            Value::Ipv6(address) => write!(out, "{address}").expect("a vector takes every write"),
+            Value::Ipv4(address) => write_address(out, IpAddr::V4(*address)),
+            Value::Ipv6(address) => write_address(out, IpAddr::V6(*address)),
         }
     }
 }
 
+/// Appends an address as text.
+pub(crate) fn write_address(out: &mut Vec<u8>, address: IpAddr) {
+    match address {
+        IpAddr::V4(v4) => {
+            for (i, octet) in v4.octets().into_iter().enumerate() {
+                if i > 0 {
+                    out.push(b'.');
+                }
+                write_int(out, octet.into());
+            }
+        }
+        IpAddr::V6(v6) => write!(out, "{v6}").expect("a vector takes every write"),
+    }
+}
+
+/// Appends `number` in decimal with zeros before it up to `width` digits; `width` is at most 8.
+pub fn write_padded(out: &mut Vec<u8>, mut number: u32, width: usize) {
+    let mut digits = [b'0'; 8];
+    if number >= 10u32.pow(width as u32) {
+        return write_int(out, number.into());
+    }
+    for digit in digits[..width].iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    out.extend_from_slice(&digits[..width]);
+}
+
 /// Appends `int` in decimal.
-pub(crate) fn write_int(out: &mut Vec<u8>, int: i64) {
+pub fn write_int(out: &mut Vec<u8>, int: i64) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = int.unsigned_abs();
@@ -218,6 +246,17 @@ mod tests {
         assert!(!Type::Meth.casts_to(Type::Int));
         assert!(!Type::Ipv6.casts_to(Type::Int));
         assert!(Type::Str.casts_to(Type::Int) && Type::Any.casts_to(Type::Bin));
+    }
+
+    #[test]
+    fn numbers_are_padded_and_addresses_print() {
+        let mut out = Vec::new();
+        write_padded(&mut out, 7, 2);
+        write_padded(&mut out, 0, 3);
+        write_padded(&mut out, 12345, 4);
+        write_address(&mut out, IpAddr::V4(Ipv4Addr::new(1, 20, 255, 0)));
+        write_address(&mut out, IpAddr::V6(Ipv6Addr::LOCALHOST));
+        assert_eq!(out, b"07000123451.20.255.0::1");
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod vars;
 pub mod word;
 
 pub use acl::{Acl, AclTable, Answer};
+pub use cast::{write_int, write_padded};
 pub use condition::Condition;
 pub use error::ParseError;
 pub use error::closest;

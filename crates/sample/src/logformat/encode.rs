@@ -81,14 +81,20 @@ impl Flags {
         }
     }
 
-    pub(super) fn hash_encoded(self, text: &[u8], out: &mut Vec<u8>) {
-        for byte in text {
-            match byte {
-                b'"' | b'\\' | b']' if self.escape => out.extend([b'\\', *byte]),
-                b'"' | b'#' | 0..=0x1f | 0x7f..=0xff => hex(b'#', *byte, out),
-                byte => out.push(*byte),
+    pub(super) fn hash_encoded(self, mut text: &[u8], out: &mut Vec<u8>) {
+        let special = |byte: &u8| match byte {
+            b'"' | b'#' | 0..=0x1f | 0x7f..=0xff => true,
+            byte => self.escape && matches!(byte, b'\\' | b']'),
+        };
+        while let Some(at) = text.iter().position(special) {
+            out.extend_from_slice(&text[..at]);
+            match text[at] {
+                byte @ (b'"' | b'\\' | b']') if self.escape => out.extend([b'\\', byte]),
+                byte => hex(b'#', byte, out),
             }
+            text = &text[at + 1..];
         }
+        out.extend_from_slice(text);
     }
 
     /// Appends an expression's text in the way of the style.

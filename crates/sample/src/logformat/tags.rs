@@ -3,7 +3,7 @@
 use super::TransactionRecord;
 use super::encode::Flags;
 use crate::calendar::Date;
-use crate::cast::write_int;
+use crate::cast::{write_address, write_int, write_padded};
 use crate::facts::{Facts, Name, Side, Text, Wall};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -152,7 +152,11 @@ fn timestamp(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>) {
 
 fn milliseconds(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>) {
     let millis = record(facts).map_or(0, |record| record.accepted.micros / 1000);
-    let _ = if flags.hex { write!(out, "{millis:02X}") } else { write!(out, "{millis:03}") };
+    if flags.hex {
+        let _ = write!(out, "{millis:02X}");
+    } else {
+        write_padded(out, millis, 3);
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -171,7 +175,8 @@ fn date(facts: &dyn Facts, out: &mut Vec<u8>, pick: fn(&TransactionRecord) -> Wa
     let date = Date::new(wall.secs, offset);
     date.write_clf(out);
     if zone == Zone::LocalMillis {
-        let _ = write!(out, ".{:03}", wall.micros / 1000);
+        out.push(b'.');
+        write_padded(out, wall.micros / 1000, 3);
     } else {
         out.push(b' ');
         date.write_zone(out);
@@ -181,9 +186,7 @@ fn date(facts: &dyn Facts, out: &mut Vec<u8>, pick: fn(&TransactionRecord) -> Wa
 fn address(address: Option<SocketAddr>, flags: Flags, out: &mut Vec<u8>) {
     let Some(address) = address else { return flags.missing(out) };
     if !flags.hex {
-        return flags.quoted(out, |out| {
-            let _ = write!(out, "{}", address.ip());
-        });
+        return flags.quoted(out, |out| write_address(out, address.ip()));
     }
     let _ = match address.ip() {
         IpAddr::V4(v4) => write!(out, "{:08X}", u32::from(v4)),
@@ -194,7 +197,11 @@ fn address(address: Option<SocketAddr>, flags: Flags, out: &mut Vec<u8>) {
 fn port(address: Option<SocketAddr>, flags: Flags, out: &mut Vec<u8>) {
     let Some(address) = address else { return flags.missing(out) };
     let port = address.port();
-    let _ = if flags.hex { write!(out, "{port:04X}") } else { write!(out, "{port}") };
+    if flags.hex {
+        let _ = write!(out, "{port:04X}");
+    } else {
+        write_int(out, port.into());
+    }
 }
 
 fn frontend_transport(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>) {
