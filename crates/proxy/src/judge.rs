@@ -13,6 +13,7 @@ use crate::runtime::{ProxyRef, RulesAtHand};
 use crate::transaction::Transaction;
 use crate::verify;
 use rules::{Cursor, Need, RuleSet, Rules, Verdict};
+use sample::Lookout;
 use table::DataType;
 
 /// What the rules leave to be done.
@@ -269,7 +270,11 @@ pub(crate) fn switch(tx: &mut Transaction, sections: &ProxyRef) -> Option<ProxyR
 
 /// The outer option: a rule applied. The inner one: its backend exists.
 fn switch_in(tx: &mut Transaction, section: &Rules) -> Option<Option<ProxyRef>> {
-    for line in &section.switching {
+    let (guards, mut lookout) = (section.switching_guards(), Lookout::default());
+    for (index, line) in section.switching.iter().enumerate() {
+        if guards.rule_out(index, &tx.view(), &mut lookout) {
+            continue;
+        }
         if line.rule.applies(&tx.view()) != sample::Answer::Yes {
             continue;
         }

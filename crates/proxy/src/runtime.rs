@@ -375,6 +375,7 @@ impl Proxy {
             listeners: front.binds.iter().map(|_| Listener::default()).collect(),
         });
         let back = settings.back.as_ref().map(|back| Back::new(back, threads, now));
+        settings.rule_sections().for_each(rules::Rules::prepare);
         let rules = RulesAtHand::of(&settings);
         let mailers = settings.mail.iter().flat_map(|mail| &mail.mailers);
         let outboxes = mailers.map(|_| Outbox::default()).collect();

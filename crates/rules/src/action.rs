@@ -79,6 +79,19 @@ impl Action {
         }
     }
 
+    /// Whether the head of the message may be another one afterwards.
+    pub(crate) fn edits_message(&self) -> bool {
+        match self {
+            Action::Header(_) | Action::Uri(_) | Action::Normalize(_) => true,
+            Action::Control(_)
+            | Action::Redirect(_)
+            | Action::Connection(_)
+            | Action::Dictionary(_)
+            | Action::Variable(_)
+            | Action::Counter(_) => false,
+        }
+    }
+
     /// Whether it always ends the rule set.
     pub fn is_final(&self) -> bool {
         match self {

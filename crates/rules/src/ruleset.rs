@@ -4,8 +4,8 @@ use crate::action::{self, Action, Outcome};
 use crate::context::Context;
 use crate::redirect::Redirect;
 use crate::reply::Reply;
-use sample::{Answer, Condition, Facts, ParseError, Parser, Side};
-use std::sync::Arc;
+use sample::{Answer, Condition, Facts, Guards, Lookout, ParseError, Parser, Side};
+use std::sync::{Arc, OnceLock};
 
 /// The rule sets of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,17 +188,25 @@ pub enum Verdict<'r> {
 pub struct RuleSet {
     ruleset: Ruleset,
     rules: Vec<Rule>,
+    guards: OnceLock<Guards>,
 }
 
 impl RuleSet {
     /// An empty set.
     pub fn new(ruleset: Ruleset) -> RuleSet {
-        RuleSet { ruleset, rules: Vec::new() }
+        RuleSet { ruleset, rules: Vec::new(), guards: OnceLock::new() }
     }
 
     /// Appends a rule.
     pub fn push(&mut self, rule: Rule) {
         self.rules.push(rule);
+        self.guards = OnceLock::new();
+    }
+
+    /// What the conditions have in common, compiled at the first call: ACL lines may stand behind
+    /// the rules that name them.
+    pub fn guards(&self) -> &Guards {
+        self.guards.get_or_init(|| Guards::new(self.rules.iter().map(Rule::condition)))
     }
 
     /// Which set it is.
@@ -219,7 +227,11 @@ impl RuleSet {
     /// Runs the rules from `cursor` on (the default one begins at the first).
     pub fn evaluate<'r>(&'r self, cursor: Cursor, cx: &mut dyn Context) -> Verdict<'r> {
         let Cursor { next, mut strict } = cursor;
+        let (guards, mut lookout) = (self.guards(), Lookout::default());
         for (index, rule) in self.rules.iter().enumerate().skip(next) {
+            if guards.rule_out(index, facts(cx), &mut lookout) {
+                continue;
+            }
             if let Some(condition) = &rule.condition {
                 match condition.eval(facts(cx)) {
                     Answer::Yes => {}
@@ -229,6 +241,9 @@ impl RuleSet {
                         return Verdict::Suspend { cursor, need: Need::Bytes };
                     }
                 }
+            }
+            if rule.action.edits_message() {
+                lookout.forget();
             }
             match rule.action.run(self.ruleset.side(), cx) {
                 Outcome::Next => {}

@@ -3,7 +3,8 @@
 use crate::ruleset::{RuleSet, Ruleset};
 use crate::sticking::StickRule;
 use crate::switching::UseBackend;
-use sample::Condition;
+use sample::{Condition, Guards};
+use std::sync::OnceLock;
 
 /// The rule sets of one section, each in order of declaration.
 #[derive(Debug)]
@@ -36,6 +37,7 @@ pub struct Rules {
     pub persistence: Vec<Persistence>,
     /// `monitor fail` conditions.
     pub monitor_fail: Vec<Condition>,
+    switching_guards: OnceLock<Guards>,
 }
 
 impl Default for Rules {
@@ -55,6 +57,7 @@ impl Default for Rules {
             selection: Vec::new(),
             persistence: Vec::new(),
             monitor_fail: Vec::new(),
+            switching_guards: OnceLock::new(),
         }
     }
 }
@@ -65,6 +68,21 @@ impl Rules {
         let others = self.selection.is_empty() && self.persistence.is_empty();
         let lines = self.switching.is_empty() && self.sticking.is_empty();
         others && lines && self.sets().iter().all(|set| set.is_empty())
+    }
+
+    /// What the conditions of `use_backend` lines have in common, compiled at the first call; lines
+    /// added behind it are evaluated as they are.
+    pub fn switching_guards(&self) -> &Guards {
+        let conditions = || self.switching.iter().map(|line| line.rule.condition());
+        self.switching_guards.get_or_init(|| Guards::new(conditions()))
+    }
+
+    /// Compiles all that evaluation needs, so that the first request need not.
+    pub fn prepare(&self) {
+        self.sets().iter().for_each(|set| {
+            set.guards();
+        });
+        self.switching_guards();
     }
 
     /// All sets but switching.

@@ -55,6 +55,11 @@ impl UseBackend {
         self.condition.as_ref().map_or(Answer::Yes, |condition| condition.eval(facts))
     }
 
+    /// When it applies; always, if there is none.
+    pub fn condition(&self) -> Option<&Condition> {
+        self.condition.as_ref()
+    }
+
     /// Whether it has no condition.
     pub fn is_unconditional(&self) -> bool {
         self.condition.is_none()

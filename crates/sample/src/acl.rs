@@ -81,6 +81,30 @@ impl Test {
         Ok(test)
     }
 
+    /// What it looks at.
+    pub(crate) fn expr(&self) -> &Expr {
+        &self.expr
+    }
+
+    /// The patterns that it compares with.
+    pub(crate) fn views(&self) -> &[Arc<View>] {
+        &self.sets
+    }
+
+    /// Whether its sample comes from the request's head alone and is compared with texts that can
+    /// stand in an index with those of other tests.
+    pub(crate) fn can_be_guarded(&self) -> bool {
+        self.expr.depends_on_head_only()
+            && !self.sets.is_empty()
+            && self.sets.iter().all(|view| view.gathering().is_some())
+    }
+
+    /// Whether it compares the same sample in the same way as `other`.
+    pub(crate) fn asks_like(&self, other: &Test) -> bool {
+        let case = |test: &Test| test.sets.first().map(|view| view.ignores_case());
+        self.method == other.method && case(self) == case(other) && self.expr.is_like(&other.expr)
+    }
+
     /// Whether any sample matches.
     pub fn eval(&self, facts: &dyn Facts) -> Answer {
         let input = self.method.input();
@@ -313,14 +337,18 @@ fn unique_id(text: &str, cx: &Parser<'_>) -> Result<u32, String> {
 #[derive(Debug)]
 pub struct Acl {
     name: Box<str>,
-    test: Test,
+    test: Arc<Test>,
     next: OnceLock<Box<Acl>>,
 }
 
 impl Acl {
     /// Parses what follows the name of an ACL.
     pub fn parse(name: &str, words: &[&str], cx: &Parser<'_>) -> Result<Acl, ParseError> {
-        Ok(Acl { name: name.into(), test: Test::parse(words, cx)?, next: OnceLock::new() })
+        Ok(Acl {
+            name: name.into(),
+            test: Arc::new(Test::parse(words, cx)?),
+            next: OnceLock::new(),
+        })
     }
 
     /// The name, empty for an anonymous one.
@@ -337,7 +365,8 @@ impl Acl {
         let _ = last.next.set(Box::new(more));
     }
 
-    fn tests(&self) -> impl Iterator<Item = &Test> {
+    /// Its tests, any of which has to hold.
+    pub(crate) fn tests(&self) -> impl Iterator<Item = &Arc<Test>> {
         std::iter::successors(Some(self), |acl| acl.next.get().map(|next| &**next))
             .map(|acl| &acl.test)
     }

@@ -1,6 +1,6 @@
 //! Conditions: ACLs joined by implicit AND, `or`, `!` and anonymous ACLs in braces (manual section 7.2).
 
-use crate::acl::{Acl, Answer};
+use crate::acl::{Acl, Answer, Test};
 use crate::error::ParseError;
 use crate::facts::Facts;
 use crate::parser::Parser;
@@ -64,6 +64,17 @@ impl Condition {
     /// Whether all the facts that it asks for are there in `places` already.
     pub fn known_in(&self, places: Places) -> bool {
         self.any.iter().flatten().all(|term| term.acl.known_in(places))
+    }
+
+    /// Tests of which at least one has to hold for the condition to hold, and before which nothing
+    /// else is evaluated; none, if there are no such tests.
+    pub(crate) fn leading_tests(&self) -> Option<Vec<Arc<Test>>> {
+        let leads = |group: &Vec<Term>| group.first().is_some_and(|term| !term.negated);
+        if self.unless || !self.any.iter().all(leads) {
+            return None;
+        }
+        let first = self.any.iter().filter_map(|group| group.first());
+        Some(first.flat_map(|term| term.acl.tests()).cloned().collect())
     }
 
     /// Parses `if ...` or `unless ...` at the end of a rule; no word at all is no condition.

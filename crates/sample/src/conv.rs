@@ -46,6 +46,8 @@ pub struct Converter {
     pub prepare: Option<PrepareFn>,
     /// The conversion.
     pub eval: ConvertFn,
+    /// Whether the output depends on the input and the arguments alone.
+    pub(crate) input_only: bool,
 }
 
 const fn conv(
@@ -55,13 +57,27 @@ const fn conv(
     doc: &'static str,
     eval: ConvertFn,
 ) -> Converter {
-    Converter { name, args, from: types.0, to: types.1, doc, prepare: None, eval }
+    Converter {
+        name,
+        args,
+        from: types.0,
+        to: types.1,
+        doc,
+        prepare: None,
+        eval,
+        input_only: false,
+    }
 }
 
 impl Converter {
     /// The same that hands its input on: what a proof makes of it.
     fn hollow(&self) -> &'static Converter {
         Box::leak(Box::new(Converter { eval: |_, value, _| Some(value), ..*self }))
+    }
+
+    const fn input_only(mut self) -> Converter {
+        self.input_only = true;
+        self
     }
 
     const fn prepare(mut self, prepare: PrepareFn) -> Converter {

@@ -196,6 +196,22 @@ impl Expr {
         !self.steps.is_empty()
     }
 
+    /// Whether the samples depend on the arguments and the request's head, and on nothing else.
+    pub(crate) fn depends_on_head_only(&self) -> bool {
+        self.fetch.pure && self.steps.iter().all(|(converter, _)| converter.input_only)
+    }
+
+    /// Whether `other` yields the same samples at the same time.
+    pub(crate) fn is_like(&self, other: &Expr) -> bool {
+        let step = |(a, b): (&(&Converter, Args), &(&Converter, Args))| {
+            std::ptr::eq(a.0, b.0) && a.1.are_like(&b.1)
+        };
+        std::ptr::eq(self.fetch, other.fetch)
+            && self.args.are_like(&other.args)
+            && self.steps.len() == other.steps.len()
+            && self.steps.iter().zip(&other.steps).all(step)
+    }
+
     /// The sample now.
     pub fn eval<'e>(&'e self, facts: &'e dyn Facts) -> Outcome<'e> {
         let value = self.fetch.eval(&self.args, facts)?;

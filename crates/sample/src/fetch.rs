@@ -71,6 +71,8 @@ pub struct Fetch {
     pub each: Option<EachFn>,
     /// Whether its values may have to be waited for although all bytes are there.
     pub(crate) slow: bool,
+    /// Whether its samples depend on the arguments and the request's head alone.
+    pub(crate) pure: bool,
     source: Source,
 }
 
@@ -106,7 +108,18 @@ const fn fetch(
     source: Source,
 ) -> Fetch {
     let valid = Places::parse(valid);
-    Fetch { name, args, out, valid, doc, prepare: None, each: None, slow: false, source }
+    Fetch {
+        name,
+        args,
+        out,
+        valid,
+        doc,
+        prepare: None,
+        each: None,
+        slow: false,
+        pure: false,
+        source,
+    }
 }
 
 impl Fetch {
@@ -117,6 +130,11 @@ impl Fetch {
 
     const fn slow(mut self) -> Fetch {
         self.slow = true;
+        self
+    }
+
+    const fn pure(mut self) -> Fetch {
+        self.pure = true;
         self
     }
 

@@ -7,6 +7,7 @@
 
 mod dictionary;
 mod file;
+mod gathering;
 mod index;
 mod layer;
 mod nets;
@@ -17,6 +18,7 @@ mod view;
 
 pub use dictionary::{Dictionary, Refusal, RowVisitor, Totals};
 pub use file::{Dictionaries, LateDictionary, PatternFiles};
+pub(crate) use gathering::Gathering;
 pub use view::{Sighting, View};
 
 use crate::value::Type;

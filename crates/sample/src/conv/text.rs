@@ -13,12 +13,12 @@ const STR: (Type, Type) = (Type::Str, Type::Str);
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Converter] = &[
-    conv("lower", "", STR, "Lower case.", |_, v, _| mapped(v, u8::is_ascii_uppercase, u8::to_ascii_lowercase)),
-    conv("upper", "", STR, "Upper case.", |_, v, _| mapped(v, u8::is_ascii_lowercase, u8::to_ascii_uppercase)),
+    conv("lower", "", STR, "Lower case.", |_, v, _| lower(v)).input_only(),
+    conv("upper", "", STR, "Upper case.", |_, v, _| upper(v)).input_only(),
     conv("length", "", (Type::Str, Type::Int), "Length in bytes.", |_, v, _| Some(Value::Int(v.to_str()?.len() as i64))),
     conv("bytes", "integer[,integer]", (Type::Bin, Type::Bin), "Some bytes: offset and length.", bytes).prepare(not_negative),
-    conv("field", "integer,string[,integer]", STR, "The nth part between delimiters, empty ones counted.", field).prepare(delimiters),
-    conv("word", "integer,string[,integer]", STR, "The nth part between delimiters, empty ones skipped.", word).prepare(delimiters),
+    conv("field", "integer,string[,integer]", STR, "The nth part between delimiters, empty ones counted.", field).prepare(delimiters).input_only(),
+    conv("word", "integer,string[,integer]", STR, "The nth part between delimiters, empty ones skipped.", word).prepare(delimiters).input_only(),
     conv("ltrim", "string", STR, "Without those characters at the beginning.", ltrim),
     conv("rtrim", "string", STR, "Without those characters at the end.", rtrim),
     conv("cut_crlf", "", STR, "Up to the first CR or LF.", cut_crlf),
@@ -29,6 +29,14 @@ pub(super) const TABLE: &[Converter] = &[
     conv("capture-req", "integer", STR, "Kept in a request capture slot.", |a, v, f| captured(Side::Request, a, v, f)),
     conv("capture-res", "integer", STR, "Kept in a response capture slot.", |a, v, f| captured(Side::Response, a, v, f)),
 ];
+
+fn lower(value: Value<'_>) -> Option<Value<'_>> {
+    mapped(value, u8::is_ascii_uppercase, u8::to_ascii_lowercase)
+}
+
+fn upper(value: Value<'_>) -> Option<Value<'_>> {
+    mapped(value, u8::is_ascii_lowercase, u8::to_ascii_uppercase)
+}
 
 /// Maps every byte, without a copy when none would change.
 fn mapped<'e>(value: Value<'e>, changes: fn(&u8) -> bool, map: fn(&u8) -> u8) -> Option<Value<'e>> {

@@ -12,9 +12,9 @@ const STR: (Type, Type) = (Type::Str, Type::Str);
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Converter] = &[
-    conv("url_dec", "[integer]", STR, "Percent sequences decoded; plus is a space in queries, or everywhere with 1.", url_dec),
+    conv("url_dec", "[integer]", STR, "Percent sequences decoded; plus is a space in queries, or everywhere with 1.", url_dec).input_only(),
     conv("url_enc", "[string]", STR, "Percent-encoded for a query.", url_enc).prepare(encoding),
-    conv("host_only", "", STR, "A Host value without its port, in lower case.", host_only),
+    conv("host_only", "", STR, "A Host value without its port, in lower case.", host_only).input_only(),
     conv("port_only", "", (Type::Str, Type::Int), "The port of a Host value, 0 without one.", port_only),
 ];
 

@@ -14,10 +14,10 @@ const COOKIE: &str = "..YYYYYYYYYYYYYYYY.Y..";
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Fetch] = &[
-    fetch("req.cook", "[string]", Type::Str, REQUEST, "A cookie of the request.", Call(req_cook)).each(each_req),
+    fetch("req.cook", "[string]", Type::Str, REQUEST, "A cookie of the request.", Call(req_cook)).each(each_req).pure(),
     fetch("req.cook_cnt", "[string]", Type::Int, REQUEST, "Number of cookies of that name.", Call(req_cnt)),
     fetch("req.cook_val", "[string]", Type::Int, REQUEST, "A cookie as an integer.", Call(req_val)),
-    fetch("cook", "[string]", Type::Str, REQUEST, "Same as req.cook.", Call(req_cook)).each(each_req),
+    fetch("cook", "[string]", Type::Str, REQUEST, "Same as req.cook.", Call(req_cook)).each(each_req).pure(),
     fetch("cook_cnt", "[string]", Type::Int, REQUEST, "Same as req.cook_cnt.", Call(req_cnt)),
     fetch("cook_val", "[string]", Type::Int, REQUEST, "Same as req.cook_val.", Call(req_val)),
     fetch("cookie", "[string]", Type::Str, COOKIE, "A cookie of the message at hand.", Call(cookie)).each(each_current),

@@ -20,14 +20,14 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("hdr_cnt", "[string]", Type::Int, REQUEST, "Number of values of a request header.", Call(req_hdr_cnt)).prepare(name),
     fetch("hdr_ip", "[string,integer]", Type::Ipv4, REQUEST, "A value of a request header as an address.", Call(req_hdr_ip)).prepare(name).each(each_req_hdr_ip),
     fetch("hdr_val", "[string,integer]", Type::Int, REQUEST, "A value of a request header as an integer.", Call(req_hdr_val)).prepare(name).each(each_req_hdr_val),
-    fetch("req.hdr", "[string,integer]", Type::Str, REQUEST, "A comma-separated value of a request header.", Call(req_hdr)).prepare(name).each(each_req_hdr),
+    fetch("req.hdr", "[string,integer]", Type::Str, REQUEST, "A comma-separated value of a request header.", Call(req_hdr)).prepare(name).each(each_req_hdr).pure(),
     fetch("req.hdr_cnt", "[string]", Type::Int, REQUEST, "Number of values of a request header.", Call(req_hdr_cnt)).prepare(name),
     fetch("req.hdr_ip", "[string,integer]", Type::Ipv4, REQUEST, "A value of a request header as an address.", Call(req_hdr_ip)).prepare(name).each(each_req_hdr_ip),
     fetch("req.hdr_val", "[string,integer]", Type::Int, REQUEST, "A value of a request header as an integer.", Call(req_hdr_val)).prepare(name).each(each_req_hdr_val),
     fetch("req.hdr_names", "[string]", Type::Str, REQUEST, "The names of the request's headers.", Call(req_names)),
     fetch("req.hdrs", "", Type::Bin, REQUEST, "All the request's headers with the empty line behind them.", Call(req_hdrs)),
     fetch("req.hdrs_bin", "", Type::Bin, REQUEST, "The request's headers, each part behind its length.", Call(|_, f| binary(request(f)?))),
-    fetch("req.fhdr", "[string,integer]", Type::Str, REQUEST, "A whole field of a request header.", Call(req_fhdr)).prepare(name).each(each_req_fhdr),
+    fetch("req.fhdr", "[string,integer]", Type::Str, REQUEST, "A whole field of a request header.", Call(req_fhdr)).prepare(name).each(each_req_fhdr).pure(),
     fetch("req.fhdr_cnt", "[string]", Type::Int, REQUEST, "Number of fields of a request header.", Call(req_fhdr_cnt)).prepare(name),
     fetch("res.hdr", "[string,integer]", Type::Str, RESPONSE, "A comma-separated value of a response header.", Call(res_hdr)).prepare(name).each(each_res_hdr),
     fetch("res.hdr_cnt", "[string]", Type::Int, RESPONSE, "Number of values of a response header.", Call(res_hdr_cnt)).prepare(name),
@@ -71,8 +71,11 @@ impl<'v> Iterator for Values<'v> {
 
     fn next(&mut self) -> Option<&'v [u8]> {
         let rest = self.rest?;
+        let Some(mut at) = memchr::memchr2(b',', b'"', rest) else {
+            self.rest = None;
+            return Some(trim(rest));
+        };
         let mut quoted = false;
-        let mut at = 0;
         while at < rest.len() {
             match rest[at] {
                 b'"' => quoted = !quoted,

@@ -162,7 +162,7 @@ impl Index {
 }
 
 /// The text of `value`, without a copy when it is one already.
-fn with_text<T>(value: &Value<'_>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+pub(super) fn with_text<T>(value: &Value<'_>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
     match value {
         Value::Str(bytes) | Value::Meth(bytes) => Some(look(bytes)),
         other => Some(look(&other.clone().to_str()?)),

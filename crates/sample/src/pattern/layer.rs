@@ -57,6 +57,11 @@ impl Layer {
         word.load(Ordering::Acquire) >> (number % 64) & 1 == 0
     }
 
+    /// Its patterns, the dead ones too.
+    pub(super) fn index(&self) -> &Index {
+        &self.index
+    }
+
     /// Number of living patterns.
     pub(super) fn len(&self) -> usize {
         self.orders.len() - self.deaths.load(Ordering::Relaxed).min(self.orders.len())

@@ -5,6 +5,8 @@ use std::hash::{BuildHasher, Hasher};
 
 /// No entry.
 const NONE: u32 = u32::MAX;
+/// Entries up to which a text is compared with each: cheaper than to hash it.
+const FEW: usize = 6;
 /// Bytes that are folded at once while a text is hashed without regard to case.
 const CHUNK: usize = 64;
 
@@ -15,7 +17,7 @@ struct Entry {
     number: u32,
     /// The next entry with the same text, in order.
     next: u32,
-    /// The last entry with the same text; kept in the first one only.
+    /// The last entry with the same text; [`NONE`] in all but the first one.
     last: u32,
 }
 
@@ -24,7 +26,8 @@ struct Entry {
 pub(super) struct Table {
     arena: Vec<u8>,
     entries: Vec<Entry>,
-    /// Indexes of first entries by hash, probed linearly; a power of two, at most half full.
+    /// Indexes of first entries by hash, probed linearly; a power of two, at most half full. None
+    /// at all while the entries are few.
     slots: Vec<u32>,
     ignore_case: bool,
     hasher: RandomState,
@@ -41,33 +44,50 @@ impl Table {
         let (from, at) = (self.arena.len(), self.entries.len());
         let (Ok(from), Ok(at)) = (u32::try_from(from), u32::try_from(at)) else { return false };
         let Ok(len) = u32::try_from(text.len()) else { return false };
-        if (self.entries.len() + 1) * 2 > self.slots.len() {
+        if self.entries.len() >= FEW && (self.entries.len() + 1) * 2 > self.slots.len() {
             self.grow();
         }
-        let slot = self.slot(text);
-        self.entries.push(Entry { from, len, number, next: NONE, last: at });
-        let first = self.slots[slot];
-        if first == NONE {
-            self.arena.extend_from_slice(text);
-            self.slots[slot] = at;
+        if let Some(first) = self.first(text) {
+            // The same text again shares the bytes of the first.
+            let (from, last) = (self.entries[first].from, self.entries[first].last);
+            self.entries.push(Entry { from, len, number, next: NONE, last: NONE });
+            self.entries[last as usize].next = at;
+            self.entries[first].last = at;
             return true;
         }
-        // The same text again shares the bytes of the first.
-        let first = first as usize;
-        self.entries[at as usize].from = self.entries[first].from;
-        let last = self.entries[first].last as usize;
-        self.entries[last].next = at;
-        self.entries[first].last = at;
+        if !self.slots.is_empty() {
+            let slot = self.slot(text);
+            self.slots[slot] = at;
+        }
+        self.entries.push(Entry { from, len, number, next: NONE, last: at });
+        self.arena.extend_from_slice(text);
         true
     }
 
     /// The numbers of `text`, in the order in which they were added.
+    #[inline]
     pub(super) fn find(&self, text: &[u8]) -> impl Iterator<Item = u32> {
-        let first = if self.slots.is_empty() { NONE } else { self.slots[self.slot(text)] };
-        std::iter::successors(self.entries.get(first as usize), |entry| {
-            self.entries.get(entry.next as usize)
-        })
-        .map(|entry| entry.number)
+        let first = self.first(text).map(|first| &self.entries[first]);
+        std::iter::successors(first, |entry| self.entries.get(entry.next as usize))
+            .map(|entry| entry.number)
+    }
+
+    /// All texts, each as often as it was added.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.entries.iter().map(|entry| self.text(entry))
+    }
+
+    /// The first entry of `text`.
+    #[inline]
+    fn first(&self, text: &[u8]) -> Option<usize> {
+        if self.slots.is_empty() {
+            let fits = |entry: &Entry| {
+                entry.len as usize == text.len() && self.same(self.text(entry), text)
+            };
+            return self.entries.iter().position(fits);
+        }
+        let first = self.slots[self.slot(text)];
+        (first != NONE).then_some(first as usize)
     }
 
     fn text(&self, entry: &Entry) -> &[u8] {
@@ -108,15 +128,14 @@ impl Table {
     }
 
     fn grow(&mut self) {
-        let size = (self.slots.len() * 2).max(8);
-        let old = std::mem::replace(&mut self.slots, vec![NONE; size]);
-        for first in old.into_iter().filter(|first| *first != NONE) {
-            let mut slot = self.hash(self.text(&self.entries[first as usize])) as usize;
-            slot &= size - 1;
+        let size = (self.slots.len() * 2).max(4 * FEW.next_power_of_two());
+        self.slots = vec![NONE; size];
+        for (entry, at) in self.entries.iter().zip(0..).filter(|(entry, _)| entry.last != NONE) {
+            let mut slot = self.hash(self.text(entry)) as usize & (size - 1);
             while self.slots[slot] != NONE {
                 slot = (slot + 1) & (size - 1);
             }
-            self.slots[slot] = first;
+            self.slots[slot] = at;
         }
     }
 }

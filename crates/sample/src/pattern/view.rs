@@ -2,7 +2,7 @@
 
 use super::layer::{Found, Layer, shape};
 use super::rows::Rows;
-use super::{Match, Use};
+use super::{Gathering, Match, Use};
 use crate::regex::Regex;
 use crate::value::{Type, Value};
 use arc_swap::ArcSwap;
@@ -70,6 +70,24 @@ impl View {
         shape(self.to.method, self.to.ignore_case)
     }
 
+    /// An index that can take its patterns and those of others like it; none when they are no texts
+    /// to be compared.
+    pub(crate) fn gathering(&self) -> Option<Gathering> {
+        Gathering::like(self.first.index(), self.to.ignore_case)
+    }
+
+    /// Puts the patterns of the configuration into `gathering` for `owner`; false when that cannot
+    /// be, or when there are others by now.
+    pub(crate) fn gather(&self, owner: u32, gathering: &mut Gathering) -> bool {
+        gathering.add(self.first.index(), owner) && !self.has_changed()
+    }
+
+    /// Whether patterns were added since the configuration was read.
+    #[inline]
+    pub(crate) fn has_changed(&self) -> bool {
+        self.changed.load(Ordering::Acquire)
+    }
+
     pub(super) fn serves(&self, to: Use) -> bool {
         self.to == to
     }
@@ -110,7 +128,7 @@ impl View {
     }
 
     fn look<T>(&self, value: &Value<'_>, then: impl FnOnce(Option<Found<'_>>) -> T) -> T {
-        if !self.changed.load(Ordering::Acquire) {
+        if !self.has_changed() {
             return then(self.first.find(value));
         }
         let layers = self.live.load();
