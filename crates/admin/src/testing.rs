@@ -17,6 +17,8 @@ pub(crate) fn process() -> Process {
         maxconn: 100,
         buffer_size: 16_384,
         buffer_limit: None,
+        close_spread: Default::default(),
+        log_uri_len: 1_024,
         max_rewrite: 1_024,
         max_headers: 101,
         max_accept: 4,

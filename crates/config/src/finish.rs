@@ -38,6 +38,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         kinds: draft.proxies.iter().map(Summary::of).collect(),
         backs: std::mem::take(&mut draft.backs),
         global_logs: draft.global.logs.clone(),
+        cookie_len: draft.global.tune.cookie_len,
         http_errors: std::mem::take(&mut draft.http_errors),
         mailers: std::mem::take(&mut draft.mailers).into_iter().map(Arc::new).collect(),
         threads: draft.global.process.threads.clone(),
@@ -70,6 +71,8 @@ struct Shared {
     kinds: Vec<Summary>,
     backs: HashMap<Arc<str>, usize>,
     global_logs: Vec<LogTarget>,
+    /// `tune.http.cookielen`.
+    cookie_len: u32,
     http_errors: Vec<HttpErrors>,
     mailers: Vec<Arc<Mailers>>,
     threads: Threads,
@@ -255,7 +258,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     let http = draft.settings.mode == Mode::Http;
     let inherited_rules = draft.parent.and_then(|at| shared.inherited[at].clone());
     let formats = formats::compile(&draft, &shared.global_logs, cx);
-    let captured = formats::captured(&mut draft);
+    let captured = formats::captured(&mut draft, shared.cookie_len, cx);
     let rules = if http { draft.rules } else { without_http(draft.rules) };
     let settings = draft.settings;
     let mut common = settings.common;

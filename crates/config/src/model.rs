@@ -23,7 +23,9 @@ pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use balance::{Balance, HashFunction, HashMethod, HashType, UriKey};
 pub use check::{AgentCheck, Check, HealthCheck};
-pub use global::{CpuMap, Global, Process, Profiling, SendHostname, StatsSettings, Tune};
+pub use global::{
+    CloseSpread, CpuMap, Global, Process, Profiling, SendHostname, StatsSettings, Tune,
+};
 pub use http::{
     ConnectionMode, Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse, Network,
     Redispatch, StatsPage,

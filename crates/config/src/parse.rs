@@ -15,6 +15,7 @@ mod check;
 mod cpu_map;
 mod environment;
 pub(crate) mod global;
+mod hints;
 mod http;
 mod ignore;
 mod language;

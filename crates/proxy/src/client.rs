@@ -93,6 +93,18 @@ impl Client {
         *self.local.get_or_init(|| self.socket.local_address())
     }
 
+    /// When the soft stop ends it, if there is one.
+    fn last_moment(&self) -> Option<Tick> {
+        let moment = self.worker.shared.last_moment(self.socket.handle().0 as u32)?;
+        Some(Tick::from_nanos(moment * 1_000_000))
+    }
+
+    /// Whether the soft stop ends it now.
+    pub(crate) fn must_end(&self) -> bool {
+        self.worker.shared.is_stopping()
+            && self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
+    }
+
     /// Counts an event on all that the session tracks.
     pub(crate) fn count(&self, events: &[DataType]) {
         if let Some(trackers) = self.trackers.get() {
@@ -151,7 +163,7 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
             return;
         }
         match worker.seats.run(transaction::run, Parts { client, arrival }).await {
-            Outcome::Again(back) if !worker.shared.is_stopping() => client = back,
+            Outcome::Again(back) if !back.must_end() => client = back,
             Outcome::Again(back) | Outcome::Farewell(back) => {
                 return Box::pin(say_farewell(back)).await;
             }
@@ -209,11 +221,12 @@ async fn first_bytes(client: &mut Client) -> Arrival {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Arrival::TimedOut;
         }
-        if client.worker.shared.is_stopping() && client.requests > 0 {
+        let last = client.last_moment().filter(|_| client.requests > 0);
+        if last.is_some_and(|last| last.is_due(thread.tick())) {
             return Arrival::Closed;
         }
         client.socket.want_read();
-        thread.scheduler().pause(deadline).await;
+        thread.scheduler().pause(Tick::earlier(deadline, last)).await;
     }
 }
 

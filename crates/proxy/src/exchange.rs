@@ -245,7 +245,7 @@ impl Exchange {
         self.response = Response::Body;
         self.server_seen = tx.worker.thread.tick();
         if self.up_broken
-            || tx.worker.shared.is_stopping()
+            || tx.client.must_end()
             || tx.server.as_ref().is_some_and(|server| server.mux.is_ambiguous())
         {
             tx.client.mux.close_after_message();

@@ -279,7 +279,7 @@ impl Facts for View<'_> {
             }
             Number::PriorityClass => Some(self.notes.priority.0.into()),
             Number::PriorityOffset => Some(self.notes.priority.1.into()),
-            Number::Stopping => Some(self.worker.shared.is_stopping().into()),
+            Number::Stopping => Some(self.worker.shared.will_stop().into()),
             Number::ListenerConnections => {
                 let front = self.client.proxy.front.as_ref()?;
                 let listener = front.listeners.get(self.client.bind as usize)?;

@@ -43,6 +43,7 @@ mod server_conn;
 pub mod services;
 pub mod settings;
 mod sticking;
+pub mod stopping;
 mod streams;
 mod tcp;
 #[cfg(test)]

@@ -44,9 +44,17 @@ pub(crate) fn request_received(tx: &mut Transaction) {
     }
     tx.notes.used = true;
     let (request, record) = (&tx.space.request, &mut tx.notes.record);
-    record.method.extend_from_slice(request.method());
-    record.uri.extend_from_slice(request.uri());
-    record.version.extend_from_slice(request.version().h1_token().as_bytes());
+    let mut room = tx.worker.shared.settings.log_uri_len;
+    let parts = [
+        (&mut record.method, request.method()),
+        (&mut record.uri, request.uri()),
+        (&mut record.version, request.version().h1_token().as_bytes()),
+    ];
+    for (to, from) in parts {
+        to.extend_from_slice(&from[..from.len().min(room)]);
+        // The space before the next part counts.
+        room = room.saturating_sub(from.len() + 1);
+    }
     capture(tx, Side::Request);
     capture_cookie(tx, Side::Request);
 }

@@ -11,6 +11,7 @@ use crate::mail::Outbox;
 use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::settings;
+use crate::stopping::Stopping;
 use crate::worker::Worker;
 use balance::Balancer;
 use reactor::{Address, Mailbox, Pulse, TaskId, Thread, Wake};
@@ -37,7 +38,7 @@ pub struct Shared {
     /// Concurrent client connections allowed now; 0 for no limit.
     pub maxconn: AtomicU32,
     /// Soft stop: no new clients, running requests finish.
-    stopping: AtomicBool,
+    stopping: Stopping,
     /// The way to each worker's housekeeper, by thread.
     workers: Vec<OnceLock<(Arc<Mailbox>, TaskId)>>,
     /// Signs of life and counters of the threads that run, by thread.
@@ -77,7 +78,7 @@ impl Shared {
             totals: Counters::new(threads),
             started: now,
             maxconn: AtomicU32::new(settings.maxconn),
-            stopping: AtomicBool::new(false),
+            stopping: Stopping::default(),
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
             pulses: (0..threads).map(|_| OnceLock::new()).collect(),
             listening: Default::default(),
@@ -97,7 +98,7 @@ impl Shared {
 
     /// Whether the process only finishes what runs.
     pub fn is_stopping(&self) -> bool {
-        self.stopping.load(Relaxed)
+        self.stopping.has_begun()
     }
 
     /// Whether threads may use each other's idle server connections.
@@ -105,10 +106,27 @@ impl Shared {
         self.settings.shared_pools && self.settings.threads > 1
     }
 
-    /// Begins the soft stop: workers stop listening and end when their last client has gone.
-    pub fn begin_stop(&self) {
-        self.stopping.store(true, Relaxed);
+    /// Says that a soft stop will begin (`grace`); everything goes on until then.
+    pub fn announce_stop(&self) {
+        self.stopping.announce();
+    }
+
+    /// Whether a soft stop will begin, or has begun.
+    pub fn will_stop(&self) -> bool {
+        self.stopping.is_announced()
+    }
+
+    /// Begins the soft stop: workers stop listening and end when their last client has gone. `now`
+    /// is monotonic, in nanoseconds.
+    pub fn begin_stop(&self, now: u64) {
+        self.stopping.begin(now / 1_000_000);
         self.rouse();
+    }
+
+    /// When a client connection has to end for the soft stop, in milliseconds; `lot` tells it from
+    /// others.
+    pub(crate) fn last_moment(&self, lot: u32) -> Option<u64> {
+        self.stopping.moment(self.settings.close_spread, lot)
     }
 
     /// Wakes every worker's housekeeper.

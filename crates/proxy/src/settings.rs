@@ -23,6 +23,10 @@ pub struct Process {
     pub maxconn: u32,
     /// Bytes of a buffer (`tune.bufsize`).
     pub buffer_size: usize,
+    /// The most bytes of a logged request line (`tune.http.logurilen`).
+    pub log_uri_len: usize,
+    /// When client connections end in a soft stop.
+    pub close_spread: crate::stopping::Spread,
     /// How many buffers there may be; `None` for as many as are wanted.
     pub buffer_limit: Option<crate::buffers::Limit>,
     /// Bytes of it kept free for rewrites (`tune.maxrewrite`).

@@ -124,6 +124,8 @@ pub(crate) fn process(threads: usize) -> Process {
         maxconn: 1000,
         buffer_size: 16_384,
         buffer_limit: None,
+        close_spread: Default::default(),
+        log_uri_len: 1_024,
         max_rewrite: 1024,
         max_headers: 101,
         max_accept: 4,

@@ -105,6 +105,33 @@ pub fn group_id(name: &str) -> Option<u32> {
     unsafe { libc::getgrnam(name.as_ptr()).as_ref().map(|entry| entry.gr_gid) }
 }
 
+/// Lets no program that is started gain privileges, such as by a setuid bit, for good.
+///
+/// # Errors
+/// The system does not know how.
+pub fn gain_no_privileges() -> io::Result<()> {
+    // SAFETY: prctl(2) with this option takes plain numbers; it holds for all later threads.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
+}
+
+/// Lets the process leave a core dump when it dies, as far as limits and a change of its user stand
+/// against it.
+///
+/// # Errors
+/// A limit or the flag could not be changed.
+pub fn allow_core_dumps() -> io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // SAFETY: prctl(2) with this option takes plain numbers.
+    check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) })?;
+    for resource in [Resource::Core, Resource::Fsize] {
+        if setrlimit(resource, Rlimit { current: None, maximum: None }).is_err() {
+            let maximum = getrlimit(resource).maximum;
+            setrlimit(resource, Rlimit { current: maximum, maximum })?;
+        }
+    }
+    Ok(())
+}
+
 /// Moves into a directory tree for good.
 pub fn chroot(path: &Path) -> io::Result<()> {
     rustix::process::chroot(path)?;

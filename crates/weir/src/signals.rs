@@ -5,8 +5,7 @@
 
 use crate::dump;
 use proxy::{Shared, Worker};
-use reactor::{Class, Handle, Listener};
-use std::cell::Cell;
+use reactor::{Class, Handle, Listener, Tick};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -26,43 +25,79 @@ pub(crate) fn prepare(debug: bool) -> std::io::Result<Handle> {
     signal::listen(&noted).map(Handle)
 }
 
-/// Starts the task that acts on signals.
-pub(crate) fn start(worker: &Rc<Worker>, bell: Handle, grace: Option<u32>) {
-    let task = run(worker.clone(), bell, grace);
-    worker.thread.scheduler().spawn(Class::Normal, task);
+/// How a soft stop goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stop {
+    /// From the signal to its begin, in milliseconds (`grace`).
+    pub(crate) grace: u32,
+    /// From its begin until what still runs is cut off, in milliseconds (`hard-stop-after`).
+    pub(crate) hard_after: Option<u32>,
 }
 
-async fn run(worker: Rc<Worker>, bell: Handle, grace: Option<u32>) {
+/// What happens next without a signal.
+#[derive(Clone, Copy)]
+enum Next {
+    Nothing,
+    Begin(Tick),
+    CutOff(Tick),
+}
+
+impl Next {
+    fn tick(self) -> Option<Tick> {
+        match self {
+            Self::Nothing => None,
+            Self::Begin(at) | Self::CutOff(at) => Some(at),
+        }
+    }
+}
+
+/// Starts the task that acts on signals.
+pub(crate) fn start(worker: &Rc<Worker>, bell: Handle, stop: Stop) {
+    worker.thread.scheduler().spawn(Class::Normal, run(worker.clone(), bell, stop));
+}
+
+async fn run(worker: Rc<Worker>, bell: Handle, stop: Stop) {
     let mut bell_watch = Listener::for_signals(&worker.thread, bell);
-    let deadline: Cell<Option<reactor::Tick>> = Cell::new(None);
+    let mut next = Next::Nothing;
     loop {
         if bell_watch.resume().is_err() {
             return;
         }
-        worker.thread.scheduler().pause(deadline.get()).await;
+        worker.thread.scheduler().pause(next.tick()).await;
         sys::eventfd_clear(bell.0);
         for number in signal::take() {
-            act(&worker, number);
-            if number == signal::USR1 {
-                deadline.set(grace.map(|ms| worker.thread.tick().plus_ms(ms)));
+            match number {
+                signal::USR1 => next = soft_stop(&worker, stop, next),
+                signal::TERM | signal::INT => stop_now(&worker.shared, number),
+                signal::HUP => dump::states(&worker),
+                _ => {}
             }
         }
-        if deadline.get().is_some_and(|at| at.is_due(worker.thread.tick())) {
-            stop_now(&worker.shared, signal::USR1);
+        let now = worker.thread.tick();
+        match next {
+            Next::Begin(at) if at.is_due(now) => next = begin(&worker, stop),
+            Next::CutOff(at) if at.is_due(now) => stop_now(&worker.shared, signal::USR1),
+            _ => {}
         }
     }
 }
 
-fn act(worker: &Rc<Worker>, number: i32) {
-    match number {
-        signal::USR1 => {
-            dump::stopped(worker);
-            worker.shared.begin_stop();
-        }
-        signal::TERM | signal::INT => stop_now(&worker.shared, number),
-        signal::HUP => dump::states(worker),
-        _ => {}
+/// SIGUSR1: announces the soft stop, or begins it.
+fn soft_stop(worker: &Rc<Worker>, stop: Stop, next: Next) -> Next {
+    if worker.shared.is_stopping() || matches!(next, Next::Begin(_)) {
+        return next;
     }
+    worker.shared.announce_stop();
+    match stop.grace {
+        0 => begin(worker, stop),
+        grace => Next::Begin(worker.thread.tick().plus_ms(grace)),
+    }
+}
+
+fn begin(worker: &Rc<Worker>, stop: Stop) -> Next {
+    dump::stopped(worker);
+    worker.shared.begin_stop(worker.thread.nanos());
+    stop.hard_after.map_or(Next::Nothing, |span| Next::CutOff(worker.thread.tick().plus_ms(span)))
 }
 
 /// Stops every worker at its next turn, whatever runs.

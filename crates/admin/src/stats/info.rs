@@ -167,7 +167,7 @@ const ENTRIES: &[Entry] = &[
         52,
         "Stopping",
         "MGP",
-        |s| u32::from(s.worker.shared.is_stopping()).into(),
+        |s| u32::from(s.worker.shared.will_stop()).into(),
         "1 during a soft stop",
     ),
     (

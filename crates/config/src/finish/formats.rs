@@ -1,6 +1,7 @@
 //! Log formats and captures of frontends, compiled once the mode is known. Never writes a log.
 use crate::addr::Family;
 use crate::cx::{Cx, Mentioned};
+use crate::diag::Severity;
 use crate::draft::{DraftLog, DraftProxy, Kept};
 use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};
 use sample::{LogFormat, Mention, Parser, Place, Places, Shared, logformat};
@@ -36,12 +37,23 @@ pub(super) fn logs_somewhere(draft: &DraftProxy, global: &[LogTarget]) -> bool {
     })
 }
 
-/// What the proxy captures.
-pub(super) fn captured(draft: &mut DraftProxy) -> Captured {
+/// Bytes of a captured cookie without `tune.http.cookielen`.
+const COOKIE_LEN: usize = 63;
+
+/// What the proxy captures. Cookies are cut to `cookie_len` bytes, 0 standing for the default.
+pub(super) fn captured(draft: &mut DraftProxy, cookie_len: u32, cx: &mut Cx<'_>) -> Captured {
+    let most = if cookie_len == 0 { COOKIE_LEN } else { cookie_len as usize };
+    let mut cookie = draft.captured_cookie.take();
+    if let Some((_, len)) = cookie.as_mut().filter(|(_, len)| *len > most) {
+        *len = most;
+        let message =
+            format!("truncating capture length to {most} bytes for proxy '{}'.", draft.name);
+        cx.about(Severity::Warning, &draft.place, message);
+    }
     Captured {
         request: draft.captures.request.take(),
         response: draft.captures.response.take(),
-        cookie: draft.captured_cookie.take(),
+        cookie,
     }
 }
 

@@ -22,12 +22,28 @@ pub struct Global {
     pub spread_checks: u32,
     /// `max-spread-checks`: longest spread at start, ms.
     pub max_spread_checks: Option<u64>,
+    /// `grace`: from the signal to the soft stop, ms.
+    pub grace: u64,
+    /// `close-spread-time`: how connections end in a soft stop.
+    pub close_spread: CloseSpread,
     /// `hard-stop-after`: longest soft stop, ms.
     pub hard_stop_after: Option<u64>,
     /// `node`: name of this instance.
     pub node: Option<String>,
     /// `description`: text about this instance.
     pub description: Option<String>,
+}
+
+/// When client connections end in a soft stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CloseSpread {
+    /// As soon as they are between two requests.
+    #[default]
+    AtOnce,
+    /// Some time within so many ms.
+    Over(u64),
+    /// `infinite`: not before their own timeouts.
+    Never,
 }
 
 /// Identity and limits of the process.
@@ -43,6 +59,14 @@ pub struct Process {
     pub external_check: bool,
     /// `insecure-fork-wanted`: programs may be started while serving.
     pub insecure_fork: bool,
+    /// `insecure-setuid-wanted`: programs that are started may gain privileges.
+    pub insecure_setuid: bool,
+    /// `set-dumpable`: try hard to leave a core dump.
+    pub dumpable: bool,
+    /// `no strict-limits`: start with fewer descriptors than are needed.
+    pub lax_limits: bool,
+    /// `fd-hard-limit`: the most descriptors that the number of connections is computed from.
+    pub fd_hard_limit: Option<u32>,
     /// `pidfile`.
     pub pidfile: Option<PathBuf>,
     /// `chroot`.
@@ -75,6 +99,10 @@ impl Default for Process {
             zero_warning: false,
             external_check: false,
             insecure_fork: false,
+            insecure_setuid: false,
+            dumpable: false,
+            lax_limits: false,
+            fd_hard_limit: None,
             pidfile: None,
             chroot: None,
             uid: None,
@@ -106,6 +134,11 @@ pub struct CpuMap {
 /// `tune.*`; `None` means the built-in default.
 #[derive(Debug, Default)]
 pub struct Tune {
+    /// `tune.http.cookielen`: bytes of a captured cookie; 0 for the default of 63.
+    pub cookie_len: u32,
+    /// `tune.http.logurilen`: bytes of a logged request line; 0 for the default of
+    /// 1024.
+    pub log_uri_len: u32,
     /// `tune.bufsize`, bytes.
     pub bufsize: Option<u32>,
     /// `tune.buffers.limit`: buffers of the process; 0 for no limit.

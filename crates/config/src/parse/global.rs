@@ -1,10 +1,10 @@
 //! Keywords of the `global` section (section 3). Never starts anything.
 use super::values::{flag, integer, on_off, text, time};
-use super::{accounts, cpu_map, environment, log, stats_socket, threads, variable};
+use super::{accounts, cpu_map, environment, hints, log, stats_socket, threads, variable};
 use crate::cx::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
-use crate::model::{Global, Profiling, SendHostname};
+use crate::model::{CloseSpread, Global, Profiling, SendHostname};
 
 type Entry = Keyword<Fill<Global>>;
 
@@ -26,6 +26,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     }),
     entry("chroot", "<jail dir>", "Changes the root directory before serving.", |g, _, a| {
         text(a, "a directory as an argument.").map(|dir| g.process.chroot = Some(dir.into()))
+    }),
+    entry("close-spread-time", "<time>", "Spreads the end of connections.", |g, _, a| {
+        close_spread(a).map(|spread| g.close_spread = spread)
     }),
     entry(
         "cpu-map",
@@ -53,8 +56,14 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("external-check", "", "Allows programs to check servers.", |g, _, a| {
         flag(a, &mut g.process.external_check)
     }),
+    entry("fd-hard-limit", "<number>", "Bounds the descriptors to count on.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.process.fd_hard_limit = Some(n))
+    }),
     entry("gid", "<number>", "Changes the group before serving.", |g, _, a| {
         accounts::id(a, "group").map(|id| g.process.gid = Some(id))
+    }),
+    entry("grace", "<time>", "Delays a soft stop.", |g, _, a| {
+        time(a, "argument to <grace>.").map(|t| g.grace = t)
     }),
     entry("group", "<group name>", "Changes the group before serving.", |g, cx, a| {
         a.no_more_than(1)?;
@@ -67,6 +76,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         a.no_more_than(0)?;
         g.process.insecure_fork = cx.prefix == Prefix::None;
         Ok(())
+    }),
+    entry("insecure-setuid-wanted", "", "Lets programs gain privileges.", |g, _, a| {
+        flag(a, &mut g.process.insecure_setuid)
     }),
     entry(
         "log",
@@ -98,9 +110,18 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("nbthread", "<number>", "Sets the number of threads.", |g, _, a| {
         threads::nbthread(a).map(|n| g.process.nbthread = Some(n))
     }),
+    entry("no-memory-trimming", "", "Keeps freed memory, as is always done.", |_, _, a| {
+        a.no_more_than(0)
+    }),
     entry("node", "<name>", "Names this instance.", |g, _, a| {
         node(a).map(|name| g.node = Some(name))
     }),
+    entry("noepoll", "", "Has no effect.", |_, cx, a| hints::no_epoll(cx, a)),
+    entry("noevports", "", "Does not use event ports.", |_, _, a| a.no_more_than(0)),
+    entry("nogetaddrinfo", "", "Has no effect.", |_, cx, a| hints::no_getaddrinfo(cx, a)),
+    entry("nokqueue", "", "Does not use kqueue.", |_, _, a| a.no_more_than(0)),
+    entry("nopoll", "", "Does not use poll.", |_, _, a| a.no_more_than(0)),
+    entry("numa-cpu-mapping", "", "Has no effect.", |_, cx, a| hints::numa(cx, a)),
     entry("pidfile", "<pidfile>", "Writes the process id to a file.", |g, _, a| {
         text(a, "a file name as an argument.").map(|file| g.process.pidfile = Some(file.into()))
     }),
@@ -116,6 +137,11 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     }),
     entry("quiet", "", "Says nothing at start.", |g, _, a| flag(a, &mut g.process.quiet)),
     entry("resetenv", "[<name> ...]", "Removes all variables but these.", environment::reset),
+    entry("set-dumpable", "", "Tries to leave core dumps.", |g, cx, a| {
+        a.no_more_than(0)?;
+        g.process.dumpable = cx.prefix == Prefix::None;
+        Ok(())
+    }),
     entry(
         "set-var",
         "<var-name>[,<cond>...] <expr>",
@@ -141,6 +167,11 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "The runtime API.",
         |g, cx, a| stats_socket::parse(&mut g.stats, cx, a),
     ),
+    entry("strict-limits", "", "Refuses to start with too few descriptors.", |g, cx, a| {
+        a.no_more_than(0)?;
+        g.process.lax_limits = cx.prefix == Prefix::No;
+        Ok(())
+    }),
     entry("thread-group", "<group> [<thread-range>...]", "Seats threads in a group.", |g, _, a| {
         threads::group(g, a)
     }),
@@ -156,12 +187,26 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.bufsize", "<number>", "Sets the size of buffers.", |g, _, a| {
         positive(a).map(|n| g.tune.bufsize = Some(n))
     }),
+    entry("tune.fail-alloc", "<percent>", "Has no effect.", |_, cx, a| hints::fail_alloc(cx, a)),
+    entry("tune.fd.edge-triggered", "{ on | off }", "Is always on.", |_, cx, a| {
+        hints::edge_triggered(cx, a)
+    }),
+    entry("tune.http.cookielen", "<number>", "Bounds captured cookies.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.cookie_len = n)
+    }),
+    entry(
+        "tune.http.logurilen",
+        "<number>",
+        "Bounds the target of requests in logs.",
+        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.tune.log_uri_len = n),
+    ),
     entry("tune.http.maxhdr", "<number>", "Bounds the header lines of a message.", |g, _, a| {
         integer(a, 1..=32767).map(|n| g.tune.maxhdr = Some(n))
     }),
     entry("tune.idle-pool.shared", "{ on | off }", "Shares idle connections.", |g, _, a| {
         on_off(a).map(|on| g.tune.idle_pool_shared = Some(on))
     }),
+    entry("tune.idletimer", "<time>", "Has no effect.", |_, cx, a| hints::idle_timer(cx, a)),
     entry("tune.maxaccept", "<number>", "Bounds connections accepted in a row.", |g, _, a| {
         maxaccept(a).map(|n| g.tune.maxaccept = Some(n))
     }),
@@ -171,6 +216,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.maxrewrite", "<number>", "Reserves buffer space for rewriting.", |g, _, a| {
         positive(a).map(|n| g.tune.maxrewrite = Some(n))
     }),
+    entry("tune.recv_enough", "<bytes>", "Has no effect.", |_, cx, a| hints::recv_enough(cx, a)),
     entry("tune.runqueue-depth", "<number>", "Bounds the tasks run between polls.", |g, _, a| {
         or_default(a).map(|n| g.tune.runqueue_depth = n)
     }),
@@ -228,6 +274,7 @@ fn given_before(global: &Global, name: &str) -> Option<&'static str> {
     let (process, tune) = (&global.process, &global.tune);
     let (given, what) = match name {
         "chroot" => (process.chroot.is_some(), "'chroot'"),
+        "fd-hard-limit" => (process.fd_hard_limit.is_some_and(|n| n > 0), "'fd-hard-limit'"),
         "gid" | "group" => (process.gid.is_some(), "gid/group was"),
         "log-send-hostname" => {
             (global.log_send_hostname != SendHostname::default(), "'log-send-hostname'")
@@ -243,6 +290,14 @@ fn given_before(global: &Global, name: &str) -> Option<&'static str> {
         _ => return None,
     };
     given.then_some(what)
+}
+
+/// A time, or `infinite`.
+fn close_spread(args: Args<'_>) -> Parsed<CloseSpread> {
+    if args.text(1) == "infinite" {
+        return args.no_more_than(1).map(|()| CloseSpread::Never);
+    }
+    time(args, "argument to <close-spread-time>.").map(CloseSpread::Over)
 }
 
 fn positive(args: Args<'_>) -> Parsed<u32> {

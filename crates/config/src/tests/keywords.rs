@@ -62,6 +62,15 @@ fn global_keywords() {
         ("stats socket fd@5", |g| g.stats.sockets[0].address == BindAddress::Inherited(5)),
         ("stats timeout 2m", |g| g.stats.timeout == 120_000),
         ("stats maxconn 20", |g| g.stats.maxconn == 20),
+        ("close-spread-time 2s", |g| g.close_spread == CloseSpread::Over(2_000)),
+        ("close-spread-time infinite", |g| g.close_spread == CloseSpread::Never),
+        ("fd-hard-limit 100", |g| g.process.fd_hard_limit == Some(100)),
+        ("grace 2s", |g| g.grace == 2_000),
+        ("insecure-setuid-wanted", |g| g.process.insecure_setuid),
+        ("set-dumpable", |g| g.process.dumpable),
+        ("no strict-limits", |g| g.process.lax_limits),
+        ("tune.http.cookielen 8", |g| g.tune.cookie_len == 8),
+        ("tune.http.logurilen 20", |g| g.tune.log_uri_len == 20),
         ("tune.buffers.limit 100", |g| g.tune.buffer_limit == 100),
         ("tune.buffers.reserve 3", |g| g.tune.buffer_reserve == Some(3)),
         ("tune.bufsize 32768", |g| g.tune.bufsize == Some(32768)),
@@ -663,4 +672,44 @@ fn front(proxy: &Proxy) -> &Front {
 
 fn back(proxy: &Proxy) -> &Back {
     proxy.back.as_ref().unwrap()
+}
+
+#[test]
+fn keywords_without_effect_say_so() {
+    for (line, why) in [
+        ("noepoll", "epoll is the only poller there is"),
+        ("nogetaddrinfo", "names are resolved by getaddrinfo() only"),
+        ("numa-cpu-mapping", "threads are bound by 'cpu-map' only"),
+        ("tune.fd.edge-triggered off", "descriptors are always polled edge-triggered"),
+        ("tune.fail-alloc 3", "allocations are not made to fail"),
+        ("tune.idletimer 5s", "the size of buffers follows from how much is read at once"),
+        ("tune.recv_enough 100", "a socket is read until it has nothing more"),
+    ] {
+        let text = format!("global\n expose-experimental-directives\n {line}\n");
+        let keyword = line.split(' ').next().unwrap_or_default();
+        let said = messages(&text, Severity::Warning);
+        assert_eq!(said, [format!("'{keyword}' has no effect: {why}")], "{line}");
+    }
+    let quiet = "global\n expose-experimental-directives\n nopoll\n nokqueue\n noevports\n \
+                 no-memory-trimming\n no numa-cpu-mapping\n tune.fd.edge-triggered on\n \
+                 tune.fail-alloc 0\n";
+    assert_eq!(messages(quiet, Severity::Warning), [""; 0]);
+}
+
+#[test]
+fn long_captured_cookies_are_cut() {
+    let text = |global: &str, len: u32| {
+        format!(
+            "global\n{global}\nfrontend f\n mode http\n bind :1\n timeout client 1s\n \
+             capture cookie S len {len}\n"
+        )
+    };
+    for (global, len, kept) in [("", 63, 63), ("", 64, 63), (" tune.http.cookielen 8", 9, 8)] {
+        let text = text(global, len);
+        let cut = format!("truncating capture length to {kept} bytes for proxy 'f'.");
+        let said = messages(&text, Severity::Warning);
+        assert_eq!(said.contains(&cut), kept < len, "{said:?}");
+        let cookie = model(&text).proxies[0].captured.cookie.clone();
+        assert_eq!(cookie, Some(("S".to_owned(), kept as usize)));
+    }
 }

@@ -64,7 +64,7 @@ impl Facts for Scene<'_> {
             Number::Thread => Some(self.worker.thread.index as i64),
             Number::BackendServerTimeout => self.proxy.settings.timeouts.server.map(i64::from),
             Number::BackendTunnelTimeout => self.proxy.settings.timeouts.tunnel.map(i64::from),
-            Number::Stopping => Some(self.worker.shared.is_stopping().into()),
+            Number::Stopping => Some(self.worker.shared.will_stop().into()),
             _ => None,
         }
     }

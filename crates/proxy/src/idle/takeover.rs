@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 
 /// How long another thread is waited for, in milliseconds.
-const PATIENCE_MS: u32 = 10;
+const PATIENCE_MS: u32 = 2;
 
 /// Takes a connection of another thread that still stands; with `proven`, only one that has been
 /// used more than once.

@@ -221,7 +221,7 @@ impl Lab {
     /// Begins the soft stop and runs until no task is left.
     #[track_caller]
     pub(crate) fn stop(&mut self) {
-        self.shared.begin_stop();
+        self.shared.begin_stop(self.machine.thread(0).nanos());
         let threads = self.machine.threads().to_vec();
         // One task per thread waits for health checks of others until its thread ends.
         self.until("tasks end", QUIET, |_| threads.iter().all(|it| it.scheduler().tasks() <= 1));

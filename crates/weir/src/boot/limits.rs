@@ -1,25 +1,50 @@
 //! Limits of the process: threads, connections, descriptors. Never asks for more than is needed.
 
 use crate::cli::Options;
-use config::model::{CpuMap, Global, Seat};
+use crate::complain;
+use config::model::{CpuMap, Global, Process, Seat};
 
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
 const SPARE: u64 = 64;
+/// The most descriptors that are counted on when nothing says how many.
+const MOST: u64 = 1 << 20;
 
 /// The connections of the process, and the descriptors that they need raised to. Without a
 /// configured limit it follows from the descriptors that the system allows.
-pub(super) fn connections(global: &Global, options: &Options, listeners: usize) -> u32 {
-    let fixed = SPARE + listeners as u64;
-    let wanted = options.maxconn.or(global.process.maxconn);
-    if let Some(wanted) = wanted {
-        let asked = u64::from(global.process.ulimit_n.unwrap_or(0));
-        sys::process::raise_descriptor_limit(asked.max(2 * u64::from(wanted) + fixed));
-        return wanted;
+///
+/// # Errors
+/// The system does not allow as many descriptors as are needed, and `strict-limits` holds.
+pub(super) fn connections(
+    global: &Global,
+    options: &Options,
+    listeners: usize,
+) -> Result<u32, String> {
+    let (process, fixed) = (&global.process, SPARE + listeners as u64);
+    let asked = process.ulimit_n.map(u64::from);
+    if let Some(wanted) = options.maxconn.or(process.maxconn) {
+        raise(process, asked.unwrap_or(0).max(2 * u64::from(wanted) + fixed))?;
+        return Ok(wanted);
     }
     let (soft, hard) = sys::process::descriptor_limit();
-    let target = global.process.ulimit_n.map_or(hard.min(1 << 20), u64::from);
-    let allowed = sys::process::raise_descriptor_limit(target.max(soft));
-    u32::try_from(allowed.saturating_sub(fixed) / 2).unwrap_or(u32::MAX).max(1)
+    let bound = process.fd_hard_limit.filter(|bound| *bound > 0).map_or(u64::MAX, u64::from);
+    let target = asked.unwrap_or(hard.min(MOST).min(bound));
+    let allowed = raise(process, target.max(soft.min(bound)))?;
+    let usable = if asked.is_some() { allowed } else { allowed.min(bound) };
+    Ok(u32::try_from(usable.saturating_sub(fixed) / 2).unwrap_or(u32::MAX).max(1))
+}
+
+/// Raises the limit of descriptors; what it is then.
+fn raise(process: &Process, wanted: u64) -> Result<u64, String> {
+    let allowed = sys::process::raise_descriptor_limit(wanted);
+    if allowed >= wanted {
+        return Ok(allowed);
+    }
+    let text = format!("Cannot raise FD limit to {wanted}, limit is {allowed}.");
+    if !process.lax_limits {
+        return Err(text);
+    }
+    complain(&format!("[WARNING]  ({}) : [haproxy.main()] {text}\n", std::process::id()));
+    Ok(allowed)
 }
 
 /// Gives frontends without a limit that of the command line (`-N`).

@@ -6,7 +6,9 @@ use super::{greeting, limits, proxies};
 use crate::cli::{Farewell, Options};
 use crate::{complain, fail, signals};
 use config::Model;
+use config::model::CloseSpread;
 use proxy::settings::Process;
+use proxy::stopping::Spread;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Handle, Pulse, Thread, Watchdog};
@@ -19,6 +21,7 @@ use std::sync::{Arc, Barrier};
 /// Buffer sizes without `tune.*`.
 const BUFFER_SIZE: usize = 16_384;
 const BUFFER_RESERVE: usize = 2;
+const LOG_URI_LEN: usize = 1_024;
 const MAX_REWRITE: usize = 1_024;
 const MAX_HEADERS: usize = 101;
 const MAX_ACCEPT: usize = 4;
@@ -34,7 +37,10 @@ pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
     {
         return fail(&format!("[haproxy.main()] Cannot limit memory to {mib} MB: {error}"));
     }
-    let maxconn = limits::connections(&model.global, options, proxies::listeners(&model));
+    let maxconn = match limits::connections(&model.global, options, proxies::listeners(&model)) {
+        Ok(maxconn) => maxconn,
+        Err(error) => return fail(&format!("[haproxy.main()] {error}")),
+    };
     let mut errors = Vec::new();
     let mut opener = Opener::default();
     limits::proxies(&mut model, options);
@@ -92,6 +98,15 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             buffers: global.tune.buffer_limit as usize,
             reserve: size(global.tune.buffer_reserve, BUFFER_RESERVE),
         }),
+        close_spread: match global.close_spread {
+            CloseSpread::AtOnce => Spread::AtOnce,
+            CloseSpread::Over(span) => Spread::Over(span),
+            CloseSpread::Never => Spread::Never,
+        },
+        log_uri_len: match global.tune.log_uri_len {
+            0 => LOG_URI_LEN,
+            length => length as usize,
+        },
         max_rewrite: size(global.tune.maxrewrite, MAX_REWRITE),
         max_headers: size(global.tune.maxhdr, MAX_HEADERS),
         max_accept: match global.tune.maxaccept {
@@ -148,7 +163,21 @@ fn detach(model: &Model, options: &Options) -> Result<(), String> {
         sys::process::chroot(path)
             .map_err(|error| format!("Cannot chroot({}): {error}", path.display()))?;
     }
-    sys::process::drop_privileges(process.uid, process.gid).map_err(explain("Cannot change user"))
+    if !process.insecure_setuid {
+        // Where the system does not know it, there is nothing to lock.
+        let _ = sys::process::gain_no_privileges();
+    }
+    sys::process::drop_privileges(process.uid, process.gid)
+        .map_err(explain("Cannot change user"))?;
+    if process.dumpable
+        && let Err(error) = sys::process::allow_core_dumps()
+    {
+        complain(&format!(
+            "[WARNING]  ({}) : Cannot set the process dumpable: {error}\n",
+            std::process::id()
+        ));
+    }
+    Ok(())
 }
 
 fn write_pid(path: &Path, pid: u32) -> Result<(), String> {
@@ -183,7 +212,13 @@ fn serve(
         events: model.global.tune.maxpollevents.map_or(MAX_EVENTS, |events| events as usize),
         maps: model.global.process.cpu_map.clone(),
         seats: model.global.process.threads.clone(),
-        grace: model.global.hard_stop_after.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
+        stop: signals::Stop {
+            grace: u32::try_from(model.global.grace).unwrap_or(u32::MAX),
+            hard_after: model
+                .global
+                .hard_stop_after
+                .map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
+        },
         bell,
         runtime,
         console,
@@ -223,7 +258,7 @@ struct Plan {
     events: usize,
     maps: Vec<config::model::CpuMap>,
     seats: config::model::Threads,
-    grace: Option<u32>,
+    stop: signals::Stop,
     bell: Handle,
     runtime: Arc<admin::Settings>,
     console: Vec<Console>,
@@ -249,7 +284,7 @@ fn work(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) -> 
         for console in &plan.console {
             admin::serve(&worker, console.handle, &console.socket, &plan.runtime);
         }
-        signals::start(&worker, plan.bell, plan.grace);
+        signals::start(&worker, plan.bell, plan.stop);
     }
     plan.ready.wait();
     thread.run()

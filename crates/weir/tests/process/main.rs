@@ -13,6 +13,7 @@ mod command_line;
 mod descriptors;
 mod failures;
 mod health;
+mod identity;
 mod keep_alive;
 mod logs;
 mod mails;

@@ -68,6 +68,12 @@ impl Setup {
         ))
     }
 
+    /// Adds lines to the section `global`.
+    pub(crate) fn global(mut self, lines: &str) -> Self {
+        self.text = self.text.replacen("global\n", &format!("global\n    {lines}\n"), 1);
+        self
+    }
+
     /// Gives a name its text.
     pub(crate) fn with(mut self, name: &str, value: impl ToString) -> Self {
         self.names.insert(name.to_owned(), value.to_string());
