@@ -11,6 +11,7 @@ mod balance;
 mod check;
 mod global;
 mod http;
+mod link;
 mod listener;
 mod log;
 mod mail;
@@ -30,6 +31,7 @@ pub use http::{
     ConnectionMode, Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse, Network,
     Redispatch, StatsPage,
 };
+pub use link::{Announce, Link};
 pub use listener::{Bind, BindOptions, Level, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};

@@ -19,6 +19,7 @@ mod hints;
 mod http;
 mod ignore;
 mod language;
+mod link;
 mod log;
 mod mailers;
 pub(crate) mod option;

@@ -3,9 +3,10 @@
 //! While idle it holds neither a buffer nor a transaction: this future is all that there is.
 
 use crate::counters::Gauge;
+use crate::preamble::Told;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::server_conn::ServerConn;
-use crate::settings::{ConnectionMode, Mode};
+use crate::settings::{ConnectionMode, Expected, Mode};
 use crate::transaction::{self, Arrival, Outcome, Parts};
 use crate::worker::Worker;
 use buf::Buf;
@@ -45,9 +46,15 @@ pub(crate) struct Client {
     pub(crate) variables: VarStore,
     /// The entries of stick tables that the session tracks, once there are any.
     pub(crate) trackers: OnceCell<Box<Trackers>>,
-    /// `set-src`, `set-dst` before the first request.
+    /// What a preamble, `set-src` or `set-dst` said before the first request.
     pub(crate) source: Option<SocketAddr>,
     pub(crate) destination: Option<SocketAddr>,
+    /// What has to come before its first byte.
+    pub(crate) expects: Expected,
+    /// What a PROXY protocol header told of it.
+    pub(crate) told: Option<Box<Told>>,
+    /// Nanoseconds from its acceptance until its preamble was there.
+    pub(crate) handshake: u64,
     /// The connection ends with a reset.
     pub(crate) reset: bool,
     /// The address that accepted it, once asked for.
@@ -81,6 +88,9 @@ impl Client {
             trackers: OnceCell::new(),
             source: None,
             destination: None,
+            expects: Expected::default(),
+            told: None,
+            handshake: 0,
             reset: false,
             local: OnceCell::new(),
         }
@@ -103,6 +113,32 @@ impl Client {
     pub(crate) fn must_end(&self) -> bool {
         self.worker.shared.is_stopping()
             && self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
+    }
+
+    /// Makes another address the one that accepted it.
+    pub(crate) fn set_local(&mut self, address: SocketAddr) {
+        self.local = OnceCell::from(Some(address));
+    }
+
+    /// All that goes before its first byte is there.
+    pub(crate) fn handshake_over(&mut self) {
+        self.handshake = self.worker.thread.nanos().saturating_sub(self.since);
+        if self.input.is_empty() {
+            self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+        }
+    }
+
+    /// Reads more into the buffer that it holds; 0 at the end of the stream, and when the buffer is
+    /// full. Gives the buffer back if nothing has come.
+    pub(crate) fn read(&mut self) -> io::Result<usize> {
+        let result = self.socket.recv(self.input.space());
+        if let Ok(count) = &result {
+            self.input.filled(*count);
+        }
+        if self.input.is_empty() {
+            self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+        }
+        result
     }
 
     /// Counts an event on all that the session tracks.
@@ -231,7 +267,7 @@ async fn first_bytes(client: &mut Client) -> Arrival {
 }
 
 /// A buffer for the first bytes. `None`: there was none until the deadline.
-async fn first_buffer(client: &Client, deadline: Option<Tick>) -> Option<Buf> {
+pub(crate) async fn first_buffer(client: &Client, deadline: Option<Tick>) -> Option<Buf> {
     let buffers = &client.worker.buffers;
     match buffers.try_take(Need::Ordinary) {
         Some(input) => Some(input),

@@ -3,7 +3,7 @@
 
 use crate::counters::{Block, Event, Metric};
 use crate::hashing;
-use crate::idle;
+use crate::idle::{self, Wanted};
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::limit;
@@ -16,6 +16,7 @@ use crate::settings::{Mode, Reuse};
 use crate::sticking;
 use crate::tcp;
 use crate::transaction::Transaction;
+use crate::way::Way;
 use balance::{Algorithm, NoServer, Ticket, Wish};
 use mux::{Side, h1};
 use reactor::Socket;
@@ -213,7 +214,7 @@ async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
 ///
 /// # Errors
 /// It has left: nobody waits for a server any more.
-fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
+pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
     let left = match tx.client.proxy.settings.mode {
         Mode::Tcp => tcp::has_left(tx),
         Mode::Http => {
@@ -421,15 +422,20 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if tx.client.proxy.settings.mode == Mode::Tcp {
         return establish_plain(tx, backend, slot).await;
     }
-    let (mut server, fresh) = match reuse(tx, backend, slot) {
+    let way = Way::new(tx, &back(backend).servers[slot]);
+    let deadline = connect_deadline(tx);
+    let (mut server, fresh) = match reuse(tx, backend, slot, way.key) {
         Reused::Yes(server) => (server, false),
-        Reused::No => (open(tx, backend, slot)?, true),
-        Reused::Elsewhere { proven } => match elsewhere(tx, backend, slot, proven).await {
+        Reused::No => (open(tx, backend, slot, &way)?, true),
+        Reused::Elsewhere(wanted) => match elsewhere(tx, backend, slot, wanted).await {
             Some(server) => (server, false),
-            None => (open(tx, backend, slot)?, true),
+            None => (open(tx, backend, slot, &way)?, true),
         },
     };
     server.socket().own();
+    if fresh {
+        way.begin(tx, server.socket(), deadline, true).await?;
+    }
     server.count_request();
     count_connection(tx, backend, fresh);
     let space = &mut *tx.space;
@@ -442,7 +448,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     server.mux.encode_head(&mut space.request, body, &mut space.up.outbox.bytes);
     tx.server = Some(server);
     if fresh {
-        stand(tx).await?;
+        stand(tx, deadline).await?;
     }
     tx.notes.journal.connected = tx.worker.thread.nanos();
     Ok(())
@@ -454,13 +460,15 @@ async fn establish_plain(
     backend: &ProxyRef,
     slot: usize,
 ) -> Result<(), Failure> {
-    let mut server = open(tx, backend, slot)?;
+    let way = Way::new(tx, &back(backend).servers[slot]);
+    let mut server = open(tx, backend, slot, &way)?;
     server.socket().own();
     server.mux.close_after_message();
     count_connection(tx, backend, true);
-    let span = backend.settings.timeouts.connect;
     let thread = tx.worker.thread.clone();
-    let deadline = span.map(|span| thread.tick().plus_ms(span));
+    let deadline = connect_deadline(tx);
+    let more = !tx.client.input.is_empty();
+    way.begin(tx, server.socket(), deadline, more).await?;
     while !tcp::greet(tx, server.socket()).map_err(|_| refused())? {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
@@ -474,6 +482,12 @@ async fn establish_plain(
     // Of what is carried nothing is understood: only the connection can be timed.
     observe::answered(tx, tx.notes.journal.queued);
     Ok(())
+}
+
+/// When a connection that is begun now has taken too long.
+fn connect_deadline(tx: &Transaction) -> Option<Tick> {
+    let span = tx.side().settings.timeouts.connect;
+    span.map(|span| tx.worker.thread.tick().plus_ms(span))
 }
 
 fn count_connection(tx: &Transaction, backend: &Proxy, fresh: bool) {
@@ -490,16 +504,17 @@ enum Reused {
     /// An idle connection that it may use.
     Yes(Box<ServerConn>),
     /// None here; another thread may have one.
-    Elsewhere { proven: bool },
+    Elsewhere(Wanted),
     /// It needs a new one.
     No,
 }
 
-/// Looks for an idle connection that this request may use.
-fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize) -> Reused {
+/// Looks for an idle connection of this kind that this request may use.
+fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize, key: u64) -> Reused {
     let own = tx.client.own.take();
     let fits = |own: &ServerConn| {
-        own.backend_index() == backend.index && own.slot() == slot && !own.is_stale()
+        let same = own.backend_index() == backend.index && own.slot() == slot;
+        same && own.key() == key && !own.is_stale()
     };
     if let Some(own) = own.filter(|own| fits(own)) {
         return Reused::Yes(own);
@@ -512,9 +527,10 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize) -> Reused {
         Reuse::Aggressive => first,
         Reuse::Safe | Reuse::Always => false,
     };
-    match tx.worker.idle.take(backend.index, slot, proven) {
+    let wanted = Wanted { key, proven };
+    match tx.worker.idle.take(backend.index, slot, wanted) {
         Some(server) => Reused::Yes(server),
-        None if tx.worker.shared.shares_pools() => Reused::Elsewhere { proven },
+        None if tx.worker.shared.shares_pools() => Reused::Elsewhere(wanted),
         None => Reused::No,
     }
 }
@@ -524,20 +540,26 @@ async fn elsewhere(
     tx: &mut Transaction,
     backend: &ProxyRef,
     slot: usize,
-    proven: bool,
+    wanted: Wanted,
 ) -> Option<Box<ServerConn>> {
     if back(backend).servers[slot].idle() == 0 {
         return None;
     }
     let worker = tx.worker.clone();
-    Box::pin(idle::take_over(&worker, backend, slot, proven)).await
+    Box::pin(idle::take_over(&worker, backend, slot, wanted)).await
 }
 
-fn open(tx: &Transaction, backend: &ProxyRef, slot: usize) -> Result<Box<ServerConn>, Failure> {
+fn open(
+    tx: &Transaction,
+    backend: &ProxyRef,
+    slot: usize,
+    way: &Way,
+) -> Result<Box<ServerConn>, Failure> {
     let place = back(backend).servers[slot].location.now();
     let socket = Socket::connect(&tx.worker.thread, &place.address).map_err(|_| refused())?;
     let mux = h1::Conn::new(Side::Server, tx.worker.mux_settings(backend));
     let mut server = Box::new(ServerConn::new(socket, mux, backend, slot));
+    server.set_key(way.key);
     if backend.settings.back.as_ref().is_some_and(|back| back.reuse == Reuse::Never) {
         server.make_private();
     }
@@ -545,10 +567,8 @@ fn open(tx: &Transaction, backend: &ProxyRef, slot: usize) -> Result<Box<ServerC
 }
 
 /// Sends what goes first, which tells whether the connection stands.
-async fn stand(tx: &mut Transaction) -> Result<(), Failure> {
-    let span = tx.side().settings.timeouts.connect;
+async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
-    let deadline = span.map(|span| thread.tick().plus_ms(span));
     loop {
         let Some(server) = &tx.server else { return Err(refused()) };
         match tx.space.up.greet(server.socket()) {

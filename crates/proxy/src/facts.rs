@@ -231,6 +231,8 @@ impl Facts for View<'_> {
 
     fn text(&self, text: Text) -> Option<&[u8]> {
         match text {
+            Text::ProxyAuthority => self.client.told.as_ref()?.authority.as_deref(),
+            Text::ProxyUniqueId => self.client.told.as_ref()?.unique_id.as_deref(),
             // Rules run on connections that stand.
             Text::ClientError => Some(b"Success"),
             Text::ServerError => self.server.map(|_| &b"Success"[..]),
@@ -285,7 +287,8 @@ impl Facts for View<'_> {
                 let listener = front.listeners.get(self.client.bind as usize)?;
                 Some(listener.connections.current().into())
             }
-            Number::ReceivedProxy | Number::TlsClient | Number::ClientError => Some(0),
+            Number::ReceivedProxy => Some(self.client.told.is_some().into()),
+            Number::TlsClient | Number::ClientError => Some(0),
             Number::ServerError => self.server.map(|_| 0),
             _ => None,
         }
@@ -475,6 +478,14 @@ impl Context for View<'_> {
     fn set_destination(&mut self, address: SocketAddr) {
         self.notes.destination = Some(address);
         self.notes.used = true;
+    }
+
+    fn expect_proxy(&mut self) {
+        self.notes.expects.proxy = true;
+    }
+
+    fn expect_netscaler(&mut self) {
+        self.notes.expects.netscaler = true;
     }
 
     fn set_mark(&mut self, mark: u32) {

@@ -1,13 +1,16 @@
 //! The rules that a connection passes before anything is read from it. Never waits.
 //!
-//! `tcp-request connection` rules go first, then those of `tcp-request session` (manual section 4):
-//! a connection that is refused is no session, and is not logged.
+//! `tcp-request connection` rules go first, then what the connection has to begin with
+//! ([`crate::preamble`]), then the rules of `tcp-request session` (manual section 4): a connection
+//! that is refused is no session, and is not logged.
 
 use crate::client::Client;
 use crate::counters::Metric;
 use crate::facts::View;
+use crate::listener;
 use crate::workspace::{Notes, Workspace};
 use rules::{Cursor, RuleSet, Rules, Verdict};
+use table::DataType;
 
 /// Picks a rule set of a section.
 type Pick = fn(&Rules) -> &RuleSet;
@@ -20,13 +23,45 @@ struct Refusal {
 
 /// Whether a connection is welcome. One that is not is counted; its drop closes it.
 pub(crate) fn admits(client: &mut Client) -> bool {
+    let welcome = !client.proxy.rules.admission || passes(client, Stage::Connection);
+    if welcome && let Some(address) = client.source.take() {
+        client.peer = Some(address);
+    }
+    if welcome && let Some(address) = client.destination.take() {
+        client.set_local(address);
+    }
+    welcome
+}
+
+/// Whether the session of a connection that has said what it has to say first may begin; then it is
+/// counted.
+pub(crate) fn opens_session(client: &mut Client) -> bool {
+    if client.proxy.rules.admission && !passes(client, Stage::Session) {
+        return false;
+    }
+    client.count(DataType::SESSION);
+    listener::count_session(&client.worker, &client.proxy);
+    true
+}
+
+/// Which rules are meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Connection,
+    Session,
+}
+
+fn passes(client: &mut Client, stage: Stage) -> bool {
     let worker = client.worker.clone();
     let (mut space, mut notes) = (worker.take_workspace(), worker.take_notes());
     notes.used = true;
     std::mem::swap(&mut notes.variables.session, &mut client.variables);
-    let refusal = judge(client, &mut space, &mut notes);
+    (notes.source, notes.destination) = (client.source, client.destination);
+    notes.expects = client.expects;
+    let refusal = judge(client, stage, &mut space, &mut notes);
     std::mem::swap(&mut notes.variables.session, &mut client.variables);
     (client.source, client.destination) = (notes.source.take(), notes.destination.take());
+    client.expects = std::mem::take(&mut notes.expects);
     worker.give_workspace(space);
     worker.give_notes(notes);
     let Some(Refusal { metric, reset }) = refusal else { return true };
@@ -37,26 +72,30 @@ pub(crate) fn admits(client: &mut Client) -> bool {
     false
 }
 
-fn judge(client: &Client, space: &mut Workspace, notes: &mut Notes) -> Option<Refusal> {
-    let connection: Pick = |rules| &rules.tcp_connection;
-    let session: Pick = |rules| &rules.tcp_session;
-    let sets = [(connection, Metric::DeniedConnections), (session, Metric::DeniedSessions)];
-    for (set, metric) in sets {
-        for section in client.proxy.settings.rule_sections() {
-            let worker = &client.worker;
-            let mut view =
-                View { worker, client, space, notes, backend: None, slot: None, server: None };
-            match set(section).evaluate(Cursor::default(), &mut view) {
-                Verdict::Allow => break,
-                // Nothing has been said on a connection that is refused this early: a reset costs
-                // least on both sides.
-                Verdict::Reject if metric == Metric::DeniedConnections => {
-                    return Some(Refusal { metric, reset: true });
-                }
-                Verdict::Reject => return Some(Refusal { metric, reset: false }),
-                Verdict::SilentDrop => return Some(Refusal { metric, reset: true }),
-                _ => {}
+fn judge(
+    client: &Client,
+    stage: Stage,
+    space: &mut Workspace,
+    notes: &mut Notes,
+) -> Option<Refusal> {
+    let (set, metric): (Pick, _) = match stage {
+        Stage::Connection => (|rules| &rules.tcp_connection, Metric::DeniedConnections),
+        Stage::Session => (|rules| &rules.tcp_session, Metric::DeniedSessions),
+    };
+    for section in client.proxy.settings.rule_sections() {
+        let worker = &client.worker;
+        let mut view =
+            View { worker, client, space, notes, backend: None, slot: None, server: None };
+        match set(section).evaluate(Cursor::default(), &mut view) {
+            Verdict::Allow => break,
+            // Nothing has been said on a connection that is refused this early: a reset costs
+            // least on both sides.
+            Verdict::Reject if stage == Stage::Connection => {
+                return Some(Refusal { metric, reset: true });
             }
+            Verdict::Reject => return Some(Refusal { metric, reset: false }),
+            Verdict::SilentDrop => return Some(Refusal { metric, reset: true }),
+            _ => {}
         }
     }
     None

@@ -23,6 +23,21 @@ pub(crate) use takeover::take_over;
 
 type Boxed = Box<ServerConn>;
 
+/// Which connections a request can use.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Those that began this way ([`crate::way`]).
+    pub(crate) key: u64,
+    /// Only those that have been used more than once.
+    pub(crate) proven: bool,
+}
+
+impl Wanted {
+    fn fits(self, key: u64, requests: u32) -> bool {
+        self.key == key && (!self.proven || requests > 1)
+    }
+}
+
 struct Shelf {
     /// Oldest first.
     connections: Vec<Boxed>,
@@ -101,15 +116,15 @@ impl IdlePool {
         shelf.connections.push(connection);
     }
 
-    /// Takes the newest connection that still stands; with `proven`, only one that has been used
-    /// more than once.
-    pub(crate) fn take(&self, backend: usize, slot: usize, proven: bool) -> Option<Boxed> {
+    /// Takes the newest connection of this kind that still stands.
+    pub(crate) fn take(&self, backend: usize, slot: usize, wanted: Wanted) -> Option<Boxed> {
         let mut shelf = self.shelf(backend, slot)?.borrow_mut();
         let mut place = shelf.connections.len();
         while place > 0 {
             place -= 1;
-            let spoilt = shelf.connections[place].is_stale();
-            if !spoilt && proven && shelf.connections[place].requests() <= 1 {
+            let candidate = &shelf.connections[place];
+            let spoilt = candidate.is_stale();
+            if !spoilt && !wanted.fits(candidate.key(), candidate.requests()) {
                 continue;
             }
             let connection = shelf.connections.remove(place);
@@ -147,22 +162,22 @@ impl IdlePool {
         worker: &Worker,
         backend: &ProxyRef,
         slot: usize,
-        proven: bool,
+        wanted: Wanted,
     ) -> Option<Boxed> {
         let server = backend.back.as_ref()?.servers.get(slot)?;
         // Without a connection parked there is nothing to lock for.
         if !worker.shared.settings.shared_pools || server.parked.count() == 0 {
             return None;
         }
-        server.parked.take(worker, proven, |socket, parked| {
+        server.parked.take(worker, wanted, |socket, parked| {
             Box::new(ServerConn::unpark(socket, parked, backend, slot))
         })
     }
 
     /// Parks the newest connection that still stands, for a thread that has none. `false`: there is
     /// none that it could use.
-    fn give(&self, worker: &Worker, backend: usize, slot: usize, proven: bool) -> bool {
-        self.take(backend, slot, proven).is_some_and(|connection| parking::park(worker, connection))
+    fn give(&self, worker: &Worker, backend: usize, slot: usize, wanted: Wanted) -> bool {
+        self.take(backend, slot, wanted).is_some_and(|connection| parking::park(worker, connection))
     }
 
     /// Where purges are due, drops half of the connections that nobody has needed since the last

@@ -31,6 +31,7 @@ mod mail;
 pub mod notice;
 mod observe;
 mod payload;
+mod preamble;
 mod queue;
 mod receive;
 mod reply;
@@ -50,6 +51,7 @@ mod tcp;
 mod testing;
 mod transaction;
 pub mod verify;
+mod way;
 mod worker;
 mod workspace;
 

@@ -8,6 +8,7 @@
 use crate::client::{self, Client};
 use crate::counters::{Event, Metric};
 use crate::gate;
+use crate::preamble;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::worker::Worker;
 use reactor::{Class, Handle, Listener};
@@ -16,7 +17,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use table::DataType;
 
 /// How soon a paused listener looks again, in milliseconds.
 const RETRY_MS: u32 = 100;
@@ -113,16 +113,25 @@ fn accept_some(
         };
         count_connection(worker, proxy);
         let mut client = Client::new(worker, proxy, place, socket, peer);
-        if proxy.rules.admission && !gate::admits(&mut client) {
-            continue;
+        client.expects = bind.expects;
+        if gate::admits(&mut client) {
+            welcome(worker, client, bind.nice);
         }
-        client.count(DataType::SESSION);
-        count_session(worker, proxy);
-        let scheduler = worker.thread.scheduler();
-        let task = scheduler.spawn(Class::Urgent, client::run(worker.clone(), Box::new(client)));
-        scheduler.set_nice(task, bind.nice);
     }
     Ok(true)
+}
+
+/// Begins to serve a client.
+fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
+    let scheduler = worker.thread.scheduler();
+    let task = if client.expects.any() {
+        scheduler.spawn(Class::Urgent, preamble::run(worker.clone(), Box::new(client)))
+    } else if gate::opens_session(&mut client) {
+        scheduler.spawn(Class::Urgent, client::run(worker.clone(), Box::new(client)))
+    } else {
+        return;
+    };
+    scheduler.set_nice(task, nice);
 }
 
 fn is_full(worker: &Worker, proxy: &Proxy, place: usize) -> bool {
@@ -141,7 +150,7 @@ fn count_connection(worker: &Worker, proxy: &Proxy) {
     worker.shared.totals.of(worker.thread.index).count(Metric::Connections);
 }
 
-fn count_session(worker: &Worker, proxy: &Proxy) {
+pub(crate) fn count_session(worker: &Worker, proxy: &Proxy) {
     count(worker, proxy, Metric::Sessions, Event::Session);
 }
 

@@ -332,10 +332,11 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.frontend = local;
     (record.backend_source, record.server) = server_ends.unwrap_or_default();
     record.accepted = wall(journal.began_wall);
-    let idle = journal.first_byte.saturating_sub(journal.began);
-    record.requested = wall(journal.began_wall + idle);
+    let handshake = if tx.client.requests == 0 { tx.client.handshake } else { 0 };
+    let idle = journal.first_byte.saturating_sub(journal.began + handshake);
+    record.requested = wall(journal.began_wall + handshake + idle);
     let ended = if journal.ended == 0 { tx.worker.thread.nanos() } else { journal.ended };
-    record.handshake_ms = 0;
+    record.handshake_ms = (handshake / 1_000_000) as i64;
     record.idle_ms = (idle / 1_000_000) as i64;
     record.request_ms = Journal::span(journal.first_byte, journal.request);
     record.queue_ms = Journal::span(journal.request, journal.queued);

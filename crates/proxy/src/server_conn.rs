@@ -25,6 +25,8 @@ pub(crate) struct ServerConn {
     requests: u32,
     private: bool,
     local: OnceCell<Option<SocketAddr>>,
+    /// What tells it from connections of another kind to the same server; see [`crate::way`].
+    key: u64,
 }
 
 impl ServerConn {
@@ -40,6 +42,7 @@ impl ServerConn {
             requests: 0,
             private: false,
             local: OnceCell::new(),
+            key: 0,
         };
         this.server().used.enter();
         this
@@ -49,6 +52,7 @@ impl ServerConn {
     pub(crate) fn unpark(socket: Socket, parked: &Parked, backend: &ProxyRef, slot: usize) -> Self {
         let mut this = Self::new(socket, parked.mux, backend, slot);
         this.requests = parked.requests;
+        this.key = parked.key;
         this
     }
 
@@ -58,7 +62,7 @@ impl ServerConn {
         if self.is_spoilt() {
             return None;
         }
-        Some(Parked::new(self.socket.let_go(), self.mux, self.requests))
+        Some(Parked::new(self.socket.let_go(), self.mux, self.requests, self.key))
     }
 
     pub(crate) fn socket(&self) -> &Socket {
@@ -161,6 +165,15 @@ impl ServerConn {
     /// Whether its present request is the last that `max-reuse` allows.
     pub(crate) fn is_worn_out(&self) -> bool {
         self.server().settings.max_reuse.is_some_and(|limit| self.requests > limit)
+    }
+
+    /// What tells it from connections of another kind to the same server.
+    pub(crate) fn key(&self) -> u64 {
+        self.key
+    }
+
+    pub(crate) fn set_key(&mut self, key: u64) {
+        self.key = key;
     }
 
     /// Whether only the client that opened it may use it.

@@ -3,6 +3,8 @@
 //!
 //! Times are milliseconds; an absent time is "no limit".
 
+mod link;
+
 use reactor::Address;
 use rules::Rules;
 use sample::vars::SharedVars;
@@ -11,6 +13,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+
+pub use link::{Announce, Expected, Link, Values};
 
 /// Settings of the whole process.
 #[derive(Clone, Debug)]
@@ -357,6 +361,10 @@ pub struct Server {
     pub check_ip: Option<IpAddr>,
     /// The port that is checked, if it is another one (`port`).
     pub check_port: Option<u16>,
+    /// What else there is to its connections.
+    pub link: Link,
+    /// What else there is to connections of checks.
+    pub check_link: Link,
     /// Its agent, if it has one.
     pub agent: Option<Agent>,
 }
@@ -377,6 +385,8 @@ impl Server {
             non_stick: false,
             check_ip: None,
             check_port: None,
+            link: Link::default(),
+            check_link: Link::default(),
             agent: None,
         }
     }
@@ -471,6 +481,8 @@ pub struct Bind {
     pub threads: Vec<u16>,
     /// Priority of the connections, -1024 (first) to 1024 (last).
     pub nice: i16,
+    /// What the connections begin with.
+    pub expects: Expected,
 }
 
 /// What an algorithm hashes, and how (`balance`, `hash-type`).

@@ -231,6 +231,7 @@ pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, So
         maxconn: 0,
         threads: Vec::new(),
         nice: 0,
+        expects: Default::default(),
     };
     let front = Front { binds: vec![bind], ..Front::default() };
     (Proxy { front: Some(front), ..backend(name, mode, servers) }, address)

@@ -6,6 +6,7 @@
 
 use crate::flow::Flow;
 use crate::journal::Journal;
+use crate::settings::Expected;
 use crate::sticking::Pending;
 use crate::verify::Credentials;
 use crate::worker::Worker;
@@ -59,6 +60,8 @@ pub(crate) struct Notes {
     /// `set-src`, `set-dst`: what rules say of the ends of the client's connection.
     pub(crate) source: Option<SocketAddr>,
     pub(crate) destination: Option<SocketAddr>,
+    /// What rules want to see before the first byte.
+    pub(crate) expects: Expected,
     /// `set-timeout`: server, tunnel.
     pub(crate) limits: [Option<u32>; 2],
     /// `set-priority-class`, `set-priority-offset`.

@@ -125,6 +125,7 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         maxconn: 0,
         threads: Vec::new(),
         nice: 0,
+        expects: Default::default(),
     };
     let server = |id: u32| {
         Server::new(balance::ServerSettings::new(id, format!("s{id}")), Address::Inet(server))

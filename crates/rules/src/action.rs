@@ -163,6 +163,8 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("strict-mode", "{ on | off }", HTTP, "Whether failed rewrites of the rules behind are errors.", control::strict_mode),
     keyword("set-log-level", "<level>", REQ | RES | CONTENT, "Level of the log line, or silent.", control::log_level),
     keyword("set-nice", "<nice>", REQ | RES | CONTENT, "Weight of the transaction's task.", control::nice),
+    keyword("expect-proxy", "layer4", CONN, "Expects a PROXY protocol header.", connection::expect_proxy),
+    keyword("expect-netscaler-cip", "layer4", CONN, "Expects a NetScaler header.", connection::expect_netscaler),
     keyword("set-src", "<expr>", REQ | CONN | SESS | TCP_REQ, "Replaces the source address.", connection::source),
     keyword("set-src-port", "<expr>", REQ | CONN | SESS | TCP_REQ, "Replaces the source port.", connection::source_port),
     keyword("set-dst", "<expr>", REQ | CONN | SESS | TCP_REQ, "Replaces the destination address.", connection::destination),

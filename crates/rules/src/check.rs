@@ -98,6 +98,8 @@ pub enum StepAction {
 /// A `connect` step.
 #[derive(Debug, Default)]
 pub struct Connect {
+    /// What the server line says of connections holds for this one (`default`).
+    pub as_server: bool,
     /// Another port.
     pub port: Option<ConnectPort>,
     /// Another address.
@@ -129,6 +131,11 @@ pub enum Assign {
 }
 
 impl Connect {
+    /// The connection of a check whose script does not say how to connect.
+    pub fn usual() -> Self {
+        Self { as_server: true, ..Self::default() }
+    }
+
     /// The port asked for, if there is one.
     pub fn port(&self, facts: &dyn Facts) -> Option<u16> {
         match self.port.as_ref()? {

@@ -70,6 +70,12 @@ pub trait Context: Facts {
     /// `set-dst`: the address that the client is taken to have asked for.
     fn set_destination(&mut self, _address: SocketAddr) {}
 
+    /// `expect-proxy layer4`: the connection begins with a PROXY protocol header.
+    fn expect_proxy(&mut self) {}
+
+    /// `expect-netscaler-cip layer4`: the connection begins with a NetScaler header.
+    fn expect_netscaler(&mut self) {}
+
     /// `set-mark`: the mark of packets to the client.
     fn set_mark(&mut self, _mark: u32) {}
 

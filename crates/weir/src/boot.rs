@@ -4,6 +4,7 @@ mod balancing;
 mod console;
 mod greeting;
 mod limits;
+mod link;
 mod listeners;
 mod logs;
 mod proxies;

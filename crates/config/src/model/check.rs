@@ -39,6 +39,9 @@ pub struct Check {
     pub port: Option<u16>,
     /// `addr`: checked instead of the server's.
     pub addr: Option<std::net::IpAddr>,
+    /// `check-send-proxy`: a PROXY protocol header goes first even where the port or the address is
+    /// another than the server's.
+    pub send_proxy: bool,
     /// `agent-check` and what belongs to it.
     pub agent: AgentCheck,
 }
@@ -75,6 +78,7 @@ impl Default for Check {
             fall: 3,
             port: None,
             addr: None,
+            send_proxy: false,
             agent: AgentCheck::default(),
         }
     }

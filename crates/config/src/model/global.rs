@@ -77,6 +77,8 @@ pub struct Process {
     pub gid: Option<u32>,
     /// `maxconn`: concurrent connections of the process.
     pub maxconn: Option<u32>,
+    /// `pp2-never-send-local`: PROXY headers of health checks name their connection.
+    pub pp2_never_send_local: bool,
     /// `ulimit-n`: descriptors of the process.
     pub ulimit_n: Option<u32>,
     /// `nbthread`, 1 to 1024; at most 64 a group.
@@ -108,6 +110,7 @@ impl Default for Process {
             uid: None,
             gid: None,
             maxconn: None,
+            pp2_never_send_local: false,
             ulimit_n: None,
             nbthread: None,
             thread_groups: 1,

@@ -39,6 +39,10 @@ pub struct BindOptions {
     pub v6only: Option<bool>,
     /// `mode`, `user`, `uid`, `group`, `gid` of a unix socket.
     pub access: UnixAccess,
+    /// `accept-proxy`: connections begin with a PROXY protocol header.
+    pub accept_proxy: bool,
+    /// `accept-netscaler-cip`: connections begin with a NetScaler header of this magic number.
+    pub accept_netscaler: Option<u32>,
     /// `level` of a runtime socket.
     pub level: Level,
     /// `severity-output` of a runtime socket.

@@ -1,5 +1,5 @@
 //! Servers of a backend (sections 4.2 `server` and 5.2). Never holds running state.
-use super::{Check, ServerAddress};
+use super::{Check, Link, ServerAddress};
 use crate::diag::Place;
 use std::sync::Arc;
 
@@ -47,6 +47,8 @@ pub struct ServerOptions {
     pub pool_purge_delay: u64,
     /// `non-stick`: `stick` rules never store it.
     pub non_stick: bool,
+    /// How its connections are made.
+    pub link: Link,
     /// Health checks.
     pub check: Check,
 }
@@ -67,6 +69,7 @@ impl Default for ServerOptions {
             max_reuse: -1,
             pool_purge_delay: 5000,
             non_stick: false,
+            link: Link::default(),
             check: Check::default(),
         }
     }

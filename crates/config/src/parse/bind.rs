@@ -7,6 +7,7 @@ use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{Bind, BindOptions, Level, SeverityOutput};
+use crate::value;
 use std::sync::Arc;
 
 type Entry = Keyword<Fill<BindOptions>>;
@@ -22,6 +23,17 @@ const fn entry(
 
 /// All implemented options, alphabetical. Argument 0 is the option, 1 its value.
 pub(crate) const OPTIONS: &[Entry] = &[
+    entry("accept-netscaler-cip", "<magic number>", "Expects NetScaler headers.", |o, _, a| {
+        let given = a.need(1, "'accept-netscaler-cip' : missing value")?;
+        let magic = value::number(given).filter(|magic| *magic > 0);
+        let message = format!("'accept-netscaler-cip' : invalid value {given}, must be > 0");
+        o.accept_netscaler = Some(magic.ok_or_else(|| a.fault(1, message))?);
+        Ok(())
+    }),
+    entry("accept-proxy", "", "Expects PROXY protocol headers.", |o, _, _| {
+        o.accept_proxy = true;
+        Ok(())
+    }),
     entry("backlog", "<backlog>", "Length of the queue of the system.", |o, _, a| {
         number_at(a, 1, 0..=i32::MAX as u32).map(|n| o.backlog = n)
     }),

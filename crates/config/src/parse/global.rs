@@ -125,6 +125,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("pidfile", "<pidfile>", "Writes the process id to a file.", |g, _, a| {
         text(a, "a file name as an argument.").map(|file| g.process.pidfile = Some(file.into()))
     }),
+    entry(
+        "pp2-never-send-local",
+        "",
+        "Has PROXY headers of checks name their connection.",
+        |g, _, a| flag(a, &mut g.process.pp2_never_send_local),
+    ),
     entry("presetenv", "<name> <value>", "Sets a variable unless it exists.", environment::preset),
     entry("profiling.memory", "{ on | off }", "Counts allocations by caller.", |_, cx, a| {
         if on_off(a)? {

@@ -1,4 +1,5 @@
 //! `server` and `default-server` lines (sections 4.2 and 5.2). Never connects.
+use super::link;
 use super::values::{number_at, time_at};
 use crate::cx::Cx;
 use crate::draft::{DraftKind, DraftProxy};
@@ -69,6 +70,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.check.enabled = true;
         Ok(())
     }),
+    entry("check-send-proxy", "", "Checks begin with a PROXY header.", |s, _, _| {
+        s.options.check.send_proxy = true;
+        Ok(())
+    }),
     entry("cookie", "<value>", "Value in the persistence cookie.", |s, _, a| {
         s.options.cookie = Some(a.need(1, "'cookie' expects <value> as argument.")?.to_owned());
         Ok(())
@@ -122,6 +127,28 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.check.enabled = false;
         Ok(())
     }),
+    entry("no-check-send-proxy", "", "Undoes `check-send-proxy`.", |s, _, _| {
+        s.options.check.send_proxy = false;
+        Ok(())
+    }),
+    entry("no-send-proxy", "", "Undoes `send-proxy`.", |s, _, _| {
+        s.options.link.announce.v1 = false;
+        Ok(())
+    }),
+    entry("no-send-proxy-v2", "", "Undoes `send-proxy-v2`.", |s, _, _| {
+        s.options.link.announce.v2 = false;
+        Ok(())
+    }),
+    entry("no-send-proxy-v2-ssl", "", "Undoes `send-proxy-v2-ssl`.", |s, _, _| {
+        let announce = &mut s.options.link.announce;
+        (announce.v2, announce.ssl) = (false, false);
+        Ok(())
+    }),
+    entry("no-send-proxy-v2-ssl-cn", "", "Undoes `send-proxy-v2-ssl-cn`.", |s, _, _| {
+        let announce = &mut s.options.link.announce;
+        (announce.v2, announce.ssl, announce.cert_cn) = (false, false, false);
+        Ok(())
+    }),
     entry("non-stick", "", "Never stored in a stick table.", |s, _, _| {
         s.options.non_stick = true;
         Ok(())
@@ -138,8 +165,29 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("port", "<port>", "Port to check.", |s, _, a| {
         number_at(a, 1, 1..=65535).map(|n| s.options.check.port = Some(n as u16))
     }),
+    entry("proxy-v2-options", "<option>[,<option>]*", "What PROXY headers say.", |s, _, a| {
+        link::proxy_v2_options(&mut s.options.link.announce, a)
+    }),
     entry("rise", "<count>", "Passed checks to go UP.", |s, _, a| {
         count(a).map(|n| s.options.check.rise = n)
+    }),
+    entry("send-proxy", "", "Begins with a PROXY header.", |s, _, _| {
+        s.options.link.announce.v1 = true;
+        Ok(())
+    }),
+    entry("send-proxy-v2", "", "The same, version 2.", |s, _, _| {
+        s.options.link.announce.v2 = true;
+        Ok(())
+    }),
+    entry("send-proxy-v2-ssl", "", "The same, and TLS.", |s, _, _| {
+        let announce = &mut s.options.link.announce;
+        (announce.v2, announce.ssl) = (true, true);
+        Ok(())
+    }),
+    entry("send-proxy-v2-ssl-cn", "", "The same, and the client's name.", |s, _, _| {
+        let announce = &mut s.options.link.announce;
+        (announce.v2, announce.ssl, announce.cert_cn) = (true, true, true);
+        Ok(())
     }),
     entry("slowstart", "<start_time_in_ms>", "Time to reach the full weight.", |s, _, a| {
         delay_or_zero(a).map(|t| s.options.slowstart = t)

@@ -10,6 +10,8 @@ use super::store::Record;
 use super::turn::{Subject, Turn, Underway};
 use super::verdict;
 use crate::line::{Line, Trouble};
+use crate::settings::Announce;
+use crate::way;
 use crate::worker::Worker;
 use balance::{CheckResult, CheckStatus};
 use htx::Head;
@@ -83,7 +85,7 @@ impl<'a> Play<'a> {
 
     async fn run(mut self) -> CheckResult {
         if !self.script.connects_first()
-            && let Err(stop) = self.connect(&Connect::default()).await
+            && let Err(stop) = self.connect(&Connect::usual()).await
         {
             return self.stopped(stop, None);
         }
@@ -172,9 +174,16 @@ impl<'a> Play<'a> {
             Err(Trouble::Late) => return Err(Stop::Late(CheckStatus::L4Timeout)),
             Err(Trouble::Broken(error)) => return Err(Stop::Unconnected(error)),
         }
-        if connect.send_proxy {
-            let header = proxy_header(self.line.local(), address.inet());
-            self.put(header.as_bytes()).await?;
+        let announce = self.subject.server.settings.check_link.announce;
+        let announce = match connect.send_proxy {
+            true => Some(self.subject.server.settings.link.announce.unwrap_or(Announce::V1)),
+            false => announce.filter(|_| connect.as_server),
+        };
+        if let Some(announce) = announce {
+            let mut header = Vec::new();
+            let ends = self.line.local().zip(address.inet());
+            way::introduce_self(announce, ends, &mut header);
+            self.put(&header).await?;
         }
         Ok(())
     }
@@ -324,18 +333,6 @@ impl<'a> Play<'a> {
         );
         let code = tells.then(|| self.code.unwrap_or(0).try_into().unwrap_or(i32::MAX));
         CheckResult { status, code, info, duration_ms: 0 }
-    }
-}
-
-/// The line of the PROXY protocol, version 1.
-fn proxy_header(from: Option<std::net::SocketAddr>, to: Option<std::net::SocketAddr>) -> String {
-    match (from, to) {
-        (Some(from), Some(to)) => {
-            let family = if from.is_ipv4() { "TCP4" } else { "TCP6" };
-            let (from_port, to_port) = (from.port(), to.port());
-            format!("PROXY {family} {} {} {from_port} {to_port}\r\n", from.ip(), to.ip())
-        }
-        _ => "PROXY UNKNOWN\r\n".to_owned(),
     }
 }
 

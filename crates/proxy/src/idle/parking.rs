@@ -3,7 +3,7 @@
 //! Nobody hears when the server closes a parked connection; whoever takes one looks first, and the
 //! purges drop those that nobody takes.
 
-use super::Boxed;
+use super::{Boxed, Wanted};
 use crate::worker::Worker;
 use mux::h1;
 use reactor::{Handle, Socket};
@@ -24,13 +24,15 @@ pub(crate) struct Parked {
     pub(crate) mux: h1::Conn,
     /// Requests sent on it so far.
     pub(crate) requests: u32,
+    /// What kind of connection it is.
+    pub(crate) key: u64,
     /// How often it was tended.
     age: u32,
 }
 
 impl Parked {
-    pub(crate) fn new(handle: Handle, mux: h1::Conn, requests: u32) -> Self {
-        Self { handle, mux, requests, age: 0 }
+    pub(crate) fn new(handle: Handle, mux: h1::Conn, requests: u32, key: u64) -> Self {
+        Self { handle, mux, requests, key, age: 0 }
     }
 }
 
@@ -56,17 +58,16 @@ impl Parking {
         self.count.store(u32::try_from(list.len()).unwrap_or(u32::MAX), Relaxed);
     }
 
-    /// Takes the newest one that still stands; with `proven`, only one that has been used more than
-    /// once.
+    /// Takes the newest one of this kind that still stands.
     pub(super) fn take<T>(
         &self,
         worker: &Worker,
-        proven: bool,
+        wanted: Wanted,
         make: impl FnOnce(Socket, &Parked) -> T,
     ) -> Option<T> {
         let kernel = worker.thread.kernel();
         let mut list = self.lock();
-        while let Some(at) = list.iter().rposition(|it| !proven || it.requests > 1) {
+        while let Some(at) = list.iter().rposition(|it| wanted.fits(it.key, it.requests)) {
             let candidate = list.remove(at);
             self.recount(&list);
             if !kernel.is_quiet(candidate.handle) {

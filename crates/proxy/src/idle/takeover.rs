@@ -5,7 +5,7 @@
 //! too busy to answer soon is not waited for: a new connection is made instead, and the one that is
 //! parked later serves the next. So idle connections need no lock while threads keep to their own.
 
-use super::Boxed;
+use super::{Boxed, Wanted};
 use crate::runtime::ProxyRef;
 use crate::worker::Worker;
 use reactor::Wake;
@@ -16,16 +16,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 /// How long another thread is waited for, in milliseconds.
 const PATIENCE_MS: u32 = 2;
 
-/// Takes a connection of another thread that still stands; with `proven`, only one that has been
-/// used more than once.
+/// Takes a connection of this kind of another thread that still stands.
 pub(crate) async fn take_over(
     worker: &Rc<Worker>,
     backend: &ProxyRef,
     slot: usize,
-    proven: bool,
+    wanted: Wanted,
 ) -> Option<Boxed> {
     let server = backend.back.as_ref()?.servers.get(slot)?;
-    let parked = || worker.idle.take_parked(worker, backend, slot, proven);
+    let parked = || worker.idle.take_parked(worker, backend, slot, wanted);
     if let Some(connection) = parked() {
         return Some(connection);
     }
@@ -40,7 +39,7 @@ pub(crate) async fn take_over(
     worker.shared.ask(
         donor,
         Box::new(move |donor| {
-            donor.idle.give(donor, index, slot, proven);
+            donor.idle.give(donor, index, slot, wanted);
             answer.store(true, Release);
             mailbox.wake(asker, Wake::RESOURCE);
         }),

@@ -19,6 +19,10 @@ pub enum ConnectionEdit {
     Destination(Expr),
     /// `set-dst-port`
     DestinationPort(Expr),
+    /// `expect-proxy`
+    ExpectProxy,
+    /// `expect-netscaler-cip`
+    ExpectNetScaler,
     /// `set-mark`
     Mark(u32),
     /// `set-tos`
@@ -61,6 +65,14 @@ impl ConnectionEdit {
             Self::DestinationPort(expr) => integer(expr, cx, |cx, port| {
                 cx.set_destination(with_port(facts(cx).destination(), port));
             }),
+            Self::ExpectProxy => {
+                cx.expect_proxy();
+                Outcome::Next
+            }
+            Self::ExpectNetScaler => {
+                cx.expect_netscaler();
+                Outcome::Next
+            }
             Self::Mark(mark) => {
                 cx.set_mark(*mark);
                 Outcome::Next
@@ -156,6 +168,26 @@ fn expr(input: &mut Input<'_, '_, '_>) -> Result<Expr, ParseError> {
 
 fn edit(edit: ConnectionEdit) -> Result<Action, ParseError> {
     Ok(Action::Connection(edit))
+}
+
+/// The layer that a preamble is expected at.
+fn layer4(input: &mut Input<'_, '_, '_>, name: &str) -> Result<(), ParseError> {
+    let got = input.peek().unwrap_or_default();
+    if got != "layer4" {
+        let message =
+            format!("'tcp-request connection {name}' only supports 'layer4' (got '{got}')");
+        return Err(ParseError::new(input.at, message));
+    }
+    input.at += 1;
+    Ok(())
+}
+
+pub(super) fn expect_proxy(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    layer4(input, "expect-proxy").and_then(|()| edit(ConnectionEdit::ExpectProxy))
+}
+
+pub(super) fn expect_netscaler(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    layer4(input, "expect-netscaler-cip").and_then(|()| edit(ConnectionEdit::ExpectNetScaler))
 }
 
 pub(super) fn source(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {

@@ -200,8 +200,7 @@ impl<'w> Words<'w, '_> {
         let mut connect = Connect::default();
         while let Some(name) = self.next() {
             match name {
-                // Options of the server line that checks have hold anyway.
-                "default" => {}
+                "default" => connect.as_server = true,
                 "port" => connect.port = Some(self.port()?),
                 "addr" => self.address(&mut connect)?,
                 "send-proxy" => connect.send_proxy = true,

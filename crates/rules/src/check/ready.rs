@@ -88,7 +88,7 @@ impl Writer<'_, '_> {
 
     fn connect(&mut self) {
         // The peer is told politely, for some of these servers count broken connections.
-        self.push(StepAction::Connect(Connect { linger: true, ..Connect::default() }));
+        self.push(StepAction::Connect(Connect { linger: true, ..Connect::usual() }));
     }
 
     fn send(&mut self, bytes: Vec<u8>) {

@@ -15,6 +15,11 @@ pub(super) const TABLE: &[Converter] = &[
 ];
 
 fn ipmask<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    // An IPv4 address in the clothes of IPv6 takes the mask for IPv4.
+    let value = match value {
+        Value::Ipv6(address) => address.to_ipv4_mapped().map_or(value, Value::Ipv4),
+        _ => value,
+    };
     match (value, args.get(0), args.get(1)) {
         (Value::Ipv4(address), Arg::V4(mask), _) => {
             Some(Value::Ipv4(Ipv4Addr::from(u32::from(address) & u32::from(*mask))))

@@ -101,6 +101,7 @@ const CASES: &[(&str, &str)] = &[
     ("bin(41c3),json(utf8s)", "A"), ("bin(c141),json(utf8p)", "undefined"), ("bin(c181),json(utf8p)", "A"), ("bin(c181),json(utf8)", "undefined"),
     ("bin(41c3),json", "A\\u00c3"),
     ("ipv4(1.2.3.4),ipmask(16)", "1.2.0.0"), ("ipv6(::1),ipmask(24)", "undefined"), ("ipv6(1:2::3),ipmask(24,32)", "1:2::"),
+    ("ipv6(::ffff:1.2.3.4),ipmask(24,64)", "1.2.3.0"),
     ("str(bk),nbsrv", "1203"), ("str(b/s),srv_queue", "2103"),
     ("int(0),ltime(%H:%M %z)", "01:00 +0100"), ("int(0),utime(%Y%m%d%H%M%S,60)", "19700101000100"),
     ("int(784111777),http_date", "Sun, 06 Nov 1994 08:49:37 GMT"), ("int(784111777000),http_date(1000,ms)", "Sun, 06 Nov 1994 08:49:38 GMT"),

@@ -50,6 +50,7 @@ impl Listen {
             maxconn: 0,
             threads: Vec::new(),
             nice: 0,
+            expects: Default::default(),
         };
         let back = Back {
             servers: (0..self.servers).map(|slot| server(slot, self.maxconn)).collect(),

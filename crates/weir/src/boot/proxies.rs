@@ -1,6 +1,7 @@
 //! Proxies of the model as the data plane takes them. Never decides a default that the model has.
 
 use super::balancing;
+use super::link;
 use super::listeners::Opener;
 use super::logs;
 use config::model::{self, Address, ServerPort};
@@ -173,6 +174,11 @@ fn front(
                 maxconn: bind.options.maxconn,
                 threads: global.process.threads.of(&bind.options.threads),
                 nice: bind.options.nice,
+                expects: settings::Expected {
+                    proxy: bind.options.accept_proxy,
+                    netscaler: bind.options.accept_netscaler.is_some(),
+                    magic: bind.options.accept_netscaler.unwrap_or(0),
+                },
             }),
             Err(error) => errors.push(format!(
                 "Starting {} {}: {} [{}]",
@@ -197,8 +203,10 @@ fn front(
 }
 
 fn back(from: &model::Back, global: &model::Global) -> settings::Back {
+    let servers: Vec<_> = from.servers.iter().map(|it| server(it, global)).collect();
     settings::Back {
-        servers: from.servers.iter().map(server).collect(),
+        check: check(&from.check, global, servers.iter().all(|it| it.check_link.is_plain())),
+        servers,
         algorithm: balancing::algorithm(from),
         full_connections: from.fullconn,
         algorithm_name: from.balance.name().to_owned(),
@@ -219,13 +227,12 @@ fn back(from: &model::Back, global: &model::Global) -> settings::Back {
             model::HttpReuse::Aggressive => settings::Reuse::Aggressive,
             model::HttpReuse::Always => settings::Reuse::Always,
         },
-        check: check(&from.check, global),
         log_checks: from.log_health_checks,
         abort_on_close: from.abortonclose,
     }
 }
 
-fn server(from: &model::Server) -> settings::Server {
+fn server(from: &model::Server, global: &model::Global) -> settings::Server {
     let options = &from.options;
     let check = &options.check;
     let interval = |span: u64| u32::try_from(span).unwrap_or(u32::MAX).max(1);
@@ -247,7 +254,10 @@ fn server(from: &model::Server) -> settings::Server {
         ..balance::ServerSettings::new(from.id, &*from.name)
     };
     let address = address(&from.address);
+    let (link, check_link) = link::links(options, global);
     settings::Server {
+        link,
+        check_link,
         balance,
         check_ip: check.addr,
         check_port: check.port,
@@ -287,9 +297,11 @@ fn agent(server: &reactor::Address, from: &model::AgentCheck) -> Option<settings
     })
 }
 
-fn check(from: &model::HealthCheck, global: &model::Global) -> settings::Check {
+/// Checks that are one exchange take a shorter way, if their connections are `plain`.
+fn check(from: &model::HealthCheck, global: &model::Global, plain: bool) -> settings::Check {
     let script = match from {
-        model::HealthCheck::Connect => return settings::Check::Connect,
+        model::HealthCheck::Connect if plain => return settings::Check::Connect,
+        model::HealthCheck::Connect => return settings::Check::Script(Arc::default()),
         model::HealthCheck::Script(script) => script,
         model::HealthCheck::External { command, path } => {
             let (command, path) = (command.clone(), path.clone());
@@ -298,7 +310,7 @@ fn check(from: &model::HealthCheck, global: &model::Global) -> settings::Check {
             return settings::Check::External(Arc::new(external));
         }
     };
-    match script.as_simple_http() {
+    match script.as_simple_http().filter(|_| plain) {
         Some(SimpleHttp { request, statuses, negated }) => {
             settings::Check::Http(settings::HttpCheck { request, statuses, negated })
         }

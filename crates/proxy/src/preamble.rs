@@ -1,0 +1,205 @@
+//! What a client's connection begins with before its first byte: PROXY protocol and NetScaler headers.
+//! Never guesses: a listener, or a rule, says that one is expected (manual sections 5.1 and 4.2).
+//!
+//! The addresses that a header names hold for everything that comes after it. Who breaks the
+//! protocol is closed without a word, and logged with the address that the system knows.
+
+use crate::client::{self, Client};
+use crate::facts::wall;
+use crate::gate;
+use crate::log;
+use crate::worker::Worker;
+use reactor::Tick;
+use sample::calendar::Date;
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use wire::{netscaler, proxy_protocol};
+
+/// What a PROXY protocol header told of the client.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The host name that it asked for.
+    pub(crate) authority: Option<Box<[u8]>>,
+    pub(crate) unique_id: Option<Box<[u8]>>,
+}
+
+/// Which header is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Proxy,
+    NetScaler,
+}
+
+/// Why a connection is given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Trouble {
+    Closed,
+    Broken,
+    Late,
+    Truncated,
+    Foreign,
+    Invalid,
+    Unhandled,
+}
+
+/// Waits for what is expected; then the session begins.
+pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
+    client.socket.own();
+    let expected = client.expects;
+    let kinds = [(expected.netscaler, Kind::NetScaler), (expected.proxy, Kind::Proxy)];
+    for (_, kind) in kinds.into_iter().filter(|(expected, _)| *expected) {
+        if let Err(trouble) = receive(&mut client, kind).await {
+            report(&client, kind, trouble);
+            return;
+        }
+    }
+    client.handshake_over();
+    if gate::opens_session(&mut client) {
+        client::run(worker, client).await;
+    }
+}
+
+/// Reads until the header is there, and takes it.
+async fn receive(client: &mut Client, kind: Kind) -> Result<(), Trouble> {
+    let span = client.proxy.settings.timeouts.client;
+    let deadline = span.map(|span| Tick::from_nanos(client.since).plus_ms(span));
+    loop {
+        if !client.input.is_empty() && take(client, kind)? {
+            return Ok(());
+        }
+        let thread = client.worker.thread.clone();
+        if client.socket.is_readable() && client.input.capacity() == 0 {
+            let buffer = client::first_buffer(client, deadline).await;
+            client.input = buffer.ok_or(Trouble::Late)?;
+        }
+        match client.read() {
+            Ok(0) if client.input.is_empty() => return Err(Trouble::Closed),
+            Ok(0) => return Err(Trouble::Truncated),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                    return Err(Trouble::Late);
+                }
+                client.socket.want_read();
+                thread.scheduler().pause(deadline).await;
+            }
+            Err(_) => return Err(Trouble::Broken),
+        }
+    }
+}
+
+/// Takes the header off what has arrived. `false`: it goes on.
+fn take(client: &mut Client, kind: Kind) -> Result<bool, Trouble> {
+    match kind {
+        Kind::Proxy => take_proxy(client),
+        Kind::NetScaler => take_netscaler(client),
+    }
+}
+
+fn take_proxy(client: &mut Client) -> Result<bool, Trouble> {
+    use proxy_protocol::{Error, Step};
+    let step = proxy_protocol::decode(client.input.data()).map_err(|error| match error {
+        Error::Foreign => Trouble::Foreign,
+        Error::Invalid => Trouble::Invalid,
+        Error::Unhandled => Trouble::Unhandled,
+    })?;
+    let Step::Complete { header, len } = step else { return Ok(false) };
+    if let Some((from, to)) = header.ends {
+        (client.source, client.destination) = (Some(from), Some(to));
+    }
+    let (authority, unique_id) = (header.authority.map(Box::from), header.unique_id.map(Box::from));
+    client.told = Some(Box::new(Told { authority, unique_id }));
+    client.input.consume(len);
+    Ok(true)
+}
+
+fn take_netscaler(client: &mut Client) -> Result<bool, Trouble> {
+    use netscaler::{Error, Step};
+    let step = netscaler::decode(client.expects.magic, client.input.data());
+    match step.map_err(|error| match error {
+        Error::Magic => Trouble::Foreign,
+        Error::Unhandled => Trouble::Unhandled,
+    })? {
+        Step::Partial => Ok(false),
+        Step::Complete { ends: (from, to), len } => {
+            (client.source, client.destination) = (Some(from), Some(to));
+            client.input.consume(len);
+            Ok(true)
+        }
+    }
+}
+
+/// The words for it, as the manual lists them for `fc_err_str`.
+fn words(kind: Kind, trouble: Trouble) -> &'static str {
+    match (kind, trouble) {
+        (Kind::Proxy, Trouble::Closed) => {
+            "Connection closed while waiting for PROXY protocol header"
+        }
+        (Kind::Proxy, Trouble::Broken) => {
+            "Connection error while waiting for PROXY protocol header"
+        }
+        (Kind::Proxy, Trouble::Late) => "Timeout while waiting for PROXY protocol header",
+        (Kind::Proxy, Trouble::Truncated) => "Truncated PROXY protocol header received",
+        (Kind::Proxy, Trouble::Foreign) => {
+            "Received something which does not look like a PROXY protocol header"
+        }
+        (Kind::Proxy, Trouble::Invalid) => "Received an invalid PROXY protocol header",
+        (Kind::Proxy, Trouble::Unhandled) => {
+            "Received an unhandled protocol in the PROXY protocol header"
+        }
+        (Kind::NetScaler, Trouble::Closed) => {
+            "Connection closed while waiting for NetScaler Client IP header"
+        }
+        (Kind::NetScaler, Trouble::Broken) => {
+            "Connection error while waiting for NetScaler Client IP header"
+        }
+        (Kind::NetScaler, Trouble::Late) => {
+            "Timeout while waiting for a NetScaler Client IP header"
+        }
+        (Kind::NetScaler, Trouble::Truncated) => "Truncated NetScaler Client IP header received",
+        (Kind::NetScaler, Trouble::Foreign) => {
+            "Received an invalid NetScaler Client IP magic number"
+        }
+        (Kind::NetScaler, Trouble::Invalid | Trouble::Unhandled) => {
+            "Received an unhandled protocol in the NetScaler Client IP header"
+        }
+    }
+}
+
+/// The short line of a connection that never became a session (manual section 8.2.6).
+fn report(client: &Client, kind: Kind, trouble: Trouble) {
+    let (worker, settings) = (&client.worker, &client.proxy.settings);
+    let Some(front) = &settings.front else { return };
+    if front.dont_log_null && client.input.capacity() == 0 {
+        return;
+    }
+    let level = if front.separate_errors { log::level::ERR } else { log::level::INFO };
+    let mut line = String::with_capacity(128);
+    let bind = front.binds.get(client.bind as usize);
+    // Writing to a string cannot fail.
+    let _ = match client.peer {
+        Some(SocketAddr::V4(peer)) => write!(line, "{peer}"),
+        Some(SocketAddr::V6(peer)) => write!(line, "{}:{}", peer.ip(), peer.port()),
+        None => write!(line, "unix:{}", client.bind + 1),
+    };
+    let _ = write!(line, " [{}] {}/", accepted(client), settings.name);
+    let _ = match bind.and_then(|bind| bind.name.as_ref()) {
+        Some(name) => write!(line, "{name}"),
+        None => write!(line, "{}", bind.map_or(client.bind + 1, |bind| bind.id)),
+    };
+    let _ = write!(line, ": {}", words(kind, trouble));
+    log::send(worker, &settings.logs, level, line.as_bytes());
+}
+
+/// When the connection was accepted, as log lines write it.
+fn accepted(client: &Client) -> String {
+    let worker = &client.worker;
+    let ago = worker.thread.nanos().saturating_sub(client.since);
+    let at = wall(worker.thread.wall().saturating_sub(ago));
+    let mut date = Vec::with_capacity(32);
+    Date::new(at.secs, worker.local_offset()).write_clf(&mut date);
+    format!("{}.{:03}", String::from_utf8_lossy(&date), at.micros / 1_000)
+}

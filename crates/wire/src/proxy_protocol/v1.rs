@@ -1,0 +1,70 @@
+//! Version 1: one line of text (section 2.1). Never longer than 107 bytes.
+
+use super::{Ends, Error, Header, Step, aligned};
+use std::io::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+pub(super) const SIGNATURE: &[u8] = b"PROXY ";
+
+/// The longest line, its end included.
+const MAX_LEN: usize = 107;
+
+/// `input` begins like the signature.
+pub(super) fn decode(input: &[u8]) -> Result<Step<'_>, Error> {
+    let seen = &input[..input.len().min(MAX_LEN)];
+    let Some(end) = memchr::memchr2(b'\r', b'\n', seen) else {
+        return if input.len() < MAX_LEN { Ok(Step::Partial) } else { Err(Error::Invalid) };
+    };
+    match (seen[end], seen.get(end + 1)) {
+        (b'\r', Some(b'\n')) => {}
+        (b'\r', None) if input.len() < MAX_LEN => return Ok(Step::Partial),
+        _ => return Err(Error::Invalid),
+    }
+    let line = std::str::from_utf8(&seen[SIGNATURE.len().min(end)..end]);
+    let ends = ends(line.map_err(|_| Error::Invalid)?)?;
+    Ok(Step::Complete { header: Header { ends, ..Header::default() }, len: end + 2 })
+}
+
+/// What stands behind `PROXY `.
+fn ends(text: &str) -> Result<Option<Ends>, Error> {
+    let mut words = text.split(' ');
+    let family = words.next().unwrap_or_default();
+    if family == "UNKNOWN" {
+        // Whatever follows has no meaning.
+        return Ok(None);
+    }
+    let ip: fn(&str) -> Option<IpAddr> = match family {
+        "TCP4" => |word| word.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
+        "TCP6" => |word| word.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+        _ => return Err(Error::Unhandled),
+    };
+    let mut next = || words.next().ok_or(Error::Invalid);
+    let (from, to) = (ip(next()?), ip(next()?));
+    let (from_port, to_port) = (port(next()?), port(next()?));
+    match (from, to, from_port, to_port, words.next()) {
+        (Some(from), Some(to), Some(from_port), Some(to_port), None) => {
+            Ok(Some((SocketAddr::new(from, from_port), SocketAddr::new(to, to_port))))
+        }
+        _ => Err(Error::Invalid),
+    }
+}
+
+/// A port without leading zeroes.
+fn port(word: &str) -> Option<u16> {
+    let plain = word == "0" || !word.starts_with('0');
+    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+    word.parse().ok().filter(|_| plain && digits)
+}
+
+/// Appends a header; without ends it says `UNKNOWN`.
+pub fn encode(ends: Option<Ends>, out: &mut Vec<u8>) {
+    // Writing to a vector cannot fail.
+    let _ = match ends.map(aligned) {
+        None => out.write_all(b"PROXY UNKNOWN\r\n"),
+        Some((from, to)) => {
+            let family = if from.is_ipv4() { '4' } else { '6' };
+            let (from_ip, to_ip, from_port, to_port) = (from.ip(), to.ip(), from.port(), to.port());
+            write!(out, "PROXY TCP{family} {from_ip} {to_ip} {from_port} {to_port}\r\n")
+        }
+    };
+}
