@@ -29,7 +29,7 @@ pub use global::{
 };
 pub use http::{
     ConnectionMode, Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse, Network,
-    Redispatch, StatsPage,
+    Redispatch, RetryOn, StatsPage,
 };
 pub use link::{Announce, Link};
 pub use listener::{Bind, BindOptions, Level, SeverityOutput, UnixAccess};

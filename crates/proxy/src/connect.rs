@@ -9,10 +9,11 @@ use crate::judge;
 use crate::limit;
 use crate::observe;
 use crate::queue::{Order, Place, Queue, Waiter};
+use crate::retry;
 use crate::rewrite;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::server_conn::ServerConn;
-use crate::settings::{Mode, Reuse};
+use crate::settings::{Mode, RetryOn, Reuse};
 use crate::sticking;
 use crate::tcp;
 use crate::transaction::Transaction;
@@ -93,9 +94,6 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone() else {
         return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
     };
-    let retries = backend.settings.back.as_ref().map_or(0, |back| back.retries);
-    let mut attempt = 0;
-    let mut avoid = None;
     judge::select(tx, &backend);
     if tx.client.proxy.settings.mode == Mode::Http {
         rewrite::request(tx);
@@ -104,27 +102,56 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         sticking::request(tx, &backend);
     }
     hashing::await_body(tx, &backend).await?;
+    if tx.left {
+        return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
+    }
+    attempt(tx, &backend, None).await
+}
+
+/// Sends a request again that a server has seen; see [`crate::retry`].
+///
+/// # Errors
+/// As [`run`].
+pub(crate) async fn again(tx: &mut Transaction) -> Result<(), Failure> {
+    let Some(backend) = tx.backend.clone() else { return Err(refused()) };
+    tx.notes.journal.retries += 1;
+    let avoid = turn(tx, &backend, None).await?;
+    attempt(tx, &backend, avoid).await
+}
+
+/// Tries servers until one has taken the request, or the attempts are used up.
+async fn attempt(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    mut avoid: Option<usize>,
+) -> Result<(), Failure> {
+    let settings = backend.settings.back.as_ref();
+    let (retries, retry_on) =
+        settings.map_or((0, RetryOn::NEVER), |back| (back.retries, back.retry_on));
+    let plain = tx.client.proxy.settings.mode == Mode::Tcp;
+    let retries = if plain || retry_on.has(RetryOn::CONNECTION) { retries } else { 0 };
     loop {
         if tx.claim.is_none()
-            && let Err(failure) = assign(tx, &backend, avoid).await
+            && let Err(failure) = assign(tx, backend, avoid).await
         {
-            let block = back(&backend).counters.of(tx.worker.thread.index);
+            let block = back(backend).counters.of(tx.worker.thread.index);
             count_unserved(block, failure);
             return Err(failure);
         }
-        let outcome = establish(tx, &backend).await;
+        let outcome = establish(tx, backend).await;
         if matches!(outcome, Err(failure) if failure.cause != Cause::ClientAbort) {
             observe::failed(tx, tx.notes.journal.queued);
         }
-        match outcome {
+        let failure = match outcome {
             Ok(()) => return Ok(()),
             Err(failure) if failure.cause == Cause::ClientAbort => return Err(failure),
-            Err(failure) if attempt >= retries => return Err(give_up(tx, &backend, failure)),
-            Err(_) => {}
+            Err(failure) => failure,
+        };
+        if tx.notes.journal.retries >= retries {
+            return Err(give_up(tx, backend, failure));
         }
-        attempt += 1;
-        tx.notes.journal.retries = attempt;
-        avoid = again(tx, &backend, attempt, retries).await?;
+        tx.notes.journal.retries += 1;
+        avoid = turn(tx, backend, Some(failure)).await?;
     }
 }
 
@@ -144,16 +171,17 @@ fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failur
     failure
 }
 
-/// Prepares another attempt: on another server if that is allowed now, otherwise on the same one
-/// after a pause. Returns the server to avoid.
-async fn again(
+/// Prepares another attempt: on another server if that is allowed now, otherwise on the same one,
+/// after a pause if it has refused the connection. Returns the server to avoid.
+async fn turn(
     tx: &mut Transaction,
     backend: &ProxyRef,
-    attempt: u32,
-    retries: u32,
+    failure: Option<Failure>,
 ) -> Result<Option<usize>, Failure> {
     let slot = tx.claim.as_ref().map(Claim::slot);
-    let redispatch = backend.settings.back.as_ref().map_or(0, |back| back.redispatch);
+    let settings = backend.settings.back.as_ref();
+    let (redispatch, retries) = settings.map_or((0, 0), |back| (back.redispatch, back.retries));
+    let attempt = tx.notes.journal.retries;
     let thread = tx.worker.thread.index;
     let free = redispatch != 0 && tx.wanted.is_none() && goes_elsewhere(backend);
     if free || redispatches(redispatch, attempt, retries) || server_is_gone(tx) {
@@ -169,8 +197,10 @@ async fn again(
         claim.server().counters.of(thread).count(Metric::Retries);
     }
     back(backend).counters.of(thread).count(Metric::Retries);
-    let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS).min(TURN_AROUND_MS);
-    sleep(tx, pause).await?;
+    if failure.is_some_and(|failure| failure.cause == Cause::ServerAbort) {
+        let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS);
+        sleep(tx, pause.min(TURN_AROUND_MS)).await?;
+    }
     if server_is_gone(tx) {
         tx.claim = None;
     }
@@ -438,14 +468,20 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     }
     server.count_request();
     count_connection(tx, backend, fresh);
+    tx.space.up.clear();
+    let again = tx.kept.is_some();
+    retry::keep_head(tx);
+    retry::restore_head(tx);
     let space = &mut *tx.space;
-    space.up.clear();
     server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
     if tx.client.mux.is_ambiguous() || server.is_worn_out() {
         server.mux.close_after_message();
     }
     let body = tx.request_body;
     server.mux.encode_head(&mut space.request, body, &mut space.up.outbox.bytes);
+    if let Some(kept) = tx.kept.as_mut().filter(|_| again) {
+        retry::replay(kept, &mut space.up, &mut server.mux);
+    }
     tx.server = Some(server);
     if fresh {
         stand(tx, deadline).await?;

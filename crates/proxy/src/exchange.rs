@@ -1,5 +1,5 @@
 //! Request and response on their way through: both directions of a transaction at once.
-//! Never chooses a server and never retries.
+//! Never chooses a server and never sends a request again: it says when.
 
 use crate::buffers::Claim;
 use crate::flow::{Ends, Fault, Step};
@@ -7,8 +7,11 @@ use crate::inspect;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::observe;
+use crate::payload;
 use crate::report;
+use crate::retry;
 use crate::rewrite;
+use crate::settings::RetryOn;
 use crate::sticking;
 use crate::transaction::Transaction;
 use buf::Buf;
@@ -23,8 +26,19 @@ use stdx::Tick;
 enum Response {
     /// Its head is awaited.
     Head,
+    /// Its rules wait for its body, which is delimited so.
+    Rules(BodyKind),
     /// Its body is passed on.
     Body,
+}
+
+/// How an exchange ends that does not fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// Both messages are complete.
+    Done,
+    /// The request has to be sent again; see [`retry`].
+    Again,
 }
 
 struct Exchange {
@@ -35,6 +49,8 @@ struct Exchange {
     up_broken: bool,
     /// A tunnel has just begun: the client's side has to be looked at again.
     up_again: bool,
+    /// `option abortonclose`: a client that closes wants nothing any more.
+    minds_close: bool,
     up: Step,
     down: Step,
     /// For a buffer, while there are none.
@@ -45,47 +61,60 @@ struct Exchange {
 }
 
 /// Passes the request's body and the response on until both are complete.
-pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
+pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
     let now = tx.worker.thread.tick();
     let mut state = Exchange {
         response: Response::Head,
         up_over: false,
         up_broken: false,
         up_again: false,
+        minds_close: tx.side().settings.back.as_ref().is_some_and(|back| back.abort_on_close),
         up: Step::AwaitsDestination,
         down: Step::AwaitsSource,
         claim: Claim::default(),
         client_seen: now,
         server_seen: now,
     };
-    loop {
-        state.upload(tx)?;
-        if state.download(tx)? {
-            return Ok(());
-        }
-        if std::mem::take(&mut state.up_again) {
-            continue;
-        }
-        let deadline = state.deadline(tx);
-        let thread = tx.worker.thread.clone();
-        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-            return Err(state.timed_out(tx));
-        }
-        state.ask_to_be_woken(tx);
-        state.claim.renew(&tx.worker.buffers, state.needs_buffer());
-        if state.only_waits(tx) {
-            tx.notes.journal.bytes_out += tx.space.down.sent;
-            tx.space.release(&tx.worker);
-        }
-        thread.scheduler().pause(deadline).await;
-        tx.space.renew(&tx.worker);
-        if let Some((need, buffer)) = state.claim.collect(&tx.worker.buffers) {
-            take_buffer(tx, need, buffer);
-        }
+    match state.pass(tx).await {
+        Ok(()) => Ok(End::Done),
+        Err(failure) if failure.status == retry::AGAIN => Ok(End::Again),
+        Err(failure) => Err(failure),
     }
 }
 
 impl Exchange {
+    async fn pass(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
+        loop {
+            self.upload(tx)?;
+            if self.download(tx)? {
+                return Ok(());
+            }
+            if let Response::Rules(body) = self.response {
+                Box::pin(self.rules(tx, body)).await?;
+                continue;
+            }
+            if std::mem::take(&mut self.up_again) {
+                continue;
+            }
+            let deadline = self.deadline(tx);
+            let thread = tx.worker.thread.clone();
+            if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                return Err(self.timed_out(tx));
+            }
+            self.ask_to_be_woken(tx)?;
+            self.claim.renew(&tx.worker.buffers, self.needs_buffer());
+            if self.only_waits(tx) {
+                tx.notes.journal.bytes_out += tx.space.down.sent;
+                tx.space.release(&tx.worker);
+            }
+            thread.scheduler().pause(deadline).await;
+            tx.space.renew(&tx.worker);
+            if let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) {
+                take_buffer(tx, need, buffer);
+            }
+        }
+    }
+
     /// Moves the request along.
     fn upload(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         if self.up_over {
@@ -104,6 +133,10 @@ impl Exchange {
         if space.up.read != before.1 {
             self.client_seen = now;
         }
+        if tx.kept.is_some() {
+            retry::keep_payload(tx, matches!(result, Ok(Step::Done)));
+        }
+        let (client, Some(server)) = (&mut tx.client, &mut tx.server) else { return Ok(()) };
         match result {
             Ok(step) => {
                 self.up = step;
@@ -138,6 +171,9 @@ impl Exchange {
             if !self.head(tx)? {
                 return Ok(false);
             }
+        }
+        if self.response != Response::Body {
+            return Ok(false);
         }
         let Some(server) = &mut tx.server else { return Ok(true) };
         let (space, client) = (&mut *tx.space, &mut tx.client);
@@ -193,7 +229,10 @@ impl Exchange {
                 self.complete_head(tx, body)?;
                 Ok(true)
             }
-            Err(_) => Err(Failure::new(502, Cause::Proxy, Phase::Headers)),
+            Err(_) => {
+                let failure = Failure::new(502, Cause::Proxy, Phase::Headers);
+                Err(retry::instead_of(tx, RetryOn::JUNK, failure))
+            }
         }
     }
 
@@ -240,9 +279,11 @@ impl Exchange {
 
     /// The response is known: rules, cookies, then its way to the client begins.
     fn complete_head(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
+        if retry::refuses_status(tx, tx.space.response.status()) {
+            return Err(retry::again(tx));
+        }
         tx.notes.journal.response = tx.worker.thread.nanos();
         observe::answered(tx, tx.notes.journal.connected);
-        self.response = Response::Body;
         self.server_seen = tx.worker.thread.tick();
         if self.up_broken
             || tx.client.must_end()
@@ -254,7 +295,28 @@ impl Exchange {
         if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
             inspect::whole_response(tx, &backend)?;
         }
-        judge::response(tx)?;
+        tx.notes.arrived[1] = tx.space.response.wire_len();
+        if let Some(pause) = judge::response(tx, judge::Progress::default())? {
+            tx.pause = Some(Box::new(pause));
+            self.response = Response::Rules(body);
+            return Ok(());
+        }
+        self.begin_body(tx, body)
+    }
+
+    /// Goes on with rules that wanted to see the body.
+    async fn rules(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
+        let mut pause = tx.pause.take().map(|pause| *pause);
+        while let Some(judge::Pause { then, span, at_least }) = pause {
+            payload::wait_for_response(tx, body, span, at_least).await?;
+            pause = judge::response(tx, then)?;
+        }
+        self.server_seen = tx.worker.thread.tick();
+        self.begin_body(tx, body)
+    }
+
+    fn begin_body(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
+        self.response = Response::Body;
         if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.sticking) {
             sticking::store(tx, &backend);
         }
@@ -325,19 +387,23 @@ impl Exchange {
         span.map(|span| self.server_seen.plus_ms(span))
     }
 
-    fn timed_out(&self, tx: &Transaction) -> Failure {
+    fn timed_out(&self, tx: &mut Transaction) -> Failure {
         let now = tx.worker.thread.tick();
         let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
         match (self.response, by_client) {
             (_, true) => Failure::new(0, Cause::ClientTimeout, Phase::Data),
+            (Response::Head | Response::Rules(_), false) => {
+                let failure = Failure::new(504, Cause::ServerTimeout, Phase::Headers);
+                retry::instead_of(tx, RetryOn::TIMEOUT, failure)
+            }
             (Response::Body, false) => Failure::new(0, Cause::ServerTimeout, Phase::Data),
-            (Response::Head, false) => Failure::new(504, Cause::ServerTimeout, Phase::Headers),
         }
     }
 
     /// Whether the request is out and nothing of the response is there.
     fn only_waits(&self, tx: &Transaction) -> bool {
         self.up_over
+            && !self.up_broken
             && self.response == Response::Head
             && tx.space.response.is_empty()
             && tx.space.down.is_flushed()
@@ -352,13 +418,22 @@ impl Exchange {
         (!self.up_over && self.up == Step::AwaitsBuffer).then_some(Need::Ordinary)
     }
 
-    fn ask_to_be_woken(&self, tx: &Transaction) {
-        let Some(server) = &tx.server else { return };
+    /// # Errors
+    /// The client has left, and that matters.
+    fn ask_to_be_woken(&self, tx: &Transaction) -> Result<(), Failure> {
+        let Some(server) = &tx.server else { return Ok(()) };
         if !self.up_over {
             match self.up {
                 Step::AwaitsSource => tx.client.socket.want_read(),
                 Step::AwaitsDestination => server.socket().want_write(),
                 Step::AwaitsBuffer | Step::Done => {}
+            }
+        } else if self.minds_close && self.response == Response::Head {
+            if tx.client.socket.is_closed() {
+                return Err(Failure::new(400, Cause::ClientAbort, Phase::Headers));
+            }
+            if !tx.client.socket.is_readable() {
+                tx.client.socket.want_read();
             }
         }
         match self.down {
@@ -366,6 +441,7 @@ impl Exchange {
             Step::AwaitsDestination => tx.client.socket.want_write(),
             Step::AwaitsBuffer | Step::Done => {}
         }
+        Ok(())
     }
 }
 
@@ -383,9 +459,16 @@ fn take_buffer(tx: &mut Transaction, need: Need, buffer: Buf) {
 /// it sees its connection closed, which is what a stale keep-alive connection looks like. (HAProxy
 /// does the same, but leaves no line in the log; we tell.)
 fn no_answer(tx: &mut Transaction) -> Failure {
+    let empty = tx.space.response.is_empty()
+        && tx.server.as_ref().is_none_or(|server| server.received().is_empty());
     let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
-    if reused && tx.client.requests > 0 && tx.space.response.is_empty() {
-        return Failure::new(0, Cause::ServerAbort, Phase::Headers);
+    if reused && retry::was_not_sent(tx) {
+        return retry::again(tx);
     }
-    Failure::new(502, Cause::ServerAbort, Phase::Headers)
+    let failure = match reused && empty && tx.client.requests > 0 {
+        true => Failure::new(0, Cause::ServerAbort, Phase::Headers),
+        false => Failure::new(502, Cause::ServerAbort, Phase::Headers),
+    };
+    let event = if empty { RetryOn::EMPTY } else { RetryOn::JUNK };
+    retry::instead_of(tx, event, failure)
 }

@@ -172,7 +172,7 @@ impl Facts for View<'_> {
     }
 
     fn body(&self, side: Side) -> Option<&[u8]> {
-        self.notes.body.as_deref().filter(|_| side == Side::Request)
+        self.notes.bodies[side as usize].as_deref()
     }
 
     fn body_size(&self, side: Side) -> Option<u64> {
@@ -500,6 +500,11 @@ impl Context for View<'_> {
 
     fn set_limit(&mut self, limit: Limit, span: u32) {
         self.notes.limits[limit as usize] = Some(span);
+        self.notes.used = true;
+    }
+
+    fn disable_retry(&mut self) {
+        self.notes.no_retry = true;
         self.notes.used = true;
     }
 

@@ -99,6 +99,8 @@ pub(crate) struct Flow {
     ended: bool,
     /// The destination does not want payload (a reply to HEAD): it is dropped.
     pub(crate) discards: bool,
+    /// A copy of the payload, for whoever may have to send it again.
+    pub(crate) keep: Option<Vec<u8>>,
     /// The last read filled an ordinary buffer: a bigger one pays.
     filled: bool,
     /// Bytes written to the destination.
@@ -116,11 +118,29 @@ impl Flow {
         (self.owed, self.sent, self.read) = (0, 0, 0);
         (self.received, self.ended, self.starved) = (false, false, false);
         (self.discards, self.filled) = (false, false);
+        self.keep = None;
     }
 
     /// Whether nothing waits to be written.
     pub(crate) fn is_flushed(&self) -> bool {
         self.outbox.is_empty() && self.owed == 0 && self.tail.is_empty()
+    }
+
+    /// The message is complete and encoded: what is in the outbox is all.
+    pub(crate) fn finish(&mut self) {
+        (self.received, self.ended) = (true, true);
+    }
+
+    /// Whether the source's message is complete.
+    pub(crate) fn is_received(&self) -> bool {
+        self.received
+    }
+
+    /// Drops what is framed and not sent.
+    pub(crate) fn disown(&mut self, input: &mut Buf) {
+        input.consume(std::mem::take(&mut self.owed));
+        self.outbox.clear();
+        self.tail.clear();
     }
 
     /// Reads, frames and writes until one of the ends has to be waited for.
@@ -180,6 +200,9 @@ impl Flow {
                 self.outbox.bytes.extend_from_slice(framing.prefix());
                 self.tail.bytes.extend_from_slice(framing.suffix());
                 self.owed = step.data;
+                if let Some(keep) = &mut self.keep {
+                    keep.extend_from_slice(&input.data()[..step.data]);
+                }
             }
         }
         if self.received {

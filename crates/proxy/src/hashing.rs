@@ -29,7 +29,7 @@ pub(crate) fn key(tx: &mut Transaction) -> Option<u32> {
             (hashing.function)(&bytes)
         }
         of_message => {
-            let body = tx.notes.body.as_deref().unwrap_or_default();
+            let body = tx.notes.bodies[0].as_deref().unwrap_or_default();
             (hashing.function)(of_message.find(&tx.space.request, body)?)
         }
     };
@@ -52,7 +52,7 @@ pub(crate) async fn await_body(tx: &mut Transaction, backend: &Proxy) -> Result<
     };
     let request = &tx.space.request;
     let wanted = request.method_id() == Method::Post && of_query(request.uri(), name).is_none();
-    if !wanted || tx.notes.body.is_some() {
+    if !wanted || tx.notes.bodies[0].is_some() {
         return Ok(());
     }
     let timeouts = &backend.settings.timeouts;

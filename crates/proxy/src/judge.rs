@@ -36,7 +36,7 @@ pub(crate) enum Ruling {
 /// # Errors
 /// The request is refused without an answer of the rule's own.
 pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
-    if proxy.settings.buffer_request && tx.notes.body.is_none() {
+    if proxy.settings.buffer_request && tx.notes.bodies[0].is_none() {
         let timeouts = &proxy.settings.timeouts;
         let span = timeouts.http_request.or(tx.client.proxy.settings.timeouts.client);
         Box::pin(payload::wait(tx, span, 0)).await?;
@@ -74,23 +74,48 @@ pub(crate) async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result
     Ok(Ruling::Pass)
 }
 
-/// The response's rules of the backend, then of the frontend. A response that a rule replaces
-/// stands in the workspace afterwards, with its body; the server's is not wanted any more.
+/// How far the rules of a response have come: the proxy, its section, the rule.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    proxy: usize,
+    section: usize,
+    cursor: Cursor,
+}
+
+/// What the rules of a response wait for: so many bytes of its body (0: all), for at most so many
+/// milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pause {
+    pub(crate) then: Progress,
+    pub(crate) span: u32,
+    pub(crate) at_least: u64,
+}
+
+/// The response's rules of the backend, then of the frontend, from where they were left. A response
+/// that a rule replaces stands in the workspace afterwards, with its body; the server's is not
+/// wanted any more.
 ///
 /// # Errors
 /// The response is refused, or replaced.
-pub(crate) fn response(tx: &mut Transaction) -> Result<(), Failure> {
-    tx.notes.arrived[1] = tx.space.response.wire_len();
-    for proxy in both(tx, |rules| rules.response).into_iter().flatten() {
-        for section in proxy.settings.rule_sections() {
-            match impatiently(tx, &proxy, &section.http_response)? {
+pub(crate) fn response(tx: &mut Transaction, from: Progress) -> Result<Option<Pause>, Failure> {
+    let mut cursor = from.cursor;
+    let proxies = both(tx, |rules| rules.response);
+    for (number, proxy) in proxies.into_iter().enumerate().skip(from.proxy) {
+        let Some(proxy) = proxy else { continue };
+        let first = if number == from.proxy { from.section } else { 0 };
+        for (section, rules) in proxy.settings.rule_sections().enumerate().skip(first) {
+            match impatiently(tx, &proxy, &rules.http_response, std::mem::take(&mut cursor))? {
                 Ruling::Pass => {}
                 Ruling::Allow => break,
+                Ruling::Wait(cursor, Need::Body { span, at_least }) => {
+                    let then = Progress { proxy: number, section, cursor };
+                    return Ok(Some(Pause { then, span, at_least }));
+                }
                 _ => return Err(Failure::new(REPLACED, Cause::Proxy, Phase::Headers)),
             }
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The status of a [`Failure`] whose answer stands in the workspace already.
@@ -143,12 +168,16 @@ async fn patiently(
     }
 }
 
-/// Runs one set where nothing can be waited for.
-fn impatiently(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Result<Ruling, Failure> {
-    let mut cursor = Cursor::default();
+/// Runs one set where nothing can be waited for but a body.
+fn impatiently(
+    tx: &mut Transaction,
+    proxy: &ProxyRef,
+    rules: &RuleSet,
+    mut cursor: Cursor,
+) -> Result<Ruling, Failure> {
     loop {
         match run(tx, proxy, rules, cursor)? {
-            Ruling::Wait(next, _) => cursor = next,
+            Ruling::Wait(next, Need::Bytes) => cursor = next,
             ruling => return Ok(ruling),
         }
         tx.notes.credentials.settle();

@@ -36,6 +36,7 @@ mod queue;
 mod receive;
 mod reply;
 mod report;
+mod retry;
 mod rewrite;
 mod route;
 pub mod runtime;

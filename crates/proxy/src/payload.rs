@@ -1,48 +1,100 @@
-//! The body of a request as far as it has been received, for rules that look at it. Never takes a byte of it away:
-//! what was looked at goes to the server afterwards.
+//! The body of a message as far as it has been received, for rules that look at it. Never takes a byte of it away:
+//! what was looked at goes on afterwards.
 
 use crate::journal::{Cause, Failure, Phase};
 use crate::receive;
 use crate::transaction::Transaction;
 use mux::{BodyKind, h1};
+use sample::Side;
+use std::io;
+use stdx::Tick;
 
-/// Waits until the body is complete, or `at_least` so many bytes of it are there (0: all), or the
-/// buffer is full. `span` is in milliseconds.
+/// Waits until the request's body is complete, or `at_least` so many bytes of it are there (0:
+/// all), or the buffer is full. `span` is in milliseconds. A client that leaves meanwhile is gone,
+/// and what is there is all.
 ///
 /// # Errors
-/// 408 when it takes longer, 400 when the client leaves.
+/// 408 when it takes longer.
 pub(crate) async fn wait(
     tx: &mut Transaction,
     span: Option<u32>,
     at_least: u64,
 ) -> Result<(), Failure> {
-    let thread = tx.worker.thread.clone();
-    let deadline = span.map(|span| thread.tick().plus_ms(span));
+    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
     encourage(tx);
-    loop {
-        let mut body = tx.notes.body.take().unwrap_or_default();
-        body.clear();
-        let complete = peek(tx.request_body, tx.client.input.data(), &mut body);
-        let enough = at_least > 0 && body.len() as u64 >= at_least;
-        tx.notes.body = Some(body);
-        tx.notes.used = true;
-        let settings = &tx.worker.shared.settings;
-        let room = settings.buffer_size.saturating_sub(settings.max_rewrite + tx.notes.arrived[0]);
-        if complete || enough || tx.client.input.len() >= room {
-            return Ok(());
-        }
+    while !look(tx, Side::Request, tx.request_body, at_least) {
         match receive::fill(tx) {
             Ok(true) => {}
             Ok(false) => {
-                if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                if is_over(tx, deadline) {
                     return Err(Failure::new(408, Cause::ClientTimeout, Phase::Data));
                 }
                 tx.client.socket.want_read();
-                thread.scheduler().pause(deadline).await;
+                tx.worker.thread.clone().scheduler().pause(deadline).await;
             }
-            Err(_) => return Err(Failure::new(400, Cause::ClientAbort, Phase::Data)),
+            Err(_) => {
+                tx.left = true;
+                return Ok(());
+            }
         }
     }
+    Ok(())
+}
+
+/// As [`wait`], for the response of a server, whose body is delimited in the way given.
+///
+/// # Errors
+/// 504 when it takes longer.
+pub(crate) async fn wait_for_response(
+    tx: &mut Transaction,
+    body: BodyKind,
+    span: u32,
+    at_least: u64,
+) -> Result<(), Failure> {
+    let deadline = Some(tx.worker.thread.tick().plus_ms(span));
+    while !look(tx, Side::Response, body, at_least) {
+        let Some(server) = &mut tx.server else { return Ok(()) };
+        if server.lacks_buffer() {
+            // The head came in one that was waited for; this is for the few that have given it
+            // back.
+            server.give_input(tx.worker.buffers.take_anyway());
+        }
+        match server.read(&tx.worker) {
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if is_over(tx, deadline) {
+                    return Err(Failure::new(504, Cause::ServerTimeout, Phase::Headers));
+                }
+                if let Some(server) = &tx.server {
+                    server.socket().want_read();
+                }
+                tx.worker.thread.clone().scheduler().pause(deadline).await;
+            }
+            // Whoever passes the body on finds the same.
+            _ => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+fn is_over(tx: &Transaction, deadline: Option<Tick>) -> bool {
+    deadline.is_some_and(|deadline| deadline.is_due(tx.worker.thread.tick()))
+}
+
+/// Takes note of the body as far as it is there; whether that is enough.
+fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool {
+    let (settings, head) = (&tx.worker.shared.settings, tx.notes.arrived[side as usize]);
+    let input = match side {
+        Side::Request => tx.client.input.data(),
+        Side::Response => tx.server.as_ref().map_or(&[][..], |server| server.received()),
+    };
+    let body = tx.notes.bodies[side as usize].get_or_insert_default();
+    body.clear();
+    tx.notes.used = true;
+    let complete = peek(kind, input, body);
+    let enough = at_least > 0 && body.len() as u64 >= at_least;
+    complete || enough || input.len() + settings.max_rewrite + head >= settings.buffer_size
 }
 
 /// A client that waits to be told to send its body is told so.
@@ -84,7 +136,7 @@ fn chunks(mut input: &[u8], body: &mut Vec<u8>) -> bool {
         let size = size.and_then(|text| usize::from_str_radix(text, 16).ok());
         let Some(size) = size else { return true };
         if size == 0 {
-            return true;
+            return ends_trailers(&input[end + 1..]);
         }
         let rest = &input[end + 1..];
         body.extend_from_slice(&rest[..rest.len().min(size)]);
@@ -92,6 +144,12 @@ fn chunks(mut input: &[u8], body: &mut Vec<u8>) -> bool {
         let Some(behind) = next.iter().position(|byte| *byte == b'\n') else { return false };
         input = &next[behind + 1..];
     }
+}
+
+/// Whether the empty line behind the trailers is there.
+fn ends_trailers(trailers: &[u8]) -> bool {
+    let mut lines = trailers.split_inclusive(|byte| *byte == b'\n');
+    lines.any(|line| line == b"\r\n" || line == b"\n")
 }
 
 #[cfg(test)]
@@ -106,6 +164,9 @@ mod tests {
             (BodyKind::Length(3), "abcGET", "abc", true),
             (BodyKind::Chunked, "2\r\nab\r\n3;x\r\ncde\r\n0\r\n\r\n", "abcde", true),
             (BodyKind::Chunked, "2\r\nab\r\n3\r\nc", "abc", false),
+            (BodyKind::Chunked, "2\r\nab\r\n0\r\n", "ab", false),
+            (BodyKind::Chunked, "2\r\nab\r\n0\r\na: b\r\n", "ab", false),
+            (BodyKind::Chunked, "2\r\nab\r\n0\r\na: b\r\n\r\nGET", "ab", true),
             (BodyKind::Chunked, "2\r", "", false),
             (BodyKind::Chunked, "zz\r\n", "", true),
             (BodyKind::Chunked, "ffffffffffffffff\r\na", "a", false),

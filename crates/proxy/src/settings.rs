@@ -114,6 +114,54 @@ pub enum Reuse {
     Always,
 }
 
+/// What is tried once more (`retry-on`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RetryOn(u16);
+
+impl Default for RetryOn {
+    fn default() -> Self {
+        Self::CONNECTION
+    }
+}
+
+impl RetryOn {
+    /// Nothing.
+    pub const NEVER: Self = Self(0);
+    /// Requests that could not be sent.
+    pub const CONNECTION: Self = Self(1);
+    /// Requests whose connection ended without a word.
+    pub const EMPTY: Self = Self(1 << 1);
+    /// Requests whose answer makes no sense.
+    pub const JUNK: Self = Self(1 << 2);
+    /// Requests that the server did not answer in time.
+    pub const TIMEOUT: Self = Self(1 << 3);
+
+    /// The statuses that can be named.
+    const STATUSES: [u16; 10] = [401, 403, 404, 408, 425, 500, 501, 502, 503, 504];
+
+    /// Requests answered with a status, if it is one that can be named.
+    pub fn status(status: u16) -> Option<Self> {
+        let place = Self::STATUSES.iter().position(|it| *it == status)?;
+        Some(Self(1 << (4 + place)))
+    }
+
+    /// Both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether an event is among them.
+    pub fn has(self, event: Self) -> bool {
+        self.0 & event.0 != 0
+    }
+
+    /// Whether anything but connecting is tried again.
+    pub(crate) fn looks_at_answers(self) -> bool {
+        self.0 & !Self::CONNECTION.0 != 0
+    }
+}
+
 /// Time limits of a proxy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timeouts {
@@ -558,6 +606,8 @@ pub struct Back {
     pub cookie: Option<Cookie>,
     /// Attempts to connect after the first.
     pub retries: u32,
+    /// What these attempts are for.
+    pub retry_on: RetryOn,
     /// `option redispatch`: 0 off, n every nth retry, -n the nth from the end.
     pub redispatch: i32,
     /// When idle connections are used.

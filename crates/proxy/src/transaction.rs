@@ -11,6 +11,7 @@ use crate::observe;
 use crate::receive;
 use crate::reply;
 use crate::report;
+use crate::retry::Kept;
 use crate::route::{self, Route};
 use crate::runtime::ProxyRef;
 use crate::server_conn::ServerConn;
@@ -71,6 +72,12 @@ pub(crate) struct Transaction {
     pub(crate) entered: Option<report::Entered>,
     /// Its line in the list of streams.
     pub(crate) listed: Option<Listed>,
+    /// What a retry needs, with `retry-on`.
+    pub(crate) kept: Option<Box<Kept>>,
+    /// What the rules of the response wait for.
+    pub(crate) pause: Option<Box<judge::Pause>>,
+    /// The client left while its body was waited for.
+    pub(crate) left: bool,
     /// `silent-drop`: the client is not told that its connection is gone.
     pub(crate) reset_client: bool,
 }
@@ -112,6 +119,9 @@ impl Transaction {
             persistence: judge::Persistence::default(),
             entered: None,
             listed: None,
+            kept: None,
+            pause: None,
+            left: false,
             reset_client: false,
         }
     }
@@ -133,7 +143,10 @@ impl Transaction {
             }
             Route::Forward => {
                 connect::run(self).await?;
-                exchange::run(self).await
+                while exchange::run(self).await? == exchange::End::Again {
+                    connect::again(self).await?;
+                }
+                Ok(())
             }
         }
     }

@@ -66,8 +66,12 @@ pub(crate) struct Notes {
     pub(crate) limits: [Option<u32>; 2],
     /// `set-priority-class`, `set-priority-offset`.
     pub(crate) priority: (i16, i32),
-    /// The request's payload as far as it was waited for.
-    pub(crate) body: Option<Vec<u8>>,
+    /// `disable-l7-retry`
+    pub(crate) no_retry: bool,
+    /// Too much was sent of the request to send it again.
+    pub(crate) sent_once: bool,
+    /// Payloads as far as they were waited for: the request's, the response's.
+    pub(crate) bodies: [Option<Vec<u8>>; 2],
     /// Bytes of each head when it arrived.
     pub(crate) arrived: [usize; 2],
     /// Passwords that take time to verify.
@@ -87,7 +91,8 @@ impl Notes {
         self.variables.request.clear();
         self.variables.response.clear();
         self.stores.clear();
-        (self.source, self.destination, self.body) = (None, None, None);
+        (self.source, self.destination) = (None, None);
+        (self.bodies, self.no_retry, self.sent_once) = Default::default();
         (self.limits, self.priority, self.arrived) = Default::default();
         self.credentials.clear();
         self.unique_id.take();

@@ -85,6 +85,9 @@ pub trait Context: Facts {
     /// `set-timeout`, in milliseconds; never 0.
     fn set_limit(&mut self, _limit: Limit, _span: u32) {}
 
+    /// `disable-l7-retry`: a request that a server has seen is not sent again.
+    fn disable_retry(&mut self) {}
+
     /// `set-priority-class`, -2047 to 2047.
     fn set_priority_class(&mut self, _class: i16) {}
 

@@ -185,6 +185,10 @@ impl Context for Transaction {
         self.deeds.push(format!("offset {offset}"));
     }
 
+    fn disable_retry(&mut self) {
+        self.deeds.push("no retry".to_owned());
+    }
+
     fn early_hint(&mut self, name: &[u8], value: &[u8]) {
         let text = String::from_utf8_lossy;
         self.deeds.push(format!("hint {}: {}", text(name), text(value)));

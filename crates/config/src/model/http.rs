@@ -30,6 +30,40 @@ pub enum HttpReuse {
     Always,
 }
 
+/// `retry-on`: what is tried once more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryOn {
+    /// Requests that could not be sent.
+    pub conn_failure: bool,
+    /// Requests whose connection ended without a word.
+    pub empty_response: bool,
+    /// Requests whose answer makes no sense.
+    pub junk_response: bool,
+    /// Requests that were not answered in time.
+    pub response_timeout: bool,
+    /// Requests answered with one of these statuses.
+    pub statuses: Vec<u16>,
+}
+
+impl RetryOn {
+    /// Nothing.
+    pub fn never() -> Self {
+        Self {
+            conn_failure: false,
+            empty_response: false,
+            junk_response: false,
+            response_timeout: false,
+            statuses: Vec::new(),
+        }
+    }
+}
+
+impl Default for RetryOn {
+    fn default() -> Self {
+        Self { conn_failure: true, ..Self::never() }
+    }
+}
+
 /// `option redispatch`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Redispatch {

@@ -1,8 +1,8 @@
 //! Frontends, backends and listens (section 4). Never holds running state.
 use super::{
     Balance, Bind, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply, Formats, ForwardFor,
-    HashType, HeaderNames, HealthCheck, HttpReuse, LogStyle, LogTarget, Redispatch, Rules, Server,
-    StatsPage,
+    HashType, HeaderNames, HealthCheck, HttpReuse, LogStyle, LogTarget, Redispatch, RetryOn, Rules,
+    Server, StatsPage,
 };
 use crate::diag::Place;
 use std::collections::BTreeMap;
@@ -180,6 +180,8 @@ pub struct Back {
     pub check: HealthCheck,
     /// `retries`: connection attempts after the first; 3 by default.
     pub retries: Option<u32>,
+    /// `retry-on`.
+    pub retry_on: RetryOn,
     /// `option redispatch`.
     pub redispatch: Redispatch,
     /// `fullconn`: connections at which dynamic limits reach `maxconn`; `None` is 10 % of the

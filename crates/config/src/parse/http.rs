@@ -3,7 +3,7 @@ use super::language;
 use crate::cx::Cx;
 use crate::draft::{DraftError, DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};
-use crate::model::{Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, Network};
+use crate::model::{Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, Network, RetryOn};
 use crate::{known, value};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -65,6 +65,51 @@ fn unsupported_cookie_word(
     let unknown = "'cookie' supports 'rewrite', 'insert', 'prefix', 'indirect', 'nocache', 'postonly', 'domain', 'maxidle', 'dynamic', 'maxlife' and 'attr' options.";
     known::fault(args, n, "cookie-arg", &format!("cookie {word}"), unknown.to_owned())
 }
+
+/// `retry-on <keyword> ...`
+pub(super) fn retry_on(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    args.need(1, "'retry-on' needs at least one keyword to specify when to retry")?;
+    let mut on = RetryOn::never();
+    for n in 1..args.len() {
+        match args.text(n) {
+            "none" if args.len() > 2 => {
+                return Err(args.fault(n, "'retry-on' 'none' keyworld only usable alone"));
+            }
+            "none" => {}
+            "conn-failure" => on.conn_failure = true,
+            "empty-response" => on.empty_response = true,
+            "junk-response" => on.junk_response = true,
+            "response-timeout" => on.response_timeout = true,
+            "0rtt-rejected" => {
+                cx.warn(args, n, "'0rtt-rejected' has no effect: no server is sent early data");
+            }
+            "all-retryable-errors" => {
+                on = RetryOn {
+                    conn_failure: true,
+                    empty_response: true,
+                    junk_response: true,
+                    response_timeout: true,
+                    statuses: on.statuses,
+                };
+                on.statuses.extend([500, 502, 503, 504]);
+            }
+            word => on.statuses.push(retryable_status(args, n, word)?),
+        }
+    }
+    proxy.settings.back.retry_on = on;
+    Ok(())
+}
+
+fn retryable_status(args: Args<'_>, n: usize, word: &str) -> Parsed<u16> {
+    let status = word.parse().ok().filter(|status| RETRYABLE.contains(status));
+    status.ok_or_else(|| {
+        let unknown = format!("'retry-on': unknown keyword '{word}'");
+        known::fault(args, n, "retry-on", word, unknown)
+    })
+}
+
+/// Statuses that `retry-on` takes.
+const RETRYABLE: [u16; 10] = [401, 403, 404, 408, 425, 500, 501, 502, 503, 504];
 
 pub(super) fn errorfile(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let (status, bytes) = error_file(cx, args)?;

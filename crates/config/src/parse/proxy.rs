@@ -286,6 +286,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         },
     ),
     entry(
+        "retry-on",
+        "[list of keywords]",
+        Places::D_BACK,
+        "Failures after which a request is tried again.",
+        http::retry_on,
+    ),
+    entry(
         "server",
         "<name> <address>[:[port]] [param*]",
         Places::BACK,
@@ -422,6 +429,7 @@ pub(super) fn allowed(
             "tcp-response {} is only allowed in 'backend' sections or 'defaults' section with a name",
             args.text(1)
         )),
+        "retry-on" => Some("'retry-on' only available in backend or listen section".to_owned()),
         "declare" => Some("'declare' only available in frontend or listen section".to_owned()),
         _ => None,
     };

@@ -257,6 +257,14 @@ fn proxy_keywords() {
         ("maxconn 5", |p| front(p).maxconn == Some(5)),
         ("mode tcp", |p| p.mode == Mode::Tcp),
         ("monitor-uri /up", |p| front(p).monitor_uri.as_deref() == Some("/up")),
+        ("retry-on 503 404 empty-response", |p| {
+            let on = &back(p).retry_on;
+            !on.conn_failure && on.empty_response && on.statuses == [503, 404]
+        }),
+        ("retry-on none", |p| back(p).retry_on == RetryOn::never()),
+        ("retry-on all-retryable-errors", |p| {
+            back(p).retry_on.junk_response && back(p).retry_on.statuses == [500, 502, 503, 504]
+        }),
         ("retries 1", |p| back(p).retries == Some(1)),
         (
             "server s localhost:80 weight 5 check inter 3s rise 4 fall 5 backup maxconn 9 cookie c",

@@ -337,3 +337,11 @@ fn rules_and_http_errors_name_sections_that_are_there() {
         assert_eq!(of(&format!(" {line}\n"), Severity::Alert), [message], "{line}");
     }
 }
+
+#[test]
+fn words_that_do_nothing_yet_are_told() {
+    let text = "backend b\n mode http\n retry-on 503 0rtt-rejected\n";
+    let told = messages(text, Severity::Warning);
+    let expected = "'0rtt-rejected' has no effect: no server is sent early data";
+    assert!(told.iter().any(|message| message == expected), "{told:?}");
+}

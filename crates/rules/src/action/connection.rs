@@ -35,6 +35,8 @@ pub enum ConnectionEdit {
     PriorityOffset(Expr),
     /// `early-hint`
     EarlyHint(Box<[u8]>, LogFormat),
+    /// `disable-l7-retry`
+    DisableRetry,
     /// `wait-for-body`
     WaitForBody(u32, u64),
 }
@@ -100,6 +102,10 @@ impl ConnectionEdit {
                 cx.early_hint(name, value);
                 Outcome::Next
             }),
+            Self::DisableRetry => {
+                cx.disable_retry();
+                Outcome::Next
+            }
             Self::WaitForBody(span, at_least) => {
                 Outcome::Wait(Need::Body { span: *span, at_least: *at_least })
             }
@@ -289,6 +295,10 @@ pub(super) fn early_hint(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseE
     const EXPECTED: &str = "expects exactly 2 arguments";
     let name = input.take(EXPECTED)?.to_ascii_lowercase().into_bytes().into();
     edit(ConnectionEdit::EarlyHint(name, format(input, EXPECTED)?))
+}
+
+pub(super) fn disable_retry(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    edit(ConnectionEdit::DisableRetry)
 }
 
 pub(super) fn wait_for_body(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {

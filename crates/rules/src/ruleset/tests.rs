@@ -306,7 +306,7 @@ fn actions_on_the_connection() {
         ("set-mark 0x10", "mark 16"), ("set-tos 8", "tos 8"), ("set-timeout server 5s", "Server 5000"),
         ("set-timeout tunnel int(7),mul(100)", "Tunnel 700"), ("set-timeout server int(0)", ""),
         ("set-priority-class int(-9999)", "class -2047"), ("set-priority-offset int(50)", "offset 50"),
-        ("early-hint Link v%[src]", "hint link: v10.1.2.3"),
+        ("early-hint Link v%[src]", "hint link: v10.1.2.3"), ("disable-l7-retry", "no retry"),
     ];
     for (line, expected) in cases {
         let mut cx = Transaction::default();

@@ -220,6 +220,7 @@ fn back(from: &model::Back, global: &model::Global) -> settings::Back {
             attributes: cookie.attributes.clone(),
         }),
         retries: from.retries.unwrap_or(3),
+        retry_on: retry_on(&from.retry_on),
         redispatch: from.redispatch.interval,
         reuse: match from.http_reuse {
             model::HttpReuse::Never => settings::Reuse::Never,
@@ -230,6 +231,19 @@ fn back(from: &model::Back, global: &model::Global) -> settings::Back {
         log_checks: from.log_health_checks,
         abort_on_close: from.abortonclose,
     }
+}
+
+fn retry_on(from: &model::RetryOn) -> settings::RetryOn {
+    use settings::RetryOn;
+    let events = [
+        (from.conn_failure, RetryOn::CONNECTION),
+        (from.empty_response, RetryOn::EMPTY),
+        (from.junk_response, RetryOn::JUNK),
+        (from.response_timeout, RetryOn::TIMEOUT),
+    ];
+    let events = events.into_iter().filter(|(wanted, _)| *wanted).map(|(_, event)| event);
+    let statuses = from.statuses.iter().filter_map(|status| RetryOn::status(*status));
+    events.chain(statuses).fold(RetryOn::NEVER, RetryOn::and)
 }
 
 fn server(from: &model::Server, global: &model::Global) -> settings::Server {

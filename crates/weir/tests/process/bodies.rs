@@ -256,3 +256,72 @@ fn header_names_go_out_in_lower_case_and_order() {
     let sent = String::from_utf8(origin.request(0).raw).expect("text");
     assert_eq!(sent, "GET / HTTP/1.1\r\nhost: test\r\nx-two: 2\r\nx-one: 1\r\n\r\n");
 }
+
+#[test]
+fn a_client_that_leaves_while_its_body_is_waited_for_reaches_no_server() {
+    let origin = Origin::saying("hello");
+    let log = LogReceiver::new();
+    let weir = Setup::http("    option http-buffer-request", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nhalf");
+    client.close();
+    assert_eq!(shape(&log.line()), "web app/<NOSRV> -1 CR-- \"POST / HTTP/1.1\"");
+    assert_eq!(origin.connections(), 0);
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nwh");
+    client.send("ole");
+    assert_eq!(client.response().text(), "hello");
+    assert_eq!(origin.request(0).text(), "whol");
+}
+
+#[test]
+fn rules_may_wait_for_the_body_of_a_response() {
+    let origin = Origin::new(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n");
+            pass(Duration::from_millis(30));
+            peer.send("abc");
+            if request.target() != "/slow" {
+                peer.send("def");
+            }
+        }
+    });
+    let back = "    http-response wait-for-body time 300ms if { status 200 }\n    \
+                http-response set-header x-body %[res.body]\n    server s <origin>";
+    let weir = Setup::http("", back).with("origin", origin.address()).start();
+    let answer = weir.web().get("/");
+    assert_eq!((answer.header("x-body"), answer.text().as_str()), (Some("abcdef"), "abcdef"));
+    assert_eq!(weir.web().get("/slow").status(), 504);
+    let back = back.replace("300ms", "300ms at-least 2");
+    let weir = Setup::http("", &back).with("origin", origin.address()).start();
+    let mut client = weir.web();
+    client.send("GET /slow HTTP/1.1\r\nHost: test\r\n\r\n");
+    assert_eq!(client.head().header("x-body"), Some("abc"), "what is there");
+}
+
+#[test]
+fn a_client_that_leaves_takes_its_request_with_it_if_asked_to() {
+    for (option, line) in [
+        ("    option abortonclose", "web app/s 400 CH-- \"GET / HTTP/1.1\""),
+        ("", "web app/s 504 sH-- \"GET / HTTP/1.1\""),
+    ] {
+        let origin = Origin::new(|mut peer| {
+            peer.request();
+            let _ = peer.client.rest();
+        });
+        let log = LogReceiver::new();
+        let back = format!("{option}\n    timeout server 400ms\n    server s <origin>");
+        let weir = Setup::http("", &back)
+            .with("origin", origin.address())
+            .with("log", log.address())
+            .start();
+        let mut client = weir.web();
+        client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        origin.request(0);
+        client.half_close();
+        assert_eq!(shape(&log.line()), line, "{option}");
+    }
+}

@@ -21,6 +21,7 @@ mod malformed;
 mod proxy_protocol;
 mod queues;
 mod quickstart;
+mod retries;
 mod rules;
 mod runtime;
 mod servers;

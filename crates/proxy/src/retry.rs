@@ -1,0 +1,119 @@
+//! Requests that can be sent once more although a server has seen them (`retry-on`). Never decides
+//! where they go.
+//!
+//! The head is kept as the rules left it, and the payload as it passes. A request that grows beyond
+//! a buffer is not kept any longer, and so not sent again (manual section 4.2, `retry-on`).
+
+use crate::flow::Flow;
+use crate::journal::{Cause, Failure, Phase};
+use crate::observe;
+use crate::settings::RetryOn;
+use crate::transaction::Transaction;
+use htx::{Fields, Head};
+use mux::BodyKind;
+use mux::h1::Conn;
+
+/// What is left of a request once it is with a server.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    head: Head,
+    payload: Vec<u8>,
+    trailers: Fields,
+    /// The payload is complete.
+    whole: bool,
+}
+
+/// The status of a [`Failure`] after which the request is sent again.
+pub(crate) const AGAIN: u16 = 2;
+
+/// Keeps the head of a request that may be sent again.
+pub(crate) fn keep_head(tx: &mut Transaction) {
+    if tx.kept.is_none() && policy(tx).looks_at_answers() && !tx.notes.sent_once {
+        let head = tx.space.request.clone();
+        let (payload, trailers) = Default::default();
+        tx.kept = Some(Box::new(Kept { head, payload, trailers, whole: false }));
+    }
+}
+
+/// Puts a kept request back into the workspace, and has its payload kept from now on.
+pub(crate) fn restore_head(tx: &mut Transaction) {
+    if let Some(kept) = &mut tx.kept {
+        tx.space.request.clone_from(&kept.head);
+        tx.space.up.keep = Some(Vec::new());
+    }
+}
+
+/// Has the payload that was sent before sent again, behind the head.
+pub(crate) fn replay(kept: &mut Kept, up: &mut Flow, mux: &mut Conn) {
+    let payload = std::mem::take(&mut kept.payload);
+    if !payload.is_empty() {
+        let framing = mux.encode_data(payload.len() as u64);
+        up.outbox.bytes.extend_from_slice(framing.prefix());
+        up.outbox.bytes.extend_from_slice(&payload);
+        up.outbox.bytes.extend_from_slice(framing.suffix());
+    }
+    if kept.whole {
+        mux.encode_end(Some(&kept.trailers), &mut up.outbox.bytes);
+        up.finish();
+    }
+    up.keep = Some(payload);
+}
+
+/// Looks after a step of the upload what there is to keep.
+pub(crate) fn keep_payload(tx: &mut Transaction, done: bool) {
+    let limit = tx.worker.shared.settings.buffer_size.saturating_sub(tx.notes.arrived[0]);
+    let (Some(kept), up) = (&mut tx.kept, &mut tx.space.up) else { return };
+    let Some(payload) = &mut up.keep else { return };
+    if payload.len() > limit {
+        up.keep = None;
+        (tx.kept, tx.notes.sent_once, tx.notes.used) = (None, true, true);
+    } else if done {
+        (kept.payload, kept.whole) = (std::mem::take(payload), true);
+        std::mem::swap(&mut kept.trailers, &mut up.trailers);
+        up.keep = None;
+    }
+}
+
+/// What becomes of a request after a failure or an answer of this kind: the failure, or another
+/// try.
+pub(crate) fn instead_of(tx: &mut Transaction, event: RetryOn, failure: Failure) -> Failure {
+    if wants(tx, event) { again(tx) } else { failure }
+}
+
+/// Whether a response of this status is not good enough.
+pub(crate) fn refuses_status(tx: &Transaction, status: u16) -> bool {
+    tx.kept.is_some() && RetryOn::status(status).is_some_and(|event| wants(tx, event))
+}
+
+/// Whether a request that could not be sent at all may be tried on another connection.
+pub(crate) fn was_not_sent(tx: &Transaction) -> bool {
+    let nothing = tx.space.up.sent == 0 && tx.request_body == BodyKind::None;
+    nothing && policy(tx).has(RetryOn::CONNECTION) && may_again(tx) && !tx.space.request.is_empty()
+}
+
+/// Prepares the workspace for another try.
+pub(crate) fn again(tx: &mut Transaction) -> Failure {
+    observe::failed(tx, tx.notes.journal.connected);
+    let space = &mut *tx.space;
+    if let (Some(kept), Some(payload)) = (&mut tx.kept, space.up.keep.take()) {
+        kept.payload = payload;
+        kept.whole = space.up.is_received();
+        std::mem::swap(&mut kept.trailers, &mut space.up.trailers);
+    }
+    space.up.disown(&mut tx.client.input);
+    space.response.clear();
+    Failure::new(AGAIN, Cause::ServerAbort, Phase::Headers)
+}
+
+fn wants(tx: &Transaction, event: RetryOn) -> bool {
+    tx.kept.is_some() && policy(tx).has(event) && may_again(tx) && !tx.notes.no_retry
+}
+
+fn may_again(tx: &Transaction) -> bool {
+    let back = tx.side().settings.back.as_ref();
+    back.is_some_and(|back| tx.notes.journal.retries < back.retries)
+}
+
+fn policy(tx: &Transaction) -> RetryOn {
+    tx.side().settings.back.as_ref().map_or(RetryOn::NEVER, |back| back.retry_on)
+}

@@ -1,0 +1,180 @@
+//! Requests that are sent once more: after which failures, where to, how often, and when not.
+//! Never about reaching a server at all: see `failures` and `servers`.
+
+use crate::support::{Client, LogReceiver, Origin, Running, Setup, reply, shape};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// An origin whose first `bad` requests go as `script` wants, and all others well: they are
+/// answered with what was received.
+fn spoiled(bad: usize, script: impl Fn(&mut Client) + Send + Sync + 'static) -> Origin {
+    let count = AtomicUsize::new(0);
+    Origin::new(move |mut peer| {
+        while let Some(request) = peer.request() {
+            if count.fetch_add(1, Relaxed) < bad {
+                return script(&mut peer.client);
+            }
+            peer.send(reply("200 OK", &format!("{}:{}", request.start, request.text())));
+        }
+    })
+}
+
+fn start(origin: &Origin, back: &str) -> (Running, LogReceiver) {
+    let log = LogReceiver::new();
+    let weir = Setup::http("", &format!("    timeout server 300ms\n{back}\n    server s <origin>"))
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    (weir, log)
+}
+
+const GET: &str = "GET /x HTTP/1.1\r\nHost: test\r\n\r\n";
+
+#[test]
+fn each_failure_is_tried_again_when_asked_for() {
+    type Script = fn(&mut Client);
+    let cases: [(&str, Script); 5] = [
+        ("empty-response", |_| {}),
+        ("junk-response", |peer| peer.send("nonsense\r\n\r\n")),
+        ("junk-response", |peer| peer.send("HTTP/1.1 200 OK\r\nConte")),
+        ("response-timeout", |peer| drop(peer.rest())),
+        ("503", |peer| peer.send(reply("503 Busy", "busy"))),
+    ];
+    for (event, script) in cases {
+        let origin = spoiled(2, script);
+        let (weir, log) = start(&origin, &format!("    retry-on {event}"));
+        let answer = weir.web().ask(GET);
+        assert_eq!(answer.text(), "GET /x HTTP/1.1:", "{event}");
+        let line = log.line();
+        assert_eq!(shape(&line), "web app/s 200 ---- \"GET /x HTTP/1.1\"", "{event}");
+        assert!(line.contains("/2 0/0 "), "2 retries: {line}");
+        assert_eq!(weir.stat("app", "s", "wretr"), "2");
+
+        let origin = spoiled(2, script);
+        let (weir, _log) = start(&origin, "");
+        assert_ne!(weir.web().ask(GET).status(), 200, "by default it is not: {event}");
+        assert_eq!(origin.connections(), 1, "{event}");
+    }
+}
+
+#[test]
+fn statuses_are_tried_again_one_by_one_or_together() {
+    for status in [500, 502, 503, 504] {
+        let answer = reply(&format!("{status} No"), "no");
+        let origin = spoiled(1, move |peer| peer.send(&answer));
+        let (weir, _log) = start(&origin, "    retry-on all-retryable-errors");
+        assert_eq!(weir.web().ask(GET).status(), 200);
+    }
+    for status in [401, 403, 404, 408, 425, 500, 501, 502, 503, 504] {
+        let answer = reply(&format!("{status} No"), "no");
+        let origin = spoiled(1, move |peer| peer.send(&answer));
+        let (weir, _log) = start(&origin, &format!("    retry-on {status}"));
+        assert_eq!(weir.web().ask(GET).status(), 200, "{status}");
+    }
+    let origin = spoiled(1, |peer| peer.send(reply("404 No", "no")));
+    let (weir, _log) = start(&origin, "    retry-on all-retryable-errors");
+    assert_eq!(weir.web().ask(GET).status(), 404);
+}
+
+#[test]
+fn the_last_answer_counts_when_the_tries_are_used_up() {
+    let origin = spoiled(9, |peer| peer.send(reply("503 Busy", "busy")));
+    let (weir, log) = start(&origin, "    retry-on 503\n    retries 2");
+    assert_eq!(weir.web().ask(GET).text(), "busy");
+    assert_eq!(origin.connections(), 3);
+    assert_eq!(shape(&log.line()), "web app/s 503 ---- \"GET /x HTTP/1.1\"");
+}
+
+#[test]
+fn a_body_is_sent_again_with_its_trailers() {
+    for request in [
+        "POST /x HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello".to_owned(),
+        "POST /x HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\na: b\r\n\r\n"
+            .to_owned(),
+    ] {
+        let origin = spoiled(1, |_| {});
+        let (weir, _log) = start(&origin, "    retry-on empty-response");
+        assert_eq!(weir.web().ask(&request).text(), "POST /x HTTP/1.1:hello");
+        let [first, second] = [origin.request(0), origin.request(1)];
+        assert_eq!(first.text(), "hello");
+        assert_eq!((&first.start, first.text()), (&second.start, second.text()));
+        let end = |message: &crate::support::Message| message.raw[message.raw.len() - 8..].to_vec();
+        assert_eq!(end(&first), end(&second), "the trailers too");
+    }
+}
+
+#[test]
+fn a_body_that_is_still_coming_goes_on_with_the_next_server() {
+    let origin = Origin::new({
+        let count = AtomicUsize::new(0);
+        move |mut peer| {
+            if count.fetch_add(1, Relaxed) == 0 {
+                peer.client.head();
+                assert_eq!(peer.client.take(3), b"one");
+                return;
+            }
+            let request = peer.request().expect("the request, whole");
+            peer.send(reply("200 OK", &request.text()));
+        }
+    });
+    let (weir, _log) = start(&origin, "    retry-on empty-response");
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\n\r\none");
+    crate::support::eventually("it is sent again", || (origin.connections() == 2).then_some(()));
+    client.send("two");
+    assert_eq!(client.response().text(), "onetwo");
+}
+
+#[test]
+fn what_does_not_fit_a_buffer_is_sent_once() {
+    let origin = spoiled(1, |_| {});
+    let (weir, _log) = start(&origin, "    retry-on empty-response");
+    let body = "x".repeat(40_000);
+    let request =
+        format!("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    assert_eq!(weir.web().ask(request).status(), 502);
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
+fn rules_can_forbid_it() {
+    let origin = spoiled(1, |_| {});
+    let back = "    retry-on all-retryable-errors\n    http-request disable-l7-retry if METH_POST";
+    let (weir, _log) = start(&origin, back);
+    let post = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\nok";
+    assert_eq!(weir.web().ask(post).status(), 502);
+    let origin = spoiled(1, |_| {});
+    let (weir, _log) = start(&origin, back);
+    assert_eq!(weir.web().ask(GET).status(), 200);
+}
+
+#[test]
+fn another_server_is_tried_with_redispatch() {
+    let (bad, good) = (Origin::answering(reply("503 No", "bad")), Origin::saying("good"));
+    let log = LogReceiver::new();
+    let back = "    balance first\n    retry-on 503\n    option redispatch 1\n    \
+                server a <a>\n    server b <b>";
+    let weir = Setup::http("", back)
+        .with("a", bad.address())
+        .with("b", good.address())
+        .with("log", log.address())
+        .start();
+    assert_eq!(weir.web().ask(GET).text(), "good");
+    let line = log.line();
+    assert!(line.contains("web app/b ") && line.contains("/+1 "), "{line}");
+}
+
+#[test]
+fn refused_connections_are_tried_again_unless_told_not_to() {
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        listener.local_addr().expect("a port")
+    };
+    for (events, tries) in [("none", "0"), ("503", "0"), ("conn-failure", "1")] {
+        let back = format!(
+            "    timeout connect 50ms\n    retries 1\n    retry-on {events}\n    server s <origin>"
+        );
+        let weir = Setup::http("", &back).with("origin", closed).start();
+        assert_eq!(weir.web().ask(GET).status(), 503);
+        assert_eq!(weir.stat("app", "s", "wretr"), tries, "{events}");
+    }
+}
