@@ -58,6 +58,7 @@ pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
         logs: Arc::new(Logs::default()),
         mail: None,
         log_format: None,
+        error_log_format: None,
         log_format_sd: None,
         captures: Default::default(),
         captured_cookie: None,

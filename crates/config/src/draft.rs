@@ -127,6 +127,7 @@ pub(crate) struct DraftErrorFiles {
 #[derive(Clone, Default)]
 pub(crate) struct DraftFormats {
     pub(crate) log: Option<Kept>,
+    pub(crate) error: Option<Kept>,
     pub(crate) structured_data: Option<Kept>,
     pub(crate) unique_id: Option<Kept>,
 }

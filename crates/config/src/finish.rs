@@ -469,14 +469,15 @@ fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
 /// HTTP log styles fall back to the TCP one.
 fn log_style(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     let style = &mut draft.settings.front.log_style;
-    if !matches!(style, LogStyle::Http | LogStyle::HttpClf) {
+    if !matches!(style, LogStyle::Http | LogStyle::HttpClf | LogStyle::Https) {
         return;
     }
+    let option = if *style == LogStyle::Https { "httpslog" } else { "httplog" };
     *style = LogStyle::Tcp;
     let place = draft.settings.options.httplog_place.clone();
     if draft.has_frontend() {
         let message = format!(
-            "'option httplog' not usable with {} '{}' (needs 'mode http'). Falling back to 'option tcplog'.",
+            "'option {option}' not usable with {} '{}' (needs 'mode http'). Falling back to 'option tcplog'.",
             draft.word(),
             draft.name
         );
@@ -498,7 +499,10 @@ fn check_sides(draft: &DraftProxy, kind: ProxyKind, cx: &mut Cx<'_>) {
 /// A log format without anywhere to log to.
 fn check_logs(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>) {
     let settings = &draft.settings;
-    let chosen = settings.formats.log.is_some() || settings.front.log_style != LogStyle::default();
+    let formats = &settings.formats;
+    let formats = [&formats.log, &formats.structured_data, &formats.error];
+    let chosen = formats.iter().any(|format| format.is_some())
+        || settings.front.log_style != LogStyle::default();
     if chosen && draft.has_frontend() && !formats::logs_somewhere(draft, global) {
         let message = format!(
             "log format ignored for {} '{}' since it has no log address.",

@@ -279,8 +279,10 @@ pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
     fill_record(tx, early);
     let mut line = tx.worker.take_scratch();
     let mut data = tx.worker.take_scratch();
+    let settings = &proxy.settings;
+    let unborn = settings.error_log_format.as_ref().filter(|_| tx.notes.journal.bad_request);
     let view = tx.view();
-    match &proxy.settings.log_format {
+    match unborn.or(settings.log_format.as_ref()) {
         Some(format) => format.write(&view, &mut line),
         None => return,
     }

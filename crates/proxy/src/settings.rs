@@ -655,6 +655,9 @@ pub struct Proxy {
     pub mail: Option<Mail>,
     /// What a line says about a transaction of this frontend.
     pub log_format: Option<LogFormat>,
+    /// What the line says of a connection that failed before there was a request; as `log_format`
+    /// without.
+    pub error_log_format: Option<LogFormat>,
     /// The structured data of RFC 5424 lines.
     pub log_format_sd: Option<LogFormat>,
     /// Capture slots: those of requests, those of responses.

@@ -9,6 +9,7 @@ pub mod account;
 pub mod action;
 pub mod check;
 mod context;
+mod crypt;
 pub mod error_file;
 pub mod redirect;
 pub mod reply;

@@ -21,6 +21,7 @@ pub(super) fn compile(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>)
     };
     Formats {
         log: log.filter(|_| logs),
+        error: kept.error.as_ref().filter(|_| logs).and_then(|k| custom(draft, cx, k, Place::Log)),
         structured_data: kept
             .structured_data
             .as_ref()
@@ -65,6 +66,7 @@ fn predefined(draft: &DraftProxy, cx: &mut Cx<'_>) -> LogFormat {
         LogStyle::Tcp => logformat::TCP,
         LogStyle::Http => logformat::HTTP,
         LogStyle::HttpClf => logformat::CLF,
+        LogStyle::Https => logformat::HTTPS,
     };
     parse(draft, cx, text, Place::Log)
         .map(|(format, _)| format)

@@ -95,4 +95,6 @@ pub enum LogStyle {
     Http,
     /// `option httplog clf`.
     HttpClf,
+    /// `option httpslog`, section 8.2.4.
+    Https,
 }

@@ -6,6 +6,8 @@ use sample::LogFormat;
 pub struct Formats {
     /// What `log-format` or the predefined format writes; `None` without log target.
     pub log: Option<LogFormat>,
+    /// `error-log-format`: for connections that fail before there is a request.
+    pub error: Option<LogFormat>,
     /// `log-format-sd`: structured data of RFC 5424.
     pub structured_data: Option<LogFormat>,
     /// `unique-id-format`.

@@ -378,8 +378,8 @@ fn in_order(
     }
 }
 
-/// `log-format`, `log-format-sd`, `unique-id-format`: kept until the mode of the proxy is known for
-/// good.
+/// `log-format`, `error-log-format`, `log-format-sd`, `unique-id-format`: kept until the mode of
+/// the proxy is known for good.
 pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.text(0);
     if proxy.has_backend() && !proxy.has_frontend() {
@@ -395,6 +395,14 @@ pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
         "log-format" => {
             option::chooses_log(proxy, cx, args, "log-format");
             proxy.settings.formats.log = kept;
+        }
+        "error-log-format" => {
+            let again = proxy.settings.formats.error.is_some();
+            if again && proxy.kind == DraftKind::Defaults {
+                let message = "'error-log-format' overrides previous 'error-log-format' in 'defaults' section.";
+                cx.warn(args, 0, message);
+            }
+            proxy.settings.formats.error = kept;
         }
         "log-format-sd" => proxy.settings.formats.structured_data = kept,
         _ => proxy.settings.formats.unique_id = kept,

@@ -104,6 +104,11 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Ok(())
     }),
     choice("httplog", "[ clf ]", Places::ALL, "Logs HTTP requests.", httplog),
+    choice("httpslog", "", Places::ALL, "Logs HTTP requests and their TLS.", |p, cx, a| {
+        chooses_log(p, cx, a, "option httpslog");
+        p.settings.log_style(LogStyle::Https, a.place());
+        Ok(())
+    }),
     choice("ldap-check", "", Places::D_BACK, "Checks servers by an LDAP bind.", check::plain),
     switch("log-health-checks", Places::D_BACK, "Logs every change of checks.", |p, cx, _| {
         p.settings.back.log_health_checks = wanted(cx);
@@ -190,7 +195,9 @@ pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, line: Args<'_>) -> 
         let message = format!("'option {name}' cannot handle unexpected argument '{extra}'.");
         return Err(args.fault(1, message));
     }
-    if matches!(name, "tcplog" | "httplog") && !accepts_log_format(proxy, cx, args, name) {
+    if matches!(name, "tcplog" | "httplog" | "httpslog")
+        && !accepts_log_format(proxy, cx, args, name)
+    {
         return Ok(());
     }
     if allowed(proxy, cx, args, found.keyword.places, name)? {

@@ -103,6 +103,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         a.no_more_than(0).map(|()| p.settings.disabled = false)
     }),
     entry(
+        "error-log-format",
+        "<string>",
+        Places::ALL,
+        "Chooses what logs say of connections that fail before a request.",
+        language::format,
+    ),
+    entry(
         "errorfile",
         "<code> <file>",
         Places::ALL,

@@ -63,7 +63,7 @@ fn user(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         match word {
             "password" if !is_supported(value) => {
                 let message = format!(
-                    "this hash of the password of user '{name}' is not implemented yet: SHA-256 ('$5$'), SHA-512 ('$6$') and 'insecure-password' are"
+                    "this hash of the password of user '{name}' is not implemented yet: SHA-256, SHA-512, MD5, bcrypt, DES and 'insecure-password' are"
                 );
                 return Err(args.fault(n + 1, message));
             }

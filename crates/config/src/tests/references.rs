@@ -127,6 +127,16 @@ fn references_and_modes() {
             "proxy 'l': stats 'auth'/'realm' and 'http-request' can't be used at the same time.",
         ),
         (
+            "listen l\n bind :1\n log-format-sd x",
+            Severity::Warning,
+            "log format ignored for proxy 'l' since it has no log address.",
+        ),
+        (
+            "listen l\n bind :1\n mode tcp\n log stdout local0\n option httpslog",
+            Severity::Warning,
+            "'option httpslog' not usable with proxy 'l' (needs 'mode http'). Falling back to 'option tcplog'.",
+        ),
+        (
             "listen l\n bind :1\n stats auth a:b\n stats auth a:c",
             Severity::Warning,
             "uri auth: ignoring duplicated user 'a'.",

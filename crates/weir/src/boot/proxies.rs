@@ -58,6 +58,7 @@ pub(super) fn proxy(
         front,
         back: from.back.as_ref().map(|from| back(from, global)),
         log_format: from.formats.log,
+        error_log_format: from.formats.error,
         log_format_sd: from.formats.structured_data,
         unique_id: from.formats.unique_id,
         captures: [from.captured.request, from.captured.response],

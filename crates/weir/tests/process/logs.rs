@@ -167,3 +167,39 @@ fn a_target_that_is_gone_disturbs_nobody() {
         client.expect_open("/");
     }
 }
+
+/// What the TLS fields say of a connection without TLS was measured.
+#[test]
+fn httpslog_tells_of_tls_too() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let weir = setup("    log <log> format raw local0\n    option httpslog")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    weir.web().expect_open("/");
+    let line = log.line();
+    assert!(line.ends_with(" \"GET / HTTP/1.1\" 0/-/-/-/0 -/-/-"), "{line}");
+}
+
+/// Measured: what has no request yet is an error, a response with 500 is not.
+#[test]
+fn connections_that_fail_before_a_request_have_a_format_of_their_own() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let lines = "    log-format \"request %ST\"\n    \
+                 error-log-format \"error %ST %ts %ft %[fc_err]\"\n    timeout http-request 500ms\n    \
+                 http-request deny deny_status 500 if { path /500 }";
+    let weir = Setup::http(lines, "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", log.address())
+        .start();
+    assert_eq!(weir.web().ask("junk\r\n\r\n").status(), 400);
+    assert_eq!(log.line(), "error 400 PR web 0");
+    let mut late = weir.web();
+    late.send("GET / HT");
+    assert_eq!(late.response().status(), 408);
+    assert_eq!(log.line(), "error 408 cR web 0");
+    assert_eq!(weir.web().get("/500").status(), 500);
+    assert_eq!(log.line(), "request 500");
+    weir.web().expect_open("/");
+    assert_eq!(log.line(), "request 200");
+}
