@@ -75,7 +75,7 @@ impl Client {
         });
         Self {
             worker: worker.clone(),
-            mux: h1::Conn::new(Side::Client, worker.mux_settings(proxy)),
+            mux: h1::Conn::new(Side::Client, worker.mux_settings(proxy, Side::Client)),
             proxy: proxy.clone(),
             socket,
             input: Buf::empty(),

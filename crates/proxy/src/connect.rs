@@ -474,13 +474,17 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     retry::restore_head(tx);
     let space = &mut *tx.space;
     server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
-    if tx.client.mux.is_ambiguous() || server.is_worn_out() {
+    if server.is_worn_out() {
         server.mux.close_after_message();
     }
     let body = tx.request_body;
     server.mux.encode_head(&mut space.request, body, &mut space.up.outbox.bytes);
     if let Some(kept) = tx.kept.as_mut().filter(|_| again) {
         retry::replay(kept, &mut space.up, &mut server.mux);
+    }
+    if tx.client.mux.is_ambiguous() {
+        // Unlike the client, the server cannot misread what it was sent: nothing is announced.
+        server.mux.close_after_message();
     }
     tx.server = Some(server);
     if fresh {
@@ -593,7 +597,8 @@ fn open(
 ) -> Result<Box<ServerConn>, Failure> {
     let place = back(backend).servers[slot].location.now();
     let socket = Socket::connect(&tx.worker.thread, &place.address).map_err(|_| refused())?;
-    let mux = h1::Conn::new(Side::Server, tx.worker.mux_settings(backend));
+    let settings = tx.worker.mux_settings(backend, Side::Server);
+    let mux = h1::Conn::new(Side::Server, settings);
     let mut server = Box::new(ServerConn::new(socket, mux, backend, slot));
     server.set_key(way.key);
     if backend.settings.back.as_ref().is_some_and(|back| back.reuse == Reuse::Never) {

@@ -16,7 +16,7 @@ use crate::sticking;
 use crate::transaction::Transaction;
 use buf::Buf;
 use mux::BodyKind;
-use mux::h1::HeadStep;
+use mux::h1::{self, HeadStep};
 use reactor::Need;
 use std::io;
 use stdx::Tick;
@@ -86,7 +86,7 @@ impl Exchange {
     async fn pass(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         loop {
             self.upload(tx)?;
-            if self.download(tx)? {
+            if self.download(tx)? && (self.up_over || withholds_body(tx)) {
                 return Ok(());
             }
             if let Response::Rules(body) = self.response {
@@ -151,11 +151,12 @@ impl Exchange {
                 Ok(())
             }
             Err(Fault::Truncated | Fault::Read(_)) => {
-                let phase = if self.response == Response::Head { Phase::Data } else { Phase::Last };
-                Err(Failure::new(400, Cause::ClientAbort, phase))
+                Err(Failure::new(0, Cause::ClientAbort, Phase::Data))
             }
             Err(Fault::Protocol(error)) => {
-                Err(Failure::new(error.status, Cause::Proxy, Phase::Request))
+                let begun = self.response == Response::Body;
+                let phase = if begun { Phase::Data } else { Phase::Headers };
+                Err(Failure::new(error.status, Cause::Proxy, phase))
             }
             Err(Fault::Write(_)) => {
                 (self.up_over, self.up_broken) = (true, true);
@@ -226,6 +227,8 @@ impl Exchange {
             }
             Ok(HeadStep::Complete { consumed, body }) => {
                 input.consume(consumed);
+                mux.check_body(input.data())
+                    .map_err(|_| Failure::new(502, Cause::Proxy, Phase::Headers))?;
                 self.complete_head(tx, body)?;
                 Ok(true)
             }
@@ -285,9 +288,10 @@ impl Exchange {
         tx.notes.journal.response = tx.worker.thread.nanos();
         observe::answered(tx, tx.notes.journal.connected);
         self.server_seen = tx.worker.thread.tick();
+        let old = !tx.space.response.version().at_least_11();
         if self.up_broken
             || tx.client.must_end()
-            || tx.server.as_ref().is_some_and(|server| server.mux.is_ambiguous())
+            || (old && tx.server.as_ref().is_some_and(|server| server.mux.is_ambiguous()))
         {
             tx.client.mux.close_after_message();
         }
@@ -453,6 +457,13 @@ fn take_buffer(tx: &mut Transaction, need: Need, buffer: Buf) {
         (Need::Urgent, None) => buffer,
     };
     tx.worker.release(unused);
+}
+
+/// Whether a client that was to be told to send its body has its answer without that: it need not
+/// send any (RFC 9110 section 10.1.1). Others may go on, and the server may go on listening.
+fn withholds_body(tx: &Transaction) -> bool {
+    let begun = tx.client.mux.payload_received() > 0 || !tx.client.input.is_empty();
+    !begun && h1::expects_continue(&tx.space.request)
 }
 
 /// The server closed before it answered. A client that has had answers before may simply ask again:

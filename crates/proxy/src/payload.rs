@@ -99,7 +99,7 @@ fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool
 
 /// A client that waits to be told to send its body is told so.
 fn encourage(tx: &mut Transaction) {
-    if !h1::expects_continue(&tx.space.request) || !tx.client.input.is_empty() {
+    if tx.request_body.is_empty() || !h1::expects_continue(&tx.space.request) {
         return;
     }
     tx.space.request.remove(b"expect");

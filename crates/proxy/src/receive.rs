@@ -55,7 +55,16 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             tx.request_body = body;
             tx.notes.arrived[0] = consumed;
             tx.notes.journal.request = tx.worker.thread.nanos();
+            // Of a request with a broken body, nothing is told to any server.
+            if let Err(error) = tx.client.mux.check_body(tx.client.input.data()) {
+                return Err(bad(tx, error.status, Cause::Proxy));
+            }
             tx.notes.journal.bytes_in += consumed as u64;
+            if tx.space.request.method() == b"PRI" {
+                // What HTTP/2 begins with, and never a request (RFC 9113 section 11.7).
+                tx.client.mux.close_after_message();
+                return Err(Failure::new(400, Cause::Proxy, Phase::Request));
+            }
             Ok(true)
         }
         Ok(HeadStep::NeedMore | HeadStep::Interim { .. }) => Ok(false),

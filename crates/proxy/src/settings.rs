@@ -37,6 +37,9 @@ pub struct Process {
     pub max_rewrite: usize,
     /// Header lines of a message (`tune.http.maxhdr`).
     pub max_headers: usize,
+    /// An HTTP/1.0 request may have a body whatever its method is
+    /// (`h1-accept-payload-with-any-method`).
+    pub payload_with_any_method: bool,
     /// Clients accepted in one go (`tune.maxaccept`).
     pub max_accept: usize,
     /// Whether threads may take idle server connections from each other (`tune.idle-pool.shared`).
@@ -508,6 +511,8 @@ pub struct Front {
     pub log_asap: bool,
     /// `option http-ignore-probes`.
     pub ignore_probes: bool,
+    /// `option accept-invalid-http-request`.
+    pub accept_invalid: bool,
     /// `monitor-uri`.
     pub monitor_uri: Option<String>,
 }
@@ -618,6 +623,8 @@ pub struct Back {
     pub log_checks: bool,
     /// `option abortonclose`.
     pub abort_on_close: bool,
+    /// `option accept-invalid-http-response`.
+    pub accept_invalid: bool,
 }
 
 /// Settings of one proxy.

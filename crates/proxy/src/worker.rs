@@ -11,7 +11,7 @@ use crate::services::Services;
 use crate::streams::Streams;
 use crate::verify::Verifier;
 use crate::workspace::{Notes, Workspace};
-use mux::h1;
+use mux::{Side, h1};
 use reactor::{Class, Thread};
 use sample::calendar::Date;
 use std::cell::{Cell, RefCell};
@@ -173,11 +173,18 @@ impl Worker {
     }
 
     /// How connections of a proxy treat HTTP/1.
-    pub(crate) fn mux_settings(&self, proxy: &Proxy) -> h1::Settings {
+    pub(crate) fn mux_settings(&self, proxy: &Proxy, side: Side) -> h1::Settings {
         let settings = &self.shared.settings;
+        // Of a response, the status line counts as well.
+        let (lenient, others) = match side {
+            Side::Client => (proxy.settings.front.as_ref().is_some_and(|it| it.accept_invalid), 0),
+            Side::Server => (proxy.settings.back.as_ref().is_some_and(|it| it.accept_invalid), 1),
+        };
         let limits = wire::h1::Limits {
             head_bytes: settings.buffer_size.saturating_sub(settings.max_rewrite) as u32,
-            header_lines: settings.max_headers as u16,
+            header_lines: settings.max_headers.saturating_sub(others) as u16,
+            lenient,
+            payload_with_any_method: settings.payload_with_any_method,
         };
         h1::Settings { limits, mode: proxy.settings.connection_mode.into() }
     }

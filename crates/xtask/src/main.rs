@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod clock;
 mod compat;
+mod differ;
 mod failure;
 mod regress;
 mod steps;
@@ -52,6 +53,12 @@ const COMMANDS: &[Command] = &[
         summary: "which names of HAProxy 2.7 work",
         help: compat::HELP,
         run: compat::run,
+    },
+    Command {
+        name: "differ",
+        summary: "the same exchanges through HAProxy and weir",
+        help: differ::HELP,
+        run: differ::run,
     },
     Command { name: "ci", summary: "what .ci/run calls", help: ci::HELP, run: ci::run },
 ];

@@ -10,6 +10,8 @@ pub struct Global {
     pub process: Process,
     /// Performance settings.
     pub tune: Tune,
+    /// `h1-accept-payload-with-any-method`.
+    pub payload_with_any_method: bool,
     /// Runtime sockets.
     pub stats: StatsSettings,
     /// Log targets for `log global`.

@@ -161,6 +161,8 @@ pub struct FrontOptions {
     pub logasap: bool,
     /// `option http-ignore-probes`.
     pub http_ignore_probes: bool,
+    /// `option accept-invalid-http-request`.
+    pub accept_invalid_request: bool,
 }
 
 /// The server side.
@@ -178,6 +180,8 @@ pub struct Back {
     pub cookie: Option<Cookie>,
     /// `option httpchk` and `http-check`.
     pub check: HealthCheck,
+    /// `option accept-invalid-http-response`.
+    pub accept_invalid_response: bool,
     /// `retries`: connection attempts after the first; 3 by default.
     pub retries: Option<u32>,
     /// `retry-on`.

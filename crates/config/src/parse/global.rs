@@ -69,6 +69,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         a.no_more_than(1)?;
         accounts::group(cx, a).map(|id| g.process.gid = Some(id))
     }),
+    entry(
+        "h1-accept-payload-with-any-method",
+        "",
+        "Takes bodies of HTTP/1.0 requests of any method.",
+        |g, _, a| flag(a, &mut g.payload_with_any_method),
+    ),
     entry("hard-stop-after", "<time>", "Bounds a soft stop.", |g, _, a| {
         time(a, "argument to <hard-stop-after>.").map(|t| g.hard_stop_after = Some(t))
     }),

@@ -39,6 +39,24 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.back.abortonclose = wanted(cx);
         Ok(())
     }),
+    switch(
+        "accept-invalid-http-request",
+        Places::D_FRONT,
+        "Takes malformed requests.",
+        |p, cx, _| {
+            p.settings.front.options.accept_invalid_request = wanted(cx);
+            Ok(())
+        },
+    ),
+    switch(
+        "accept-invalid-http-response",
+        Places::D_BACK,
+        "Takes malformed responses.",
+        |p, cx, _| {
+            p.settings.back.accept_invalid_response = wanted(cx);
+            Ok(())
+        },
+    ),
     switch("allbackups", Places::D_BACK, "Uses all backup servers together.", |p, cx, _| {
         p.settings.back.allbackups = wanted(cx);
         Ok(())

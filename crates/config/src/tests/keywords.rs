@@ -54,6 +54,7 @@ fn global_keywords() {
         ("node n-1", |g| g.node.as_deref() == Some("n-1")),
         ("pidfile /run/x.pid", |g| g.process.pidfile.as_deref() == Some("/run/x.pid".as_ref())),
         ("quiet", |g| g.process.quiet),
+        ("h1-accept-payload-with-any-method", |g| g.payload_with_any_method),
         ("spread-checks 5", |g| g.spread_checks == 5),
         ("stats socket /run/s level admin mode 660", |g| {
             let options = &g.stats.sockets[0].options;
@@ -347,6 +348,11 @@ fn proxy_keywords() {
 fn options() {
     let cases: &[Good<Proxy>] = &[
         ("abortonclose", |p| back(p).abortonclose),
+        ("accept-invalid-http-request", |p| front(p).options.accept_invalid_request),
+        ("accept-invalid-http-response", |p| back(p).accept_invalid_response),
+        ("accept-invalid-http-request\n no option accept-invalid-http-request", |p| {
+            !front(p).options.accept_invalid_request
+        }),
         ("allbackups", |p| back(p).allbackups),
         ("dontlog-normal", |p| front(p).options.dontlog_normal),
         ("dontlognull", |p| front(p).options.dontlognull),

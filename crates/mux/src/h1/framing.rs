@@ -94,11 +94,13 @@ fn decimal(text: &[u8]) -> Option<u64> {
 }
 
 /// Checks that `chunked` is the only coding. Another one before it is well-formed and not
-/// supported: 422.
+/// supported: 422. An empty one counts as another one, unless it is the last of its field.
 fn transfer_encoding(head: &Head) -> Result<(), BadFraming> {
     let (mut chunked, mut others) = (false, false);
     for field in head.by_id(HeaderId::TransferEncoding) {
-        for coding in list::items(field.value) {
+        let trimmed = list::trim(field.value);
+        let value = trimmed.strip_suffix(b",").unwrap_or(trimmed);
+        for coding in value.split(|&b| b == b',').map(list::trim) {
             if chunked {
                 return Err(bad(400, "transfer-encoding: chunked is not the last coding"));
             }

@@ -9,25 +9,28 @@ pub(super) type BadHost = &'static str;
 
 const MISMATCH: BadHost = "host differs from the request target's";
 
-/// Applies the rules to a request head.
+/// Applies the rules to a request head. A lenient reader lets a target differ from `Host`.
 #[inline]
-pub(super) fn normalize(head: &mut Head) -> Result<(), BadHost> {
+pub(super) fn normalize(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
     if head.as_fields().may_repeat(HeaderId::Host) {
         merge(head)?;
     }
     if head.uri().first() == Some(&b'/') && head.method_id() != Method::Connect {
         return Ok(());
     }
-    agree(head)
+    match agree(head, lenient) {
+        Err(_) if lenient => Ok(()),
+        result => result,
+    }
 }
 
 /// What a target that is no path has to agree with `Host` on.
 #[inline(never)]
-fn agree(head: &mut Head) -> Result<(), BadHost> {
+fn agree(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
     match (head.method_id(), head.target()) {
         (Method::Connect, Target::Authority(_)) => connect(head),
-        (_, Target::Absolute { .. }) => absolute(head),
         (Method::Connect, _) => Err("CONNECT without host and port"),
+        (_, Target::Absolute { .. }) => absolute(head, lenient),
         _ => bare_authority(head),
     }
 }
@@ -44,12 +47,14 @@ fn merge(head: &mut Head) -> Result<(), BadHost> {
     Ok(())
 }
 
-/// A target that reads `host:port` without CONNECT still has to agree with `Host`.
+/// A target that is neither a path nor `*` nor absolute can only name a host; without CONNECT it
+/// has to be the same as that of `Host`, if there is one.
 fn bare_authority(head: &mut Head) -> Result<(), BadHost> {
-    match (split_port(head.uri()).1, head.host()) {
-        (Some(port), Some(host)) if is_port(port) && !host.eq_ignore_ascii_case(head.uri()) => {
-            Err(MISMATCH)
-        }
+    if head.uri().first() == Some(&b'*') {
+        return Ok(());
+    }
+    match head.host() {
+        Some(host) if !host.eq_ignore_ascii_case(without_userinfo(head.uri())) => Err(MISMATCH),
         _ => Ok(()),
     }
 }
@@ -73,8 +78,8 @@ fn connect(head: &mut Head) -> Result<(), BadHost> {
 }
 
 /// `scheme://authority/...`: `Host` must agree; when the target carries the scheme's default port,
-/// both lose it.
-fn absolute(head: &mut Head) -> Result<(), BadHost> {
+/// it loses it, and `Host` becomes what is left (RFC 9112 section 3.2.2).
+fn absolute(head: &mut Head, lenient: bool) -> Result<(), BadHost> {
     let Target::Absolute { scheme, authority, .. } = head.target() else { return Ok(()) };
     let default = match scheme {
         s if s.eq_ignore_ascii_case(b"http") => Some(&b"80"[..]),
@@ -85,7 +90,7 @@ fn absolute(head: &mut Head) -> Result<(), BadHost> {
     let bare = without_default(named, default);
     let host = head.first(HeaderId::Host);
     if let Some(host) = host
-        && !named.is_empty()
+        && !(named.is_empty() || lenient)
         && !without_default(host.value, default).eq_ignore_ascii_case(bare)
     {
         return Err(MISMATCH);
@@ -93,7 +98,7 @@ fn absolute(head: &mut Head) -> Result<(), BadHost> {
     if bare.len() == named.len() {
         return Ok(());
     }
-    let host = host.map(|f| (f.index, without_default(f.value, default).to_vec()));
+    let host = host.map(|f| (f.index, if named.is_empty() { f.value } else { bare }.to_vec()));
     let cut = scheme.len() + 3 + authority.len() - (named.len() - bare.len());
     let uri = [&head.uri()[..cut], &head.uri()[scheme.len() + 3 + authority.len()..]].concat();
     head.set_uri(&uri);

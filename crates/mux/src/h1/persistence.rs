@@ -109,8 +109,8 @@ fn next_to_strip(head: &Head, from: usize) -> Option<(usize, Vec<u8>)> {
     Some((field.index, kept))
 }
 
-/// Reduces `TE` to `trailers`, or removes it: no other coding passes through (RFC 9110 section
-/// 10.1.4).
+/// Reduces every `TE` to `trailers`, or removes it: no other coding passes through (RFC 9110
+/// section 10.1.4).
 #[inline]
 pub(super) fn reduce_te(head: &mut Head) {
     if head.has(HeaderId::Te) {
@@ -121,9 +121,12 @@ pub(super) fn reduce_te(head: &mut Head) {
 #[inline(never)]
 fn reduce_each_te(head: &mut Head) {
     let trailers = |value: &[u8]| list::has_token(value, b"trailers");
-    let kept = head.by_id(HeaderId::Te).find(|f| trailers(f.value)).map(|f| f.index);
-    head.as_fields_mut().remove_where(|f| f.id == HeaderId::Te && Some(f.index) != kept);
-    if let Some(index) = kept {
+    head.as_fields_mut().remove_where(|f| f.id == HeaderId::Te && !trailers(f.value));
+    let more = |head: &Head| {
+        let mut kept = head.by_id(HeaderId::Te);
+        kept.find(|f| !f.value.eq_ignore_ascii_case(b"trailers")).map(|f| f.index)
+    };
+    while let Some(index) = more(head) {
         head.replace_value(index, b"trailers");
     }
 }

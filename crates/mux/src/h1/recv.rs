@@ -93,18 +93,45 @@ impl Conn {
         options: Options,
         consumed: usize,
     ) -> Result<HeadStep, Error> {
-        host::normalize(head).map_err(|reason| self.fail(400, None, reason))?;
-        let framing = framing::read(head).map_err(|bad| self.fail(bad.status, None, bad.reason))?;
+        let host = host::normalize(head, self.limits.lenient);
+        host.map_err(|reason| self.fail(400, None, reason))?;
+        let framing = match framing::read(head) {
+            Ok(framing) => framing,
+            Err(bad) => {
+                if bad.status == 422 {
+                    self.check_may_have_body(head)?;
+                }
+                return Err(self.fail(bad.status, None, bad.reason));
+            }
+        };
+        let body = framing.length.unwrap_or(BodyKind::None);
+        if !body.is_empty() {
+            self.check_may_have_body(head)?;
+        }
         let asked = upgrade::of_request(head, options);
-        if asked.websocket && !upgrade::has_key(head) {
+        if asked.websocket && body.is_empty() && !upgrade::has_key(head) {
             return Err(self.fail(400, None, "websocket without sec-websocket-key"));
         }
         self.note_request(head, asked);
         self.flags.set(Flags::AMBIGUOUS, framing.ambiguous);
         self.flags.set(Flags::PEER_CLOSES, persistence::peer_closes(head, options));
-        let body = framing.length.unwrap_or(BodyKind::None);
         self.begin_body(body);
         Ok(HeadStep::Complete { consumed, body })
+    }
+
+    /// Refuses bodies that some servers do not look for, and would take for the next request:
+    /// those of old requests that usually have none (`h1-accept-payload-with-any-method`), and of
+    /// CONNECT, where what follows belongs to the tunnel (RFC 9110 section 9.3.6).
+    fn check_may_have_body(&mut self, head: &Head) -> Result<(), Error> {
+        let usually_none = matches!(head.method_id(), Method::Get | Method::Head | Method::Delete);
+        let old = !head.version().at_least_11();
+        if head.method_id() == Method::Connect {
+            return Err(self.fail(400, None, "CONNECT with a body"));
+        }
+        if old && usually_none && !self.limits.payload_with_any_method {
+            return Err(self.fail(413, None, "a body that HTTP/1.0 has for other methods only"));
+        }
+        Ok(())
     }
 
     fn response_received(
@@ -116,6 +143,7 @@ impl Conn {
         let status = head.status();
         if (100..200).contains(&status) && status != 101 {
             framing::silence(head);
+            persistence::strip(head);
             self.recv = Recv::Head(HeadParser::new());
             return Ok(HeadStep::Interim { consumed });
         }
@@ -137,6 +165,7 @@ impl Conn {
 
     /// RFC 9112 section 6.3, for a final response.
     fn response_body(&mut self, head: &mut Head) -> Result<BodyKind, Error> {
+        let framing = framing::read(head).map_err(|bad| self.fail(bad.status, None, bad.reason))?;
         if head.status() == 101 {
             framing::silence(head);
             return Ok(BodyKind::Tunnel);
@@ -144,8 +173,8 @@ impl Conn {
         if self.flags.has(Flags::CONNECT) && (200..300).contains(&head.status()) {
             return Ok(BodyKind::Tunnel);
         }
-        let framing = framing::read(head).map_err(|bad| self.fail(bad.status, None, bad.reason))?;
-        self.flags.set(Flags::AMBIGUOUS, framing.ambiguous);
+        // What a 204 says about its length is dropped, so that nobody can misread it.
+        self.flags.set(Flags::AMBIGUOUS, framing.ambiguous && head.status() != 204);
         if self.flags.has(Flags::HEAD) || matches!(head.status(), 204 | 304) {
             return Ok(BodyKind::None);
         }
@@ -188,6 +217,32 @@ impl Conn {
             Recv::Head(_) | Recv::Failed => BodyStep::default(),
         };
         self.count(step)
+    }
+
+    /// Looks whether the body bytes in the input are well-formed, as far as they have come. Nothing
+    /// is taken: they are still to be passed to [`Conn::handle_body`].
+    ///
+    /// # Errors
+    /// They are not, and the message should be refused as a whole. Nothing more can be read then.
+    pub fn check_body(&mut self, input: &[u8]) -> Result<(), Error> {
+        if !matches!(self.recv, Recv::Chunked(_)) {
+            return Ok(());
+        }
+        let (mut ahead, mut at) = (*self, 0);
+        let mut trailers = Fields::default();
+        loop {
+            let step = match ahead.handle_body(&input[at..], &mut trailers) {
+                Ok(step) => step,
+                Err(error) => {
+                    self.recv = Recv::Failed;
+                    return Err(Error { at: error.at.map(|offset| at + offset), ..error });
+                }
+            };
+            at += step.skip + step.data;
+            if step.done || step.skip + step.data == 0 {
+                return Ok(());
+            }
+        }
     }
 
     fn chunked_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {

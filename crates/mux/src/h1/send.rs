@@ -69,6 +69,7 @@ impl Conn {
             return BodyKind::None;
         }
         if self.opens_tunnel(status) {
+            persistence::strip(head);
             self.become_tunnel();
             return BodyKind::Tunnel;
         }
@@ -77,7 +78,14 @@ impl Conn {
         if body == BodyKind::UntilClose || old_chunked {
             self.flags.set(Flags::CLOSE, true);
         }
-        persistence::announce(head, self.must_close(), self.flags.has(Flags::OLD_REQUEST));
+        match persistence::options(head).upgrade {
+            // As HAProxy does: an upgrade that is offered stands alone.
+            true => persistence::strip(head),
+            false => {
+                let old = self.flags.has(Flags::OLD_REQUEST);
+                persistence::announce(head, self.must_close(), old);
+            }
+        }
         self.begin_sending(body);
         body
     }
@@ -127,7 +135,7 @@ impl Conn {
                 body
             }
         };
-        if !body.is_empty() {
+        if options.upgrade && !body.is_empty() {
             // An upgrade takes effect after the body; no server is asked to handle both.
             head.remove_id(HeaderId::Upgrade);
         }
@@ -136,7 +144,7 @@ impl Conn {
         self.note_request(head, asked);
         let closes = self.must_close() || old_chunked;
         self.flags.set(Flags::CLOSE, closes);
-        match asked.asked {
+        match options.upgrade {
             true => persistence::strip(head),
             false => persistence::announce(head, closes, false),
         }

@@ -21,9 +21,10 @@ pub(super) fn of_request(head: &Head, options: Options) -> Upgrade {
     Upgrade { asked, websocket: asked && names_websocket(head) }
 }
 
-/// Whether a request may ask for websocket as it does: it needs a key.
+/// Whether a request may ask for websocket as it does: it needs a key, which is as long as sixteen
+/// bytes in base64 (RFC 6455 section 4.1).
 pub(super) fn has_key(head: &Head) -> bool {
-    head.has(HeaderId::SecWebSocketKey)
+    head.first(HeaderId::SecWebSocketKey).is_some_and(|field| field.value.len() == 24)
 }
 
 /// Why a 101 does not answer the request; `None` when it does.

@@ -18,7 +18,7 @@ pub(super) struct Reply {
 pub(super) struct Malformed;
 
 /// As far as nobody else bounds it: the buffer does.
-const LIMITS: Limits = Limits { head_bytes: u32::MAX, header_lines: u16::MAX };
+const LIMITS: Limits = Limits { head_bytes: u32::MAX, header_lines: u16::MAX, ..Limits::DEFAULT };
 
 impl Reply {
     /// Parses all that has come; interim responses are passed over. `None` while the head is not

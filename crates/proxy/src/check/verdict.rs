@@ -51,7 +51,7 @@ pub(super) fn broken(error: &io::Error) -> CheckResult {
 /// Judges the response in `bytes`, of which more may come unless `ended`. Interim responses are
 /// passed over.
 pub(super) fn http(check: &HttpCheck, bytes: &[u8], ended: bool, head: &mut Head) -> Answer {
-    let limits = Limits { head_bytes: u32::MAX, header_lines: u16::MAX };
+    let limits = Limits { head_bytes: u32::MAX, header_lines: u16::MAX, ..Limits::DEFAULT };
     let mut rest = bytes;
     loop {
         head.clear();

@@ -116,6 +116,7 @@ pub(crate) fn process(threads: usize) -> Process {
         log_uri_len: 1_024,
         max_rewrite: 1_024,
         max_headers: 101,
+        payload_with_any_method: false,
         max_accept: 4,
         shared_pools: true,
         spread_checks: 0,

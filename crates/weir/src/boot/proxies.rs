@@ -199,6 +199,7 @@ fn front(
         separate_errors: from.options.log_separate_errors,
         log_asap: from.options.logasap,
         ignore_probes: from.options.http_ignore_probes,
+        accept_invalid: from.options.accept_invalid_request,
         monitor_uri: from.monitor_uri.clone(),
     }
 }
@@ -231,6 +232,7 @@ fn back(from: &model::Back, global: &model::Global) -> settings::Back {
         },
         log_checks: from.log_health_checks,
         abort_on_close: from.abortonclose,
+        accept_invalid: from.accept_invalid_response,
     }
 }
 

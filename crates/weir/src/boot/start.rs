@@ -109,6 +109,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         },
         max_rewrite: size(global.tune.maxrewrite, MAX_REWRITE),
         max_headers: size(global.tune.maxhdr, MAX_HEADERS),
+        payload_with_any_method: global.payload_with_any_method,
         max_accept: match global.tune.maxaccept {
             Some(-1) => usize::MAX,
             Some(count) => usize::try_from(count).unwrap_or(MAX_ACCEPT),

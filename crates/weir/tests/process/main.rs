@@ -27,6 +27,7 @@ mod runtime;
 mod servers;
 mod signals;
 mod statistics;
+mod strictness;
 mod tables;
 mod threads;
 mod timeouts;

@@ -4,6 +4,7 @@
 use htx::{Fields, ShortName};
 use stdx::lanes::{self, LANES};
 
+use super::MAX_NAME;
 use super::chars::{is_blank, token_len};
 
 /// Takes the field lines at the front of `text` and the empty line after them, when there are at
@@ -29,7 +30,8 @@ pub(super) fn take(text: &[u8], room: u16, fields: &mut Fields) -> Option<usize>
         }
         match ShortName::of_line(rest, name_len) {
             Some(name) => draft.known_line(start, name, value.len()),
-            None if name_len == 0 || token_len(rest) != name_len => return None,
+            None if !(1..=MAX_NAME).contains(&name_len) => return None,
+            None if token_len(rest) != name_len => return None,
             None => draft.line(start, name_len, value.len()),
         }
         (start, lines) = (end + 2, lines + 1);

@@ -83,27 +83,34 @@ pub(super) fn near_colon(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// Length of what `text` starts with that is visible ASCII.
+/// What a request target is made of: visible ASCII but for `#`, which begins a fragment (RFC 9112
+/// section 3.2).
 #[inline]
-pub(super) fn graphic_len(text: &[u8]) -> usize {
+pub(super) fn is_target(byte: u8) -> bool {
+    byte.is_ascii_graphic() && byte != b'#'
+}
+
+/// Length of what `text` starts with that may stand in a request target.
+#[inline]
+pub(super) fn target_len(text: &[u8]) -> usize {
     let (words, rest) = text.as_chunks::<8>();
     for (i, &word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(word);
         let above = (word | word.wrapping_add(each(1))) & each(0x80);
-        let others = below(word, b'!') | above;
+        let others = below(word, b'!') | above | below(word ^ each(b'#'), 1);
         if others != 0 {
             return 8 * i + first(others);
         }
     }
-    let graphic = rest.iter().position(|b| !b.is_ascii_graphic());
-    text.len() - rest.len() + graphic.unwrap_or(rest.len())
+    let end = rest.iter().position(|&b| !is_target(b));
+    text.len() - rest.len() + end.unwrap_or(rest.len())
 }
 
 /// How many bytes are searched here before a call is worth its while.
 const NEAR: usize = 64;
 
-/// Offset of the CRLF that ends the line, if there is one and no other control character below it
-/// comes before.
+/// Offset of the CRLF that ends the line, if there is one and neither NUL nor a line end comes
+/// before; within the first 64 bytes, no other control character below CR either.
 #[inline]
 pub(super) fn crlf(text: &[u8]) -> Option<usize> {
     let near = text.first_chunk::<NEAR>().map_or(text, |near| near);
@@ -126,7 +133,7 @@ fn crlf_at(text: &[u8], at: usize) -> Option<usize> {
 /// The same beyond the words that were searched.
 #[inline(never)]
 fn far_crlf(text: &[u8], from: usize) -> Option<usize> {
-    let found = memchr::memchr2(b'\r', b'\n', &text[from..])?;
+    let found = memchr::memchr3(b'\r', b'\n', b'\0', &text[from..])?;
     crlf_at(text, from + found)
 }
 
@@ -140,7 +147,7 @@ mod tests {
         let byte = prop_oneof![
             20 => 0x20..=0x7eu8,
             1 => any::<u8>(),
-            1 => proptest::sample::select(&b":\r\n \t!~\x7f\x80\xff"[..]),
+            1 => proptest::sample::select(&b":\r\n \t!#~\x7f\x80\xff"[..]),
         ];
         let line = proptest::collection::vec(byte, 0..150);
         (line, any::<bool>()).prop_map(|(line, ends)| match ends {
@@ -152,13 +159,13 @@ mod tests {
     proptest! {
         #[test]
         fn words_give_what_bytes_give(text in text()) {
-            let graphic = text.iter().position(|b| !b.is_ascii_graphic()).unwrap_or(text.len());
-            prop_assert_eq!(graphic_len(&text), graphic);
+            let target = text.iter().position(|&b| !is_target(b)).unwrap_or(text.len());
+            prop_assert_eq!(target_len(&text), target);
 
             let seen = &text[..(text.len() & !7).min(32)];
             prop_assert_eq!(near_colon(&text), seen.iter().position(|&b| b == b':'));
 
-            let end = text.iter().position(|b| matches!(b, b'\r' | b'\n'));
+            let end = text.iter().position(|b| matches!(b, b'\r' | b'\n' | b'\0'));
             let whole = end.filter(|&at| text[at..].starts_with(b"\r\n"));
             match crlf(&text) {
                 Some(at) => prop_assert_eq!(Some(at), whole),

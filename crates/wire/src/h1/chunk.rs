@@ -25,7 +25,7 @@ enum State {
     Last,
 }
 
-/// An incremental decoder, 16 bytes. Sizes from 2^60 on are refused.
+/// An incremental decoder, 16 bytes. Sizes from 2^52 on are refused, as HAProxy does.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChunkDecoder {
     /// Bytes left in the chunk, or its size so far.
@@ -94,13 +94,16 @@ impl ChunkDecoder {
     fn framing(&mut self, byte: u8, limits: Limits) -> Result<(), Reason> {
         self.state = match (self.state, byte) {
             (State::DataCr, b'\r') => State::DataLf,
-            (State::DataCr | State::DataLf, b'\n') => State::Size,
+            (State::DataLf, b'\n') => State::Size,
+            (State::DataCr, b'\n') if limits.lenient => State::Size,
+            (State::DataCr, b'\n') => return Err(Reason::BareLf),
             (State::DataCr | State::DataLf, _) => return Err(Reason::ChunkEnd),
             (State::Size | State::Digits, b) if b.is_ascii_hexdigit() => self.digit(b)?,
             (State::Size, _) => return Err(Reason::ChunkSize),
             (State::SizeLf, b'\n') => self.end_size(),
             (State::SizeLf, _) => return Err(Reason::StrayCr),
-            (_, b'\n') => self.end_size(),
+            (_, b'\n') if limits.lenient => self.end_size(),
+            (_, b'\n') => return Err(Reason::BareLf),
             (_, b'\r') => State::SizeLf,
             (State::Extension, _) | (State::Digits | State::Blanks, b';') => State::Extension,
             (State::Digits | State::Blanks, b' ' | b'\t') => State::Blanks,
@@ -118,7 +121,7 @@ impl ChunkDecoder {
         if self.state == State::Size {
             self.left = 0;
         }
-        if self.left >> 56 != 0 {
+        if self.left >> 48 != 0 {
             return Err(Reason::ChunkSize);
         }
         self.left = self.left << 4 | u64::from(value);

@@ -23,10 +23,15 @@ pub enum Reason {
     Version,
     /// A status code is not three digits from 100.
     Status,
-    /// A field name is empty, holds a byte that is no token character, or no colon follows it.
+    /// A field name is empty, too long or holds a byte that is no token character, or no colon
+    /// follows it.
     FieldName,
     /// A carriage return without a line feed after it.
     StrayCr,
+    /// A line feed without a carriage return before it, where chunks need both.
+    BareLf,
+    /// A field value or a reason phrase holds a NUL.
+    Nul,
     /// A folded line before any field.
     FoldWithoutField,
     /// More header lines than allowed.
@@ -49,6 +54,8 @@ impl Reason {
             Self::Status => "invalid status code",
             Self::FieldName => "invalid header name",
             Self::StrayCr => "carriage return without line feed",
+            Self::BareLf => "line feed without carriage return",
+            Self::Nul => "NUL in a value",
             Self::FoldWithoutField => "folded line before the first header",
             Self::TooManyLines => "too many header lines",
             Self::TooLarge => "headers too large",

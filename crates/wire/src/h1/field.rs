@@ -6,6 +6,7 @@ use htx::{Fields, ShortName};
 use super::chars::{blank_len, crlf, is_blank, near_colon, token_len, trailing_blank_len};
 use super::error::{Error, Reason};
 use super::line::Line;
+use super::{Limits, MAX_NAME};
 
 /// What one line did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,8 @@ pub(super) fn usual(text: &[u8], fields: &mut Fields) -> Option<usize> {
     let line = text.get(..name_len + 2 + value_len + 2)?;
     match ShortName::of_line(line, name_len) {
         Some(name) => fields.push_known_line(line, name),
-        None if name_len == 0 || token_len(line) != name_len => return None,
+        None if !(1..=MAX_NAME).contains(&name_len) => return None,
+        None if token_len(line) != name_len => return None,
         None => fields.push_line(line, name_len),
     }
     Some(line.len())
@@ -47,40 +49,70 @@ pub(super) fn parse(
     input: &[u8],
     line: Line,
     gap: Option<u16>,
+    limits: Limits,
     fields: &mut Fields,
 ) -> Result<Parsed, Error> {
     let text = line.text(input);
-    match text.first() {
-        None => Ok(Parsed::End),
-        Some(&first) if is_blank(first) => fold(text, line, gap, fields),
-        Some(_) => field(input, line, fields),
+    match (text.first(), gap) {
+        (None, _) => Ok(Parsed::End),
+        (Some(&first), Some(gap)) if is_blank(first) => {
+            no_nul(text, line.start, limits)?;
+            Ok(fold(text, line, usize::from(gap), fields))
+        }
+        (Some(&first), None) if is_blank(first) && !limits.lenient => {
+            Err(Reason::FoldWithoutField.at(line.start))
+        }
+        _ => field(input, line, limits, fields),
     }
 }
 
-fn field(input: &[u8], line: Line, fields: &mut Fields) -> Result<Parsed, Error> {
+fn field(input: &[u8], line: Line, limits: Limits, fields: &mut Fields) -> Result<Parsed, Error> {
     let text = line.text(input);
-    let name_len = token_len(text);
-    if name_len == 0 || text.get(name_len) != Some(&b':') {
-        return Err(Reason::FieldName.at(line.start + name_len));
-    }
+    let name_len =
+        name(text, limits.lenient).map_err(|at| Reason::FieldName.at(line.start + at))?;
     let rest = &text[name_len + 1..];
     let value = &rest[blank_len(rest)..];
+    no_nul(value, line.end - value.len(), limits)?;
     let trailing = trailing_blank_len(value);
     fields.push(&text[..name_len], &value[..value.len() - trailing]);
     Ok(Parsed::Field { gap: clamp(trailing + line.eol_len()) })
 }
 
-/// Obsolete line folding: every byte of the fold stands for a space (RFC 9112 section 5.2).
-fn fold(text: &[u8], line: Line, gap: Option<u16>, fields: &mut Fields) -> Result<Parsed, Error> {
-    let Some(gap) = gap.map(usize::from) else {
-        return Err(Reason::FoldWithoutField.at(line.start));
+/// Length of the name that a colon follows; `Err` with the first wrong place.
+fn name(text: &[u8], lenient: bool) -> Result<usize, usize> {
+    let len = match lenient {
+        true => text.iter().position(|&b| b == b':').unwrap_or(text.len()),
+        false => token_len(text),
     };
+    let ends = text.get(len) == Some(&b':');
+    if ends && (1..=MAX_NAME).contains(&len) { Ok(len) } else { Err(len.min(MAX_NAME)) }
+}
+
+/// Whether a line of which only this has come can still become a field line.
+pub(super) fn may_become_field(text: &[u8], limits: Limits) -> bool {
+    let len = token_len(text);
+    limits.lenient
+        || (len == text.len() && len <= MAX_NAME)
+        || text.first().is_some_and(|&first| is_blank(first))
+        || name(text, false).is_ok()
+}
+
+/// Refuses a NUL: a value with one must be refused or changed (RFC 9110 section 5.5).
+pub(super) fn no_nul(text: &[u8], offset: usize, limits: Limits) -> Result<(), Error> {
+    match memchr::memchr(0, text) {
+        Some(at) if !limits.lenient => Err(Reason::Nul.at(offset + at)),
+        _ => Ok(()),
+    }
+}
+
+/// Obsolete line folding: every byte of the fold stands for a space (RFC 9112 section 5.2).
+fn fold(text: &[u8], line: Line, gap: usize, fields: &mut Fields) -> Parsed {
     let blanks = trailing_blank_len(text);
     if blanks == text.len() {
-        return Ok(Parsed::Field { gap: clamp(gap + blanks + line.eol_len()) });
+        return Parsed::Field { gap: clamp(gap + blanks + line.eol_len()) };
     }
     fields.fold_last(gap, &text[..text.len() - blanks]);
-    Ok(Parsed::Field { gap: clamp(blanks + line.eol_len()) })
+    Parsed::Field { gap: clamp(blanks + line.eol_len()) }
 }
 
 fn clamp(n: usize) -> u16 {

@@ -65,7 +65,8 @@ impl HeadParser {
     /// Parses on. `input` starts at the first byte of the message each time, and `head` is the same
     /// one until the head is complete. Gives the length of the complete head, after which the
     /// parser is ready for the next one; `None` when more bytes are needed. A wrong line is
-    /// reported as soon as it is complete. After an error the parser is spent.
+    /// reported as soon as it is complete, a wrong name or method even before. After an error the
+    /// parser is spent.
     pub fn parse(
         &mut self,
         kind: HeadKind,
@@ -152,6 +153,7 @@ impl HeadParser {
             }
             Err(Stop::Incomplete { scanned }) => {
                 self.scanned = scanned as u32;
+                self.check_part(kind, input, limits)?;
                 return Ok(Step::Incomplete);
             }
         };
@@ -160,6 +162,26 @@ impl HeadParser {
             true => Ok(Step::End(line.next)),
             false => Ok(Step::Line),
         }
+    }
+
+    /// Refuses a line as soon as what has come of it cannot be right any more.
+    fn check_part(&self, kind: HeadKind, input: &[u8], limits: Limits) -> Result<(), Error> {
+        let at = self.at as usize;
+        let text = input[at..].strip_suffix(b"\r").unwrap_or(&input[at..]);
+        let (right, reason) = match (self.state, kind) {
+            _ if text.is_empty() => return Ok(()),
+            (State::Start, HeadKind::Request) => {
+                (start_line::may_become_request(text), Reason::Method)
+            }
+            (State::Start, HeadKind::Response) => {
+                (start_line::may_become_status(text, limits), Reason::Version)
+            }
+            (State::FirstField, _) if text.starts_with(b" ") || text.starts_with(b"\t") => {
+                (limits.lenient, Reason::FoldWithoutField)
+            }
+            _ => (field::may_become_field(text, limits), Reason::FieldName),
+        };
+        if right { Ok(()) } else { Err(reason.at(at)) }
     }
 
     /// Takes one line; whether it ended the head.
@@ -176,16 +198,18 @@ impl HeadParser {
             let text = line.text(input);
             if !text.is_empty() {
                 head.clear();
-                match kind {
-                    HeadKind::Request => start_line::request(text, line.start, head)?,
-                    HeadKind::Response => start_line::status(text, line.start, head)?,
-                }
                 self.state = State::FirstField;
+                return match kind {
+                    HeadKind::Request => start_line::request(text, line.start, limits, head),
+                    HeadKind::Response => {
+                        start_line::status(text, line.start, limits, head).map(|()| false)
+                    }
+                };
             }
             return Ok(false);
         }
         let gap = (self.state == State::NextField).then_some(self.gap);
-        match field::parse(input, line, gap, head.as_fields_mut())? {
+        match field::parse(input, line, gap, limits, head.as_fields_mut())? {
             Parsed::End => Ok(true),
             Parsed::Field { gap } => {
                 self.state = State::NextField;

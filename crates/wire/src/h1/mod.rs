@@ -1,8 +1,9 @@
 //! HTTP/1 (RFC 9112): heads, chunked bodies, trailers, both ways. Syntax only: what a message means
 //! for its connection (length, persistence, host) is the mux's.
 //!
-//! Strictness is that of HAProxy 2.7: bare LF, leading empty lines, obsolete line folding, any byte
-//! in a value except a stray CR; nothing else beyond the grammar.
+//! What is let through beyond the grammar, and why, stands in `docs/http1-strictness.md`: bare LF
+//! after the lines of a head, leading empty lines, obsolete line folding, control characters in
+//! values but for CR, LF and NUL; more when [`Limits::lenient`] is set.
 
 mod block;
 mod chars;
@@ -20,7 +21,7 @@ pub use error::{Error, Reason};
 pub use head::{HeadKind, HeadParser};
 pub use trailers::{TrailersParser, TrailersStep};
 
-/// Bounds on what a peer may send.
+/// What a peer may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of a head, empty lines before and after it included (`tune.bufsize` -
@@ -29,11 +30,30 @@ pub struct Limits {
     pub head_bytes: u32,
     /// Header lines of a head, or of a trailer section (`tune.http.maxhdr`).
     pub header_lines: u16,
+    /// Malformed messages that HAProxy lets through are taken as it takes them
+    /// (`option accept-invalid-http-request`, `option accept-invalid-http-response`).
+    pub lenient: bool,
+    /// An HTTP/1.0 request may have a body whatever its method is
+    /// (`h1-accept-payload-with-any-method`).
+    pub payload_with_any_method: bool,
+}
+
+/// The longest field name.
+pub const MAX_NAME: usize = 255;
+
+impl Limits {
+    /// Those of HAProxy without any setting.
+    pub const DEFAULT: Self = Self {
+        head_bytes: 15_360,
+        header_lines: 101,
+        lenient: false,
+        payload_with_any_method: false,
+    };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { head_bytes: 15_360, header_lines: 101 }
+        Self::DEFAULT
     }
 }
 

@@ -3,8 +3,10 @@
 
 use htx::{Head, Version};
 
-use super::chars::{blank_len, crlf, graphic_len, is_blank, token_len};
+use super::Limits;
+use super::chars::{blank_len, crlf, is_blank, is_target, target_len, token_len};
 use super::error::{Error, Reason};
+use super::field::no_nul;
 
 /// Begins `head` with the line at the front of `text` when it is complete and has the form that
 /// nearly all have: a frequent method, single spaces, HTTP/1.1, CRLF. Its length; `None`, and
@@ -16,7 +18,7 @@ pub(super) fn usual_request(text: &[u8], head: &mut Head) -> Option<usize> {
         [b'G', b'E', b'T', b' ', _] | [b'P', b'U', b'T', b' ', _] => 3,
         _ => return None,
     };
-    let uri_len = graphic_len(&text[method_len + 1..]);
+    let uri_len = target_len(&text[method_len + 1..]);
     let end = method_len + 1 + uri_len;
     if uri_len == 0 || !text[end..].starts_with(REQUEST_END) {
         return None;
@@ -46,8 +48,25 @@ pub(super) fn usual_status(text: &[u8], head: &mut Head) -> Option<usize> {
     Some(line.len())
 }
 
-/// RFC 9112 section 3, with any run of blanks between the parts.
-pub(super) fn request(text: &[u8], offset: usize, head: &mut Head) -> Result<(), Error> {
+/// Whether a line of which only this has come can still become a request line.
+pub(super) fn may_become_request(text: &[u8]) -> bool {
+    let len = token_len(text);
+    len > 0 && text.get(len).is_none_or(|&next| is_blank(next))
+}
+
+/// Whether a line of which only this has come can still become a status line.
+pub(super) fn may_become_status(text: &[u8], limits: Limits) -> bool {
+    limits.lenient || text.iter().zip(b"HTTP/").all(|(byte, expected)| byte == expected)
+}
+
+/// RFC 9112 section 3, with any run of blanks between the parts. Whether that is all of the head: a
+/// lenient reader takes a line without a version, which no fields follow (HTTP/0.9).
+pub(super) fn request(
+    text: &[u8],
+    offset: usize,
+    limits: Limits,
+    head: &mut Head,
+) -> Result<bool, Error> {
     let method_len = token_len(text);
     let blanks = blank_len(&text[method_len..]);
     if method_len == 0 || blanks == 0 {
@@ -55,21 +74,32 @@ pub(super) fn request(text: &[u8], offset: usize, head: &mut Head) -> Result<(),
     }
     let uri_start = method_len + blanks;
     let rest = &text[uri_start..];
-    let uri_len = graphic_len(rest);
+    let fits = |&b: &u8| is_target(b) || (limits.lenient && (b == b'#' || b >= 0x80));
+    let uri_len = rest.iter().position(|b| !fits(b)).unwrap_or(rest.len());
     let blanks = blank_len(&rest[uri_len..]);
     if uri_len == 0 || (blanks == 0 && uri_len < rest.len()) {
         return Err(Reason::Target.at(offset + uri_start + uri_len));
     }
     let version_start = uri_start + uri_len + blanks;
-    let version = version(&text[version_start..], offset + version_start)?;
+    let word = &text[version_start..];
+    let simple = limits.lenient && word.is_empty();
+    let version = match simple {
+        true => Version::Http10,
+        false => version(word, offset + version_start, limits)?,
+    };
     head.set_request(&text[..method_len], &rest[..uri_len], version);
-    Ok(())
+    Ok(simple)
 }
 
 /// RFC 9112 section 4, with any run of blanks between the parts and the reason optional.
-pub(super) fn status(text: &[u8], offset: usize, head: &mut Head) -> Result<(), Error> {
+pub(super) fn status(
+    text: &[u8],
+    offset: usize,
+    limits: Limits,
+    head: &mut Head,
+) -> Result<(), Error> {
     let version_len = text.iter().position(|&b| is_blank(b)).unwrap_or(text.len());
-    let version = version(&text[..version_len], offset)?;
+    let version = version(&text[..version_len], offset, limits)?;
     let start = version_len + blank_len(&text[version_len..]);
     let bad = Reason::Status.at(offset + start);
     let (code, reason) = match &text[start..] {
@@ -80,13 +110,16 @@ pub(super) fn status(text: &[u8], offset: usize, head: &mut Head) -> Result<(), 
     if !code.iter().all(u8::is_ascii_digit) || code[0] == b'0' {
         return Err(bad);
     }
+    no_nul(reason, offset + text.len() - reason.len(), limits)?;
     let status = code.iter().fold(0, |n, digit| n * 10 + u16::from(digit - b'0'));
     head.set_response(version, status, reason);
     Ok(())
 }
 
-/// `HTTP/` digit `.` digit, case-sensitive; any digits.
-fn version(text: &[u8], offset: usize) -> Result<Version, Error> {
+/// `HTTP/` digit `.` digit, case-sensitive; any digits. A lenient reader takes any word of capital
+/// letters, digits, `/` and `.`, and makes no more of it than HTTP/1.0.
+fn version(text: &[u8], offset: usize, limits: Limits) -> Result<Version, Error> {
+    let odd = |&b: &u8| !(b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'/' | b'.'));
     match text {
         b"HTTP/1.1" => Ok(Version::Http11),
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
@@ -94,6 +127,7 @@ fn version(text: &[u8], offset: usize) -> Result<Version, Error> {
         {
             Ok(Version::new(major - b'0', minor - b'0'))
         }
+        _ if limits.lenient && !text.is_empty() && !text.iter().any(odd) => Ok(Version::Http10),
         _ => Err(Reason::Version.at(offset)),
     }
 }

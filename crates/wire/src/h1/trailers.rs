@@ -44,7 +44,7 @@ impl TrailersParser {
                 }
             };
             let gap = (self.lines > 0).then_some(self.gap);
-            let parsed = field::parse(input, line, gap, fields)?;
+            let parsed = field::parse(input, line, gap, limits, fields)?;
             self.bytes += self.check_size(line.next - at, limits, at)?;
             at = line.next;
             match parsed {

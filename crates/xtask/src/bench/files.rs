@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use crate::failure::{self, Outcome};
 
 /// The directory.
-pub(super) struct Files(PathBuf);
+pub(crate) struct Files(PathBuf);
 
 impl Files {
     /// Makes the directory; its name holds `purpose` and the process id.
-    pub(super) fn new(purpose: &str) -> Outcome<Self> {
+    pub(crate) fn new(purpose: &str) -> Outcome<Self> {
         let path = std::env::temp_dir().join(format!("weir-{purpose}-{}", std::process::id()));
         std::fs::create_dir_all(&path)
             .map_err(|error| failure::machine(format!("{}: {error}", path.display())))?;
@@ -18,12 +18,12 @@ impl Files {
     }
 
     /// Where the directory is.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
     /// Writes a file and tells where it is.
-    pub(super) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Outcome<PathBuf> {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Outcome<PathBuf> {
         let path = self.0.join(name);
         std::fs::write(&path, bytes)
             .map_err(|error| failure::machine(format!("{}: {error}", path.display())))?;
@@ -31,7 +31,7 @@ impl Files {
     }
 
     /// Writes a file of bytes that do not compress.
-    pub(super) fn write_random(&self, name: &str, length: u64) -> Outcome<PathBuf> {
+    pub(crate) fn write_random(&self, name: &str, length: u64) -> Outcome<PathBuf> {
         use std::io::Read;
         let mut bytes = Vec::new();
         std::fs::File::open("/dev/urandom")
@@ -41,7 +41,7 @@ impl Files {
     }
 
     /// Writes a self-signed P-256 certificate with its key.
-    pub(super) fn write_certificate(&self, name: &str) -> Outcome<PathBuf> {
+    pub(crate) fn write_certificate(&self, name: &str) -> Outcome<PathBuf> {
         let (key, certificate) = (self.0.join("key.pem"), self.0.join("certificate.pem"));
         let status = Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"])

@@ -4,13 +4,13 @@
 mod bare;
 mod checks;
 mod compare;
-mod files;
+pub(crate) mod files;
 mod idle;
 mod inner;
 mod kill;
 mod load;
 mod origin;
-mod process;
+pub(crate) mod process;
 mod scenarios;
 mod subjects;
 mod sums;

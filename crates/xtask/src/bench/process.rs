@@ -13,12 +13,12 @@ use crate::failure::{self, Outcome};
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A running process.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
 }
 
 /// A command that runs only on one processor.
-pub(super) fn pinned(processor: usize, program: &Path) -> Command {
+pub(crate) fn pinned(processor: usize, program: &Path) -> Command {
     let mut command = Command::new("taskset");
     command.arg("-c").arg(processor.to_string()).arg(program);
     command
@@ -26,7 +26,7 @@ pub(super) fn pinned(processor: usize, program: &Path) -> Command {
 
 impl Process {
     /// Starts a command with its output in a file, or thrown away.
-    pub(super) fn start(command: &mut Command, output: Option<&Path>) -> Outcome<Self> {
+    pub(crate) fn start(command: &mut Command, output: Option<&Path>) -> Outcome<Self> {
         if let Some(path) = output {
             let file = File::create(path)
                 .and_then(|file| Ok((file.try_clone()?, file)))
@@ -43,7 +43,7 @@ impl Process {
     }
 
     /// User and system time of all threads, in seconds.
-    pub(super) fn cpu(&self) -> Outcome<f64> {
+    pub(crate) fn cpu(&self) -> Outcome<f64> {
         let text = self.proc_file("stat")?;
         let ticks = cpu_ticks(&text)
             .ok_or_else(|| failure::machine("cannot read the CPU time of a process"))?;
@@ -51,7 +51,7 @@ impl Process {
     }
 
     /// How often its threads have gone to sleep so far.
-    pub(super) fn voluntary_switches(&self) -> Outcome<u64> {
+    pub(crate) fn voluntary_switches(&self) -> Outcome<u64> {
         let path = format!("/proc/{}/task", self.child.id());
         let tasks = std::fs::read_dir(&path)
             .map_err(|error| failure::machine(format!("{path}: {error}")))?;
@@ -64,18 +64,18 @@ impl Process {
     }
 
     /// Resident memory, in KiB.
-    pub(super) fn resident(&self) -> Outcome<u64> {
+    pub(crate) fn resident(&self) -> Outcome<u64> {
         resident_kib(&self.proc_file("status")?)
             .ok_or_else(|| failure::machine("cannot read the memory of a process"))
     }
 
     /// Whether the process has not ended.
-    pub(super) fn runs(&mut self) -> bool {
+    pub(crate) fn runs(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Ends the process at once, without asking it.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         // Fails only when the process has ended already, which is what is wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -99,7 +99,7 @@ impl Drop for Process {
 }
 
 /// Whether somebody accepts on a local port within ten seconds.
-pub(super) fn wait_for_port(port: u16) -> bool {
+pub(crate) fn wait_for_port(port: u16) -> bool {
     clock::wait_until(Duration::from_secs(10), Duration::from_millis(50), || {
         TcpStream::connect(("127.0.0.1", port)).is_ok()
     })
@@ -118,7 +118,7 @@ fn resident_kib(status: &str) -> Option<u64> {
 }
 
 /// The number behind a name of `/proc/PID/status`.
-pub(super) fn field(status: &str, name: &str) -> Option<u64> {
+pub(crate) fn field(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
@@ -131,7 +131,7 @@ fn ticks_per_second() -> f64 {
 }
 
 /// Lets this process open as many descriptors as its hard limit allows.
-pub(super) fn raise_descriptor_limit() {
+pub(crate) fn raise_descriptor_limit() {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
     let hard = line.and_then(|line| line.split_whitespace().nth(1)).unwrap_or("4096");

@@ -15,6 +15,7 @@ mod places;
 mod runtimes;
 mod scan;
 mod siblings;
+mod strictness;
 mod tree;
 mod unsafe_code;
 mod versions;
@@ -67,6 +68,7 @@ const RULES: &[Rule] = &[
     licences::RULE,
     versions::RULE,
     documents::RULE,
+    strictness::RULE,
 ];
 
 /// One violation.

@@ -3,6 +3,9 @@
 use super::tree::{Package, Tree};
 use super::{RULES, violations};
 
+const STRICTNESS: &str = "| class | section | Weir | tests |\n|---|---|---|---|\n\
+    | LF | RFC 9112 2.2 | taken | `crates/mux/src/tests.rs::a_lf_is_taken` |\n";
+
 /// A small tree in which every rule holds.
 fn clean() -> Tree {
     let files = [
@@ -27,6 +30,8 @@ fn clean() -> Tree {
         ),
         ("crates/mux/Cargo.toml", "[dependencies]\n"),
         ("crates/mux/src/lib.rs", "//! Machines.\n#![forbid(unsafe_code)]\n"),
+        ("docs/http1-strictness.md", STRICTNESS),
+        ("crates/mux/src/tests.rs", "//! Tests.\n#[test]\nfn a_lf_is_taken() {}\n"),
         ("crates/mux/src/h1/conn.rs", "//! One machine.\nuse super::recv;\nuse wire::h2;\n"),
     ];
     let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()));
@@ -110,6 +115,11 @@ const PLANTS: &[Plant] = &[
     ("versions", |tree| tree.put("crates/xtask/tidy.list", "crate memchr 2\n")),
     ("documents", |tree| tree.files.retain(|file| file.path != "CHANGELOG.md")),
     ("documents", |tree| tree.put("README.md", "nothing")),
+    ("strictness", |tree| tree.put("docs/http1-strictness.md", "nothing")),
+    ("strictness", |tree| {
+        tree.put("docs/http1-strictness.md", &STRICTNESS.replace("taken`", "x`"))
+    }),
+    ("strictness", |tree| tree.put("docs/http1-strictness.md", &STRICTNESS.replace("RFC", ""))),
 ];
 
 #[test]

@@ -342,7 +342,7 @@ fn modes() {
 
 #[test]
 fn tunnels() {
-    let ws = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: k\r\n\r\n";
+    let ws = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     let up = "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: bad\r\n\r\nxyz";
     let got = exchange(Mode::KeepAlive, ws, up).unwrap();
     assert_eq!((got.to_server.as_str(), got.to_client.as_str()), (ws, up));

@@ -45,8 +45,12 @@ fn refused_framing() {
         ("transfer-encoding: \"chunked\"", 400),
         ("transfer-encoding: gzip, chunked", 422),
         ("transfer-encoding: gzip\r\ntransfer-encoding: chunked", 422),
+        ("transfer-encoding: ,chunked", 422),
+        ("transfer-encoding: chunked, ,", 400),
+        ("transfer-encoding: \x0bchunked", 400),
         ("connection: upgrade\r\nupgrade: websocket", 400),
         ("connection: upgrade\r\nupgrade: h2c, websocket", 400),
+        ("connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: k", 400),
         ("foo : x", 400),
     ];
     for (fields, status) in rows {
@@ -56,9 +60,96 @@ fn refused_framing() {
 }
 
 #[test]
+fn bodies_that_a_method_does_not_have() {
+    let rows = [
+        ("GET / HTTP/1.0\r\ncontent-length: 3\r\n\r\n", Err(413)),
+        ("HEAD / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n", Err(413)),
+        ("GET / HTTP/1.0\r\ntransfer-encoding: gzip, chunked\r\n\r\n", Err(413)),
+        ("DELETE / HTTP/1.0\r\ncontent-length: 3\r\n\r\n", Err(413)),
+        ("GET / HTTP/1.0\r\ncontent-length: 0\r\n\r\n", Ok(())),
+        ("OPTIONS / HTTP/1.0\r\ncontent-length: 3\r\n\r\n", Ok(())),
+        ("GET / HTTP/1.1\r\ncontent-length: 3\r\n\r\n", Ok(())),
+        ("CONNECT a:80 HTTP/1.1\r\ncontent-length: 3\r\n\r\n", Err(400)),
+        ("CONNECT a:80 HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n", Err(400)),
+        ("CONNECT a:80 HTTP/1.1\r\ncontent-length: 0\r\n\r\n", Ok(())),
+    ];
+    for (request, want) in rows {
+        assert_eq!(receive(request).map(drop), want, "{request:?}");
+    }
+    let mut settings = settings(Mode::KeepAlive);
+    settings.limits.payload_with_any_method = true;
+    let mut conn = Conn::new(Side::Client, settings);
+    assert!(conn.handle_head(rows[0].0.as_bytes(), &mut Head::default()).is_ok());
+}
+
+#[test]
+fn lenient_readers_let_a_target_differ_from_host() {
+    for (target, want) in [
+        ("GET http://a/", ("http://a/", "b")),
+        ("GET http://a:80/", ("http://a/", "a")),
+        ("GET foo", ("foo", "b")),
+        ("CONNECT /", ("/", "b")),
+    ] {
+        let mut settings = settings(Mode::KeepAlive);
+        settings.limits.lenient = true;
+        let mut conn = Conn::new(Side::Client, settings);
+        let mut head = Head::default();
+        let request = format!("{target} HTTP/1.1\r\nhost: b\r\n\r\n");
+        assert!(conn.handle_head(request.as_bytes(), &mut head).is_ok(), "{target}");
+        let got = (head.uri(), head.host().unwrap_or_default());
+        assert_eq!(got, (want.0.as_bytes(), want.1.as_bytes()), "{target}");
+    }
+}
+
+#[test]
+fn ambiguous_framing_closes() {
+    let both = "transfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n";
+    for (head, ambiguous) in [
+        (format!("POST / HTTP/1.1\r\n{both}"), true),
+        ("POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n".to_owned(), true),
+        ("POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n".to_owned(), false),
+    ] {
+        let (conn, head) = receive(&head).unwrap();
+        assert_eq!((conn.is_ambiguous(), conn.must_close()), (ambiguous, ambiguous));
+        assert!(head.get(b"content-length").is_none());
+    }
+    for (status, ambiguous) in [("200 OK", true), ("204 No", false), ("304 No", true)] {
+        let mut conn = Conn::new(Side::Server, settings(Mode::KeepAlive));
+        let (mut head, mut request) = (Head::default(), Head::default());
+        request.set_request(b"GET", b"/", htx::Version::Http11);
+        conn.encode_head(&mut request, crate::BodyKind::None, &mut Vec::new());
+        let answer = format!("HTTP/1.1 {status}\r\n{both}");
+        conn.handle_head(answer.as_bytes(), &mut head).unwrap();
+        assert_eq!(conn.is_ambiguous(), ambiguous, "{status}");
+    }
+}
+
+/// What stands behind a head is looked at without being taken.
+#[test]
+fn broken_chunks_are_seen_ahead() {
+    let head = "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n";
+    for (body, right) in [
+        ("", true),
+        ("3\r\nab", true),
+        ("3\r\nabc\r\n0\r\n\r\nGET", true),
+        ("3\r\nabc\r\n0\r\nx: y", true),
+        ("zz", false),
+        ("3\r\nabcX", false),
+        ("3\r\nabc\r\n0\r\nx\r\n", false),
+    ] {
+        let (mut conn, _) = receive(head).unwrap();
+        let checked = conn.check_body(body.as_bytes());
+        assert_eq!(checked.is_ok(), right, "{body:?}");
+        assert_eq!(conn.payload_received(), 0);
+    }
+    let (mut conn, _) = receive("POST / HTTP/1.1\r\ncontent-length: 3\r\n\r\n").unwrap();
+    assert!(conn.check_body(b"zz").is_ok());
+}
+
+#[test]
 fn refused_responses_are_502() {
     let get = "GET / HTTP/1.1\r\n\r\n";
-    let ws = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: k\r\n\r\n";
+    let ws = "GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     let rows = [
         (get, "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n"),
         (get, "HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n"),
@@ -66,6 +157,10 @@ fn refused_responses_are_502() {
         (get, "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n"),
         (get, "HTTP/1.1 200 OK\r\nfoo : x\r\n\r\n"),
         (get, "junk\r\n\r\n"),
+        (
+            ws,
+            "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-accept: x\r\ncontent-length: 1, 2\r\n\r\n",
+        ),
         (get, "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: foo\r\n\r\n"),
         (ws, "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"),
         (ws, "HTTP/1.1 101 S\r\nupgrade: websocket\r\nsec-websocket-accept: x\r\n\r\n"),
@@ -82,12 +177,18 @@ type Row = (&'static str, &'static str, Result<(&'static str, &'static str), u16
 /// Request line and Host, then the target and Host that rules will see, or the refusal.
 #[test]
 fn hosts() {
-    let rows: [Row; 33] = [
+    let rows: [Row; 40] = [
         ("GET /", "a:80", Ok(("/", "a:80"))),
         ("GET /", "a b/c", Ok(("/", "a b/c"))),
         ("GET /", "", Ok(("/", ""))),
         ("GET *", "a", Ok(("*", "a"))),
-        ("GET foo", "a", Ok(("foo", "a"))),
+        ("GET *x", "a", Ok(("*x", "a"))),
+        ("GET foo", "a", Err(400)),
+        ("GET ?", "a", Err(400)),
+        ("GET http:/a/", "a", Err(400)),
+        ("GET h\"t://a/", "a", Err(400)),
+        ("GET foo", "FOO", Ok(("foo", "FOO"))),
+        ("GET @a", "a", Ok(("@a", "a"))),
         ("GET a:443", "a:443", Ok(("a:443", "a:443"))),
         ("GET a:443", "a", Err(400)),
         ("GET a:443", "b", Err(400)),
@@ -100,7 +201,7 @@ fn hosts() {
         ("GET http://a/", "b", Err(400)),
         ("GET http://a:8080/", "a", Err(400)),
         ("GET http://a:8080/x?y", "a:8080", Ok(("http://a:8080/x?y", "a:8080"))),
-        ("GET https://a:443/x", "a:443", Ok(("https://a/x", "a"))),
+        ("GET https://A:443/x", "a:443", Ok(("https://A/x", "A"))),
         ("GET https://a:80/", "a:80", Ok(("https://a:80/", "a:80"))),
         ("GET ftp://a:80/", "a:80", Ok(("ftp://a:80/", "a:80"))),
         ("GET http://u:p@a:80/c", "a:80", Ok(("http://u:p@a/c", "a"))),
@@ -113,6 +214,7 @@ fn hosts() {
         ("CONNECT a:8443", "a", Err(400)),
         ("CONNECT a:80", "a:443", Err(400)),
         ("CONNECT a", "a", Err(400)),
+        ("CONNECT http://a/", "a", Err(400)),
         ("CONNECT a:", "a", Err(400)),
         ("CONNECT a:x", "a:x", Err(400)),
         ("CONNECT /x", "a", Err(400)),

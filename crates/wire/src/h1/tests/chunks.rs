@@ -30,7 +30,6 @@ fn decode(input: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool, usize), Reason
 fn accepted_framing() {
     let rows = [
         ("2\r\nab\r\n0\r\n", "ab"),
-        ("2\nab\n0\n", "ab"),
         ("2 \r\nab\r\n00\r\n", "ab"),
         ("2\t;x=y\r\nab\r\n1;q=\"\x01\0\"\r\nc\r\n0;z\r\n", "abc"),
         ("0000000000000002\r\nab\r\n0\r\n", "ab"),
@@ -52,6 +51,11 @@ fn refused_framing() {
         ("2x\r\n", Reason::ChunkSize),
         ("2 x\r\n", Reason::ChunkSize),
         ("10000000000000002\r\n", Reason::ChunkSize),
+        ("10000000000000\r\n", Reason::ChunkSize),
+        ("2\n", Reason::BareLf),
+        ("2;a\n", Reason::BareLf),
+        ("2 \n", Reason::BareLf),
+        ("2\r\nab\n", Reason::BareLf),
         ("2\rX", Reason::StrayCr),
         ("2;a\rb\r\n", Reason::StrayCr),
         ("2\r\nabX", Reason::ChunkEnd),
@@ -62,6 +66,15 @@ fn refused_framing() {
     }
     let long = format!("2;{}\r\n", "x".repeat(20_000));
     assert_eq!(decode(long.as_bytes(), &[]), Err(Reason::TooLarge));
+}
+
+#[test]
+fn lenient_readers_take_bare_line_feeds() {
+    let limits = Limits { lenient: true, ..Limits::default() };
+    let mut decoder = ChunkDecoder::default();
+    let step = decoder.decode(b"2;x\nab\n0\n", limits).unwrap();
+    assert_eq!((step.skip, step.data), (4, 2));
+    assert!(decoder.decode(b"\n0\n", limits).unwrap().last);
 }
 
 #[test]
@@ -89,6 +102,9 @@ fn trailer_sections() {
     assert_eq!(trailers(b" foo: a\r\n").map_err(|e| e.reason), Err(Reason::FoldWithoutField));
     let many = "a: b\r\n".repeat(102);
     assert_eq!(trailers(many.as_bytes()).map_err(|e| e.reason), Err(Reason::TooManyLines));
+    assert_eq!(trailers(b"foo: \0\r\n").map_err(|e| e.reason), Err(Reason::Nul));
+    let long = [&[b'a'; 256][..], b": b\r\n"].concat();
+    assert_eq!(trailers(&long).map_err(|e| e.reason), Err(Reason::FieldName));
     let large = vec![b'a'; 15_361];
     assert_eq!(trailers(&large).map_err(|e| e.reason), Err(Reason::TooLarge));
 }
