@@ -25,4 +25,5 @@ mod tasks;
 mod tests;
 mod variables;
 
+pub use line::{Command, Line, Parser as LineParser};
 pub use session::serve;

@@ -11,6 +11,6 @@ pub mod stats;
 #[cfg(test)]
 mod testing;
 
-pub use cli::serve;
+pub use cli::{Command, Line, LineParser, serve};
 pub use page::Pages;
 pub use settings::{CliSocket, Level, Settings, SeverityOutput};

@@ -1,6 +1,7 @@
 //! One line of text into words with spans (section 2.2 and 2.3 of the manual). Never looks at what the words mean.
 use crate::env::Environment;
 use std::borrow::Cow;
+use std::ops::Range;
 
 mod expand;
 #[cfg(test)]
@@ -9,7 +10,7 @@ mod tests;
 /// Words that a line may have; HAProxy's own limit.
 pub(crate) const MAX_WORDS: usize = 64;
 /// Bytes that a line may have, before and after expansion.
-pub(crate) const MAX_LINE: usize = 1 << 20;
+pub const MAX_LINE: usize = 1 << 20;
 
 /// What expansion sees of the outside: variables, and where the line stands.
 pub(crate) struct Surroundings<'a> {
@@ -83,6 +84,20 @@ pub(crate) fn split<'a>(
     let mut lexer = Lexer { line, around, pos: 0, words: Vec::new(), word: None, produced: 0 };
     lexer.run()?;
     Ok(lexer.words)
+}
+
+/// A word and the bytes of its line that it stands for.
+pub type Spanned = (String, Range<usize>);
+
+/// The words of one line that stands alone, and where each stands in it; or where it cannot be cut,
+/// and why. What loading a file does to each line before it looks at any word.
+pub fn words(line: &str, env: &Environment) -> Result<Vec<Spanned>, (usize, String)> {
+    let around = Surroundings { env, file: "", line: 1, section: "" };
+    let owned = |word: Word<'_>| (word.text.into_owned(), word.start..word.end);
+    match split(line, &around) {
+        Ok(words) => Ok(words.into_iter().map(owned).collect()),
+        Err(error) => Err((error.at, error.message)),
+    }
 }
 
 /// A word under construction: a slice of the line as long as nothing was removed or replaced.

@@ -39,6 +39,7 @@ pub use cx::Setup;
 pub use diag::{Diagnostic, Diagnostics, Place, Severity};
 pub use env::Environment;
 pub use features::Features;
+pub use lex::{MAX_LINE, Spanned, words};
 pub use load::{Loaded, Verdict, load};
 pub use model::Model;
 pub use output::{Format, document};

@@ -6,16 +6,16 @@
 
 /// One command as typed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Command {
+pub struct Command {
     /// Its words.
-    pub(super) words: Vec<String>,
+    pub words: Vec<String>,
     /// The payload, if one was announced.
-    pub(super) payload: Option<String>,
+    pub payload: Option<String>,
 }
 
 /// What a line turned out to be.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Line {
+pub enum Line {
     /// Commands, ready to run.
     Commands(Vec<Command>),
     /// More lines belong to it.
@@ -24,7 +24,7 @@ pub(super) enum Line {
 
 /// Collects lines into commands.
 #[derive(Debug, Default)]
-pub(super) struct Parser {
+pub struct Parser {
     /// Commands that wait for the end of the payload.
     waiting: Vec<Command>,
     payload: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct Parser {
 
 impl Parser {
     /// Takes one line, without its newline.
-    pub(super) fn line(&mut self, bytes: &[u8]) -> Line {
+    pub fn line(&mut self, bytes: &[u8]) -> Line {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_suffix('\r').unwrap_or(&text);
         if let Some(payload) = &mut self.payload {

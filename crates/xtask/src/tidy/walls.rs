@@ -59,6 +59,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "table", "wire",
         ],
     ),
+    ("ordeal", &["admin", "config", "htx", "sample", "wire"]),
     ("bench", &[]),
     ("xtask", &[]),
 ];
@@ -85,7 +86,7 @@ const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
 const KERNEL_CRATES: &[&str] = &["libc", "mio", "nix", "polling", "rustix", "socket2"];
 
 /// What no other crate may depend on, tests included.
-const TOPS: &[&str] = &["weir", "bench", "xtask"];
+const TOPS: &[&str] = &["weir", "ordeal", "bench", "xtask"];
 
 fn manifests(tree: &Tree) -> BTreeMap<&str, Vec<Dependency>> {
     let read = |name| {

@@ -1,0 +1,31 @@
+//! What every parser must stand: one function per parser, which panics when the parser breaks a promise. Never random.
+//!
+//! The fuzz targets in `fuzz/` and the property tests beside this file call the same functions. The
+//! promises: no input panics; whatever is rejected has a place inside the input; what is made of an
+//! input is bounded by its size; and where an input may arrive in pieces, the pieces do not matter.
+#![forbid(unsafe_code)]
+
+pub mod configuration;
+pub mod h1;
+pub mod language;
+pub mod patterns;
+pub mod runtime;
+mod world;
+
+/// One parser's ordeal: any bytes.
+pub type Ordeal = fn(&[u8]);
+
+/// Every ordeal with the name of its fuzz target and of its directory in `fuzz/seeds`.
+pub const ORDEALS: &[(&str, Ordeal)] = &[
+    ("config_lexer", configuration::lexer),
+    ("config_file", configuration::file),
+    ("expression", language::expression),
+    ("condition", language::condition),
+    ("log_format", language::log_format),
+    ("regex", language::regex),
+    ("acl_file", patterns::acl),
+    ("map_file", patterns::map),
+    ("h1_head", h1::head),
+    ("h1_chunks", h1::chunks),
+    ("runtime_line", runtime::line),
+];

@@ -1,0 +1,186 @@
+//! Every ordeal on its seeds, on mutations of them and on noise. Never asserts anything by itself.
+
+use ordeal::ORDEALS;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::path::{Path, PathBuf};
+
+/// Bytes that syntax is made of, put in where they hurt.
+const SPICES: &[&[u8]] = &[
+    b"\0",
+    b"\n",
+    b"\r\n",
+    b"\r",
+    b" ",
+    b"\t",
+    b"\"",
+    b"'",
+    b"\\",
+    b"\\x",
+    b"(",
+    b")",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b"%",
+    b"%[",
+    b"%{+Q}",
+    b",",
+    b",,",
+    b";",
+    b":",
+    b"::",
+    b"/",
+    b"#",
+    b"$",
+    b"${",
+    b"${X[*]}",
+    b"-",
+    b"-1",
+    b"!",
+    b"<<",
+    b"0",
+    b"9223372036854775807",
+    b"9223372036854775808",
+    b"18446744073709551616",
+    b"\xff",
+    b"\xc3\xa9",
+    b"\xf0\x9f\x92\xa9",
+    b"-m",
+    b"-f list",
+    b"if",
+    b"(?:",
+    b"{1,65535}",
+    b"ffffffffffffffff\r\n",
+    b"Host: a\r\n",
+];
+
+/// The committed inputs of one ordeal.
+fn seeds(name: &str) -> Vec<Vec<u8>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds").join(name);
+    let entries = std::fs::read_dir(&directory).expect("every ordeal has seeds");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    paths.sort();
+    let seeds: Vec<Vec<u8>> =
+        paths.iter().map(|path| std::fs::read(path).expect("readable")).collect();
+    assert!(!seeds.is_empty(), "{name} has no seed");
+    seeds
+}
+
+/// One change of an input; places are fractions of its length.
+#[derive(Debug, Clone)]
+enum Change {
+    Flip(u16, u8),
+    Insert(u16, usize),
+    Remove(u16, u16),
+    Repeat(u16, u16, u8),
+    Swap(u16, u16, u16),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let place = any::<u16>;
+    prop_oneof![
+        2 => (place(), any::<u8>()).prop_map(|(at, byte)| Change::Flip(at, byte)),
+        4 => (place(), 0..SPICES.len()).prop_map(|(at, spice)| Change::Insert(at, spice)),
+        2 => (place(), 0u16..40).prop_map(|(at, len)| Change::Remove(at, len)),
+        1 => (place(), 1u16..40, 2u8..40).prop_map(|(at, len, n)| Change::Repeat(at, len, n)),
+        1 => (place(), place(), 1u16..20).prop_map(|(a, b, len)| Change::Swap(a, b, len)),
+    ]
+}
+
+fn apply(change: &Change, input: &mut Vec<u8>) {
+    let scale = |at: u16, len: usize| usize::from(at) * (len + 1) / (usize::from(u16::MAX) + 1);
+    let len = input.len();
+    let span = |at: u16, count: u16| {
+        let from = scale(at, len);
+        from..(from + usize::from(count)).min(len)
+    };
+    match *change {
+        Change::Flip(at, byte) => {
+            if let Some(found) = input.get_mut(scale(at, len)) {
+                *found ^= byte;
+            }
+        }
+        Change::Insert(at, spice) => {
+            let at = scale(at, len);
+            input.splice(at..at, SPICES[spice].iter().copied());
+        }
+        Change::Remove(at, count) => {
+            input.drain(span(at, count));
+        }
+        Change::Repeat(at, count, times) => {
+            let part = input[span(at, count)].repeat(times.into());
+            let at = scale(at, len);
+            input.splice(at..at, part);
+        }
+        Change::Swap(from, to, count) => {
+            let part: Vec<u8> = input.drain(span(from, count)).collect();
+            let to = scale(to, input.len());
+            input.splice(to..to, part);
+        }
+    }
+}
+
+/// Seeds, alone, changed, or two glued together; and noise now and then.
+fn input(name: &str) -> impl Strategy<Value = Vec<u8>> {
+    let seeds = seeds(name);
+    let one = prop::sample::select(seeds.clone());
+    let changed = (one, prop::collection::vec(change(), 0..8)).prop_map(|(mut input, changes)| {
+        changes.iter().for_each(|change| apply(change, &mut input));
+        input
+    });
+    let two = (prop::sample::select(seeds.clone()), prop::sample::select(seeds), any::<u16>());
+    let glued = two.prop_map(|(one, other, at)| {
+        let at = usize::from(at) * (one.len() + 1) / (usize::from(u16::MAX) + 1);
+        [&one[..at], &other[at.min(other.len())..]].concat()
+    });
+    let noise = prop::collection::vec(any::<u8>(), 0..300);
+    prop_oneof![8 => changed, 2 => glued, 1 => noise]
+}
+
+/// Runs one ordeal on many inputs; a failure is made small and printed.
+fn endure(name: &str) {
+    let (_, ordeal) = ORDEALS.iter().find(|(known, _)| *known == name).expect("a known name");
+    seeds(name).iter().for_each(|seed| ordeal(seed));
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let shown = |input: Vec<u8>| {
+        ordeal(&input);
+        Ok(())
+    };
+    if let Err(failure) = runner.run(&input(name), shown) {
+        panic!("{name}: {failure}");
+    }
+}
+
+macro_rules! ordeals {
+    ($($name:ident),* $(,)?) => {
+        $(#[test] fn $name() { endure(stringify!($name)); })*
+
+        #[test]
+        fn none_is_left_out() {
+            let here = [$(stringify!($name)),*];
+            for (name, _) in ORDEALS {
+                assert!(here.contains(name), "{name} has no test");
+                let target = format!("../../fuzz/fuzz_targets/{name}.rs");
+                let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(target);
+                assert!(path.exists(), "{name} has no fuzz target");
+            }
+            assert_eq!(here.len(), ORDEALS.len());
+        }
+    };
+}
+
+ordeals!(
+    config_lexer,
+    config_file,
+    expression,
+    condition,
+    log_format,
+    regex,
+    acl_file,
+    map_file,
+    h1_head,
+    h1_chunks,
+    runtime_line,
+);

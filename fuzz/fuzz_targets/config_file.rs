@@ -1,0 +1,4 @@
+//! Fuzzes whole configurations. Never holds a check: those are in `ordeal`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::configuration::file(data));

@@ -1,0 +1,4 @@
+//! Fuzzes lines of a configuration into words. Never holds a check: those are in `ordeal`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::configuration::lexer(data));

@@ -1,0 +1,4 @@
+//! Fuzzes regular expressions and what they replace. Never holds a check: those are in `ordeal`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::language::regex(data));

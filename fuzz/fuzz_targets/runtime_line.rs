@@ -1,0 +1,4 @@
+//! Fuzzes lines on the runtime socket. Never holds a check: those are in `ordeal`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::runtime::line(data));
