@@ -6,6 +6,7 @@
 
 mod cli;
 mod page;
+mod prometheus;
 mod settings;
 pub mod stats;
 #[cfg(test)]

@@ -9,13 +9,15 @@ mod query;
 #[cfg(test)]
 mod tests;
 
+use crate::prometheus;
 use crate::settings::Settings;
 use crate::stats::{self, Clock, Filter, csv, json, typed};
 use htx::{Head, Method, Version};
 use proxy::Worker;
 use proxy::runtime::Proxy;
-use proxy::services::{Answer, Services};
+use proxy::services::{Answer, Service, Services};
 use proxy::settings::StatsPage;
+pub(crate) use query::decode;
 use query::{Format, Query};
 use std::sync::Arc;
 
@@ -43,6 +45,12 @@ impl Services for Pages {
         }
         let query = Query::parse(request.uri(), &page.uri);
         Some(self.show(worker, page, &query))
+    }
+
+    fn serve(&self, service: Service, worker: &Worker, request: &Head) -> Answer {
+        match service {
+            Service::Prometheus => prometheus::answer(worker, &self.settings, request),
+        }
     }
 }
 

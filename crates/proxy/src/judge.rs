@@ -10,8 +10,11 @@ use crate::payload;
 use crate::reply;
 use crate::report;
 use crate::runtime::{ProxyRef, RulesAtHand};
+use crate::services::Answer;
 use crate::transaction::Transaction;
 use crate::verify;
+use htx::Version;
+use rules::redirect::Redirect;
 use rules::{Cursor, Need, RuleSet, Rules, Verdict};
 use sample::Lookout;
 use table::DataType;
@@ -239,14 +242,15 @@ fn run(
             });
             Ok(Ruling::Answer)
         }
+        Verdict::Service(service) => {
+            answered(tx);
+            let answer = tx.worker.services.serve(service, &tx.worker, &tx.space.request);
+            prepare(tx, answer);
+            Ok(Ruling::Answer)
+        }
         Verdict::Redirect(redirect) => {
             answered(tx);
-            let mut scratch = tx.worker.take_scratch();
-            reply::prepare_rendered(tx, |view, _, head, _| {
-                redirect.render(view, head, &mut scratch);
-                rules::Rendered::Send
-            });
-            tx.worker.give_scratch(scratch);
+            redirected(tx, redirect);
             Ok(Ruling::Answer)
         }
         Verdict::Reject => {
@@ -270,8 +274,24 @@ fn denial(rules: &RuleSet) -> Metric {
     }
 }
 
+/// Makes what a service has answered the response.
+pub(crate) fn prepare(tx: &mut Transaction, answer: Answer) {
+    debug_assert!(answer.head.version() == Version::Http11, "services speak HTTP/1.1");
+    tx.space.response = answer.head;
+    tx.space.body = answer.body;
+}
+
+fn redirected(tx: &mut Transaction, redirect: &Redirect) {
+    let mut scratch = tx.worker.take_scratch();
+    reply::prepare_rendered(tx, |view, _, head, _| {
+        redirect.render(view, head, &mut scratch);
+        rules::Rendered::Send
+    });
+    tx.worker.give_scratch(scratch);
+}
+
 /// A rule has answered in the proxy's own name.
-fn answered(tx: &mut Transaction) {
+pub(crate) fn answered(tx: &mut Transaction) {
     tx.notes.journal.end(Cause::Local, Phase::Request);
     report::count_both(tx, Metric::Intercepted);
 }

@@ -7,7 +7,6 @@ use crate::judge::{self, Ruling};
 use crate::runtime::{Proxy, ProxyRef};
 use crate::transaction::Transaction;
 use crate::{reply, report, rewrite, verify};
-use htx::Version;
 
 /// What becomes of a request.
 #[derive(Debug)]
@@ -111,10 +110,7 @@ async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Option<Rou
 fn show_statistics(tx: &mut Transaction, proxy: &Proxy) -> bool {
     let answer = tx.worker.services.statistics(&tx.worker, proxy, &tx.space.request);
     let Some(answer) = answer else { return false };
-    debug_assert!(answer.head.version() == Version::Http11, "services speak HTTP/1.1");
-    tx.space.response = answer.head;
-    tx.space.body = answer.body;
-    tx.notes.journal.end(Cause::Local, Phase::Request);
-    report::count_both(tx, crate::counters::Metric::Intercepted);
+    judge::answered(tx);
+    judge::prepare(tx, answer);
     true
 }

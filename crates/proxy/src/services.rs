@@ -3,7 +3,8 @@
 
 use crate::runtime::Proxy;
 use crate::worker::Worker;
-use htx::Head;
+use htx::{Head, Version};
+pub use rules::Service;
 
 /// A complete response made by the proxy itself.
 #[derive(Debug)]
@@ -18,6 +19,9 @@ pub struct Answer {
 pub trait Services {
     /// Answers a request to the statistics page of `proxy`, or declines.
     fn statistics(&self, worker: &Worker, proxy: &Proxy, request: &Head) -> Option<Answer>;
+
+    /// Answers a request that `use-service` sends to a service.
+    fn serve(&self, service: Service, worker: &Worker, request: &Head) -> Answer;
 }
 
 /// No services at all.
@@ -27,5 +31,11 @@ pub struct NoServices;
 impl Services for NoServices {
     fn statistics(&self, _: &Worker, _: &Proxy, _: &Head) -> Option<Answer> {
         None
+    }
+
+    fn serve(&self, _: Service, _: &Worker, _: &Head) -> Answer {
+        let mut head = Head::default();
+        head.set_response(Version::Http11, 503, b"Service Unavailable");
+        Answer { head, body: Vec::new() }
     }
 }

@@ -158,6 +158,7 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("deny", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers with an error.", control::deny),
     keyword("tarpit", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ, "Answers with an error after a delay.", control::tarpit),
     keyword("return", "[status <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers by itself.", control::return_),
+    keyword("use-service", "<name>", REQ, "Has a service answer.", control::use_service),
     keyword("redirect", "{ location | prefix | scheme } <fmt> [code <code>] [<option>]", REQ | RES, "Redirects the client.", control::parse_redirect),
     keyword("auth", "[realm <realm>]", REQ, "Asks for a user name and a password.", control::auth),
     keyword("strict-mode", "{ on | off }", HTTP, "Whether failed rewrites of the rules behind are errors.", control::strict_mode),

@@ -15,6 +15,7 @@ pub mod redirect;
 pub mod reply;
 mod ruleset;
 mod section;
+mod service;
 pub mod sticking;
 pub mod switching;
 #[cfg(test)]
@@ -32,5 +33,6 @@ pub use ruleset::{
     parse_tcp_response, parse_tcp_session,
 };
 pub use section::{Persistence, Rules, Selection, Switching};
+pub use service::Service;
 pub use sticking::{StickRule, parse_stick};
 pub use switching::{BackendName, UseBackend, parse_use_backend, parse_use_server};

@@ -4,6 +4,7 @@ use crate::action::{self, Action, Outcome};
 use crate::context::Context;
 use crate::redirect::Redirect;
 use crate::reply::Reply;
+use crate::service::Service;
 use sample::{Answer, Condition, Facts, Guards, Lookout, ParseError, Parser, Side};
 use std::sync::{Arc, OnceLock};
 
@@ -162,6 +163,8 @@ pub enum Verdict<'r> {
     Tarpit(&'r Reply),
     /// `return`
     Return(&'r Reply),
+    /// `use-service`
+    Service(Service),
     /// `redirect`
     Redirect(&'r Redirect),
     /// `reject`: close without an answer.

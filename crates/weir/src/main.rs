@@ -32,7 +32,7 @@ fn act(options: Options) -> ExitCode {
     }
     match &options.action {
         Action::Version => say(&version::short()),
-        Action::BuildOptions => say(&version::long(version::FEATURES, &[])),
+        Action::BuildOptions => say(&version::long(version::FEATURES, &version::services())),
         Action::MemoryHelp => say(cli::MEMORY_HELP),
         Action::Condition(text) => condition(text),
         Action::Check | Action::Run => load(options),

@@ -66,7 +66,7 @@ impl Query {
 }
 
 /// Decodes `%41` and `+`.
-fn decode(text: &str) -> String {
+pub(crate) fn decode(text: &str) -> String {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

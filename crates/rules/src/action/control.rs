@@ -5,6 +5,7 @@ use crate::context::{Context, LogLevel};
 use crate::redirect::Redirect;
 use crate::reply::Reply;
 use crate::ruleset::{Verdict, facts};
+use crate::service::Service;
 use sample::ParseError;
 
 /// A compiled action of this kind.
@@ -24,6 +25,8 @@ pub enum Control {
     Tarpit(Reply),
     /// `return`
     Return(Reply),
+    /// `use-service`
+    Service(Service),
     /// `strict-mode`
     StrictMode(bool),
     /// `set-log-level`
@@ -42,6 +45,7 @@ impl Control {
             Control::Deny(reply) => Verdict::Deny(reply),
             Control::Tarpit(reply) => Verdict::Tarpit(reply),
             Control::Return(reply) => Verdict::Return(reply),
+            Control::Service(service) => Verdict::Service(*service),
             Control::StrictMode(on) => return Outcome::Strict(*on),
             Control::SetLogLevel(level) => {
                 cx.set_log_level(*level);
@@ -115,6 +119,17 @@ pub(super) fn tarpit(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError
 
 pub(super) fn return_(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     Ok(Action::Control(Control::Return(reply(input, 200)?)))
+}
+
+pub(super) fn use_service(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let name = input.take("missing service name")?;
+    match Service::named(name) {
+        Some(service) => Ok(Action::Control(Control::Service(service))),
+        None if name.starts_with("lua.") => {
+            Err(input.fail(format!("service '{name}' is not implemented yet: it needs Lua")))
+        }
+        None => Err(input.fail(format!("'{name}' unknown service name."))),
+    }
 }
 
 pub(super) fn parse_redirect(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {

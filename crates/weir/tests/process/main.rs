@@ -18,6 +18,7 @@ mod keep_alive;
 mod logs;
 mod mails;
 mod malformed;
+mod metrics;
 mod proxy_protocol;
 mod queues;
 mod quickstart;

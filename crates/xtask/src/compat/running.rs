@@ -111,9 +111,11 @@ impl Facts {
                 let (_, said) = self.fields.iter().find(|(field, _)| field == word)?;
                 !said.contains("not implemented") && !said.contains("only supports")
             }
-            "lua-api" | "prometheus-metric" | "stat-module-field" | "trace-source" => false,
+            "lua-api" | "stat-module-field" | "trace-source" => false,
             // Only what happens can show them: a test must have seen it.
-            "check-status-code" | "env-external-check" => links.of(&name.class, word).is_some(),
+            "check-status-code" | "env-external-check" | "prometheus-metric" => {
+                links.of(&name.class, word).is_some()
+            }
             class if class.contains("spoe-") => false,
             _ => return None,
         };

@@ -1,0 +1,85 @@
+//! `prometheus-exporter`: the figures of the statistics in Prometheus' text format, version 0.0.4.
+//! Never gathers by itself: values are those of `show info` and `show stat`.
+//!
+//! Metrics have HAProxy's names, types, labels and order, so that rules and dashboards made for it
+//! work; the texts after `# HELP` are those of our own tables. A value that there is none of is
+//! `NaN`.
+
+mod metric;
+mod process;
+mod query;
+mod rows;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use crate::settings::Settings;
+use htx::{Head, Version};
+use proxy::Worker;
+use proxy::services::Answer;
+use query::{Query, Scope};
+use std::fmt::{Display, Write as _};
+
+/// What Prometheus reads.
+const CONTENT_TYPE: &[u8] = b"text/plain; version=0.0.4";
+
+/// Answers a request for the metrics; what its query does not understand is ignored, save scopes
+/// that there are none of: they are answered with status 400.
+pub(crate) fn answer(worker: &Worker, settings: &Settings, request: &Head) -> Answer {
+    let Some(query) = Query::parse(request.uri()) else { return bad_request() };
+    let mut out = String::new();
+    if query.wants(Scope::Global) {
+        process::write(worker, settings, &mut out);
+    }
+    rows::write(worker, &query, &mut out);
+    if query.wants(Scope::Sticktable) {
+        tables::write(&worker.shared, &mut out);
+    }
+    Answer { head: head(200, b"OK", CONTENT_TYPE), body: out.into_bytes() }
+}
+
+fn head(status: u16, reason: &[u8], content_type: &[u8]) -> Head {
+    let mut head = Head::default();
+    head.set_response(Version::Http11, status, reason);
+    head.push(b"cache-control", b"no-cache");
+    head.push(b"content-type", content_type);
+    head
+}
+
+fn bad_request() -> Answer {
+    let body =
+        b"scope: one of global, frontend, listener, backend, server, sticktable, *\n".to_vec();
+    Answer { head: head(400, b"Bad Request", b"text/plain"), body }
+}
+
+/// Begins a metric.
+fn begin(out: &mut String, name: &str, kind: &str, help: &str) {
+    // Writing to a string cannot fail.
+    let _ = write!(out, "# HELP haproxy_{name} {help}\n# TYPE haproxy_{name} {kind}\n");
+}
+
+/// One value with its labels.
+fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl Display) {
+    let _ = write!(out, "haproxy_{name}");
+    for (at, (label, text)) in labels.iter().enumerate() {
+        let _ = write!(out, "{}{label}=\"", if at == 0 { '{' } else { ',' });
+        escape(out, text);
+        out.push('"');
+    }
+    if !labels.is_empty() {
+        out.push('}');
+    }
+    let _ = writeln!(out, " {value}");
+}
+
+/// The text of a label: backslashes, quotes and ends of lines are escaped.
+fn escape(out: &mut String, text: &str) {
+    for letter in text.chars() {
+        match letter {
+            '\\' => out.push_str("\\\\"),
+            '"' => out.push_str("\\\""),
+            '\n' => out.push_str("\\n"),
+            other => out.push(other),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The Prometheus exporter over HTTP. Never the whole list of metrics.
+
+use crate::support::{Origin, Setup};
+
+#[test]
+fn the_exporter_shows_what_happened() {
+    let origin = Origin::saying("hello");
+    let front = "    http-request track-sc0 src table seen\n    \
+                 http-request use-service prometheus-exporter if { path /metrics }";
+    let back = "    server s <origin>\nbackend seen\n    stick-table type ip size 100 store gpc0";
+    let weir = Setup::http(front, back).with("origin", origin.address()).start();
+    let mut client = weir.web();
+    for _ in 0..3 {
+        client.get("/");
+    }
+    let answer = client.get("/metrics");
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4"));
+    assert_eq!(answer.header("cache-control"), Some("no-cache"));
+    let text = answer.text();
+    for line in [
+        "haproxy_frontend_http_responses_total{proxy=\"web\",code=\"2xx\"} 3",
+        "haproxy_frontend_intercepted_requests_total{proxy=\"web\"} 1",
+        "haproxy_backend_status{proxy=\"app\",state=\"UP\"} 1",
+        "haproxy_server_sessions_total{proxy=\"app\",server=\"s\"} 3",
+        "haproxy_sticktable_size{name=\"seen\",type=\"ip\"} 100",
+        "haproxy_sticktable_used{name=\"seen\",type=\"ip\"} 1",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+    }
+    assert_eq!(client.get("/metrics?scope=bad").status(), 400);
+    let few = client.get("/metrics?scope=sticktable").text();
+    assert!(few.lines().all(|line| line.contains("haproxy_sticktable_")), "{few}");
+}
