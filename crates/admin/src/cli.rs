@@ -27,3 +27,4 @@ mod variables;
 
 pub use line::{Command, Line, Parser as LineParser};
 pub use session::serve;
+pub use table::commands;

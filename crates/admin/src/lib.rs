@@ -12,6 +12,6 @@ pub mod stats;
 #[cfg(test)]
 mod testing;
 
-pub use cli::{Command, Line, LineParser, serve};
+pub use cli::{Command, Line, LineParser, commands, serve};
 pub use page::Pages;
 pub use settings::{CliSocket, Level, Settings, SeverityOutput};

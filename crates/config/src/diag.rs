@@ -118,6 +118,10 @@ impl Diagnostics {
         self.list.iter()
     }
 
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, Diagnostic> {
+        self.list.iter_mut()
+    }
+
     /// Those of one severity.
     pub fn of(&self, severity: Severity) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter().filter(move |d| d.severity == severity)

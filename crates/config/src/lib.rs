@@ -24,6 +24,7 @@ mod load;
 pub mod model;
 mod output;
 mod parse;
+mod point;
 mod reference;
 mod render;
 mod source;

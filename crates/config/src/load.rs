@@ -4,7 +4,7 @@ use crate::diag::Diagnostics;
 use crate::draft::Draft;
 use crate::model::Model;
 use crate::source::Source;
-use crate::{finish, parse};
+use crate::{finish, parse, point};
 use stdx::ignored;
 
 /// What loading gave.
@@ -78,5 +78,6 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
         parse::file(&mut draft, &mut cx, source);
     }
     let model = finish::model(draft, &mut cx);
+    point::point(&mut cx.diagnostics, sources);
     Loaded { model, diagnostics: cx.diagnostics }
 }

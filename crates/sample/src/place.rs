@@ -1,6 +1,6 @@
 //! The 22 places where an expression may be used, and sets of them. Never decides: tables and parsers do.
 
-/// One place of use, in the order of the validity strings of `haproxy -dKfet`.
+/// One place of use, in the order of the validity strings of `haproxy -dKsmp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Place {
@@ -91,7 +91,7 @@ impl Places {
         Places(1 << place as u8)
     }
 
-    /// The set written as 22 letters, `Y` where valid: the form printed by `haproxy -dKfet`.
+    /// The set written as 22 letters, `Y` where valid: the form printed by `haproxy -dKsmp`.
     pub const fn parse(letters: &str) -> Places {
         let bytes = letters.as_bytes();
         assert!(bytes.len() == 22, "a validity string has 22 positions");
@@ -122,12 +122,15 @@ impl Places {
         self.0 & (1 << place as u8) != 0
     }
 
+    /// HAProxy's names of the 22 places, in order.
+    pub const NAMES: [&str; 22] = NAMES;
+
     /// HAProxy's name for the first place of the set, for messages.
     pub fn name(self) -> &'static str {
         NAMES.get(self.0.trailing_zeros() as usize).copied().unwrap_or("nowhere")
     }
 
-    /// The 22 letters of `haproxy -dKfet`.
+    /// The 22 letters of `haproxy -dKsmp`.
     pub fn letters(self) -> String {
         (0..22).map(|i| if self.0 >> i & 1 == 1 { 'Y' } else { '.' }).collect()
     }

@@ -75,6 +75,8 @@ pub(crate) struct Options {
     pub(crate) zero_warning: bool,
     /// `--output`: how `-c` hands its messages over, on the standard output.
     pub(crate) output: Option<config::Format>,
+    /// `-dK`: the classes of names to list.
+    pub(crate) keywords: Option<String>,
     /// `-dD`: report suspicious statements.
     pub(crate) diagnostics: bool,
     /// `-dr`: a server whose name does not resolve is no error.
@@ -159,7 +161,7 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-dG", value: "", help: "disables getaddrinfo (no effect)", apply: Some(|o, _| note(o, "-dG", "there is one resolver call")) },
     Flag { name: "-dR", value: "", help: "disables SO_REUSEPORT", apply: Some(|o, _| on(&mut o.no_reuse_port)) },
     Flag { name: "-dL", value: "", help: "dumps loaded object files", apply: None },
-    Flag { name: "-dK", value: "{class[,...]}", help: "dumps registered keywords", apply: None },
+    Flag { name: "-dK", value: "{class[,...]}", help: "dumps registered keywords", apply: Some(classes) },
     Flag { name: "-dr", value: "", help: "ignores server address resolution failures", apply: Some(|o, _| on(&mut o.ignore_resolution)) },
     Flag { name: "-dV", value: "", help: "disables SSL verify on the server side (no effect)", apply: Some(|o, _| note(o, "-dV", "there is no TLS to servers")) },
     Flag { name: "-dW", value: "", help: "fails if any warning is emitted", apply: Some(|o, _| on(&mut o.zero_warning)) },
@@ -257,6 +259,11 @@ fn on(switch: &mut bool) -> Result<(), UsageError> {
 
 fn set<T>(place: &mut Option<T>, value: Result<T, UsageError>) -> Result<(), UsageError> {
     *place = Some(value?);
+    Ok(())
+}
+
+fn classes(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
+    options.keywords = Some(words.suffix.to_owned());
     Ok(())
 }
 

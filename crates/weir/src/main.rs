@@ -4,6 +4,7 @@
 mod boot;
 mod cli;
 mod dump;
+mod keywords;
 mod signals;
 mod version;
 
@@ -104,6 +105,9 @@ fn load(options: Options) -> ExitCode {
             processors: sys::cpu::available().len(),
         },
     );
+    if let Some(classes) = &options.keywords {
+        say(&keywords::dump(classes));
+    }
     let verdict = loaded.verdict(options.zero_warning);
     let said = config::report(&loaded.diagnostics, pid, Style::Plain, options.diagnostics);
     if let Some(format) = options.output.filter(|_| options.action == Action::Check) {

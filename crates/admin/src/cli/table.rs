@@ -34,6 +34,11 @@ const fn entry(
 
 use Level::{Admin, Operator, User};
 
+/// The words of every command.
+pub fn commands() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|entry| entry.words)
+}
+
 /// The commands, in the order of help.
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Entry] = &[

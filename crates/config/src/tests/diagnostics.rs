@@ -33,7 +33,7 @@ fn five_errors_in_different_sections_are_exactly_these_five() {
             (7, 22, 1, None),
             (10, 17, 3, None),
             (14, 28, 4, Some("check")),
-            (11, 0, 0, None),
+            (11, 21, 4, None),
         ]
     );
 }

@@ -36,7 +36,7 @@ fn errors_point_at_the_word() {
         (" http-request deny deny_status 1", 32, "1"),
         (" http-request set-header a \"%[foo]\"", 31, "foo"),
         (" use_backend l foo", 16, "foo"),
-        (" use_backend nope", 0, "unable to find required use_backend: 'nope'"),
+        (" use_backend nope", 14, "unable to find required use_backend: 'nope'"),
         (" redirect location / code 3", 27, "'code'"),
         (" log-format \"%[foo]\"\n log /x local0", 16, "foo"),
         (" tcp-request foo", 14, "got 'foo'"),

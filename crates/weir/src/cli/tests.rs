@@ -182,6 +182,14 @@ fn what_has_no_effect_is_noted() {
 }
 
 #[test]
+fn classes_of_keywords() {
+    let classes = |line| ok(&format!("-f a {line}")).keywords;
+    assert_eq!(classes("-dKall -c").as_deref(), Some("all"));
+    assert_eq!(classes("-dKacl,smp").as_deref(), Some("acl,smp"));
+    assert_eq!((classes("-dK").as_deref(), classes("-c")), (Some(""), None));
+}
+
+#[test]
 fn what_is_missing_is_refused() {
     for (line, flag) in [
         ("-W", "-W"),
@@ -190,7 +198,6 @@ fn what_is_missing_is_refused() {
         ("-S addr", "-S"),
         ("-S", "-S"),
         ("-x sock", "-x"),
-        ("-dKall", "-dK"),
         ("-dC", "-dC"),
         ("-dL", "-dL"),
     ] {
