@@ -85,10 +85,10 @@ pub(crate) fn proxies() -> Vec<Proxy> {
     let fe = Proxy { front: Some(front), ..proxy("fe", 2) };
     let cookie = Cookie {
         name: "SRV".into(),
-        insert: true,
+        mode: CookieMode::Insert,
         indirect: true,
         nocache: true,
-        attributes: Vec::new(),
+        ..Cookie::default()
     };
     let servers = vec![
         server(1, "s1", |it| {

@@ -28,8 +28,8 @@ pub use global::{
     CloseSpread, CpuMap, Global, Process, Profiling, SendHostname, StatsSettings, Tune,
 };
 pub use http::{
-    ConnectionMode, Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse, Network,
-    Redispatch, RetryOn, StatsPage,
+    ConnectionMode, Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse,
+    Network, Redispatch, RetryOn, StatsPage,
 };
 pub use link::{Announce, Link};
 pub use listener::{Bind, BindOptions, Level, SeverityOutput, UnixAccess};

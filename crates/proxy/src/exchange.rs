@@ -2,6 +2,7 @@
 //! Never chooses a server and never sends a request again: it says when.
 
 use crate::buffers::Claim;
+use crate::cookie;
 use crate::flow::{Ends, Fault, Step};
 use crate::inspect;
 use crate::journal::{Cause, Failure, Phase};
@@ -10,7 +11,6 @@ use crate::observe;
 use crate::payload;
 use crate::report;
 use crate::retry;
-use crate::rewrite;
 use crate::settings::RetryOn;
 use crate::sticking;
 use crate::transaction::Transaction;
@@ -324,7 +324,7 @@ impl Exchange {
         if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.sticking) {
             sticking::store(tx, &backend);
         }
-        rewrite::response(tx);
+        cookie::response(tx);
         judge::after_response(tx)?;
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;

@@ -10,6 +10,7 @@ pub mod buffers;
 pub mod check;
 mod client;
 mod connect;
+mod cookie;
 pub mod counters;
 mod exchange;
 mod expiry;

@@ -219,19 +219,48 @@ pub struct ForwardFor {
     pub if_none: bool,
 }
 
-/// `cookie NAME insert ...`.
-#[derive(Clone, Debug)]
+/// Who sets the persistence cookie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CookieMode {
+    /// The server, in its own words.
+    #[default]
+    Server,
+    /// The server, and its value is replaced (`rewrite`).
+    Rewrite,
+    /// The proxy (`insert`).
+    Insert,
+    /// The server, and its value is completed (`prefix`).
+    Prefix,
+}
+
+/// `cookie NAME ...`.
+#[derive(Clone, Debug, Default)]
 pub struct Cookie {
     /// Name of the cookie.
     pub name: String,
-    /// Set by the proxy.
-    pub insert: bool,
+    /// Who sets it.
+    pub mode: CookieMode,
     /// Hidden from servers, and not set again when the client has it.
     pub indirect: bool,
     /// Replies that set it are not cacheable.
     pub nocache: bool,
+    /// Inserted into responses to POST alone.
+    pub post_only: bool,
+    /// A server may set it itself.
+    pub preserve: bool,
+    /// Seconds after which one that was not seen does not count; 0 for no limit.
+    pub max_idle: u32,
+    /// Seconds after which one does not count at all; 0 for no limit.
+    pub max_life: u32,
     /// Attributes appended to `Set-Cookie`.
     pub attributes: Vec<String>,
+}
+
+impl Cookie {
+    /// Whether it is only looked at.
+    pub(crate) fn is_passive(&self) -> bool {
+        self.mode == CookieMode::Server && !self.indirect
+    }
 }
 
 /// A reply that replaces a built-in one.
@@ -394,6 +423,8 @@ pub struct Server {
     pub address: Address,
     /// Its value in the persistence cookie.
     pub cookie: Option<String>,
+    /// What its value is computed with if it has none (`dynamic-cookie-key`).
+    pub cookie_key: Option<Arc<str>>,
     /// Requests that may wait for it; 0 for no limit.
     pub max_queue: u32,
     /// The lowest that its connection limit sinks to (`minconn`); 0 for a limit that stays.
@@ -427,6 +458,7 @@ impl Server {
             balance,
             address,
             cookie: None,
+            cookie_key: None,
             max_queue: 0,
             minconn: 0,
             pool_max: None,

@@ -3,6 +3,7 @@
 
 use crate::client::Client;
 use crate::connect::{self, Claim};
+use crate::cookie::Dates;
 use crate::exchange;
 use crate::inspect;
 use crate::journal::{Cause, Failure, Journal, Phase};
@@ -76,6 +77,10 @@ pub(crate) struct Transaction {
     pub(crate) kept: Option<Box<Kept>>,
     /// What the rules of the response wait for.
     pub(crate) pause: Option<Box<judge::Pause>>,
+    /// The dates that stood in the client's persistence cookie.
+    pub(crate) cookie_dates: Dates,
+    /// It is a POST; known where cookies are used.
+    pub(crate) posts: bool,
     /// The client left while its body was waited for.
     pub(crate) left: bool,
     /// `silent-drop`: the client is not told that its connection is gone.
@@ -121,6 +126,8 @@ impl Transaction {
             listed: None,
             kept: None,
             pause: None,
+            cookie_dates: Dates::default(),
+            posts: false,
             left: false,
             reset_client: false,
         }

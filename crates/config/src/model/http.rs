@@ -119,18 +119,42 @@ impl Network {
     }
 }
 
+/// Who sets the persistence cookie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CookieMode {
+    /// The server.
+    #[default]
+    Server,
+    /// `rewrite`: the server, and its value is replaced.
+    Rewrite,
+    /// `insert`: the proxy.
+    Insert,
+    /// `prefix`: the server, and its value is completed.
+    Prefix,
+}
+
 /// `cookie`: persistence by a cookie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cookie {
     /// Name of the cookie.
     pub name: String,
-    /// `insert`: set by the proxy.
-    pub insert: bool,
+    /// Who sets it.
+    pub mode: CookieMode,
     /// `indirect`: hidden from servers, and not set again when the client has it.
     pub indirect: bool,
     /// `nocache`: replies that set it are not cacheable.
     pub nocache: bool,
-    /// Attributes appended to `Set-Cookie`, in order: `domain=..`, `HttpOnly`, `Secure`, `attr`.
+    /// `postonly`: inserted into responses to POST alone.
+    pub post_only: bool,
+    /// `preserve`: a server may set it itself.
+    pub preserve: bool,
+    /// `dynamic`: servers without a value get one computed from their address.
+    pub dynamic: bool,
+    /// `maxidle`, seconds; 0 is no limit.
+    pub max_idle: u32,
+    /// `maxlife`, seconds; 0 is no limit.
+    pub max_life: u32,
+    /// Attributes appended to `Set-Cookie`: `domain=..`, `HttpOnly`, `Secure`, `attr`.
     pub attributes: Vec<String>,
 }
 

@@ -178,6 +178,8 @@ pub struct Back {
     pub hash_balance_factor: u32,
     /// `cookie`.
     pub cookie: Option<Cookie>,
+    /// `dynamic-cookie-key`.
+    pub dynamic_cookie_key: Option<String>,
     /// `option httpchk` and `http-check`.
     pub check: HealthCheck,
     /// `option accept-invalid-http-response`.

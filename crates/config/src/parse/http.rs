@@ -1,9 +1,13 @@
 //! `cookie`, `errorfile`, `errorloc*`, `option forwardfor` (section 4.2). Never looks at a message.
 use super::language;
+use super::values::time_at;
 use crate::cx::Cx;
 use crate::draft::{DraftError, DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};
-use crate::model::{Cookie, ErrorReply, ForwardFor, HeaderNames, HttpErrors, Network, RetryOn};
+use crate::model::{
+    Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, HttpErrors, Network, RetryOn,
+};
+use crate::value::Unit;
 use crate::{known, value};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,52 +22,74 @@ const MAX_REPLY: usize = 16384 - 1024;
 pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.need(1, "'cookie' expects <cookie_name> as argument.")?;
     let mut cookie = Cookie { name: name.to_owned(), ..Cookie::default() };
+    let (mut domains, mut attributes) = (Vec::new(), Vec::new());
+    let (mut http_only, mut secure) = (false, false);
     let mut n = 2;
     while let Some(word) = args.get(n) {
         match word {
-            "insert" => cookie.insert = true,
+            "insert" | "rewrite" | "prefix" => {
+                if cookie.mode != CookieMode::Server {
+                    return Err(args.fault(n, MODES));
+                }
+                cookie.mode = match word {
+                    "insert" => CookieMode::Insert,
+                    "rewrite" => CookieMode::Rewrite,
+                    _ => CookieMode::Prefix,
+                };
+            }
             "indirect" => cookie.indirect = true,
             "nocache" => cookie.nocache = true,
-            "httponly" => cookie.attributes.push("HttpOnly".to_owned()),
-            "secure" => cookie.attributes.push("Secure".to_owned()),
+            "postonly" => cookie.post_only = true,
+            "preserve" => cookie.preserve = true,
+            "dynamic" => cookie.dynamic = true,
+            "httponly" => http_only = true,
+            "secure" => secure = true,
+            "maxidle" => cookie.max_idle = cookie_age(args, n, "<idletime>")?,
+            "maxlife" => cookie.max_life = cookie_age(args, n, "<lifetime>")?,
             "domain" => {
-                n += 1;
-                let domain = args.need(n, "'domain' expects <domain> as argument.")?;
+                let domain = args.need(n + 1, "'domain' expects <domain> as argument.")?;
                 if domain.contains([';', ' ', '\t']) {
                     let message = format!("domain '{domain}' contains a forbidden character.");
-                    return Err(args.fault(n, message));
+                    return Err(args.fault(n + 1, message));
                 }
-                cookie.attributes.push(format!("domain={domain}"));
+                domains.push(format!("domain={domain}"));
             }
             "attr" => {
-                n += 1;
-                let attribute = args.need(n, "'attr' expects <value> as argument.")?;
+                let attribute = args.need(n + 1, "'attr' expects <value> as argument.")?;
                 if attribute.contains(|c: char| c.is_control() || c == ';') {
-                    return Err(args.fault(n, "character value not permitted in attribute."));
+                    return Err(args.fault(n + 1, "character value not permitted in attribute."));
                 }
-                cookie.attributes.push(attribute.to_owned());
+                attributes.push(attribute.to_owned());
             }
-            _ => return Err(unsupported_cookie_word(args, n, word, &cookie)),
+            _ => {
+                let unknown = "'cookie' supports 'rewrite', 'insert', 'prefix', 'indirect', 'nocache', 'postonly', 'domain', 'maxidle', 'dynamic', 'maxlife' and 'attr' options.";
+                let shown = format!("cookie {word}");
+                return Err(known::fault(args, n, "cookie-arg", &shown, unknown.to_owned()));
+            }
         }
-        n += 1;
+        n += 1 + usize::from(matches!(word, "maxidle" | "maxlife" | "domain" | "attr"));
     }
+    if cookie.preserve && cookie.mode != CookieMode::Insert && !cookie.indirect {
+        let message = "cookie 'preserve' requires at least 'insert' or 'indirect'.";
+        return Err(args.fault(0, message));
+    }
+    let flags = [(http_only, "HttpOnly"), (secure, "Secure")];
+    let flags = flags.iter().filter(|(set, _)| *set).map(|(_, flag)| (*flag).to_owned());
+    cookie.attributes = domains.into_iter().chain(flags).chain(attributes).collect();
     proxy.settings.options.cookie_place = Some(args.place().clone());
     proxy.settings.back.cookie = Some(cookie);
     Ok(())
 }
 
-fn unsupported_cookie_word(
-    args: Args<'_>,
-    n: usize,
-    word: &str,
-    cookie: &Cookie,
-) -> crate::line::Fault {
-    if cookie.insert && matches!(word, "rewrite" | "prefix") {
-        let message = "cookie 'rewrite', 'insert' and 'prefix' modes are incompatible.";
-        return args.fault(n, message);
-    }
-    let unknown = "'cookie' supports 'rewrite', 'insert', 'prefix', 'indirect', 'nocache', 'postonly', 'domain', 'maxidle', 'dynamic', 'maxlife' and 'attr' options.";
-    known::fault(args, n, "cookie-arg", &format!("cookie {word}"), unknown.to_owned())
+const MODES: &str = "cookie 'rewrite', 'insert' and 'prefix' modes are incompatible.";
+
+/// `maxidle` or `maxlife` at argument `n`, in seconds unless it says otherwise.
+fn cookie_age(args: Args<'_>, n: usize, what: &str) -> Parsed<u32> {
+    let name = args.text(n);
+    args.need(n + 1, format!("'{name}' expects {what} in seconds as argument."))?;
+    let subject = format!("argument to <{name}>");
+    let age = time_at(args, n + 1, Unit::Seconds, &subject)? / 1_000;
+    Ok(u32::try_from(age).unwrap_or(u32::MAX))
 }
 
 /// `retry-on <keyword> ...`

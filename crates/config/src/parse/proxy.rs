@@ -62,7 +62,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     ),
     entry(
         "cookie",
-        "<name> [ insert ] [ indirect ] [ nocache ] [ httponly ] [ secure ] [ domain <domain> ]* [ attr <value> ]*",
+        "<name> [ rewrite | insert | prefix ] [ indirect ] [ nocache ] [ postonly ] [ preserve ] [ httponly ] [ secure ] [ domain <domain> ]* [ maxidle <idle> ] [ maxlife <life> ] [ dynamic ] [ attr <value> ]*",
         Places::D_BACK,
         "Keeps clients on their server by a cookie.",
         http::cookie,
@@ -98,6 +98,17 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Places::ALL,
         "Sends mails about servers.",
         mailers::alert,
+    ),
+    entry(
+        "dynamic-cookie-key",
+        "<string>",
+        Places::D_BACK,
+        "What values of dynamic cookies are computed with.",
+        |p, _, a| {
+            let key = a.need(1, "'dynamic-cookie-key' expects <secret_key> as argument.")?;
+            p.settings.back.dynamic_cookie_key = Some(key.to_owned());
+            a.no_more_than(1)
+        },
     ),
     entry("enabled", "", Places::ALL, "Puts the proxy back into service.", |p, _, a| {
         a.no_more_than(0).map(|()| p.settings.disabled = false)

@@ -226,10 +226,18 @@ fn proxy_keywords() {
         ("bind :81,:82", |p| &*front(p).binds[2].written == ":82"),
         ("cookie S insert indirect nocache httponly secure domain .x.y attr SameSite=Lax", |p| {
             let cookie = back(p).cookie.as_ref().unwrap();
-            cookie.insert
+            cookie.mode == CookieMode::Insert
                 && cookie.indirect
                 && cookie.nocache
-                && cookie.attributes == ["HttpOnly", "Secure", "domain=.x.y", "SameSite=Lax"]
+                && cookie.attributes == ["domain=.x.y", "HttpOnly", "Secure", "SameSite=Lax"]
+        }),
+        ("cookie S prefix postonly maxidle 30 maxlife 1h dynamic\n dynamic-cookie-key k", |p| {
+            let cookie = back(p).cookie.as_ref().unwrap();
+            cookie.mode == CookieMode::Prefix
+                && cookie.post_only
+                && cookie.dynamic
+                && (cookie.max_idle, cookie.max_life) == (30, 3600)
+                && back(p).dynamic_cookie_key.as_deref() == Some("k")
         }),
         ("default_backend l", |p| front(p).default_backend == Some(0)),
         ("description a b", |p| p.description.as_deref() == Some("a b")),

@@ -205,7 +205,11 @@ fn front(
 }
 
 fn back(from: &model::Back, global: &model::Global) -> settings::Back {
-    let servers: Vec<_> = from.servers.iter().map(|it| server(it, global)).collect();
+    let mut servers: Vec<_> = from.servers.iter().map(|it| server(it, global)).collect();
+    if from.cookie.as_ref().is_some_and(|cookie| cookie.dynamic) {
+        let key: Option<Arc<str>> = from.dynamic_cookie_key.as_deref().map(Arc::from);
+        servers.iter_mut().for_each(|server| server.cookie_key = key.clone());
+    }
     settings::Back {
         check: check(&from.check, global, servers.iter().all(|it| it.check_link.is_plain())),
         servers,
@@ -216,9 +220,18 @@ fn back(from: &model::Back, global: &model::Global) -> settings::Back {
         all_backups: from.allbackups,
         cookie: from.cookie.as_ref().map(|cookie| settings::Cookie {
             name: cookie.name.clone(),
-            insert: cookie.insert,
+            mode: match cookie.mode {
+                model::CookieMode::Server => settings::CookieMode::Server,
+                model::CookieMode::Rewrite => settings::CookieMode::Rewrite,
+                model::CookieMode::Insert => settings::CookieMode::Insert,
+                model::CookieMode::Prefix => settings::CookieMode::Prefix,
+            },
             indirect: cookie.indirect,
             nocache: cookie.nocache,
+            post_only: cookie.post_only,
+            preserve: cookie.preserve,
+            max_idle: cookie.max_idle,
+            max_life: cookie.max_life,
             attributes: cookie.attributes.clone(),
         }),
         retries: from.retries.unwrap_or(3),
@@ -281,6 +294,7 @@ fn server(from: &model::Server, global: &model::Global) -> settings::Server {
         agent: agent(&address, &check.agent),
         address,
         cookie: options.cookie.clone(),
+        cookie_key: None,
         max_queue: options.maxqueue,
         minconn: options.minconn,
         max_reuse: u32::try_from(options.max_reuse).ok(),

@@ -10,6 +10,7 @@ mod balancing;
 mod bodies;
 mod checks;
 mod command_line;
+mod cookies;
 mod descriptors;
 mod failures;
 mod health;
