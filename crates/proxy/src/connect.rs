@@ -472,6 +472,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     let again = tx.kept.is_some();
     retry::keep_head(tx);
     retry::restore_head(tx);
+    name_server(tx, backend, slot);
     let space = &mut *tx.space;
     server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
     if server.is_worn_out() {
@@ -492,6 +493,15 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     }
     tx.notes.journal.connected = tx.worker.thread.nanos();
     Ok(())
+}
+
+/// `http-send-name-header`: the field always names the server at hand, whatever was tried before.
+fn name_server(tx: &mut Transaction, backend: &ProxyRef, slot: usize) {
+    let header = backend.settings.back.as_ref().and_then(|back| back.name_header.as_ref());
+    if let Some(header) = header {
+        let name = back(backend).servers[slot].state.name();
+        tx.space.request.set(header.as_bytes(), name.as_bytes());
+    }
 }
 
 /// A connection that carries bytes: nothing goes first but what the client has said already.

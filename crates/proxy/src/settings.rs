@@ -631,6 +631,8 @@ pub struct Back {
     pub servers: Vec<Server>,
     /// How one is chosen.
     pub algorithm: balance::Algorithm,
+    /// `http-send-name-header`: the field that tells a server its name.
+    pub name_header: Option<String>,
     /// `fullconn`, which statistics show as the limit; `None` for its default.
     pub full_connections: Option<u32>,
     /// The algorithm's name and parameters as configured.

@@ -190,6 +190,8 @@ pub struct Back {
     pub retry_on: RetryOn,
     /// `option redispatch`.
     pub redispatch: Redispatch,
+    /// `http-send-name-header`: the field that tells a server its name, in lower case.
+    pub name_header: Option<String>,
     /// `fullconn`: connections at which dynamic limits reach `maxconn`; `None` is 10 % of the
     /// frontends' limits.
     pub fullconn: Option<u32>,

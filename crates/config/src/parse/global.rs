@@ -228,6 +228,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.maxrewrite", "<number>", "Reserves buffer space for rewriting.", |g, _, a| {
         positive(a).map(|n| g.tune.maxrewrite = Some(n))
     }),
+    entry("tune.pattern.cache-size", "<number>", "Has no effect.", |_, cx, a| {
+        hints::pattern_cache(cx, a)
+    }),
     entry("tune.recv_enough", "<bytes>", "Has no effect.", |_, cx, a| hints::recv_enough(cx, a)),
     entry("tune.runqueue-depth", "<number>", "Bounds the tasks run between polls.", |g, _, a| {
         or_default(a).map(|n| g.tune.runqueue_depth = n)

@@ -72,3 +72,11 @@ pub(super) fn recv_enough(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     idle(cx, args, "a socket is read until it has nothing more");
     Ok(())
 }
+
+/// `tune.pattern.cache-size <number>`
+pub(super) fn pattern_cache(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    if integer(args, 0..=i32::MAX as u32)? > 0 {
+        idle(cx, args, "look-ups of patterns need no cache");
+    }
+    Ok(())
+}

@@ -232,6 +232,17 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Sharing of idle server connections.",
         |p, _, a| http_reuse(a).map(|reuse| p.settings.back.http_reuse = reuse),
     ),
+    entry(
+        "http-send-name-header",
+        "<header>",
+        Places::D_BACK,
+        "Tells servers their names.",
+        |p, _, a| {
+            let name = a.need(1, "'http-send-name-header' requires a header string.")?;
+            p.settings.back.name_header = Some(name.to_ascii_lowercase());
+            Ok(())
+        },
+    ),
     entry("id", "<value>", Places::SIDES, "Number of the proxy.", |p, _, a| {
         let id = number_at(a, 1, 1..=i32::MAX as u32);
         let value = id.map_err(|_| a.fault(1, "custom id has to be > 0."))?;

@@ -313,6 +313,7 @@ fn proxy_keywords() {
             (options.pool_low_conn, options.max_reuse) == (3, 0)
                 && (options.minconn, options.maxqueue) == (2, 4)
         }),
+        ("http-send-name-header X-Srv", |p| back(p).name_header.as_deref() == Some("x-srv")),
         ("stats enable\n stats uri /s\n stats refresh 5", |p| {
             let page = p.common.stats.as_ref().unwrap();
             page.uri.as_deref() == Some("/s") && page.refresh == 5
@@ -705,6 +706,7 @@ fn keywords_without_effect_say_so() {
         ("tune.fd.edge-triggered off", "descriptors are always polled edge-triggered"),
         ("tune.fail-alloc 3", "allocations are not made to fail"),
         ("tune.idletimer 5s", "the size of buffers follows from how much is read at once"),
+        ("tune.pattern.cache-size 5000", "look-ups of patterns need no cache"),
         ("tune.recv_enough 100", "a socket is read until it has nothing more"),
     ] {
         let text = format!("global\n expose-experimental-directives\n {line}\n");
@@ -714,7 +716,7 @@ fn keywords_without_effect_say_so() {
     }
     let quiet = "global\n expose-experimental-directives\n nopoll\n nokqueue\n noevports\n \
                  no-memory-trimming\n no numa-cpu-mapping\n tune.fd.edge-triggered on\n \
-                 tune.fail-alloc 0\n";
+                 tune.fail-alloc 0\n tune.pattern.cache-size 0\n";
     assert_eq!(messages(quiet, Severity::Warning), [""; 0]);
 }
 

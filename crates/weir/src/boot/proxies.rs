@@ -214,6 +214,7 @@ fn back(from: &model::Back, global: &model::Global) -> settings::Back {
         check: check(&from.check, global, servers.iter().all(|it| it.check_link.is_plain())),
         servers,
         algorithm: balancing::algorithm(from),
+        name_header: from.name_header.clone(),
         full_connections: from.fullconn,
         algorithm_name: from.balance.name().to_owned(),
         hashing: balancing::hashing(from),

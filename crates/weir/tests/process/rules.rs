@@ -174,3 +174,25 @@ fn named_defaults_bring_their_rules() {
     weir.web().expect_open("/");
     assert_eq!(origin.request(0).header("x-from"), Some("base"));
 }
+
+#[test]
+fn servers_are_told_their_names() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let back = "    http-send-name-header X-Server-Name\n    balance roundrobin\n    \
+                server first <origin>";
+    let weir = start("", back, &origin, &log);
+    let mut client = weir.web();
+    for _ in 0..2 {
+        client.send(
+            "GET / HTTP/1.1\r\nHost: t\r\nx-server-name: forged\r\nX-SERVER-NAME: too\r\n\r\n",
+        );
+        assert_eq!(client.response().status(), 200);
+    }
+    let named: Vec<String> = (0..2)
+        .flat_map(|n| {
+            let request = origin.request(n);
+            request.all("x-server-name").map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(named, ["first", "s"]);
+}
