@@ -46,4 +46,4 @@ pub use model::Model;
 pub use output::{Format, document};
 pub use reference::{KeywordDoc, keywords, known_names};
 pub use render::{Style, line, one, report};
-pub use source::{Disk, Files, MAX_FILE, Source, collect};
+pub use source::{Disk, Files, MAX_FILE, MAX_READ, Source, collect};

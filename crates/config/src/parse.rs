@@ -39,12 +39,20 @@ mod variable;
 pub(crate) use language::Rank;
 pub(crate) use userlist::{DraftUserList, resolve as resolve_userlist};
 
+/// Lines between two reports of progress.
+const PROGRESS: usize = 1 << 14;
+
 /// Reads one file into the draft. Mistakes are reported and the next line goes on.
 pub(crate) fn file(draft: &mut Draft, cx: &mut Cx<'_>, source: &Source) {
     let mut reader =
         Reader { draft, cx, source, section: Section::Outside, blocks: Blocks::default() };
+    let mut done = 0;
     for (index, raw) in source.text.split_inclusive('\n').enumerate() {
         reader.raw_line(raw, index as u32 + 1);
+        done += raw.len();
+        if index % PROGRESS == PROGRESS - 1 {
+            reader.cx.files.progress(&source.name, done, source.text.len());
+        }
     }
     for diagnostic in std::mem::take(&mut reader.blocks).unterminated() {
         reader.cx.diagnostics.push(diagnostic);

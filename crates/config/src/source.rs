@@ -1,6 +1,6 @@
 //! The files of a configuration: names given with `-f`, directories, and their text. Never interprets the text.
 use crate::diag::{Diagnostic, Severity};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -43,7 +43,12 @@ pub trait Files {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// The entries of a directory, or `None` when `path` is not one.
     fn list(&self, path: &Path) -> io::Result<Option<Vec<PathBuf>>>;
+    /// Told now and then how many bytes of a configuration file have been understood, of how many.
+    fn progress(&self, _name: &str, _done: usize, _total: usize) {}
 }
+
+/// Bytes that any file may have, for patterns and maps too.
+pub const MAX_READ: u64 = 4 << 30;
 
 /// The real file system.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,7 +56,15 @@ pub struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        std::fs::read(path)
+        let file = std::fs::File::open(path)?;
+        // Devices have no size and no end.
+        let size = file.metadata()?.len().min(MAX_READ);
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(size as usize + 1)?;
+        if file.take(MAX_READ + 1).read_to_end(&mut bytes)? as u64 > MAX_READ {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(bytes)
     }
 
     fn list(&self, path: &Path) -> io::Result<Option<Vec<PathBuf>>> {

@@ -5,11 +5,13 @@ mod boot;
 mod cli;
 mod dump;
 mod keywords;
+mod progress;
 mod signals;
 mod version;
 
 use cli::{Action, Options};
 use config::{Environment, Features, Setup, Severity, Style, Verdict};
+use progress::Watched;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -87,9 +89,11 @@ fn load(options: Options) -> ExitCode {
         complain(&config::line(Severity::Notice, pid, note));
     }
     let style = if std::io::stderr().is_terminal() { Style::Pretty } else { Style::Plain };
-    let sources = match config::collect(&options.sources, &config::Disk) {
+    let files = Watched::new();
+    let sources = match config::collect(&options.sources, &files) {
         Ok(sources) => sources,
         Err(errors) => {
+            drop(files);
             errors.iter().for_each(|error| complain(&config::one(error, pid, style)));
             return ExitCode::from(1);
         }
@@ -100,11 +104,12 @@ fn load(options: Options) -> ExitCode {
         Setup {
             env: environment(),
             features: features(&words),
-            files: &config::Disk,
+            files: &files,
             names: &config::SystemResolver,
             processors: sys::cpu::available().len(),
         },
     );
+    drop(files);
     if let Some(classes) = &options.keywords {
         say(&keywords::dump(classes));
     }

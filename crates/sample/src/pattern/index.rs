@@ -58,6 +58,13 @@ impl Index {
         }
     }
 
+    /// Makes room for `count` patterns before the first is added.
+    pub(super) fn reserve(&mut self, count: usize) {
+        if let Index::Exact { texts, .. } | Index::Edges { texts, .. } = self {
+            texts.reserve(count);
+        }
+    }
+
     /// Adds a pattern with its number; numbers are given in rising order from 0.
     pub(super) fn push(&mut self, pattern: &[u8], number: u32) -> Result<(), String> {
         let shown = || String::from_utf8_lossy(pattern);

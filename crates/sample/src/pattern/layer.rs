@@ -31,6 +31,7 @@ impl Layer {
     /// Compiles the rows `orders` for `to`. An error names the row.
     pub(super) fn new(to: Use, rows: &Rows, orders: Vec<u32>) -> Result<Layer, (u32, String)> {
         let mut index = Index::new(to.method, to.ignore_case);
+        index.reserve(orders.len());
         let mut values = Vec::new();
         values.reserve_exact(if to.values.is_some() { orders.len() } else { 0 });
         for (number, order) in orders.iter().enumerate() {

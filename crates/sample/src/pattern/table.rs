@@ -39,6 +39,14 @@ impl Table {
         Table { ignore_case, ..Table::default() }
     }
 
+    /// Makes room for `count` texts in a table that is empty, so that it need not grow.
+    pub(super) fn reserve(&mut self, count: usize) {
+        self.entries.reserve_exact(count);
+        if self.entries.is_empty() && count > FEW {
+            self.slots = vec![NONE; (count * 2).next_power_of_two()];
+        }
+    }
+
     /// Adds `text` with its number. False when the table is full (4 GiB of texts).
     pub(super) fn push(&mut self, text: &[u8], number: u32) -> bool {
         let (from, at) = (self.arena.len(), self.entries.len());
@@ -154,6 +162,18 @@ mod tests {
         assert_eq!(found, (0..10).map(|i| i * 100 + 7).collect::<Vec<_>>());
         assert_eq!(table.find(b"K7").count() + table.find(b"").count(), 0);
         assert_eq!(Table::default().find(b"a").count(), 0);
+    }
+
+    #[test]
+    fn room_may_be_made_first() {
+        let mut table = Table::new(false);
+        table.reserve(100);
+        let slots = table.slots.len();
+        for number in 0..120u32 {
+            assert!(table.push(format!("k{number}").as_bytes(), number));
+        }
+        assert!((0..120).all(|n| table.find(format!("k{n}").as_bytes()).eq([n])));
+        assert_eq!(slots, 256, "and it still grows beyond");
     }
 
     #[test]

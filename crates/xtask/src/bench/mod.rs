@@ -51,7 +51,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
 Binaries: Debian's haproxy first, then weir (built with --release), then each NAME=BINARY, started
 as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone leaves both out.
 
-  -s   h1-ka-64 h1-ka-256 h1-close h1-1m (the default four), h1-rules tls-ka-64 tls-handshake
+  -s   h1-ka-64 h1-ka-256 h1-close h1-1m h1-rules (the default five), tls-ka-64 tls-handshake
        h2c-10x100 h2tls-10x100
   -d   seconds of load per run (compare: 5, kill and checks: 20)
   -r   rounds (compare: 3, checks: 1); the table shows the median

@@ -63,7 +63,7 @@ const PLAIN: Scenario =
 const TLS: &str = "ssl crt {w}/ec.pem";
 const CLOSE: &str = "Connection: close";
 
-/// Every workload, the four of the default first.
+/// Every workload, the five of the default first.
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "h1-ka-64",
@@ -119,8 +119,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-/// The workloads of the default: plain HTTP/1 without rules.
-pub(super) const DEFAULT: usize = 4;
+/// The workloads of the default: those of HTTP/1.
+pub(super) const DEFAULT: usize = 5;
 
 /// The port of the log receiver in `h1-rules`.
 pub(super) const LOG_PORT: u16 = 19514;

@@ -1,0 +1,93 @@
+//! What a long start looks like on a terminal: the file at hand and how far it is. Never shown elsewhere.
+
+use config::{Disk, Files};
+use std::cell::Cell;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file from which on it is named while it is read.
+const LARGE: usize = 8 << 20;
+/// Nanoseconds of silence before the first line about a configuration, and between two.
+const SPAN: u64 = 300_000_000;
+
+/// The real files; standard error shows how far they are, if it is a terminal.
+pub(crate) struct Watched {
+    terminal: bool,
+    /// When something was shown last, or when all began.
+    last: Cell<u64>,
+    shown: Cell<bool>,
+}
+
+impl Watched {
+    pub(crate) fn new() -> Watched {
+        let terminal = io::stderr().is_terminal();
+        Watched { terminal, last: Cell::new(sys::clock::monotonic()), shown: Cell::new(false) }
+    }
+
+    /// Shows `text` in place of what was shown before.
+    fn show(&self, text: &str) {
+        self.last.set(sys::clock::monotonic());
+        self.shown.set(true);
+        let _ = write!(io::stderr(), "\r\x1b[K{text}");
+    }
+}
+
+/// Leaves a clean line.
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if self.shown.get() {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// A file's name for a terminal, and what is to be said of it.
+fn line(name: &str, rest: &str) -> String {
+    let name: String = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let tail: String = name.chars().rev().take(40).collect();
+    let name: String = tail.chars().rev().collect();
+    format!("{name}: {rest}")
+}
+
+impl Files for Watched {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let bytes = Disk.read(path)?;
+        if self.terminal && bytes.len() >= LARGE {
+            self.show(&line(&path.to_string_lossy(), &format!("{} MB", bytes.len() / 1_000_000)));
+        }
+        Ok(bytes)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+        Disk.list(path)
+    }
+
+    fn progress(&self, name: &str, done: usize, total: usize) {
+        let due = self.last.get().saturating_add(SPAN) <= sys::clock::monotonic();
+        if self.terminal && due {
+            self.show(&line(name, &format!("{} %", done as u64 * 100 / total.max(1) as u64)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_do_not_draw_and_are_not_long() {
+        assert_eq!(line("a\x1b[2Jb", "5 %"), "a?[2Jb: 5 %");
+        let long = format!("{}/end.cfg", "x".repeat(100));
+        assert_eq!(line(&long, "1 %").len(), 40 + 5);
+    }
+
+    #[test]
+    fn nothing_is_shown_where_nobody_looks() {
+        let watched = Watched { terminal: false, last: Cell::new(0), shown: Cell::new(false) };
+        watched.progress("a.cfg", 1, 2);
+        assert!(!watched.shown.get());
+        let watched = Watched { terminal: true, last: Cell::new(0), shown: Cell::new(false) };
+        watched.progress("a.cfg", 1, 2);
+        assert!(watched.shown.get(), "the start lies long back");
+    }
+}
