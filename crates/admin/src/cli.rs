@@ -15,6 +15,7 @@ mod line;
 mod own;
 mod patterns;
 mod profiling;
+mod resolvers;
 mod servers;
 mod session;
 mod show;

@@ -31,6 +31,7 @@ pub(crate) fn process() -> Process {
         http_errors: Default::default(),
         tables: Vec::new(),
         userlists: Default::default(),
+        resolvers: Vec::new(),
         variables: Default::default(),
         hostname: "host".into(),
         node: "node1".into(),
@@ -85,7 +86,7 @@ pub(crate) fn proxies() -> Vec<Proxy> {
     let fe = Proxy { front: Some(front), ..proxy("fe", 2) };
     let cookie = Cookie {
         name: "SRV".into(),
-        mode: CookieMode::Insert,
+        mode: proxy::settings::CookieMode::Insert,
         indirect: true,
         nocache: true,
         ..Cookie::default()

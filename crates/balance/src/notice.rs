@@ -24,6 +24,8 @@ pub enum Cause<'a> {
     Check(&'a CheckResult),
     /// A command.
     Cli,
+    /// Its name does not resolve, for this reason.
+    Resolution(&'a str),
     /// The tracked server.
     Tracked(&'a Tracked),
 }
@@ -104,8 +106,29 @@ pub fn going_maint(
 }
 
 /// `Server be/s1 was DOWN and now enters maintenance.`
-pub fn down_to_maint(backend: &str, server: &Server) -> String {
-    format!("{} was DOWN and now enters maintenance.", subject(backend, server))
+pub fn down_to_maint(backend: &str, server: &Server, cause: Cause<'_>) -> String {
+    let why = match cause {
+        Cause::Resolution(_) => because(cause),
+        _ => String::new(),
+    };
+    format!("{} was DOWN and now enters maintenance{why}.", subject(backend, server))
+}
+
+/// `Server be/s1 ('host') is UP/READY (resolves again).`
+pub fn resolves_again(backend: &str, server: &Server, host: &str) -> String {
+    let subject = subject(backend, server);
+    let (op, admin) = server.state();
+    if admin.in_maint() {
+        return format!("{subject} ('{host}') resolves again but remains in forced maintenance.");
+    }
+    let state = if op == OpState::Stopped { "DOWN" } else { "UP" };
+    let mode = if admin.in_drain() { "DRAIN" } else { "READY" };
+    format!("{subject} ('{host}') is {state}/{mode} (resolves again).")
+}
+
+/// `Server be/s1 administratively READY thanks to valid DNS answer.`
+pub fn ready_by_dns(backend: &str, server: &Server) -> String {
+    format!("{} administratively READY thanks to valid DNS answer.", subject(backend, server))
 }
 
 /// `Server be/s1 enters drain state...`
@@ -184,6 +207,7 @@ fn because(cause: Cause<'_>) -> String {
         Cause::Silent => String::new(),
         Cause::Check(result) => reason(result),
         Cause::Cli => ", changed from CLI".to_owned(),
+        Cause::Resolution(why) => format!(" ({why})"),
         Cause::Tracked(by) => format!(" via {}/{}", by.backend, by.server),
     }
 }

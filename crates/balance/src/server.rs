@@ -37,6 +37,8 @@ pub struct ServerSettings {
     pub backup: bool,
     /// `disabled`: starts in maintenance.
     pub disabled: bool,
+    /// Starts in maintenance until its name resolves.
+    pub unresolved: bool,
     /// `slowstart` in milliseconds, 0 for none.
     pub slowstart_ms: u64,
     /// Whether health checks run.
@@ -61,6 +63,7 @@ impl ServerSettings {
             maxconn: 0,
             backup: false,
             disabled: false,
+            unresolved: false,
             slowstart_ms: 0,
             checked: false,
             rise: 2,
@@ -109,6 +112,11 @@ impl Server {
         if settings.disabled {
             health.set_down();
             state = State::new(OpState::Stopped, Admin::CONFIG_MAINT.with(Admin::FORCED_MAINT));
+        }
+        if settings.unresolved {
+            health.set_down();
+            let admin = state.get().1.with(Admin::RESOLUTION_MAINT);
+            state = State::new(OpState::Stopped, admin);
         }
         let record = CheckRecord {
             health,

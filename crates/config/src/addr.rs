@@ -95,26 +95,65 @@ pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>,
     }
 }
 
-/// A server's address.
+/// A server's address, by name if need be.
 pub(crate) fn server(text: &str, names: &dyn Resolver) -> Result<ServerAddress, String> {
+    let (mut place, name) = server_place(text)?;
+    if let (Some(family), Address::Ip(address)) = (name, &mut place.address) {
+        address.set_ip(host_ip(&place.host, family, text, names)?);
+    }
+    Ok(place)
+}
+
+/// A server's address. Where it gives a name, the IP address is unspecified, and the family that
+/// the name may have is told.
+pub(crate) fn server_place(text: &str) -> Result<(ServerAddress, Option<Family>), String> {
     let (kind, rest) = scheme(text);
     match kind {
-        Scheme::Unix => Ok(ServerAddress {
-            address: Address::Unix(unix_path(rest, text)?),
-            port: ServerPort::Fixed(0),
-            host: text.to_owned(),
-        }),
+        Scheme::Unix => {
+            let address = Address::Unix(unix_path(rest, text)?);
+            let (port, host) = (ServerPort::Fixed(0), text.to_owned());
+            Ok((ServerAddress { address, port, host }, None))
+        }
         Scheme::Fd => Err(format!("a file descriptor is not acceptable here in '{text}'")),
         Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
         Scheme::Inet(family) => {
             let (host, port) = split_port(rest);
             let port = server_port(port, text)?;
-            let ip = host_ip(host, family, text, names)?;
+            let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
+            let named = !host.is_empty() && host != "*" && bare.parse::<IpAddr>().is_err();
+            let ip = match named {
+                true if family == Family::V6 => Ipv6Addr::UNSPECIFIED.into(),
+                true => Ipv4Addr::UNSPECIFIED.into(),
+                // No name is asked for.
+                false => host_ip(host, family, text, &Nobody)?,
+            };
             let fixed = if let ServerPort::Fixed(port) = port { port } else { 0 };
             let address = Address::Ip(SocketAddr::new(ip, fixed));
-            Ok(ServerAddress { address, port, host: host.to_owned() })
+            let place = ServerAddress { address, port, host: host.to_owned() };
+            Ok((place, named.then_some(family)))
         }
     }
+}
+
+/// Knows no name.
+struct Nobody;
+
+impl Resolver for Nobody {
+    fn resolve(&self, _: &str, _: Family) -> Option<IpAddr> {
+        None
+    }
+}
+
+/// The address of a name server, and whether it is asked over streams.
+pub(crate) fn nameserver(text: &str, names: &dyn Resolver) -> Result<(bool, SocketAddr), String> {
+    let streams = ["tcp@", "tcp4@", "tcp6@", "stream+ip@", "stream+ipv4@", "stream+ipv6@"];
+    let is_stream = streams.iter().any(|prefix| text.starts_with(prefix));
+    let plain = text
+        .replacen("udp@", "ip@", 1)
+        .replacen("udp4@", "ipv4@", 1)
+        .replacen("udp6@", "ipv6@", 1)
+        .replacen("dgram+", "", 1);
+    stream(&plain, names).map(|address| (is_stream, address))
 }
 
 /// An address with a UDP port, `default` if none is given, or a path.

@@ -4,7 +4,7 @@ use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
     At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogLevel, LogStyle, LogTarget,
-    Mailers, Mode, ProxyKind, Rules, ServerOptions, StatsPage,
+    Mailers, Mode, ProxyKind, Resolvers, Rules, ServerOptions, StatsPage,
 };
 use crate::parse::{DraftUserList, Rank};
 use rules::check::{RequestLine, Script, Step};
@@ -21,6 +21,7 @@ pub(crate) struct Draft {
     pub(crate) http_errors: Vec<HttpErrors>,
     pub(crate) userlists: Vec<DraftUserList>,
     pub(crate) mailers: Vec<Mailers>,
+    pub(crate) resolvers: Vec<Resolvers>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,
     /// First declaration of each name, per side.

@@ -4,8 +4,8 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
     Address, Balance, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS,
-    Mailers, Mode, Model, PER_GROUP, Process, Proxy, ProxyKind, Rules, SendHostname, ServerPort,
-    Threads,
+    Mailers, Mode, Model, PER_GROUP, Process, Proxy, ProxyKind, Resolvers, Rules, SendHostname,
+    Server, ServerPort, Threads,
 };
 use rules::{RuleSet, Ruleset};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,6 +16,7 @@ mod backends;
 mod checks;
 mod formats;
 mod mentions;
+mod resolvers;
 mod tables;
 mod tracking;
 
@@ -40,6 +41,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         global_logs: draft.global.logs.clone(),
         cookie_len: draft.global.tune.cookie_len,
         http_errors: std::mem::take(&mut draft.http_errors),
+        resolvers: resolvers::complete(std::mem::take(&mut draft.resolvers), cx),
         mailers: std::mem::take(&mut draft.mailers).into_iter().map(Arc::new).collect(),
         threads: draft.global.process.threads.clone(),
         advise: !cx.diagnostics.failed(),
@@ -55,6 +57,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     (!cx.diagnostics.failed()).then(|| Model {
         global: draft.global,
         http_errors: shared.http_errors,
+        resolvers: shared.resolvers,
         userlists,
         variables: Arc::new(std::mem::take(&mut cx.variables)),
         proxies,
@@ -75,6 +78,7 @@ struct Shared {
     cookie_len: u32,
     http_errors: Vec<HttpErrors>,
     mailers: Vec<Arc<Mailers>>,
+    resolvers: Vec<Resolvers>,
     threads: Threads,
     /// False after errors: a line that failed must not be reported as missing too.
     advise: bool,
@@ -254,6 +258,8 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     }
     backends::resolve(&mut draft, shared, cx);
     error_replies(&mut draft, shared, cx);
+    resolvers::servers(&mut draft, shared, cx);
+    resolvers::rules(&draft, shared, cx);
     let email_alert = checks::email_alert(&draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;
     let inherited_rules = draft.parent.and_then(|at| shared.inherited[at].clone());
@@ -542,11 +548,14 @@ fn check_page(draft: &DraftProxy, cx: &mut Cx<'_>) {
 
 /// What servers need and do not have, or have and nobody can do yet.
 fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
-    for server in &draft.settings.back.servers {
+    // The records of a service tell addresses and ports.
+    let is_host = |server: &&Server| !server.host.as_ref().is_some_and(|it| it.starts_with('_'));
+    for server in draft.settings.back.servers.iter().filter(is_host) {
         let check = &server.options.check;
         let follows = matches!(server.address.port, ServerPort::FromClient(_));
         let anywhere =
             matches!(&server.address.address, Address::Ip(ip) if ip.ip().is_unspecified());
+        let anywhere = anywhere && !server.unresolved;
         let wrong = if check.enabled && check.port.is_none() && follows {
             "has neither service port nor check port."
         } else if follows {

@@ -16,6 +16,7 @@ mod listener;
 mod log;
 mod mail;
 mod proxy;
+mod resolvers;
 mod rules;
 mod server;
 mod threads;
@@ -39,6 +40,7 @@ pub use mail::{EmailAlert, Mailer, Mailers};
 pub use proxy::{
     Back, BackTimeouts, Common, Front, FrontOptions, FrontTimeouts, Mode, Proxy, ProxyKind,
 };
+pub use resolvers::{InitAddr, NameServer, Resolve, ResolveOptions, Resolvers};
 pub use rules::{Captured, Formats};
 pub use server::{Server, ServerOptions};
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
@@ -52,6 +54,8 @@ pub struct Model {
     pub http_errors: Vec<HttpErrors>,
     /// `userlist` sections by name.
     pub userlists: BTreeMap<String, UserList>,
+    /// `resolvers` sections in order; servers name them by their index.
+    pub resolvers: Vec<Resolvers>,
     /// `proc` variables set in `global`.
     pub variables: Arc<SharedVars>,
     /// Frontends, backends and listens in order of declaration; references between them are indices

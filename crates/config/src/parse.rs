@@ -25,6 +25,7 @@ mod mailers;
 pub(crate) mod option;
 pub(crate) mod proxy;
 mod removed;
+mod resolvers;
 mod section;
 pub(crate) mod server;
 pub(crate) mod stats;
@@ -37,6 +38,7 @@ mod values;
 mod variable;
 
 pub(crate) use language::Rank;
+pub(crate) use resolvers::parse_system;
 pub(crate) use userlist::{DraftUserList, resolve as resolve_userlist};
 
 /// Lines between two reports of progress.
@@ -133,6 +135,7 @@ impl Reader<'_, '_> {
             Section::HttpErrors(at) => &self.draft.http_errors[at].name,
             Section::UserList(at) => &self.draft.userlists[at].name,
             Section::Mailers(at) => &self.draft.mailers[at].name,
+            Section::Resolvers(at) => &self.draft.resolvers[at].name,
             Section::Defaults(at) if self.draft.defaults[at].name.is_empty() => "defaults",
             Section::Defaults(at) => &self.draft.defaults[at].name,
             Section::Proxy(at) => &self.draft.proxies[at].name,
@@ -175,6 +178,7 @@ impl Reader<'_, '_> {
                 http::section_line(&mut self.draft.http_errors[at], self.cx, args)
             }
             Section::UserList(at) => userlist::line(&mut self.draft.userlists[at], self.cx, args),
+            Section::Resolvers(at) => resolvers::line(&mut self.draft.resolvers[at], self.cx, args),
             Section::Mailers(at) => mailers::line(&mut self.draft.mailers[at], self.cx, args),
             Section::Global => {
                 if args.text(0) == "stats" {

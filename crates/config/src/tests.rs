@@ -19,6 +19,7 @@ mod keywords;
 mod language;
 mod output;
 mod references;
+mod resolvers;
 mod semantics;
 mod wild;
 

@@ -4,6 +4,7 @@ use crate::client::Client;
 use crate::connect::Claim;
 use crate::counters::{Event, Metric};
 use crate::report;
+use crate::resolver::lookup::Wanted;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::server_conn::ServerConn;
 use crate::settings::Mode;
@@ -12,13 +13,13 @@ use crate::worker::Worker;
 use crate::workspace::{Notes, Workspace};
 use htx::{Head, HeaderId, Version};
 use rules::action::Track;
-use rules::{Context, Limit, LogLevel};
+use rules::{Context, Family, Limit, LogLevel};
 use sample::vars::VarState;
 use sample::{
     Bytes, Count, Facts, Missing, Name, Number, ServerCount, Side, TcpState, Text,
     TransactionRecord, Value, VarName, Wall,
 };
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use table::{DataType, Entry, Key, Table};
 
@@ -404,6 +405,20 @@ impl Facts for View<'_> {
 }
 
 impl Context for View<'_> {
+    fn resolve(
+        &mut self,
+        resolvers: &Arc<str>,
+        name: &str,
+        family: Family,
+    ) -> Result<Option<IpAddr>, Missing> {
+        let family = match family {
+            Family::V4 => dns::Kind::V4,
+            Family::V6 => dns::Kind::V6,
+        };
+        let wanted = Wanted { resolvers: resolvers.clone(), name: name.into(), family };
+        self.notes.lookups.find(wanted).ok_or(Missing::NotYet)
+    }
+
     fn head_mut(&mut self, side: Side) -> Option<&mut Head> {
         let head = match side {
             Side::Request => &mut self.space.request,

@@ -8,6 +8,7 @@
 use crate::counters::Metric;
 use crate::journal::{Cause, Failure, Phase};
 use crate::report;
+use crate::resolver::lookup;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::Mode;
 use crate::tcp::{self, Gathered};
@@ -25,6 +26,7 @@ mod tests;
 enum Ruling {
     Pass,
     Wait,
+    Resolve,
     Close,
     Reject,
     Drop,
@@ -36,6 +38,7 @@ fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Rul
     for section in proxy.settings.rule_sections() {
         match set(section).evaluate(Cursor::default(), &mut tx.view()) {
             Verdict::Allow => return Ruling::Pass,
+            Verdict::Suspend { .. } if tx.notes.lookups.is_asked() => return Ruling::Resolve,
             Verdict::Suspend { .. } if tx.notes.partial => return Ruling::Wait,
             Verdict::Close => return Ruling::Close,
             Verdict::Reject => return Ruling::Reject,
@@ -63,6 +66,10 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<()
         let partial = std::mem::take(&mut tx.notes.partial);
         match ruling {
             Ruling::Wait if partial => {}
+            Ruling::Resolve => {
+                Box::pin(lookup::run(tx)).await;
+                continue;
+            }
             Ruling::Reject | Ruling::Drop => return Err(refuse_request(tx, ruling)),
             _ => return Ok(()),
         }
@@ -131,7 +138,7 @@ fn refuse_response(tx: &mut Transaction, ruling: Ruling) -> Failure {
 /// The rules refuse it.
 pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), Failure> {
     match look(tx, proxy, |rules| &rules.tcp_response) {
-        Ruling::Pass | Ruling::Wait => {}
+        Ruling::Pass | Ruling::Wait | Ruling::Resolve => {}
         Ruling::Close => {
             if let Some(server) = &mut tx.server {
                 server.mux.close_after_message();
@@ -194,7 +201,8 @@ impl Inspection {
             ruling = Ruling::Wait;
         }
         match ruling {
-            Ruling::Pass => Ok(Decision::Pass),
+            // Rules about responses resolve nothing.
+            Ruling::Pass | Ruling::Resolve => Ok(Decision::Pass),
             Ruling::Wait => Ok(Decision::Wait { progress: after > before }),
             Ruling::Close => Ok(Decision::Close),
             Ruling::Reject | Ruling::Drop => Err(refuse_response(tx, ruling)),

@@ -9,6 +9,7 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::payload;
 use crate::reply;
 use crate::report;
+use crate::resolver::lookup;
 use crate::runtime::{ProxyRef, RulesAtHand};
 use crate::services::Answer;
 use crate::transaction::Transaction;
@@ -165,7 +166,10 @@ async fn patiently(
             Need::Body { span, at_least } => {
                 Box::pin(payload::wait(tx, Some(span), at_least)).await?;
             }
-            Need::Bytes => Box::pin(verify::run(tx)).await,
+            Need::Bytes => {
+                Box::pin(verify::run(tx)).await;
+                Box::pin(lookup::run(tx)).await;
+            }
         }
         cursor = next;
     }
@@ -209,7 +213,7 @@ fn run(
     send_hints(tx);
     let metric = denial(rules);
     match verdict {
-        Verdict::Suspend { cursor, need: Need::Bytes } if tx.notes.credentials.is_asked() => {
+        Verdict::Suspend { cursor, need: Need::Bytes } if awaits_answer(tx) => {
             Ok(Ruling::Wait(cursor, Need::Bytes))
         }
         Verdict::Suspend { cursor, need: need @ Need::Body { .. } } => {
@@ -264,6 +268,11 @@ fn run(
         }
         Verdict::RewriteFailed => Err(Failure::new(500, Cause::Proxy, phase(rules))),
     }
+}
+
+/// Whether a rule has asked for something that only time can tell: a password, an address.
+fn awaits_answer(tx: &Transaction) -> bool {
+    tx.notes.credentials.is_asked() || tx.notes.lookups.is_asked()
 }
 
 /// What counts a message that these rules refuse.

@@ -37,6 +37,7 @@ mod queue;
 mod receive;
 mod reply;
 mod report;
+pub mod resolver;
 mod retry;
 mod rewrite;
 mod route;

@@ -22,14 +22,21 @@ pub struct Place {
     pub check_ip: Option<IpAddr>,
     /// The port that is checked, if it is another one (`port`).
     pub check_port: Option<u16>,
+    /// The name of the host, if it is found by one.
+    pub host: Option<Arc<str>>,
+    /// Whether the address is one: a name may not have resolved yet.
+    pub known: bool,
 }
 
 impl Location {
     pub(crate) fn new(settings: &settings::Server) -> Self {
-        let settings::Server { address, check_ip, check_port, .. } = settings;
-        let address = address.clone();
-        let place = Place { address, check_ip: *check_ip, check_port: *check_port };
-        Self(ArcSwap::from_pointee(place))
+        Self(ArcSwap::from_pointee(Place {
+            address: settings.address.clone(),
+            check_ip: settings.check_ip,
+            check_port: settings.check_port,
+            host: settings.host.as_deref().map(Arc::from),
+            known: !settings.balance.unresolved,
+        }))
     }
 
     /// Where it is now.

@@ -63,7 +63,7 @@ pub fn set_admin(
     let (name, left) = (backend.name(), back.balancer.usable());
     if !before.in_maint() && now.in_maint() {
         let text = if was == OpState::Stopped {
-            notice::down_to_maint(name, server)
+            notice::down_to_maint(name, server, cause)
         } else {
             let sessions = leave(worker, backend, back, slot);
             notice::going_maint(name, server, cause, left, sessions)
@@ -144,6 +144,42 @@ pub fn server_changed(
     announce(worker, backend, level, &text);
     mail::tell(worker, backend, level, &text);
     review(worker, backend, back);
+}
+
+/// The name of a server resolves: it serves if nothing else keeps it from that. `told` says whether
+/// a name server has answered for it, rather than told its address beside another answer.
+pub(crate) fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool) {
+    let Some(back) = &backend.back else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    if !server.state.state().1.any(Admin::RESOLUTION_MAINT) {
+        return;
+    }
+    let bit = Admin::RESOLUTION_MAINT;
+    back.balancer.set_admin(slot, Admin::default(), bit, worker.millis());
+    let place = server.location.now();
+    let host = place.host.as_deref().unwrap_or_default();
+    let text = notice::resolves_again(backend.name(), &server.state, host);
+    announce(worker, backend, log::level::NOTICE, &text);
+    if told {
+        let text = notice::ready_by_dns(backend.name(), &server.state);
+        announce(worker, backend, log::level::NOTICE, &text);
+    }
+    if server.state.is_usable() {
+        join(back, slot);
+    }
+    review(worker, backend, back);
+}
+
+/// The name of a server does not resolve any more, for the reason given: it rests until it does.
+pub(crate) fn resolves_not(worker: &Worker, backend: &Proxy, slot: usize, why: &str) {
+    set_admin(
+        worker,
+        backend,
+        slot,
+        Admin::RESOLUTION_MAINT,
+        Admin::default(),
+        Cause::Resolution(why),
+    );
 }
 
 /// A server is somewhere else now, or checked elsewhere: what stood ready for its old place is

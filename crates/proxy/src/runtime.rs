@@ -10,6 +10,7 @@ use crate::location::Location;
 use crate::mail::Outbox;
 use crate::notice::Availability;
 use crate::queue::Queue;
+use crate::resolver::Resolver;
 use crate::settings;
 use crate::stopping::Stopping;
 use crate::worker::Worker;
@@ -57,6 +58,8 @@ pub struct Shared {
     pub work: SharedWork<Worker>,
     /// Whether a job in [`Shared::work`] tends the parked connections.
     pub(crate) parked_tended: AtomicBool,
+    /// The `resolvers` sections.
+    pub resolvers: Vec<Resolver>,
     /// Where threads leave health checks for each other.
     pub(crate) desks: Vec<crate::check::Desk>,
 }
@@ -85,6 +88,7 @@ impl Shared {
             tables: tables(&settings.tables),
             vars: settings.variables.clone(),
             dropped_logs: AtomicU64::new(0),
+            resolvers: settings.resolvers.iter().cloned().map(Resolver::new).collect(),
             questions: (0..threads).map(|_| Mutex::default()).collect(),
             work: SharedWork::new(threads),
             parked_tended: AtomicBool::new(false),

@@ -71,6 +71,8 @@ pub struct Process {
     pub http_errors: BTreeMap<String, BTreeMap<u16, ErrorReply>>,
     /// Stick tables; rules name them by their index.
     pub tables: Vec<table::Settings>,
+    /// `resolvers` sections; servers name them by their index.
+    pub resolvers: Vec<Resolvers>,
 }
 
 impl Process {
@@ -449,6 +451,51 @@ pub struct Server {
     pub check_link: Link,
     /// Its agent, if it has one.
     pub agent: Option<Agent>,
+    /// The name of the host, if it is found by one.
+    pub host: Option<String>,
+    /// How its name is resolved while the process serves, if it is.
+    pub resolve: Option<Arc<Resolve>>,
+}
+
+/// How the name of a server is resolved (`resolvers`, `resolve-*`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolve {
+    /// The section, by index.
+    pub resolvers: usize,
+    /// The name, in lower case.
+    pub name: String,
+    /// Whether it is the name of a service (SRV).
+    pub service: bool,
+    /// `resolve-prefer`
+    pub family: dns::Kind,
+    /// `resolve-net`
+    pub networks: Vec<(IpAddr, u8)>,
+    /// `resolve-opts allow-dup-ip`
+    pub shares: bool,
+    /// `resolve-opts ignore-weight`
+    pub keeps_weight: bool,
+}
+
+/// A `resolvers` section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolvers {
+    /// Its name.
+    pub name: String,
+    /// Whom it asks.
+    pub nameservers: Vec<NameServer>,
+    /// Times and sizes.
+    pub dns: dns::Settings,
+}
+
+/// A name server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameServer {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub address: SocketAddr,
+    /// Whether it is asked over TCP.
+    pub stream: bool,
 }
 
 impl Server {
@@ -471,6 +518,8 @@ impl Server {
             link: Link::default(),
             check_link: Link::default(),
             agent: None,
+            host: None,
+            resolve: None,
         }
     }
 }

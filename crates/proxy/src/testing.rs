@@ -144,6 +144,7 @@ pub(crate) fn process(threads: usize) -> Process {
         http_errors: Default::default(),
         tables: Vec::new(),
         userlists: Default::default(),
+        resolvers: Vec::new(),
         variables: Default::default(),
     }
 }

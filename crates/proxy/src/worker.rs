@@ -5,6 +5,7 @@ use crate::check;
 use crate::housekeeper;
 use crate::idle::IdlePool;
 use crate::listener;
+use crate::resolver;
 use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::seat::Seats;
 use crate::services::Services;
@@ -105,6 +106,7 @@ impl Worker {
         shared.introduce(thread, keeper);
         listener::start_all(&worker);
         check::start(&worker);
+        resolver::start(&worker);
         worker
     }
 

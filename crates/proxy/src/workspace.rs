@@ -6,6 +6,7 @@
 
 use crate::flow::Flow;
 use crate::journal::Journal;
+use crate::resolver::lookup::Lookups;
 use crate::settings::Expected;
 use crate::sticking::Pending;
 use crate::verify::Credentials;
@@ -76,6 +77,8 @@ pub(crate) struct Notes {
     pub(crate) arrived: [usize; 2],
     /// Passwords that take time to verify.
     pub(crate) credentials: Credentials,
+    /// Names that take time to resolve.
+    pub(crate) lookups: Lookups,
     /// Contents of the capture slots: those of the request, those of the response.
     pub(crate) captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
 }
@@ -95,6 +98,7 @@ impl Notes {
         (self.bodies, self.no_retry, self.sent_once) = Default::default();
         (self.limits, self.priority, self.arrived) = Default::default();
         self.credentials.clear();
+        self.lookups.clear();
         self.unique_id.take();
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
     }

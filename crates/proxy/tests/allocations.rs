@@ -103,6 +103,7 @@ fn process() -> Process {
         http_errors: Default::default(),
         tables: Vec::new(),
         userlists: Default::default(),
+        resolvers: Vec::new(),
         variables: Default::default(),
         hostname: "host".into(),
         node: "host".into(),

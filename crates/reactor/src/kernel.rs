@@ -128,6 +128,10 @@ pub trait Kernel {
     fn end(&self, _child: Handle, _force: bool) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
+    /// A handle for datagrams to and from one address, from a port of its own.
+    fn datagrams(&self, _with: SocketAddr) -> io::Result<Handle> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Writes to an inherited descriptor, such as the standard output; never waits for long.
     fn write(&self, descriptor: i32, bytes: &[u8]) -> io::Result<usize>;
 }

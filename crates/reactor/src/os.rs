@@ -204,6 +204,10 @@ impl Kernel for Os {
         }
     }
 
+    fn datagrams(&self, with: SocketAddr) -> io::Result<Handle> {
+        socket::datagram_to(with).map(Handle)
+    }
+
     fn start(&self, program: &Program) -> io::Result<Handle> {
         sys::child::start(program).map(Handle)
     }

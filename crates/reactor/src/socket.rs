@@ -60,6 +60,14 @@ impl Socket {
         Ok(Self { thread: thread.clone(), key })
     }
 
+    /// Opens a socket for datagrams to and from one address.
+    ///
+    /// # Errors
+    /// As the system says, such as no descriptors left.
+    pub fn datagrams(thread: &Rc<Thread>, with: SocketAddr) -> io::Result<Self> {
+        Self::adopt(thread, thread.kernel().datagrams(with)?)
+    }
+
     /// Adopts an open connection that has nothing to read, which another thread has let go.
     ///
     /// # Errors
@@ -115,6 +123,23 @@ impl Socket {
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         };
         if drained {
+            self.thread.io(self.key, |io| io.ready &= !READ);
+        }
+        result
+    }
+
+    /// Reads one datagram; what does not fit into `buffer` is lost. Others may follow, whatever its
+    /// length.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is none; otherwise as the system says, such as "connection refused".
+    pub fn recv_datagram(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
+        if ready & READ == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let result = self.thread.kernel().recv(handle, buffer);
+        if matches!(&result, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
             self.thread.io(self.key, |io| io.ready &= !READ);
         }
         result

@@ -22,7 +22,7 @@ pub use dictionary::DictionaryEdit;
 pub use header::HeaderEdit;
 pub use normalize::Normalizer;
 pub use uri::UriEdit;
-pub use variable::VariableEdit;
+pub use variable::{Resolve, VariableEdit};
 
 /// A compiled action.
 #[derive(Debug)]
@@ -206,6 +206,7 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("sc-inc-gpc", "(<idx>,<sc-id>)", REQ | RES | TCP, "Increments a counter of the array of a tracked entry.", counter::increment_element),
     keyword("sc-set-gpt0", "[(<sc-id>)] { <int> | <expr> }", REQ | RES | TCP, "Sets the first tag of a tracked entry.", counter::tag_first),
     keyword("sc-set-gpt", "(<idx>,<sc-id>) { <int> | <expr> }", REQ | RES | TCP, "Sets a tag of the array of a tracked entry.", counter::tag_element),
+    keyword("do-resolve", "(<var>,<resolvers>[,<options>]) <expr>", REQ | TCP_REQ, "Resolves a name into a variable.", variable::do_resolve),
     keyword("capture", "<sample> [ len <length> | id <id> ]", HTTP | TCP_REQ, "Captures a sample.", variable::capture),
 ];
 

@@ -2,8 +2,8 @@
 
 use crate::action::Track;
 use htx::Head;
-use sample::{Facts, Side};
-use std::net::SocketAddr;
+use sample::{Facts, Missing, Side};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use table::Key;
 
@@ -31,6 +31,15 @@ impl LogLevel {
     ];
 }
 
+/// The family of addresses that `do-resolve` likes better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// `ipv4`
+    V4,
+    /// `ipv6`
+    V6,
+}
+
 /// Timeouts that `set-timeout` may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
@@ -50,6 +59,19 @@ pub trait Context: Facts {
 
     /// A rewrite did not fit (counter `wrew`).
     fn count_failed_rewrite(&mut self) {}
+
+    /// `do-resolve`: the address of a name by a `resolvers` section; the inner option: it has one.
+    ///
+    /// # Errors
+    /// It is not known yet: the rule is tried again when it is.
+    fn resolve(
+        &mut self,
+        _resolvers: &Arc<str>,
+        _name: &str,
+        _family: Family,
+    ) -> Result<Option<IpAddr>, Missing> {
+        Ok(None)
+    }
 
     /// `set-log-level`
     fn set_log_level(&mut self, level: LogLevel);

@@ -23,7 +23,7 @@ mod testing;
 
 pub use account::{Password, User, UserList};
 pub use action::Action;
-pub use context::{Context, Limit, LogLevel};
+pub use context::{Context, Family, Limit, LogLevel};
 pub use error_file::ErrorFile;
 pub use redirect::Redirect;
 pub use reply::{ErrorAnswer, ErrorFiles, NoErrorFiles, Rendered, Reply};

@@ -1,15 +1,17 @@
 //! A transaction for tests: everything is a field.
 
 use crate::action::Track;
-use crate::context::{Context, Limit, LogLevel};
+use crate::context::{Context, Family, Limit, LogLevel};
 use crate::ruleset::{Cursor, Rule, RuleSet, Ruleset, Verdict};
 use crate::{NoErrorFiles, Rendered};
 use htx::{Head, Version};
 use sample::vars::{VarName, VarState, Variables};
-use sample::{AclTable, CaptureSlot, Captures, Facts, ParseError, Parser, Shared, Side, Value};
+use sample::{
+    AclTable, CaptureSlot, Captures, Facts, Missing, ParseError, Parser, Shared, Side, Value,
+};
 use std::cell::RefCell;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use table::{Entry, Key, Table, Trackers};
@@ -125,6 +127,22 @@ impl Facts for Transaction {
 }
 
 impl Context for Transaction {
+    /// `h.example` has an address of each family, `slow` has none yet, others have none.
+    fn resolve(
+        &mut self,
+        resolvers: &Arc<str>,
+        name: &str,
+        family: Family,
+    ) -> Result<Option<IpAddr>, Missing> {
+        self.deeds.push(format!("resolve {name} by {resolvers}"));
+        match (name, family) {
+            ("h.example", Family::V4) => Ok(Some([10, 0, 0, 9].into())),
+            ("h.example", Family::V6) => Ok(Some([0, 0, 0, 0, 0, 0, 0, 9].into())),
+            ("slow", _) => Err(Missing::NotYet),
+            _ => Ok(None),
+        }
+    }
+
     fn head_mut(&mut self, side: Side) -> Option<&mut Head> {
         match side {
             Side::Request => Some(&mut self.request),

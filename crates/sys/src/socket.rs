@@ -223,6 +223,13 @@ pub fn datagram_inet(v4: bool) -> io::Result<Fd> {
     Ok(into_raw(net::socket_with(family, SocketType::DGRAM, FLAGS, None)?))
 }
 
+/// A socket for datagrams to and from one address; the system finds a free port for it.
+pub fn datagram_to(address: SocketAddr) -> io::Result<Fd> {
+    let fd = net::socket_with(family(&address), SocketType::DGRAM, FLAGS, None)?;
+    net::connect(&fd, &address)?;
+    Ok(into_raw(fd))
+}
+
 /// A socket for datagrams to unix paths.
 pub fn datagram_unix() -> io::Result<Fd> {
     Ok(into_raw(net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, FLAGS, None)?))

@@ -78,7 +78,12 @@ fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
     let (state, settings) = (&server.state, &server.settings);
     let (op, admin) = state.state();
     let record = state.check_record();
-    let (address, port) = place(&server.location.now().address);
+    let now = server.location.now();
+    let (address, port) = place(&now.address);
+    let address = if now.known { address } else { "-".to_owned() };
+    let host = now.host.as_deref().unwrap_or("-");
+    let service = settings.resolve.as_ref().filter(|it| it.service).map(|it| &*it.name);
+    let service = service.unwrap_or("-");
     let since = now_ms.saturating_sub(state.changed_ms()) / 1_000;
     let _ = write!(out, "{} {} ", proxy.settings.id, proxy.name());
     let _ = write!(out, "{} {} {address} ", settings.balance.id, state.name());
@@ -89,7 +94,7 @@ fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
     let agent_port = server.agent.as_ref().and_then(|agent| agent.target().0.inet());
     let agent_port = agent_port.map_or(0, |address| address.port());
     let (check, agent) = (check_state(server), agent_state(server));
-    let _ = writeln!(out, "{check} {agent} 0 0 - {port} - 0 0 - - {agent_port}");
+    let _ = writeln!(out, "{check} {agent} 0 0 {host} {port} {service} 0 0 - - {agent_port}");
 }
 
 /// The mask of `srv_agent_state`: an agent 16, configured 2, enabled 4.

@@ -24,7 +24,7 @@ pub(super) const NOT_YET: &[&str] = &[
     "set rate-limit", "set ssl ca-file", "set ssl cert", "set ssl crl-file",
     "set ssl ocsp-response", "set ssl tls-key",
     "show anon", "show cache", "show events", "show fd",
-    "show libs", "show peers", "show pools", "show resolvers",
+    "show libs", "show peers", "show pools",
     "show schema json", "show ssl ca-file", "show ssl cert", "show ssl crl-file",
     "show ssl crt-list", "show ssl ocsp-response", "show ssl providers",
     "show tls-keys", "show trace",

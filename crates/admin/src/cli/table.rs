@@ -2,8 +2,8 @@
 
 use super::call::{Call, Reply, Severity};
 use super::{
-    activity, configured, help, known, limits, own, patterns, profiling, servers, show, tables,
-    tasks, variables,
+    activity, configured, help, known, limits, own, patterns, profiling, resolvers, servers, show,
+    tables, tasks, variables,
 };
 use crate::settings::Level;
 use stdx::ignored;
@@ -90,6 +90,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show info", "[desc|json|typed|float]*", User, "report information about the running process", show::info),
     entry("show map", "[@ver] [map]", User, "report available maps or dump a map's contents", patterns::show),
     entry("show profiling", "[<what>|<#lines>|<opts>]*", Admin, "show profiling state (all,status,tasks,memory)", profiling::show),
+    entry("show resolvers", "[id]", User, "dumps counters from all resolvers section and associated name servers", resolvers::show),
     entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configured::servers_conn),
     entry("show servers state", "[<backend>]", User, "dump volatile server information (all or for a single backend)", configured::servers_state),
     entry("show sess", "[id]", Operator, "report the list of current sessions or dump this exact session", show::sessions),

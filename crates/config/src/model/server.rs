@@ -1,5 +1,5 @@
 //! Servers of a backend (sections 4.2 `server` and 5.2). Never holds running state.
-use super::{Check, Link, ServerAddress};
+use super::{Check, Link, Resolve, ResolveOptions, ServerAddress};
 use crate::diag::Place;
 use std::sync::Arc;
 
@@ -14,6 +14,12 @@ pub struct Server {
     pub address: ServerAddress,
     /// Its line.
     pub place: Place,
+    /// The name of its host, unless an address was given.
+    pub host: Option<String>,
+    /// Whether its address is not known at the start.
+    pub unresolved: bool,
+    /// How its name is resolved while the process serves, if it is.
+    pub resolve: Option<Resolve>,
     /// Everything after the address, `default-server` included.
     pub options: ServerOptions,
 }
@@ -51,6 +57,8 @@ pub struct ServerOptions {
     pub link: Link,
     /// Health checks.
     pub check: Check,
+    /// How its name is resolved.
+    pub resolve: ResolveOptions,
 }
 
 impl Default for ServerOptions {
@@ -71,6 +79,7 @@ impl Default for ServerOptions {
             non_stick: false,
             link: Link::default(),
             check: Check::default(),
+            resolve: ResolveOptions::default(),
         }
     }
 }

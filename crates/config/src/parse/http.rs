@@ -294,7 +294,7 @@ fn forward(args: Args<'_>, header: &str, knows_if_none: bool) -> Parsed<ForwardF
 }
 
 /// `address`, `address/bits` or `address/mask`.
-fn network(text: &str) -> Option<Network> {
+pub(super) fn network(text: &str) -> Option<Network> {
     let (address, mask) = text.split_once('/').map_or((text, None), |(a, m)| (a, Some(m)));
     let address: IpAddr = address.parse().ok()?;
     let full: u8 = if address.is_ipv4() { 32 } else { 128 };

@@ -328,6 +328,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Declares a server.",
         server::server,
     ),
+    entry(
+        "server-template",
+        "<prefix> <num | range> <fqdn>[:<port>] [params*]",
+        Places::BACK,
+        "Adds servers that differ by a number.",
+        server::template,
+    ),
     entry("stats", "<verb> [param*]", Places::ALL, "The statistics page.", stats::parse),
     entry(
         "stick",

@@ -2,7 +2,7 @@
 use crate::cx::Cx;
 use crate::draft::{Draft, DraftKind, DraftProxy, Settings};
 use crate::line::{Args, Parsed};
-use crate::model::{HttpErrors, Mailers, ProxyKind};
+use crate::model::{HttpErrors, Mailers, ProxyKind, Resolvers};
 use crate::parse::DraftUserList;
 use std::sync::Arc;
 use stdx::ignored;
@@ -22,6 +22,8 @@ pub(crate) enum Section {
     UserList(usize),
     /// `mailers`, by index.
     Mailers(usize),
+    /// `resolvers`, by index.
+    Resolvers(usize),
     /// A proxy, by index.
     Proxy(usize),
     /// One that is not implemented yet: its lines are not judged.
@@ -29,8 +31,8 @@ pub(crate) enum Section {
 }
 
 /// Sections of HAProxy 2.7 that are not implemented yet.
-const OTHERS: [&str; 8] =
-    ["cache", "fcgi-app", "log-forward", "namespace_list", "peers", "program", "resolvers", "ring"];
+const OTHERS: [&str; 7] =
+    ["cache", "fcgi-app", "log-forward", "namespace_list", "peers", "program", "ring"];
 
 /// Whether a character may be in the name of a proxy, a server or an ACL (section 4).
 pub(super) fn name_char(c: char) -> bool {
@@ -52,6 +54,7 @@ pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option
         "http-errors" => return Some(http_errors(draft, cx, args)),
         "userlist" => return Some(userlist(draft, cx, args)),
         "mailers" => return Some(mailers(draft, cx, args)),
+        "resolvers" => return Some(resolvers(draft, cx, args)),
         "frontend" => ProxyKind::Frontend,
         "backend" => ProxyKind::Backend,
         "listen" => ProxyKind::Listen,
@@ -132,6 +135,26 @@ fn mailers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     let section = Mailers { name: name.into(), place, timeout: 10_000, mailers: Vec::new() };
     draft.mailers.push(section);
     Section::Mailers(draft.mailers.len() - 1)
+}
+
+fn resolvers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
+    let name = args.need(1, "missing name for resolvers section.");
+    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
+    let name = name.unwrap_or("");
+    if let Some((at, c)) = name.char_indices().find(|(_, c)| !name_char(*c)) {
+        let message = format!("character '{c}' is not permitted in 'resolvers' name '{name}'.");
+        cx.alert(args, args.fault_at(1, at, message));
+    }
+    if let Some(first) = draft.resolvers.iter().find(|first| *first.name == *name) {
+        let message = format!(
+            "resolvers '{name}' has same name as another resolvers (declared at {}).",
+            first.place
+        );
+        cx.alert(args, args.fault(1, message));
+    }
+    let (place, dns) = (args.place().clone(), dns::Settings::default());
+    draft.resolvers.push(Resolvers { name: name.into(), place, nameservers: Vec::new(), dns });
+    Section::Resolvers(draft.resolvers.len() - 1)
 }
 
 fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) -> Section {

@@ -1,13 +1,15 @@
 //! `server` and `default-server` lines (sections 4.2 and 5.2). Never connects.
+use super::http;
 use super::link;
 use super::values::{number_at, time_at};
 use crate::cx::Cx;
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
-use crate::model::{Server, ServerOptions};
+use crate::model::{Address, At, InitAddr, Network, ResolveOptions, Server, ServerOptions};
 use crate::value::{self, Unit};
 use crate::{addr, known};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What one line fills: options, and the number that only servers may have.
@@ -100,6 +102,12 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.id = Some(id.map_err(|_| a.fault(1, "'id' : custom id has to be > 0"))?);
         Ok(())
     }),
+    entry(
+        "init-addr",
+        "{last | libc | none | <ip>},[...]*",
+        "How the first address is found.",
+        |s, _, a| init_addr(a).map(|methods| s.options.resolve.init = Some(methods)),
+    ),
     entry("inter", "<delay>", "Between checks.", |s, _, a| {
         delay(a).map(|t| s.options.check.inter = t)
     }),
@@ -168,6 +176,28 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("proxy-v2-options", "<option>[,<option>]*", "What PROXY headers say.", |s, _, a| {
         link::proxy_v2_options(&mut s.options.link.announce, a)
     }),
+    entry("resolve-net", "<network>[,<network[,...]]", "Networks that are better.", |s, _, a| {
+        networks(a).map(|networks| s.options.resolve.networks = networks)
+    }),
+    entry("resolve-opts", "<option>,<option>,...", "How addresses are chosen.", |s, _, a| {
+        resolve_options(a, &mut s.options.resolve)
+    }),
+    entry("resolve-prefer", "<family>", "The family that is better.", |s, _, a| {
+        s.options.resolve.family = match a.text(1) {
+            "ipv4" => dns::Kind::V4,
+            "ipv6" => dns::Kind::V6,
+            _ => {
+                let message = "'resolve-prefer' expects either ipv4 or ipv6 as argument.";
+                return Err(a.fault(1, message));
+            }
+        };
+        Ok(())
+    }),
+    entry("resolvers", "<id>", "Who resolves its name while the process serves.", |s, _, a| {
+        let name = a.need(1, "'resolvers' expects <id> as argument.")?.to_owned();
+        s.options.resolve.resolvers = Some(At { value: name, place: a.place().clone() });
+        Ok(())
+    }),
     entry("rise", "<count>", "Passed checks to go UP.", |s, _, a| {
         count(a).map(|n| s.options.check.rise = n)
     }),
@@ -205,14 +235,83 @@ pub(crate) const OPTIONS: &[Entry] = &[
 pub(super) fn server(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let expected = "'server' expects <name> and <addr>[:<port>] as arguments.";
     let name = args.need(1, expected)?;
+    args.need(2, expected)?;
+    define(proxy, cx, args, &[name.to_owned()], 2)
+}
+
+/// A `server-template` line: as many servers as its range has numbers.
+pub(super) fn template(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let expected = "'server-template' expects <prefix> <nb | range> <addr>[:<port>] as arguments.";
+    let prefix = args.need(1, expected)?;
+    let given = args.need(2, expected)?;
+    args.need(3, expected)?;
+    let (low, high) = match given.split_once('-') {
+        Some((low, high)) => (value::number(low), value::number(high)),
+        None => (Some(1), value::number(given)),
+    };
+    let range = low.zip(high).filter(|(low, high)| low <= high && *high > 0 && high - low < MOST);
+    let wrong = || args.fault(2, format!("Wrong server-template number or range arg '{given}'."));
+    let (low, high): (u32, u32) = range.ok_or_else(wrong)?;
+    let names: Vec<String> = (low..=high).map(|number| format!("{prefix}{number}")).collect();
+    define(proxy, cx, args, &names, 3)
+}
+
+/// The most servers of one template.
+const MOST: u32 = 1 << 16;
+
+/// Servers with these names; their address is argument `at`, their options follow.
+fn define(
+    proxy: &mut DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    names: &[String],
+    at: usize,
+) -> Parsed {
+    let name = args.text(1);
     if let Some((at, c)) = name.char_indices().find(|(_, c)| !super::section::name_char(*c)) {
         let message = format!("character '{c}' is not permitted in server name '{name}'.");
         return Err(args.fault_at(1, at, message));
     }
-    let given = args.need(2, expected)?;
-    let context = format!("'server {}/{name}'", proxy.name);
-    let name: Arc<str> = name.into();
-    if let Some(first) = proxy.server_names.get(&name) {
+    let context = format!("'{} {}/{name}'", args.text(0), proxy.name);
+    for name in names {
+        refuse_double(proxy, cx, args, name);
+    }
+    let given = cx.address(args.text(at));
+    let (mut address, named) =
+        addr::server_place(&given).map_err(|e| args.fault(at, e).within(&context))?;
+    let filling = Filling { options: proxy.settings.default_server.clone(), id: None };
+    let Filling { options, id } = options(filling, cx, args, at + 1, &context)?;
+    let agent = &options.check.agent;
+    if agent.enabled && agent.port.is_none() {
+        let message = "using 'agent-check' requires 'agent-port' to be set";
+        return Err(args.fault(1, message).within(&context));
+    }
+    let host = named.map(|_| address.host.clone());
+    let mut unresolved = false;
+    if let (Some(family), Address::Ip(socket)) = (named, &mut address.address) {
+        let first = initial(cx, args, (&address.host, family), &options.resolve, (at, &context))?;
+        unresolved = first.is_none();
+        first.into_iter().for_each(|ip| socket.set_ip(ip));
+    }
+    for name in names {
+        let name: Arc<str> = name.as_str().into();
+        proxy.server_names.entry(Arc::clone(&name)).or_insert(proxy.settings.back.servers.len());
+        proxy.settings.back.servers.push(Server {
+            name,
+            id: id.unwrap_or(0),
+            address: address.clone(),
+            place: args.place().clone(),
+            host: host.clone(),
+            unresolved,
+            resolve: None,
+            options: options.clone(),
+        });
+    }
+    Ok(())
+}
+
+fn refuse_double(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, name: &str) {
+    if let Some(first) = proxy.server_names.get(name) {
         let line = proxy.settings.back.servers[*first].place.line;
         let message = format!(
             "{} '{}', another server named '{name}' was already defined at line {line}, please use distinct names.",
@@ -221,24 +320,52 @@ pub(super) fn server(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
         );
         cx.alert(args, args.fault(1, message));
     }
-    let given = cx.address(given);
-    let address = addr::server(&given, cx.names).map_err(|e| args.fault(2, e).within(&context))?;
-    let filling = Filling { options: proxy.settings.default_server.clone(), id: None };
-    let filling = options(filling, cx, args, 3, &context)?;
-    let agent = &filling.options.check.agent;
-    if agent.enabled && agent.port.is_none() {
-        let message = "using 'agent-check' requires 'agent-port' to be set";
-        return Err(args.fault(1, message).within(&context));
+}
+
+/// The first address of a server that is given by name (`init-addr`); `None` if it has to do
+/// without for now.
+fn initial(
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    (host, family): (&str, addr::Family),
+    options: &ResolveOptions,
+    (at, context): (usize, &str),
+) -> Parsed<Option<IpAddr>> {
+    let resolved = options.resolvers.is_some();
+    if resolved && host.starts_with('_') {
+        return Ok(None);
     }
-    proxy.server_names.entry(Arc::clone(&name)).or_insert(proxy.settings.back.servers.len());
-    proxy.settings.back.servers.push(Server {
-        name,
-        id: filling.id.unwrap_or(0),
-        address,
-        place: args.place().clone(),
-        options: filling.options,
-    });
-    Ok(())
+    let usual: &[InitAddr] = match resolved {
+        true => &[InitAddr::Last, InitAddr::Libc, InitAddr::None],
+        false => &[InitAddr::Last, InitAddr::Libc],
+    };
+    let mut tried = false;
+    for method in options.init.as_deref().unwrap_or(usual) {
+        match method {
+            // What the state file says replaces it when the file is read.
+            InitAddr::Last => {}
+            InitAddr::Libc if host.starts_with('_') => {}
+            InitAddr::Libc => match cx.names.resolve(host, family) {
+                Some(ip) => return Ok(Some(ip)),
+                None => tried = true,
+            },
+            InitAddr::Ip(ip) => return Ok(Some(*ip)),
+            InitAddr::None => {
+                if tried {
+                    let text = format!(
+                        "{context} : could not resolve address '{host}', disabling server."
+                    );
+                    cx.warn(args, at, text);
+                }
+                return Ok(None);
+            }
+        }
+    }
+    let message = match tried {
+        true => format!("could not resolve address '{host}'."),
+        false => format!("no method found to resolve address '{host}'."),
+    };
+    Err(args.fault(at, message).within(context))
 }
 
 /// A `default-server` line: presets for the servers after it.
@@ -306,4 +433,46 @@ fn at_least_minus_one(args: Args<'_>) -> Parsed<i32> {
     let name = args.text(0);
     let number: Option<i32> = args.text(1).parse().ok().filter(|n| *n >= -1);
     number.ok_or_else(|| args.fault(1, format!("'{name}' must be >= -1")))
+}
+
+fn init_addr(args: Args<'_>) -> Parsed<Vec<InitAddr>> {
+    let given = args.need(1, "'init-addr' expects a comma-delimited list of methods.")?;
+    let method = |word: &str| {
+        match word {
+        "last" => Ok(InitAddr::Last),
+        "libc" => Ok(InitAddr::Libc),
+        "none" => Ok(InitAddr::None),
+        other => other.parse().map(InitAddr::Ip).map_err(|_| {
+            let message = format!(
+                "'init-addr' : unknown init-addr method '{other}', supported methods are 'libc', 'last', 'none'."
+            );
+            args.fault(1, message)
+        }),
+    }
+    };
+    given.split(',').filter(|word| !word.is_empty()).map(method).collect()
+}
+
+fn networks(args: Args<'_>) -> Parsed<Vec<Network>> {
+    let given = args.need(1, "'resolve-net' expects a list of networks.")?;
+    let wrong = |text: &str| args.fault(1, format!("'resolve-net' invalid network '{text}'."));
+    given.split(',').map(|text| http::network(text).ok_or_else(|| wrong(text))).collect()
+}
+
+fn resolve_options(args: Args<'_>, to: &mut ResolveOptions) -> Parsed {
+    let given = args.need(1, "'resolve-opts' expects a comma-delimited list of options.")?;
+    for option in given.split(',').filter(|word| !word.is_empty()) {
+        match option {
+            "allow-dup-ip" => to.shares = true,
+            "prevent-dup-ip" => to.shares = false,
+            "ignore-weight" => to.keeps_weight = true,
+            other => {
+                let message = format!(
+                    "'resolve-opts' : unknown resolve-opts option '{other}', supported methods are 'allow-dup-ip', 'ignore-weight', and 'prevent-dup-ip'."
+                );
+                return Err(args.fault(1, message));
+            }
+        }
+    }
+    Ok(())
 }

@@ -648,7 +648,7 @@ fn proxy_errors() {
         ),
         (
             "server s nosuch.invalid:80",
-            "'server l/s' : invalid address: 'nosuch.invalid' in 'nosuch.invalid:80'",
+            "'server l/s' : could not resolve address 'nosuch.invalid'.",
         ),
         ("default-server id 5", "'id' is not supported in 'default-server' lines"),
         (

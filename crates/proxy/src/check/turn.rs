@@ -6,9 +6,10 @@ use super::store::Record;
 use crate::log;
 use crate::mail;
 use crate::notice::{self, Cause};
+use crate::resolver;
 use crate::runtime::{Back, Proxy, Server};
 use crate::settings;
-use balance::{Change, CheckResult};
+use balance::{Change, CheckResult, CheckStatus};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -57,6 +58,9 @@ impl Turn {
         let Subject { proxy, back, settings, server } = subject;
         let result = CheckResult { duration_ms: worker.millis() - self.began, ..result };
         let slot = self.record.slot as usize;
+        if result.status == CheckStatus::L4Timeout {
+            resolver::hurry(&worker.shared, proxy.index, slot);
+        }
         let checked = back.balancer.on_check(slot, result.clone(), worker.millis());
         if settings.log_checks && checked.progressed {
             let health = server.state.check_record().health;

@@ -2,12 +2,14 @@
 
 use super::header::with_value;
 use super::{Action, Input, Outcome};
-use crate::context::Context;
+use crate::context::{Context, Family};
 use crate::ruleset::{Ruleset, facts};
 use sample::vars::{SetVar, VarName};
 use sample::{
     CaptureSlot, Expr, Facts, LogFormat, LogStyle, Missing, ParseError, Place, Side, Value,
 };
+use std::net::IpAddr;
+use std::sync::Arc;
 
 /// A compiled write.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub enum VariableEdit {
     SetFormat(SetVar, LogFormat),
     /// `unset-var`
     Unset(VarName),
+    /// `do-resolve`
+    Resolve(Resolve),
     /// `capture` into a slot
     Capture(Expr, usize),
 }
@@ -40,10 +44,80 @@ impl VariableEdit {
                 });
             }
             VariableEdit::Unset(name) => facts(cx).set_var(name, None),
+            VariableEdit::Resolve(resolve) => return resolve.run(cx),
             VariableEdit::Capture(expr, slot) => return capture_now(expr, *slot, side, facts(cx)),
         }
         Outcome::Next
     }
+}
+
+/// `do-resolve(<var>,<resolvers>[,<options>]) <expr>`
+#[derive(Debug)]
+pub struct Resolve {
+    variable: VarName,
+    resolvers: Arc<str>,
+    family: Family,
+    name: Expr,
+}
+
+impl Resolve {
+    /// The name of the `resolvers` section.
+    pub fn resolvers(&self) -> &str {
+        &self.resolvers
+    }
+
+    /// Writes the variable once the address is known; without one it stays as it is.
+    fn run<'r>(&self, cx: &mut dyn Context) -> Outcome<'r> {
+        let name = match self.name.eval(facts(cx)) {
+            Ok(name) => name.to_str().map(|text| String::from_utf8_lossy(&text).into_owned()),
+            Err(Missing::NotYet) => return Outcome::Suspend,
+            Err(Missing::Absent) => None,
+        };
+        let Some(name) = name else { return Outcome::Next };
+        match cx.resolve(&self.resolvers, &name, self.family) {
+            Ok(Some(IpAddr::V4(address))) => {
+                facts(cx).set_var(&self.variable, Some(Value::Ipv4(address)));
+            }
+            Ok(Some(IpAddr::V6(address))) => {
+                facts(cx).set_var(&self.variable, Some(Value::Ipv6(address)));
+            }
+            Ok(None) => {}
+            Err(_) => return Outcome::Suspend,
+        }
+        Outcome::Next
+    }
+}
+
+pub(super) fn do_resolve(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    let word = input.word(0);
+    let expected = format!(
+        "Can't parse '{word}'. Expects 'do-resolve(<varname>,<resolvers>[,<options>]) <expr>'. Available options are 'ipv4' and 'ipv6'."
+    );
+    let wrong = || ParseError::new(0, expected.clone());
+    let (variable, resolvers, options) = match &*input.parens {
+        [variable, resolvers, options @ ..] if !resolvers.is_empty() => {
+            (variable, resolvers, options)
+        }
+        _ => return Err(wrong()),
+    };
+    let variable = VarName::parse(variable).map_err(|message| ParseError::new(0, message))?;
+    let mut family = Family::V6;
+    for option in options {
+        family = match option.as_str() {
+            "ipv4" => Family::V4,
+            "ipv6" => Family::V6,
+            _ => return Err(wrong()),
+        };
+    }
+    let resolvers = resolvers.as_str().into();
+    let (mut used, start) = (0, input.at);
+    if input.peek().is_none() {
+        return Err(wrong());
+    }
+    let name =
+        Expr::parse(input.rest(), &mut used, input.cx).map_err(|error| error.shifted(start))?;
+    input.at += used;
+    Ok(Action::Variable(VariableEdit::Resolve(Resolve { variable, resolvers, family, name })))
 }
 
 fn capture_now<'r>(expr: &Expr, slot: usize, side: Side, facts: &dyn Facts) -> Outcome<'r> {

@@ -387,6 +387,26 @@ fn dictionaries_change() {
 }
 
 #[test]
+fn names_are_resolved_into_variables_or_waited_for() {
+    let address = |line: &str| {
+        let mut cx = Transaction::default();
+        run(HttpRequest, &[line, "set-header x-ip %[var(txn.ip)]"], &mut cx);
+        cx.request.get(b"x-ip").map(|text| String::from_utf8_lossy(text).into_owned())
+    };
+    assert_eq!(address("do-resolve(txn.ip,dns,ipv4) req.hdr(host)").as_deref(), Some("10.0.0.9"));
+    assert_eq!(address("do-resolve(txn.ip,dns) req.hdr(host)").as_deref(), Some("::9"));
+    assert_eq!(address("do-resolve(txn.ip,dns,ipv6) str(nobody)").as_deref(), Some(""));
+    let rules = compile(HttpRequest, &["do-resolve(txn.ip,dns) str(slow)"]);
+    let mut cx = Transaction::default();
+    let Verdict::Suspend { cursor, need: Need::Bytes } = rules.evaluate(Cursor::default(), &mut cx)
+    else {
+        panic!("it is not known yet")
+    };
+    assert_eq!(cursor, Cursor::default(), "the rule is tried again");
+    assert_eq!(cx.deeds, ["resolve slow by dns"]);
+}
+
+#[test]
 fn every_action_is_known_and_tested() {
     let tests = concat!(include_str!("tests.rs"), include_str!("../action/counter/tests.rs"));
     for keyword in KEYWORDS {

@@ -273,6 +273,7 @@ fn server(from: &model::Server, global: &model::Global) -> settings::Server {
         maxconn: options.maxconn.max(options.minconn),
         backup: options.backup,
         disabled: options.disabled,
+        unresolved: from.unresolved,
         slowstart_ms: options.slowstart,
         checked: check.enabled,
         rise: check.rise,
@@ -303,6 +304,8 @@ fn server(from: &model::Server, global: &model::Global) -> settings::Server {
         non_stick: options.non_stick,
         pool_max: u32::try_from(options.pool_max_conn).ok(),
         pool_purge: u32::try_from(options.pool_purge_delay).unwrap_or(u32::MAX),
+        host: from.host.clone().filter(|host| !host.starts_with('_')),
+        resolve: from.resolve.as_ref().map(resolve),
     }
 }
 
@@ -316,6 +319,33 @@ fn address(from: &model::ServerAddress) -> reactor::Address {
         }
         (Address::Ip(address), ServerPort::FromClient(_)) => reactor::Address::Inet(*address),
     }
+}
+
+fn resolve(from: &model::Resolve) -> Arc<settings::Resolve> {
+    Arc::new(settings::Resolve {
+        resolvers: from.resolvers,
+        name: from.name.clone(),
+        service: from.service,
+        family: from.family,
+        networks: from.networks.clone(),
+        shares: from.shares,
+        keeps_weight: from.keeps_weight,
+    })
+}
+
+/// The `resolvers` sections.
+pub(super) fn resolvers(sections: &[model::Resolvers]) -> Vec<settings::Resolvers> {
+    let nameserver = |from: &model::NameServer| settings::NameServer {
+        name: from.name.clone(),
+        address: from.address,
+        stream: from.stream,
+    };
+    let section = |from: &model::Resolvers| settings::Resolvers {
+        name: from.name.to_string(),
+        nameservers: from.nameservers.iter().map(nameserver).collect(),
+        dns: from.dns,
+    };
+    sections.iter().map(section).collect()
 }
 
 fn agent(server: &reactor::Address, from: &model::AgentCheck) -> Option<settings::Agent> {

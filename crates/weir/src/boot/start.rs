@@ -129,6 +129,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         logs: proxies::process_logs(model),
         http_errors: proxies::http_errors(&model.http_errors),
         tables: model.tables.clone(),
+        resolvers: proxies::resolvers(&model.resolvers),
         userlists: model.userlists.clone(),
         variables: model.variables.clone(),
     }

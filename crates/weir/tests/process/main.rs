@@ -23,6 +23,7 @@ mod metrics;
 mod proxy_protocol;
 mod queues;
 mod quickstart;
+mod resolvers;
 mod retries;
 mod rules;
 mod runtime;

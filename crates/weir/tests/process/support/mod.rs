@@ -5,6 +5,7 @@
 
 mod client;
 mod directory;
+mod dns;
 mod log;
 mod message;
 mod origin;
@@ -12,6 +13,7 @@ mod program;
 
 pub(crate) use client::Client;
 pub(crate) use directory::Directory;
+pub(crate) use dns::{NameServer, Says};
 pub(crate) use log::{LogReceiver, shape};
 pub(crate) use message::{Message, reply};
 pub(crate) use origin::{Origin, serve_forever};

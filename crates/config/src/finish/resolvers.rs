@@ -1,0 +1,83 @@
+//! `resolvers` sections, and who names them. Never resolves a name.
+use super::Shared;
+use crate::cx::Cx;
+use crate::diag::{Diagnostic, Place, Severity};
+use crate::draft::DraftProxy;
+use crate::model::{Resolve, Resolvers};
+use crate::parse::parse_system;
+use rules::action::VariableEdit;
+
+/// The sections of the file, and one called `default` that the system's settings make.
+pub(super) fn complete(mut sections: Vec<Resolvers>, cx: &mut Cx<'_>) -> Vec<Resolvers> {
+    for section in sections.iter().filter(|section| section.nameservers.is_empty()) {
+        let message = format!(
+            "resolvers '{}' [{}] has no nameservers configured!",
+            section.name, section.place
+        );
+        cx.diagnostics.push(Diagnostic::general(Severity::Warning, message));
+    }
+    if sections.iter().all(|section| &*section.name != "default")
+        && let Ok(text) = cx.read("/etc/resolv.conf", "")
+    {
+        let place = Place { file: "/etc/resolv.conf".into(), line: 0 };
+        let nameservers = parse_system(&String::from_utf8_lossy(&text), &place);
+        if !nameservers.is_empty() {
+            let dns = dns::Settings::default();
+            sections.push(Resolvers { name: "default".into(), place, nameservers, dns });
+        }
+    }
+    sections
+}
+
+/// The sections that servers name.
+pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
+    let (word, proxy) = (draft.word(), draft.name.clone());
+    for server in &mut draft.settings.back.servers {
+        let options = &server.options.resolve;
+        let (Some(host), Some(wanted)) = (&server.host, &options.resolvers) else { continue };
+        let found = shared.resolvers.iter().position(|it| *it.name == *wanted.value);
+        let Some(resolvers) = found else {
+            let message = format!(
+                "{word} '{proxy}', server '{}': unable to find required resolvers '{}'",
+                server.name, wanted.value
+            );
+            complain(cx, &wanted.place, message, &wanted.value, shared);
+            continue;
+        };
+        server.resolve = Some(Resolve {
+            resolvers,
+            name: host.to_ascii_lowercase(),
+            service: host.starts_with('_'),
+            family: options.family,
+            networks: options.networks.iter().map(|it| (it.address, it.bits)).collect(),
+            shares: options.shares,
+            keeps_weight: options.keeps_weight,
+        });
+    }
+}
+
+/// The sections that `do-resolve` rules name.
+pub(super) fn rules(draft: &DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
+    for rule in draft.rules.sets().into_iter().flat_map(|set| set.rules()) {
+        let rules::Action::Variable(VariableEdit::Resolve(resolve)) = rule.action() else {
+            continue;
+        };
+        let name = resolve.resolvers();
+        if shared.resolvers.iter().any(|it| *it.name == *name) {
+            continue;
+        }
+        let message = format!(
+            "Proxy '{}': Can't find resolvers section '{name}' for do-resolve action.",
+            draft.name
+        );
+        let (file, line) = rule.place();
+        complain(cx, &Place { file: file.into(), line }, message, name, shared);
+    }
+}
+
+fn complain(cx: &mut Cx<'_>, place: &Place, message: String, name: &str, shared: &Shared) {
+    let mut alert = Diagnostic::about(Severity::Alert, place, message);
+    let names = shared.resolvers.iter().map(|section| &*section.name);
+    alert.suggestion = crate::suggest::nearest(name, names);
+    cx.diagnostics.push(alert);
+}

@@ -1,0 +1,93 @@
+//! Names that are resolved while the process serves (sections 5.2 and 5.3). Never resolves one.
+use super::{At, Network};
+use crate::diag::Place;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// A `resolvers` section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolvers {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its line.
+    pub place: Place,
+    /// `nameserver` lines, and what `parse-resolv-conf` found.
+    pub nameservers: Vec<NameServer>,
+    /// Times and sizes.
+    pub dns: dns::Settings,
+}
+
+/// A name server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameServer {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub address: SocketAddr,
+    /// Whether it is asked over TCP.
+    pub stream: bool,
+    /// Its line.
+    pub place: Place,
+}
+
+/// What a `server` line says about its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolveOptions {
+    /// `resolvers`: the name of a section.
+    pub resolvers: Option<At<String>>,
+    /// `resolve-prefer`; IPv6 by default.
+    pub family: dns::Kind,
+    /// `resolve-net`
+    pub networks: Vec<Network>,
+    /// `resolve-opts allow-dup-ip`
+    pub shares: bool,
+    /// `resolve-opts ignore-weight`
+    pub keeps_weight: bool,
+    /// `init-addr`, in order.
+    pub init: Option<Vec<InitAddr>>,
+}
+
+impl Default for ResolveOptions {
+    fn default() -> Self {
+        Self {
+            resolvers: None,
+            family: dns::Kind::V6,
+            networks: Vec::new(),
+            shares: false,
+            keeps_weight: false,
+            init: None,
+        }
+    }
+}
+
+/// How the name of a server is resolved while the process serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolve {
+    /// The section, as an index in the model.
+    pub resolvers: usize,
+    /// The name, in lower case.
+    pub name: String,
+    /// Whether it is the name of a service (SRV).
+    pub service: bool,
+    /// The family that is better.
+    pub family: dns::Kind,
+    /// Networks that are better: address and prefix length.
+    pub networks: Vec<(IpAddr, u8)>,
+    /// Whether two servers may have one address.
+    pub shares: bool,
+    /// Whether weights of a service do not count.
+    pub keeps_weight: bool,
+}
+
+/// One method of `init-addr`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitAddr {
+    /// As the state file says.
+    Last,
+    /// As the system's resolver says.
+    Libc,
+    /// Without one.
+    None,
+    /// This one.
+    Ip(IpAddr),
+}

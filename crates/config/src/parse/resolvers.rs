@@ -1,0 +1,160 @@
+//! `resolvers` sections (section 5.3.2). Never asks a name server.
+use super::values::time_at;
+use crate::addr;
+use crate::cx::Cx;
+use crate::line::{Args, Parsed};
+use crate::model::{NameServer, Resolvers};
+use crate::value::{self, Unit};
+use std::net::{IpAddr, SocketAddr};
+
+/// The keywords of the section.
+const KEYWORDS: [&str; 7] = [
+    "accepted_payload_size",
+    "hold",
+    "honor-ttl",
+    "nameserver",
+    "parse-resolv-conf",
+    "resolve_retries",
+    "timeout",
+];
+
+/// Where the system keeps its name servers.
+const SYSTEM: &str = "/etc/resolv.conf";
+
+/// One line of a `resolvers` section.
+pub(super) fn line(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    match args.text(0) {
+        "accepted_payload_size" => payload(section, args),
+        "hold" => hold(section, args),
+        "honor-ttl" => {
+            section.dns.honours_ttl = true;
+            args.no_more_than(0)
+        }
+        "nameserver" => nameserver(section, cx, args),
+        "parse-resolv-conf" => {
+            args.no_more_than(0)?;
+            let found = of_system(cx, args)
+                .ok_or_else(|| args.fault(0, format!("failed to open {SYSTEM}.")))?;
+            for nameserver in found {
+                add(section, args, nameserver)?;
+            }
+            Ok(())
+        }
+        "resolve_retries" => {
+            let given = args.need(1, "'resolve_retries' expects <nb> as argument.")?;
+            let number = value::number(given).filter(|count| (1..=1_000).contains(count));
+            let message = "'resolve_retries' expects an integer from 1 to 1000.";
+            section.dns.retries = number.ok_or_else(|| args.fault(1, message))?;
+            args.no_more_than(1)
+        }
+        "timeout" => timeout(section, args),
+        "resolution_pool_size" => Err(args.fault(
+            0,
+            "'resolution_pool_size' directive is not supported anymore (it never appeared in a stable release).",
+        )),
+        other => {
+            let unknown = format!("unknown keyword '{other}' in 'resolvers' section");
+            Err(args.fault(0, unknown).suggest(crate::suggest::nearest(other, KEYWORDS)))
+        }
+    }
+}
+
+/// `accepted_payload_size <nb>`
+fn payload(section: &mut Resolvers, args: Args<'_>) -> Parsed {
+    let given = args.need(1, "'accepted_payload_size' expects <nb> as argument.")?;
+    let number: Option<u16> = value::number(given).filter(|size| *size >= 12);
+    let message =
+        format!("'accepted_payload_size' must be between 12 and 65535 inclusive (was {given}).");
+    section.dns.payload = number.ok_or_else(|| args.fault(1, message))?;
+    args.no_more_than(1)
+}
+
+/// `hold <status> <period>`
+fn hold(section: &mut Resolvers, args: Args<'_>) -> Parsed {
+    let expected = "'hold' expects an <event> and a <time> as arguments.\n<event> can be either 'valid', 'nx', 'refused', 'timeout', or 'other'";
+    let event = args.need(1, expected)?;
+    args.need(2, expected)?;
+    let hold = &mut section.dns.hold;
+    let to = match event {
+        "nx" => &mut hold.nx,
+        "obsolete" => &mut hold.obsolete,
+        "other" => &mut hold.other,
+        "refused" => &mut hold.refused,
+        "timeout" => &mut hold.timeout,
+        "valid" => &mut hold.valid,
+        other => {
+            let message = format!(
+                "'hold' unknown <event>: '{other}', expects either 'nx', 'timeout', 'valid', 'obsolete' or 'other'."
+            );
+            return Err(args.fault(1, message));
+        }
+    };
+    *to = time_at(args, 2, Unit::Milliseconds, "argument to <hold>.")?;
+    args.no_more_than(2)
+}
+
+/// `timeout { resolve | retry } <time>`
+fn timeout(section: &mut Resolvers, args: Args<'_>) -> Parsed {
+    let expected = "'timeout' expects 'retry' or 'resolve' and <time> as arguments";
+    let event = args.need(1, format!("{expected}."))?;
+    let to = match event {
+        "resolve" => &mut section.dns.resolve,
+        "retry" => &mut section.dns.retry,
+        other => return Err(args.fault(1, format!("{expected} got '{other}'."))),
+    };
+    args.need(2, format!("'timeout {event}' expects <time> as argument."))?;
+    *to = time_at(args, 2, Unit::Milliseconds, &format!("argument to <timeout {event}>."))?;
+    args.no_more_than(2)
+}
+
+/// `nameserver <name> <address>[:port]`
+fn nameserver(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let expected = "'nameserver' expects <name> and <addr>[:<port>] as arguments.";
+    let name = args.need(1, expected)?;
+    let given = cx.address(args.need(2, expected)?);
+    if let Some(extra) = args.get(3) {
+        let message = format!("'nameserver {name}' : parameter '{extra}' is not implemented yet");
+        return Err(args.fault(3, message));
+    }
+    let (stream, address) = addr::nameserver(&given, cx.names)
+        .map_err(|error| args.fault(2, error).within(&format!("'nameserver {name}'")))?;
+    let place = args.place().clone();
+    add(section, args, NameServer { name: name.to_owned(), address, stream, place })
+}
+
+fn add(section: &mut Resolvers, args: Args<'_>, nameserver: NameServer) -> Parsed {
+    if let Some(first) = section.nameservers.iter().find(|it| it.name == nameserver.name) {
+        let message = format!(
+            "nameserver '{}' has same name as another nameserver (declared at {}).",
+            first.name, first.place
+        );
+        return Err(args.fault(1, message));
+    }
+    section.nameservers.push(nameserver);
+    Ok(())
+}
+
+/// The name servers of the system; `None` if it does not say any.
+fn of_system(cx: &Cx<'_>, args: Args<'_>) -> Option<Vec<NameServer>> {
+    let text = cx.read(SYSTEM, "").ok()?;
+    Some(parse_system(&String::from_utf8_lossy(&text), args.place()))
+}
+
+/// What a file like /etc/resolv.conf names (resolv.conf(5)).
+pub(crate) fn parse_system(text: &str, place: &crate::diag::Place) -> Vec<NameServer> {
+    let nameserver = |text: &str| {
+        // A link-local address may name its interface behind a percent sign.
+        let ip: IpAddr = text.split('%').next()?.parse().ok()?;
+        let address = SocketAddr::new(ip, 53);
+        Some(NameServer { name: text.to_owned(), address, stream: false, place: place.clone() })
+    };
+    let mut found: Vec<NameServer> = text.lines().filter_map(word).filter_map(nameserver).collect();
+    found.dedup_by(|one, other| one.name == other.name);
+    found
+}
+
+/// The word behind `nameserver`, if that is what a line of the system's file is about.
+fn word(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    words.next().filter(|word| *word == "nameserver").and_then(|_| words.next())
+}

@@ -1,0 +1,272 @@
+//! The wire format (RFC 1035, RFC 2782, RFC 6891): a question out, an answer in. Never trusts what comes in, and never
+//! remembers anything.
+
+use domain::base::iana::{Class, Rcode};
+use domain::base::{Message, MessageBuilder, Name, ParsedName, Rtype};
+use domain::rdata::{A, Aaaa, Srv};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// The most records that are taken from one answer.
+const MAX_RECORDS: usize = 1_024;
+
+/// What is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// IPv4 addresses (A).
+    V4,
+    /// IPv6 addresses (AAAA).
+    V6,
+    /// The places of a service (SRV).
+    Service,
+}
+
+impl Kind {
+    fn rtype(self) -> Rtype {
+        match self {
+            Self::V4 => Rtype::A,
+            Self::V6 => Rtype::AAAA,
+            Self::Service => Rtype::SRV,
+        }
+    }
+
+    /// The other family; a service has none.
+    pub fn other(self) -> Option<Self> {
+        match self {
+            Self::V4 => Some(Self::V6),
+            Self::V6 => Some(Self::V4),
+            Self::Service => None,
+        }
+    }
+
+    /// Whether an address is of this family.
+    pub fn has(self, address: IpAddr) -> bool {
+        match self {
+            Self::V4 => address.is_ipv4(),
+            Self::V6 => address.is_ipv6(),
+            Self::Service => false,
+        }
+    }
+}
+
+/// One place where a service is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Service {
+    /// The host, in lower case, without the last dot.
+    pub target: Box<str>,
+    /// The port.
+    pub port: u16,
+    /// Its share among those of the same priority.
+    pub weight: u16,
+    /// Its address, if the answer told it too.
+    pub address: Option<IpAddr>,
+}
+
+/// What a name stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// An address.
+    Address(IpAddr),
+    /// A service.
+    Service(Service),
+}
+
+/// A valid answer, with at least one record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// In the order of the answer.
+    pub records: Vec<Record>,
+    /// The least time to live of them, in seconds.
+    pub ttl: u32,
+}
+
+/// Why a name does not resolve.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// There is no such name.
+    NoSuchName,
+    /// The name server does not answer such questions.
+    Refused,
+    /// The name has no such records.
+    Empty,
+    /// The name stands for another one, of which nothing is told.
+    Alias,
+    /// Nothing came in time.
+    Timeout,
+    /// Anything else that a name server may say.
+    Other,
+}
+
+/// What a datagram turned out to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// Not an answer to the question; there may still come one.
+    Foreign,
+    /// It cannot be understood.
+    Malformed,
+    /// The answer did not fit: ask again over a stream.
+    Truncated,
+    /// The name server says that it cannot tell.
+    Failed(Failure),
+    /// The answer.
+    Answer(Answer),
+}
+
+/// Whether something can be asked for at all: labels of 1 to 63 bytes, 255 in all.
+pub fn is_name(text: &str) -> bool {
+    parse(text).is_some()
+}
+
+fn parse(text: &str) -> Option<Name<Vec<u8>>> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    if text.trim_matches('.').is_empty() || !text.bytes().all(plain) {
+        return None;
+    }
+    Name::from_str(text).ok()
+}
+
+/// A question that announces answers of up to `payload` bytes; `None` if the name is none.
+pub fn encode(id: u16, name: &str, kind: Kind, payload: u16) -> Option<Vec<u8>> {
+    let mut question = MessageBuilder::new_vec().question();
+    let header = question.header_mut();
+    header.set_id(id);
+    header.set_rd(true);
+    question.push((parse(name)?, kind.rtype())).ok()?;
+    let mut additional = question.additional();
+    additional
+        .opt(|opt| {
+            opt.set_udp_payload_size(payload);
+            Ok(())
+        })
+        .ok()?;
+    Some(additional.finish())
+}
+
+/// The number of a message, by which it finds its question.
+pub fn id(bytes: &[u8]) -> Option<u16> {
+    bytes.first_chunk().map(|id| u16::from_be_bytes(*id))
+}
+
+/// What `bytes` say to the question with this number, name and kind.
+pub fn decode(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Reply {
+    let Ok(message) = Message::from_octets(bytes) else { return Reply::Malformed };
+    let header = message.header();
+    if header.id() != id || !header.qr() {
+        return Reply::Foreign;
+    }
+    match message.sole_question() {
+        Ok(question)
+            if question.qtype() == kind.rtype()
+                && question.qclass() == Class::IN
+                && *text(question.qname()) == *fold(name) => {}
+        Ok(_) => return Reply::Foreign,
+        // Name servers that could not read the question need not repeat it.
+        Err(_) if header.rcode() != Rcode::NOERROR => {}
+        Err(_) => return Reply::Malformed,
+    }
+    match header.rcode() {
+        Rcode::NOERROR if header.tc() => Reply::Truncated,
+        Rcode::NOERROR => records(&message, name, kind).unwrap_or(Reply::Malformed),
+        Rcode::NXDOMAIN => Reply::Failed(Failure::NoSuchName),
+        Rcode::REFUSED => Reply::Failed(Failure::Refused),
+        _ => Reply::Failed(Failure::Other),
+    }
+}
+
+type Wire<'a> = Message<&'a [u8]>;
+
+/// `None` if the message breaks the rules anywhere.
+fn records(message: &Wire<'_>, name: &str, kind: Kind) -> Option<Reply> {
+    let counts = message.header_counts();
+    if counts.ancount() == 0 {
+        return Some(Reply::Failed(Failure::Empty));
+    }
+    // All of it has to make sense, also what is of no use here.
+    for record in message.answer().ok()? {
+        record.ok()?;
+    }
+    let owner = text(message.canonical_name()?);
+    let mut found = match kind {
+        Kind::V4 | Kind::V6 => addresses(message, kind, &owner)?,
+        Kind::Service => services(message, &owner)?,
+    };
+    found.0.truncate(MAX_RECORDS);
+    let (records, ttl) = found;
+    Some(match records.is_empty() {
+        false => Reply::Answer(Answer { records, ttl }),
+        true if *owner != *fold(name) => Reply::Failed(Failure::Alias),
+        true => Reply::Failed(Failure::Empty),
+    })
+}
+
+fn addresses(message: &Wire<'_>, kind: Kind, owner: &str) -> Option<(Vec<Record>, u32)> {
+    let (mut records, mut ttl) = (Vec::new(), u32::MAX);
+    for record in message.answer().ok()? {
+        let record = record.ok()?;
+        if record.class() != Class::IN || *text(record.owner()) != *owner {
+            continue;
+        }
+        let address = match kind {
+            Kind::V4 => record.to_record::<A>().ok()?.map(|it| IpAddr::V4(it.data().addr())),
+            _ => record.to_record::<Aaaa>().ok()?.map(|it| IpAddr::V6(it.data().addr())),
+        };
+        if let Some(address) = address.map(Record::Address)
+            && !records.contains(&address)
+            && records.len() < MAX_RECORDS
+        {
+            ttl = ttl.min(record.ttl().as_secs());
+            records.push(address);
+        }
+    }
+    Some((records, ttl))
+}
+
+fn services(message: &Wire<'_>, owner: &str) -> Option<(Vec<Record>, u32)> {
+    let extra = additional(message)?;
+    let (mut records, mut ttl) = (Vec::new(), u32::MAX);
+    for record in message.answer().ok()?.limit_to::<Srv<ParsedName<&[u8]>>>() {
+        let record = record.ok()?;
+        // A target of one dot says that the service is nowhere.
+        let target = text(record.data().target());
+        if *text(*record.owner()) != *owner || target.is_empty() || records.len() >= MAX_RECORDS {
+            continue;
+        }
+        ttl = ttl.min(record.ttl().as_secs());
+        let address = extra.iter().find(|(host, _)| *host == target).map(|(_, address)| *address);
+        let (port, weight) = (record.data().port(), record.data().weight());
+        records.push(Record::Service(Service { target, port, weight, address }));
+    }
+    Some((records, ttl))
+}
+
+/// Addresses told beside the answer, by name.
+fn additional(message: &Wire<'_>) -> Option<Vec<(Box<str>, IpAddr)>> {
+    let mut found = Vec::new();
+    for record in message.additional().ok()? {
+        let record = record.ok()?;
+        if found.len() >= MAX_RECORDS {
+            break;
+        }
+        let address = match record.rtype() {
+            Rtype::A => record.to_record::<A>().ok()?.map(|it| IpAddr::V4(it.data().addr())),
+            Rtype::AAAA => record.to_record::<Aaaa>().ok()?.map(|it| IpAddr::V6(it.data().addr())),
+            _ => None,
+        };
+        found.extend(address.map(|address| (text(record.owner()), address)));
+    }
+    Some(found)
+}
+
+/// A name as it is compared: lower case, without the last dot.
+fn text(name: impl domain::base::ToName) -> Box<str> {
+    let name = name.to_vec().to_string();
+    fold(&name)
+}
+
+/// The same for a name that somebody has written.
+fn fold(name: &str) -> Box<str> {
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase().into()
+}
+
+#[cfg(test)]
+mod tests;

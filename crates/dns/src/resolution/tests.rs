@@ -1,0 +1,229 @@
+//! Tests of the machine: the sequences that HAProxy 2.6 was seen to make, and the `hold` rules.
+
+use super::*;
+use crate::message::Service;
+use proptest::prelude::*;
+
+fn settings() -> Settings {
+    let hold = Hold {
+        valid: 1_000,
+        nx: 2_000,
+        other: 3_000,
+        refused: 4_000,
+        timeout: 5_000,
+        obsolete: 1_500,
+    };
+    Settings { resolve: 300, retry: 200, retries: 2, hold, ..Settings::default() }
+}
+
+fn address(last: u8) -> Record {
+    Record::Address([10, 0, 0, last].into())
+}
+
+fn answer(last: &[u8]) -> Reply {
+    Reply::Answer(Answer { records: last.iter().map(|it| address(*it)).collect(), ttl: 60 })
+}
+
+/// A machine with a clock and so many name servers.
+struct Bench {
+    it: Resolution,
+    now: u64,
+    servers: usize,
+    settings: Settings,
+}
+
+impl Bench {
+    fn new(kind: Kind, servers: usize) -> Self {
+        Self { it: Resolution::new("a.test", kind, 0), now: 0, servers, settings: settings() }
+    }
+
+    /// Goes on to when it wants to be called.
+    fn wait(&mut self) -> Event {
+        self.now = self.now.max(self.it.due());
+        self.it.on_time(self.now, 7, self.servers, &self.settings)
+    }
+
+    fn hear(&mut self, reply: Reply) -> Event {
+        self.it.on_reply(reply, self.now, 7, self.servers, &self.settings)
+    }
+
+    fn known(&self) -> Vec<Record> {
+        self.it.records().cloned().collect()
+    }
+
+    /// Fails until it gives up; the moments and kinds of its questions.
+    fn fail(&mut self, failure: Failure) -> Vec<(u64, Kind)> {
+        let mut asked = Vec::new();
+        let mut event = self.wait();
+        loop {
+            match event {
+                Event::Ask => {
+                    asked.push((self.now, self.it.kind));
+                    event = match failure {
+                        Failure::Timeout => self.wait(),
+                        _ => self.hear(Reply::Failed(failure)),
+                    };
+                }
+                Event::Failed(said) => {
+                    assert_eq!(said, failure);
+                    return asked;
+                }
+                _ => event = self.wait(),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_is_answered_by_the_other_family_and_both_again_after_the_retry() {
+    let mut bench = Bench::new(Kind::V4, 1);
+    let asked = bench.fail(Failure::NoSuchName);
+    assert_eq!(asked, [(0, Kind::V4), (0, Kind::V6), (200, Kind::V4), (200, Kind::V6)]);
+    assert_eq!(bench.it.due(), 500, "`timeout resolve` after the end");
+    let mut services = Bench::new(Kind::Service, 1);
+    let asked = services.fail(Failure::NoSuchName);
+    assert_eq!(asked, [(0, Kind::Service), (200, Kind::Service)], "a service has no family");
+}
+
+#[test]
+fn silence_is_answered_by_the_same_question() {
+    let mut bench = Bench::new(Kind::V6, 2);
+    assert_eq!(bench.fail(Failure::Timeout), [(0, Kind::V6), (200, Kind::V6)]);
+    assert_eq!((bench.now, bench.it.due()), (400, 700));
+}
+
+#[test]
+fn one_valid_answer_is_enough_and_errors_count_when_all_have_failed() {
+    let mut bench = Bench::new(Kind::V4, 2);
+    assert_eq!(bench.wait(), Event::Ask);
+    assert_eq!(bench.hear(Reply::Failed(Failure::NoSuchName)), Event::Nothing);
+    assert_eq!(bench.hear(Reply::Foreign), Event::Nothing);
+    assert_eq!(bench.hear(answer(&[1])), Event::Answered);
+    assert_eq!(bench.known(), [address(1)]);
+    assert_eq!(bench.hear(answer(&[2])), Event::Nothing, "the second one comes too late");
+    assert_eq!(bench.it.due(), 300);
+    // The last error counts.
+    assert_eq!(bench.wait(), Event::Ask);
+    assert_eq!(bench.hear(Reply::Failed(Failure::NoSuchName)), Event::Nothing);
+    assert_eq!(bench.hear(Reply::Malformed), Event::Ask);
+    assert_eq!(bench.it.kind, Kind::V6);
+    // One says no, the other nothing: an error, not silence.
+    assert_eq!(bench.hear(Reply::Failed(Failure::Refused)), Event::Nothing);
+    assert_eq!(bench.wait(), Event::Nothing);
+    assert_eq!(bench.wait(), Event::Ask);
+    assert_eq!(bench.it.kind, Kind::V4);
+}
+
+#[test]
+fn the_last_valid_answer_is_kept_as_long_as_the_failure_says() {
+    let spans = [
+        (Failure::NoSuchName, 2_000),
+        (Failure::Other, 3_000),
+        (Failure::Empty, 3_000),
+        (Failure::Alias, 3_000),
+        (Failure::Refused, 4_000),
+        (Failure::Timeout, 5_000),
+    ];
+    for (failure, span) in spans {
+        let mut bench = Bench::new(Kind::V4, 1);
+        assert!(!bench.it.holds(failure, 0, &bench.settings), "nothing was ever valid");
+        bench.wait();
+        bench.hear(answer(&[1]));
+        let holds = |now| bench.it.holds(failure, now, &bench.settings);
+        assert_eq!((holds(span - 1), holds(span)), (true, false), "{failure:?}");
+        while bench.now < span {
+            assert_eq!(bench.known(), [address(1)], "{failure:?} at {}", bench.now);
+            bench.fail(failure);
+        }
+        assert_eq!(bench.known(), [], "{failure:?} at {}", bench.now);
+    }
+}
+
+#[test]
+fn a_record_that_is_missing_is_kept_until_it_is_obsolete() {
+    let mut bench = Bench::new(Kind::V4, 1);
+    bench.wait();
+    bench.hear(answer(&[1, 2]));
+    while bench.now < 1_500 {
+        assert_eq!(bench.known()[..2], [address(1), address(2)], "at {}", bench.now);
+        bench.wait();
+        bench.hear(answer(&[2, 3]));
+    }
+    assert_eq!(bench.known(), [address(2), address(3)]);
+    bench.settings.hold.obsolete = 0;
+    bench.wait();
+    bench.hear(answer(&[4]));
+    assert_eq!(bench.known(), [address(4)], "at once, without `hold obsolete`");
+}
+
+#[test]
+fn memory_answers_while_it_is_valid() {
+    let mut bench = Bench::new(Kind::V4, 1);
+    assert!(!bench.it.is_fresh(0, &bench.settings));
+    bench.wait();
+    bench.hear(answer(&[1]));
+    assert!(bench.it.is_fresh(999, &bench.settings) && !bench.it.is_fresh(1_000, &bench.settings));
+    bench.fail(Failure::NoSuchName);
+    assert!(!bench.it.is_fresh(bench.now, &bench.settings), "the name server knows better now");
+}
+
+#[test]
+fn the_time_to_live_puts_the_next_question_off_if_that_is_wanted() {
+    let mut bench = Bench::new(Kind::V4, 1);
+    bench.settings.honours_ttl = true;
+    bench.wait();
+    bench.hear(answer(&[1]));
+    assert_eq!(bench.it.due(), 60_000);
+    bench.it.hurry(1_000);
+    assert_eq!(bench.it.due(), 1_000, "unless somebody is in a hurry");
+    bench.wait();
+    bench.hear(Reply::Answer(Answer { records: vec![address(1)], ttl: 0 }));
+    assert_eq!(bench.it.due(), 1_300, "never sooner than `timeout resolve`");
+}
+
+#[test]
+fn the_weight_of_a_service_may_change() {
+    let service =
+        |weight| Record::Service(Service { target: "h".into(), port: 1, weight, address: None });
+    let reply = |weight| Reply::Answer(Answer { records: vec![service(weight)], ttl: 1 });
+    let mut bench = Bench::new(Kind::Service, 1);
+    bench.wait();
+    bench.hear(reply(1));
+    bench.wait();
+    bench.hear(reply(9));
+    assert_eq!(bench.known(), [service(9)]);
+}
+
+proptest! {
+    #[test]
+    fn whatever_happens_it_comes_to_an_end_and_begins_again(
+        steps in prop::collection::vec((0u8..8, 0u64..400), 1..200), servers in 0usize..4,
+    ) {
+        let mut bench = Bench::new(Kind::V4, servers);
+        for (what, ahead) in steps {
+            bench.now += ahead;
+            let before = bench.it.due();
+            let event = match what {
+                0 => bench.hear(answer(&[1, 2])),
+                1 => bench.hear(Reply::Failed(Failure::NoSuchName)),
+                2 => bench.hear(Reply::Malformed),
+                3 => bench.hear(Reply::Foreign),
+                4 => bench.hear(Reply::Truncated),
+                _ => bench.it.on_time(bench.now, 7, servers, &bench.settings),
+            };
+            prop_assert_eq!(event == Event::Ask, event == Event::Ask && bench.it.asking().is_some());
+            prop_assert!(bench.it.due() <= bench.now.max(before) + 1_000);
+            prop_assert!(bench.it.left <= 2);
+            if event == Event::Answered {
+                prop_assert!(bench.known().len() >= 2);
+            }
+        }
+        // Left alone it gives up within its questions.
+        let mut calls = 0;
+        while !bench.it.is_idle() {
+            bench.wait();
+            calls += 1;
+            prop_assert!(calls < 10);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Which server stands for which record of a service. Pure.
+
+use crate::message::Service;
+
+/// What a server stands for: host and port; nothing yet.
+pub type Seat = Option<(Box<str>, u16)>;
+
+/// What becomes of servers, by their place in the list.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Plan<'a> {
+    /// Their record is gone.
+    pub lost: Vec<usize>,
+    /// Their record is still there, perhaps with another weight.
+    pub kept: Vec<(usize, &'a Service)>,
+    /// They stand for a record that is new.
+    pub gained: Vec<(usize, &'a Service)>,
+}
+
+/// Leaves servers whose record is still there alone, and gives records that nobody stands for to
+/// free ones, first come first served.
+pub fn assign<'a>(services: &[&'a Service], seats: &[Seat]) -> Plan<'a> {
+    let mut plan = Plan::default();
+    let mut given = vec![false; services.len()];
+    for (place, seat) in seats.iter().enumerate() {
+        let Some((host, port)) = seat else { continue };
+        let same = |it: &&Service| it.target == *host && it.port == *port;
+        let found = (0..services.len()).find(|at| !given[*at] && same(&services[*at]));
+        match found {
+            Some(at) => {
+                given[at] = true;
+                plan.kept.push((place, services[at]));
+            }
+            None => plan.lost.push(place),
+        }
+    }
+    let free = (0..seats.len()).filter(|at| seats[*at].is_none() || plan.lost.contains(at));
+    let new = (0..services.len()).filter(|at| !given[*at]).map(|at| services[at]);
+    plan.gained = free.zip(new).collect();
+    plan.lost.retain(|place| plan.gained.iter().all(|(gained, _)| gained != place));
+    plan
+}
+
+/// The weight of a server for that of a record: 0 to 65535 become 0 to 256.
+pub fn weight(record: u16) -> u32 {
+    u32::from(record).div_ceil(256)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(host: &str, port: u16) -> Service {
+        Service { target: host.into(), port, weight: 1, address: None }
+    }
+
+    fn seat(host: &str, port: u16) -> Seat {
+        Some((host.into(), port))
+    }
+
+    #[test]
+    fn servers_keep_their_records() {
+        let all = [service("a", 1), service("b", 2), service("b", 3)];
+        let (a, b, c) = (&all[0], &all[1], &all[2]);
+        let plan = assign(&[a, b], &[None, None, None]);
+        assert_eq!(plan.gained, [(0, a), (1, b)]);
+        let plan = assign(&[c, b], &[seat("a", 1), seat("b", 2), None]);
+        assert_eq!(plan.kept, [(1, b)]);
+        assert_eq!((plan.gained, plan.lost), (vec![(0, c)], vec![]));
+        let plan = assign(&[b], &[seat("a", 1), seat("b", 2), None]);
+        assert_eq!((plan.lost, plan.kept, plan.gained), (vec![0], vec![(1, b)], vec![]));
+        let plan = assign(&[a, a], &[seat("a", 1), None]);
+        assert_eq!(plan.kept.len() + plan.gained.len(), 2, "a record may be there twice");
+    }
+
+    #[test]
+    fn weights_as_measured() {
+        let pairs = [(0, 0), (1, 1), (255, 1), (256, 1), (512, 2), (1_000, 4), (32_768, 128)];
+        for (record, expected) in pairs {
+            assert_eq!(weight(record), expected);
+        }
+        assert_eq!(weight(u16::MAX), 256);
+    }
+}

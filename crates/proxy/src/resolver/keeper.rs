@@ -1,0 +1,399 @@
+//! The task of a `resolvers` section: asks when names fall due, hears what name servers say, tells who waits. Never
+//! waits for anything but the next of these.
+
+use super::guest::{self, Errand, Guest, Room};
+use super::lookup::Ask;
+use super::nameserver::{Inbox, NameServer};
+use super::{Counters, Order, Resolver, count, kind_of};
+use crate::worker::Worker;
+use dns::{Event, Failure, Kind, Record, Reply, Resolution, Service};
+use reactor::{TaskId, Tick, Wake};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Names that only requests have asked for: beyond so many, further ones are not resolved.
+const MAX_NAMES: usize = 10_000;
+
+/// Bytes of a datagram.
+const DATAGRAM: usize = 65_535;
+
+/// A name, and who lives by it.
+struct Search {
+    resolution: Resolution,
+    guests: Vec<Guest>,
+    asks: Vec<Arc<Ask>>,
+}
+
+impl Search {
+    /// Whether anybody lives by it or waits for it.
+    fn is_wanted(&self) -> bool {
+        !self.guests.is_empty() || !self.asks.is_empty()
+    }
+}
+
+struct Keeper {
+    worker: Rc<Worker>,
+    resolver: usize,
+    nameservers: Vec<NameServer>,
+    inbox: Inbox,
+    task: TaskId,
+    searches: Vec<Search>,
+}
+
+/// Runs for as long as the thread does.
+pub(super) async fn run(worker: Rc<Worker>, resolver: usize) {
+    let scheduler = worker.thread.scheduler();
+    let settings = &worker.shared.resolvers[resolver].settings;
+    let nameservers = settings.nameservers.iter().map(|it| NameServer::new(&worker, it));
+    let mut keeper = Keeper {
+        nameservers: nameservers.collect(),
+        inbox: Inbox::default(),
+        task: scheduler.current(),
+        searches: Vec::new(),
+        worker: worker.clone(),
+        resolver,
+    };
+    keeper.welcome();
+    let mut buffer = vec![0; DATAGRAM];
+    loop {
+        keeper.obey();
+        keeper.ask();
+        keeper.hear(&mut buffer);
+        keeper.forget();
+        scheduler.pause(keeper.deadline()).await;
+    }
+}
+
+impl Keeper {
+    fn resolver(&self) -> &Resolver {
+        &self.worker.shared.resolvers[self.resolver]
+    }
+
+    fn counters(&self, nameserver: usize) -> &Counters {
+        &self.resolver().counters[nameserver]
+    }
+
+    fn settings(&self) -> dns::Settings {
+        self.resolver().settings.dns
+    }
+
+    fn now(&self) -> u64 {
+        self.worker.millis()
+    }
+
+    /// Takes in the servers that the configuration names.
+    fn welcome(&mut self) {
+        let shared = self.worker.shared.clone();
+        for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
+            for (slot, server) in proxy.back.iter().flat_map(|back| &back.servers).enumerate() {
+                let own = server.settings.resolve.as_ref();
+                if let Some(resolve) = own.filter(|it| it.resolvers == self.resolver) {
+                    let guest = Guest { backend: proxy.index, slot };
+                    self.take_in(guest, &resolve.name, kind_of(resolve));
+                }
+            }
+        }
+    }
+
+    fn search(&mut self, name: &str, kind: Kind) -> &mut Search {
+        let same = |it: &Search| it.resolution.name() == name && it.resolution.preferred() == kind;
+        let place = self.searches.iter().position(same).unwrap_or_else(|| {
+            let resolution = Resolution::new(name, kind, self.worker.millis());
+            self.searches.push(Search { resolution, guests: Vec::new(), asks: Vec::new() });
+            self.searches.len() - 1
+        });
+        &mut self.searches[place]
+    }
+
+    fn take_in(&mut self, guest: Guest, name: &str, kind: Kind) {
+        let now = self.now();
+        let search = self.search(name, kind);
+        search.guests.push(guest);
+        search.resolution.hurry(now);
+    }
+
+    /// The server is not found by the name of a host any more; it may still stand for a service.
+    fn let_go(&mut self, guest: Guest) {
+        for search in &mut self.searches {
+            if search.resolution.preferred() != Kind::Service {
+                search.guests.retain(|it| *it != guest);
+            }
+        }
+    }
+
+    /// Does what others have ordered.
+    fn obey(&mut self) {
+        for order in self.resolver().take_orders() {
+            match order {
+                Order::Ask(ask) => self.answer_later(ask),
+                Order::Hurry(backend, slot) => {
+                    let (guest, now) = (Guest { backend, slot }, self.now());
+                    let own = self.searches.iter_mut().filter(|it| it.guests.contains(&guest));
+                    own.for_each(|search| search.resolution.hurry(now));
+                }
+                Order::Rename(backend, slot, name) => {
+                    let guest = Guest { backend, slot };
+                    self.let_go(guest);
+                    self.follow(guest, &name);
+                }
+            }
+        }
+    }
+
+    /// Finds a server by the name of a host.
+    fn follow(&mut self, guest: Guest, name: &str) {
+        let room = Room::of(&self.worker, guest);
+        if let Some(family) = room.and_then(|room| room.resolve().map(|it| it.family)) {
+            self.take_in(guest, name, family);
+        }
+    }
+
+    /// Answers from memory, or when the name server has.
+    fn answer_later(&mut self, ask: Arc<Ask>) {
+        let (now, settings) = (self.now(), self.settings());
+        if self.searches.len() >= MAX_NAMES {
+            return ask.tell(None);
+        }
+        let (name, family) = (ask.name.to_ascii_lowercase(), ask.family);
+        let search = self.search(&name, family);
+        if search.resolution.is_fresh(now, &settings) {
+            ask.tell(best(&search.resolution, family));
+        } else {
+            search.asks.push(ask);
+            search.resolution.hurry(now);
+        }
+    }
+
+    /// Asks for names that are due.
+    fn ask(&mut self) {
+        let now = self.now();
+        for place in 0..self.searches.len() {
+            let search = &self.searches[place];
+            if search.resolution.due() > now || !search.is_wanted() {
+                continue;
+            }
+            let waiting = self.searches[place].resolution.asking().is_some();
+            if waiting {
+                self.count_silence();
+            }
+            let (id, servers, settings) = self.question();
+            let event = self.searches[place].resolution.on_time(now, id, servers, &settings);
+            self.follow_up(place, event, None);
+        }
+    }
+
+    fn count_silence(&self) {
+        self.resolver().counters.iter().for_each(|counters| count(&counters.timeout));
+    }
+
+    /// What the next question needs: a number that nobody can guess, how many are asked, settings.
+    fn question(&self) -> (u16, usize, dns::Settings) {
+        let used = |id| self.searches.iter().any(|it| it.resolution.asking() == Some(id));
+        let mut id = self.worker.thread.kernel().seed() as u16;
+        while used(id) {
+            id = id.wrapping_add(1);
+        }
+        (id, self.nameservers.len(), self.settings())
+    }
+
+    /// Hears what has come.
+    fn hear(&mut self, buffer: &mut [u8]) {
+        let mut heard: Vec<(usize, Vec<u8>)> = Vec::new();
+        for (place, nameserver) in self.nameservers.iter_mut().enumerate() {
+            let counters = &self.worker.shared.resolvers[self.resolver].counters[place];
+            let more = nameserver.hear(buffer, counters, |bytes| heard.push((place, bytes.into())));
+            if more {
+                self.worker.thread.mailbox().wake(self.task, Wake::OTHER);
+            }
+        }
+        for (nameserver, bytes) in heard {
+            self.read(nameserver, &bytes, false);
+        }
+        let streams = std::mem::take(&mut *self.inbox.borrow_mut());
+        for (nameserver, id, answer) in streams {
+            match answer {
+                Some(bytes) => self.read(nameserver, &bytes, true),
+                None => self.learn(nameserver, id, Reply::Failed(Failure::Other)),
+            }
+        }
+    }
+
+    /// A message of a name server.
+    fn read(&mut self, nameserver: usize, bytes: &[u8], stream: bool) {
+        let counters = self.counters(nameserver);
+        let Some(id) = dns::message::id(bytes) else { return count(&counters.invalid) };
+        let asking = |it: &Search| it.resolution.asking() == Some(id);
+        let Some(place) = self.searches.iter().position(asking) else {
+            return count(&counters.outdated);
+        };
+        if !stream && bytes.len() > usize::from(self.settings().payload) {
+            count(&counters.too_big);
+            return self.learn(nameserver, id, Reply::Malformed);
+        }
+        match self.searches[place].resolution.read(bytes) {
+            // It did not fit: the same question over a stream.
+            Reply::Truncated if !stream => {
+                count(&counters.truncated);
+                self.ask_by_stream(place, nameserver);
+            }
+            Reply::Truncated => self.learn(nameserver, id, Reply::Malformed),
+            reply => self.learn(nameserver, id, reply),
+        }
+    }
+
+    fn ask_by_stream(&self, place: usize, nameserver: usize) {
+        let settings = self.settings();
+        if let Some(question) = self.searches[place].resolution.question(&settings) {
+            let span = u32::try_from(settings.retry).unwrap_or(u32::MAX);
+            let to = (self.inbox.clone(), self.task);
+            self.nameservers[nameserver].ask(question, span, nameserver, to);
+        }
+    }
+
+    /// Takes a reply to the question with this number into account.
+    fn learn(&mut self, nameserver: usize, id: u16, reply: Reply) {
+        let counters = self.counters(nameserver);
+        count(match &reply {
+            Reply::Answer(_) => &counters.valid,
+            Reply::Failed(Failure::NoSuchName) => &counters.nx,
+            Reply::Failed(Failure::Refused) => &counters.refused,
+            Reply::Failed(Failure::Empty) => &counters.any_err,
+            Reply::Failed(Failure::Alias) => &counters.cname_error,
+            Reply::Failed(Failure::Timeout) => &counters.timeout,
+            Reply::Failed(Failure::Other) => &counters.other,
+            Reply::Malformed | Reply::Truncated | Reply::Foreign => &counters.invalid,
+        });
+        let asking = |it: &Search| it.resolution.asking() == Some(id);
+        let Some(place) = self.searches.iter().position(asking) else { return };
+        let (next, servers, settings) = self.question();
+        let now = self.now();
+        let event = self.searches[place].resolution.on_reply(reply, now, next, servers, &settings);
+        self.follow_up(place, event, Some(nameserver));
+    }
+
+    /// Does what the machine of a name asks for.
+    fn follow_up(&mut self, place: usize, event: Event, nameserver: Option<usize>) {
+        match event {
+            Event::Nothing => {}
+            Event::Ask => self.send(place),
+            Event::Answered => self.answered(place, nameserver),
+            Event::Failed(failure) => self.failed(place, failure),
+        }
+    }
+
+    /// Sends the question of a name to every name server.
+    fn send(&mut self, place: usize) {
+        let settings = self.settings();
+        let Some(question) = self.searches[place].resolution.question(&settings) else { return };
+        for nameserver in 0..self.nameservers.len() {
+            if self.nameservers[nameserver].streams() {
+                count(&self.counters(nameserver).sent);
+                self.ask_by_stream(place, nameserver);
+            } else {
+                let counters = &self.worker.shared.resolvers[self.resolver].counters[nameserver];
+                self.nameservers[nameserver].send(&question, counters);
+            }
+        }
+    }
+
+    fn answered(&mut self, place: usize, nameserver: Option<usize>) {
+        let search = &mut self.searches[place];
+        let kind = search.resolution.preferred();
+        for ask in std::mem::take(&mut search.asks) {
+            ask.tell(best(&search.resolution, kind));
+        }
+        let records: Vec<Record> = search.resolution.records().cloned().collect();
+        let guests = search.guests.clone();
+        if kind == Kind::Service {
+            return self.share_out(&guests, &records);
+        }
+        let settings = &self.resolver().settings;
+        let by = nameserver.and_then(|it| settings.nameservers.get(it));
+        let by = by.map(|it| format!("{}/{}", settings.name, it.name));
+        let mut by = by.as_deref().unwrap_or("DNS cache");
+        let mut moved = false;
+        for guest in &guests {
+            if let Some(room) = Room::of(&self.worker, *guest) {
+                moved |= guest::settle(&self.worker, &room, &records, &guests, by);
+            }
+            // The first one hears it from the name server, the others from memory.
+            by = "DNS cache";
+        }
+        if let Some(nameserver) = nameserver.filter(|_| moved) {
+            count(&self.counters(nameserver).update);
+        }
+    }
+
+    /// Records of a service go to the servers of each backend that stand for it.
+    fn share_out(&mut self, guests: &[Guest], records: &[Record]) {
+        let services: Vec<&Service> = records
+            .iter()
+            .filter_map(|record| match record {
+                Record::Service(service) => Some(service),
+                Record::Address(_) => None,
+            })
+            .collect();
+        let mut backends: Vec<usize> = guests.iter().map(|guest| guest.backend).collect();
+        backends.dedup();
+        for backend in backends {
+            let own: Vec<Guest> =
+                guests.iter().filter(|guest| guest.backend == backend).copied().collect();
+            for errand in guest::serve(&self.worker, &own, &services) {
+                match errand {
+                    Errand::Leave(guest) => self.let_go(guest),
+                    Errand::Follow(guest, host) => self.follow(guest, &host),
+                }
+            }
+        }
+    }
+
+    fn failed(&mut self, place: usize, failure: Failure) {
+        let (now, settings) = (self.now(), self.settings());
+        let search = &mut self.searches[place];
+        std::mem::take(&mut search.asks).iter().for_each(|ask| ask.tell(None));
+        if search.resolution.holds(failure, now, &settings) {
+            return;
+        }
+        let service = search.resolution.preferred() == Kind::Service;
+        let guests = search.guests.clone();
+        for guest in guests {
+            if service {
+                self.let_go(guest);
+            }
+            if let Some(room) = Room::of(&self.worker, guest) {
+                guest::move_out(&self.worker, &room, guest::words(failure));
+            }
+        }
+    }
+
+    /// Drops names that nobody lives by and nobody waits for, once memory is no use any more.
+    fn forget(&mut self) {
+        let (now, settings) = (self.now(), self.settings());
+        self.searches
+            .retain(|search| search.is_wanted() || search.resolution.is_fresh(now, &settings));
+    }
+
+    fn deadline(&self) -> Option<Tick> {
+        let due = self.searches.iter().map(|it| self.wake_at(it)).min()?;
+        let ahead = due.saturating_sub(self.now()).min(u64::from(Tick::MAX_SPAN_MS));
+        Some(self.worker.thread.tick().plus_ms(ahead as u32))
+    }
+
+    /// When a name needs attention. One that nobody lives by only waits to be forgotten.
+    fn wake_at(&self, search: &Search) -> u64 {
+        match search.is_wanted() {
+            true => search.resolution.due(),
+            false => search.resolution.fresh_until(&self.settings()),
+        }
+    }
+}
+
+/// The address that a request gets: of the family it prefers, if there is one.
+fn best(resolution: &Resolution, family: Kind) -> Option<std::net::IpAddr> {
+    let wish = dns::choice::Wish { family, networks: &[], current: None, shares: true };
+    let addresses = resolution.records().filter_map(|record| match record {
+        Record::Address(address) => Some(*address),
+        Record::Service(_) => None,
+    });
+    dns::choice::choose(addresses, &wish, |_| false)
+}
