@@ -126,7 +126,14 @@ struct Place {
 
 impl Claim {
     /// The buffer that was waited for, and for what, once there is one.
+    #[inline]
     pub(crate) fn collect(&mut self, buffers: &Buffers) -> Option<(Need, Buf)> {
+        self.0.as_ref()?;
+        self.redeem(buffers)
+    }
+
+    #[cold]
+    fn redeem(&mut self, buffers: &Buffers) -> Option<(Need, Buf)> {
         let place = self.0.as_mut()?;
         match place.supply.redeem(place.ticket.take()?) {
             Ok(need) => {
@@ -141,7 +148,15 @@ impl Claim {
     }
 
     /// Stands in line for what is needed now, or in none.
+    #[inline]
     pub(crate) fn renew(&mut self, buffers: &Buffers, need: Option<Need>) {
+        if self.0.is_some() || need.is_some() {
+            self.queue(buffers, need);
+        }
+    }
+
+    #[cold]
+    fn queue(&mut self, buffers: &Buffers, need: Option<Need>) {
         let stands = self.0.as_ref().and_then(|place| place.ticket.as_ref()).map(Ticket::need);
         if stands == need {
             return;

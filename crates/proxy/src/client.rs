@@ -245,9 +245,12 @@ async fn first_bytes(client: &mut Client) -> Arrival {
     let deadline = idle_deadline(client);
     loop {
         if client.socket.is_readable() {
-            let Some(input) = first_buffer(client, deadline).await else {
-                return Arrival::TimedOut;
-            };
+            // What is there is taken without a future of its own.
+            let mut input = client.worker.buffers.try_take(Need::Ordinary);
+            if input.is_none() {
+                input = Box::pin(first_buffer(client, deadline)).await;
+            }
+            let Some(input) = input else { return Arrival::TimedOut };
             match read_first(client, input) {
                 Some(arrival) => return arrival,
                 None => continue,
@@ -271,7 +274,7 @@ pub(crate) async fn first_buffer(client: &Client, deadline: Option<Tick>) -> Opt
     let buffers = &client.worker.buffers;
     match buffers.try_take(Need::Ordinary) {
         Some(input) => Some(input),
-        None => Box::pin(buffers.wait(Need::Ordinary, deadline)).await,
+        None => buffers.wait(Need::Ordinary, deadline).await,
     }
 }
 

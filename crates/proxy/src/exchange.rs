@@ -321,7 +321,8 @@ impl Exchange {
 
     fn begin_body(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
         self.response = Response::Body;
-        if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.sticking) {
+        if let Some(backend) = tx.backend.as_ref().filter(|backend| backend.rules.sticking) {
+            let backend = backend.clone();
             sticking::store(tx, &backend);
         }
         cookie::response(tx);

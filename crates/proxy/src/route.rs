@@ -41,7 +41,9 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     if let Some(route) = judge::request(tx, &front).await?.into() {
         return Ok(route);
     }
-    if let Some(route) = statistics(tx, &front).await? {
+    if asks_for_statistics(tx, &front)
+        && let Some(route) = Box::pin(statistics(tx, &front)).await?
+    {
         return Ok(route);
     }
     rewrite::restrict_names(tx, &front)?;
@@ -61,7 +63,9 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
         if let Some(route) = judge::request(tx, &backend).await?.into() {
             return Ok(route);
         }
-        if let Some(route) = statistics(tx, &backend).await? {
+        if asks_for_statistics(tx, &backend)
+            && let Some(route) = Box::pin(statistics(tx, &backend)).await?
+        {
             return Ok(route);
         }
         rewrite::restrict_names(tx, &backend)?;
@@ -95,13 +99,15 @@ fn is_monitored(tx: &mut Transaction, front: &ProxyRef) -> bool {
     true
 }
 
-/// The statistics page of this proxy, if the request asks for it and its rules let it.
+/// Whether the request is for the statistics page of this proxy.
+fn asks_for_statistics(tx: &Transaction, proxy: &Proxy) -> bool {
+    let page = proxy.settings.stats.as_ref();
+    page.is_some_and(|page| tx.space.request.uri().starts_with(page.uri.as_bytes()))
+}
+
+/// The statistics page of this proxy, if its rules let the request have it.
 async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Option<Route>, Failure> {
-    let Some(page) = &proxy.settings.stats else { return Ok(None) };
-    if !tx.space.request.uri().starts_with(page.uri.as_bytes()) {
-        return Ok(None);
-    }
-    if let Some(route) = Box::pin(judge::statistics(tx, proxy)).await?.into() {
+    if let Some(route) = judge::statistics(tx, proxy).await?.into() {
         return Ok(Some(route));
     }
     Ok(show_statistics(tx, proxy).then_some(Route::Answer))
