@@ -161,6 +161,9 @@ impl Exchange {
             Err(Fault::Write(_)) => {
                 (self.up_over, self.up_broken) = (true, true);
                 server.mux.abort();
+                if self.response != Response::Head {
+                    client.mux.close_after_message();
+                }
                 Ok(())
             }
         }

@@ -173,6 +173,8 @@ impl Transaction {
             report::count_tracked(self, DataType::FAILURE, 1);
         }
         self.drop_server();
+        // What was received of the body and not sent on must not be taken for the next request.
+        self.space.up.disown(&mut self.client.input);
         let untold = !self.client.mux.has_sent_head();
         if failure.status != 0 && untold {
             if failure.status != judge::REPLACED {

@@ -48,6 +48,23 @@ fn push_body(out: &mut Vec<u8>, id: u64, mut offset: u64, length: u64) {
     }
 }
 
+/// What a peer did to one request on purpose; what the log says of it must agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mischief {
+    /// The origin closed or reset instead of an answer.
+    Silent,
+    /// The origin closed or reset in the midst of an answer.
+    Cut,
+    /// The origin stopped before or within its answer and kept the connection.
+    Hung,
+    /// The origin's answer was malformed.
+    Garbage,
+    /// The client left, before or within its request or before the answer was complete.
+    Left,
+    /// The client stopped within its request and kept the connection.
+    Stalled,
+}
+
 /// What clients and origins saw, all together; shared by those of one test.
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -88,6 +105,12 @@ pub struct Tally {
     pub under_way: u64,
     /// The most that there were at a time.
     pub busiest: u64,
+    /// Requests that an origin has spoilt, by number.
+    pub spoilt: BTreeMap<u64, Mischief>,
+    /// Requests that their client has spoilt, by number.
+    pub given_up: BTreeMap<u64, Mischief>,
+    /// Requests that had an answer before all of them had come: their client may leave then.
+    pub early: BTreeSet<u64>,
     /// Bytes of bodies that clients have checked.
     pub bytes: u64,
     /// What is wrong in any case, first ones only: bytes or numbers mixed up, malformed messages.

@@ -2,7 +2,7 @@
 //! Never knows what it talks to.
 
 use super::message::{Progress, Reader};
-use super::{Flow, Outgoing, Tally, drain, push_body};
+use super::{Flow, Mischief, Outgoing, Tally, drain, push_body};
 use crate::actor::{Actor, ActorId, Signal};
 use crate::faults::{MS, SEC, US};
 use crate::net::{EndId, Net};
@@ -43,6 +43,9 @@ pub struct ClientPlan {
     pub dribble: u16,
     /// A request that is left alone: closed or reset at once, or after a part of it.
     pub abandon: u16,
+    /// A request of which only a part is sent, on a connection that stays until the other side ends
+    /// it.
+    pub stall: u16,
     /// After the last request, our side of the stream is ended before the answers are read.
     pub half_close: u16,
     /// Before a new connection and within a pause, at most.
@@ -69,6 +72,7 @@ impl ClientPlan {
             head: 0,
             dribble: 0,
             abandon: 0,
+            stall: 0,
             half_close: 0,
             think: 100 * US,
             patience: 300 * SEC,
@@ -121,6 +125,8 @@ pub struct Client {
     closing: bool,
     /// After so many bytes more, the connection is left.
     leaves_after: Option<usize>,
+    /// Then it stays, and says nothing more.
+    stalls: bool,
     /// It waits for [`GO_ON`].
     paused: bool,
     progress_at: u64,
@@ -140,6 +146,7 @@ impl Client {
             asked: false,
             closing: false,
             leaves_after: None,
+            stalls: false,
             paused: false,
             progress_at: 0,
         })
@@ -184,11 +191,23 @@ impl Client {
         if let Some(end) = self.end.take() {
             net.close_end(end, reset);
         }
-        self.expected.clear();
+        if self.out.left() > 0 {
+            // The last request was not sent to its end.
+            self.given_up(self.begun - 1, Mischief::Left);
+        }
+        for expected in std::mem::take(&mut self.expected) {
+            self.tally.borrow_mut().given_up.entry(expected.id).or_insert(Mischief::Left);
+        }
+        self.stalls = false;
         self.out.clear();
         self.reader.clear();
         self.leaves_after = None;
         self.pause(net, me);
+    }
+
+    fn given_up(&self, number: u32, mischief: Mischief) {
+        let id = self.plan.first_id + u64::from(number);
+        self.tally.borrow_mut().given_up.entry(id).or_insert(mischief);
     }
 
     /// The connection has ended, rightly or not.
@@ -201,6 +220,8 @@ impl Client {
             tally.unanswered += self.expected.len() as u64 - u64::from(inside);
         }
         let asked = self.asked;
+        // The other side ended it: nobody was left alone.
+        self.expected.clear();
         self.leave(net, me, false);
         if !asked {
             self.refused();
@@ -309,9 +330,15 @@ impl Client {
             self.progress_at = net.now();
             self.write_request(net, id);
             self.tally.borrow_mut().sent += 1;
+            let whole = self.out.bytes.len() - start;
             if net.chance(self.plan.abandon) {
-                let part = net.up_to((self.out.bytes.len() - start) as u64) as usize;
+                let part = net.up_to(whole as u64) as usize;
                 self.leaves_after = Some(start - self.out.done + part);
+            } else if net.chance(self.plan.stall) {
+                self.leaves_after =
+                    Some(start - self.out.done + net.up_to(whole as u64 - 1) as usize);
+                self.stalls = true;
+                self.given_up(self.begun - 1, Mischief::Stalled);
             }
         }
     }
@@ -364,6 +391,9 @@ impl Client {
         }
         if let Some(left) = &mut self.leaves_after {
             *left -= wrote;
+            if *left == 0 && self.stalls {
+                return;
+            }
             if *left == 0 {
                 self.tally.borrow_mut().abandoned += self.expected.len() as u64;
                 let reset = net.chance(500);

@@ -3,7 +3,7 @@
 
 use super::client::push_chunks;
 use super::message::{Progress, Reader};
-use super::{Flow, Outgoing, Tally, drain, push_body};
+use super::{Flow, Mischief, Outgoing, Tally, drain, push_body};
 use crate::actor::{Actor, ActorId, Signal};
 use crate::faults::{MS, SEC, US};
 use crate::net::{EndId, Net};
@@ -36,6 +36,12 @@ pub struct OriginPlan {
     pub idle_close: u16,
     /// Answers of status 500, with their number.
     pub error: u16,
+    /// Answers that stop somewhere and never go on, on a connection that stays.
+    pub hang: u16,
+    /// Malformed answers.
+    pub garbage: u16,
+    /// Answers to requests with bodies that do not wait for the body.
+    pub early: u16,
 }
 
 impl OriginPlan {
@@ -53,6 +59,9 @@ impl OriginPlan {
             silent: 0,
             idle_close: 0,
             error: 0,
+            hang: 0,
+            garbage: 0,
+            early: 0,
         }
     }
 
@@ -60,6 +69,12 @@ impl OriginPlan {
     #[must_use]
     pub fn varied(self) -> Self {
         Self { delay: 5 * MS, close: 50, until_close: 50, error: 20, ..self }
+    }
+
+    /// [`OriginPlan::varied`] with every fault whose ending is certain, each by its number.
+    #[must_use]
+    pub fn faulty(self) -> Self {
+        Self { cut: 20, silent: 20, hang: 10, garbage: 20, early: 300, ..self.varied() }
     }
 
     /// [`OriginPlan::varied`], and answers that are cut, missing or never begun.
@@ -98,6 +113,7 @@ impl Actor for Origin {
                     reader: Reader::new(false),
                     out: Outgoing::default(),
                     waits: false,
+                    early: false,
                     input_ended: false,
                     leaves: None,
                     lingers: false,
@@ -126,6 +142,8 @@ struct Service {
     out: Outgoing,
     /// A request is complete and its answer due at [`ANSWER`].
     waits: bool,
+    /// The request under way has its answer already.
+    early: bool,
     /// The client sends nothing more.
     input_ended: bool,
     /// The connection is left when all is written; by a reset or not.
@@ -166,6 +184,13 @@ impl Service {
                         self.out.bytes.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
                         flow = self.out.flush(net, self.end, usize::MAX);
                     }
+                    let has_body = self.reader.head.chunked || self.reader.head.length > Some(0);
+                    if has_body && net.chance(self.plan.early) {
+                        self.early = true;
+                        self.tally.borrow_mut().early.extend(self.reader.head.id);
+                        self.answer(net, me);
+                        flow = self.out.flush(net, self.end, usize::MAX);
+                    }
                 }
                 Ok(Progress::Done) => self.requested(net, me),
                 Err(what) => {
@@ -196,8 +221,10 @@ impl Service {
         {
             let mut tally = self.tally.borrow_mut();
             tally.served += 1;
-            tally.under_way += 1;
-            tally.busiest = tally.busiest.max(tally.under_way);
+            if !self.early {
+                tally.under_way += 1;
+                tally.busiest = tally.busiest.max(tally.under_way);
+            }
             let id = self.reader.head.id;
             match id {
                 Some(id) if self.reader.right => {
@@ -209,22 +236,36 @@ impl Service {
                 other => tally.complain(net, || format!("request {other:?} came mixed up")),
             }
         }
+        if std::mem::take(&mut self.early) {
+            return;
+        }
         self.waits = true;
         let at = net.now() + net.up_to(self.plan.delay);
         net.set_timer(me, at, ANSWER);
     }
 
+    fn spoilt(&self, id: u64, mischief: Mischief) {
+        self.tally.borrow_mut().spoilt.insert(id, mischief);
+    }
+
     fn answer(&mut self, net: &mut Net, me: ActorId) {
         use std::io::Write;
+        self.tally.borrow_mut().under_way -= u64::from(self.waits);
         self.waits = false;
-        self.tally.borrow_mut().under_way -= 1;
         let plan = self.plan.clone();
+        let head = self.reader.head.first_word() == b"HEAD";
+        let id = self.reader.head.id.unwrap_or(0);
         if net.chance(plan.silent) {
+            self.spoilt(id, Mischief::Silent);
             self.leaves = Some(net.chance(500));
             return;
         }
-        let head = self.reader.head.first_word() == b"HEAD";
-        let id = self.reader.head.id.unwrap_or(0);
+        if net.chance(plan.garbage) {
+            self.spoilt(id, Mischief::Garbage);
+            self.out.bytes.extend_from_slice(b"HTTP/1.1 2x0 What\r\n\r\n");
+            self.leaves = Some(false);
+            return;
+        }
         let length = net.up_to(plan.body);
         let until_close = net.chance(plan.until_close);
         let close = until_close || self.reader.head.close || net.chance(plan.close);
@@ -254,6 +295,11 @@ impl Service {
             let part = net.up_to(out.len() as u64 - 1) as usize;
             out.truncate(part);
             self.leaves = Some(net.chance(500));
+            self.spoilt(id, Mischief::Cut);
+        } else if net.chance(plan.hang) {
+            let part = net.up_to(out.len() as u64 - 1) as usize;
+            out.truncate(part);
+            self.spoilt(id, Mischief::Hung);
         } else if close {
             self.leaves = Some(false);
         } else if net.chance(plan.idle_close) {

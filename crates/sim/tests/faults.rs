@@ -1,0 +1,118 @@
+//! Peers that break off, hang, stop and say the wrong thing, each at a known request: the log tells
+//! who did it and when, every byte of what is complete is right, and nothing is left behind.
+//!
+//! `cargo xtask soak` runs the long form: a day of virtual time.
+
+mod support;
+
+use balance::Algorithm::{LeastConn, RoundRobin};
+use proxy::settings::Reuse;
+use sim::Faults;
+use sim::faults::SEC;
+use sim::peers::{ClientPlan, Mischief};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use support::{Lab, Line, assert_books, listen};
+
+/// The network loses nothing: whatever goes wrong is a peer's doing.
+fn run(seed: u64, think: u64) -> Duration {
+    let listens = vec![
+        listen(RoundRobin, Reuse::Never, 3),
+        listen(LeastConn, Reuse::Never, 3).maxconn(4),
+        listen(RoundRobin, Reuse::Never, 3).maxconn(3),
+    ];
+    let faults = if seed.is_multiple_of(2) { Faults::BUMPY } else { Faults::NONE };
+    let mut lab = Lab::new(seed, 2, faults, listens);
+    lab.origins(3, |plan| plan.faulty());
+    lab.clients(9, 40, |plan| ClientPlan {
+        pipeline: 1,
+        post: 400,
+        body: 20_000,
+        head: 50,
+        close: 100,
+        dribble: 200,
+        abandon: 30,
+        stall: 15,
+        think,
+        ..plan
+    });
+    lab.until_finished();
+    let active = Duration::from_nanos(lab.machine.net().now());
+    lab.until_quiet();
+    assert_books(&lab);
+    assert_endings(&lab);
+    lab.assert_at_rest();
+    lab.stop();
+    active
+}
+
+/// Each line ends as the mischief done to its request says, and without any it is fine.
+#[track_caller]
+fn assert_endings(lab: &Lab) {
+    let (tally, lines, seed) = (lab.tally.borrow(), lab.lines(), lab.machine.world().seed());
+    for line in lines.iter() {
+        let Some(id) = line.id else {
+            // Not understood: the client stopped or left within its head.
+            assert!(matches!(&*line.ending, "CR" | "cR"), "seed {seed}: {line:?}");
+            continue;
+        };
+        let left = tally.early.contains(&id).then_some(&Mischief::Left);
+        let done = (tally.spoilt.get(&id), tally.given_up.get(&id).or(left));
+        assert!(agrees(line, done), "seed {seed}: {line:?} after {done:?}");
+    }
+}
+
+fn agrees(line: &Line, (origin, client): (Option<&Mischief>, Option<&Mischief>)) -> bool {
+    let by_origin = match origin {
+        None => false,
+        Some(Mischief::Silent) => line.ending == "SH",
+        // Without a length, what has come may be all.
+        Some(Mischief::Cut) => matches!(&*line.ending, "SH" | "SD" | "--"),
+        Some(Mischief::Hung) => matches!(&*line.ending, "sH" | "sD"),
+        Some(Mischief::Garbage) => line.ending == "PH",
+        Some(other) => unreachable!("no origin does {other:?}"),
+    };
+    let by_client = match client {
+        None => false,
+        // It may have been answered all the same, or before it left.
+        Some(Mischief::Left) => line.is_fine() || line.ending.starts_with('C'),
+        // As long as a server owes an answer, its time is the one that counts.
+        Some(_) => matches!(&*line.ending, "cR" | "cD" | "sH"),
+    };
+    match (origin, client) {
+        (None, None) => line.is_fine(),
+        _ => by_origin || by_client,
+    }
+}
+
+#[test]
+fn every_ending_is_somebody_s_doing() {
+    for seed in 0..20 {
+        run(seed, 3 * sim::faults::MS);
+    }
+}
+
+/// A day of virtual time over a thousand seeds, or what `WEIR_SOAK_SEEDS` says.
+#[test]
+#[ignore = "minutes of work: cargo xtask soak"]
+fn a_simulated_day() {
+    let seeds = std::env::var("WEIR_SOAK_SEEDS").ok().and_then(|text| text.parse().ok());
+    let seeds: u64 = seeds.unwrap_or(1_000);
+    let (next, active) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let seed = 1_000 + next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= 1_000 + seeds {
+                        return;
+                    }
+                    let span = run(seed, 3 * SEC);
+                    active.fetch_add(span.as_secs(), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let hours = active.into_inner() as f64 / 3_600.0;
+    assert!(hours * 1_000.0 >= 24.0 * seeds as f64, "only {hours:.1} hours over {seeds} seeds");
+}
