@@ -38,6 +38,9 @@ pub(crate) struct Client {
     pub(crate) since: u64,
     /// The server connection that only this client may use (`http-reuse never`).
     pub(crate) own: Option<Box<ServerConn>>,
+    /// Backend and slot of the server that served the last request, if the next one should go
+    /// there.
+    pub(crate) last: Option<Last>,
     /// Number of the bind line, from 0.
     pub(crate) bind: u32,
     /// Requests so far.
@@ -82,6 +85,7 @@ impl Client {
             peer,
             since: worker.thread.nanos(),
             own: None,
+            last: None,
             bind: bind as u32,
             requests: 0,
             variables: VarStore::default(),
@@ -95,6 +99,15 @@ impl Client {
             local: OnceCell::new(),
         }
     }
+}
+
+/// The server of a client's last request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Last {
+    pub(crate) backend: u32,
+    pub(crate) slot: u32,
+    /// It has asked for credentials: the connection may be what it knows the client by.
+    pub(crate) challenged: bool,
 }
 
 impl Client {

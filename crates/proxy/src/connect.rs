@@ -1,6 +1,7 @@
 //! From a backend to a server connection that has taken the request: choice, queue, reuse, retries.
 //! Never reads a response.
 
+use crate::client::Last;
 use crate::counters::{Block, Event, Metric};
 use crate::hashing;
 use crate::idle::{self, Wanted};
@@ -13,7 +14,7 @@ use crate::retry;
 use crate::rewrite;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::server_conn::ServerConn;
-use crate::settings::{Mode, RetryOn, Reuse};
+use crate::settings::{self, Mode, RetryOn, Reuse};
 use crate::sticking;
 use crate::tcp;
 use crate::transaction::Transaction;
@@ -332,8 +333,32 @@ fn choose(
     }
     let key = hashing::key(tx);
     let thread = &tx.worker.thread;
+    if let Some(server) = tx.client.last.filter(|_| avoid.is_none()).and_then(|last| {
+        let settings = backend.settings.back.as_ref()?;
+        stays(last, backend.index, back, settings)
+    }) {
+        return Ok(Ticket::claim(&server.state));
+    }
     let wish = Wish { key, avoid, random: thread.prng(), now_ns: thread.nanos() };
     back.balancer.pick(&wish)
+}
+
+/// The server of the client's last request, if this one should go there too: it holds a connection,
+/// and the algorithm leaves a choice (`option prefer-last-server`, `max-keep-alive-queue`).
+fn stays<'a>(
+    last: Last,
+    backend: usize,
+    back: &'a Back,
+    settings: &settings::Back,
+) -> Option<&'a Server> {
+    let server =
+        back.servers.get(last.slot as usize).filter(|_| last.backend as usize == backend)?;
+    let hashes = matches!(back.balancer.algorithm(), Algorithm::Hash { .. });
+    let patient = last.challenged
+        || server.state.load().has_room()
+        || settings.keep_alive_queue.is_none_or(|limit| server.queue.len() < limit);
+    let connected = last.challenged || server.used.current() > 0;
+    (!hashes && patient && connected && server.state.is_usable()).then_some(server)
 }
 
 /// Waits in a server's queue. `false`: the server is gone, choose again.
@@ -477,6 +502,9 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
     if server.is_worn_out() {
         server.mux.close_after_message();
+    }
+    if backend.settings.back.as_ref().is_some_and(|back| back.pretend_keep_alive) {
+        server.mux.pretend_keep_alive();
     }
     let body = tx.request_body;
     server.mux.encode_head(&mut space.request, body, &mut space.up.outbox.bytes);

@@ -328,6 +328,9 @@ impl Exchange {
             let backend = backend.clone();
             sticking::store(tx, &backend);
         }
+        if matches!(tx.space.response.status(), 401 | 407) {
+            note_challenge(tx);
+        }
         cookie::response(tx);
         judge::after_response(tx)?;
         let space = &mut *tx.space;
@@ -450,6 +453,22 @@ impl Exchange {
             Step::AwaitsBuffer | Step::Done => {}
         }
         Ok(())
+    }
+}
+
+/// The server wants to know who asks. The next request had better go to it again, and over this
+/// connection alone if that is what it will know the client by.
+fn note_challenge(tx: &mut Transaction) {
+    tx.challenged = true;
+    let binds = |value: &[u8]| {
+        let scheme = value.split(|byte| *byte == b' ').next().unwrap_or(value);
+        [&b"negotiate"[..], b"ntlm"].iter().any(|it| scheme.eq_ignore_ascii_case(it))
+    };
+    let head = &tx.space.response;
+    let names: [&[u8]; 2] = [b"www-authenticate", b"proxy-authenticate"];
+    let bound = names.iter().any(|name| head.all(name).any(|field| binds(field.value)));
+    if let Some(server) = tx.server.as_mut().filter(|_| bound) {
+        server.make_private();
     }
 }
 

@@ -704,6 +704,12 @@ pub struct Back {
     pub check: Check,
     /// `option log-health-checks`.
     pub log_checks: bool,
+    /// `option prefer-last-server`.
+    pub prefer_last: bool,
+    /// Requests that may wait for the last server (`max-keep-alive-queue`); `None` for no limit.
+    pub keep_alive_queue: Option<u32>,
+    /// `option http-pretend-keepalive`.
+    pub pretend_keep_alive: bool,
     /// `option abortonclose`.
     pub abort_on_close: bool,
     /// `option accept-invalid-http-response`.

@@ -1,7 +1,7 @@
 //! The life of one HTTP request, top to bottom. Never borrows from its connection: it owns its parts and
 //! hands them back.
 
-use crate::client::Client;
+use crate::client::{Client, Last};
 use crate::connect::{self, Claim};
 use crate::cookie::Dates;
 use crate::exchange;
@@ -81,6 +81,8 @@ pub(crate) struct Transaction {
     pub(crate) cookie_dates: Dates,
     /// It is a POST; known where cookies are used.
     pub(crate) posts: bool,
+    /// The server has asked for credentials.
+    pub(crate) challenged: bool,
     /// The client left while its body was waited for.
     pub(crate) left: bool,
     /// `silent-drop`: the client is not told that its connection is gone.
@@ -128,6 +130,7 @@ impl Transaction {
             pause: None,
             cookie_dates: Dates::default(),
             posts: false,
+            challenged: false,
             left: false,
             reset_client: false,
         }
@@ -248,6 +251,13 @@ impl Transaction {
         if !clean || !server.mux.can_reuse() || self.worker.shared.is_stopping() {
             return;
         }
+        let settings = self.side().settings.back.as_ref();
+        self.client.last =
+            (self.challenged || settings.is_some_and(|back| back.prefer_last)).then(|| Last {
+                backend: server.backend_index() as u32,
+                slot: server.slot() as u32,
+                challenged: self.challenged,
+            });
         server.mux.reset_for_next();
         server.socket().want_nothing();
         if server.is_private() {

@@ -203,6 +203,12 @@ pub struct Back {
     pub tcp_response_inspect_delay: Option<u64>,
     /// `option log-health-checks`.
     pub log_health_checks: bool,
+    /// `option prefer-last-server`.
+    pub prefer_last_server: bool,
+    /// `max-keep-alive-queue`: requests that may wait for the last server; `None` is no limit.
+    pub max_keep_alive_queue: Option<u32>,
+    /// `option http-pretend-keepalive`.
+    pub pretend_keepalive: bool,
     /// `option abortonclose`.
     pub abortonclose: bool,
     /// `option allbackups`.

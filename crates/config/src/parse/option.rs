@@ -99,6 +99,15 @@ pub(crate) const OPTIONS: &[Choice] = &[
         connection_mode(p, cx, ConnectionMode::KeepAlive);
         Ok(())
     }),
+    switch(
+        "http-pretend-keepalive",
+        Places::D_BACK,
+        "Does not tell servers that their connection closes.",
+        |p, cx, _| {
+            p.settings.back.pretend_keepalive = wanted(cx);
+            Ok(())
+        },
+    ),
     choice(
         "http-restrict-req-hdr-names",
         "{ preserve | delete | reject }",
@@ -161,6 +170,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "Checks PostgreSQL servers.",
         check::pgsql,
     ),
+    switch("prefer-last-server", Places::D_BACK, "Stays with a client's server.", |p, cx, _| {
+        p.settings.back.prefer_last_server = wanted(cx);
+        Ok(())
+    }),
     choice("redis-check", "", Places::D_BACK, "Checks servers by a Redis PING.", check::plain),
     Choice {
         keyword: Keyword {

@@ -93,13 +93,6 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         a.no_more_than(0).map(|()| p.settings.disabled = true)
     }),
     entry(
-        "email-alert",
-        "{ from <emailaddr> | level <level> | mailers <mailersect> | myhostname <hostname> | to <emailaddr> }",
-        Places::ALL,
-        "Sends mails about servers.",
-        mailers::alert,
-    ),
-    entry(
         "dynamic-cookie-key",
         "<string>",
         Places::D_BACK,
@@ -109,6 +102,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
             p.settings.back.dynamic_cookie_key = Some(key.to_owned());
             a.no_more_than(1)
         },
+    ),
+    entry(
+        "email-alert",
+        "{ from <emailaddr> | level <level> | mailers <mailersect> | myhostname <hostname> | to <emailaddr> }",
+        Places::ALL,
+        "Sends mails about servers.",
+        mailers::alert,
     ),
     entry("enabled", "", Places::ALL, "Puts the proxy back into service.", |p, _, a| {
         a.no_more_than(0).map(|()| p.settings.disabled = false)
@@ -274,6 +274,18 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("log-tag", "<string>", Places::ALL, "Sets the tag in the syslog header.", |p, _, a| {
         text(a, "a tag for use in syslog.").map(|tag| p.settings.common.log_tag = Some(tag))
     }),
+    entry(
+        "max-keep-alive-queue",
+        "<value>",
+        Places::D_BACK,
+        "Requests that may wait for a client's last server.",
+        |p, _, a| {
+            let expected = "'max-keep-alive-queue' expects an integer argument.";
+            let limit: i32 = a.need(1, expected)?.parse().map_err(|_| a.fault(1, expected))?;
+            p.settings.back.max_keep_alive_queue = u32::try_from(limit).ok();
+            a.no_more_than(1)
+        },
+    ),
     entry(
         "maxconn",
         "<conns>",

@@ -52,6 +52,8 @@ impl Flags {
     pub(super) const PEER_CLOSES: Self = Self(1 << 6);
     /// This connection closes after the current exchange.
     pub(super) const CLOSE: Self = Self(1 << 7);
+    /// The peer is not told that this connection closes.
+    pub(super) const PRETENDS: Self = Self(1 << 8);
 
     pub(super) fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -107,6 +109,12 @@ impl Conn {
     /// head says so too.
     pub fn close_after_message(&mut self) {
         self.flags.set(Flags::CLOSE, true);
+    }
+
+    /// A request does not say that its connection closes behind it (`option
+    /// http-pretend-keepalive`). To be called before the head is encoded.
+    pub fn pretend_keep_alive(&mut self) {
+        self.flags.set(Flags::PRETENDS, true);
     }
 
     /// Whether the incoming message had ambiguous framing (`Transfer-Encoding` with

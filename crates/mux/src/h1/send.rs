@@ -146,7 +146,10 @@ impl Conn {
         self.flags.set(Flags::CLOSE, closes);
         match options.upgrade {
             true => persistence::strip(head),
-            false => persistence::announce(head, closes, false),
+            false => {
+                let told = closes && !self.flags.has(Flags::PRETENDS);
+                persistence::announce(head, told, false);
+            }
         }
         self.begin_sending(body);
         body

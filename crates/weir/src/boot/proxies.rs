@@ -245,6 +245,9 @@ fn back(from: &model::Back, global: &model::Global) -> settings::Back {
             model::HttpReuse::Always => settings::Reuse::Always,
         },
         log_checks: from.log_health_checks,
+        prefer_last: from.prefer_last_server,
+        keep_alive_queue: from.max_keep_alive_queue,
+        pretend_keep_alive: from.pretend_keepalive,
         abort_on_close: from.abortonclose,
         accept_invalid: from.accept_invalid_response,
     }

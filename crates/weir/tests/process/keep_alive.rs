@@ -95,6 +95,91 @@ fn idle_connections_are_kept_as_long_and_as_many_as_allowed() {
 }
 
 #[test]
+fn a_client_may_stay_with_its_last_server() {
+    let [a, b] = ["a", "b"].map(Origin::saying);
+    let served = |option: &str| {
+        let back = format!("{option}\n    server a <a>\n    server b <b>");
+        let weir = Setup::http("", &back).with("a", a.address()).with("b", b.address()).start();
+        let mut client = weir.web();
+        (0..4).map(|_| client.get("/").text()).collect::<String>()
+    };
+    assert_eq!(served(""), "abab");
+    assert_eq!(served("    option prefer-last-server"), "aaaa");
+}
+
+#[test]
+fn a_client_does_not_wait_long_for_its_last_server() {
+    for (limit, expected) in [("0", "b"), ("-1", "")] {
+        let a = Origin::new(|mut peer| {
+            while let Some(request) = peer.request() {
+                if request.target() == "/slow" {
+                    let _ = peer.client.rest();
+                    return;
+                }
+                peer.send(reply("200 OK", "a"));
+            }
+        });
+        let b = Origin::saying("b");
+        let back = format!(
+            "    option prefer-last-server\n    max-keep-alive-queue {limit}\n    timeout queue 200ms\n    \
+             balance first\n    server a <a> maxconn 1\n    server b <b>"
+        );
+        let weir = Setup::http("", &back).with("a", a.address()).with("b", b.address()).start();
+        let mut client = weir.web();
+        assert_eq!(client.get("/").text(), "a");
+        let mut other = weir.web();
+        other.send("GET /slow HTTP/1.1\r\nHost: test\r\n\r\n");
+        eventually("it is served", || (weir.stat("app", "a", "scur") == "1").then_some(()));
+        let answer = client.get("/");
+        match expected {
+            "" => assert_eq!(answer.status(), 503, "it has waited for its server"),
+            body => assert_eq!(answer.text(), body),
+        }
+    }
+}
+
+#[test]
+fn a_server_that_knows_clients_by_connections_has_them_for_itself() {
+    for (scheme, connections) in [("Basic realm=x", 1), ("NTLM", 2), ("Negotiate abc", 2)] {
+        let answer =
+            format!("HTTP/1.1 401 No\r\nWWW-Authenticate: {scheme}\r\nContent-Length: 0\r\n\r\n");
+        let origin = Origin::answering(answer);
+        let weir = start("", "    http-reuse always", &origin);
+        let (mut first, mut second) = (weir.web(), weir.web());
+        for _ in 0..2 {
+            assert_eq!(first.get("/").status(), 401);
+            assert_eq!(second.get("/").status(), 401);
+        }
+        assert_eq!(origin.connections(), connections, "{scheme}");
+    }
+}
+
+#[test]
+fn a_challenge_keeps_a_client_at_its_server() {
+    let challenge = "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic\r\nContent-Length: 1\r\n\r\n";
+    let [a, b] = ["a", "b"].map(|name| Origin::answering(format!("{challenge}{name}")));
+    let weir = Setup::http("", "    server a <a>\n    server b <b>")
+        .with("a", a.address())
+        .with("b", b.address())
+        .start();
+    let mut client = weir.web();
+    let served: String = (0..3).map(|_| client.get("/").text()).collect();
+    assert_eq!(served, "aaa");
+}
+
+#[test]
+fn a_server_may_not_be_told_that_its_connection_closes() {
+    for (option, told) in [("", Some("close")), ("    option http-pretend-keepalive", None)] {
+        let origin = Origin::saying("hello");
+        let weir = start("", &format!("    option http-server-close\n{option}"), &origin);
+        let mut client = weir.web();
+        (0..2).for_each(|_| client.expect_open("/"));
+        assert_eq!(origin.request(0).header("connection"), told);
+        assert_eq!(origin.connections(), 2, "it closes all the same");
+    }
+}
+
+#[test]
 fn pipelined_requests_are_answered_in_order() {
     let origin = Origin::new(|peer| {
         serve_forever(peer, |request| reply("200 OK", request.target()).into_bytes())
