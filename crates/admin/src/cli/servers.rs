@@ -178,9 +178,14 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         "fqdn" if call.word(4).is_empty() => {
             Reply::error("set server <b>/<s> fqdn requires a FQDN.")
         }
-        // There are no resolvers yet.
         "fqdn" => {
-            Reply::error("set server <b>/<s> fqdn failed because no resolution is configured.")
+            let (backend, name) = (target.proxy.index, call.word(4));
+            match proxy::resolver::rename(call.shared(), backend, target.slot, name) {
+                true => Reply::Done,
+                false => Reply::error(
+                    "set server <b>/<s> fqdn failed because no resolution is configured.",
+                ),
+            }
         }
         "agent" | "agent-addr" | "agent-port" | "agent-send" => change_agent(call, &target),
         "addr" | "check-addr" | "check-port" | "ssl" => {

@@ -213,6 +213,15 @@ fn occupy(worker: &Worker, room: &Room, service: &Service) {
     weigh(worker, room, service);
 }
 
+/// A server has another name from now on; its address stays until that resolves.
+pub(super) fn rename(worker: &Worker, room: &Room, name: &str) {
+    notice::relocate(worker, &room.proxy, room.slot, |place| place.host = Some(name.into()));
+    if let Some(back) = room.back() {
+        let set = Admin::FQDN_CHANGED;
+        back.balancer.set_admin(room.slot, set, Admin::default(), worker.millis());
+    }
+}
+
 fn weigh(worker: &Worker, room: &Room, service: &Service) {
     let keeps = room.resolve().is_some_and(|resolve| resolve.keeps_weight);
     let weight = service::weight(service.weight);

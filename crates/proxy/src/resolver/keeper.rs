@@ -134,6 +134,9 @@ impl Keeper {
                 Order::Rename(backend, slot, name) => {
                     let guest = Guest { backend, slot };
                     self.let_go(guest);
+                    if let Some(room) = Room::of(&self.worker, guest) {
+                        guest::rename(&self.worker, &room, &name);
+                    }
                     self.follow(guest, &name);
                 }
             }

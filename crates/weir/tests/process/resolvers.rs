@@ -337,3 +337,17 @@ fn a_name_whose_address_changes_all_the_time_is_followed() {
     pass(Duration::from_millis(500));
     assert_eq!(state(&weir, "s", &["srv_addr"]), "127.0.0.1");
 }
+
+#[test]
+fn a_command_gives_a_server_another_name() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    dns.say("app.test A", Says::Records(&["127.0.0.1"]));
+    dns.say("other.test A", Says::Records(&["127.0.0.2"]));
+    let back = format!("{NONE} server s app.test:80\n server t 127.0.0.1:80\n");
+    let weir = setup(&dns, &log, "", "", &back).start();
+    address(&weir, "s", "127.0.0.1");
+    assert_eq!(weir.cli("set server b/s fqdn other.test").trim(), "");
+    let fields = ["srv_addr", "srv_fqdn", "srv_admin_state"];
+    wait_for(&weir, "s", &fields, "127.0.0.2 other.test 64");
+    assert!(weir.cli("set server b/t fqdn other.test").contains("no resolution is configured"));
+}
