@@ -1,5 +1,4 @@
-//! Warnings about what is legal and cannot be meant: rules that never run, backends that nobody uses, ACLs that
-//! nothing asks for. Never refuses anything.
+//! Advice about what is legal and cannot be meant: rules that never run, backends that nobody uses. Never refuses anything.
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
