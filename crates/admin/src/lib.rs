@@ -14,4 +14,4 @@ mod testing;
 
 pub use cli::{Command, Line, LineParser, commands, serve};
 pub use page::Pages;
-pub use settings::{CliSocket, Level, Settings, SeverityOutput};
+pub use settings::{CliSocket, Level, MakeServer, Settings, SeverityOutput};

@@ -72,7 +72,13 @@ pub struct Settings {
     pub dictionaries: Arc<Dictionaries>,
     /// Description of the streams of a worker, one line each, for `show sess`.
     pub streams: fn(&proxy::Worker, &mut String),
+    /// Makes the settings of a server that `add server` adds: its backend, its name, the words from
+    /// its address on, and whether the backend speaks HTTP.
+    pub server: MakeServer,
 }
+
+/// See [`Settings::server`]; an error is what the operator is told.
+pub type MakeServer = fn(&str, &str, &[String], bool) -> Result<proxy::settings::Server, String>;
 
 impl Default for Settings {
     /// As without any `stats` line in the configuration.
@@ -88,6 +94,7 @@ impl Default for Settings {
             max_memory: 0,
             dictionaries: Arc::default(),
             streams: |_, _| {},
+            server: |_, _, _, _| Err("no servers can be made".to_owned()),
         }
     }
 }

@@ -4,7 +4,9 @@ use crate::settings::{CliSocket, Level, Settings};
 use balance::{CheckResult, CheckStatus, ServerSettings};
 use proxy::counters::{Event, Metric};
 use proxy::services::NoServices;
-use proxy::settings::{Back, Cookie, Front, Logs, Mode, Process, Proxy, Server, StatsPage};
+use proxy::settings::{
+    Back, Cookie, CookieMode, Front, Logs, Mode, Process, Proxy, Server, StatsPage,
+};
 use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Address, Thread};
@@ -44,6 +46,7 @@ pub(crate) fn process() -> Process {
 
 pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
     Proxy {
+        forced_id: false,
         name: name.into(),
         id,
         mode: Mode::Http,

@@ -10,6 +10,8 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
+use stdx::Grow;
+
 use crate::{
     Admin, Algorithm, CheckResult, CheckStatus, LoadOrder, NoServer, OpState, Server,
     ServerSettings, Ticket, Transition, Verdict, Wish,
@@ -58,7 +60,7 @@ pub struct Checked {
 /// A backend's servers and their algorithm.
 #[derive(Debug)]
 pub struct Balancer {
-    servers: Box<[Arc<Server>]>,
+    servers: Grow<Arc<Server>>,
     algorithm: Algorithm,
     all_backups: bool,
     chooser: Box<dyn Chooser>,
@@ -89,7 +91,7 @@ impl Balancer {
         now_ms: u64,
     ) -> Self {
         let server = |(slot, settings)| Arc::new(Server::new(settings, slot, now_ms));
-        let servers: Box<[_]> = settings.into_iter().enumerate().map(server).collect();
+        let servers: Grow<_> = settings.into_iter().enumerate().map(server).collect();
         let loads = servers.iter().map(|server| server.shared_load()).collect();
         let Built { chooser, index } = algo::build(algorithm, order, loads);
         if let Some(index) = &index {
@@ -110,13 +112,28 @@ impl Balancer {
     }
 
     /// The servers, by slot.
-    pub fn servers(&self) -> &[Arc<Server>] {
+    pub fn servers(&self) -> &Grow<Arc<Server>> {
         &self.servers
     }
 
     /// The server of this name.
     pub fn server(&self, name: &str) -> Option<&Arc<Server>> {
         self.servers.iter().find(|s| s.name() == name)
+    }
+
+    /// Adds a server, which takes part once it is usable, and tells its slot. Its settings decide
+    /// whether it starts in maintenance.
+    pub fn add(&self, settings: ServerSettings, now_ms: u64) -> usize {
+        let slot = self.servers.push_with(|slot| {
+            let server = Arc::new(Server::new(settings, slot, now_ms));
+            if let Some(index) = &self.index {
+                index.admit(server.shared_load());
+                server.attach(Arc::clone(index));
+            }
+            server
+        });
+        self.refresh();
+        slot
     }
 
     /// The algorithm.
@@ -223,24 +240,52 @@ impl Balancer {
         self.settle(server, next, now_ms);
     }
 
+    /// Puts a server that tracks another one into the state of that one.
+    pub fn follow_state(&self, slot: usize, op: OpState, now_ms: u64) -> Change {
+        let Some(server) = self.servers.get(slot) else { return Change::None };
+        let (before, admin) = server.state();
+        if admin.in_maint() {
+            return Change::None;
+        }
+        let (next, change) = match (before, op) {
+            (OpState::Stopped, OpState::Stopped) => return Change::None,
+            (_, OpState::Stopped) => (OpState::Stopped, Change::Down),
+            (OpState::Stopped, _) => (server.up_state(), Change::Up),
+            (OpState::Stopping, OpState::Stopping) => return Change::None,
+            (_, OpState::Stopping) => (OpState::Stopping, Change::Stopping),
+            (OpState::Stopping, _) => (OpState::Running, Change::Up),
+            _ => return Change::None,
+        };
+        self.settle(server, next, now_ms);
+        change
+    }
+
     /// Sets and clears administrative bits; entering maintenance stops the server, leaving it
     /// brings it back one step above down. Returns the bits before.
     pub fn set_admin(&self, slot: usize, set: Admin, clear: Admin, now_ms: u64) -> Admin {
         let Some(server) = self.servers.get(slot) else { return Admin::default() };
         let (op, before) = server.state();
         let after = before.without(clear).with(set);
+        let tracks = server.settings().track.is_some();
         let next = match (before.in_maint(), after.in_maint()) {
             (false, true) => {
-                server.record().health.set_down();
+                if !tracks {
+                    server.record().health.set_down();
+                }
                 OpState::Stopped
             }
             (true, false) => {
-                server.record().health.set_unchecked();
+                if server.settings().checked {
+                    server.record().health.set_unchecked();
+                }
                 if server.agent_allows() { OpState::Running } else { OpState::Stopped }
             }
             _ => op,
         };
         server.transit(next, |bits| bits.without(clear).with(set), now_ms);
+        if next == op && before.in_drain() != after.in_drain() {
+            server.touch(now_ms);
+        }
         self.refresh();
         before
     }

@@ -189,7 +189,7 @@ pub fn status(server: &Server) -> String {
         _ => "UP",
     };
     let health = server.check_record().health;
-    if watched && health.in_transition() {
+    if server.settings().checked && health.in_transition() {
         let (now, of) = health.fraction();
         format!("{word} {now}/{of}")
     } else {

@@ -39,6 +39,8 @@ pub struct ServerSettings {
     pub disabled: bool,
     /// Starts in maintenance until its name resolves.
     pub unresolved: bool,
+    /// Starts in maintenance as if an operator had put it there.
+    pub forced_maint: bool,
     /// `slowstart` in milliseconds, 0 for none.
     pub slowstart_ms: u64,
     /// Whether health checks run.
@@ -64,6 +66,7 @@ impl ServerSettings {
             backup: false,
             disabled: false,
             unresolved: false,
+            forced_maint: false,
             slowstart_ms: 0,
             checked: false,
             rise: 2,
@@ -109,9 +112,12 @@ impl Server {
         let weight = settings.weight.min(weight::MAX_WEIGHT);
         let mut health = Health::new(settings.rise, settings.fall);
         let mut state = State::new(OpState::Running, Admin::default());
-        if settings.disabled {
+        let forced = if settings.forced_maint { Admin::FORCED_MAINT } else { Admin::default() };
+        if settings.disabled || settings.forced_maint {
+            let configured = Admin::CONFIG_MAINT.with(Admin::FORCED_MAINT);
+            let reasons = if settings.disabled { configured } else { forced };
             health.set_down();
-            state = State::new(OpState::Stopped, Admin::CONFIG_MAINT.with(Admin::FORCED_MAINT));
+            state = State::new(OpState::Stopped, reasons);
         }
         if settings.unresolved {
             health.set_down();
@@ -291,6 +297,13 @@ impl Server {
             record.downtime_ms += now_ms.saturating_sub(since);
         } else if op == OpState::Stopped {
             record.went_down += 1;
+        }
+    }
+
+    /// Notes a change that is none of the operational state, unless time counts in that state.
+    pub(crate) fn touch(&self, now_ms: u64) {
+        if matches!(self.state().0, OpState::Running | OpState::Stopping) {
+            self.changed_ms.store(now_ms, Relaxed);
         }
     }
 

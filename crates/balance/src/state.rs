@@ -39,7 +39,8 @@ impl Admin {
     pub const FORCED_MAINT: Self = Self(0x01);
     /// Maintenance inherited from a tracked server.
     pub const INHERITED_MAINT: Self = Self(0x02);
-    /// Maintenance from the configuration (`disabled`).
+    /// The configuration said `disabled`: why it started in forced maintenance. It stays when that
+    /// ends, and means nothing then.
     pub const CONFIG_MAINT: Self = Self(0x04);
     /// Explicitly forced into drain.
     pub const FORCED_DRAIN: Self = Self(0x08);
@@ -50,7 +51,7 @@ impl Admin {
     /// The FQDN was set over the CLI.
     pub const FQDN_CHANGED: Self = Self(0x40);
     /// Every reason to be in maintenance.
-    pub const ANY_MAINT: Self = Self(0x27);
+    pub const ANY_MAINT: Self = Self(0x23);
     /// Every reason to be in drain.
     pub const ANY_DRAIN: Self = Self(0x18);
 

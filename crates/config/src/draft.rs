@@ -42,6 +42,8 @@ pub(crate) struct DraftProxy {
     pub(crate) kind: DraftKind,
     pub(crate) place: Place,
     pub(crate) id: Option<At<u32>>,
+    /// Whether `id` gave it its number.
+    pub(crate) forced_id: bool,
     pub(crate) description: Option<String>,
     pub(crate) settings: Settings,
     /// Servers by name, for duplicates.
@@ -218,6 +220,7 @@ impl DraftProxy {
             kind,
             place,
             id: None,
+            forced_id: false,
             description: None,
             settings,
             server_names: HashMap::new(),

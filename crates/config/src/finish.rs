@@ -18,6 +18,7 @@ mod formats;
 mod mentions;
 mod resolvers;
 mod tables;
+mod track;
 mod tracking;
 
 use crate::parse::{DraftUserList, resolve_userlist};
@@ -29,6 +30,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     number_proxies(&mut draft, cx);
     seat_threads(&mut draft.global.process, cx);
     advice::backends(&draft.proxies, cx);
+    track::resolve(&mut draft.proxies, cx);
     for proxy in draft.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
         checks::external(proxy, &draft.global.process, cx);
     }
@@ -48,10 +50,11 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     };
     let stick_tables = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
     let stick_tables = stick_tables.collect();
-    let proxies: Vec<Proxy> =
+    let mut proxies: Vec<Proxy> =
         draft.proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
     // Formats have been compiled by now, and have named theirs too.
     let tables = tables::collect(stick_tables, cx);
+    mentions::mark(&mut proxies, cx);
     mentions::check(&proxies, &userlists, cx);
     number_listeners_of_runtime(&mut draft.global.stats.sockets);
     (!cx.diagnostics.failed()).then(|| Model {
@@ -192,6 +195,7 @@ fn number_proxies(draft: &mut Draft, cx: &mut Cx<'_>) {
         if before_stats == Some(index) {
             numbers.take(true);
         }
+        proxy.forced_id = proxy.id.is_some();
         let free = numbers.take(proxy.id.is_none());
         if proxy.id.is_none() {
             proxy.id = Some(crate::model::At { value: free, place: proxy.place.clone() });
@@ -232,8 +236,9 @@ fn number<'a>(ids: impl Iterator<Item = &'a mut u32>) {
                 next += 1;
             }
             **id = next;
-            next += 1;
         }
+        // One that has its own number uses one up, too.
+        next += 1;
     }
 }
 
@@ -274,10 +279,12 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     let mut front = settings.front;
     let mut back = settings.back;
     number(front.binds.iter_mut().map(|bind| &mut bind.id));
+    back.servers.iter_mut().for_each(|server| server.forced_id = server.id > 0);
     number(back.servers.iter_mut().map(|server| &mut server.id));
     back.check = checks::health_check(settings.check);
     Some(Proxy {
         name: draft.name,
+        forced_id: draft.forced_id,
         id: draft.id.map_or(0, |id| id.value),
         kind,
         place: draft.place,

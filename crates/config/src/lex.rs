@@ -31,6 +31,13 @@ pub(crate) struct Word<'a> {
     origin: Option<Box<[u32]>>,
 }
 
+impl<'a> Word<'a> {
+    /// A word that was not cut from a line.
+    pub(crate) fn plain(text: &'a str) -> Self {
+        Self { text: Cow::Borrowed(text), start: 0, end: 0, origin: None }
+    }
+}
+
 impl Word<'_> {
     /// The same word without its line.
     pub(crate) fn into_owned(self) -> Word<'static> {

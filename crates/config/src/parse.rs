@@ -13,6 +13,7 @@ mod balance;
 pub(crate) mod bind;
 mod check;
 mod cpu_map;
+mod dynamic;
 mod environment;
 pub(crate) mod global;
 mod hints;
@@ -37,6 +38,7 @@ mod userlist;
 mod values;
 mod variable;
 
+pub use dynamic::dynamic_server;
 pub(crate) use language::Rank;
 pub(crate) use resolvers::parse_system;
 pub(crate) use userlist::{DraftUserList, resolve as resolve_userlist};

@@ -56,10 +56,12 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     checker.introduce(task);
 }
 
-/// Begins to check a server that is added while others run; its first check is due at once.
-pub fn add(shared: &Shared, backend: usize, slot: usize) {
+/// Begins to check a server that is added while others run, or to ask its agent; the first time is
+/// due at once.
+pub fn add(shared: &Shared, backend: usize, slot: usize, agent: bool) {
     if let Some(desk) = shared.desks.first() {
-        desk.give([Record { backend: backend as u32, slot: slot as u32, ..Record::default() }]);
+        let (backend, slot) = (backend as u32, slot as u32);
+        desk.give([Record { backend, slot, agent, ..Record::default() }]);
     }
 }
 

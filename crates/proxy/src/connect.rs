@@ -22,6 +22,7 @@ use crate::way::Way;
 use balance::{Algorithm, NoServer, Ticket, Wish};
 use mux::{Side, h1};
 use reactor::Socket;
+use std::sync::atomic::Ordering::Relaxed;
 use stdx::Tick;
 
 /// The longest wait before the same server is tried again, in milliseconds.
@@ -268,7 +269,7 @@ async fn assign(
 ) -> Result<(), Failure> {
     let span = backend.settings.timeouts.queue.or(backend.settings.timeouts.connect);
     let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
-    if back(backend).limits_move {
+    if back(backend).limits_move.load(Relaxed) {
         limit::adjust(back(backend));
     }
     loop {

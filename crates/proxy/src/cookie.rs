@@ -86,7 +86,7 @@ fn split<'a>(cookie: &Cookie, value: &'a [u8]) -> (&'a [u8], Dates, Option<&'a [
 
 /// The server that has this value.
 fn find(back: &Back, value: &[u8]) -> Option<usize> {
-    back.servers.iter().position(|server| {
+    back.servers.slot_of(|server| {
         value_of(server).is_some_and(|it| !it.is_empty() && it.as_bytes() == value)
     })
 }

@@ -19,6 +19,7 @@ pub(crate) use parking::{Parked, Parking};
 use reactor::{TaskId, Tick, Wake};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use stdx::Grow;
 pub(crate) use takeover::take_over;
 
 type Boxed = Box<ServerConn>;
@@ -38,6 +39,7 @@ impl Wanted {
     }
 }
 
+#[derive(Default)]
 struct Shelf {
     /// Oldest first.
     connections: Vec<Boxed>,
@@ -50,7 +52,7 @@ struct Shelf {
 /// All idle connections of a thread, by backend and server.
 pub(crate) struct IdlePool {
     thread: usize,
-    shelves: Vec<Vec<RefCell<Shelf>>>,
+    shelves: Vec<Grow<RefCell<Shelf>>>,
     keeper: Cell<TaskId>,
     /// The housekeeper wants to hear of the next connection that is laid down.
     resting: Cell<bool>,
@@ -60,11 +62,9 @@ pub(crate) struct IdlePool {
 
 impl IdlePool {
     pub(crate) fn new(shared: &Arc<Shared>, thread: usize) -> Self {
-        let shelf =
-            |_| RefCell::new(Shelf { connections: Vec::new(), unneeded: 0, due: Tick::default() });
         let per_proxy = |proxy: &Arc<crate::runtime::Proxy>| {
-            let servers = proxy.back.as_ref().map_or(0, |back| back.servers.len());
-            (0..servers).map(shelf).collect()
+            let slots = proxy.back.as_ref().map_or(0, |back| back.servers.slots());
+            (0..slots).map(|_| RefCell::default()).collect()
         };
         let servers = shared.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
         let delays = servers.map(|server| server.settings.pool_purge).filter(|delay| *delay > 0);
@@ -90,6 +90,15 @@ impl IdlePool {
         self.shelves.get(backend)?.get(slot)
     }
 
+    /// The shelf of a server, which may have been added since the thread began.
+    fn shelf_for(&self, backend: usize, slot: usize) -> Option<&RefCell<Shelf>> {
+        let shelves = self.shelves.get(backend)?;
+        while shelves.len() <= slot {
+            shelves.push(RefCell::default());
+        }
+        shelves.get(slot)
+    }
+
     /// Tells other threads how many connections lie on a server's shelf.
     fn publish(&self, server: &Server, shelf: &Shelf) {
         server.counters.of(self.thread).set_idle(shelf.connections.len());
@@ -106,7 +115,8 @@ impl IdlePool {
         {
             return;
         }
-        let Some(shelf) = self.shelf(connection.backend_index(), connection.slot()) else { return };
+        let (backend, slot) = (connection.backend_index(), connection.slot());
+        let Some(shelf) = self.shelf_for(backend, slot) else { return };
         connection.socket().watch_for(self.keeper.get());
         if self.resting.replace(false) {
             connection.socket().thread().scheduler().wake(self.keeper.get(), Wake::OTHER);
@@ -145,7 +155,7 @@ impl IdlePool {
 
     /// Drops the connections that their servers have closed.
     pub(crate) fn sweep(&self) {
-        for shelf in self.shelves.iter().flatten() {
+        for shelf in self.all() {
             let mut shelf = shelf.borrow_mut();
             let before = shelf.connections.len();
             let spoilt = shelf.connections.extract_if(.., |it| it.is_spoilt()).last();
@@ -185,7 +195,7 @@ impl IdlePool {
     pub(crate) fn purge(&self, worker: &Worker) {
         let parks = worker.shared.shares_pools();
         let now = worker.thread.tick();
-        for shelf in self.shelves.iter().flatten() {
+        for shelf in self.all() {
             let mut shelf = shelf.borrow_mut();
             let Some(server) = shelf.connections.first().map(|first| first.server_ref()) else {
                 shelf.unneeded = 0;
@@ -210,14 +220,18 @@ impl IdlePool {
 
     /// Whether purges may cease until a connection is laid down; the housekeeper is woken then.
     pub(crate) fn rests(&self) -> bool {
-        let empty = self.shelves.iter().flatten().all(|it| it.borrow().connections.is_empty());
+        let empty = self.all().all(|it| it.borrow().connections.is_empty());
         self.resting.set(empty);
         empty
     }
 
+    fn all(&self) -> impl Iterator<Item = &RefCell<Shelf>> {
+        self.shelves.iter().flat_map(Grow::iter)
+    }
+
     /// Drops all connections.
     pub(crate) fn clear_all(&self) {
-        self.shelves.iter().flatten().for_each(|shelf| self.empty(shelf));
+        self.all().for_each(|shelf| self.empty(shelf));
     }
 
     /// Drops all connections of a server.

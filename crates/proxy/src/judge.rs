@@ -385,7 +385,7 @@ fn named_server(tx: &mut Transaction, proxy: &ProxyRef, line: &rules::Selection)
     let name = line.rule.resolve(&tx.view(), &mut scratch).to_vec();
     tx.worker.give_scratch(scratch);
     let servers = &proxy.back.as_ref()?.servers;
-    servers.iter().position(|server| server.state.name().as_bytes() == name)
+    servers.slot_of(|server| server.state.name().as_bytes() == name)
 }
 
 /// Whether a `monitor fail` condition of the frontend holds.

@@ -9,6 +9,7 @@ use crate::location::Place;
 use crate::log;
 use crate::mail;
 use crate::runtime::{Back, Proxy};
+use crate::tracking;
 use crate::worker::Worker;
 use balance::notice::{self, Sessions};
 use balance::{Admin, Change, OpState};
@@ -59,7 +60,13 @@ pub fn set_admin(
     let server = &back.servers.get(slot)?.state;
     let (was, was_usable) = (server.state().0, server.is_usable());
     let before = back.balancer.set_admin(slot, set, clear, worker.millis());
+    if before.in_maint() && !server.state().1.in_maint() {
+        tracking::resume(worker, backend, &back.servers[slot]);
+    }
     let now = server.state().1;
+    if now.in_maint() != before.in_maint() {
+        back.servers[slot].paused.store(now.in_maint(), Relaxed);
+    }
     let (name, left) = (backend.name(), back.balancer.usable());
     if !before.in_maint() && now.in_maint() {
         let text = if was == OpState::Stopped {
@@ -84,6 +91,7 @@ pub fn set_admin(
         }
     }
     review(worker, backend, back);
+    tracking::administered(worker, &back.servers[slot], before);
     Some(before)
 }
 
@@ -144,6 +152,7 @@ pub fn server_changed(
     announce(worker, backend, level, &text);
     mail::tell(worker, backend, level, &text);
     review(worker, backend, back);
+    tracking::changed(worker, server);
 }
 
 /// The name of a server resolves: it serves if nothing else keeps it from that. `told` says whether
@@ -205,6 +214,11 @@ pub fn relocate(
     changed
 }
 
+/// Tells operators what a command has done, at the level of a notice.
+pub fn tell(worker: &Worker, backend: &Proxy, text: &str) {
+    announce(worker, backend, log::level::NOTICE, text);
+}
+
 /// Tells operators: the backend's log targets at `level`, and the standard error output.
 pub(crate) fn announce(worker: &Worker, backend: &Proxy, level: u8, text: &str) {
     log::send(worker, &backend.settings.logs, level, text.as_bytes());
@@ -250,7 +264,7 @@ fn join(back: &Back, slot: usize) -> Sessions {
     Sessions { active: server.sessions.current(), requeued, queued: server.queue.len() }
 }
 
-fn drop_idle(worker: &Worker, backend: &Proxy, slot: usize) {
+pub(crate) fn drop_idle(worker: &Worker, backend: &Proxy, slot: usize) {
     let index = backend.index;
     if let Some(server) = backend.back.as_ref().and_then(|back| back.servers.get(slot)) {
         server.parked.clear(worker);

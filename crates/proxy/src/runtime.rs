@@ -11,8 +11,10 @@ use crate::mail::Outbox;
 use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::resolver::Resolver;
+use crate::servers::Servers;
 use crate::settings;
 use crate::stopping::Stopping;
+use crate::tracking;
 use crate::worker::Worker;
 use balance::Balancer;
 use reactor::{Address, Mailbox, Pulse, TaskId, Thread, Wake};
@@ -22,6 +24,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use stdx::Grow;
 use table::Table;
 
 /// The running process.
@@ -96,6 +99,7 @@ impl Shared {
             settings,
         });
         limit::settle(&shared.proxies, shared.settings.maxconn);
+        tracking::introduce_all(&shared);
         crate::expiry::tend_all(&shared);
         shared
     }
@@ -278,7 +282,9 @@ pub struct Back {
     /// The servers' shared state and the algorithm.
     pub balancer: Balancer,
     /// What else runs per server, by slot.
-    pub servers: Vec<Server>,
+    pub servers: Servers,
+    /// Held while servers are added or deleted.
+    pub(crate) changing: Mutex<()>,
     /// Requests that wait for any server.
     pub queue: Queue,
     /// Whether there is a usable server.
@@ -289,7 +295,7 @@ pub struct Back {
     /// `fullconn`: streams that mean full load.
     pub full: AtomicU32,
     /// Whether the connection limit of a server moves.
-    pub(crate) limits_move: bool,
+    pub(crate) limits_move: AtomicBool,
 }
 
 /// What runs per server beyond what balancing needs.
@@ -311,6 +317,8 @@ pub struct Server {
     pub(crate) stick_name: Arc<str>,
     /// Connections, in use or idle.
     pub used: Gauge,
+    /// Whether maintenance has paused its checks.
+    pub paused: AtomicBool,
     /// Whether its health checks are suspended (`disable health`).
     pub checks_off: AtomicBool,
     /// Its agent, if it has one.
@@ -319,9 +327,45 @@ pub struct Server {
     pub(crate) parked: Parking,
     /// Its connection limit, which may move.
     pub limit: Limit,
+    /// The servers that track it.
+    pub(crate) followers: Grow<tracking::At>,
+    /// Whether it has been deleted.
+    deleted: AtomicBool,
 }
 
 impl Server {
+    pub(crate) fn new(
+        state: Arc<balance::Server>,
+        settings: settings::Server,
+        threads: usize,
+    ) -> Self {
+        Self {
+            stick_name: settings.balance.name.as_str().into(),
+            location: Location::new(&settings),
+            counters: Counters::new(threads),
+            sessions: Gauge::default(),
+            queue: Queue::default(),
+            used: Gauge::default(),
+            paused: AtomicBool::new(settings.balance.disabled),
+            checks_off: AtomicBool::new(false),
+            agent: settings.agent.as_ref().map(Agent::new),
+            parked: Parking::default(),
+            limit: Limit::new(&settings),
+            followers: Grow::new(),
+            deleted: AtomicBool::new(false),
+            state,
+            settings,
+        }
+    }
+
+    pub(crate) fn is_deleted(&self) -> bool {
+        self.deleted.load(Relaxed)
+    }
+
+    pub(crate) fn delete(&self) {
+        self.deleted.store(true, Relaxed);
+    }
+
     /// Idle connections, those of all threads and those that are parked.
     pub fn idle(&self) -> u32 {
         self.counters.idle() + self.parked.count()
@@ -357,6 +401,12 @@ impl Agent {
     pub fn settle(&self, ip: IpAddr) {
         self.follows.store(false, Relaxed);
         self.retarget(|address, _| set_ip(address, ip));
+    }
+
+    /// Its own address, unless it goes where the server goes.
+    pub fn own_ip(&self) -> Option<IpAddr> {
+        let ip = self.target().0.inet()?.ip();
+        (!self.follows.load(Relaxed)).then_some(ip)
     }
 
     /// The server has moved.
@@ -420,21 +470,10 @@ impl Back {
         let servers = settings.servers.iter().map(|server| server.balance.clone()).collect();
         let now_ms = now / 1_000_000;
         let balancer = Balancer::new(settings.algorithm, settings.all_backups, servers, now_ms);
-        let run = |(state, settings): (&Arc<balance::Server>, &settings::Server)| Server {
-            state: state.clone(),
-            settings: settings.clone(),
-            stick_name: settings.balance.name.as_str().into(),
-            location: Location::new(settings),
-            counters: Counters::new(threads),
-            sessions: Gauge::default(),
-            queue: Queue::default(),
-            used: Gauge::default(),
-            checks_off: AtomicBool::new(false),
-            agent: settings.agent.as_ref().map(Agent::new),
-            parked: Parking::default(),
-            limit: Limit::new(settings),
+        let run = |(state, settings): (&Arc<balance::Server>, &settings::Server)| {
+            Server::new(state.clone(), settings.clone(), threads)
         };
-        let servers: Vec<_> = balancer.servers().iter().zip(&settings.servers).map(run).collect();
+        let servers: Servers = balancer.servers().iter().zip(&settings.servers).map(run).collect();
         let limits_move = servers.iter().any(|server| server.limit.moves());
         let usable = balancer.usable();
         Self {
@@ -446,7 +485,8 @@ impl Back {
             queue: Queue::default(),
             changed_ms: AtomicU64::new(now_ms),
             full: AtomicU32::new(0),
-            limits_move,
+            limits_move: AtomicBool::new(limits_move),
+            changing: Mutex::default(),
         }
     }
 }

@@ -449,6 +449,12 @@ pub struct Server {
     pub link: Link,
     /// What else there is to connections of checks.
     pub check_link: Link,
+    /// Whether rules or other servers name it, so that it cannot be deleted.
+    pub referenced: bool,
+    /// Whether `id` gave it its number.
+    pub forced_id: bool,
+    /// Whether it was added while the program ran.
+    pub dynamic: bool,
     /// Its agent, if it has one.
     pub agent: Option<Agent>,
     /// The name of the host, if it is found by one.
@@ -517,6 +523,9 @@ impl Server {
             check_port: None,
             link: Link::default(),
             check_link: Link::default(),
+            referenced: false,
+            forced_id: false,
+            dynamic: false,
             agent: None,
             host: None,
             resolve: None,
@@ -723,6 +732,8 @@ pub struct Proxy {
     pub name: Arc<str>,
     /// Number, from 1.
     pub id: u32,
+    /// Whether `id` gave it its number.
+    pub forced_id: bool,
     /// What it carries.
     pub mode: Mode,
     /// Whether it takes no part.

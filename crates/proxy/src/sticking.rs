@@ -101,16 +101,14 @@ fn remembered(tx: &mut Transaction, backend: &Proxy, rule: &StickRule) -> Option
 fn server_of(back: &Back, entry: &Entry, kind: ServerKey, now: u64) -> Option<usize> {
     let id = entry.get(DataType::ServerId, 0, now).filter(|id| *id != 0);
     let by_id = |server: &Server| Some(u64::from(server.settings.balance.id)) == id;
-    let Some(key) = entry.server_key() else { return back.servers.iter().position(by_id) };
-    let by_key = |server: &&Server| match kind {
+    let Some(key) = entry.server_key() else { return back.servers.slot_of(by_id) };
+    let by_key = |server: &Server| match kind {
         ServerKey::Name => *server.stick_name == *key,
         ServerKey::Address => *key_of(server, kind) == *key,
     };
     // Mostly the number says it too, and comparing numbers is quick.
-    let quick = back.servers.iter().position(by_id);
-    quick
-        .filter(|slot| by_key(&&back.servers[*slot]))
-        .or_else(|| back.servers.iter().position(|server| by_key(&server)))
+    let quick = back.servers.slot_of(by_id);
+    quick.filter(|slot| by_key(&back.servers[*slot])).or_else(|| back.servers.slot_of(by_key))
 }
 
 fn remember(tx: &Transaction, server: &Server, pending: &Pending) {

@@ -191,7 +191,7 @@ fn servers_added_at_run_time_spread_as_well() {
         field.watch(1);
         assert_eq!(field.sum(), Activity::default());
         for slot in 0..SERVERS {
-            check::add(&field.shared, 0, slot);
+            check::add(&field.shared, 0, slot, false);
             field.machine.run_for(Duration::from_millis(10)).unwrap();
         }
         field.watch(1);

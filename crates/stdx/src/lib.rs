@@ -1,5 +1,6 @@
-//! What std lacks: generational slab, ordered tree with scopes, wrapping ticks, PRNG, hash functions. Never does I/O and never reads a clock.
+//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions. Never does I/O and never reads a clock.
 
+pub mod grow;
 pub mod hash;
 pub mod ignored;
 pub mod lanes;
@@ -8,6 +9,7 @@ pub mod scope_tree;
 pub mod slab;
 pub mod tick;
 
+pub use grow::Grow;
 pub use ignored::ignored;
 pub use prng::Prng;
 pub use scope_tree::{Position, ScopeTree};

@@ -193,9 +193,8 @@ impl Call<'_> {
             return Err(Reply::error("No such backend."));
         };
         let by_id = server.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
-        let servers = proxy.back.as_ref().map_or(&[][..], |back| &back.servers);
         let is = |it: &Server| it.state.name() == server || Some(it.settings.balance.id) == by_id;
-        match servers.iter().position(is) {
+        match proxy.back.as_ref().and_then(|back| back.servers.slot_of(is)) {
             Some(slot) => Ok(Target { proxy, slot }),
             None => Err(Reply::error("No such server.")),
         }

@@ -4,6 +4,7 @@ use super::call::{Call, Later, Reply};
 use proxy::runtime::{Proxy, Server};
 use reactor::Address;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -91,10 +92,28 @@ fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
     let _ = write!(out, "{} {since} ", state.settings().weight);
     let (status, verdict) = (record.last.status, record.last.status.verdict());
     let _ = write!(out, "{} {} {} ", status as u8, verdict as u8, record.health.value());
-    let agent_port = server.agent.as_ref().and_then(|agent| agent.target().0.inet());
-    let agent_port = agent_port.map_or(0, |address| address.port());
     let (check, agent) = (check_state(server), agent_state(server));
-    let _ = writeln!(out, "{check} {agent} 0 0 {host} {port} {service} 0 0 - - {agent_port}");
+    let forced = [proxy.settings.forced_id, settings.forced_id].map(u8::from);
+    let _ = write!(out, "{check} {agent} {} {} {host} {port} {service} 0 ", forced[0], forced[1]);
+    let check_port = now.check_port.unwrap_or(0);
+    let _ = write!(out, "{check_port} {} ", shown(now.check_ip));
+    let (agent_ip, agent_port) = agent_place(server);
+    let _ = writeln!(out, "{} {agent_port}", shown(agent_ip));
+}
+
+fn shown(ip: Option<IpAddr>) -> String {
+    ip.map_or_else(|| "-".to_owned(), |ip| ip.to_string())
+}
+
+/// Where an agent is asked, or would be: `addr` and `port` hold for it too.
+fn agent_place(server: &Server) -> (Option<IpAddr>, u16) {
+    match &server.agent {
+        Some(agent) => {
+            let port = agent.target().0.inet().map_or(0, |address| address.port());
+            (agent.own_ip(), port)
+        }
+        None => (server.settings.check_ip, server.settings.check_port.unwrap_or(0)),
+    }
 }
 
 /// The mask of `srv_agent_state`: an agent 16, configured 2, enabled 4.
@@ -112,7 +131,7 @@ fn check_state(server: &Server) -> u8 {
     let state = &server.state;
     let enabled = if server.checks_off.load(Relaxed) { 0 } else { 4 };
     match (state.settings().checked, state.settings().disabled) {
-        (true, _) if state.state().1.in_maint() => 2 | enabled | 8,
+        (true, _) if server.paused.load(Relaxed) => 2 | enabled | 8,
         (true, _) => 2 | enabled,
         (false, true) => 8,
         (false, false) => 0,

@@ -3,6 +3,7 @@
 //! What a change means for queues, connections and logs is the business of [`proxy::notice`].
 
 use super::call::{Call, Reply, Severity, Target};
+use super::moving;
 use balance::{Admin, Algorithm, Change, HashMethod, MAX_WEIGHT};
 use proxy::notice::{self, Cause};
 use proxy::runtime::Agent;
@@ -41,7 +42,7 @@ pub(super) fn disable(call: &mut Call<'_>) -> Reply {
 pub(super) fn enable(call: &mut Call<'_>) -> Reply {
     match call.target(2) {
         Ok(target) => {
-            let maintenance = Admin::FORCED_MAINT.with(Admin::CONFIG_MAINT);
+            let maintenance = Admin::FORCED_MAINT;
             change_admin(call, &target, Admin::default(), maintenance)
         }
         Err(reply) => reply,
@@ -60,6 +61,9 @@ pub(super) fn enable_health(call: &mut Call<'_>) -> Reply {
 
 fn switch_health(call: &Call<'_>, off: bool) -> Reply {
     match call.target(2) {
+        Ok(target) if !off && !target.server().settings.balance.checked => {
+            Reply::error("Health check was not configured on this server, cannot enable.")
+        }
         Ok(target) => {
             target.server().checks_off.store(off, Relaxed);
             Reply::Done
@@ -188,16 +192,16 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
             }
         }
         "agent" | "agent-addr" | "agent-port" | "agent-send" => change_agent(call, &target),
-        "addr" | "check-addr" | "check-port" | "ssl" => {
-            let what = call.word(3);
-            Reply::error(format!("'set server <srv> {what}' is not implemented yet."))
-        }
+        "addr" => moving::address(call, &target),
+        "check-addr" => moving::check_address(call, &target),
+        "check-port" => moving::check_port(call, &target),
+        "ssl" => Reply::error("'set server <srv> ssl' is not implemented yet."),
         _ => Reply::error(USAGE),
     }
 }
 
 fn change_state(call: &Call<'_>, target: &Target) -> Reply {
-    let maintenance = Admin::FORCED_MAINT.with(Admin::CONFIG_MAINT);
+    let maintenance = Admin::FORCED_MAINT;
     let (set, clear) = match call.word(4) {
         state if ignored("cli-set-server-state", state) => return Reply::Done,
         "ready" => (Admin::default(), maintenance.with(Admin::FORCED_DRAIN)),

@@ -2,8 +2,8 @@
 
 use super::call::{Call, Reply, Severity};
 use super::{
-    activity, configured, help, known, limits, own, patterns, profiling, resolvers, servers, show,
-    tables, tasks, variables,
+    activity, configured, dynamic, help, known, limits, own, patterns, profiling, resolvers,
+    servers, show, tables, tasks, variables,
 };
 use crate::settings::Level;
 use stdx::ignored;
@@ -44,6 +44,7 @@ pub fn commands() -> impl Iterator<Item = &'static str> {
 pub(super) const COMMANDS: &[Entry] = &[
     entry("add acl", "[@<ver>] <acl> <pattern>", Operator, "add an acl entry", patterns::add),
     entry("add map", "[@<ver>] <map> <key> <val>", Operator, "add a map entry (payload supported instead of key/val)", patterns::add),
+    entry("add server", "<bk>/<srv>", Admin, "create a new server", dynamic::add),
     entry("clear acl", "[@<ver>] <acl>", Operator, "clear the contents of this acl", patterns::clear),
     entry("clear counters", "[all]", Operator, "clear max statistics counters (or all counters)", limits::clear_counters),
     entry("clear map", "[@<ver>] <map>", Operator, "clear the contents of this map", patterns::clear),
@@ -51,6 +52,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("commit map", "@<ver> <map>", Operator, "commit the map at this version", patterns::commit),
     entry("del acl", "<acl> [<key>|#<ref>]", Operator, "delete acl entries matching <key>", patterns::del),
     entry("del map", "<map> [<key>|#<ref>]", Operator, "delete map entries matching <key>", patterns::del),
+    entry("del server", "<bk>/<srv>", Admin, "remove a dynamically added server", dynamic::del),
     entry("clear table", "<table> [<filter>]*", Operator, "remove an entry from a table (filter: data/key)", tables::clear),
     entry("disable agent", "", Admin, "disable agent checks", servers::disable_agent),
     entry("disable frontend", "<frontend>", Admin, "temporarily disable specific frontend", limits::disable_frontend),

@@ -102,9 +102,9 @@ fn server_states_are_shown_and_changed() {
     assert_eq!(bench.run("set server be/s1 state drain"), "\n");
     assert_eq!(lines(&bench)[0], "3 be 1 s1 127.0.0.1 2 8 1 1");
     assert_eq!(bench.run("enable server be/s4"), "\n");
-    assert_eq!(lines(&bench)[3], "3 be 4 s4 127.0.0.1 2 0 1 1");
+    assert_eq!(lines(&bench)[3], "3 be 4 s4 127.0.0.1 2 4 1 1");
     assert_eq!(bench.run("disable server be/#4"), "\n");
-    assert_eq!(lines(&bench)[3], "3 be 4 s4 127.0.0.1 0 1 1 1");
+    assert_eq!(lines(&bench)[3], "3 be 4 s4 127.0.0.1 0 5 1 1");
     assert_eq!(bench.run("set server be/s2 health up"), "\n");
     assert_eq!(lines(&bench)[1], "3 be 2 s2 127.0.0.1 2 0 5 5");
     assert_eq!(bench.run("set weight be/s2 50%"), "\n");

@@ -13,13 +13,15 @@ use std::{
     },
 };
 
+use stdx::Grow;
+
 use super::{Load, LoadIndex, NoServer, OUT, sync::AtomicU64};
 
 /// A handful of servers.
 #[derive(Debug)]
 pub(crate) struct Few {
     turn: Turn,
-    loads: Box<[Arc<Load>]>,
+    loads: Grow<Arc<Load>>,
 }
 
 /// The next turn, on a line of its own.
@@ -56,7 +58,7 @@ impl Seen {
 
 impl Few {
     pub(crate) fn new(loads: Box<[Arc<Load>]>) -> Self {
-        Self { turn: Turn(AtomicU64::new(0)), loads }
+        Self { turn: Turn(AtomicU64::new(0)), loads: loads.into_iter().collect() }
     }
 
     /// The server to serve first, with room and not to be avoided; else the one to be avoided if it
@@ -90,6 +92,10 @@ impl Few {
 }
 
 impl LoadIndex for Few {
+    fn admit(&self, load: Arc<Load>) {
+        self.loads.push(load);
+    }
+
     fn members(&self, slots: &[usize]) {
         let first = self.turn.0.fetch_add(slots.len() as u64, Relaxed);
         for (slot, load) in self.loads.iter().enumerate() {

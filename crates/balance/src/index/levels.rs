@@ -31,6 +31,8 @@ use std::{
     },
 };
 
+use stdx::Grow;
+
 use super::{
     Load, LoadIndex, Moves, NoServer, OUT, settle,
     sync::{AtomicU32, AtomicU64, Mutex, lock},
@@ -88,7 +90,7 @@ struct Guarded(Mutex<Rings>);
 #[derive(Debug)]
 pub(crate) struct Levels {
     front: Front,
-    loads: Box<[Arc<Load>]>,
+    loads: Grow<Arc<Load>>,
     rings: Guarded,
 }
 
@@ -99,7 +101,11 @@ impl Levels {
             next: AtomicU32::new(NIL),
             released: AtomicU32::new(NIL),
         };
-        Self { front, loads, rings: Guarded(Mutex::new(Rings::default())) }
+        Self {
+            front,
+            loads: loads.into_iter().collect(),
+            rings: Guarded(Mutex::new(Rings::default())),
+        }
     }
 
     fn load(&self, slot: u32) -> &Load {
@@ -303,6 +309,10 @@ impl Levels {
 }
 
 impl LoadIndex for Levels {
+    fn admit(&self, load: Arc<Load>) {
+        self.loads.push(load);
+    }
+
     fn members(&self, slots: &[usize]) {
         let rings = &mut *lock(&self.rings.0);
         self.front.next.store(NIL, Release);

@@ -45,6 +45,9 @@ pub enum LoadOrder {
 /// Contract: `pick` reserves on the server that it returns; `load_changed` is called after each
 /// other change of load and may skip the move when the place in the index still serves.
 pub(crate) trait LoadIndex: Send + Sync + std::fmt::Debug {
+    /// Takes in a server that was added, in the next slot; it does not take part yet.
+    fn admit(&self, load: Arc<Load>);
+
     /// Takes the servers that take part from now on, by slot; their weights may have changed.
     fn members(&self, slots: &[usize]);
 

@@ -13,6 +13,8 @@ use std::{
     },
 };
 
+use stdx::Grow;
+
 use super::{
     Load, LoadIndex, Moves, NoServer, OUT, settle,
     sync::{Mutex, lock},
@@ -82,21 +84,24 @@ impl Order {
 struct Nodes {
     order: Order,
     /// By slot: when the server came to its key.
-    since: Box<[u64]>,
+    since: Vec<u64>,
     moves: u64,
 }
 
 /// An ordered tree under one lock.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    loads: Box<[Arc<Load>]>,
+    loads: Grow<Arc<Load>>,
     nodes: Mutex<Nodes>,
 }
 
 impl Tree {
     pub(crate) fn new(loads: Box<[Arc<Load>]>) -> Self {
-        let since = vec![0; loads.len()].into();
-        Self { loads, nodes: Mutex::new(Nodes { since, ..Nodes::default() }) }
+        let since = vec![0; loads.len()];
+        Self {
+            loads: loads.into_iter().collect(),
+            nodes: Mutex::new(Nodes { since, ..Nodes::default() }),
+        }
     }
 
     /// Puts the server where its load belongs now.
@@ -124,6 +129,11 @@ impl Tree {
 }
 
 impl LoadIndex for Tree {
+    fn admit(&self, load: Arc<Load>) {
+        lock(&self.nodes).since.push(0);
+        self.loads.push(load);
+    }
+
     fn members(&self, slots: &[usize]) {
         let nodes = &mut *lock(&self.nodes);
         self.loads.iter().for_each(|load| load.indexed.store(OUT, Release));

@@ -203,7 +203,7 @@ fn servers_without_checks_say_so() {
         s.checked = false;
         s.disabled = s.id == 2;
     });
-    let [first, second] = backend.servers() else { panic!("two servers") };
+    let (first, second) = (&backend.servers()[0], &backend.servers()[1]);
     assert_eq!(
         (notice::status(first), notice::status(second)),
         ("no check".into(), "MAINT".into())

@@ -31,6 +31,17 @@ pub(super) fn check(proxies: &[Proxy], userlists: &BTreeMap<String, UserList>, c
     }
 }
 
+/// Marks the servers that expressions name: they cannot be deleted.
+pub(super) fn mark(proxies: &mut [Proxy], cx: &Cx<'_>) {
+    for mentioned in &cx.mentions {
+        let Wanted::Server(backend, name) = &mentioned.mention.wanted else { continue };
+        let backend = backend.as_deref().unwrap_or(&mentioned.proxy);
+        let backs = proxies.iter_mut().filter(|proxy| *proxy.name == *backend);
+        let servers = backs.filter_map(|proxy| proxy.back.as_mut()).flat_map(|it| &mut it.servers);
+        servers.filter(|server| *server.name == **name).for_each(|it| it.referenced = true);
+    }
+}
+
 /// Everything that can be named.
 struct Named<'m> {
     fronts: HashMap<&'m str, &'m Proxy>,

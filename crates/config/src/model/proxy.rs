@@ -15,6 +15,8 @@ pub struct Proxy {
     pub name: Arc<str>,
     /// Number, unique among proxies: from 1 in order of declaration unless set with `id`.
     pub id: u32,
+    /// Whether `id` gave it its number.
+    pub forced_id: bool,
     /// Which sides it has.
     pub kind: ProxyKind,
     /// The line of the section.

@@ -10,6 +10,8 @@ pub struct Server {
     pub name: Arc<str>,
     /// Number in its backend, from 1 unless set with `id`.
     pub id: u32,
+    /// Whether `id` gave it its number.
+    pub forced_id: bool,
     /// Where it is.
     pub address: ServerAddress,
     /// Its line.
@@ -22,6 +24,10 @@ pub struct Server {
     pub resolve: Option<Resolve>,
     /// Everything after the address, `default-server` included.
     pub options: ServerOptions,
+    /// The backend and the name of the server that it tracks.
+    pub tracked: Option<(Arc<str>, Arc<str>)>,
+    /// Whether rules or other servers name it.
+    pub referenced: bool,
 }
 
 /// Everything after the address of a `server` line.
@@ -59,6 +65,8 @@ pub struct ServerOptions {
     pub check: Check,
     /// How its name is resolved.
     pub resolve: ResolveOptions,
+    /// `track`, as written.
+    pub track: Option<String>,
 }
 
 impl Default for ServerOptions {
@@ -80,6 +88,7 @@ impl Default for ServerOptions {
             link: Link::default(),
             check: Check::default(),
             resolve: ResolveOptions::default(),
+            track: None,
         }
     }
 }

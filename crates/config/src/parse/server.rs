@@ -226,6 +226,11 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.non_stick = false;
         Ok(())
     }),
+    entry("track", "[<backend>/]<server>", "Follows the state of another server.", |s, _, a| {
+        let given = a.need(1, "'track' expects [<proxy>/]<server> as argument.")?;
+        s.options.track = Some(given.to_owned());
+        Ok(())
+    }),
     entry("weight", "<weight>", "Share of the load.", |s, _, a| {
         weight(a).map(|n| s.options.weight = n)
     }),
@@ -282,7 +287,7 @@ fn define(
     let filling = Filling { options: proxy.settings.default_server.clone(), id: None };
     let Filling { options, id } = options(filling, cx, args, at + 1, &context)?;
     let agent = &options.check.agent;
-    if agent.enabled && agent.port.is_none() {
+    if agent.enabled && agent.port.is_none() && options.check.port.is_none() {
         let message = "using 'agent-check' requires 'agent-port' to be set";
         return Err(args.fault(1, message).within(&context));
     }
@@ -299,6 +304,9 @@ fn define(
         proxy.settings.back.servers.push(Server {
             name,
             id: id.unwrap_or(0),
+            forced_id: false,
+            tracked: None,
+            referenced: false,
             address: address.clone(),
             place: args.place().clone(),
             host: host.clone(),

@@ -105,7 +105,7 @@ impl Orders {
 
     /// Takes one word; false if it means nothing.
     fn word(&mut self, word: &str) -> bool {
-        let maintenance = Admin::FORCED_MAINT.with(Admin::CONFIG_MAINT);
+        let maintenance = Admin::FORCED_MAINT;
         let drain = Admin::FORCED_DRAIN;
         match word.to_ascii_lowercase().as_str() {
             "up" => self.state = Some((true, word.to_owned(), String::new())),
@@ -131,12 +131,6 @@ impl Orders {
 fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> CheckResult {
     let Subject { proxy, server, .. } = *subject;
     let orders = Orders::parse(line);
-    if let Some((set, clear)) = orders.admin {
-        let now = server.state.state().1;
-        if now.without(clear).with(set) != now {
-            notice::set_admin(worker, proxy, slot, set, clear, Cause::Silent);
-        }
-    }
     if let Some(percent) = orders.weight {
         let initial = u64::from(server.state.settings().weight);
         let weight = (initial * u64::from(percent) / 100).min(u64::from(MAX_WEIGHT)) as u32;
@@ -146,6 +140,12 @@ fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> Che
     }
     if let (Some(limit), Some(back)) = (orders.maxconn, &proxy.back) {
         back.set_maxconn(slot, limit);
+    }
+    if let Some((set, clear)) = orders.admin {
+        let now = server.state.state().1;
+        if now.without(clear).with(set) != now {
+            notice::set_admin(worker, proxy, slot, set, clear, Cause::Silent);
+        }
     }
     let Some((up, word, about)) = orders.state else {
         let info = orders.unknown.map(|word| format!("agent reports an error : {word}"));

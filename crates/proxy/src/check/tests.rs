@@ -303,7 +303,7 @@ fn servers_added_at_run_time_are_checked_like_any_other() {
         vec![farm(http(), vec![testing::server(1, origin.address)])],
     );
     world.turn();
-    super::add(&world.shared, 0, 0);
+    super::add(&world.shared, 0, 0, false);
     world.until("it is checked", || origin.served() > 0);
 }
 

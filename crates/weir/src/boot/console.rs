@@ -56,6 +56,7 @@ pub(super) fn open(
         max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
         dictionaries: model.dictionaries.clone(),
         streams: |worker, out| worker.list_streams(out),
+        server: super::proxies::dynamic_server,
     };
     (Arc::new(settings), consoles)
 }

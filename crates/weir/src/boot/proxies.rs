@@ -22,6 +22,7 @@ pub(super) fn proxy(
     settings::Proxy {
         name: from.name.clone(),
         id: from.id,
+        forced_id: from.forced_id,
         mode: match from.mode {
             model::Mode::Tcp => settings::Mode::Tcp,
             model::Mode::Http => settings::Mode::Http,
@@ -286,6 +287,10 @@ fn server(from: &model::Server, global: &model::Global) -> settings::Server {
             fast: check.fastinter.map(interval),
             down: check.downinter.map(interval),
         },
+        track: from.tracked.as_ref().map(|(backend, server)| balance::Tracked {
+            backend: backend.to_string(),
+            server: server.to_string(),
+        }),
         ..balance::ServerSettings::new(from.id, &*from.name)
     };
     let address = address(&from.address);
@@ -296,7 +301,7 @@ fn server(from: &model::Server, global: &model::Global) -> settings::Server {
         balance,
         check_ip: check.addr,
         check_port: check.port,
-        agent: agent(&address, &check.agent),
+        agent: agent(&address, check),
         address,
         cookie: options.cookie.clone(),
         cookie_key: None,
@@ -309,7 +314,34 @@ fn server(from: &model::Server, global: &model::Global) -> settings::Server {
         pool_purge: u32::try_from(options.pool_purge_delay).unwrap_or(u32::MAX),
         host: from.host.clone().filter(|host| !host.starts_with('_')),
         resolve: from.resolve.as_ref().map(resolve),
+        referenced: from.referenced,
+        forced_id: from.forced_id,
+        dynamic: false,
     }
+}
+
+/// The settings of a server that an operator adds; it starts in maintenance unless `enabled` says
+/// otherwise.
+pub(super) fn dynamic_server(
+    backend: &str,
+    name: &str,
+    words: &[String],
+    http: bool,
+) -> Result<settings::Server, String> {
+    let made = config::dynamic_server(backend, name, words, http)?;
+    let enabled = words.iter().any(|word| word == "enabled");
+    let track = made.options.track.as_deref();
+    let track = track.map(|given| given.split_once('/').unwrap_or((backend, given)));
+    let track = track.map(|(backend, server)| balance::Tracked {
+        backend: backend.to_owned(),
+        server: server.to_owned(),
+    });
+    let mut made = server(&made, &model::Global::default());
+    made.dynamic = true;
+    made.forced_id = made.balance.id > 0;
+    made.balance.track = track;
+    made.balance.forced_maint = !enabled;
+    Ok(made)
 }
 
 fn address(from: &model::ServerAddress) -> reactor::Address {
@@ -351,12 +383,15 @@ pub(super) fn resolvers(sections: &[model::Resolvers]) -> Vec<settings::Resolver
     sections.iter().map(section).collect()
 }
 
-fn agent(server: &reactor::Address, from: &model::AgentCheck) -> Option<settings::Agent> {
-    let (reactor::Address::Inet(address), Some(port)) = (server, from.port) else { return None };
-    let ip = from.addr.unwrap_or(address.ip());
+/// What `addr` and `port` say holds for agents too, unless they have their own.
+fn agent(server: &reactor::Address, check: &model::Check) -> Option<settings::Agent> {
+    let from = &check.agent;
+    let (own_ip, port) = (from.addr.or(check.addr), from.port.or(check.port));
+    let (reactor::Address::Inet(address), Some(port)) = (server, port) else { return None };
+    let ip = own_ip.unwrap_or(address.ip());
     from.enabled.then(|| settings::Agent {
         address: reactor::Address::Inet((ip, port).into()),
-        follows: from.addr.is_none(),
+        follows: own_ip.is_none(),
         send: from.send.clone(),
         inter_ms: u32::try_from(from.inter).unwrap_or(u32::MAX).max(1),
     })

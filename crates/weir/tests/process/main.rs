@@ -12,6 +12,7 @@ mod checks;
 mod command_line;
 mod cookies;
 mod descriptors;
+mod dynamic;
 mod failures;
 mod health;
 mod identity;

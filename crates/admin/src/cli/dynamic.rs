@@ -1,0 +1,86 @@
+//! `add server` and `del server` (management.txt 9.3). Never decides whether a server may come or go.
+
+use super::call::{Call, Reply, Severity};
+use proxy::dynamic::{self, Refusal};
+use proxy::runtime::Proxy;
+use proxy::settings::{self, Mode};
+
+/// `add server <bk>/<srv> <addr>[:<port>] [param*]`
+pub(super) fn add(call: &mut Call<'_>) -> Reply {
+    let Some((backend, name)) = call.word(2).split_once('/').filter(|(_, name)| !name.is_empty())
+    else {
+        return Reply::error("Require 'backend/server'.");
+    };
+    let Some(proxy) = call.backend(backend) else { return Reply::error("No such backend.") };
+    let Some(back) = &proxy.back else { return Reply::error("No such backend.") };
+    if !dynamic::takes_servers(back.balancer.algorithm()) {
+        return refused(&proxy, Refusal::Static);
+    }
+    let http = proxy.settings.mode == Mode::Http;
+    let made = (call.settings.server)(proxy.name(), name, &call.words[3..], http);
+    let added = made.and_then(|server| {
+        let server = leads(call, server)?;
+        dynamic::add(call.worker, &proxy, server).map_err(|refusal| text(&proxy, refusal))
+    });
+    match added {
+        Ok(()) => Reply::Message(Severity::Info, "New server registered.".to_owned()),
+        Err(text) => Reply::error(text),
+    }
+}
+
+/// The server that a new one tracks must be there, from the start, and be watched.
+fn leads(call: &Call<'_>, server: settings::Server) -> Result<settings::Server, String> {
+    let Some(track) = &server.balance.track else { return Ok(server) };
+    let proxy = call.shared().backend(&track.backend).filter(|proxy| proxy.back.is_some());
+    let proxy = proxy.ok_or_else(|| {
+        format!("unable to find required proxy '{}' for tracking.", track.backend)
+    })?;
+    let servers = &proxy.back.as_ref().expect("looked at above").servers;
+    let leader = servers.iter().find(|it| it.state.name() == track.server).ok_or_else(|| {
+        format!("unable to find required server '{}' for tracking.", track.server)
+    })?;
+    let name = format!("{}/{}", track.backend, track.server);
+    if leader.settings.dynamic {
+        return Err(format!("unable to use {name} for tracking as it is a dynamic server."));
+    }
+    let watched = &leader.settings.balance;
+    if !watched.checked && watched.track.is_none() && leader.agent.is_none() {
+        return Err(format!(
+            "unable to use {name} for tracking as it does not have any check nor agent enabled."
+        ));
+    }
+    Ok(server)
+}
+
+/// `del server <bk>/<srv>`
+pub(super) fn del(call: &mut Call<'_>) -> Reply {
+    let target = match call.target(2) {
+        Ok(target) => target,
+        Err(reply) => return reply,
+    };
+    match dynamic::delete(call.worker, &target.proxy, target.slot) {
+        Ok(()) => Reply::Message(Severity::Info, "Server deleted.".to_owned()),
+        Err(refusal) => refused(&target.proxy, refusal),
+    }
+}
+
+fn refused(proxy: &Proxy, refusal: Refusal) -> Reply {
+    Reply::error(text(proxy, refusal))
+}
+
+fn text(proxy: &Proxy, refusal: Refusal) -> String {
+    match refusal {
+        Refusal::NameTaken => "Already exists a server with the same name in backend.".to_owned(),
+        Refusal::NumberTaken(slot) => {
+            let server = proxy.back.as_ref().map(|back| &back.servers[slot]);
+            let (id, name) = server.map_or((0, ""), |it| (it.settings.balance.id, it.state.name()));
+            format!("'id' : custom id {id} already used ('server {name}').")
+        }
+        Refusal::Static => {
+            "Backend must use a dynamic load balancing to support dynamic servers.".to_owned()
+        }
+        Refusal::Referenced => "This server cannot be removed at runtime due to other configuration elements pointing to it.".to_owned(),
+        Refusal::InService => "Only servers in maintenance mode can be deleted.".to_owned(),
+        Refusal::Busy => "Server still has connections attached to it, cannot remove it.".to_owned(),
+    }
+}

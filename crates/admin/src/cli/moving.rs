@@ -1,0 +1,129 @@
+//! `set server <srv> addr`, `check-addr` and `check-port` (management.txt 9.3). Never connects anywhere.
+
+use super::call::{Call, Reply, Severity, Target};
+use proxy::notice;
+use reactor::Address;
+use std::net::{IpAddr, SocketAddr};
+
+/// Who asks, as messages say it.
+const BY: &str = "by 'stats socket command'";
+
+/// `addr <ip> [port <port>]`: what changes is said, and done.
+pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
+    let given = call.word(4);
+    if given.is_empty() {
+        return Reply::error("set server <b>/<s> addr requires an address and optionally a port.");
+    }
+    let Some(now) = target.server().location.now().address.inet() else {
+        return tell(&format!(
+            "Update for the current server address family is only supported through configuration file {BY}"
+        ));
+    };
+    let Ok(ip) = given.parse::<IpAddr>() else {
+        return tell(&format!("Invalid addr '{given}' {BY}"));
+    };
+    let mut said = match ip == now.ip() {
+        true => "no need to change the addr".to_owned(),
+        false => format!("IP changed from '{}' to '{ip}'", now.ip()),
+    };
+    let port = match call.word(5) {
+        "port" => wanted_port(call.word(6), now.port(), &mut said),
+        _ => now.port(),
+    };
+    let next = SocketAddr::new(ip, port);
+    if next != now {
+        move_to(call, target, now, next);
+    }
+    tell(&format!("{said} {BY}"))
+}
+
+/// The port to move to, and what is said of it.
+fn wanted_port(given: &str, now: u16, said: &mut String) -> u16 {
+    if given.starts_with(['+', '-']) {
+        said.push_str(", ports relative to the client's are not implemented yet");
+        return now;
+    }
+    match given.parse::<u16>() {
+        Ok(port) if port == now => said.push_str(", no need to change the port"),
+        Ok(port) => {
+            said.push_str(&format!(", port changed from '{now}' to '{port}'"));
+            return port;
+        }
+        Err(_) => said.push_str(&format!(", problem converting port '{given}' to an int")),
+    }
+    now
+}
+
+fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) {
+    notice::relocate(call.worker, &target.proxy, target.slot, |place| {
+        place.address = Address::Inet(next);
+    });
+    if now.ip() != next.ip() {
+        let name = format!("{}/{}", target.proxy.name(), target.server().state.name());
+        let text = format!(
+            "{name} changed its IP from {} to {} by stats socket command",
+            now.ip(),
+            next.ip()
+        );
+        notice::tell(call.worker, &target.proxy, &text);
+    }
+}
+
+/// `check-addr <ip> [port <port>]`
+pub(super) fn check_address(call: &Call<'_>, target: &Target) -> Reply {
+    if call.word(4).is_empty() {
+        let text = "set server <b>/<s> check-addr requires an address and optionally a port.";
+        return Reply::error(text);
+    }
+    if let Some(reply) = unchecked(target) {
+        return reply;
+    }
+    let Ok(ip) = call.word(4).parse::<IpAddr>() else {
+        return Reply::error(format!("'{}' is not a valid IP address", call.word(4)));
+    };
+    let port = match (call.word(5), port(call.word(6))) {
+        ("port", Ok(port)) => Some(port),
+        ("port", Err(reply)) => return reply,
+        _ => None,
+    };
+    notice::relocate(call.worker, &target.proxy, target.slot, |place| {
+        place.check_ip = Some(ip);
+        place.check_port = port.or(place.check_port);
+    });
+    Reply::Done
+}
+
+/// `check-port <port>`
+pub(super) fn check_port(call: &Call<'_>, target: &Target) -> Reply {
+    if call.word(4).is_empty() {
+        return Reply::error("set server <b>/<s> check-port requires a port.");
+    }
+    if let Some(reply) = unchecked(target) {
+        return reply;
+    }
+    match port(call.word(4)) {
+        Ok(port) => {
+            let change = |place: &mut proxy::location::Place| place.check_port = Some(port);
+            notice::relocate(call.worker, &target.proxy, target.slot, change);
+            Reply::Done
+        }
+        Err(reply) => reply,
+    }
+}
+
+fn unchecked(target: &Target) -> Option<Reply> {
+    let checked = target.server().settings.balance.checked;
+    (!checked).then(|| Reply::error("health checks are not enabled on this server"))
+}
+
+fn port(given: &str) -> Result<u16, Reply> {
+    match given.parse::<i64>() {
+        Ok(port @ 0..=65535) => Ok(port as u16),
+        Ok(_) => Err(Reply::error("provided port is not valid.")),
+        Err(_) => Err(Reply::error("provided port is not an integer")),
+    }
+}
+
+fn tell(text: &str) -> Reply {
+    Reply::Message(Severity::Info, text.to_owned())
+}

@@ -1,0 +1,97 @@
+//! `track`: the servers that others follow (section 5.2). Never follows one.
+use crate::cx::Cx;
+use crate::diag::Severity;
+use crate::draft::DraftProxy;
+use std::sync::Arc;
+
+/// Backend and server, as indices.
+type At = (usize, usize);
+
+/// Resolves what servers track, and marks those that rules or other servers name.
+pub(super) fn resolve(proxies: &mut [DraftProxy], cx: &mut Cx<'_>) {
+    let mut found = Vec::new();
+    for (index, proxy) in proxies.iter().enumerate().filter(|(_, proxy)| proxy.has_backend()) {
+        for (slot, server) in proxy.settings.back.servers.iter().enumerate() {
+            let context = format!("'server {}/{}'", proxy.name, server.name);
+            let mut alert = |message: String| {
+                let message = format!("{context} : {message}");
+                cx.about(Severity::Alert, &server.place, message);
+            };
+            if server.options.track.is_some() {
+                match tracked(proxies, (index, slot)) {
+                    Ok(at) => found.push(((index, slot), at)),
+                    Err(message) => alert(message),
+                }
+            }
+        }
+    }
+    for ((index, slot), (other, at)) in found {
+        let name = Arc::clone(&proxies[other].name);
+        let target = &mut proxies[other].settings.back.servers[at];
+        target.referenced = true;
+        let names = (name, Arc::clone(&target.name));
+        proxies[index].settings.back.servers[slot].tracked = Some(names);
+    }
+    proxies.iter_mut().for_each(mark);
+}
+
+/// Servers that `use-server` rules name.
+fn mark(proxy: &mut DraftProxy) {
+    for line in &proxy.rules.selection {
+        if let rules::BackendName::Fixed(name) = line.rule.name() {
+            let mut servers = proxy.settings.back.servers.iter_mut();
+            servers
+                .find(|server| *server.name == **name)
+                .into_iter()
+                .for_each(|it| it.referenced = true);
+        }
+    }
+}
+
+/// The server that one follows directly; the chain must end at one that is checked.
+fn tracked(proxies: &[DraftProxy], from: At) -> Result<At, String> {
+    let first = step(proxies, from)?;
+    if proxies[from.0].settings.back.servers[from.1].options.check.enabled {
+        return Err("unable to enable checks and tracking at the same time!".to_owned());
+    }
+    let name = |(index, slot): At| {
+        let proxy = &proxies[index];
+        format!("{}/{}", proxy.name, proxy.settings.back.servers[slot].name)
+    };
+    let (mut at, mut seen) = (first, vec![from]);
+    loop {
+        let options = &proxies[at.0].settings.back.servers[at.1].options;
+        if seen.contains(&at) {
+            return Err(format!(
+                "unable to track {} as it belongs to a tracking chain looping back to {}.",
+                name(first),
+                name(from)
+            ));
+        }
+        if options.track.is_none() {
+            let watched = options.check.enabled || options.check.agent.enabled;
+            let message = || {
+                format!(
+                    "unable to use {} for tracking as it does not have any check nor agent enabled.",
+                    name(at)
+                )
+            };
+            return if watched { Ok(first) } else { Err(message()) };
+        }
+        seen.push(at);
+        at = step(proxies, at)?;
+    }
+}
+
+fn step(proxies: &[DraftProxy], (index, slot): At) -> Result<At, String> {
+    let given = &proxies[index].settings.back.servers[slot].options.track;
+    let given = given.as_deref().unwrap_or_default();
+    let (backend, server) = given.split_once('/').unwrap_or((&proxies[index].name, given));
+    let other = proxies.iter().position(|it| it.has_backend() && *it.name == *backend);
+    let other =
+        other.ok_or_else(|| format!("unable to find required proxy '{backend}' for tracking."))?;
+    let servers = &proxies[other].settings.back.servers;
+    let at = servers.iter().position(|it| *it.name == *server);
+    at.map(|at| (other, at))
+        .ok_or_else(|| format!("unable to find required server '{server}' for tracking."))
+}

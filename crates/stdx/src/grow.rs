@@ -1,0 +1,133 @@
+//! A list that threads read without a lock while it grows at its end. Never moves or drops an item before the
+//! list itself goes.
+//!
+//! Items live in chunks that double in size, each allocated when its first item comes. A reader
+//! loads two words that were written once. Who appends takes a lock, which no reader looks at.
+
+use std::ops::Index;
+use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Release};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// The first chunk holds so many items, each other one twice as many as the one before.
+const FIRST: usize = 8;
+/// Chunks, which is room for more items than memory has.
+const CHUNKS: usize = 40;
+
+/// The list.
+#[derive(Debug)]
+pub struct Grow<T> {
+    chunks: [OnceLock<Box<[OnceLock<T>]>>; CHUNKS],
+    len: AtomicUsize,
+    growing: Mutex<()>,
+}
+
+/// The chunk of an item, and its place there.
+fn place(at: usize) -> (usize, usize) {
+    let chunk = ((at / FIRST) + 1).ilog2() as usize;
+    (chunk, at - FIRST * ((1 << chunk) - 1))
+}
+
+impl<T> Default for Grow<T> {
+    fn default() -> Self {
+        let chunks = [const { OnceLock::new() }; CHUNKS];
+        Self { chunks, len: AtomicUsize::new(0), growing: Mutex::new(()) }
+    }
+}
+
+impl<T> Grow<T> {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends what `make` makes of its place, which no other thread gets meanwhile.
+    pub fn push_with(&self, make: impl FnOnce(usize) -> T) -> usize {
+        let _alone = self.growing.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = self.len.load(Acquire);
+        let (chunk, offset) = place(at);
+        let empty = || (0..FIRST << chunk).map(|_| OnceLock::new()).collect();
+        let slot = &self.chunks[chunk].get_or_init(empty)[offset];
+        slot.get_or_init(|| make(at));
+        self.len.store(at + 1, Release);
+        at
+    }
+
+    /// Appends an item and tells its place.
+    pub fn push(&self, item: T) -> usize {
+        self.push_with(|_| item)
+    }
+
+    /// Items so far.
+    pub fn len(&self) -> usize {
+        self.len.load(Acquire)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The item at a place.
+    pub fn get(&self, at: usize) -> Option<&T> {
+        let (chunk, offset) = place(at);
+        self.chunks.get(chunk)?.get()?.get(offset)?.get()
+    }
+
+    /// The items that are there now.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
+        (0..self.len()).map(|at| &self[at])
+    }
+}
+
+impl<T> Index<usize> for Grow<T> {
+    type Output = T;
+
+    fn index(&self, at: usize) -> &T {
+        self.get(at).expect("a place that was filled")
+    }
+}
+
+impl<T> FromIterator<T> for Grow<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let list = Self::new();
+        for item in items {
+            list.push(item);
+        }
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_stay_where_they_are() {
+        let list: Grow<String> = Grow::new();
+        assert!(list.is_empty() && list.get(0).is_none());
+        let first: *const String = {
+            list.push("0".into());
+            &list[0]
+        };
+        for n in 1..1_000 {
+            assert_eq!(list.push_with(|at| at.to_string()), n);
+        }
+        assert!(std::ptr::eq(first, &list[0]));
+        assert_eq!(list.len(), 1_000);
+        assert!(list.iter().enumerate().all(|(at, item)| *item == at.to_string()));
+        assert!(list.get(1_000).is_none() && list.get(usize::MAX / 2).is_none());
+    }
+
+    #[test]
+    fn readers_see_whole_items_while_it_grows() {
+        let list: Grow<Box<usize>> = Grow::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..5_000).for_each(|n| assert_eq!(list.push(Box::new(n)), n)));
+            scope.spawn(|| {
+                while list.len() < 5_000 {
+                    assert!(list.iter().enumerate().all(|(at, item)| **item == at));
+                }
+            });
+        });
+    }
+}

@@ -1,0 +1,187 @@
+//! Servers that an operator adds, follows, moves and deletes. Never restarts the program.
+
+use crate::support::{LogReceiver, Origin, Running, Setup, eventually};
+
+/// A frontend before a backend with these lines, and a log of notices.
+fn start(back: &str, log: &LogReceiver) -> Running {
+    let text = format!(
+        "global\n    stats socket <dir>/cli level admin\n\
+         defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
+         timeout server 20s\n\
+         frontend web\n    bind <web>\n    default_backend app\n\
+         backend app\n    log <log> format raw local0\n{back}\n\
+         backend turns\n    balance static-rr\n"
+    );
+    Setup::new(&text).with("log", log.address()).start()
+}
+
+fn state(program: &Running, server: &str) -> Vec<String> {
+    let all = program.cli("show servers state");
+    let line = all.lines().find(|line| line.split(' ').nth(3) == Some(server));
+    let line = line.unwrap_or_else(|| panic!("no {server} in:\n{all}"));
+    line.split(' ').map(str::to_owned).collect()
+}
+
+#[test]
+fn servers_come_and_go() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let program = start("    balance leastconn", &log);
+    let address = origin.address();
+    assert_eq!(program.web().get("/").status(), 503);
+    for (command, answer) in [
+        ("add server nope/s1 <a>", "No such backend."),
+        ("add server app", "Require 'backend/server'."),
+        ("add server app/s1", "'server' expects <name> and <addr>[:<port>] as arguments."),
+        (
+            "add server turns/s1 <a>",
+            "Backend must use a dynamic load balancing to support dynamic servers.",
+        ),
+        ("add server app/s1 <a> cookie x", "'cookie' option is not accepted for dynamic server"),
+        ("add server app/s1 <a> track nope", "unable to find required server 'nope' for tracking."),
+        ("add server app/s1 <a> check inter 100ms", "New server registered."),
+        ("add server app/s1 <a>", "Already exists a server with the same name in backend."),
+        (
+            "add server app/s2 <a> track s1",
+            "unable to use app/s1 for tracking as it is a dynamic server.",
+        ),
+        ("add server app/s3 <a> weight 5 id 7", "New server registered."),
+    ] {
+        assert_eq!(program.cli(&command.replace("<a>", &address.to_string())), answer, "{command}");
+    }
+    assert_eq!(program.web().get("/").status(), 503, "they are born in maintenance");
+    assert_eq!(state(&program, "s1")[2..9], ["1", "s1", "127.0.0.1", "0", "1", "1", "1"]);
+    assert_eq!(state(&program, "s1")[13], "2", "its checks are configured, and do not run yet");
+    assert_eq!(state(&program, "s3")[2], "7");
+    program.cli("enable server app/s1");
+    program.cli("enable health app/s1");
+    assert_eq!(program.web().get("/").text(), "hello");
+    eventually("a check", || (state(&program, "s1")[10] == "6").then_some(()));
+    assert_eq!(
+        program.cli("del server app/s1"),
+        "Only servers in maintenance mode can be deleted."
+    );
+    program.cli("disable server app/s1");
+    eventually("idle connections to go", || {
+        (program.cli("del server app/s1") == "Server deleted.").then_some(())
+    });
+    assert_eq!(program.cli("del server app/s1"), "No such server.");
+    assert_eq!(program.web().get("/").status(), 503);
+    assert!(!program.cli("show stat").contains("app,s1,"));
+    let again = program.cli(&format!("add server app/s1 {address}"));
+    assert_eq!(again, "New server registered.");
+    program.cli("enable server app/s1");
+    assert_eq!(program.web().get("/").text(), "hello");
+    assert_eq!(state(&program, "s1")[2], "1", "its number is free again");
+}
+
+#[test]
+fn what_others_name_stays() {
+    let log = LogReceiver::new();
+    let program = start(
+        "    use-server s1 if { path /x }\n    acl busy srv_sess_rate(app/s2) gt 5\n    \
+         http-request deny if busy\n    server s1 127.0.0.1:9\n    server s2 127.0.0.1:9\n    \
+         server s3 127.0.0.1:9 check inter 1h\n    server s4 127.0.0.1:9 track s3\n    \
+         server s5 127.0.0.1:9",
+        &log,
+    );
+    let refusal = "This server cannot be removed at runtime due to other configuration elements \
+                   pointing to it.";
+    for name in ["s1", "s2", "s3"] {
+        program.cli(&format!("disable server app/{name}"));
+        assert_eq!(program.cli(&format!("del server app/{name}")), refusal, "{name}");
+    }
+    program.cli("disable server app/s5");
+    assert_eq!(program.cli("del server app/s5"), "Server deleted.");
+}
+
+#[test]
+fn followers_go_where_their_leader_goes() {
+    let (origin, log) = (Origin::saying("up"), LogReceiver::new());
+    let back = format!(
+        "    server s1 {0} check inter 20ms fall 1 rise 1\n    server s2 {0} track s1\n    \
+         server s3 {0} track app/s2",
+        origin.address()
+    );
+    let program = start(&back, &log);
+    let status = |name: &str| program.stat("app", name, "status");
+    eventually("the first check", || (status("s1") == "UP").then_some(()));
+    assert_eq!((status("s2"), status("s3")), ("UP".to_owned(), "UP".to_owned()));
+    assert_eq!(program.stat("app", "s2", "tracked"), "app/s1");
+    drop(origin);
+    eventually("the end of s1", || (status("s1") == "DOWN").then_some(()));
+    for (name, leader) in [("s2", "s1"), ("s3", "s2")] {
+        eventually("its followers", || (status(name) == "DOWN").then_some(()));
+        log.find(&format!("Server app/{name} is DOWN via app/{leader}."));
+    }
+    assert_eq!(
+        program.cli("set server app/s2 health up"),
+        "cannot change health on a tracking server."
+    );
+    program.cli("disable server app/s1");
+    assert_eq!(status("s3"), "MAINT (via app/s2)");
+    assert_eq!(state(&program, "s3")[6], "2", "maintenance is inherited");
+    program.cli("set server app/s1 state drain");
+    assert_eq!(state(&program, "s3")[6], "16", "so is drain");
+}
+
+#[test]
+fn a_server_can_be_moved() {
+    let (one, other, log) = (Origin::saying("one"), Origin::saying("other"), LogReceiver::new());
+    let back = format!("    server s1 {} check inter 1h", one.address());
+    let program = start(&back, &log);
+    assert_eq!(program.web().get("/").text(), "one");
+    let port = other.address().port();
+    let said = program.cli(&format!("set server app/s1 addr 127.0.0.1 port {port}"));
+    let expected = format!(
+        "no need to change the addr, port changed from '{}' to '{port}' by 'stats socket command'",
+        one.address().port()
+    );
+    assert_eq!(said, expected);
+    assert_eq!(program.web().get("/").text(), "other");
+    assert_eq!(state(&program, "s1")[18], port.to_string());
+    let said = program.cli("set server app/s1 addr 127.0.0.2");
+    assert_eq!(said, "IP changed from '127.0.0.1' to '127.0.0.2' by 'stats socket command'");
+    assert_eq!(state(&program, "s1")[4], "127.0.0.2");
+    program.cli("set server app/s1 check-addr 127.0.0.3 port 7");
+    assert_eq!(state(&program, "s1")[21..23], ["7", "127.0.0.3"]);
+    program.cli("set server app/s1 check-port 8");
+    assert_eq!(state(&program, "s1")[21..23], ["8", "127.0.0.3"]);
+    assert_eq!(program.cli("set server app/s1 check-port x"), "provided port is not an integer");
+}
+
+#[test]
+fn the_state_of_servers_is_dumped_to_the_byte() {
+    let log = LogReceiver::new();
+    let program = start(
+        "    id 77\n    server s1 127.0.0.1:1 addr 127.0.0.9 check inter 10m\n    \
+         server s3 127.0.0.1:1 addr 127.0.0.9 port 9\n    \
+         server s4 127.0.0.1:1 agent-check agent-port 5 agent-addr 127.0.0.8 agent-inter 10m\n    \
+         server s6 127.0.0.1:1 id 50 disabled\n    server s7 [::1]:80 backup weight 0\n    \
+         server s8 /tmp/x.sock",
+        &log,
+    );
+    eventually("the first check", || (state(&program, "s1")[10] != "1").then_some(()));
+    let all = program.cli("show servers state app");
+    let shown: Vec<String> = all.lines().skip(2).map(without_time).collect();
+    assert_eq!(
+        shown,
+        [
+            "77 app 1 s1 127.0.0.1 0 0 1 1 8 2 0 6 0 1 0 - 1 - 0 0 127.0.0.9 127.0.0.9 0",
+            "77 app 2 s3 127.0.0.1 2 0 1 1 1 0 2 0 0 1 0 - 1 - 0 9 127.0.0.9 127.0.0.9 9",
+            "77 app 3 s4 127.0.0.1 2 0 1 1 1 0 2 0 22 1 0 - 1 - 0 0 - 127.0.0.8 5",
+            "77 app 50 s6 127.0.0.1 0 5 1 1 1 0 0 8 0 1 1 - 1 - 0 0 - - 0",
+            "77 app 5 s7 ::1 2 0 0 0 1 0 2 0 0 1 0 - 80 - 0 0 - - 0",
+            "77 app 6 s8 - 2 0 1 1 1 0 2 0 0 1 0 - 0 - 0 0 - - 0",
+        ]
+    );
+    program.cli("set server app/s6 state ready");
+    let ready = without_time(&state(&program, "s6").join(" "));
+    assert_eq!(ready, "77 app 50 s6 127.0.0.1 2 4 1 1 1 0 0 8 0 1 1 - 1 - 0 0 - - 0");
+}
+
+/// A line without the time since the last change.
+fn without_time(line: &str) -> String {
+    let mut fields: Vec<_> = line.split(' ').collect();
+    fields.remove(9);
+    fields.join(" ")
+}
