@@ -25,6 +25,7 @@ pub(crate) fn process() -> Process {
         max_headers: 101,
         payload_with_any_method: false,
         max_accept: 4,
+        max_rates: (0, 0),
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,

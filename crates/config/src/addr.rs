@@ -44,6 +44,7 @@ impl Resolver for SystemResolver {
 enum Scheme {
     Inet(Family),
     Unix,
+    Abstract,
     Fd,
     Unsupported(&'static str),
 }
@@ -63,7 +64,7 @@ fn scheme(text: &str) -> (Scheme, &str) {
         "ipv6" | "tcp6" | "stream+ipv6" => Scheme::Inet(Family::V6),
         "unix" | "uxst" | "stream+unix" => Scheme::Unix,
         "fd" => Scheme::Fd,
-        "abns" => Scheme::Unsupported("abns@"),
+        "abns" => Scheme::Abstract,
         "sockpair" => Scheme::Unsupported("sockpair@"),
         "quic4" | "quic6" => Scheme::Unsupported("quic@"),
         "udp" | "udp4" | "udp6" | "dgram+ip" | "dgram+ipv4" | "dgram+ipv6" | "uxdg"
@@ -81,6 +82,7 @@ pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>,
     let (kind, rest) = scheme(text);
     match kind {
         Scheme::Unix => Ok(vec![BindAddress::At(Address::Unix(unix_path(rest, text)?))]),
+        Scheme::Abstract => Ok(vec![BindAddress::At(Address::Unix(abstract_name(rest, text)?))]),
         Scheme::Fd => Ok(vec![BindAddress::Inherited(descriptor(rest, text)?)]),
         Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
         Scheme::Inet(family) => {
@@ -111,6 +113,11 @@ pub(crate) fn server_place(text: &str) -> Result<(ServerAddress, Option<Family>)
     match kind {
         Scheme::Unix => {
             let address = Address::Unix(unix_path(rest, text)?);
+            let (port, host) = (ServerPort::Fixed(0), text.to_owned());
+            Ok((ServerAddress { address, port, host }, None))
+        }
+        Scheme::Abstract => {
+            let address = Address::Unix(abstract_name(rest, text)?);
             let (port, host) = (ServerPort::Fixed(0), text.to_owned());
             Ok((ServerAddress { address, port, host }, None))
         }
@@ -167,6 +174,7 @@ pub(crate) fn datagram(text: &str, default: u16, names: &dyn Resolver) -> Result
     let (kind, rest) = scheme(&bare);
     match kind {
         Scheme::Unix => Ok(Address::Unix(unix_path(rest, text)?)),
+        Scheme::Abstract => Ok(Address::Unix(abstract_name(rest, text)?)),
         Scheme::Fd => Err(format!("a file descriptor is not acceptable here in '{text}'")),
         Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
         Scheme::Inet(family) => {
@@ -274,6 +282,33 @@ fn server_port(port: Option<&str>, text: &str) -> Result<ServerPort, String> {
         _ if port == "0" => Ok(ServerPort::FromClient(0)),
         _ => single_port(port, text).map(ServerPort::Fixed),
     }
+}
+
+/// A source address, and the ports of it; either may be left out.
+pub(crate) fn source(
+    text: &str,
+    names: &dyn Resolver,
+) -> Result<(Option<IpAddr>, Option<(u16, u16)>), String> {
+    let (Scheme::Inet(family), rest) = scheme(text) else {
+        return Err(format!("unsupported protocol family in '{text}'"));
+    };
+    // More than one colon without brackets is an IPv6 address alone.
+    let bare = rest.parse::<Ipv6Addr>().is_ok();
+    let (host, port) = if bare { (rest, None) } else { split_port(rest) };
+    let ports = port.filter(|it| !it.is_empty() && *it != "0").map(port_range).transpose()?;
+    let ip = match host {
+        "" | "*" => None,
+        _ => Some(host_ip(host, family, text, names)?),
+    };
+    Ok((ip, ports))
+}
+
+/// A name in the abstract namespace: a path behind a NUL.
+fn abstract_name(name: &str, text: &str) -> Result<PathBuf, String> {
+    if name.is_empty() {
+        return Err(format!("missing name in '{text}'"));
+    }
+    unix_path(&format!("\0{name}"), text)
 }
 
 fn unix_path(path: &str, text: &str) -> Result<PathBuf, String> {

@@ -3,9 +3,9 @@ use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    Address, Balance, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS,
-    Mailers, Mode, Model, PER_GROUP, Process, Proxy, ProxyKind, Resolvers, Rules, SendHostname,
-    Server, ServerPort, Threads,
+    Balance, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS, Mailers, Mode,
+    Model, PER_GROUP, Process, Proxy, ProxyKind, Resolvers, Rules, SendHostname, Server,
+    ServerPort, Threads,
 };
 use rules::{RuleSet, Ruleset};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -553,25 +553,17 @@ fn check_page(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// What servers need and do not have, or have and nobody can do yet.
+/// What servers need and do not have.
 fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
     // The records of a service tell addresses and ports.
     let is_host = |server: &&Server| !server.host.as_ref().is_some_and(|it| it.starts_with('_'));
     for server in draft.settings.back.servers.iter().filter(is_host) {
         let check = &server.options.check;
         let follows = matches!(server.address.port, ServerPort::FromClient(_));
-        let anywhere =
-            matches!(&server.address.address, Address::Ip(ip) if ip.ip().is_unspecified());
-        let anywhere = anywhere && !server.unresolved;
-        let wrong = if check.enabled && check.port.is_none() && follows {
-            "has neither service port nor check port."
-        } else if follows {
-            "takes its port from the client, which is not implemented yet."
-        } else if anywhere {
-            "takes its address from the client, which is not implemented yet."
-        } else {
+        if !(check.enabled && check.port.is_none() && follows) {
             continue;
-        };
+        }
+        let wrong = "has neither service port nor check port.";
         let message =
             format!("{} '{}': server '{}' {wrong}", draft.word(), draft.name, server.name);
         cx.about(Severity::Alert, &server.place, message);

@@ -32,7 +32,7 @@ pub use http::{
     ConnectionMode, Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse,
     Network, Redispatch, RetryOn, StatsPage,
 };
-pub use link::{Announce, Link};
+pub use link::{Announce, Disguise, KeepAlive, Link, Source};
 pub use listener::{Bind, BindOptions, Level, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};

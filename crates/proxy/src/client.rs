@@ -60,6 +60,8 @@ pub(crate) struct Client {
     pub(crate) handshake: u64,
     /// The connection ends with a reset.
     pub(crate) reset: bool,
+    /// The client is not told that its connection ends (`silent-drop`).
+    pub(crate) vanishes: bool,
     /// The address that accepted it, once asked for.
     local: OnceCell<Option<SocketAddr>>,
 }
@@ -96,6 +98,7 @@ impl Client {
             told: None,
             handshake: 0,
             reset: false,
+            vanishes: false,
             local: OnceCell::new(),
         }
     }
@@ -186,7 +189,9 @@ impl Drop for Client {
         if let Some(trackers) = self.trackers.get_mut() {
             trackers.release(worker.millis());
         }
-        if self.reset {
+        if self.vanishes {
+            self.socket.vanish_on_close();
+        } else if self.reset {
             self.socket.reset_on_close();
         }
         worker.release(std::mem::replace(&mut self.input, Buf::empty()));

@@ -21,7 +21,6 @@ use crate::transaction::Transaction;
 use crate::way::Way;
 use balance::{Algorithm, NoServer, Ticket, Wish};
 use mux::{Side, h1};
-use reactor::Socket;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::Tick;
 
@@ -478,7 +477,8 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if tx.client.proxy.settings.mode == Mode::Tcp {
         return establish_plain(tx, backend, slot).await;
     }
-    let way = Way::new(tx, &back(backend).servers[slot]);
+    let place = back(backend).servers[slot].location.now();
+    let way = Way::new(tx, &back(backend).servers[slot], &place.address);
     let deadline = connect_deadline(tx);
     let (mut server, fresh) = match reuse(tx, backend, slot, way.key) {
         Reused::Yes(server) => (server, false),
@@ -490,7 +490,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     };
     server.socket().own();
     if fresh {
-        way.begin(tx, server.socket(), deadline, true).await?;
+        way.begin(tx, server.socket(), deadline, true, &place.address).await?;
     }
     server.count_request();
     count_connection(tx, backend, fresh);
@@ -539,7 +539,8 @@ async fn establish_plain(
     backend: &ProxyRef,
     slot: usize,
 ) -> Result<(), Failure> {
-    let way = Way::new(tx, &back(backend).servers[slot]);
+    let place = back(backend).servers[slot].location.now();
+    let way = Way::new(tx, &back(backend).servers[slot], &place.address);
     let mut server = open(tx, backend, slot, &way)?;
     server.socket().own();
     server.mux.close_after_message();
@@ -547,7 +548,7 @@ async fn establish_plain(
     let thread = tx.worker.thread.clone();
     let deadline = connect_deadline(tx);
     let more = !tx.client.input.is_empty();
-    way.begin(tx, server.socket(), deadline, more).await?;
+    way.begin(tx, server.socket(), deadline, more, &place.address).await?;
     while !tcp::greet(tx, server.socket()).map_err(|_| refused())? {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
@@ -635,11 +636,11 @@ fn open(
     way: &Way,
 ) -> Result<Box<ServerConn>, Failure> {
     let place = back(backend).servers[slot].location.now();
-    let socket = Socket::connect(&tx.worker.thread, &place.address).map_err(|_| refused())?;
+    let socket = way.open(&tx.worker.thread, &place.address).map_err(|_| refused())?;
     let settings = tx.worker.mux_settings(backend, Side::Server);
     let mux = h1::Conn::new(Side::Server, settings);
     let mut server = Box::new(ServerConn::new(socket, mux, backend, slot));
-    server.set_key(way.key);
+    server.set_way(way.key, way.to);
     if backend.settings.back.as_ref().is_some_and(|back| back.reuse == Reuse::Never) {
         server.make_private();
     }

@@ -205,7 +205,7 @@ impl Facts for View<'_> {
     }
 
     fn server_destination(&self) -> Option<SocketAddr> {
-        self.server?.server().location.now().address.inet()
+        self.server?.destination()
     }
 
     fn tcp_state(&self) -> Option<TcpState> {

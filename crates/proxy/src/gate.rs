@@ -19,6 +19,7 @@ type Pick = fn(&Rules) -> &RuleSet;
 struct Refusal {
     metric: Metric,
     reset: bool,
+    vanishes: bool,
 }
 
 /// Whether a connection is welcome. One that is not is counted; its drop closes it.
@@ -64,11 +65,11 @@ fn passes(client: &mut Client, stage: Stage) -> bool {
     client.expects = std::mem::take(&mut notes.expects);
     worker.give_workspace(space);
     worker.give_notes(notes);
-    let Some(Refusal { metric, reset }) = refusal else { return true };
+    let Some(Refusal { metric, reset, vanishes }) = refusal else { return true };
     if let Some(front) = &client.proxy.front {
         front.counters.of(worker.thread.index).count(metric);
     }
-    client.reset = reset;
+    (client.reset, client.vanishes) = (reset, vanishes);
     false
 }
 
@@ -91,10 +92,10 @@ fn judge(
             // Nothing has been said on a connection that is refused this early: a reset costs
             // least on both sides.
             Verdict::Reject if stage == Stage::Connection => {
-                return Some(Refusal { metric, reset: true });
+                return Some(Refusal { metric, reset: true, vanishes: false });
             }
-            Verdict::Reject => return Some(Refusal { metric, reset: false }),
-            Verdict::SilentDrop => return Some(Refusal { metric, reset: true }),
+            Verdict::Reject => return Some(Refusal { metric, reset: false, vanishes: false }),
+            Verdict::SilentDrop => return Some(Refusal { metric, reset: false, vanishes: true }),
             _ => {}
         }
     }

@@ -5,9 +5,11 @@
 
 use crate::worker::Worker;
 use buf::Buf;
-use reactor::{Address, Socket, Tick};
+use reactor::{Address, Dial, Socket, Tick};
 use std::io::{self, IoSlice};
+use std::net::SocketAddrV4;
 use std::rc::Rc;
+use wire::socks4;
 
 /// Why it does not go on.
 #[derive(Debug)]
@@ -51,13 +53,23 @@ impl Line {
 
     /// Ends the connection, if there is one, and makes another one.
     pub(crate) async fn connect(&mut self, to: &Address, linger: bool) -> Result<(), Trouble> {
+        self.dial(to, linger, &Dial::default()).await
+    }
+
+    /// As [`Line::connect`], with what is asked of the connection beyond where it goes.
+    pub(crate) async fn dial(
+        &mut self,
+        to: &Address,
+        linger: bool,
+        how: &Dial,
+    ) -> Result<(), Trouble> {
         self.hang_up();
         (self.ended, self.linger) = (false, linger);
         self.forget();
         if self.answer_ms.is_some() {
             self.deadline = self.now().plus_ms(self.connect_ms);
         }
-        self.socket = Some(Socket::connect(&self.worker.thread, to).map_err(Trouble::Broken)?);
+        self.socket = Some(Socket::dial(&self.worker.thread, to, how).map_err(Trouble::Broken)?);
         self.send(b"").await?;
         if let Some(span) = self.answer_ms {
             self.deadline = self.now().plus_ms(span);
@@ -127,6 +139,27 @@ impl Line {
     /// Whether nothing more will come, or nothing more fits.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
+    }
+
+    /// Has a SOCKS4 proxy at the other end pass the connection on.
+    pub(crate) async fn pass_on(&mut self, to: SocketAddrV4) -> Result<(), Trouble> {
+        let mut request = Vec::new();
+        socks4::encode_request(to, &mut request);
+        self.send(&request).await?;
+        loop {
+            self.read()?;
+            if let Some(reply) = self.input.data().first_chunk() {
+                let granted = socks4::is_granted(reply);
+                self.input.consume(socks4::REPLY_LEN);
+                let denied = || io::Error::other("SOCKS4 Proxy deny the request");
+                return if granted { Ok(()) } else { Err(Trouble::Broken(denied())) };
+            }
+            if self.ended {
+                let text = "SOCKS4 Proxy handshake aborted by server";
+                return Err(Trouble::Broken(io::Error::other(text)));
+            }
+            self.wait_for_more().await?;
+        }
     }
 
     /// Drops what has been received.

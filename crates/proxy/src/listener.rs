@@ -6,10 +6,10 @@
 //! a newer process.
 
 use crate::client::{self, Client};
-use crate::counters::{Event, Metric};
+use crate::counters::{Counters, Event, Metric};
 use crate::gate;
 use crate::preamble;
-use crate::runtime::{Proxy, ProxyRef};
+use crate::runtime::{Front, Proxy, ProxyRef};
 use crate::worker::Worker;
 use reactor::{Class, Handle, Listener};
 use std::collections::HashMap;
@@ -30,19 +30,17 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
         for (place, bind) in front.binds.iter().enumerate() {
             let own = |thread: &u16| usize::from(*thread) == worker.thread.index;
             if bind.threads.is_empty() || bind.threads.iter().any(own) {
-                worker.shared.listening.enter(bind.handle);
-                let task = run(worker.clone(), proxy.clone(), place);
+                let handle = bind.socket_of(worker.thread.index);
+                worker.shared.listening.enter(handle);
+                let task = run(worker.clone(), proxy.clone(), place, handle);
                 worker.thread.scheduler().spawn(Class::Normal, task);
             }
         }
     }
 }
 
-async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize) {
-    let Some(bind) = proxy.settings.front.as_ref().and_then(|front| front.binds.get(place)) else {
-        return;
-    };
-    let mut listener = Listener::new(&worker.thread, bind.handle);
+async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, handle: Handle) {
+    let mut listener = Listener::new(&worker.thread, handle);
     let mut complained = false;
     while !worker.shared.is_stopping() {
         let deadline = match accept_some(&worker, &proxy, place, &mut listener) {
@@ -62,7 +60,7 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize) {
         }
         worker.thread.scheduler().pause(deadline).await;
     }
-    if worker.shared.listening.leave(bind.handle) {
+    if worker.shared.listening.leave(handle) {
         listener.close();
     }
 }
@@ -114,6 +112,11 @@ fn accept_some(
         count_connection(worker, proxy);
         let mut client = Client::new(worker, proxy, place, socket, peer);
         client.expects = bind.expects;
+        if bind.mss_reduction > 0 {
+            let kernel = worker.thread.kernel();
+            // Without it segments are as large as the client allows, which is no harm.
+            let _ = kernel.reduce_max_segment(client.socket.handle(), bind.mss_reduction);
+        }
         if gate::admits(&mut client) {
             welcome(worker, client, bind.nice);
         }
@@ -143,6 +146,21 @@ fn is_full(worker: &Worker, proxy: &Proxy, place: usize) -> bool {
         || limit(worker.shared.maxconn.load(Relaxed), worker.shared.connections.current())
         || limit(front.maxconn.load(Relaxed), front.connections.current())
         || limit(bind_limit, on_bind)
+        || is_too_fast(worker, front, settings.session_rate)
+}
+
+/// Whether as many have come within the last second as may (`rate-limit sessions`, `maxconnrate`,
+/// `maxsessrate`).
+fn is_too_fast(worker: &Worker, front: &Front, sessions: u32) -> bool {
+    let (all_connections, all_sessions) = worker.shared.settings.max_rates;
+    let (second, ms) = (worker.second(), (worker.thread.wall() / 1_000_000 % 1_000) as u32);
+    let reached = |limit: u32, counters: &Counters, event| {
+        limit != 0 && counters.rate(event, second, ms) >= limit
+    };
+    let totals = &worker.shared.totals;
+    reached(sessions, &front.counters, Event::Session)
+        || reached(all_connections, totals, Event::Connection)
+        || reached(all_sessions, totals, Event::Session)
 }
 
 fn count_connection(worker: &Worker, proxy: &Proxy) {

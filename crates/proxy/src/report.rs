@@ -324,9 +324,7 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
         let view = tx.view();
         (view.source(), view.destination())
     };
-    let ends = |server: &crate::server_conn::ServerConn| {
-        (server.local(), server.server().location.now().address.inet())
-    };
+    let ends = |server: &crate::server_conn::ServerConn| (server.local(), server.destination());
     let server_ends = tx.server.as_deref().map(ends);
     let under_way = tx.space.down.sent + tx.space.down.outbox.unsent().len() as u64;
     let Notes { journal, record, .. } = &mut *tx.notes;

@@ -27,6 +27,8 @@ pub(crate) struct ServerConn {
     local: OnceCell<Option<SocketAddr>>,
     /// What tells it from connections of another kind to the same server; see [`crate::way`].
     key: u64,
+    /// Where it goes, if not where its server is.
+    to: Option<SocketAddr>,
 }
 
 impl ServerConn {
@@ -43,6 +45,7 @@ impl ServerConn {
             private: false,
             local: OnceCell::new(),
             key: 0,
+            to: None,
         };
         this.server().used.enter();
         this
@@ -172,8 +175,13 @@ impl ServerConn {
         self.key
     }
 
-    pub(crate) fn set_key(&mut self, key: u64) {
-        self.key = key;
+    pub(crate) fn set_way(&mut self, key: u64, to: Option<SocketAddr>) {
+        (self.key, self.to) = (key, to);
+    }
+
+    /// The address that it was made to.
+    pub(crate) fn destination(&self) -> Option<SocketAddr> {
+        self.to.or_else(|| self.server().location.now().address.inet())
     }
 
     /// Whether only the client that opened it may use it.

@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use link::{Announce, Expected, Link, Values};
+pub use link::{Announce, Disguise, Expected, Follows, Link, Ports, Values};
 
 /// Settings of the whole process.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Process {
     pub seats: Vec<(u16, u16)>,
     /// Concurrent client connections (`maxconn`).
     pub maxconn: u32,
+    /// Connections and sessions accepted per second; 0 for no limit.
+    pub max_rates: (u32, u32),
     /// Bytes of a buffer (`tune.bufsize`).
     pub buffer_size: usize,
     /// The most bytes of a logged request line (`tune.http.logurilen`).
@@ -605,6 +607,8 @@ pub struct Front {
     pub accept_invalid: bool,
     /// `monitor-uri`.
     pub monitor_uri: Option<String>,
+    /// Sessions accepted per second; 0 for no limit.
+    pub session_rate: u32,
 }
 
 /// One listening address, bound already.
@@ -626,6 +630,11 @@ pub struct Bind {
     pub nice: i16,
     /// What the connections begin with.
     pub expects: Expected,
+    /// By how many bytes segments are smaller than clients have announced.
+    pub mss_reduction: u32,
+    /// Other sockets of the same address, each with the threads that it is for; the first one is
+    /// for all others.
+    pub shards: Vec<(reactor::Handle, Vec<u16>)>,
 }
 
 /// What an algorithm hashes, and how (`balance`, `hash-type`).
@@ -680,6 +689,15 @@ pub struct UriKey {
     pub whole: bool,
     /// Without scheme and authority.
     pub path_only: bool,
+}
+
+impl Bind {
+    /// The socket from which a thread accepts.
+    pub fn socket_of(&self, thread: usize) -> reactor::Handle {
+        let own = |it: &&u16| usize::from(**it) == thread;
+        let shard = self.shards.iter().find(|(_, threads)| threads.iter().find(own).is_some());
+        shard.map_or(self.handle, |(handle, _)| *handle)
+    }
 }
 
 /// Settings of the server side of a proxy.

@@ -130,6 +130,7 @@ pub(crate) fn process(threads: usize) -> Process {
         max_headers: 101,
         payload_with_any_method: false,
         max_accept: 4,
+        max_rates: (0, 0),
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,
@@ -234,6 +235,8 @@ pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, So
         threads: Vec::new(),
         nice: 0,
         expects: Default::default(),
+        mss_reduction: 0,
+        shards: Vec::new(),
     };
     let front = Front { binds: vec![bind], ..Front::default() };
     (Proxy { front: Some(front), ..backend(name, mode, servers) }, address)

@@ -220,7 +220,7 @@ impl Transaction {
         space.release(&worker);
         worker.give_notes(notes);
         if reset {
-            client.reset = true;
+            client.vanishes = true;
         }
         if !client.mux.can_reuse() {
             return if farewell { Outcome::Farewell(client) } else { Outcome::Over };

@@ -6,43 +6,88 @@
 
 use crate::journal::{Cause, Failure, Phase};
 use crate::runtime::Server;
-use crate::settings::{Announce, Values};
+use crate::settings::{Announce, Disguise, Follows, Ports, Values};
 use crate::transaction::Transaction;
-use reactor::Socket;
+use reactor::{Address, Dial, Socket, Thread};
 use sample::{Facts, Text};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::rc::Rc;
 use stdx::Tick;
 use wire::proxy_protocol::{self, Header, Tls};
+use wire::socks4;
 
 /// How a connection begins.
 #[derive(Debug, Default)]
 pub(crate) struct Way {
     /// 0 where nothing tells the connection from any other to its server.
     pub(crate) key: u64,
+    /// What is asked of its socket, if that is not the usual.
+    dial: Option<Dial>,
+    ports: Option<Ports>,
+    /// Where it goes, if that depends on the client.
+    pub(crate) to: Option<SocketAddr>,
+    socks4: Option<SocketAddr>,
     /// What is said before the first byte of the request.
     preface: Vec<u8>,
 }
 
+/// How many ports of a range are tried for one connection.
+const PORT_ATTEMPTS: u32 = 10;
+
 impl Way {
-    /// The way of this request to this server.
-    pub(crate) fn new(tx: &mut Transaction, server: &Server) -> Self {
+    /// The way of this request to this server, which is at `address`.
+    pub(crate) fn new(tx: &mut Transaction, server: &Server, address: &Address) -> Self {
         let link = &server.settings.link;
         if link.is_plain() {
             return Self::default();
         }
         let mut preface = Vec::new();
+        let mut dial = link.dial.clone();
+        let facts = tx.view();
         if let Some(announce) = link.announce {
-            let facts = tx.view();
             let ends = facts.source().zip(facts.destination());
             introduce(announce, ends, &facts, &mut preface);
         }
+        if let Some(source) = disguise(&link.disguise, &facts) {
+            (dial.source, dial.foreign) = (Some(source), true);
+        }
+        let to = address.inet().and_then(|own| follow(link.follows, own, facts.destination()));
         // Whether the number of a request is used belongs to the notes.
         tx.notes.used = true;
+        let source = dial.source.filter(|_| link.disguise != Disguise::None);
+        let plain = preface.is_empty() && source.is_none() && to.is_none();
         let mut hasher = DefaultHasher::new();
-        preface.hash(&mut hasher);
-        Self { key: hasher.finish() | 1, preface }
+        (&preface, source, to).hash(&mut hasher);
+        let key = if plain { 0 } else { hasher.finish() | 1 };
+        let ports = link.ports.clone();
+        Self { key, dial: Some(dial), ports, to, socks4: link.socks4, preface }
+    }
+
+    /// Starts a connection of this kind to a server at `address`.
+    ///
+    /// # Errors
+    /// As the system says at once.
+    pub(crate) fn open(&self, thread: &Rc<Thread>, address: &Address) -> io::Result<Socket> {
+        let Some(dial) = &self.dial else { return Socket::connect(thread, address) };
+        let own = self.socks4.or(self.to).map(Address::Inet);
+        let to = own.as_ref().unwrap_or(address);
+        let Some(ports) = &self.ports else { return Socket::dial(thread, to, dial) };
+        let unspecified = match to.inet() {
+            Some(SocketAddr::V6(_)) => Ipv6Addr::UNSPECIFIED.into(),
+            _ => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        let ip = dial.source.map_or(unspecified, |source| source.ip());
+        let mut attempts = ports.count().min(PORT_ATTEMPTS);
+        loop {
+            let source = Some(SocketAddr::new(ip, ports.next()));
+            attempts -= 1;
+            match Socket::dial(thread, to, &Dial { source, ..dial.clone() }) {
+                Err(error) if attempts > 0 && is_taken(&error) => {}
+                result => return result,
+            }
+        }
     }
 
     /// Says what has to be said first on a new connection; waits until it stands.
@@ -55,19 +100,101 @@ impl Way {
         socket: &Socket,
         deadline: Option<Tick>,
         more: bool,
+        address: &Address,
     ) -> Result<(), Failure> {
-        let mut rest = &self.preface[..];
-        while !rest.is_empty() {
-            match socket.send(&[IoSlice::new(rest)], more) {
-                Ok(count) => rest = &rest[count..],
-                Err(error) if is_transient(&error) => {
-                    wait(tx, socket, Socket::want_write, deadline).await?;
-                }
-                Err(_) => return Err(refused()),
-            }
+        if self.socks4.is_some() {
+            let Some(SocketAddr::V4(to)) = self.to.or(address.inet()) else {
+                return Err(refused());
+            };
+            let mut request = Vec::new();
+            socks4::encode_request(to, &mut request);
+            say(tx, socket, &request, deadline, false).await?;
+            be_granted(tx, socket, deadline).await?;
         }
-        Ok(())
+        say(tx, socket, &self.preface, deadline, more).await
     }
+}
+
+/// Writes all of it.
+async fn say(
+    tx: &mut Transaction,
+    socket: &Socket,
+    mut rest: &[u8],
+    deadline: Option<Tick>,
+    more: bool,
+) -> Result<(), Failure> {
+    while !rest.is_empty() {
+        match socket.send(&[IoSlice::new(rest)], more) {
+            Ok(count) => rest = &rest[count..],
+            Err(error) if is_transient(&error) => {
+                wait(tx, socket, Socket::want_write, deadline).await?;
+            }
+            Err(_) => return Err(refused()),
+        }
+    }
+    Ok(())
+}
+
+/// Reads the answer of a SOCKS4 proxy.
+async fn be_granted(
+    tx: &mut Transaction,
+    socket: &Socket,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let (mut reply, mut count) = ([0; socks4::REPLY_LEN], 0);
+    while count < reply.len() {
+        match socket.recv(&mut reply[count..]) {
+            Ok(0) => return Err(refused()),
+            Ok(more) => count += more,
+            Err(error) if is_transient(&error) => {
+                wait(tx, socket, Socket::want_read, deadline).await?;
+            }
+            Err(_) => return Err(refused()),
+        }
+    }
+    if socks4::is_granted(&reply) { Ok(()) } else { Err(refused()) }
+}
+
+/// The address that a connection pretends to come from, if it is known.
+fn disguise(disguise: &Disguise, facts: &dyn Facts) -> Option<SocketAddr> {
+    match disguise {
+        Disguise::None => None,
+        Disguise::Address(address) => Some(*address),
+        Disguise::Client => facts.source(),
+        Disguise::ClientIp => facts.source().map(|source| SocketAddr::new(source.ip(), 0)),
+        Disguise::Header(name, occurrence) => {
+            let values = facts.request()?.all(name.as_bytes());
+            let values: Vec<&[u8]> =
+                values.flat_map(|field| field.value.split(|byte| *byte == b',')).collect();
+            let place = match usize::try_from(*occurrence) {
+                Ok(from_start) => from_start.checked_sub(1)?,
+                Err(_) => values.len().checked_sub(occurrence.unsigned_abs() as usize)?,
+            };
+            let text = std::str::from_utf8(values.get(place)?).ok()?;
+            let ip: IpAddr = text.trim().parse().ok()?;
+            Some(SocketAddr::new(ip, 0))
+        }
+    }
+}
+
+/// The server's address with what it takes from the client's destination; `None` if that is
+/// nothing.
+fn follow(follows: Follows, own: SocketAddr, client: Option<SocketAddr>) -> Option<SocketAddr> {
+    if follows == Follows::default() {
+        return None;
+    }
+    let client = client?;
+    let ip = if follows.ip { client.ip() } else { own.ip() };
+    let port = follows.port.map_or(own.port(), |offset| {
+        // Beyond the last port it begins again.
+        (i32::from(client.port()) + offset).rem_euclid(65_536) as u16
+    });
+    Some(SocketAddr::new(ip, port))
+}
+
+/// Whether a source address is in use with this very destination.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
 }
 
 /// Waits for the socket, the deadline, or the client's end.

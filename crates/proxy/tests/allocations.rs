@@ -95,6 +95,7 @@ fn process() -> Process {
         max_headers: 101,
         payload_with_any_method: false,
         max_accept: 4,
+        max_rates: (0, 0),
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,
@@ -128,6 +129,8 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         threads: Vec::new(),
         nice: 0,
         expects: Default::default(),
+        mss_reduction: 0,
+        shards: Vec::new(),
     };
     let server = |id: u32| {
         Server::new(balance::ServerSettings::new(id, format!("s{id}")), Address::Inet(server))

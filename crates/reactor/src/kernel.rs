@@ -9,7 +9,7 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
-use sys::socket::TcpInfo;
+use sys::socket::{Dial, TcpInfo};
 
 pub use sys::child::{Ending, Program};
 pub use sys::epoll::{Event, Watch};
@@ -23,7 +23,7 @@ pub struct Handle(pub i32);
 pub enum Address {
     /// TCP or UDP over IPv4 or IPv6.
     Inet(SocketAddr),
-    /// A path in the file system.
+    /// A path in the file system, or behind a NUL a name that has no file.
     Unix(PathBuf),
 }
 
@@ -41,7 +41,10 @@ impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Inet(address) => address.fmt(f),
-            Self::Unix(path) => path.display().fmt(f),
+            Self::Unix(path) => match path.to_str().and_then(|path| path.strip_prefix('\0')) {
+                Some(name) => write!(f, "abns@{name}"),
+                None => path.display().fmt(f),
+            },
         }
     }
 }
@@ -76,6 +79,10 @@ pub trait Kernel {
     fn accept(&self, listener: Handle) -> io::Result<(Handle, Option<SocketAddr>)>;
     /// Starts a connection; the handle becomes writable when it stands or has failed.
     fn connect(&self, to: &Address) -> io::Result<Handle>;
+    /// As [`Kernel::connect`], with what is asked of it beyond where it goes.
+    fn dial(&self, to: &Address, _how: &Dial) -> io::Result<Handle> {
+        self.connect(to)
+    }
     /// As [`Kernel::connect`], for one that only finds out whether the server is there: if
     /// possible, the server does not hear of it when it is reset as soon as it stands.
     fn connect_unheard(&self, to: &Address) -> io::Result<Handle> {
@@ -111,6 +118,14 @@ pub trait Kernel {
     }
     /// Sets the mark of packets sent; needs a privilege.
     fn set_mark(&self, _handle: Handle, _mark: u32) -> io::Result<()> {
+        Ok(())
+    }
+    /// Sends segments smaller by so many bytes than the peer has announced.
+    fn reduce_max_segment(&self, _handle: Handle, _bytes: u32) -> io::Result<()> {
+        Ok(())
+    }
+    /// Makes the coming close end a connection without telling the peer, as far as possible.
+    fn vanish_on_close(&self, _handle: Handle) -> io::Result<()> {
         Ok(())
     }
     /// Sends one datagram from a socket of the thread's own, at the latest before the next

@@ -22,5 +22,7 @@ pub use sched::{
 };
 pub use socket::{Listener, Socket};
 pub use stdx::Tick;
-pub use sys::socket::TcpInfo;
+pub use sys::namespace::Namespace;
+pub use sys::option::{Buffers as SystemBuffers, KeepAlive};
+pub use sys::socket::{Dial, TcpInfo};
 pub use thread::{Settings, Thread};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use sys::Fd;
 use sys::epoll::Epoll;
-use sys::socket::{self, Target, TcpInfo};
+use sys::socket::{self, Dial, Target, TcpInfo};
 
 /// The token of the descriptor that other threads ring.
 const BELL: u64 = u64::MAX;
@@ -141,6 +141,10 @@ impl Kernel for Os {
         socket::connect(target(to)).map(Handle)
     }
 
+    fn dial(&self, to: &Address, how: &Dial) -> io::Result<Handle> {
+        socket::dial(target(to), how).map(Handle)
+    }
+
     fn connect_unheard(&self, to: &Address) -> io::Result<Handle> {
         socket::connect_unheard(target(to)).map(Handle)
     }
@@ -194,6 +198,14 @@ impl Kernel for Os {
 
     fn set_mark(&self, handle: Handle, mark: u32) -> io::Result<()> {
         socket::set_mark(handle.0, mark)
+    }
+
+    fn reduce_max_segment(&self, handle: Handle, bytes: u32) -> io::Result<()> {
+        sys::option::reduce_max_segment(handle.0, bytes)
+    }
+
+    fn vanish_on_close(&self, handle: Handle) -> io::Result<()> {
+        sys::option::vanish_on_close(handle.0)
     }
 
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()> {

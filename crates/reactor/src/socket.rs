@@ -11,7 +11,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use stdx::Key;
-use sys::socket::TcpInfo;
+use sys::socket::{Dial, TcpInfo};
 
 pub(crate) const READ: u8 = 1;
 pub(crate) const WRITE: u8 = 2;
@@ -66,6 +66,16 @@ impl Socket {
     /// As the system says, such as no descriptors left.
     pub fn datagrams(thread: &Rc<Thread>, with: SocketAddr) -> io::Result<Self> {
         Self::adopt(thread, thread.kernel().datagrams(with)?)
+    }
+
+    /// As [`Socket::connect`], with what is asked of the connection beyond where it goes.
+    ///
+    /// # Errors
+    /// As the system says at once, such as a source address that is not the machine's.
+    pub fn dial(thread: &Rc<Thread>, to: &Address, how: &Dial) -> io::Result<Self> {
+        let handle = thread.kernel().dial(to, how)?;
+        let key = thread.register(handle, WRITE, Watch::Stream)?;
+        Ok(Self { thread: thread.clone(), key })
     }
 
     /// Adopts an open connection that has nothing to read, which another thread has let go.
@@ -221,6 +231,13 @@ impl Socket {
     /// Makes the coming drop a reset: what is unsent is dropped, and nothing lingers.
     pub fn reset_on_close(&self) {
         self.thread.io(self.key, |io| io.resets = true);
+    }
+
+    /// Makes the coming drop end the connection without telling the peer, as far as possible.
+    pub fn vanish_on_close(&self) {
+        // Where even the lesser way fails, a reset is what is left.
+        let _ = self.thread.kernel().vanish_on_close(self.handle());
+        self.reset_on_close();
     }
 
     /// Our address of the connection.

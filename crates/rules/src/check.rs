@@ -106,6 +106,8 @@ pub struct Connect {
     pub address: Option<IpAddr>,
     /// Begins with a PROXY protocol header.
     pub send_proxy: bool,
+    /// Goes through the server's SOCKS4 proxy.
+    pub via_socks4: bool,
     /// Closes without a reset.
     pub linger: bool,
 }

@@ -9,6 +9,8 @@ pub mod cpu;
 pub mod datagram;
 pub mod epoll;
 pub mod listen;
+pub mod namespace;
+pub mod option;
 pub mod process;
 pub mod signal;
 pub mod socket;

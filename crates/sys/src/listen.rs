@@ -1,14 +1,19 @@
 //! Listening sockets. Never accepts.
 
-use crate::socket::{family, stream_socket};
+use crate::namespace::Namespace;
+use crate::option::{self, Buffers, KeepAlive};
+use crate::socket::{family, is_abstract, stream_socket, unix_address};
 use crate::{Fd, borrow, into_raw};
 use rustix::net::{self, SocketAddrUnix, sockopt};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
-/// What may be asked of a TCP listener beyond its address.
+/// What may be asked of a TCP listener beyond its address. What concerns connections is inherited
+/// by those that it accepts.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Length of the queue of clients that wait to be accepted.
@@ -17,6 +22,26 @@ pub struct Options {
     pub interface: Option<String>,
     /// For `::`: accept IPv4 too (`v4v6`), or not (`v6only`); `None` leaves the system's default.
     pub v6_only: Option<bool>,
+    /// Nobody else may listen on the address at the same time.
+    pub exclusive: bool,
+    /// The address need not be the machine's.
+    pub transparent: bool,
+    /// The namespace that it belongs to.
+    pub namespace: Option<Arc<Namespace>>,
+    /// The largest segment that is announced to clients; 0 for the system's.
+    pub max_segment: u32,
+    /// How long sent data may stay without an acknowledgement, in milliseconds; 0 for the system's.
+    pub user_timeout_ms: u32,
+    /// Clients may send data with their first packet.
+    pub fast_open: bool,
+    /// Clients are shown when they have sent something.
+    pub defer_accept: bool,
+    /// Probes of clients that are silent.
+    pub keep_alive: Option<KeepAlive>,
+    /// Sizes of the system's buffers.
+    pub buffers: Buffers,
+    /// Closing a connection drops what is unsent, and resets it.
+    pub resets: bool,
 }
 
 /// Opens a TCP listener.
@@ -24,39 +49,66 @@ pub struct Options {
 /// # Errors
 /// As the system says: address in use, not available here, not permitted.
 pub fn tcp(address: SocketAddr, options: &Options) -> io::Result<Fd> {
-    let fd = stream_socket(family(&address))?;
+    let open = || stream_socket(family(&address));
+    let fd = match &options.namespace {
+        Some(namespace) => namespace.within(open)?,
+        None => open()?,
+    };
+    let backlog = options.backlog.clamp(1, i32::MAX as u32);
     sockopt::set_socket_reuseaddr(&fd, true)?;
-    // A second process may take the address over while this one still listens.
-    let _ = sockopt::set_socket_reuseport(&fd, true);
+    if !options.exclusive {
+        // A second process may take the address over while this one still listens.
+        let _ = sockopt::set_socket_reuseport(&fd, true);
+    }
     if let (true, Some(only)) = (address.is_ipv6(), options.v6_only) {
         sockopt::set_ipv6_v6only(&fd, only)?;
     }
     if let Some(interface) = &options.interface {
-        bind_to_device(&fd, interface)?;
+        option::set_interface(fd.as_raw_fd(), interface)?;
     }
+    if options.transparent {
+        let fd = fd.as_raw_fd();
+        option::set_foreign(fd, address.is_ipv4()).or_else(|_| option::set_freebind(fd))?;
+    }
+    prepare(fd.as_raw_fd(), options)?;
     net::bind(&fd, &address)?;
-    net::listen(&fd, options.backlog.clamp(1, i32::MAX as u32) as i32)?;
+    net::listen(&fd, backlog as i32)?;
+    if options.fast_open {
+        option::set_fast_open(fd.as_raw_fd(), backlog)?;
+    }
     Ok(into_raw(fd))
 }
 
-fn bind_to_device(fd: &impl std::os::fd::AsRawFd, interface: &str) -> io::Result<()> {
-    // SAFETY: pointer and length describe `interface`, which outlives the call.
-    let result = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_BINDTODEVICE,
-            interface.as_ptr().cast(),
-            interface.len() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+/// Sets what accepted connections inherit.
+fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
+    if options.max_segment > 0 {
+        option::set_max_segment(fd, options.max_segment)?;
+    }
+    if options.user_timeout_ms > 0 {
+        option::set_user_timeout(fd, options.user_timeout_ms)?;
+    }
+    if options.defer_accept {
+        option::set_defer_accept(fd, 1)?;
+    }
+    if let Some(probes) = options.keep_alive {
+        option::set_keep_alive(fd, probes)?;
+    }
+    if options.resets {
+        crate::socket::reset_on_close(fd)?;
+    }
+    option::set_buffers(fd, options.buffers)
 }
 
 /// Opens a unix stream listener at `path`, with permission bits `mode` if given. A stale socket
 /// file there is replaced at once by the new one, so that no client finds the path absent.
 pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<Fd> {
     let fd = stream_socket(net::AddressFamily::UNIX)?;
+    if is_abstract(path) {
+        // No file, so nothing to replace; and no permissions.
+        net::bind(&fd, &unix_address(path)?)?;
+        net::listen(&fd, backlog.clamp(1, i32::MAX as u32) as i32)?;
+        return Ok(into_raw(fd));
+    }
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}.tmp", std::process::id()));
     let fresh = Path::new(&fresh);
@@ -73,10 +125,18 @@ pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<Fd> {
 /// Adopts a listening socket that was inherited from the parent, without changing whom it serves.
 ///
 /// # Errors
-/// The number is not open, or not a socket.
-pub fn inherited(fd: Fd) -> io::Result<Fd> {
+/// The number is not open, or not a socket; or the options are refused.
+pub fn inherited(fd: Fd, options: &Options) -> io::Result<Fd> {
     let socket = borrow(fd)?;
-    net::getsockname(socket)?;
+    if matches!(
+        net::getsockname(socket)?.address_family(),
+        net::AddressFamily::INET | net::AddressFamily::INET6
+    ) {
+        prepare(fd, options)?;
+        if options.fast_open {
+            option::set_fast_open(fd, options.backlog.clamp(1, i32::MAX as u32))?;
+        }
+    }
     rustix::io::ioctl_fionbio(socket, true)?;
     rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::CLOEXEC)?;
     if !sockopt::socket_acceptconn(socket)? {

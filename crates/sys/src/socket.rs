@@ -1,5 +1,7 @@
 //! Connections and datagrams. Never waits: every descriptor is non-blocking.
 
+use crate::namespace::Namespace;
+use crate::option::{self, Buffers, KeepAlive};
 use crate::{Fd, borrow, into_raw};
 use rustix::net::{
     self, AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketAddrAny,
@@ -7,8 +9,12 @@ use rustix::net::{
 };
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of a name without a file.
+const ABSTRACT: usize = 107;
 
 const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
@@ -36,35 +42,119 @@ pub enum Target<'a> {
     Unix(&'a Path),
 }
 
+/// What may be asked of an outgoing connection beyond where it goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dial {
+    /// Where it comes from; port 0 leaves the port to the system.
+    pub source: Option<SocketAddr>,
+    /// The source need not be the machine's; needs a privilege.
+    pub foreign: bool,
+    /// The interface that it leaves through.
+    pub interface: Option<Arc<str>>,
+    /// The namespace that it belongs to.
+    pub namespace: Option<Arc<Namespace>>,
+    /// How long sent data may stay without an acknowledgement, in milliseconds; 0 for the system's.
+    pub user_timeout_ms: u32,
+    /// The first write goes with the first packet; nothing may be read before.
+    pub fast_open: bool,
+    /// Probes of a silent peer.
+    pub keep_alive: Option<KeepAlive>,
+    /// Sizes of the system's buffers.
+    pub buffers: Buffers,
+    /// Closing it drops what is unsent, and resets it.
+    pub resets: bool,
+}
+
 /// Starts a connection; it may still be under way when this returns.
 pub fn connect(target: Target<'_>) -> io::Result<Fd> {
-    start_connection(target, false)
+    dial(target, &Dial::default())
+}
+
+/// As [`connect`], with what is asked for.
+///
+/// # Errors
+/// As the system says: not permitted, the source is not the machine's or in use.
+pub fn dial(target: Target<'_>, how: &Dial) -> io::Result<Fd> {
+    let family = match target {
+        Target::Inet(address) => family(&address),
+        Target::Unix(_) => AddressFamily::UNIX,
+    };
+    let open = || stream_socket(family);
+    let fd = match &how.namespace {
+        Some(namespace) => namespace.within(open)?,
+        None => open()?,
+    };
+    match target {
+        Target::Inet(address) => {
+            let _ = sockopt::set_tcp_nodelay(&fd, true);
+            prepare(&fd, how)?;
+            under_way(net::connect(&fd, &address))?;
+        }
+        Target::Unix(path) => under_way(net::connect(&fd, &unix_address(path)?))?,
+    }
+    Ok(into_raw(fd))
+}
+
+fn prepare(socket: &OwnedFd, how: &Dial) -> io::Result<()> {
+    let fd = socket.as_raw_fd();
+    if let Some(interface) = &how.interface {
+        option::set_interface(fd, interface)?;
+    }
+    if how.user_timeout_ms > 0 {
+        option::set_user_timeout(fd, how.user_timeout_ms)?;
+    }
+    if let Some(probes) = how.keep_alive {
+        option::set_keep_alive(fd, probes)?;
+    }
+    if how.resets {
+        reset_on_close(fd)?;
+    }
+    if how.fast_open {
+        // A kernel that cannot do it connects in the usual way.
+        let _ = option::set_fast_open_connect(fd);
+    }
+    option::set_buffers(fd, how.buffers)?;
+    if let Some(source) = how.source {
+        bind_source(socket, source, how.foreign)?;
+    }
+    Ok(())
+}
+
+fn bind_source(socket: &OwnedFd, source: SocketAddr, foreign: bool) -> io::Result<()> {
+    let fd = socket.as_raw_fd();
+    if foreign {
+        option::set_foreign(fd, source.is_ipv4())?;
+    }
+    match source.port() {
+        0 => drop(option::choose_port_late(fd)),
+        _ => sockopt::set_socket_reuseaddr(socket, true)?,
+    }
+    Ok(net::bind(socket, &source)?)
 }
 
 /// As [`connect`], but the last packet of the handshake waits for data, or for a reset: a server
 /// does not hear of a connection that is given up as soon as it stands.
 pub fn connect_unheard(target: Target<'_>) -> io::Result<Fd> {
-    start_connection(target, true)
+    let Target::Inet(address) = target else { return connect(target) };
+    let fd = stream_socket(family(&address))?;
+    let _ = sockopt::set_tcp_quickack(&fd, false);
+    under_way(net::connect(&fd, &address))?;
+    Ok(into_raw(fd))
 }
 
-fn start_connection(target: Target<'_>, unheard: bool) -> io::Result<Fd> {
-    match target {
-        Target::Inet(address) => {
-            let fd = stream_socket(family(&address))?;
-            if unheard {
-                let _ = sockopt::set_tcp_quickack(&fd, false);
-            } else {
-                let _ = sockopt::set_tcp_nodelay(&fd, true);
-            }
-            under_way(net::connect(&fd, &address))?;
-            Ok(into_raw(fd))
-        }
-        Target::Unix(path) => {
-            let fd = stream_socket(AddressFamily::UNIX)?;
-            under_way(net::connect(&fd, &net::SocketAddrUnix::new(path)?))?;
-            Ok(into_raw(fd))
-        }
+/// Whether a path is a name without a file: it begins with a NUL.
+pub(crate) fn is_abstract(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().first() == Some(&0)
+}
+
+/// The address of a path. Names without a file fill the address with NULs, as HAProxy's do.
+pub(crate) fn unix_address(path: &Path) -> io::Result<net::SocketAddrUnix> {
+    if !is_abstract(path) {
+        return Ok(net::SocketAddrUnix::new(path)?);
     }
+    let mut name = path.as_os_str().as_encoded_bytes()[1..].to_vec();
+    name.resize(ABSTRACT.max(name.len()), 0);
+    Ok(net::SocketAddrUnix::new_abstract_name(&name)?)
 }
 
 pub(crate) fn family(address: &SocketAddr) -> AddressFamily {
@@ -110,12 +200,16 @@ pub fn is_quiet(fd: Fd) -> bool {
 pub fn send(fd: Fd, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
     let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
     let fd = borrow(fd)?;
-    let count = match parts {
-        [] => 0,
-        [one] => net::send(fd, one, flags)?,
-        many => net::sendmsg(fd, many, &mut SendAncillaryBuffer::default(), flags)?,
+    let sent = match parts {
+        [] => Ok(0),
+        [one] => net::send(fd, one, flags),
+        many => net::sendmsg(fd, many, &mut SendAncillaryBuffer::default(), flags),
     };
-    Ok(count)
+    match sent {
+        // A first write that was to go with the first packet, and could not.
+        Err(rustix::io::Errno::INPROGRESS) => Err(io::ErrorKind::WouldBlock.into()),
+        sent => Ok(sent?),
+    }
 }
 
 /// Tells the peer that nothing more will be written.
@@ -241,7 +335,7 @@ pub fn send_to(fd: Fd, target: Target<'_>, bytes: &[u8]) -> io::Result<usize> {
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     Ok(match target {
         Target::Inet(address) => net::sendto(fd, bytes, flags, &address)?,
-        Target::Unix(path) => net::sendto(fd, bytes, flags, &net::SocketAddrUnix::new(path)?)?,
+        Target::Unix(path) => net::sendto(fd, bytes, flags, &unix_address(path)?)?,
     })
 }
 

@@ -61,7 +61,7 @@ fn bind_errors() {
         (":80x", "invalid port '80x'"),
         ("fd@x", "file descriptor 'x' is not a valid integer in 'fd@x'"),
         ("ipv6@1.2.3.4:5", "invalid address: '1.2.3.4' in 'ipv6@1.2.3.4:5'"),
-        ("abns@x", "abns@ is not implemented yet in 'abns@x'"),
+        ("abns@", "missing name in 'abns@'"),
         ("unix@", "missing socket path in 'unix@'"),
     ] {
         assert_eq!(shown(text), Err(message.to_owned()), "{text}");

@@ -1,5 +1,5 @@
 //! Process-wide settings (section 3). Never a default of the machine: `None` means "not set".
-use super::{Bind, LogTarget, ThreadSet, Threads};
+use super::{Bind, LogTarget, ThreadSet, Threads, UnixAccess};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -79,6 +79,16 @@ pub struct Process {
     pub gid: Option<u32>,
     /// `maxconn`: concurrent connections of the process.
     pub maxconn: Option<u32>,
+    /// `maxconnrate`: connections per second; 0 for no limit.
+    pub maxconnrate: u32,
+    /// `maxsessrate`: sessions per second; 0 for no limit.
+    pub maxsessrate: u32,
+    /// `noreuseport`: nobody else may listen on the addresses of this process.
+    pub noreuseport: bool,
+    /// `unix-bind`: what unix sockets have unless their own line says otherwise.
+    pub unix_bind: UnixAccess,
+    /// `unix-bind prefix`: goes before the paths of unix sockets.
+    pub unix_prefix: Option<String>,
     /// `pp2-never-send-local`: PROXY headers of health checks name their connection.
     pub pp2_never_send_local: bool,
     /// `ulimit-n`: descriptors of the process.
@@ -112,6 +122,11 @@ impl Default for Process {
             uid: None,
             gid: None,
             maxconn: None,
+            maxconnrate: 0,
+            maxsessrate: 0,
+            noreuseport: false,
+            unix_bind: UnixAccess::default(),
+            unix_prefix: None,
             pp2_never_send_local: false,
             ulimit_n: None,
             nbthread: None,
@@ -166,6 +181,14 @@ pub struct Tune {
     pub busy_polling: bool,
     /// `profiling.tasks`.
     pub profiling: Profiling,
+    /// `tune.rcvbuf.client`, bytes; 0 for the system's.
+    pub rcvbuf_client: u32,
+    /// `tune.rcvbuf.server`
+    pub rcvbuf_server: u32,
+    /// `tune.sndbuf.client`
+    pub sndbuf_client: u32,
+    /// `tune.sndbuf.server`
+    pub sndbuf_server: u32,
     /// `tune.idle-pool.shared`; on by default.
     pub idle_pool_shared: Option<bool>,
 }

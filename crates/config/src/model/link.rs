@@ -1,10 +1,22 @@
 //! How connections to a server are made, and what they begin with (section 5.2). Never makes one.
 
+use std::net::{IpAddr, SocketAddr};
+
 /// Everything about connections to a server beyond its address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     /// `send-proxy` and its family.
     pub announce: Announce,
+    /// `source`, `interface`, `usesrc`; that of the backend when not set.
+    pub source: Option<Source>,
+    /// `tcp-ut`, ms; 0 for the system's.
+    pub tcp_ut: u32,
+    /// `tfo`
+    pub tfo: bool,
+    /// `namespace`
+    pub namespace: Option<String>,
+    /// `socks4`: where the proxy is that connections go through.
+    pub socks4: Option<SocketAddr>,
 }
 
 /// What a PROXY protocol header is asked to be: `send-proxy*` and `proxy-v2-options`.
@@ -45,4 +57,46 @@ impl Announce {
     pub fn tls(self) -> bool {
         self.ssl || self.cert_cn || self.ssl_cipher || self.cert_sig || self.cert_key
     }
+}
+
+/// Where connections come from (`source`, `interface`, `usesrc`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The address; `None` leaves it to the system.
+    pub address: Option<IpAddr>,
+    /// The ports taken in turn, both included; `None` leaves them to the system.
+    pub ports: Option<(u16, u16)>,
+    /// `interface`
+    pub interface: Option<String>,
+    /// `usesrc`
+    pub disguise: Disguise,
+}
+
+/// Whose address connections pretend to come from (`usesrc`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Disguise {
+    /// Nobody's.
+    #[default]
+    None,
+    /// This one's.
+    Address(SocketAddr),
+    /// The client's address and port.
+    Client,
+    /// The client's address.
+    ClientIp,
+    /// The address in a header of this name; its occurrence counts from 1, or from the end below 0.
+    Header(String, i32),
+}
+
+/// TCP keep-alive probes of one side; what is absent is left to the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// `option tcpka` and its family.
+    pub enabled: bool,
+    /// `*tcpka-cnt`
+    pub count: Option<u32>,
+    /// `*tcpka-idle`, seconds.
+    pub idle: Option<u32>,
+    /// `*tcpka-intvl`, seconds.
+    pub interval: Option<u32>,
 }

@@ -39,6 +39,20 @@ pub struct BindOptions {
     pub v6only: Option<bool>,
     /// `mode`, `user`, `uid`, `group`, `gid` of a unix socket.
     pub access: UnixAccess,
+    /// `mss`: the largest segment announced, or below 0 what is taken off that of the client.
+    pub mss: i32,
+    /// `tcp-ut`, ms; 0 for the system's.
+    pub tcp_ut: u32,
+    /// `tfo`
+    pub tfo: bool,
+    /// `defer-accept`
+    pub defer_accept: bool,
+    /// `transparent`
+    pub transparent: bool,
+    /// `namespace`
+    pub namespace: Option<String>,
+    /// `shards`: sockets for the threads of the line; 0 for one each (`by-thread`).
+    pub shards: Option<u16>,
     /// `accept-proxy`: connections begin with a PROXY protocol header.
     pub accept_proxy: bool,
     /// `accept-netscaler-cip`: connections begin with a NetScaler header of this magic number.

@@ -1,8 +1,8 @@
 //! Frontends, backends and listens (section 4). Never holds running state.
 use super::{
     Balance, Bind, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply, Formats, ForwardFor,
-    HashType, HeaderNames, HealthCheck, HttpReuse, LogStyle, LogTarget, Redispatch, RetryOn, Rules,
-    Server, StatsPage,
+    HashType, HeaderNames, HealthCheck, HttpReuse, KeepAlive, LogStyle, LogTarget, Redispatch,
+    RetryOn, Rules, Server, Source, StatsPage,
 };
 use crate::diag::Place;
 use std::collections::BTreeMap;
@@ -135,6 +135,10 @@ pub struct Front {
     pub options: FrontOptions,
     /// The predefined log format in use.
     pub log_style: LogStyle,
+    /// `option clitcpka` and its family.
+    pub keep_alive: KeepAlive,
+    /// `rate-limit sessions`; 0 for none.
+    pub session_rate: u32,
     /// `monitor-uri`.
     pub monitor_uri: Option<String>,
     /// `unique-id-header`: the header that carries the unique id to servers.
@@ -165,6 +169,8 @@ pub struct FrontOptions {
     pub http_ignore_probes: bool,
     /// `option accept-invalid-http-request`.
     pub accept_invalid_request: bool,
+    /// `option nolinger`.
+    pub nolinger: bool,
 }
 
 /// The server side.
@@ -203,6 +209,12 @@ pub struct Back {
     pub timeouts: BackTimeouts,
     /// `tcp-response inspect-delay`, ms.
     pub tcp_response_inspect_delay: Option<u64>,
+    /// `source`: where connections to servers come from.
+    pub source: Option<Source>,
+    /// `option srvtcpka` and its family.
+    pub keep_alive: KeepAlive,
+    /// `option nolinger`.
+    pub nolinger: bool,
     /// `option log-health-checks`.
     pub log_health_checks: bool,
     /// `option prefer-last-server`.

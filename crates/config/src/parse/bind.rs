@@ -1,12 +1,12 @@
 //! `bind` lines and the options after their address (sections 4.2 and 5.1). Never opens a socket.
 use super::values::number_at;
-use super::{accounts, threads};
+use super::{accounts, link, threads};
 use crate::addr;
 use crate::cx::Cx;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{Bind, BindOptions, Level, SeverityOutput};
+use crate::model::{Bind, BindOptions, Global, Level, MAX_THREADS, SeverityOutput};
 use crate::value;
 use std::sync::Arc;
 
@@ -36,6 +36,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
     }),
     entry("backlog", "<backlog>", "Length of the queue of the system.", |o, _, a| {
         number_at(a, 1, 0..=i32::MAX as u32).map(|n| o.backlog = n)
+    }),
+    entry("defer-accept", "", "Shows clients that have sent something.", |o, _, _| {
+        o.defer_accept = true;
+        Ok(())
     }),
     entry("expose-fd", "listeners", "Hands sockets over on reload.", |_, cx, a| {
         if a.text(1) != "listeners" {
@@ -73,16 +77,50 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("mode", "<mode>", "Permissions of the unix socket.", |o, _, a| {
         mode(a).map(|mode| o.access.mode = Some(mode))
     }),
+    entry("mss", "<maxseg>", "Largest segment of the connections.", |o, _, a| {
+        let given = a.need(1, "'mss' : missing MSS value")?;
+        let size: Option<i32> = given.parse().ok().filter(|n| (1..=65535).contains(&i32::abs(*n)));
+        let message = "'mss' : expects an MSS with and absolute value between 1 and 65535";
+        o.mss = size.ok_or_else(|| a.fault(1, message))?;
+        Ok(())
+    }),
     entry("name", "<name>", "Name of the listener.", |o, _, a| {
         o.name = Some(a.need(1, "'name' : missing name")?.to_owned());
+        Ok(())
+    }),
+    entry("namespace", "<name>", "Network namespace of the socket.", |o, _, a| {
+        o.namespace = Some(a.need(1, "'namespace' : missing namespace id")?.to_owned());
         Ok(())
     }),
     entry("nice", "<nice>", "Priority of the connections.", |o, _, a| nice(a).map(|n| o.nice = n)),
     entry("severity-output", "<format>", "How severities are shown.", |o, _, a| {
         severity_output(a).map(|output| o.severity_output = output)
     }),
+    entry("shards", "<number> | by-thread", "Sockets that share the clients.", |o, _, a| {
+        let given = a.need(1, "'shards' : missing value")?;
+        let count = match given {
+            "by-thread" => Some(0),
+            _ => value::number(given).filter(|n| (1..=MAX_THREADS).contains(n)),
+        };
+        let message = format!(
+            "'shards' : invalid value {given}, allowed range is 1..{MAX_THREADS} or 'by-thread'"
+        );
+        o.shards = Some(count.ok_or_else(|| a.fault(1, message))?);
+        Ok(())
+    }),
+    entry("tcp-ut", "<delay>", "Longest wait for acknowledgements.", |o, _, a| {
+        link::tcp_ut(a).map(|ms| o.tcp_ut = ms)
+    }),
+    entry("tfo", "", "Clients may send data with their first packet.", |o, _, _| {
+        o.tfo = true;
+        Ok(())
+    }),
     entry("thread", "[<thread-group>/]<thread-set>", "Threads that accept.", |o, _, a| {
         threads::of_bind(&mut o.threads, a)
+    }),
+    entry("transparent", "", "Takes addresses of others.", |o, _, _| {
+        o.transparent = true;
+        Ok(())
     }),
     entry("uid", "<uid>", "Owner of the unix socket.", |o, _, a| {
         number_at(a, 1, 0..=u32::MAX).map(|id| o.access.uid = Some(id))
@@ -199,4 +237,29 @@ fn nice(args: Args<'_>) -> Parsed<i16> {
         let message = format!("'nice' : invalid value {given}, allowed range is -1024..1024");
         args.fault(1, message)
     })
+}
+
+/// `unix-bind` of `global`: the same words as on `bind` lines, and a prefix for paths.
+pub(super) fn unix_defaults(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let mut n = 1;
+    while let Some(word) = args.get(n) {
+        let (from, access) = (args.from(n), &mut global.process.unix_bind);
+        match word {
+            "prefix" => {
+                let prefix = from.need(1, "'unix-bind prefix' expects a path as argument.")?;
+                global.process.unix_prefix = Some(prefix.to_owned());
+            }
+            "mode" => access.mode = Some(mode(from)?),
+            "user" => access.uid = Some(accounts::user(cx, from)?),
+            "uid" => access.uid = Some(number_at(from, 1, 0..=u32::MAX)?),
+            "group" => access.gid = Some(accounts::group(cx, from)?),
+            "gid" => access.gid = Some(number_at(from, 1, 0..=u32::MAX)?),
+            _ => {
+                let message = "'unix-bind' only supports the 'prefix', 'mode', 'user', 'group', 'uid' and 'gid' options.";
+                return Err(args.fault(n, message));
+            }
+        }
+        n += 2;
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Keywords of the `global` section (section 3). Never starts anything.
 use super::values::{flag, integer, on_off, text, time};
-use super::{accounts, cpu_map, environment, hints, log, stats_socket, threads, variable};
+use super::{accounts, bind, cpu_map, environment, hints, log, stats_socket, threads, variable};
 use crate::cx::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
@@ -113,6 +113,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("maxconn", "<number>", "Bounds the connections of the process.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconn = Some(n))
     }),
+    entry("maxconnrate", "<number>", "Bounds the connections per second.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconnrate = n)
+    }),
+    entry("maxsessrate", "<number>", "Bounds the sessions per second.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsessrate = n)
+    }),
     entry("nbthread", "<number>", "Sets the number of threads.", |g, _, a| {
         threads::nbthread(a).map(|n| g.process.nbthread = Some(n))
     }),
@@ -127,6 +133,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("nogetaddrinfo", "", "Has no effect.", |_, cx, a| hints::no_getaddrinfo(cx, a)),
     entry("nokqueue", "", "Does not use kqueue.", |_, _, a| a.no_more_than(0)),
     entry("nopoll", "", "Does not use poll.", |_, _, a| a.no_more_than(0)),
+    entry("noreuseport", "", "Shares no address with others.", |g, _, a| {
+        flag(a, &mut g.process.noreuseport)
+    }),
     entry("numa-cpu-mapping", "", "Has no effect.", |_, cx, a| hints::numa(cx, a)),
     entry("pidfile", "<pidfile>", "Writes the process id to a file.", |g, _, a| {
         text(a, "a file name as an argument.").map(|file| g.process.pidfile = Some(file.into()))
@@ -231,6 +240,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.pattern.cache-size", "<number>", "Has no effect.", |_, cx, a| {
         hints::pattern_cache(cx, a)
     }),
+    entry("tune.rcvbuf.client", "<number>", "Sets the system's buffers of clients.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.rcvbuf_client = n)
+    }),
+    entry("tune.rcvbuf.server", "<number>", "Sets the system's buffers of servers.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.rcvbuf_server = n)
+    }),
     entry("tune.recv_enough", "<bytes>", "Has no effect.", |_, cx, a| hints::recv_enough(cx, a)),
     entry("tune.runqueue-depth", "<number>", "Bounds the tasks run between polls.", |g, _, a| {
         or_default(a).map(|n| g.tune.runqueue_depth = n)
@@ -238,12 +253,24 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.sched.low-latency", "{ on | off }", "Favours latency.", |g, _, a| {
         on_off(a).map(|on| g.tune.low_latency = on)
     }),
+    entry("tune.sndbuf.client", "<number>", "Sets the system's buffers of clients.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.sndbuf_client = n)
+    }),
+    entry("tune.sndbuf.server", "<number>", "Sets the system's buffers of servers.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.sndbuf_server = n)
+    }),
     entry("uid", "<number>", "Changes the user before serving.", |g, _, a| {
         accounts::id(a, "user").map(|id| g.process.uid = Some(id))
     }),
     entry("ulimit-n", "<number>", "Sets the limit of descriptors.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.ulimit_n = Some(n))
     }),
+    entry(
+        "unix-bind",
+        "[prefix <prefix>] [mode <mode>] [user <user>] [uid <uid>] [group <group>] [gid <gid>]",
+        "What unix sockets have by default.",
+        bind::unix_defaults,
+    ),
     entry("unsetenv", "[<name> ...]", "Removes variables.", environment::unset),
     entry("user", "<user name>", "Changes the user before serving.", |g, cx, a| {
         a.no_more_than(1)?;

@@ -1,6 +1,12 @@
-//! Options of `server` lines about how connections are made (section 5.2). Never connects.
+//! How connections to servers are made: options of `server` lines (section 5.2), `source` and keep-alive
+//! probes (section 4.2). Never connects.
+use super::values::{integer, time_at};
+use crate::addr;
+use crate::cx::Cx;
+use crate::draft::DraftProxy;
 use crate::line::{Args, Parsed};
-use crate::model::Announce;
+use crate::model::{Announce, Disguise, Source};
+use crate::value::{self, Unit};
 
 /// `proxy-v2-options <option>[,<option>]*`
 pub(super) fn proxy_v2_options(announce: &mut Announce, args: Args<'_>) -> Parsed {
@@ -25,4 +31,106 @@ pub(super) fn proxy_v2_options(announce: &mut Announce, args: Args<'_>) -> Parse
         offset += name.len() + 1;
     }
     Ok(())
+}
+
+/// `source <addr>[:<port>[-<port>]]`
+pub(super) fn source(cx: &Cx<'_>, args: Args<'_>) -> Parsed<Source> {
+    let given = args.need(1, "'source' expects <addr>[:<port>[-<port>]], and optionally 'usesrc' <addr>, and 'interface' <name> as argument.")?;
+    let told = |e: String| args.fault(1, format!("'source {given}' : {e}"));
+    let (ip, ports) = addr::source(&cx.address(given), cx.names).map_err(told)?;
+    let address = ip.filter(|ip| !ip.is_unspecified());
+    Ok(Source { address, ports, ..Source::default() })
+}
+
+/// `usesrc { <addr>[:<port>] | client | clientip | hdr_ip(<hdr>[,<occ>]) }` behind a source.
+pub(super) fn usesrc(source: &mut Source, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
+    let given = args.need(
+        1,
+        "'usesrc' expects <addr>[:<port>], 'client', 'clientip', or 'hdr_ip(name,#)' as argument.",
+    )?;
+    source.disguise = match given {
+        "client" => Disguise::Client,
+        "clientip" => Disguise::ClientIp,
+        _ => match given.strip_prefix("hdr_ip(").and_then(|rest| rest.strip_suffix(')')) {
+            Some(header) => {
+                let (name, occurrence) = header.split_once(',').unwrap_or((header, "-1"));
+                let occurrence = occurrence.trim().parse().ok().filter(|n: &i32| *n != 0);
+                let message = || format!("usesrc hdr_ip({header}) does not name a header");
+                let occurrence = occurrence.filter(|_| !name.is_empty());
+                let occurrence = occurrence.ok_or_else(|| args.fault(1, message()))?;
+                Disguise::Header(name.trim().to_ascii_lowercase(), occurrence)
+            }
+            None => {
+                let told = |e: String| args.fault(1, format!("'usesrc {given}' : {e}"));
+                let (ip, ports) = addr::source(&cx.address(given), cx.names).map_err(told)?;
+                let message = format!("'usesrc {given}' : an address is expected");
+                let ip = ip.ok_or_else(|| args.fault(1, message))?;
+                Disguise::Address((ip, ports.map_or(0, |ports| ports.0)).into())
+            }
+        },
+    };
+    Ok(())
+}
+
+/// The source that `word` stands behind.
+pub(super) fn behind<'s>(
+    source: &'s mut Option<Source>,
+    args: Args<'_>,
+    word: &str,
+) -> Parsed<&'s mut Source> {
+    let message = format!("'{word}' only allowed after a 'source' statement.");
+    source.as_mut().ok_or_else(|| args.fault(0, message))
+}
+
+/// `interface <name>` behind a source.
+pub(super) fn interface(source: &mut Source, args: Args<'_>) -> Parsed {
+    let name = args.need(1, "missing interface name.")?;
+    if name.len() > 15 {
+        return Err(args.fault(1, "'interface' : interface name too long (max 15)"));
+    }
+    source.interface = Some(name.to_owned());
+    Ok(())
+}
+
+/// The whole `source` line of a proxy.
+pub(super) fn source_line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let mut source = source(cx, args)?;
+    let mut n = 2;
+    while let Some(word) = args.get(n) {
+        match word {
+            "usesrc" => usesrc(&mut source, cx, args.from(n))?,
+            "interface" => interface(&mut source, args.from(n))?,
+            _ => {
+                let message = format!(
+                    "'source' only supports optional keywords 'interface' and 'usesrc' (got '{word}')."
+                );
+                return Err(args.fault(n, message));
+            }
+        }
+        n += 2;
+    }
+    proxy.settings.back.source = Some(source);
+    Ok(())
+}
+
+/// `tcp-ut <delay>`, in milliseconds.
+pub(super) fn tcp_ut(args: Args<'_>) -> Parsed<u32> {
+    let given = args.need(1, "'tcp-ut' : missing TCP User Timeout value")?;
+    let delay = value::time(given, Unit::Milliseconds).ok();
+    let message = "'tcp-ut' : expects a positive delay in milliseconds";
+    delay.and_then(|t| u32::try_from(t).ok()).ok_or_else(|| args.fault(1, message))
+}
+
+/// A number of keep-alive probes, or a time between them in seconds; 1 or more.
+pub(super) fn probes(args: Args<'_>) -> Parsed<u32> {
+    integer(args, 1..=i32::MAX as u32)
+}
+
+/// A time between keep-alive probes, kept in seconds.
+pub(super) fn probe_span(args: Args<'_>) -> Parsed<u32> {
+    let name = args.text(0);
+    args.no_more_than(1)?;
+    args.need(1, format!("'{name}' expects a time as argument."))?;
+    let ms = time_at(args, 1, Unit::Seconds, &format!("'{name}'"))?;
+    Ok(u32::try_from(ms.div_ceil(1000)).unwrap_or(u32::MAX).max(1))
 }

@@ -61,6 +61,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.back.allbackups = wanted(cx);
         Ok(())
     }),
+    switch("clitcpka", Places::D_FRONT, "Probes silent clients.", |p, cx, _| {
+        p.settings.front.keep_alive.enabled = wanted(cx);
+        Ok(())
+    }),
     switch("dontlog-normal", Places::D_FRONT, "Logs only what went wrong.", |p, cx, _| {
         p.settings.front.options.dontlog_normal = wanted(cx);
         Ok(())
@@ -156,6 +160,12 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "Checks MySQL servers.",
         check::mysql,
     ),
+    switch("nolinger", Places::ALL, "Closes with a reset.", |p, cx, _| {
+        let nolinger = wanted(cx);
+        p.settings.front.options.nolinger = nolinger;
+        p.settings.back.nolinger = nolinger;
+        Ok(())
+    }),
     choice(
         "originalto",
         "[ except <network> ] [ header <name> ]",
@@ -193,6 +203,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
         check::smtpchk,
     ),
     choice("spop-check", "", Places::BACK, "Checks SPOE agents.", check::plain),
+    switch("srvtcpka", Places::D_BACK, "Probes silent servers.", |p, cx, _| {
+        p.settings.back.keep_alive.enabled = wanted(cx);
+        Ok(())
+    }),
     choice(
         "ssl-hello-chk",
         "",
@@ -201,6 +215,12 @@ pub(crate) const OPTIONS: &[Choice] = &[
         check::plain,
     ),
     choice("tcp-check", "", Places::D_BACK, "Checks servers by tcp-check lines.", check::tcp_check),
+    switch("tcpka", Places::ALL, "Probes silent peers.", |p, cx, _| {
+        let probes = wanted(cx);
+        p.settings.front.keep_alive.enabled = probes;
+        p.settings.back.keep_alive.enabled = probes;
+        Ok(())
+    }),
     choice("tcplog", "", Places::ALL, "Logs connections in detail.", tcplog),
 ];
 

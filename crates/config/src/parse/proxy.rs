@@ -1,7 +1,7 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
 use super::values::{integer, number_at, text};
 use super::{
-    balance, bind, check, http, language, log, mailers, option, removed, server, stats,
+    balance, bind, check, http, language, link, log, mailers, option, removed, server, stats,
     stick_table, timeout,
 };
 use crate::cx::{Cx, Prefix};
@@ -60,6 +60,19 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Keeps a text for the logs.",
         language::capture,
     ),
+    entry("clitcpka-cnt", "<count>", Places::D_FRONT, "Probes of a silent client.", |p, _, a| {
+        link::probes(a).map(|n| p.settings.front.keep_alive.count = Some(n))
+    }),
+    entry(
+        "clitcpka-idle",
+        "<timeout>",
+        Places::D_FRONT,
+        "Silence before the first probe.",
+        |p, _, a| link::probe_span(a).map(|n| p.settings.front.keep_alive.idle = Some(n)),
+    ),
+    entry("clitcpka-intvl", "<timeout>", Places::D_FRONT, "Time between probes.", |p, _, a| {
+        link::probe_span(a).map(|n| p.settings.front.keep_alive.interval = Some(n))
+    }),
     entry(
         "cookie",
         "<name> [ rewrite | insert | prefix ] [ indirect ] [ nocache ] [ postonly ] [ preserve ] [ httponly ] [ secure ] [ domain <domain> ]* [ maxidle <idle> ] [ maxlife <life> ] [ dynamic ] [ attr <value> ]*",
@@ -308,6 +321,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     }),
     entry("option", "<name> [param*]", Places::ALL, "Turns an option on.", option::parse),
     entry(
+        "rate-limit",
+        "sessions <rate>",
+        Places::D_FRONT,
+        "Bounds the sessions per second.",
+        rate_limit,
+    ),
+    entry(
         "redirect",
         "location|prefix|scheme <loc> [code <code>] <option> [{if | unless} <condition>]",
         Places::SIDES,
@@ -347,6 +367,26 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Adds servers that differ by a number.",
         server::template,
     ),
+    entry(
+        "source",
+        "<addr> [usesrc ...] [interface <name>]",
+        Places::D_BACK,
+        "Where connections to servers come from.",
+        link::source_line,
+    ),
+    entry("srvtcpka-cnt", "<count>", Places::D_BACK, "Probes of a silent server.", |p, _, a| {
+        link::probes(a).map(|n| p.settings.back.keep_alive.count = Some(n))
+    }),
+    entry(
+        "srvtcpka-idle",
+        "<timeout>",
+        Places::D_BACK,
+        "Silence before the first probe.",
+        |p, _, a| link::probe_span(a).map(|n| p.settings.back.keep_alive.idle = Some(n)),
+    ),
+    entry("srvtcpka-intvl", "<timeout>", Places::D_BACK, "Time between probes.", |p, _, a| {
+        link::probe_span(a).map(|n| p.settings.back.keep_alive.interval = Some(n))
+    }),
     entry("stats", "<verb> [param*]", Places::ALL, "The statistics page.", stats::parse),
     entry(
         "stick",
@@ -412,6 +452,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Chooses a backend.",
         language::use_backend,
     ),
+    entry("usesrc", "", Places::D_BACK, "Stands behind a source.", |_, _, a| {
+        Err(a.fault(0, "'usesrc' only allowed after a 'source' statement."))
+    }),
 ];
 
 /// One line of a proxy or `defaults` section.
@@ -542,4 +585,14 @@ pub(super) fn takes_prefix(name: &str) -> bool {
 /// True when a flag must be turned on: no prefix in front.
 pub(super) fn wanted(cx: &Cx<'_>) -> bool {
     cx.prefix == Prefix::None
+}
+
+/// `rate-limit sessions <rate>`
+fn rate_limit(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    if args.text(1) != "sessions" {
+        let message = format!("'rate-limit' only supports 'sessions' (got '{}').", args.text(1));
+        return Err(args.fault(1, message));
+    }
+    args.no_more_than(2)?;
+    number_at(args, 2, 0..=i32::MAX as u32).map(|n| proxy.settings.front.session_rate = n)
 }

@@ -76,6 +76,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.check.send_proxy = true;
         Ok(())
     }),
+    entry("check-via-socks4", "", "Checks go through the SOCKS4 proxy.", |s, _, _| {
+        s.options.check.via_socks4 = true;
+        Ok(())
+    }),
     entry("cookie", "<value>", "Value in the persistence cookie.", |s, _, a| {
         s.options.cookie = Some(a.need(1, "'cookie' expects <value> as argument.")?.to_owned());
         Ok(())
@@ -123,6 +127,14 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("minconn", "<minconn>", "Concurrent requests while there is little to do.", |s, _, a| {
         number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.minconn = n)
     }),
+    entry("namespace", "<name>", "Network namespace of the connections.", |s, _, a| {
+        let name = a.need(1, "'namespace' : expects <name> as argument")?;
+        if name == "*" {
+            return Err(a.fault(1, "'namespace *' is not implemented yet"));
+        }
+        s.options.link.namespace = Some(name.to_owned());
+        Ok(())
+    }),
     entry("no-agent-check", "", "Undoes `agent-check`.", |s, _, _| {
         s.options.check.agent.enabled = false;
         Ok(())
@@ -155,6 +167,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("no-send-proxy-v2-ssl-cn", "", "Undoes `send-proxy-v2-ssl-cn`.", |s, _, _| {
         let announce = &mut s.options.link.announce;
         (announce.v2, announce.ssl, announce.cert_cn) = (false, false, false);
+        Ok(())
+    }),
+    entry("no-tfo", "", "Undoes `tfo`.", |s, _, _| {
+        s.options.link.tfo = false;
         Ok(())
     }),
     entry("non-stick", "", "Never stored in a stick table.", |s, _, _| {
@@ -222,8 +238,26 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("slowstart", "<start_time_in_ms>", "Time to reach the full weight.", |s, _, a| {
         delay_or_zero(a).map(|t| s.options.slowstart = t)
     }),
+    entry("socks4", "<addr>:<port>", "Goes through a SOCKS4 proxy.", |s, cx, a| {
+        let given = a.need(1, "'socks4' expects <addr>:<port> as argument.")?;
+        let told = |e| a.fault(1, format!("'socks4 {given}' : {e}"));
+        let at = addr::stream(&cx.address(given), cx.names).map_err(told)?;
+        s.options.link.socks4 = Some(at);
+        Ok(())
+    }),
+    entry("source", "<addr>[:<port>[-<port>]]", "Where connections come from.", |s, cx, a| {
+        s.options.link.source = Some(link::source(cx, a)?);
+        Ok(())
+    }),
     entry("stick", "", "Undoes `non-stick`.", |s, _, _| {
         s.options.non_stick = false;
+        Ok(())
+    }),
+    entry("tcp-ut", "<delay>", "Longest wait for acknowledgements.", |s, _, a| {
+        link::tcp_ut(a).map(|ms| s.options.link.tcp_ut = ms)
+    }),
+    entry("tfo", "", "Sends data with the first packet.", |s, _, _| {
+        s.options.link.tfo = true;
         Ok(())
     }),
     entry("track", "[<backend>/]<server>", "Follows the state of another server.", |s, _, a| {
@@ -231,6 +265,12 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.track = Some(given.to_owned());
         Ok(())
     }),
+    entry(
+        "usesrc",
+        "<addr> | client | clientip | hdr_ip(..)",
+        "Whose address it is.",
+        |s, cx, a| link::usesrc(link::behind(&mut s.options.link.source, a, "usesrc")?, cx, a),
+    ),
     entry("weight", "<weight>", "Share of the load.", |s, _, a| {
         weight(a).map(|n| s.options.weight = n)
     }),
@@ -401,6 +441,13 @@ fn options(
 ) -> Parsed<Filling> {
     let mut n = first;
     while let Some(name) = args.get(n) {
+        // Part of `source`, whose words may stand apart.
+        if name == "interface" && filling.options.link.source.is_some() {
+            let source = link::behind(&mut filling.options.link.source, args.from(n), name)?;
+            link::interface(source, args.from(n)).map_err(|f| f.within(context))?;
+            n += 2;
+            continue;
+        }
         let Some(keyword) = Keyword::find(OPTIONS, name) else {
             let unknown = format!("unknown keyword '{name}'");
             return Err(known::fault(args, n, "server", name, unknown).within(context));

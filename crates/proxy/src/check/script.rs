@@ -21,6 +21,7 @@ use rules::check::{
     StepAction,
 };
 use sample::Variables;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -169,7 +170,12 @@ impl<'a> Play<'a> {
         }
         self.asked = false;
         self.begin_step();
-        match self.line.connect(&address, connect.linger).await {
+        let settings = &self.subject.server.settings;
+        let proxy = match connect.via_socks4 {
+            true => settings.link.socks4,
+            false => settings.check_link.socks4.filter(|_| connect.as_server),
+        };
+        match self.dial(&address, proxy, connect.linger).await {
             Ok(()) => {}
             Err(Trouble::Late) => return Err(Stop::Late(CheckStatus::L4Timeout)),
             Err(Trouble::Broken(error)) => return Err(Stop::Unconnected(error)),
@@ -186,6 +192,22 @@ impl<'a> Play<'a> {
             self.put(&header).await?;
         }
         Ok(())
+    }
+
+    /// Connects to the server, or to the SOCKS4 proxy that passes connections on to it.
+    async fn dial(
+        &mut self,
+        address: &Address,
+        proxy: Option<SocketAddr>,
+        linger: bool,
+    ) -> Result<(), Trouble> {
+        let how = &self.subject.server.settings.check_link.dial;
+        let Some(proxy) = proxy else { return self.line.dial(address, linger, how).await };
+        let Some(SocketAddr::V4(to)) = address.inet() else {
+            return Err(Trouble::Broken(std::io::ErrorKind::Unsupported.into()));
+        };
+        self.line.dial(&Address::Inet(proxy), linger, how).await?;
+        self.line.pass_on(to).await
     }
 
     async fn send(&mut self, send: &Send, step: &Step) -> Result<(), Stop> {

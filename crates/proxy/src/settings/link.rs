@@ -1,16 +1,94 @@
 //! How connections to a server begin, beyond its address. Data only.
 
+use reactor::Dial;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
 /// What is special about connections to a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
     /// The PROXY protocol header that they begin with.
     pub announce: Option<Announce>,
+    /// What is asked of their sockets.
+    pub dial: Dial,
+    /// Whose address they pretend to come from.
+    pub disguise: Disguise,
+    /// The source ports taken in turn.
+    pub ports: Option<Ports>,
+    /// The SOCKS4 proxy that they go through.
+    pub socks4: Option<SocketAddr>,
+    /// What of the client's own destination they go to.
+    pub follows: Follows,
 }
+
+/// Whose address connections pretend to come from (`usesrc`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Disguise {
+    /// Nobody's.
+    #[default]
+    None,
+    /// This one's.
+    Address(SocketAddr),
+    /// The client's address and port.
+    Client,
+    /// The client's address.
+    ClientIp,
+    /// The address in a header of this name, in lower case; its occurrence counts from 1, or from
+    /// the end below 0.
+    Header(String, i32),
+}
+
+/// What of the address that the client connected to is taken for the server's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Follows {
+    /// Its IP address: the server has none of its own (`*`).
+    pub ip: bool,
+    /// Its port, plus this.
+    pub port: Option<i32>,
+}
+
+/// A range of ports taken in turn by all threads.
+#[derive(Clone, Debug)]
+pub struct Ports {
+    /// The first.
+    pub low: u16,
+    /// The last.
+    pub high: u16,
+    next: Arc<AtomicU32>,
+}
+
+impl Ports {
+    /// The range from `low` to `high`, both included.
+    pub fn new(low: u16, high: u16) -> Self {
+        Self { low: low.min(high), high: low.max(high), next: Arc::default() }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        u32::from(self.high - self.low) + 1
+    }
+
+    /// The next in turn.
+    pub fn next(&self) -> u16 {
+        let place = self.next.fetch_add(1, Relaxed) % self.count();
+        // No more than `high`, a port.
+        (u32::from(self.low) + place) as u16
+    }
+}
+
+impl PartialEq for Ports {
+    fn eq(&self, other: &Self) -> bool {
+        (self.low, self.high) == (other.low, other.high)
+    }
+}
+
+impl Eq for Ports {}
 
 impl Link {
     /// Whether there is nothing special about them.
     pub fn is_plain(&self) -> bool {
-        self.announce.is_none()
+        *self == Self::default()
     }
 }
 

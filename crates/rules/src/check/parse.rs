@@ -206,7 +206,8 @@ impl<'w> Words<'w, '_> {
                 "send-proxy" => connect.send_proxy = true,
                 "linger" => connect.linger = true,
                 "comment" => self.note()?,
-                "ssl" | "sni" | "alpn" | "proto" | "via-socks4" => {
+                "via-socks4" => connect.via_socks4 = true,
+                "ssl" | "sni" | "alpn" | "proto" => {
                     return Err(self.fail(format!("'{name}' is not implemented yet")));
                 }
                 _ => {

@@ -51,6 +51,8 @@ impl Listen {
             threads: Vec::new(),
             nice: 0,
             expects: Default::default(),
+            mss_reduction: 0,
+            shards: Vec::new(),
         };
         let back = Back {
             servers: (0..self.servers).map(|slot| server(slot, self.maxconn)).collect(),
@@ -118,6 +120,7 @@ pub(crate) fn process(threads: usize) -> Process {
         max_headers: 101,
         payload_with_any_method: false,
         max_accept: 4,
+        max_rates: (0, 0),
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,

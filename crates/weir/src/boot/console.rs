@@ -1,6 +1,6 @@
 //! Runtime sockets, opened with the listeners. Never answers a command.
 
-use super::listeners::{self, Opener};
+use super::listeners::{self, Asked, Opener};
 use crate::cli::Options;
 use crate::version;
 use admin::{CliSocket, Level, Settings, SeverityOutput};
@@ -28,7 +28,8 @@ pub(super) fn open(
     let mut consoles = Vec::new();
     let mut sockets = Vec::new();
     for bind in &stats.sockets {
-        match opener.open(bind, BACKLOG) {
+        let asked = Asked { backlog: BACKLOG, ..Asked::default() };
+        match opener.open(bind, &asked) {
             Ok(open) => {
                 let socket = CliSocket {
                     address: written(&open.address),

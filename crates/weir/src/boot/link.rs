@@ -1,19 +1,86 @@
 //! How connections to a server begin, as the data plane takes it. Never decides a default that the model
 //! has.
 
-use config::model::{Announce, Global, ServerOptions};
-use proxy::settings::{self, Link, Values};
+use super::listeners::Opener;
+use config::model::{self, Address, Announce, Back, Global, Server, ServerPort, Source};
+use proxy::settings::{self, Disguise, Follows, Link, Ports, Values};
+use reactor::{Dial, KeepAlive, SystemBuffers};
+use std::io;
+use std::net::SocketAddr;
 
 /// The connections to a server, and those of its checks.
-pub(super) fn links(options: &ServerOptions, global: &Global) -> (Link, Link) {
+///
+/// # Errors
+/// Its namespace cannot be used.
+pub(super) fn links(
+    server: &Server,
+    back: &Back,
+    global: &Global,
+    opener: &mut Opener,
+) -> io::Result<(Link, Link)> {
+    let options = &server.options;
     let asked = options.link.announce;
     let never_local = global.process.pp2_never_send_local;
-    let link = Link { announce: asked.any().then(|| announce(asked, never_local)) };
+    let source = options.link.source.as_ref().or(back.source.as_ref());
+    let namespace = options.link.namespace.as_deref();
+    let dial = Dial {
+        source: source.and_then(|source| source.address).map(|ip| SocketAddr::new(ip, 0)),
+        interface: source.and_then(|source| source.interface.as_deref()).map(Into::into),
+        namespace: namespace.map(|name| opener.namespace(name)).transpose()?,
+        user_timeout_ms: options.link.tcp_ut,
+        keep_alive: probes(back.keep_alive),
+        buffers: SystemBuffers {
+            receive: global.tune.rcvbuf_server,
+            send: global.tune.sndbuf_server,
+        },
+        resets: back.nolinger,
+        ..Dial::default()
+    };
     // A check of another port or address is taken to be one of another service.
     let same = options.check.port.is_none() && options.check.addr.is_none();
     let announced = (asked.any() && same) || options.check.send_proxy;
-    let check_link = Link { announce: announced.then(|| announce(asked, never_local)) };
-    (link, check_link)
+    let check_link = Link {
+        announce: announced.then(|| announce(asked, never_local)),
+        dial: dial.clone(),
+        socks4: options.link.socks4.filter(|_| options.check.via_socks4),
+        ..Link::default()
+    };
+    let link = Link {
+        announce: asked.any().then(|| announce(asked, never_local)),
+        // A check wants to know whether the server is there, so it does not begin with data.
+        dial: Dial { fast_open: options.link.tfo, ..dial },
+        disguise: source.map(disguise).unwrap_or_default(),
+        ports: source.and_then(|source| source.ports).map(|(low, high)| Ports::new(low, high)),
+        socks4: options.link.socks4,
+        follows: follows(server),
+    };
+    Ok((link, check_link))
+}
+
+fn disguise(source: &Source) -> Disguise {
+    match &source.disguise {
+        model::Disguise::None => Disguise::None,
+        model::Disguise::Address(address) => Disguise::Address(*address),
+        model::Disguise::Client => Disguise::Client,
+        model::Disguise::ClientIp => Disguise::ClientIp,
+        model::Disguise::Header(name, occurrence) => Disguise::Header(name.clone(), *occurrence),
+    }
+}
+
+fn follows(server: &Server) -> Follows {
+    let Address::Ip(address) = &server.address.address else { return Follows::default() };
+    let port = match server.address.port {
+        ServerPort::Fixed(_) => None,
+        ServerPort::FromClient(offset) => Some(offset),
+    };
+    let anywhere = address.ip().is_unspecified() && !server.unresolved;
+    Follows { ip: anywhere, port }
+}
+
+/// Keep-alive probes, if there are to be any.
+pub(super) fn probes(from: model::KeepAlive) -> Option<KeepAlive> {
+    let model::KeepAlive { enabled, count, idle, interval } = from;
+    enabled.then_some(KeepAlive { count, idle, interval })
 }
 
 fn announce(from: Announce, never_local: bool) -> settings::Announce {
@@ -35,9 +102,14 @@ mod tests {
 
     /// What a server line with these options makes of its connections and of its checks' ones.
     fn of(options: &str) -> (Link, Link) {
+        whole(&format!("server s 127.0.0.1:1 {options}"))
+    }
+
+    /// The same of the first server in these lines of a section.
+    fn whole(lines: &str) -> (Link, Link) {
         let text = format!(
-            "global\n pp2-never-send-local\nlisten l\n bind :1\n timeout client 1s\n \
-             server s 127.0.0.1:1 {options}\n"
+            "global\n pp2-never-send-local\n tune.rcvbuf.server 20000\n \
+             tune.sndbuf.server 30000\nlisten l\n bind :1\n timeout client 1s\n{lines}\n"
         );
         let setup = config::Setup {
             env: Default::default(),
@@ -49,7 +121,7 @@ mod tests {
         let loaded = config::load(&[config::Source::new("a.cfg", &text)], setup);
         let model = loaded.model.expect("a good text");
         let back = model.proxies[0].back.as_ref().expect("a listen section");
-        links(&back.servers[0].options, &model.global)
+        links(&back.servers[0], back, &model.global, &mut Opener::default()).expect("no namespace")
     }
 
     #[test]
@@ -84,5 +156,39 @@ mod tests {
         assert_eq!(checked("send-proxy port 2"), None);
         assert_eq!(checked("send-proxy port 2 check-send-proxy"), Some(V1));
         assert_eq!(checked("check-send-proxy no-check-send-proxy"), None);
+    }
+    #[test]
+    fn sockets_are_what_the_words_ask_for() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let socket = |lines: &str, level: i32, name: i32| {
+            let dial = whole(lines).0.dial;
+            let fd = sys::socket::dial(sys::socket::Target::Inet(address), &dial);
+            let fd = fd.expect("somebody listens");
+            let value = sys::option::get(fd, level, name).expect("an option");
+            sys::close(fd);
+            value
+        };
+        // Levels and options of socket(7) and tcp(7).
+        let (sockets, tcp) = (1, 6);
+        let server = "server s 127.0.0.1:1";
+        for (lines, level, name, expected) in [
+            (format!("{server} tcp-ut 1500"), tcp, 18, 1500),
+            (format!("{server} tfo"), tcp, 30, 1),
+            (format!("option srvtcpka\n{server}"), sockets, 9, 1),
+            (format!("option tcpka\nsrvtcpka-cnt 3\n{server}"), tcp, 6, 3),
+            (format!("option tcpka\nsrvtcpka-idle 11s\n{server}"), tcp, 4, 11),
+            (format!("option tcpka\nsrvtcpka-intvl 7\n{server}"), tcp, 5, 7),
+        ] {
+            assert_eq!(socket(&lines, level, name), expected, "{lines}");
+            assert_ne!(socket(server, level, name), expected, "without {lines}");
+        }
+        assert_eq!(socket(&format!("{server} tfo no-tfo"), tcp, 30), 0);
+        // Linux keeps as much again for itself.
+        let sizes = [8, 7].map(|name| socket(server, sockets, name));
+        assert_eq!(sizes, [40_000, 60_000], "tune.rcvbuf.server, tune.sndbuf.server");
+        assert!(whole(&format!("option nolinger\n{server}")).0.dial.resets);
+        let interface = whole(&format!("{server} source 127.0.0.1 interface lo")).0.dial.interface;
+        assert_eq!(interface.as_deref(), Some("lo"));
     }
 }

@@ -1,9 +1,11 @@
 //! Listening sockets, opened before privileges are dropped. Never accepts.
 
-use config::model::{Address, Bind, BindAddress};
-use reactor::Handle;
+use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, UnixAccess};
+use reactor::{Handle, KeepAlive, Namespace, SystemBuffers};
 use std::collections::HashMap;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A socket that listens.
 pub(super) struct Open {
@@ -11,46 +13,114 @@ pub(super) struct Open {
     pub(super) address: reactor::Address,
 }
 
-/// Inherited sockets may be named by several bind lines: each is adopted once.
+/// What a listener is asked to be beyond its own line.
+#[derive(Clone, Default)]
+pub(super) struct Asked {
+    /// Clients that wait to be accepted.
+    pub(super) backlog: u32,
+    /// Probes of silent clients.
+    pub(super) keep_alive: Option<KeepAlive>,
+    /// Connections end with a reset.
+    pub(super) resets: bool,
+    /// Sizes of the system's buffers.
+    pub(super) buffers: SystemBuffers,
+    /// Nobody else may listen on the address.
+    pub(super) exclusive: bool,
+    /// What unix sockets have unless their line says otherwise, and what goes before their paths.
+    pub(super) unix: (UnixAccess, Option<String>),
+}
+
+impl Asked {
+    /// What a frontend asks of its listeners, with queues of this length.
+    pub(super) fn of(front: &Front, global: &Global, backlog: u32) -> Self {
+        Self {
+            backlog,
+            keep_alive: super::link::probes(front.keep_alive),
+            resets: front.options.nolinger,
+            buffers: SystemBuffers {
+                receive: global.tune.rcvbuf_client,
+                send: global.tune.sndbuf_client,
+            },
+            exclusive: global.process.noreuseport,
+            unix: (global.process.unix_bind.clone(), global.process.unix_prefix.clone()),
+        }
+    }
+}
+
+/// Inherited sockets may be named by several bind lines: each is adopted once. So are namespaces.
 #[derive(Default)]
 pub(super) struct Opener {
     inherited: HashMap<i32, Handle>,
+    namespaces: HashMap<String, Arc<Namespace>>,
 }
 
 impl Opener {
-    /// Opens one listener, `backlog` clients deep.
+    /// Opens one listener.
     ///
     /// # Errors
     /// As the system says.
-    pub(super) fn open(&mut self, bind: &Bind, backlog: u32) -> io::Result<Open> {
-        let options = &bind.options;
-        let backlog = if options.backlog > 0 { options.backlog } else { backlog };
+    pub(super) fn open(&mut self, bind: &Bind, asked: &Asked) -> io::Result<Open> {
+        let options = self.options(&bind.options, asked)?;
         match &bind.address {
-            BindAddress::Inherited(number) => self.inherit(*number),
+            BindAddress::Inherited(number) => self.inherit(*number, &options),
             BindAddress::At(Address::Ip(address)) => {
-                let options = sys::listen::Options {
-                    backlog,
-                    interface: options.interface.clone(),
-                    v6_only: options.v6only,
-                };
                 let fd = sys::listen::tcp(*address, &options)?;
                 let bound = sys::socket::local_address(fd).unwrap_or(*address);
                 Ok(Open { handle: Handle(fd), address: reactor::Address::Inet(bound) })
             }
-            BindAddress::At(Address::Unix(path)) => {
-                let fd = sys::listen::unix(path, backlog, options.access.mode)?;
-                if options.access.uid.is_some() || options.access.gid.is_some() {
-                    sys::listen::set_owner(path, options.access.uid, options.access.gid)?;
-                }
-                Ok(Open { handle: Handle(fd), address: reactor::Address::Unix(path.clone()) })
-            }
+            BindAddress::At(Address::Unix(path)) => open_unix(path, bind, asked, options.backlog),
         }
     }
 
-    fn inherit(&mut self, number: i32) -> io::Result<Open> {
+    /// Another socket of an address that is open already.
+    pub(super) fn open_again(
+        &mut self,
+        open: &Open,
+        bind: &Bind,
+        asked: &Asked,
+    ) -> io::Result<Handle> {
+        let options = self.options(&bind.options, asked)?;
+        let address = open.address.inet().ok_or(io::ErrorKind::Unsupported)?;
+        sys::listen::tcp(address, &options).map(Handle)
+    }
+
+    fn options(&mut self, line: &BindOptions, asked: &Asked) -> io::Result<sys::listen::Options> {
+        let namespace = line.namespace.as_deref().map(|name| self.namespace(name)).transpose()?;
+        Ok(sys::listen::Options {
+            backlog: if line.backlog > 0 { line.backlog } else { asked.backlog },
+            interface: line.interface.clone(),
+            v6_only: line.v6only,
+            exclusive: asked.exclusive,
+            transparent: line.transparent,
+            namespace,
+            max_segment: u32::try_from(line.mss).unwrap_or(0),
+            user_timeout_ms: line.tcp_ut,
+            fast_open: line.tfo,
+            defer_accept: line.defer_accept,
+            keep_alive: asked.keep_alive,
+            buffers: asked.buffers,
+            resets: asked.resets,
+        })
+    }
+
+    /// The namespace of this name.
+    ///
+    /// # Errors
+    /// There is none, or it may not be used.
+    pub(super) fn namespace(&mut self, name: &str) -> io::Result<Arc<Namespace>> {
+        if let Some(known) = self.namespaces.get(name) {
+            return Ok(known.clone());
+        }
+        let told = |error| io::Error::other(format!("Cannot open namespace '{name}': {error}"));
+        let opened = Arc::new(Namespace::open(name).map_err(told)?);
+        self.namespaces.insert(name.to_owned(), opened.clone());
+        Ok(opened)
+    }
+
+    fn inherit(&mut self, number: i32, options: &sys::listen::Options) -> io::Result<Open> {
         let handle = match self.inherited.get(&number) {
             Some(handle) => *handle,
-            None => Handle(sys::listen::inherited(number)?),
+            None => Handle(sys::listen::inherited(number, options)?),
         };
         self.inherited.insert(number, handle);
         let address = match sys::socket::local_address(handle.0) {
@@ -59,6 +129,22 @@ impl Opener {
         };
         Ok(Open { handle, address })
     }
+}
+
+fn open_unix(path: &Path, bind: &Bind, asked: &Asked, backlog: u32) -> io::Result<Open> {
+    let (own, (usual, prefix)) = (&bind.options.access, &asked.unix);
+    let is_file = !path.as_os_str().as_encoded_bytes().starts_with(b"\0");
+    let path = match prefix.as_ref().filter(|_| is_file) {
+        // As text, so that it may also be the beginning of a name.
+        Some(prefix) => PathBuf::from(format!("{prefix}{}", path.display())),
+        None => path.to_owned(),
+    };
+    let fd = sys::listen::unix(&path, backlog, own.mode.or(usual.mode))?;
+    let (uid, gid) = (own.uid.or(usual.uid), own.gid.or(usual.gid));
+    if is_file && (uid.is_some() || gid.is_some()) {
+        sys::listen::set_owner(&path, uid, gid)?;
+    }
+    Ok(Open { handle: Handle(fd), address: reactor::Address::Unix(path) })
 }
 
 /// HAProxy's words for why a socket cannot be opened.
@@ -74,5 +160,124 @@ pub(super) fn reason(error: &io::Error) -> String {
             let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
             format!("cannot create listening socket ({text})")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd as _;
+
+    /// Levels and options of socket(7), tcp(7) and ip(7).
+    const SOCKET: i32 = 1;
+    const TCP: i32 = 6;
+    const IP: i32 = 0;
+
+    fn bind(line: &str) -> Bind {
+        let mut model = model(&format!("listen l\n bind {line}\n timeout client 1s\n"));
+        model.proxies[0].front.as_mut().expect("a listen section").binds.remove(0)
+    }
+
+    fn model(text: &str) -> config::Model {
+        let setup = config::Setup {
+            env: Default::default(),
+            features: Default::default(),
+            files: &config::Disk,
+            names: &config::SystemResolver,
+            processors: 1,
+        };
+        let loaded = config::load(&[config::Source::new("a.cfg", text)], setup);
+        loaded.model.unwrap_or_else(|| panic!("{text}"))
+    }
+
+    /// An option of a listener with this line, which is a fresh socket's otherwise.
+    fn option_with(options: &str, asked: &Asked, level: i32, name: i32) -> i32 {
+        let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let bind = bind(&format!("fd@{} {options}", socket.as_raw_fd()));
+        Opener::default().open(&bind, asked).expect("the options are taken");
+        sys::option::get(socket.as_raw_fd(), level, name).expect("an option")
+    }
+
+    #[test]
+    fn options_of_a_line_reach_its_socket() {
+        let plain = Asked { backlog: 100, ..Asked::default() };
+        for (options, level, name, expected) in [
+            ("mss 1000", TCP, 2, 1000),
+            ("tcp-ut 1500", TCP, 18, 1500),
+            ("defer-accept", TCP, 9, 1),
+            ("tfo", TCP, 23, 100),
+            ("tfo backlog 7", TCP, 23, 7),
+        ] {
+            assert_eq!(option_with(options, &plain, level, name), expected, "{options}");
+            assert_ne!(option_with("", &plain, level, name), expected, "without {options}");
+        }
+        assert_eq!(bind("fd@3 mss -100").options.mss, -100);
+    }
+
+    #[test]
+    fn options_of_a_section_reach_its_sockets() {
+        let probes = KeepAlive { count: Some(3), idle: Some(11), interval: Some(7) };
+        let buffers = SystemBuffers { receive: 20_000, send: 30_000 };
+        let asked = Asked { keep_alive: Some(probes), buffers, ..Asked::default() };
+        for (level, name, expected) in [
+            (SOCKET, 9, 1),
+            (TCP, 6, 3),
+            (TCP, 4, 11),
+            (TCP, 5, 7),
+            (SOCKET, 8, 40_000),
+            (SOCKET, 7, 60_000),
+        ] {
+            assert_eq!(option_with("", &asked, level, name), expected, "{level} {name}");
+        }
+    }
+
+    #[test]
+    fn sections_ask_for_what_they_say() {
+        let text = "global\n noreuseport\n tune.rcvbuf.client 20000\n tune.sndbuf.client 30000\n\
+                    listen l\n bind :1\n timeout client 1s\n option clitcpka\n clitcpka-cnt 3\n \
+                    clitcpka-idle 11\n clitcpka-intvl 7s\n option nolinger\n";
+        let model = model(text);
+        let front = model.proxies[0].front.as_ref().expect("a listen section");
+        let asked = Asked::of(front, &model.global, 5);
+        let probes = KeepAlive { count: Some(3), idle: Some(11), interval: Some(7) };
+        assert_eq!((asked.keep_alive, asked.resets, asked.exclusive), (Some(probes), true, true));
+        assert_eq!((asked.buffers.receive, asked.buffers.send), (20_000, 30_000));
+    }
+
+    #[test]
+    fn addresses_of_others_and_exclusive_ones() {
+        let port = || {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            listener.local_addr().expect("an address").port()
+        };
+        let opened = |line: &str, asked: &Asked| {
+            Opener::default().open(&bind(line), asked).expect("a free port").handle.0
+        };
+        let plain = Asked { backlog: 10, ..Asked::default() };
+        let alone = Asked { exclusive: true, ..plain.clone() };
+        for (asked, shared) in [(&plain, 1), (&alone, 0)] {
+            let fd = opened(&format!("127.0.0.1:{}", port()), asked);
+            assert_eq!(sys::option::get(fd, SOCKET, 15).expect("an option"), shared);
+            sys::close(fd);
+        }
+        // Without the privilege only addresses that are not there yet can be had.
+        let fd = opened(&format!("192.0.2.1:{} transparent", port()), &plain);
+        let either = [19, 15].map(|name| sys::option::get(fd, IP, name).expect("an option"));
+        assert!(either.contains(&1), "{either:?}");
+        sys::close(fd);
+    }
+
+    #[test]
+    fn names_without_a_file_are_listened_on() {
+        let name = format!("abns@weir-test-{}", std::process::id());
+        let open = |asked: &Asked| Opener::default().open(&bind(&name), asked);
+        let first = open(&Asked::default()).expect("nobody has the name");
+        assert_eq!(first.address.to_string(), name);
+        assert!(open(&Asked::default()).is_err(), "it is taken");
+        let to = reactor::os::Os::new(1).expect("a poller");
+        let connected = reactor::Kernel::connect(&to, &first.address).expect("somebody listens");
+        sys::close(connected.0);
+        sys::close(first.handle.0);
     }
 }

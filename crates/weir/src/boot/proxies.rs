@@ -2,10 +2,10 @@
 
 use super::balancing;
 use super::link;
-use super::listeners::Opener;
+use super::listeners::{Asked, Open, Opener};
 use super::logs;
 use config::model::{self, Address, ServerPort};
-use proxy::settings;
+use proxy::settings::{self, Link};
 use rules::check::SimpleHttp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub(super) fn proxy(
             .and_then(|front| front.unique_id_header.as_ref())
             .map(|name| name.to_ascii_lowercase()),
         front,
-        back: from.back.as_ref().map(|from| back(from, global)),
+        back: from.back.as_ref().map(|from| back(from, global, opener, errors)),
         log_format: from.formats.log,
         error_log_format: from.formats.error,
         log_format_sd: from.formats.structured_data,
@@ -165,16 +165,24 @@ fn front(
     errors: &mut Vec<String>,
 ) -> settings::Front {
     let backlog = from.backlog.or(from.maxconn).unwrap_or(4096).max(128);
+    let asked = Asked::of(from, global, backlog);
     let mut binds = Vec::new();
     for bind in from.binds.iter().filter(|_| !proxy.disabled) {
-        match opener.open(bind, backlog) {
-            Ok(open) => binds.push(settings::Bind {
+        let threads = global.process.threads.of(&bind.options.threads);
+        let opened = opener.open(bind, &asked).and_then(|open| {
+            let shards = shards(opener, &open, bind, &asked, (&threads, global))?;
+            Ok((open, shards))
+        });
+        match opened {
+            Ok((open, shards)) => binds.push(settings::Bind {
+                mss_reduction: bind.options.mss.min(0).unsigned_abs(),
+                shards,
                 handle: open.handle,
                 address: open.address,
                 name: bind.options.name.clone(),
                 id: bind.id,
                 maxconn: bind.options.maxconn,
-                threads: global.process.threads.of(&bind.options.threads),
+                threads,
                 nice: bind.options.nice,
                 expects: settings::Expected {
                     proxy: bind.options.accept_proxy,
@@ -202,11 +210,47 @@ fn front(
         ignore_probes: from.options.http_ignore_probes,
         accept_invalid: from.options.accept_invalid_request,
         monitor_uri: from.monitor_uri.clone(),
+        session_rate: from.session_rate,
     }
 }
 
-fn back(from: &model::Back, global: &model::Global) -> settings::Back {
-    let mut servers: Vec<_> = from.servers.iter().map(|it| server(it, global)).collect();
+/// The sockets of a line beside its first one, each with its threads (`shards`).
+fn shards(
+    opener: &mut Opener,
+    open: &Open,
+    bind: &model::Bind,
+    asked: &Asked,
+    (threads, global): (&[u16], &model::Global),
+) -> std::io::Result<Vec<(reactor::Handle, Vec<u16>)>> {
+    let count = global.process.threads.count() as u16;
+    let all: Vec<u16> = (0..count).collect();
+    let threads = if threads.is_empty() { &all[..] } else { threads };
+    let wanted = bind.options.shards.map_or(1, |shards| match shards {
+        0 => threads.len(),
+        shards => usize::from(shards).min(threads.len()),
+    });
+    let own = matches!(bind.address, model::BindAddress::At(Address::Ip(_)));
+    if wanted < 2 || !own || asked.exclusive {
+        return Ok(Vec::new());
+    }
+    let share = threads.len().div_ceil(wanted);
+    let others = threads.chunks(share).skip(1);
+    others.map(|own| Ok((opener.open_again(open, bind, asked)?, own.to_vec()))).collect()
+}
+
+fn back(
+    from: &model::Back,
+    global: &model::Global,
+    opener: &mut Opener,
+    errors: &mut Vec<String>,
+) -> settings::Back {
+    let mut servers = Vec::with_capacity(from.servers.len());
+    for server in &from.servers {
+        match link::links(server, from, global, opener) {
+            Ok(links) => servers.push(self::server(server, links)),
+            Err(error) => errors.push(format!("server '{}' : {error}", server.name)),
+        }
+    }
     if from.cookie.as_ref().is_some_and(|cookie| cookie.dynamic) {
         let key: Option<Arc<str>> = from.dynamic_cookie_key.as_deref().map(Arc::from);
         servers.iter_mut().for_each(|server| server.cookie_key = key.clone());
@@ -267,7 +311,7 @@ fn retry_on(from: &model::RetryOn) -> settings::RetryOn {
     events.chain(statuses).fold(RetryOn::NEVER, RetryOn::and)
 }
 
-fn server(from: &model::Server, global: &model::Global) -> settings::Server {
+fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::Server {
     let options = &from.options;
     let check = &options.check;
     let interval = |span: u64| u32::try_from(span).unwrap_or(u32::MAX).max(1);
@@ -294,7 +338,6 @@ fn server(from: &model::Server, global: &model::Global) -> settings::Server {
         ..balance::ServerSettings::new(from.id, &*from.name)
     };
     let address = address(&from.address);
-    let (link, check_link) = link::links(options, global);
     settings::Server {
         link,
         check_link,
@@ -336,7 +379,9 @@ pub(super) fn dynamic_server(
         backend: backend.to_owned(),
         server: server.to_owned(),
     });
-    let mut made = server(&made, &model::Global::default());
+    let (back, global) = (model::Back::default(), model::Global::default());
+    let links = link::links(&made, &back, &global, &mut Opener::default());
+    let mut made = server(&made, links.map_err(|error| error.to_string())?);
     made.dynamic = true;
     made.forced_id = made.balance.id > 0;
     made.balance.track = track;

@@ -93,6 +93,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             .map(|seat| (seat.group, seat.rank + 1))
             .collect(),
         maxconn,
+        max_rates: (global.process.maxconnrate, global.process.maxsessrate),
         buffer_size: size(global.tune.bufsize, BUFFER_SIZE),
         buffer_limit: (global.tune.buffer_limit > 0).then(|| proxy::buffers::Limit {
             buffers: global.tune.buffer_limit as usize,

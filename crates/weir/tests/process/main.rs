@@ -30,6 +30,7 @@ mod rules;
 mod runtime;
 mod servers;
 mod signals;
+mod sockets;
 mod statistics;
 mod strictness;
 mod tables;

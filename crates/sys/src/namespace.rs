@@ -1,0 +1,59 @@
+//! Network namespaces: sockets that belong to another one than the process. Never leaves the calling
+//! thread in one.
+
+use crate::Fd;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::sync::OnceLock;
+
+/// Where `ip netns` keeps their names.
+const NAMED: &str = "/var/run/netns";
+
+/// A namespace that sockets can be opened in.
+#[derive(Debug)]
+pub struct Namespace(File);
+
+impl PartialEq for Namespace {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_raw_fd() == other.0.as_raw_fd()
+    }
+}
+
+impl Eq for Namespace {}
+
+/// That of the process, to come back to.
+static OWN: OnceLock<Option<File>> = OnceLock::new();
+
+fn enter(namespace: Fd) -> io::Result<()> {
+    // SAFETY: changes the namespace of the calling thread alone; no memory is involved.
+    let result = unsafe { libc::setns(namespace, libc::CLONE_NEWNET) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+impl Namespace {
+    /// Opens the namespace of this name. To be called before the root directory changes.
+    ///
+    /// # Errors
+    /// There is none, or the process may not use it.
+    pub fn open(name: &str) -> io::Result<Self> {
+        OWN.get_or_init(|| File::open("/proc/self/ns/net").ok());
+        if name.contains('/') || name.starts_with('.') {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(Self(File::open(format!("{NAMED}/{name}"))?))
+    }
+
+    /// Calls `make` with the calling thread in this namespace: what it opens belongs there.
+    ///
+    /// # Errors
+    /// The process may not enter it; otherwise as `make` says.
+    pub(crate) fn within<T>(&self, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let own = OWN.get().and_then(Option::as_ref).ok_or(io::ErrorKind::PermissionDenied)?;
+        enter(self.0.as_raw_fd())?;
+        let made = make();
+        // A thread that cannot come back would open all that follows in the wrong place.
+        enter(own.as_raw_fd()).expect("the namespace of the process can be entered by its threads");
+        made
+    }
+}

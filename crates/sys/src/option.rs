@@ -1,0 +1,146 @@
+//! Socket options that rustix has no words for, set by number. Never decides which are wanted.
+
+use crate::Fd;
+use std::io;
+
+/// TCP keep-alive probes; what is absent is left to the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Probes without an answer before the connection counts as dead.
+    pub count: Option<u32>,
+    /// Seconds of silence before the first probe.
+    pub idle: Option<u32>,
+    /// Seconds between probes.
+    pub interval: Option<u32>,
+}
+
+/// Sizes of the system's buffers in bytes; 0 leaves them to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Buffers {
+    /// What was received and not read.
+    pub receive: u32,
+    /// What was written and not acknowledged.
+    pub send: u32,
+}
+
+pub(crate) fn set(fd: Fd, level: i32, name: i32, value: i32) -> io::Result<()> {
+    let size = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the value is an integer of the length given, and outlives the call; a wrong number of
+    // a descriptor is an error of the call.
+    let result = unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), size) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn set_tcp(fd: Fd, name: i32, value: u32) -> io::Result<()> {
+    set(fd, libc::IPPROTO_TCP, name, i32::try_from(value).unwrap_or(i32::MAX))
+}
+
+/// The value of an integer option, by the numbers of socket(7), tcp(7) and ip(7).
+///
+/// # Errors
+/// The socket has no such option.
+pub fn get(fd: Fd, level: i32, name: i32) -> io::Result<i32> {
+    let (mut value, mut size) = (0i32, size_of::<i32>() as libc::socklen_t);
+    // SAFETY: the pointers are to the value and to its length, which bounds what is written.
+    let result =
+        unsafe { libc::getsockopt(fd, level, name, (&raw mut value).cast(), &raw mut size) };
+    if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Restricts a socket to a network interface; needs a privilege.
+pub(crate) fn set_interface(fd: Fd, interface: &str) -> io::Result<()> {
+    // SAFETY: pointer and length describe `interface`, which outlives the call.
+    let result = unsafe {
+        libc::setsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_BINDTODEVICE,
+            interface.as_ptr().cast(),
+            interface.len() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Lets a socket use addresses that are not the machine's; needs a privilege.
+pub(crate) fn set_foreign(fd: Fd, v4: bool) -> io::Result<()> {
+    match v4 {
+        true => set(fd, libc::SOL_IP, libc::IP_TRANSPARENT, 1),
+        false => set(fd, libc::SOL_IPV6, libc::IPV6_TRANSPARENT, 1),
+    }
+}
+
+/// Lets a socket be bound to an address that is not there yet.
+pub(crate) fn set_freebind(fd: Fd) -> io::Result<()> {
+    set(fd, libc::SOL_IP, libc::IP_FREEBIND, 1)
+}
+
+/// Leaves the choice of a local port to the moment of connecting, when the destination is known.
+pub(crate) fn choose_port_late(fd: Fd) -> io::Result<()> {
+    set(fd, libc::SOL_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)
+}
+
+/// How long sent data may stay without an acknowledgement, in milliseconds.
+pub(crate) fn set_user_timeout(fd: Fd, ms: u32) -> io::Result<()> {
+    set_tcp(fd, libc::TCP_USER_TIMEOUT, ms)
+}
+
+/// The largest segment that is announced to peers.
+pub(crate) fn set_max_segment(fd: Fd, bytes: u32) -> io::Result<()> {
+    set_tcp(fd, libc::TCP_MAXSEG, bytes)
+}
+
+/// Sends segments smaller by `bytes` than the peer has announced.
+pub fn reduce_max_segment(fd: Fd, bytes: u32) -> io::Result<()> {
+    let announced = u32::try_from(get(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG)?).unwrap_or(0);
+    set_max_segment(fd, announced.saturating_sub(bytes).max(1))
+}
+
+/// Lets up to `queue` clients send data with the first packet.
+pub(crate) fn set_fast_open(fd: Fd, queue: u32) -> io::Result<()> {
+    set_tcp(fd, libc::TCP_FASTOPEN, queue)
+}
+
+/// Has the first write carry its data in the first packet.
+pub(crate) fn set_fast_open_connect(fd: Fd) -> io::Result<()> {
+    set_tcp(fd, libc::TCP_FASTOPEN_CONNECT, 1)
+}
+
+/// Shows a client only when it has sent something, or after `seconds`.
+pub(crate) fn set_defer_accept(fd: Fd, seconds: u32) -> io::Result<()> {
+    set_tcp(fd, libc::TCP_DEFER_ACCEPT, seconds)
+}
+
+/// Probes peers that are silent.
+pub(crate) fn set_keep_alive(fd: Fd, probes: KeepAlive) -> io::Result<()> {
+    set(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+    let options = [
+        (libc::TCP_KEEPCNT, probes.count),
+        (libc::TCP_KEEPIDLE, probes.idle),
+        (libc::TCP_KEEPINTVL, probes.interval),
+    ];
+    for (name, value) in options {
+        value.map_or(Ok(()), |value| set_tcp(fd, name, value))?;
+    }
+    Ok(())
+}
+
+/// Sets the sizes of the system's buffers.
+pub(crate) fn set_buffers(fd: Fd, sizes: Buffers) -> io::Result<()> {
+    for (name, size) in [(libc::SO_RCVBUF, sizes.receive), (libc::SO_SNDBUF, sizes.send)] {
+        if size > 0 {
+            set(fd, libc::SOL_SOCKET, name, i32::try_from(size).unwrap_or(i32::MAX))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the coming close end the connection without a packet that tells the peer. Without the
+/// privilege for that, the packet does not get past the first router.
+pub fn vanish_on_close(fd: Fd) -> io::Result<()> {
+    if set(fd, libc::IPPROTO_TCP, libc::TCP_REPAIR, 1).is_ok() {
+        return Ok(());
+    }
+    let v6 = set(fd, libc::SOL_IPV6, libc::IPV6_UNICAST_HOPS, 1);
+    set(fd, libc::SOL_IP, libc::IP_TTL, 1).or(v6)
+}
