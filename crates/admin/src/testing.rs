@@ -4,9 +4,7 @@ use crate::settings::{CliSocket, Level, Settings};
 use balance::{CheckResult, CheckStatus, ServerSettings};
 use proxy::counters::{Event, Metric};
 use proxy::services::NoServices;
-use proxy::settings::{
-    Back, Cookie, CookieMode, Front, Logs, Mode, Process, Proxy, Server, StatsPage,
-};
+use proxy::settings::{Back, Cookie, Front, Logs, Mode, Process, Proxy, Server, StatsPage};
 use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Address, Thread};
