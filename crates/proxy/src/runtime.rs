@@ -220,6 +220,8 @@ pub(crate) struct RulesAtHand {
     pub(crate) sticking_response: bool,
     /// `use-server`, `force-persist` or `ignore-persist`.
     pub(crate) selection: bool,
+    /// `normalize-uri` about fragments.
+    pub(crate) fragments: bool,
 }
 
 impl RulesAtHand {
@@ -244,6 +246,9 @@ impl RulesAtHand {
             sticking: any(|rules| !rules.sticking.is_empty()),
             sticking_response: any(|rules| rules.sticking.iter().any(|rule| rule.stores_response)),
             selection: any(|rules| !rules.selection.is_empty() || !rules.persistence.is_empty()),
+            fragments: any(|rules| {
+                rules.http_request.rules().iter().any(|rule| rule.action().treats_fragments())
+            }),
         }
     }
 }

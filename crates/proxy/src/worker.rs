@@ -186,6 +186,7 @@ impl Worker {
             head_bytes: settings.buffer_size.saturating_sub(settings.max_rewrite) as u32,
             header_lines: settings.max_headers.saturating_sub(others) as u16,
             lenient,
+            fragments: side == Side::Client && proxy.rules.fragments,
             payload_with_any_method: settings.payload_with_any_method,
         };
         h1::Settings { limits, mode: proxy.settings.connection_mode.into() }

@@ -65,6 +65,11 @@ pub(crate) enum Outcome<'r> {
 }
 
 impl Action {
+    /// Whether it is a `normalize-uri fragment-strip` or `fragment-encode`.
+    pub fn treats_fragments(&self) -> bool {
+        matches!(self, Action::Normalize(normalizer) if normalizer.treats_fragments())
+    }
+
     pub(crate) fn run<'r>(&'r self, side: Side, cx: &mut dyn Context) -> Outcome<'r> {
         match self {
             Action::Control(control) => control.run(cx),

@@ -43,6 +43,11 @@ const TABLE: &[Entry] = &[
 ];
 
 impl Normalizer {
+    /// Whether it treats fragments, so that targets with one are meant to come in.
+    pub fn treats_fragments(&self) -> bool {
+        matches!(self, Normalizer::FragmentEncode | Normalizer::FragmentStrip)
+    }
+
     pub(super) fn run<'r>(self, cx: &mut dyn Context) -> Outcome<'r> {
         let room = cx.rewrite_room(Side::Request);
         let Some(head) = cx.head_mut(Side::Request) else { return Outcome::Next };

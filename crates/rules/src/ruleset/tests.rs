@@ -37,6 +37,7 @@ fn local_answers() {
         ("redirect location /x set-cookie A=1", "redirect 302 Found|content-length: 0|location: /x|cache-control: no-cache|set-cookie: A=1; path=/;|"),
         ("redirect location /x clear-cookie A=", "redirect 302 Found|content-length: 0|location: /x|cache-control: no-cache|set-cookie: A=; path=/; Max-Age=0;|"),
         ("redirect location %[req.hdr(none)] ignore-empty", "continue"), ("redirect location %[req.hdr(x-z)] ignore-empty", "redirect 302 Found|content-length: 0|location: z|"),
+        ("use-service prometheus-exporter", "service(prometheus)"),
         ("allow", "allow"), ("reject", "reject"), ("silent-drop", "silentdrop"),
     ];
     for (line, expected) in cases {

@@ -223,3 +223,17 @@ fn what_2_7_accepts_is_accepted() {
         assert_eq!(weir.web().ask(request).status(), 200, "for {request:?}");
     }
 }
+
+#[test]
+fn fragments_are_taken_where_rules_treat_them() {
+    let origin = Origin::saying("hello");
+    let start = |front: &str| {
+        let back = "    server s <origin>";
+        Setup::http(front, back).with("origin", origin.address()).start()
+    };
+    let request = "GET /a#b HTTP/1.1\r\nHost: test\r\n\r\n";
+    assert_eq!(start("").web().ask(request).status(), 400);
+    let weir = start("    http-request normalize-uri fragment-strip");
+    assert_eq!(weir.web().ask(request).status(), 200);
+    assert_eq!(origin.request(0).target(), "/a");
+}

@@ -33,6 +33,9 @@ pub struct Limits {
     /// Malformed messages that HAProxy lets through are taken as it takes them
     /// (`option accept-invalid-http-request`, `option accept-invalid-http-response`).
     pub lenient: bool,
+    /// A request's target may have a fragment: rules take it off (`normalize-uri fragment-strip`,
+    /// `fragment-encode`).
+    pub fragments: bool,
     /// An HTTP/1.0 request may have a body whatever its method is
     /// (`h1-accept-payload-with-any-method`).
     pub payload_with_any_method: bool,
@@ -47,6 +50,7 @@ impl Limits {
         head_bytes: 15_360,
         header_lines: 101,
         lenient: false,
+        fragments: false,
         payload_with_any_method: false,
     };
 }

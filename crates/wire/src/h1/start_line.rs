@@ -74,7 +74,8 @@ pub(super) fn request(
     }
     let uri_start = method_len + blanks;
     let rest = &text[uri_start..];
-    let fits = |&b: &u8| is_target(b) || (limits.lenient && (b == b'#' || b >= 0x80));
+    let fragments = limits.lenient || limits.fragments;
+    let fits = |&b: &u8| is_target(b) || (b == b'#' && fragments) || (b >= 0x80 && limits.lenient);
     let uri_len = rest.iter().position(|b| !fits(b)).unwrap_or(rest.len());
     let blanks = blank_len(&rest[uri_len..]);
     if uri_len == 0 || (blanks == 0 && uri_len < rest.len()) {
