@@ -324,4 +324,6 @@ pub fn parse_redirect(words: &[&str], cx: &mut Parser<'_>) -> Result<Rule, Parse
 }
 
 #[cfg(test)]
+mod effects;
+#[cfg(test)]
 mod tests;
