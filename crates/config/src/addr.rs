@@ -3,6 +3,7 @@ use crate::model::{Address, BindAddress, ServerAddress, ServerPort};
 use crate::value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use stdx::ignored::planted;
 
 #[cfg(test)]
 mod tests;
@@ -49,8 +50,16 @@ enum Scheme {
     Unsupported(&'static str),
 }
 
+/// Whether a proof wants the prefix of an address left where it is.
+fn is_ignored(text: &str) -> bool {
+    planted().is_some_and(|(class, name)| class == "addr-prefix" && text.starts_with(name))
+}
+
 /// Cuts the address family prefix off.
 fn scheme(text: &str) -> (Scheme, &str) {
+    if is_ignored(text) {
+        return (Scheme::Inet(Family::Any), text);
+    }
     if text.starts_with('/') {
         return (Scheme::Unix, text);
     }
@@ -163,14 +172,23 @@ pub(crate) fn nameserver(text: &str, names: &dyn Resolver) -> Result<(bool, Sock
     stream(&plain, names).map(|address| (is_stream, address))
 }
 
+/// Prefixes of datagram addresses, and those of streams that read the same.
+const DATAGRAMS: [(&str, &str); 8] = [
+    ("udp@", ""),
+    ("udp4@", "ipv4@"),
+    ("udp6@", "ipv6@"),
+    ("uxdg@", "unix@"),
+    ("dgram+ip@", ""),
+    ("dgram+ipv4@", "ipv4@"),
+    ("dgram+ipv6@", "ipv6@"),
+    ("dgram+unix@", "unix@"),
+];
+
 /// An address with a UDP port, `default` if none is given, or a path.
 pub(crate) fn datagram(text: &str, default: u16, names: &dyn Resolver) -> Result<Address, String> {
-    let bare = text
-        .strip_prefix("udp@")
-        .or_else(|| text.strip_prefix("dgram+ip@"))
-        .or_else(|| text.strip_prefix("uxdg@"))
-        .unwrap_or(text);
-    let bare = bare.replacen("udp4@", "ipv4@", 1).replacen("udp6@", "ipv6@", 1);
+    let known = DATAGRAMS.iter().filter(|_| !is_ignored(text));
+    let bare = known.filter_map(|(own, other)| Some((other, text.strip_prefix(own)?))).next();
+    let bare = bare.map_or_else(|| text.to_owned(), |(other, rest)| format!("{other}{rest}"));
     let (kind, rest) = scheme(&bare);
     match kind {
         Scheme::Unix => Ok(Address::Unix(unix_path(rest, text)?)),

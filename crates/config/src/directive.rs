@@ -57,7 +57,8 @@ impl Blocks {
     ) -> Parsed<Told> {
         let args = line.args();
         match args.text(0) {
-            skipped @ (".elif" | ".else") if ignored("cond-directive", skipped) => {}
+            skipped @ (".if" | ".elif" | ".else" | ".endif")
+                if ignored("cond-directive", skipped) => {}
             ".if" => self.open_block(line, env, features)?,
             ".elif" => self.other_branch(args, env, features)?,
             ".else" => self.last_branch(args)?,

@@ -21,6 +21,7 @@ mod output;
 mod references;
 mod resolvers;
 mod semantics;
+mod values;
 mod wild;
 
 /// A few files.

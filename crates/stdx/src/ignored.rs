@@ -13,7 +13,7 @@ pub fn planted() -> Option<(&'static str, &'static str)> {
     if !cfg!(debug_assertions) {
         return None;
     }
-    PLANTED.get_or_init(|| std::env::var("WEIR_IGNORE").ok()).as_deref()?.split_once('/')
+    PLANTED.get_or_init(|| std::env::var("WEIR_IGNORE").ok()).as_deref()?.rsplit_once('/')
 }
 
 /// Whether `name` of `class` is to be accepted and ignored.

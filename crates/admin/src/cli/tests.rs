@@ -533,3 +533,39 @@ fn variables_of_the_process_are_set_and_shown() {
         assert_eq!(bench.ask(address, &line).trim(), answer.trim(), "{line}");
     }
 }
+
+#[test]
+fn agents_are_told_and_moved() {
+    let mut proxies = testing::proxies();
+    let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
+    server.agent = Some(proxy::settings::Agent {
+        address: server.address.clone(),
+        follows: true,
+        send: Vec::new(),
+        inter_ms: 2_000,
+    });
+    let shared = Shared::new(testing::process(), proxies, 0);
+    let worker = testing::worker(&shared);
+    let bench = Bench { worker, settings: testing::settings(), shared };
+    let server = || &bench.shared.proxies[1].back.as_ref().unwrap().servers[0];
+    let target = || {
+        let (address, send) = server().agent.as_ref().unwrap().target();
+        (format!("{address:?}"), String::from_utf8(send).unwrap())
+    };
+    bench.run("set server be/s1 agent-addr 10.0.0.9");
+    assert!(target().0.contains("10.0.0.9:8001"), "{:?}", target());
+    bench.run("set server be/s1 agent-port 81");
+    assert!(target().0.contains("10.0.0.9:81"), "{:?}", target());
+    bench.run("set server be/s1 agent-send hello");
+    assert_eq!(target().1, "hello");
+    bench.run("set server be/s1 agent down");
+    assert!(!server().state.agent_allows());
+    bench.run("set server be/s1 agent up");
+    assert!(server().state.agent_allows());
+    bench.run("disable agent be/s1");
+    let refused = bench.run("set server be/s1 agent down");
+    assert!(refused.contains("agent checks are not enabled"), "{refused}");
+    bench.run("enable agent be/s1");
+    bench.run("set server be/s1 agent down");
+    assert!(!server().state.agent_allows());
+}

@@ -3,8 +3,11 @@
 //! `stat.csv` was compared field by field with what HAProxy 2.6 answers for the same configuration.
 
 use super::*;
+use crate::settings::Settings;
 use crate::testing;
 use field::COLUMNS;
+use proxy::counters::Metric;
+use std::sync::atomic::Ordering::Relaxed;
 
 const CLOCK: Clock = Clock { second: 1_000, of_second: 0, ms: 3_000 };
 
@@ -133,6 +136,96 @@ fn info_has_all_fields_in_order() {
     json::write_info(&items, &mut out);
     let first = r#"[{"field":{"pos":0,"name":"Name"},"processNum":1,"tags":{"origin":"Product","nature":"Output","scope":"Service"},"value":{"type":"str","value":"HAProxy"}},{"#;
     assert!(out.starts_with(first), "{out}");
+}
+
+/// Every field of `show info` and its value in `changed`; an empty text stands for any number.
+#[rustfmt::skip]
+const INFO: &[(&str, &str)] = &[
+    ("Name", "HAProxy"), ("Version", "2.7-test"), ("Release_date", "2026/11/21"), ("Nbthread", "1"), ("Nbproc", "1"), ("Process_num", "1"),
+    ("Pid", "42"), ("Uptime", ""), ("Uptime_sec", ""), ("Memmax_MB", "5"), ("PoolAlloc_MB", "0"), ("PoolUsed_MB", "0"), ("PoolFailed", "0"),
+    ("Ulimit-n", "99"), ("Maxsock", "99"), ("Maxconn", "77"), ("Hard_maxconn", "100"), ("CurrConns", "0"), ("CumConns", "7"), ("CumReq", "8"),
+    ("MaxSslConns", "0"), ("CurrSslConns", "0"), ("CumSslConns", "0"), ("Maxpipes", "0"), ("PipesUsed", "0"), ("PipesFree", "0"), ("ConnRate", ""),
+    ("ConnRateLimit", "0"), ("MaxConnRate", "3"), ("SessRate", ""), ("SessRateLimit", "0"), ("MaxSessRate", "2"), ("SslRate", "0"),
+    ("SslRateLimit", "0"), ("MaxSslRate", "0"), ("SslFrontendKeyRate", "0"), ("SslFrontendMaxKeyRate", "0"), ("SslFrontendSessionReuse_pct", "0"),
+    ("SslBackendKeyRate", "0"), ("SslBackendMaxKeyRate", "0"), ("SslCacheLookups", "0"), ("SslCacheMisses", "0"), ("CompressBpsIn", "0"),
+    ("CompressBpsOut", "0"), ("CompressBpsRateLim", "0"), ("Tasks", ""), ("Run_queue", ""), ("Idle_pct", ""), ("node", "node1"), ("Stopping", "0"),
+    ("Jobs", "0"), ("Unstoppable Jobs", "0"), ("Listeners", "0"), ("ActivePeers", "0"), ("ConnectedPeers", "0"), ("DroppedLogs", "5"),
+    ("BusyPolling", "0"), ("FailedResolutions", "0"), ("TotalBytesOut", "219"), ("TotalSplicdedBytesOut", "0"), ("BytesOutRate", "0"),
+    ("DebugCommandsIssued", "0"), ("CumRecvLogs", "0"), ("Build info", "2.7-test"), ("Memmax_bytes", "5242880"), ("PoolAlloc_bytes", "0"),
+    ("PoolUsed_bytes", "0"), ("Start_time_sec", ""), ("Tainted", "0"),
+];
+
+#[test]
+fn every_field_of_info_has_its_value() {
+    let shared = testing::shared();
+    let worker = testing::worker(&shared);
+    shared.totals.of(0).add(Metric::Connections, 7);
+    shared.totals.of(0).add(Metric::Requests, 8);
+    (0..3).for_each(|_| shared.totals.tick(0, Event::Connection, 1_000));
+    (0..2).for_each(|_| shared.totals.tick(0, Event::Session, 1_000));
+    shared.maxconn.store(77, Relaxed);
+    shared.dropped_logs.store(5, Relaxed);
+    let settings = testing::settings();
+    let settings = Settings { max_memory: 5 << 20, max_files: 99, ..(*settings).clone() };
+    let items = info::all(&worker, &settings);
+    assert_eq!(items.len(), INFO.len());
+    for (item, (name, expected)) in items.iter().zip(INFO) {
+        let value = item.value.to_string();
+        let fits = if expected.is_empty() { !value.is_empty() } else { value == *expected };
+        assert!(item.name == *name && fits, "{name}: {value} instead of {expected}");
+    }
+}
+
+/// Columns that only checks, agents, pools and slow starts fill, and their values.
+const CHECKED: &[(&str, &str)] = &[
+    ("check_code", "404"),
+    ("agent_status", "L7OK"),
+    ("agent_code", "7"),
+    ("agent_duration", "12"),
+    ("agent_desc", "Layer7 check passed"),
+    ("agent_rise", "1"),
+    ("agent_fall", "1"),
+    ("agent_health", "1"),
+    ("last_agt", "ready"),
+    ("src_ilim", "9"),
+    ("throttle", "6"),
+    ("tracked", "other/s9"),
+];
+
+#[test]
+fn checks_and_agents_fill_their_columns() {
+    let mut proxies = testing::proxies();
+    let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
+    server.agent = Some(proxy::settings::Agent {
+        address: server.address.clone(),
+        follows: true,
+        send: Vec::new(),
+        inter_ms: 2_000,
+    });
+    server.pool_max = Some(9);
+    server.balance.slowstart_ms = 60_000;
+    server.balance.track = Some(balance::Tracked { backend: "other".into(), server: "s9".into() });
+    let shared = Shared::new(testing::process(), proxies, 0);
+    let back = shared.proxies[1].back.as_ref().unwrap();
+    let check = |status, code| balance::CheckResult { status, code, ..Default::default() };
+    for _ in 0..3 {
+        back.balancer.on_check(0, check(balance::CheckStatus::L4Connection, None), 1_000);
+    }
+    for _ in 0..2 {
+        back.balancer.on_check(0, check(balance::CheckStatus::L7Ok, Some(404)), 2_000);
+    }
+    let said = balance::CheckResult {
+        duration_ms: 12,
+        info: "ready".to_owned(),
+        ..check(balance::CheckStatus::L7Ok, Some(7))
+    };
+    back.balancer.on_agent(0, said, 2_000);
+    let filter = Filter { proxy: Some(3), kinds: 4, id: Some(1), ..Filter::default() };
+    let row = rows(&shared, CLOCK, &filter).remove(0);
+    for (name, expected) in CHECKED {
+        let at = COLUMNS.iter().position(|column| column.name == *name).expect("a column");
+        assert_eq!(row.values()[at].to_string(), *expected, "{name}");
+    }
 }
 
 #[test]

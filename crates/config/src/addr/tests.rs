@@ -109,3 +109,38 @@ proptest! {
         let _ = host(&text, &Names);
     }
 }
+
+#[test]
+fn every_prefix_is_understood() {
+    for (text, expected) in [
+        ("ip@1.2.3.4:80", "1.2.3.4:80"),
+        ("ipv4@localhost:80", "127.0.0.1:80"),
+        ("ipv6@localhost:80", "[::1]:80"),
+        ("tcp@1.2.3.4:80", "1.2.3.4:80"),
+        ("tcp4@localhost:80", "127.0.0.1:80"),
+        ("tcp6@localhost:80", "[::1]:80"),
+        ("stream+ipv6@localhost:80", "[::1]:80"),
+        ("stream+unix@x.sock", "x.sock"),
+        ("unix@x.sock", "x.sock"),
+        ("uxst@x.sock", "x.sock"),
+        ("fd@7", "fd 7"),
+    ] {
+        assert_eq!(shown(text).map(|l| l.join(" ")), Ok(expected.to_owned()), "{text}");
+    }
+    for (text, expected) in [
+        ("udp@1.2.3.4:5", "1.2.3.4:5"),
+        ("udp4@localhost", "127.0.0.1:514"),
+        ("udp6@localhost", "[::1]:514"),
+        ("dgram+ip@1.2.3.4", "1.2.3.4:514"),
+        ("dgram+ipv6@localhost", "[::1]:514"),
+        ("uxdg@x.sock", "x.sock"),
+        ("dgram+unix@x.sock", "x.sock"),
+    ] {
+        let shown = match datagram(text, 514, &Names) {
+            Ok(Address::Ip(ip)) => ip.to_string(),
+            Ok(Address::Unix(path)) => path.display().to_string(),
+            Err(message) => message,
+        };
+        assert_eq!(shown, expected, "{text}");
+    }
+}

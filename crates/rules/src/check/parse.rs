@@ -68,13 +68,16 @@ fn choices(kind: Kind) -> &'static str {
 fn is_ignored(kind: Kind, words: &[&str]) -> bool {
     let Some((class, name)) = planted() else { return false };
     let step = words[0].split('(').next() == Some(name);
-    let (own, other) = if kind == Kind::Http { ("http", "tcp") } else { ("tcp", "http") };
+    let own = if kind == Kind::Http { "http" } else { "tcp" };
+    // The table has `-m` with its arguments.
+    let name = name.strip_suffix(" str|beg|end|sub|reg").unwrap_or(name);
     match class.split_once("-check") {
         Some((protocol, "")) => protocol == own && step,
         Some((protocol, rest)) if protocol == own && rest.starts_with("-expect") => {
             words.iter().any(|word| word.trim_start_matches('!') == name)
         }
-        Some((actions, _)) => actions == format!("action:{other}") && step,
+        Some(("action:tcp", _)) => step,
+        Some(_) => false,
         None => class == "cfg-proxy" && name == format!("{own}-check {}", words[0]),
     }
 }

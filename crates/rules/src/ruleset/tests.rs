@@ -409,7 +409,11 @@ fn names_are_resolved_into_variables_or_waited_for() {
 
 #[test]
 fn every_action_is_known_and_tested() {
-    let tests = concat!(include_str!("tests.rs"), include_str!("../action/counter/tests.rs"));
+    let tests = concat!(
+        include_str!("tests.rs"),
+        include_str!("../action/counter/tests.rs"),
+        include_str!("effects.rs")
+    );
     for keyword in KEYWORDS {
         assert!(tests.contains(&format!("\"{}", keyword.name)), "{} has no test", keyword.name);
         assert_eq!(KEYWORDS.iter().filter(|other| other.name == keyword.name).count(), 1);

@@ -78,7 +78,7 @@ fn flags_quote_escape_and_turn_to_hexadecimal() {
         ("%{+X}ci %{+X}cp %{+X}pid %{+X}Ts", "7F000001 C822 0014 2EBC98A1"), ("%{+Q}r", "\"GET /i?q=#22#23 HTTP/1.1\""),
         ("%{+Q}o %b %{-Q}b %s", " \"be\" be \"srv1\""), ("%B %Tt %Ta %rc %ft", "+1234 +9 +8 +15 fe~"),
         ("%[var(txn.q)]", "a\"b\\]c#"), ("%{+E}[var(txn.q)]", "a\\\"b\\\\\\]c#"), ("%{+Q,+E}[var(txn.q)]", "\"a\\\"b\\\\\\]c#\""),
-        ("%[var(txn.none)] %{+Q}[var(txn.none)]", "- \"\""), ("100%%", "100%"), ("%{+Q}hrl", "\"cap0\" \"\""),
+        ("%[var(txn.none)] %{+Q}[var(txn.none)]", "- \"\""), ("100%%", "100%"), ("%{+Q}o%o%b", "\"be\""), ("%{+Q}hrl", "\"cap0\" \"\""),
         ("a   b  %b   c", "a b be c"), ("%[str(]),length]", "1"), ("%{+Q}[int(3)]", "\"3\""),
     ];
     for (text, expected) in cases {

@@ -83,7 +83,8 @@ fn the_default_line_tells_of_a_connection() {
     let local = client.local();
     client.expect_open("/");
     let here = weir.address("web");
-    assert_eq!(log.line(), format!("Connect from {local} to {here} (web/HTTP)"));
+    let expected = format!("Connect from {local} to {here} (web/HTTP)");
+    assert_eq!(log.line(), expected, "the default format");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod support;
 mod balancing;
 mod bodies;
 mod checks;
+mod choices;
 mod command_line;
 mod cookies;
 mod descriptors;

@@ -36,7 +36,7 @@ impl Binaries {
             return Err(failure::check("the tests do not build"));
         }
         let text = String::from_utf8_lossy(&output.stdout);
-        let tests = text.lines().filter(|line| line.contains("\"test\":true},"));
+        let tests = text.lines().filter(|line| line.contains("\"test\":true},\"features\""));
         let built = tests.filter_map(|line| {
             let source = value(line, "\"src_path\":\"")?;
             let source = Path::new(source).strip_prefix(root).ok()?;

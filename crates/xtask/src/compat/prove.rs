@@ -13,7 +13,7 @@ use crate::failure::{self, Outcome};
 /// Tests at a time; most of them wait for a process.
 const AT_ONCE: usize = 6;
 
-/// Most tests of one directory that are tried for one name.
+/// Most tests of whole processes that are tried for one name; others are quick.
 const TRIES: usize = 8;
 
 /// Ignores no name at all.
@@ -151,7 +151,7 @@ fn first(binaries: &Binaries, tests: &[Test], class: &str, name: &str) -> Option
         let notices = |test: &&Test| {
             passes(test, &ignored) == Some(false) && passes(test, NOTHING) == Some(true)
         };
-        here.take(TRIES).find(notices).map(|test| Link {
+        here.take(if place == 0 { TRIES } else { usize::MAX }).find(notices).map(|test| Link {
             class: class.to_owned(),
             name: name.to_owned(),
             file: test.file.clone(),

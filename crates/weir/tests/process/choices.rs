@@ -1,0 +1,92 @@
+//! What decides about single requests besides the rules of their section: accounts, the choice of a
+//! server, persistence and its exceptions, the monitor. Never how servers share the load.
+
+use crate::support::{Origin, Running, Setup};
+
+/// A frontend before the servers `a` and `b`; `a` is the first choice.
+fn start(front: &str, back: &str, origins: &[Origin; 2]) -> Running {
+    Setup::http(front, &format!("    balance first\n{back}"))
+        .with("a", origins[0].address())
+        .with("b", origins[1].address())
+        .start()
+}
+
+fn origins() -> [Origin; 2] {
+    [Origin::saying("a"), Origin::saying("b")]
+}
+
+fn with(target: &str, field: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: test\r\n{field}\r\n\r\n")
+}
+
+#[test]
+fn who_is_unknown_is_asked_for_a_password() {
+    let origins = origins();
+    let front = "    http-request auth realm Cellar if !{ http_auth(people) }\n    \
+                 http-request deny if { path /tigers } !{ http_auth_group(people) tigers }";
+    let back = "    server a <a>\nuserlist people\n    group tigers users ann\n    \
+                user ann insecure-password secret\n    user bob insecure-password other\n";
+    let weir = start(front, back, &origins);
+    let mut client = weir.web();
+    let answer = client.get("/");
+    assert_eq!(answer.status(), 401);
+    assert_eq!(answer.header("www-authenticate"), Some("Basic realm=\"Cellar\""));
+    let known = |target: &str, pair: &str| with(target, &format!("Authorization: Basic {pair}"));
+    assert_eq!(client.ask(known("/", "YW5uOnNlY3JldA==")).text(), "a", "ann:secret");
+    assert_eq!(client.ask(known("/", "YW5uOm90aGVy")).status(), 401, "ann:other");
+    assert_eq!(client.ask(known("/tigers", "YW5uOnNlY3JldA==")).status(), 200);
+    assert_eq!(client.ask(known("/tigers", "Ym9iOm90aGVy")).status(), 403, "bob is no tiger");
+}
+
+#[test]
+fn a_rule_chooses_the_server() {
+    let origins = origins();
+    let back = "    use-server b if { path_beg /b }\n    server a <a>\n    server b <b>\n";
+    let weir = start("", back, &origins);
+    let mut client = weir.web();
+    assert_eq!(client.get("/").text(), "a");
+    assert_eq!(client.get("/b/c").text(), "b");
+    assert_eq!(client.get("/c").text(), "a");
+}
+
+#[test]
+fn persistence_is_forced_upon_a_server_that_is_away() {
+    let origins = origins();
+    let back = "    cookie SRV insert indirect\n    force-persist if { path /force }\n    \
+                server a <a> cookie one\n    server b <b> cookie two disabled\n";
+    let weir = start("", back, &origins);
+    let mut client = weir.web();
+    assert_eq!(client.ask(with("/", "Cookie: SRV=two")).text(), "a");
+    assert_eq!(client.ask(with("/force", "Cookie: SRV=two")).text(), "b");
+}
+
+#[test]
+fn persistence_does_not_count_where_it_is_ignored() {
+    let origins = origins();
+    let back = "    cookie SRV insert indirect\n    ignore-persist if { path /ignore }\n    \
+                server a <a> cookie one\n    server b <b> cookie two\n";
+    let weir = start("", back, &origins);
+    let mut client = weir.web();
+    assert_eq!(client.ask(with("/", "Cookie: SRV=two")).text(), "b");
+    assert_eq!(client.ask(with("/ignore", "Cookie: SRV=two")).text(), "a");
+}
+
+#[test]
+fn the_monitor_fails_on_demand() {
+    let origins = origins();
+    let front = "    monitor-uri /up\n    monitor fail if { hdr(x-broken) -m found }";
+    let weir = start(front, "    server a <a>\n", &origins);
+    assert_eq!(weir.web().get("/up").status(), 200);
+    assert_eq!(weir.web().ask(with("/up", "X-Broken: 1")).status(), 503);
+    assert_eq!(weir.web().ask(with("/else", "X-Broken: 1")).text(), "a");
+    assert_eq!(origins[0].requests().len(), 1);
+}
+
+#[test]
+fn servers_are_told_where_clients_wanted_to_go() {
+    let origins = origins();
+    let front = "    option originalto header X-Wanted";
+    let weir = start(front, "    server a <a>\n", &origins);
+    weir.web().expect_open("/");
+    assert_eq!(origins[0].request(0).header("x-wanted"), Some("127.0.0.1"));
+}
