@@ -302,11 +302,11 @@ fn server_port(port: Option<&str>, text: &str) -> Result<ServerPort, String> {
     }
 }
 
-/// A source address, and the ports of it; either may be left out.
-pub(crate) fn source(
-    text: &str,
-    names: &dyn Resolver,
-) -> Result<(Option<IpAddr>, Option<(u16, u16)>), String> {
+/// A source address, and the first and last of its ports; either may be left out.
+pub(crate) type Origin = (Option<IpAddr>, Option<(u16, u16)>);
+
+/// Where connections come from.
+pub(crate) fn source(text: &str, names: &dyn Resolver) -> Result<Origin, String> {
     let (Scheme::Inet(family), rest) = scheme(text) else {
         return Err(format!("unsupported protocol family in '{text}'"));
     };

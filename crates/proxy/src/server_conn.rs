@@ -60,7 +60,6 @@ impl ServerConn {
     }
 
     /// Makes an idle connection one of no thread; `None` if its server has closed it.
-    #[expect(clippy::boxed_local, reason = "the pool holds boxes")]
     pub(crate) fn park(self: Box<Self>) -> Option<Parked> {
         if self.is_spoilt() {
             return None;

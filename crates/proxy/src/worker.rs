@@ -18,6 +18,7 @@ use sample::calendar::Date;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use wire::h1::{Exceptions, Limits};
 
 /// Free workspaces that a thread keeps.
 const KEEP: usize = 256;
@@ -182,12 +183,13 @@ impl Worker {
             Side::Client => (proxy.settings.front.as_ref().is_some_and(|it| it.accept_invalid), 0),
             Side::Server => (proxy.settings.back.as_ref().is_some_and(|it| it.accept_invalid), 1),
         };
-        let limits = wire::h1::Limits {
+        let limits = Limits {
             head_bytes: settings.buffer_size.saturating_sub(settings.max_rewrite) as u32,
             header_lines: settings.max_headers.saturating_sub(others) as u16,
             lenient,
-            fragments: side == Side::Client && proxy.rules.fragments,
-            payload_with_any_method: settings.payload_with_any_method,
+            exceptions: Exceptions::default()
+                .with(Exceptions::FRAGMENTS, side == Side::Client && proxy.rules.fragments)
+                .with(Exceptions::PAYLOAD_WITH_ANY_METHOD, settings.payload_with_any_method),
         };
         h1::Settings { limits, mode: proxy.settings.connection_mode.into() }
     }

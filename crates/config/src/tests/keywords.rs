@@ -607,7 +607,10 @@ fn proxy_errors() {
             "server s 1.2.3.4:+5 check",
             "proxy 'l': server 's' has neither service port nor check port.",
         ),
-        ("server s 1.2.3.4:5 usesrc client", "'usesrc' only allowed after a 'source' statement."),
+        (
+            "server s 1.2.3.4:5 usesrc client",
+            "'server l/s' : 'usesrc' only allowed after a 'source' statement.",
+        ),
         ("server s 1.2.3.4:5 proxy-v2-options x", "'x' : proxy v2 option not implemented."),
         ("server s 1.2.3.4:5 socks4 foo:1", "'socks4 foo:1' : "),
         ("server s 1.2.3.4:5 namespace *", "'namespace *' is not implemented yet"),

@@ -2,7 +2,7 @@
 //! what the caller may drop.
 
 use htx::{Fields, Head, Method};
-use wire::h1::{ChunkDecoder, HeadKind, HeadParser, TrailersParser};
+use wire::h1::{ChunkDecoder, Exceptions, HeadKind, HeadParser, TrailersParser};
 
 use super::conn::{Conn, Flags, Recv, Send};
 use super::persistence::Options;
@@ -128,7 +128,7 @@ impl Conn {
         if head.method_id() == Method::Connect {
             return Err(self.fail(400, None, "CONNECT with a body"));
         }
-        if old && usually_none && !self.limits.payload_with_any_method {
+        if old && usually_none && !self.limits.exceptions.has(Exceptions::PAYLOAD_WITH_ANY_METHOD) {
             return Err(self.fail(413, None, "a body that HTTP/1.0 has for other methods only"));
         }
         Ok(())

@@ -69,8 +69,11 @@ fn disguise(source: &Source) -> Disguise {
 
 fn follows(server: &Server) -> Follows {
     let Address::Ip(address) = &server.address.address else { return Follows::default() };
+    // The records of a service bring their ports along.
+    let service = server.host.as_ref().is_some_and(|host| host.starts_with('_'));
     let port = match server.address.port {
         ServerPort::Fixed(_) => None,
+        ServerPort::FromClient(_) if service => None,
         ServerPort::FromClient(offset) => Some(offset),
     };
     let anywhere = address.ip().is_unspecified() && !server.unresolved;

@@ -229,7 +229,8 @@ fn fragments_are_taken_where_rules_treat_them() {
     let origin = Origin::saying("hello");
     let start = |front: &str| {
         let back = "    server s <origin>";
-        Setup::http(front, back).with("origin", origin.address()).start()
+        let global = "expose-experimental-directives";
+        Setup::http(front, back).global(global).with("origin", origin.address()).start()
     };
     let request = "GET /a#b HTTP/1.1\r\nHost: test\r\n\r\n";
     assert_eq!(start("").web().ask(request).status(), 400);

@@ -33,12 +33,32 @@ pub struct Limits {
     /// Malformed messages that HAProxy lets through are taken as it takes them
     /// (`option accept-invalid-http-request`, `option accept-invalid-http-response`).
     pub lenient: bool,
+    /// What else is taken.
+    pub exceptions: Exceptions,
+}
+
+/// What is taken on demand, a bit each: limits are kept for every connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exceptions(u8);
+
+impl Exceptions {
     /// A request's target may have a fragment: rules take it off (`normalize-uri fragment-strip`,
     /// `fragment-encode`).
-    pub fragments: bool,
+    pub const FRAGMENTS: Self = Self(1);
     /// An HTTP/1.0 request may have a body whatever its method is
     /// (`h1-accept-payload-with-any-method`).
-    pub payload_with_any_method: bool,
+    pub const PAYLOAD_WITH_ANY_METHOD: Self = Self(2);
+
+    /// Whether one of them is made.
+    pub const fn has(self, exception: Self) -> bool {
+        self.0 & exception.0 != 0
+    }
+
+    /// With one more, if `made`.
+    #[must_use]
+    pub const fn with(self, exception: Self, made: bool) -> Self {
+        if made { Self(self.0 | exception.0) } else { self }
+    }
 }
 
 /// The longest field name.
@@ -46,13 +66,8 @@ pub const MAX_NAME: usize = 255;
 
 impl Limits {
     /// Those of HAProxy without any setting.
-    pub const DEFAULT: Self = Self {
-        head_bytes: 15_360,
-        header_lines: 101,
-        lenient: false,
-        fragments: false,
-        payload_with_any_method: false,
-    };
+    pub const DEFAULT: Self =
+        Self { head_bytes: 15_360, header_lines: 101, lenient: false, exceptions: Exceptions(0) };
 }
 
 impl Default for Limits {

@@ -3,10 +3,10 @@
 
 use htx::{Head, Version};
 
-use super::Limits;
 use super::chars::{blank_len, crlf, is_blank, is_target, target_len, token_len};
 use super::error::{Error, Reason};
 use super::field::no_nul;
+use super::{Exceptions, Limits};
 
 /// Begins `head` with the line at the front of `text` when it is complete and has the form that
 /// nearly all have: a frequent method, single spaces, HTTP/1.1, CRLF. Its length; `None`, and
@@ -74,7 +74,7 @@ pub(super) fn request(
     }
     let uri_start = method_len + blanks;
     let rest = &text[uri_start..];
-    let fragments = limits.lenient || limits.fragments;
+    let fragments = limits.lenient || limits.exceptions.has(Exceptions::FRAGMENTS);
     let fits = |&b: &u8| is_target(b) || (b == b'#' && fragments) || (b >= 0x80 && limits.lenient);
     let uri_len = rest.iter().position(|b| !fits(b)).unwrap_or(rest.len());
     let blanks = blank_len(&rest[uri_len..]);

@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn chooses_scenarios() {
         let names = |text| -> Vec<&str> { chosen(text).unwrap().iter().map(|s| s.name).collect() };
-        assert_eq!(names(None), ["h1-ka-64", "h1-ka-256", "h1-close", "h1-1m"]);
+        assert_eq!(names(None), ["h1-ka-64", "h1-ka-256", "h1-close", "h1-1m", "h1-rules"]);
         assert_eq!(names(Some("h1-1m,h1-rules")), ["h1-1m", "h1-rules"]);
         assert_eq!(names(Some("all")).len(), SCENARIOS.len());
         assert!(chosen(Some("h9")).is_err());

@@ -1,6 +1,7 @@
 //! One row per rule: what is refused and with which status, and how hosts come out.
 
 use htx::Head;
+use wire::h1::Exceptions;
 
 use super::exchange::{exchange, settings};
 use crate::h1::{Conn, HeadStep, Mode, expects_continue};
@@ -77,7 +78,8 @@ fn bodies_that_a_method_does_not_have() {
         assert_eq!(receive(request).map(drop), want, "{request:?}");
     }
     let mut settings = settings(Mode::KeepAlive);
-    settings.limits.payload_with_any_method = true;
+    settings.limits.exceptions =
+        Exceptions::default().with(Exceptions::PAYLOAD_WITH_ANY_METHOD, true);
     let mut conn = Conn::new(Side::Client, settings);
     assert!(conn.handle_head(rows[0].0.as_bytes(), &mut Head::default()).is_ok());
 }
