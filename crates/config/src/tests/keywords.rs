@@ -611,9 +611,15 @@ fn proxy_errors() {
             "server s 1.2.3.4:5 usesrc client",
             "'server l/s' : 'usesrc' only allowed after a 'source' statement.",
         ),
-        ("server s 1.2.3.4:5 proxy-v2-options x", "'x' : proxy v2 option not implemented."),
-        ("server s 1.2.3.4:5 socks4 foo:1", "'socks4 foo:1' : "),
-        ("server s 1.2.3.4:5 namespace *", "'namespace *' is not implemented yet"),
+        (
+            "server s 1.2.3.4:5 proxy-v2-options x",
+            "'server l/s' : 'x' : proxy v2 option not implemented.",
+        ),
+        (
+            "server s 1.2.3.4:5 socks4 foo:1",
+            "'server l/s' : 'socks4 foo:1' : invalid address: 'foo' in 'foo:1'",
+        ),
+        ("server s 1.2.3.4:5 namespace *", "'server l/s' : 'namespace *' is not implemented yet"),
         ("rate-limit foo", "'rate-limit' only supports 'sessions' (got 'foo')."),
         ("usesrc client", "'usesrc' only allowed after a 'source' statement."),
         ("errorfiles", "'errorfiles' expects the name of an http-errors section as argument."),
@@ -623,7 +629,6 @@ fn proxy_errors() {
         ("log", "log : expects <address> and <facility> or global as arguments"),
         ("option", "'option' expects an option name."),
         ("option httplogg", "unknown option 'httplogg'"),
-        ("option tcpka", "'option tcpka' is not implemented yet"),
         ("option dontlognull x", "'option dontlognull' cannot handle unexpected argument 'x'."),
         (
             "option forwardfor x",
