@@ -95,7 +95,7 @@ impl Pages {
     }
 }
 
-fn response(status: u16, reason: &str, content_type: &str) -> Head {
+pub(crate) fn response(status: u16, reason: &str, content_type: &str) -> Head {
     let mut head = Head::default();
     head.set_response(Version::Http11, status, reason.as_bytes());
     head.push(b"cache-control", b"no-cache");

@@ -13,15 +13,16 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+use crate::page::response;
 use crate::settings::Settings;
-use htx::{Head, Version};
+use htx::Head;
 use proxy::Worker;
 use proxy::services::Answer;
 use query::{Query, Scope};
 use std::fmt::{Display, Write as _};
 
 /// What Prometheus reads.
-const CONTENT_TYPE: &[u8] = b"text/plain; version=0.0.4";
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 
 /// Answers a request for the metrics; what its query does not understand is ignored, save scopes
 /// that there are none of: they are answered with status 400.
@@ -35,21 +36,13 @@ pub(crate) fn answer(worker: &Worker, settings: &Settings, request: &Head) -> An
     if query.wants(Scope::Sticktable) {
         tables::write(&worker.shared, &mut out);
     }
-    Answer { head: head(200, b"OK", CONTENT_TYPE), body: out.into_bytes() }
-}
-
-fn head(status: u16, reason: &[u8], content_type: &[u8]) -> Head {
-    let mut head = Head::default();
-    head.set_response(Version::Http11, status, reason);
-    head.push(b"cache-control", b"no-cache");
-    head.push(b"content-type", content_type);
-    head
+    Answer { head: response(200, "OK", CONTENT_TYPE), body: out.into_bytes() }
 }
 
 fn bad_request() -> Answer {
     let body =
         b"scope: one of global, frontend, listener, backend, server, sticktable, *\n".to_vec();
-    Answer { head: head(400, b"Bad Request", b"text/plain"), body }
+    Answer { head: response(400, "Bad Request", "text/plain"), body }
 }
 
 /// Begins a metric.

@@ -90,11 +90,6 @@ impl Health {
         self.value = self.rise;
     }
 
-    /// One failure away from down (`on-error sudden-death`). A server that is down stays so.
-    pub fn set_fragile(&mut self) {
-        self.value = self.value.min(self.rise);
-    }
-
     fn top(&self) -> u32 {
         self.rise.saturating_add(self.fall) - 1
     }

@@ -46,11 +46,6 @@ impl Latency {
         }
     }
 
-    /// The mean in nanoseconds, as it was last written.
-    pub(crate) fn mean_ns(&self) -> u64 {
-        f64::from_bits(self.mean.load(Relaxed)) as u64
-    }
-
     fn kept(&self, now_ns: u64) -> f64 {
         let past = now_ns.saturating_sub(self.written_ns.load(Relaxed));
         (-(past as f64) / DECAY_NS).exp()
@@ -62,6 +57,13 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
+
+    impl Latency {
+        /// The mean in nanoseconds, as it was last written.
+        fn mean_ns(&self) -> u64 {
+            f64::from_bits(self.mean.load(Relaxed)) as u64
+        }
+    }
 
     #[test]
     fn peaks_count_at_once_and_are_forgotten_slowly() {

@@ -30,11 +30,6 @@ pub enum Cause<'a> {
     Tracked(&'a Tracked),
 }
 
-/// `backend be has no server available!`
-pub fn no_server_available(backend: &str) -> String {
-    format!("backend {backend} has no server available!")
-}
-
 /// The line of `option log-health-checks` after a check that moved something.
 pub fn checked(backend: &str, server: &Server, result: &CheckResult, health: &Health) -> String {
     check_line("Health", backend, server, result, health)

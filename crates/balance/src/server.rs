@@ -165,11 +165,6 @@ impl Server {
         &self.load
     }
 
-    /// The mean latency that `peak-ewma` has observed, in nanoseconds; 0 if nothing was.
-    pub fn mean_latency_ns(&self) -> u64 {
-        self.latency.mean_ns()
-    }
-
     /// Operational and administrative state, read together.
     pub fn state(&self) -> (OpState, Admin) {
         self.state.get()

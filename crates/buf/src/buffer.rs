@@ -39,11 +39,6 @@ impl Buf {
         &self.memory[self.start..self.end]
     }
 
-    /// The readable bytes, for edits in place.
-    pub fn data_mut(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..self.end]
-    }
-
     /// Free space behind the readable bytes.
     pub fn space(&mut self) -> &mut [u8] {
         &mut self.memory[self.end..]

@@ -64,7 +64,7 @@ impl Buffers {
         self.ordinary.in_use() + self.bulk.in_use()
     }
 
-    /// One that is there. `None`: has to be waited for, with [`Buffers::wait`].
+    /// One that is there. `None`: has to be waited for, with [`Buffers::take`].
     pub(crate) fn try_take(&self, need: Need) -> Option<Buf> {
         match &self.supply {
             Some(supply) if !supply.try_take(need) => None,
@@ -72,9 +72,17 @@ impl Buffers {
         }
     }
 
-    /// Waits in order for one, and for nothing else. `None`: there was none until the deadline.
+    /// One that is there or, waiting in order and for nothing else, the next one. `None`: there was
+    /// none until the deadline.
+    pub(crate) async fn take(&self, need: Need, deadline: Option<Tick>) -> Option<Buf> {
+        match self.try_take(need) {
+            Some(buffer) => Some(buffer),
+            None => Box::pin(self.wait(need, deadline)).await,
+        }
+    }
+
     #[cold]
-    pub(crate) async fn wait(&self, need: Need, deadline: Option<Tick>) -> Option<Buf> {
+    async fn wait(&self, need: Need, deadline: Option<Tick>) -> Option<Buf> {
         let mut claim = Claim::default();
         claim.renew(self, Some(need));
         loop {

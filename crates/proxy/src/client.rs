@@ -127,8 +127,7 @@ impl Client {
 
     /// Whether the soft stop ends it now.
     pub(crate) fn must_end(&self) -> bool {
-        self.worker.shared.is_stopping()
-            && self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
+        self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
     }
 
     /// Makes another address the one that accepted it.
@@ -266,7 +265,7 @@ async fn first_bytes(client: &mut Client) -> Arrival {
             // What is there is taken without a future of its own.
             let mut input = client.worker.buffers.try_take(Need::Ordinary);
             if input.is_none() {
-                input = Box::pin(first_buffer(client, deadline)).await;
+                input = Box::pin(client.worker.buffers.take(Need::Ordinary, deadline)).await;
             }
             let Some(input) = input else { return Arrival::TimedOut };
             match read_first(client, input) {
@@ -284,15 +283,6 @@ async fn first_bytes(client: &mut Client) -> Arrival {
         }
         client.socket.want_read();
         thread.scheduler().pause(Tick::earlier(deadline, last)).await;
-    }
-}
-
-/// A buffer for the first bytes. `None`: there was none until the deadline.
-pub(crate) async fn first_buffer(client: &Client, deadline: Option<Tick>) -> Option<Buf> {
-    let buffers = &client.worker.buffers;
-    match buffers.try_take(Need::Ordinary) {
-        Some(input) => Some(input),
-        None => buffers.wait(Need::Ordinary, deadline).await,
     }
 }
 

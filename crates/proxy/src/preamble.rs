@@ -9,7 +9,7 @@ use crate::facts::wall;
 use crate::gate;
 use crate::log;
 use crate::worker::Worker;
-use reactor::Tick;
+use reactor::{Need, Tick};
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::io;
@@ -71,7 +71,7 @@ async fn receive(client: &mut Client, kind: Kind) -> Result<(), Trouble> {
         }
         let thread = client.worker.thread.clone();
         if client.socket.is_readable() && client.input.capacity() == 0 {
-            let buffer = client::first_buffer(client, deadline).await;
+            let buffer = client.worker.buffers.take(Need::Ordinary, deadline).await;
             client.input = buffer.ok_or(Trouble::Late)?;
         }
         match client.read() {

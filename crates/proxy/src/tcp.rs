@@ -76,12 +76,7 @@ pub(crate) async fn await_buffer(tx: &mut Transaction, deadline: Option<Tick>) {
     if client.input.capacity() > 0 || !client.socket.is_readable() {
         return;
     }
-    let ready = buffers.try_take(Need::Ordinary);
-    let buffer = match ready {
-        Some(buffer) => Some(buffer),
-        None => Box::pin(buffers.wait(Need::Ordinary, deadline)).await,
-    };
-    client.input = buffer.unwrap_or_else(Buf::empty);
+    client.input = buffers.take(Need::Ordinary, deadline).await.unwrap_or_else(Buf::empty);
 }
 
 /// Reads what the client sends while there is no server yet.

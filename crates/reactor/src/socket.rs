@@ -328,11 +328,6 @@ impl Listener {
         self.thread.kernel().close(self.handle, false);
     }
 
-    /// Whether it is paused.
-    pub fn is_paused(&self) -> bool {
-        self.key.is_none()
-    }
-
     /// Takes a waiting client, and its address unless it came over a path.
     ///
     /// # Errors

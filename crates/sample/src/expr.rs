@@ -191,11 +191,6 @@ impl Expr {
         self.output
     }
 
-    /// Whether there is a converter behind the fetch.
-    pub fn has_converters(&self) -> bool {
-        !self.steps.is_empty()
-    }
-
     /// Whether the samples depend on the arguments and the request's head, and on nothing else.
     pub(crate) fn depends_on_head_only(&self) -> bool {
         self.fetch.pure && self.steps.iter().all(|(converter, _)| converter.input_only)

@@ -52,13 +52,13 @@ impl Supply {
         }
     }
 
-    /// How many are free; below zero if there are fewer than are in use.
-    pub fn free(&self) -> isize {
+    #[cfg(test)]
+    fn free(&self) -> isize {
         self.free.get()
     }
 
-    /// How many tasks wait.
-    pub fn waiting(&self) -> usize {
+    #[cfg(test)]
+    fn waiting(&self) -> usize {
         self.waiting.iter().map(|line| line.borrow().len()).sum()
     }
 

@@ -38,12 +38,13 @@ pub fn start(program: &Program) -> io::Result<Fd> {
     let env = program.env.iter().map(|(name, value)| (name, value));
     let mut command = Command::new(&program.name);
     let command = command.args(&program.args).env_clear().envs(env).stdin(Stdio::null());
-    let child = command.spawn()?;
+    let mut child = command.spawn()?;
     let pid = Pid::from_child(&child);
     match process::pidfd_open(pid, PidfdFlags::NONBLOCK) {
         Ok(fd) => Ok(into_raw(fd)),
         Err(error) => {
-            let _ = process::kill_process(pid, Signal::KILL);
+            // Nobody would hear of its end: it goes at once, and its number with it.
+            let _ = child.kill().and_then(|()| child.wait());
             Err(error.into())
         }
     }

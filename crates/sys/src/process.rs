@@ -1,7 +1,6 @@
 //! The process: limits, identity, background. Never called once threads run, save where it says so.
 
 use crate::Fd;
-use std::ffi::CString;
 use std::io;
 use std::path::Path;
 
@@ -89,20 +88,6 @@ pub fn leave_descriptors() {
     // SAFETY: only this thread's own table is affected, and it uses no descriptor beyond the
     // standard streams from here on, as the caller promises by calling this.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, UNSHARE) };
-}
-
-/// The numeric id of a user.
-pub fn user_id(name: &str) -> Option<u32> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: `name` is a C string; the result is read before any other call could replace it.
-    unsafe { libc::getpwnam(name.as_ptr()).as_ref().map(|entry| entry.pw_uid) }
-}
-
-/// The numeric id of a group.
-pub fn group_id(name: &str) -> Option<u32> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: as in `user_id`.
-    unsafe { libc::getgrnam(name.as_ptr()).as_ref().map(|entry| entry.gr_gid) }
 }
 
 /// Lets no program that is started gain privileges, such as by a setuid bit, for good.

@@ -306,11 +306,6 @@ pub fn tcp_info(fd: Fd) -> Option<TcpInfo> {
     })
 }
 
-/// The peer's address of a connection.
-pub fn peer_address(fd: Fd) -> Option<SocketAddr> {
-    internet(net::getpeername(borrow(fd).ok()?).ok()??)
-}
-
 /// A socket for datagrams to addresses of one family.
 pub fn datagram_inet(v4: bool) -> io::Result<Fd> {
     let family = if v4 { AddressFamily::INET } else { AddressFamily::INET6 };

@@ -54,6 +54,8 @@ pub(super) fn row(shared: &Shared, proxy: &Proxy, front: &Front, clock: Clock) -
     row.set(Field::Smax, front.connections.peak());
     let limit = Some(front.maxconn.load(Relaxed)).filter(|limit| *limit != 0);
     row.set(Field::Slim, limit.unwrap_or_else(|| shared.maxconn.load(Relaxed)));
+    let settings = proxy.settings.front.as_ref();
+    row.set(Field::RateLim, settings.map_or(0, |front| front.session_rate));
     row.set(Field::Status, status(shared, front));
     row.set(Field::Mode, mode(proxy));
     sums(&mut row, counters, ALWAYS);
@@ -73,7 +75,6 @@ fn status(shared: &Shared, front: &Front) -> &'static str {
 
 fn rates(row: &mut Row, counters: &Counters, clock: Clock) {
     row.set(Field::Rate, clock.rate(counters, Event::Session));
-    row.set(Field::RateLim, 0u32);
     row.set(Field::RateMax, counters.peak(Event::Session));
     row.set(Field::ReqRate, clock.rate(counters, Event::Request));
     row.set(Field::ReqRateMax, counters.peak(Event::Request));

@@ -105,7 +105,13 @@ const ENTRIES: &[Entry] = &[
         |s| s.clock.rate(&s.worker.shared.totals, Event::Connection).into(),
         "Client connections in the last second",
     ),
-    (27, "ConnRateLimit", "CLP", none, "Limit of client connections a second"),
+    (
+        27,
+        "ConnRateLimit",
+        "CLP",
+        |s| s.worker.shared.settings.max_rates.0.into(),
+        "Limit of client connections a second",
+    ),
     (
         28,
         "MaxConnRate",
@@ -120,7 +126,13 @@ const ENTRIES: &[Entry] = &[
         |s| s.clock.rate(&s.worker.shared.totals, Event::Session).into(),
         "Sessions in the last second",
     ),
-    (30, "SessRateLimit", "CLP", none, "Limit of sessions a second"),
+    (
+        30,
+        "SessRateLimit",
+        "CLP",
+        |s| s.worker.shared.settings.max_rates.1.into(),
+        "Limit of sessions a second",
+    ),
     (
         31,
         "MaxSessRate",

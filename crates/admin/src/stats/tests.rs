@@ -241,3 +241,18 @@ fn columns_are_those_of_the_manual() {
 fn spans_are_written_as_uptimes() {
     assert_eq!(info::span(93_784), "1d 2h03m04s");
 }
+
+#[test]
+fn limits_of_rates_are_shown() {
+    let process = proxy::settings::Process { max_rates: (7, 8), ..testing::process() };
+    let mut proxies = testing::proxies();
+    proxies[0].front.as_mut().unwrap().session_rate = 9;
+    let shared = Shared::new(process, proxies, 0);
+    let worker = testing::worker(&shared);
+    let items = info::all(&worker, &testing::settings());
+    let of =
+        |name: &str| items.iter().find(|item| item.name == name).map(|item| item.value.number());
+    assert_eq!((of("ConnRateLimit"), of("SessRateLimit")), (Some(7), Some(8)));
+    let rows = rows(&shared, Clock::of(&worker), &Filter::default());
+    assert_eq!(rows[0].get(Field::RateLim).number(), 9);
+}

@@ -117,7 +117,6 @@ fn state_lines_are_those_measured() {
         down,
         "Backup Server be/s2 is DOWN. 0 active and 0 backup servers left. 0 sessions active, 0 requeued, 0 remaining in queue."
     );
-    assert_eq!(notice::no_server_available("be"), "backend be has no server available!");
     check(&backend, passed(), 0);
     assert_eq!(check(&backend, passed(), 0).0, Change::Up);
     let up = notice::up("be", first, Cause::Check(&passed()), backend.usable(), none);

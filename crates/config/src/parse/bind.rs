@@ -6,7 +6,8 @@ use crate::cx::Cx;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{Bind, BindOptions, Global, Level, MAX_THREADS, SeverityOutput};
+use crate::model::{Address, Bind, BindAddress, BindOptions, Global, Level};
+use crate::model::{MAX_THREADS, SeverityOutput};
 use crate::value;
 use std::sync::Arc;
 
@@ -171,6 +172,11 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
         Use::Proxy => format!("'bind {list}'"),
     };
     let options = Arc::new(options(cx, args, &context)?);
+    let own = |address: &BindAddress| matches!(address, BindAddress::At(Address::Ip(_)));
+    if options.shards.is_some_and(|count| count != 1) && !found.iter().all(|(it, _)| own(it)) {
+        let text = "'shards' has no effect on unix and inherited sockets: there is one of each";
+        cx.warn(args, 1, format!("{context} : {text}"));
+    }
     for (address, written) in found {
         let id = options.id.unwrap_or(0);
         let (place, options) = (args.place().clone(), Arc::clone(&options));

@@ -390,7 +390,7 @@ fn initial(
     let mut tried = false;
     for method in options.init.as_deref().unwrap_or(usual) {
         match method {
-            // What the state file says replaces it when the file is read.
+            // There is nothing to take it from: state files are refused.
             InitAddr::Last => {}
             InitAddr::Libc if host.starts_with('_') => {}
             InitAddr::Libc => match cx.names.resolve(host, family) {

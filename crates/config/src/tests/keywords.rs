@@ -754,3 +754,14 @@ fn long_captured_cookies_are_cut() {
         assert_eq!(cookie, Some(("S".to_owned(), kept as usize)));
     }
 }
+
+#[test]
+fn shards_of_one_socket_say_so() {
+    let text =
+        |bind: &str| format!("frontend f\n mode http\n timeout client 1s\n bind {bind} shards 2\n");
+    let of = |bind: &str| messages(&text(bind), Severity::Warning);
+    let why = "'shards' has no effect on unix and inherited sockets: there is one of each";
+    assert_eq!(of("/tmp/s"), [format!("'bind /tmp/s' : {why}")]);
+    assert_eq!(of("fd@3"), [format!("'bind fd@3' : {why}")]);
+    assert_eq!(of(":80"), [""; 0]);
+}

@@ -4,6 +4,7 @@ use super::balancing;
 use super::link;
 use super::listeners::{Asked, Open, Opener};
 use super::logs;
+use crate::complain;
 use config::model::{self, Address, ServerPort};
 use proxy::settings::{self, Link};
 use rules::check::SimpleHttp;
@@ -230,6 +231,12 @@ fn shards(
         shards => usize::from(shards).min(threads.len()),
     });
     let own = matches!(bind.address, model::BindAddress::At(Address::Ip(_)));
+    if wanted > 1 && own && asked.exclusive {
+        let (pid, line) = (std::process::id(), &bind.written);
+        complain(&format!(
+            "[WARNING]  ({pid}) : 'bind {line}' : 'shards' has no effect with 'noreuseport'\n"
+        ));
+    }
     if wanted < 2 || !own || asked.exclusive {
         return Ok(Vec::new());
     }

@@ -149,10 +149,7 @@ fn expect_is_for_the_server_to_answer() {
         peer.send(reply("200 OK", &request.text()));
     });
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     client
         .send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
@@ -220,10 +217,7 @@ fn a_response_without_a_length_ends_with_its_connection() {
         peer.send("until the end");
     });
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     let answer = client.get("/");
     assert_eq!(answer.header("connection"), Some("close"));
@@ -262,9 +256,7 @@ fn a_client_that_leaves_while_its_body_is_waited_for_reaches_no_server() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
     let weir = Setup::http("    option http-buffer-request", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+        .between(&origin, &log);
     let mut client = weir.web();
     client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nhalf");
     client.close();
@@ -314,10 +306,7 @@ fn a_client_that_leaves_takes_its_request_with_it_if_asked_to() {
         });
         let log = LogReceiver::new();
         let back = format!("{option}\n    timeout server 400ms\n    server s <origin>");
-        let weir = Setup::http("", &back)
-            .with("origin", origin.address())
-            .with("log", log.address())
-            .start();
+        let weir = Setup::http("", &back).between(&origin, &log);
         let mut client = weir.web();
         client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
         origin.request(0);

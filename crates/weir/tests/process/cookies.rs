@@ -26,10 +26,7 @@ fn play(cookie: &str, steps: &[Step<'_>]) {
         "    balance first\n    cookie {cookie}\n    server s <origin> cookie one\n    \
          server t <origin> cookie two\n"
     );
-    let weir = Setup::http("    log-format \"%s %tsc\"", &back)
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("    log-format \"%s %tsc\"", &back).between(&origin, &log);
     for (method, target, sent, logged, seen, set) in steps {
         let cookies = if sent.is_empty() { String::new() } else { format!("Cookie: {sent}\r\n") };
         let request = format!("{method} {target} HTTP/1.1\r\nHost: test\r\n{cookies}\r\n");

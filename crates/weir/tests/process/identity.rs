@@ -110,9 +110,7 @@ fn long_request_lines_are_cut_in_logs() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let weir = Setup::http("", "    server s <origin>")
         .global("tune.http.logurilen 20")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+        .between(&origin, &log);
     for (target, logged) in [
         ("/a", "\"GET /a HTTP/1.1\""),
         ("/abcde?q=1", "\"GET /abcde?q=1 HTTP/\""),

@@ -322,10 +322,7 @@ fn an_idle_connection_that_the_server_closed_is_not_used() {
 fn a_client_may_half_close_behind_its_request() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     client.half_close();
@@ -345,10 +342,7 @@ fn an_upgrade_becomes_a_tunnel_that_closes_half_by_half() {
         peer.send(heard);
     });
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     client.send("GET /up HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
     let answer = client.head();

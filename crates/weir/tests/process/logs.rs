@@ -17,10 +17,7 @@ fn httplog_tells_everything_about_a_request() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
     let front = "    capture request header X-In len 8\n    capture response header X-Out len 8";
-    let weir = Setup::http(front, "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     let local = client.local();
     let answer = client.ask("GET /p?q=1 HTTP/1.1\r\nHost: test\r\nX-In: a-long-value\r\n\r\n");
@@ -75,10 +72,7 @@ fn tcplog_tells_of_connections() {
 fn the_default_line_tells_of_a_connection() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
-    let weir = setup("    log <log> format raw local0")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = setup("    log <log> format raw local0").between(&origin, &log);
     let mut client = weir.web();
     let local = client.local();
     client.expect_open("/");
@@ -145,10 +139,7 @@ fn a_log_format_is_the_user_s() {
     let log = LogReceiver::new();
     let front = "    log-format \"%ci %HM %HP %ST %[var(txn.who)] end\"\n    \
                  http-request set-var(txn.who) req.hdr(x-who)";
-    let weir = Setup::http(front, "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
     weir.web().ask("GET /p?q HTTP/1.1\r\nHost: test\r\nX-Who: me\r\n\r\n");
     assert_eq!(log.line(), "127.0.0.1 GET /p 200 me end");
 }
@@ -173,10 +164,7 @@ fn a_target_that_is_gone_disturbs_nobody() {
 #[test]
 fn httpslog_tells_of_tls_too() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
-    let weir = setup("    log <log> format raw local0\n    option httpslog")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = setup("    log <log> format raw local0\n    option httpslog").between(&origin, &log);
     weir.web().expect_open("/");
     let line = log.line();
     assert!(line.ends_with(" \"GET / HTTP/1.1\" 0/-/-/-/0 -/-/-"), "{line}");
@@ -189,10 +177,7 @@ fn connections_that_fail_before_a_request_have_a_format_of_their_own() {
     let lines = "    log-format \"request %ST\"\n    \
                  error-log-format \"error %ST %ts %ft %[fc_err]\"\n    timeout http-request 500ms\n    \
                  http-request deny deny_status 500 if { path /500 }";
-    let weir = Setup::http(lines, "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http(lines, "    server s <origin>").between(&origin, &log);
     assert_eq!(weir.web().ask("junk\r\n\r\n").status(), 400);
     assert_eq!(log.line(), "error 400 PR web 0");
     let mut late = weir.web();

@@ -11,10 +11,7 @@ const BAD_REQUEST: &str = "HTTP/1.1 400 Bad request\r\nContent-length: 90\r\n\
 fn malformed_requests_are_refused_with_the_exact_reply() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     let many: String = (0..110).map(|n| format!("X-{n}: v\r\n")).collect();
     let long = "x".repeat(20_000);
     let cases = [
@@ -51,10 +48,7 @@ fn malformed_requests_are_refused_with_the_exact_reply() {
 fn an_unsupported_coding_is_a_422() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n");
     assert!(client.rest().starts_with(b"HTTP/1.1 422 Unprocessable Content\r\n"));
@@ -66,10 +60,7 @@ fn an_unsupported_coding_is_a_422() {
 fn a_client_that_leaves_within_its_head_is_a_400() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     client.send("GET / HTTP/1.1\r\nHost");
     client.half_close();
@@ -82,10 +73,7 @@ fn a_client_that_leaves_within_its_head_is_a_400() {
 fn what_follows_a_good_request_does_not_spoil_it() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     client.send("GET /good HTTP/1.1\r\nHost: a\r\n\r\nbad\r\n\r\n");
     assert_eq!(client.response().text(), "hello");
@@ -104,10 +92,7 @@ fn broken_chunks_of_a_request_end_both_connections() {
         let _ = peer.client.rest();
     });
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n");
     head_came.recv().expect("the head goes on at once");
@@ -124,10 +109,7 @@ fn broken_chunks_of_a_request_end_both_connections() {
 fn of_a_request_that_comes_with_broken_chunks_no_server_hears() {
     let origin = Origin::saying("hello");
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     for chunks in ["zz\r\n", "2\r\nab\r\nzz\r\n", "2\nab\r\n0\r\n\r\n", "0\r\nx : y\r\n\r\n"] {
         let mut client = weir.web();
         let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -144,10 +126,7 @@ fn a_response_that_comes_with_broken_chunks_is_a_502() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\nzz\r\n".to_owned(),
     );
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
     assert_eq!(weir.web().ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").status(), 502);
     assert_eq!(shape(&log.line()), "web app/s 502 PH-- \"GET / HTTP/1.1\"");
 }

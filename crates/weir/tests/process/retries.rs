@@ -21,9 +21,7 @@ fn spoiled(bad: usize, script: impl Fn(&mut Client) + Send + Sync + 'static) -> 
 fn start(origin: &Origin, back: &str) -> (Running, LogReceiver) {
     let log = LogReceiver::new();
     let weir = Setup::http("", &format!("    timeout server 300ms\n{back}\n    server s <origin>"))
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+        .between(origin, &log);
     (weir, log)
 }
 

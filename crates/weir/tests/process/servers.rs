@@ -174,10 +174,7 @@ fn a_full_server_s_requests_wait_in_its_queue() {
         }
     });
     let log = LogReceiver::new();
-    let weir = Setup::http("", "    server s <origin> maxconn 1")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http("", "    server s <origin> maxconn 1").between(&origin, &log);
     let mut clients: Vec<_> = (0..4).map(|_| weir.web()).collect();
     for (number, client) in clients.iter_mut().enumerate() {
         client.send(format!("GET /{number} HTTP/1.1\r\nHost: test\r\n\r\n"));
@@ -209,9 +206,7 @@ fn a_queue_has_its_own_timeout() {
     });
     let log = LogReceiver::new();
     let weir = Setup::http("", "    timeout queue 100ms\n    server s <origin> maxconn 1")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+        .between(&origin, &log);
     let mut first = weir.web();
     first.send("GET /1 HTTP/1.1\r\nHost: test\r\n\r\n");
     origin.request(0);

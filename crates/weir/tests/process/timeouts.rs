@@ -18,9 +18,7 @@ fn a_request_that_never_ends_is_a_408() {
     let log = LogReceiver::new();
     let origin = Origin::saying("hello");
     let weir = Setup::http("    timeout http-request 150ms", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+        .between(&origin, &log);
     let mut client = weir.web();
     client.send("GET / HTTP/1.1\r\nHo");
     let begin = Moment::now();
@@ -44,9 +42,7 @@ fn an_idle_connection_ends_without_a_word() {
     let log = LogReceiver::new();
     let origin = Origin::saying("hello");
     let weir = Setup::http("    timeout http-keep-alive 100ms", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+        .between(&origin, &log);
     let mut client = weir.web();
     client.expect_open("/");
     client.expect_end();
@@ -86,10 +82,8 @@ fn a_server_that_does_not_answer_is_a_504() {
         peer.request();
         let _ = peer.client.rest();
     });
-    let weir = Setup::http("", "    timeout server 150ms\n    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir =
+        Setup::http("", "    timeout server 150ms\n    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     let answer = client.get("/");
     assert_eq!(String::from_utf8_lossy(&answer.raw), GATEWAY_TIMEOUT);
@@ -106,10 +100,8 @@ fn a_server_that_stops_within_a_body_ends_the_connection() {
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
         let _ = peer.client.rest();
     });
-    let weir = Setup::http("", "    timeout server 150ms\n    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir =
+        Setup::http("", "    timeout server 150ms\n    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     client.head();
@@ -124,10 +116,7 @@ fn stall_in_a_body(front: &str, back: &str) -> (String, String) {
         peer.client.head();
         let _ = peer.client.rest();
     });
-    let weir = Setup::http(front, &format!("{back}\n    server s <origin>"))
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http(front, &format!("{back}\n    server s <origin>")).between(&origin, &log);
     let mut client = weir.web();
     client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nhalf");
     let answer = String::from_utf8_lossy(&client.rest()).into_owned();
@@ -167,10 +156,7 @@ fn half_closed_tunnel(client_closes: bool, timeout: &str) -> (Duration, String) 
         true => (timeout, back.replace(timeout, "")),
         false => ("", back),
     };
-    let weir = Setup::http(front, &back)
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir = Setup::http(front, &back).between(&origin, &log);
     let mut client = weir.web();
     client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
     assert_eq!(client.head().status(), 101);
@@ -199,10 +185,8 @@ fn a_client_that_stops_reading_is_cut_off() {
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n");
         peer.send(vec![b'x'; 50_000_000]);
     });
-    let weir = Setup::http("    timeout client 200ms", "    server s <origin>")
-        .with("origin", origin.address())
-        .with("log", log.address())
-        .start();
+    let weir =
+        Setup::http("    timeout client 200ms", "    server s <origin>").between(&origin, &log);
     let mut client = weir.web();
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     client.head();

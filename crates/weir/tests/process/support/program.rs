@@ -1,6 +1,6 @@
 //! The program as a child process, with sockets and files of its own. Never leaves one behind.
 
-use super::{Client, Directory, eventually};
+use super::{Client, Directory, LogReceiver, Origin, eventually};
 use std::collections::BTreeMap;
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpListener};
@@ -101,6 +101,11 @@ impl Setup {
     /// The path of such a file.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path(name)
+    }
+
+    /// Starts the program with `<origin>` behind it and its lines sent to `<log>`.
+    pub(crate) fn between(self, origin: &Origin, log: &LogReceiver) -> Running {
+        self.with("origin", origin.address()).with("log", log.address()).start()
     }
 
     /// Starts the program.
