@@ -5,6 +5,7 @@
 //! work; the texts after `# HELP` are those of our own tables. A value that there is none of is
 //! `NaN`.
 
+mod histograms;
 mod metric;
 mod process;
 mod query;
@@ -33,6 +34,9 @@ pub(crate) fn answer(worker: &Worker, settings: &Settings, request: &Head) -> An
         process::write(worker, settings, &mut out);
     }
     rows::write(worker, &query, &mut out);
+    if query.wants(Scope::Histogram) {
+        histograms::write(&worker.shared, &mut out);
+    }
     if query.wants(Scope::Sticktable) {
         tables::write(&worker.shared, &mut out);
     }
@@ -41,19 +45,31 @@ pub(crate) fn answer(worker: &Worker, settings: &Settings, request: &Head) -> An
 
 fn bad_request() -> Answer {
     let body =
-        b"scope: one of global, frontend, listener, backend, server, sticktable, *\n".to_vec();
+        b"scope: one of global, frontend, listener, backend, server, sticktable, histogram, *\n"
+            .to_vec();
     Answer { head: response(400, "Bad Request", "text/plain"), body }
 }
 
 /// Begins a metric.
 fn begin(out: &mut String, name: &str, kind: &str, help: &str) {
+    begin_as(out, &format!("haproxy_{name}"), kind, help);
+}
+
+/// Begins a metric by its whole name.
+fn begin_as(out: &mut String, name: &str, kind: &str, help: &str) {
     // Writing to a string cannot fail.
-    let _ = write!(out, "# HELP haproxy_{name} {help}\n# TYPE haproxy_{name} {kind}\n");
+    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
 }
 
 /// One value with its labels.
 fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl Display) {
-    let _ = write!(out, "haproxy_{name}");
+    out.push_str("haproxy_");
+    labelled(out, name, labels, value);
+}
+
+/// One value with its labels, by the metric's whole name.
+fn labelled(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl Display) {
+    out.push_str(name);
     for (at, (label, text)) in labels.iter().enumerate() {
         let _ = write!(out, "{}{label}=\"", if at == 0 { '{' } else { ',' });
         escape(out, text);

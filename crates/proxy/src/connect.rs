@@ -570,7 +570,8 @@ fn connect_deadline(tx: &Transaction) -> Option<Tick> {
     span.map(|span| tx.worker.thread.tick().plus_ms(span))
 }
 
-fn count_connection(tx: &Transaction, backend: &Proxy, fresh: bool) {
+fn count_connection(tx: &mut Transaction, backend: &Proxy, fresh: bool) {
+    tx.notes.journal.fresh = fresh;
     let metric = if fresh { Metric::Connects } else { Metric::Reuses };
     let thread = tx.worker.thread.index;
     back(backend).counters.of(thread).count(metric);

@@ -1,6 +1,7 @@
 //! Traffic counters: one block per thread, written by its owner alone, summed by whoever reads.
 //! Never a shared counter on the data path.
 
+use crate::latency::Latencies;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -236,6 +237,8 @@ pub struct Counters {
     /// What the sums were when the counters were cleared last: subtracted by readers, so that
     /// blocks keep a single writer.
     cleared: OnceLock<Box<[AtomicU64; METRICS]>>,
+    /// How long things took.
+    pub latencies: Latencies,
 }
 
 impl Counters {
@@ -247,6 +250,7 @@ impl Counters {
             peaks_cleared: AtomicU32::new(0),
             all_cleared: AtomicU32::new(0),
             cleared: OnceLock::new(),
+            latencies: Latencies::new(threads),
         }
     }
 
@@ -312,6 +316,7 @@ impl Counters {
             at.store(self.raw(metric), Relaxed);
         }
         self.all_cleared.store(self.latest_session(), Relaxed);
+        self.latencies.clear();
         for block in self.blocks() {
             block.samples.store(0, Relaxed);
             block.timings.iter().for_each(|sum| sum.store(0, Relaxed));

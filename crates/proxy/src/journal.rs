@@ -102,6 +102,8 @@ pub struct Journal {
     pub queued: u64,
     /// The server connection stood.
     pub connected: u64,
+    /// That connection was made for this request.
+    pub fresh: bool,
     /// The response's head was complete.
     pub response: u64,
     /// All was passed on.

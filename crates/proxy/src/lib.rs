@@ -24,6 +24,7 @@ mod idle;
 mod inspect;
 pub mod journal;
 mod judge;
+pub mod latency;
 pub mod limit;
 mod line;
 mod listener;

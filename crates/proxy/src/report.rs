@@ -4,6 +4,7 @@ use crate::connect::Claim;
 use crate::counters::{Block, Event, Metric};
 use crate::facts::wall;
 use crate::journal::{Cause, Journal, Phase};
+use crate::latency::{Latencies, Span};
 use crate::log;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::Mode;
@@ -205,6 +206,7 @@ pub(crate) fn finished(tx: &mut Transaction) {
     }
     count_ending(tx);
     count_times(tx, bytes_in, bytes_out);
+    record_front(tx);
     if !tx.notes.journal.silent && !tx.notes.journal.logged {
         write_line(tx, false);
     }
@@ -259,8 +261,38 @@ fn count_times(tx: &Transaction, bytes_in: u64, bytes_out: u64) {
     block.add(Metric::BytesIn, bytes_in);
     block.add(Metric::BytesOut, bytes_out);
     block.time(times);
+    record_spans(&claim.server().counters.latencies, thread, journal);
     if let Some(back) = tx.backend.as_ref().and_then(|backend| backend.back.as_ref()) {
         back.counters.of(thread).time(times);
+        record_spans(&back.counters.latencies, thread, journal);
+    }
+}
+
+/// What a request spent on its way to a server and back, into histograms.
+fn record_spans(latencies: &Latencies, thread: usize, journal: &Journal) {
+    latencies.record(thread, Span::Queue, journal.request, journal.queued);
+    if journal.fresh {
+        latencies.record(thread, Span::Connect, journal.queued, journal.connected);
+    }
+    latencies.record(thread, Span::Response, journal.connected, journal.response);
+    latencies.record(thread, Span::Total, journal.first_byte, journal.ended);
+}
+
+/// The whole of a request in the histograms of its frontend, and its connection's beginning once.
+fn record_front(tx: &Transaction) {
+    let Some(front) = &tx.client.proxy.front else { return };
+    let (thread, journal) = (tx.worker.thread.index, &tx.notes.journal);
+    let latencies = &front.counters.latencies;
+    if !journal.bad_request {
+        latencies.record(thread, Span::Total, journal.first_byte, journal.ended);
+    }
+    if tx.client.requests == 0 && tx.client.handshake > 0 {
+        latencies.record(
+            thread,
+            Span::Handshake,
+            journal.began,
+            journal.began + tx.client.handshake,
+        );
     }
 }
 

@@ -1,7 +1,8 @@
-//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions. Never does I/O and never reads a clock.
+//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions, histograms. Never does I/O and never reads a clock.
 
 pub mod grow;
 pub mod hash;
+pub mod histogram;
 pub mod ignored;
 pub mod lanes;
 pub mod prng;
@@ -10,6 +11,7 @@ pub mod slab;
 pub mod tick;
 
 pub use grow::Grow;
+pub use histogram::{Histogram, Summary};
 pub use ignored::ignored;
 pub use prng::Prng;
 pub use scope_tree::{Position, ScopeTree};

@@ -11,16 +11,18 @@ pub(super) enum Scope {
     Backend,
     Server,
     Sticktable,
+    Histogram,
 }
 
 impl Scope {
-    const TABLE: [(&'static str, Self); 6] = [
+    const TABLE: [(&'static str, Self); 7] = [
         ("global", Self::Global),
         ("frontend", Self::Frontend),
         ("listener", Self::Listener),
         ("backend", Self::Backend),
         ("server", Self::Server),
         ("sticktable", Self::Sticktable),
+        ("histogram", Self::Histogram),
     ];
 
     fn bit(self) -> u8 {
@@ -79,7 +81,7 @@ mod tests {
             let names = Scope::TABLE.iter().filter(|(_, scope)| query.wants(*scope));
             Some((names.map(|(name, _)| *name).collect::<Vec<_>>().join(" "), query.no_maint))
         };
-        let all = "global frontend listener backend server sticktable";
+        let all = "global frontend listener backend server sticktable histogram";
         for (uri, scopes, no_maint) in [
             ("/metrics", all, false),
             ("/metrics?", all, false),

@@ -32,3 +32,25 @@ fn the_exporter_shows_what_happened() {
     let few = client.get("/metrics?scope=sticktable").text();
     assert!(few.lines().all(|line| line.contains("haproxy_sticktable_")), "{few}");
 }
+
+#[test]
+fn histograms_hold_every_request_once() {
+    let origin = Origin::saying("hello");
+    let front = "    http-request use-service prometheus-exporter if { path /metrics }";
+    let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
+    let mut client = weir.web();
+    for _ in 0..4 {
+        client.get("/");
+    }
+    let text = client.get("/metrics?scope=histogram").text();
+    for line in [
+        "weir_frontend_total_time_seconds_count{proxy=\"web\"} 4",
+        "weir_backend_queue_time_seconds_count{proxy=\"app\"} 4",
+        "weir_backend_response_time_seconds_count{proxy=\"app\"} 4",
+        "weir_server_connect_time_seconds_count{proxy=\"app\",server=\"s\"} 1",
+        "weir_server_total_time_seconds_bucket{proxy=\"app\",server=\"s\",le=\"+Inf\"} 4",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+    }
+    assert!(text.lines().all(|line| line.contains("weir_")), "{text}");
+}
