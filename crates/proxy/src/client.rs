@@ -3,6 +3,8 @@
 //! While idle it holds neither a buffer nor a transaction: this future is all that there is.
 
 use crate::counters::Gauge;
+use crate::link::Link;
+use crate::machine::Machine;
 use crate::preamble::Told;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::server_conn::ServerConn;
@@ -28,9 +30,9 @@ const FAREWELL_BYTES: usize = 1 << 20;
 pub(crate) struct Client {
     pub(crate) worker: Rc<Worker>,
     pub(crate) proxy: ProxyRef,
-    pub(crate) socket: Socket,
+    pub(crate) socket: Link,
     /// The protocol machine, server side.
-    pub(crate) mux: h1::Conn,
+    pub(crate) mux: Machine,
     /// Received and not yet understood; no memory while idle.
     pub(crate) input: Buf,
     pub(crate) peer: Option<SocketAddr>,
@@ -78,11 +80,12 @@ impl Client {
         gauges(worker, proxy, bind).for_each(|gauge| {
             gauge.enter();
         });
+        let settings = worker.mux_settings(proxy, Side::Client);
         Self {
             worker: worker.clone(),
-            mux: h1::Conn::new(Side::Client, worker.mux_settings(proxy, Side::Client)),
+            mux: Machine::H1(h1::Conn::new(Side::Client, settings)),
             proxy: proxy.clone(),
-            socket,
+            socket: Link::Socket(socket),
             input: Buf::empty(),
             peer,
             since: worker.thread.nanos(),
@@ -121,7 +124,7 @@ impl Client {
 
     /// When the soft stop ends it, if there is one.
     fn last_moment(&self) -> Option<Tick> {
-        let moment = self.worker.shared.last_moment(self.socket.handle().0 as u32)?;
+        let moment = self.worker.shared.last_moment(self.socket.socket()?.handle().0 as u32)?;
         Some(Tick::from_nanos(moment * 1_000_000))
     }
 

@@ -8,6 +8,8 @@ use crate::idle::{self, Wanted};
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::limit;
+use crate::link::Link;
+use crate::machine::Machine;
 use crate::observe;
 use crate::queue::{Order, Place, Queue, Waiter};
 use crate::retry;
@@ -639,8 +641,8 @@ fn open(
     let place = back(backend).servers[slot].location.now();
     let socket = way.open(&tx.worker.thread, &place.address).map_err(|_| refused())?;
     let settings = tx.worker.mux_settings(backend, Side::Server);
-    let mux = h1::Conn::new(Side::Server, settings);
-    let mut server = Box::new(ServerConn::new(socket, mux, backend, slot));
+    let mux = Machine::H1(h1::Conn::new(Side::Server, settings));
+    let mut server = Box::new(ServerConn::new(Link::Socket(socket), mux, backend, slot));
     server.set_way(way.key, way.to);
     if backend.settings.back.as_ref().is_some_and(|back| back.reuse == Reuse::Never) {
         server.make_private();

@@ -4,11 +4,13 @@
 //! Payload is not copied: it goes out of the buffer that it was received into, in one vectored
 //! write with the framing around it.
 
+use crate::link::Link;
+use crate::machine::Machine;
 use crate::worker::Worker;
 use buf::Buf;
 use htx::Fields;
-use mux::h1::{Conn, Eof};
-use reactor::{Need, Socket};
+use mux::h1::Eof;
+use reactor::Need;
 use std::io::{self, IoSlice};
 
 /// The longest payload that is copied rather than written from where it lies.
@@ -74,8 +76,8 @@ pub(crate) enum Fault {
 
 /// The ends of a direction, for one step.
 pub(crate) struct Ends<'a> {
-    pub(crate) from: (&'a Socket, &'a mut Conn),
-    pub(crate) to: (&'a Socket, &'a mut Conn),
+    pub(crate) from: (&'a Link, &'a mut Machine),
+    pub(crate) to: (&'a Link, &'a mut Machine),
     /// What a buffer is taken for.
     pub(crate) need: Need,
 }
@@ -169,7 +171,7 @@ impl Flow {
 
     /// As [`Flow::step`], with what has been received already: for the first words to a new server.
     /// Payload stays in the buffer, so that another server can be told the same.
-    pub(crate) fn greet(&mut self, to: &Socket) -> Result<bool, Fault> {
+    pub(crate) fn greet(&mut self, to: &Link) -> Result<bool, Fault> {
         self.flush(&mut Buf::empty(), to)
     }
 
@@ -226,7 +228,7 @@ impl Flow {
     }
 
     /// Writes what is framed. `false`: the destination takes nothing more now.
-    pub(crate) fn flush(&mut self, input: &mut Buf, to: &Socket) -> Result<bool, Fault> {
+    pub(crate) fn flush(&mut self, input: &mut Buf, to: &Link) -> Result<bool, Fault> {
         self.gather(input);
         while !self.is_flushed() {
             let sent = if self.owed == 0 && self.tail.is_empty() {
@@ -246,7 +248,7 @@ impl Flow {
 
     /// Writes payload from where it lies, with the framing around it.
     #[inline(never)]
-    fn send_parts(&self, input: &Buf, to: &Socket) -> io::Result<usize> {
+    fn send_parts(&self, input: &Buf, to: &Link) -> io::Result<usize> {
         let all = [self.outbox.unsent(), &input.data()[..self.owed], self.tail.unsent()];
         let mut parts = [IoSlice::new(&[]); 3];
         let mut used = 0;

@@ -112,10 +112,12 @@ fn accept_some(
         count_connection(worker, proxy);
         let mut client = Client::new(worker, proxy, place, socket, peer);
         client.expects = bind.expects;
-        if bind.mss_reduction > 0 {
+        if bind.mss_reduction > 0
+            && let Some(socket) = client.socket.socket()
+        {
             let kernel = worker.thread.kernel();
             // Without it segments are as large as the client allows, which is no harm.
-            let _ = kernel.reduce_max_segment(client.socket.handle(), bind.mss_reduction);
+            let _ = kernel.reduce_max_segment(socket.handle(), bind.mss_reduction);
         }
         if gate::admits(&mut client) {
             welcome(worker, client, bind.nice);

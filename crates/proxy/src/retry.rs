@@ -6,12 +6,12 @@
 
 use crate::flow::Flow;
 use crate::journal::{Cause, Failure, Phase};
+use crate::machine::Machine;
 use crate::observe;
 use crate::settings::RetryOn;
 use crate::transaction::Transaction;
 use htx::{Fields, Head};
 use mux::BodyKind;
-use mux::h1::Conn;
 
 /// What is left of a request once it is with a server.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) fn restore_head(tx: &mut Transaction) {
 }
 
 /// Has the payload that was sent before sent again, behind the head.
-pub(crate) fn replay(kept: &mut Kept, up: &mut Flow, mux: &mut Conn) {
+pub(crate) fn replay(kept: &mut Kept, up: &mut Flow, mux: &mut Machine) {
     let payload = std::mem::take(&mut kept.payload);
     if !payload.is_empty() {
         let framing = mux.encode_data(payload.len() as u64);

@@ -1,23 +1,25 @@
 //! A connection to a server: data that moves between the pool and transactions. Never a task.
 
 use crate::idle::Parked;
+use crate::link::Link;
+use crate::machine::Machine;
 use crate::runtime::{ProxyRef, Server};
 use crate::worker::Worker;
 use buf::Buf;
-use mux::h1;
+
 use reactor::{Need, Socket};
 use std::cell::OnceCell;
 use std::io;
 use std::net::SocketAddr;
 
 /// One end of a direction.
-pub(crate) type End<'a> = (&'a Socket, &'a mut h1::Conn);
+pub(crate) type End<'a> = (&'a Link, &'a mut Machine);
 
 /// A connection to a server, in use or idle.
 pub(crate) struct ServerConn {
-    socket: Socket,
+    socket: Link,
     /// The protocol machine, client side.
-    pub(crate) mux: h1::Conn,
+    pub(crate) mux: Machine,
     /// Received and not yet understood; no memory while idle.
     input: Buf,
     backend: ProxyRef,
@@ -33,7 +35,7 @@ pub(crate) struct ServerConn {
 
 impl ServerConn {
     /// A new connection to a server of `backend`, which must have that slot.
-    pub(crate) fn new(socket: Socket, mux: h1::Conn, backend: &ProxyRef, slot: usize) -> Self {
+    pub(crate) fn new(socket: Link, mux: Machine, backend: &ProxyRef, slot: usize) -> Self {
         let backend = backend.clone();
         let this = Self {
             socket,
@@ -53,7 +55,7 @@ impl ServerConn {
 
     /// A connection that another thread has parked.
     pub(crate) fn unpark(socket: Socket, parked: &Parked, backend: &ProxyRef, slot: usize) -> Self {
-        let mut this = Self::new(socket, parked.mux, backend, slot);
+        let mut this = Self::new(Link::Socket(socket), Machine::H1(parked.mux), backend, slot);
         this.requests = parked.requests;
         this.key = parked.key;
         this
@@ -64,10 +66,11 @@ impl ServerConn {
         if self.is_spoilt() {
             return None;
         }
-        Some(Parked::new(self.socket.let_go(), self.mux, self.requests, self.key))
+        let Machine::H1(mux) = self.mux;
+        Some(Parked::new(self.socket.let_go(), mux, self.requests, self.key))
     }
 
-    pub(crate) fn socket(&self) -> &Socket {
+    pub(crate) fn socket(&self) -> &Link {
         &self.socket
     }
 

@@ -12,13 +12,14 @@ use crate::client::Client;
 use crate::connect;
 use crate::inspect::{self, Inspection};
 use crate::journal::{Cause, Failure, Phase};
+use crate::link::Link;
 use crate::route;
 use crate::sticking;
 use crate::transaction::{Arrival, Parts, Transaction};
 use crate::{report, worker::Worker};
 use buf::Buf;
 use pipe::{Fault, Pipe, Step};
-use reactor::{Class, Need, Socket, Tick};
+use reactor::{Class, Need, Tick};
 use std::io::{self, IoSlice};
 
 /// Serves one session.
@@ -121,7 +122,7 @@ pub(crate) fn has_left(tx: &mut Transaction) -> bool {
 
 /// Writes the first bytes to a server; an empty write tells as well whether the connection stands.
 /// `false`: not yet.
-pub(crate) fn greet(tx: &mut Transaction, to: &Socket) -> io::Result<bool> {
+pub(crate) fn greet(tx: &mut Transaction, to: &Link) -> io::Result<bool> {
     match to.send(&[IoSlice::new(tx.client.input.data())], false) {
         Ok(count) => {
             tx.client.input.consume(count);
@@ -295,7 +296,7 @@ fn needs_buffer((up, down): (Step, Step)) -> Option<Need> {
     (up == Step::AwaitsBuffer).then_some(Need::Ordinary)
 }
 
-fn server(tx: &Transaction) -> Result<&Socket, Failure> {
+fn server(tx: &Transaction) -> Result<&Link, Failure> {
     let server = tx.server.as_ref().map(|server| server.socket());
     server.ok_or(Failure::new(0, Cause::Internal, Phase::Data))
 }

@@ -5,6 +5,7 @@
 //! same: the key of what was said goes with it.
 
 use crate::journal::{Cause, Failure, Phase};
+use crate::link::Link;
 use crate::runtime::Server;
 use crate::settings::{Announce, Disguise, Follows, Ports, Values};
 use crate::transaction::Transaction;
@@ -97,7 +98,7 @@ impl Way {
     pub(crate) async fn begin(
         &self,
         tx: &mut Transaction,
-        socket: &Socket,
+        socket: &Link,
         deadline: Option<Tick>,
         more: bool,
         address: &Address,
@@ -118,7 +119,7 @@ impl Way {
 /// Writes all of it.
 async fn say(
     tx: &mut Transaction,
-    socket: &Socket,
+    socket: &Link,
     mut rest: &[u8],
     deadline: Option<Tick>,
     more: bool,
@@ -127,7 +128,7 @@ async fn say(
         match socket.send(&[IoSlice::new(rest)], more) {
             Ok(count) => rest = &rest[count..],
             Err(error) if is_transient(&error) => {
-                wait(tx, socket, Socket::want_write, deadline).await?;
+                wait(tx, socket, Link::want_write, deadline).await?;
             }
             Err(_) => return Err(refused()),
         }
@@ -138,7 +139,7 @@ async fn say(
 /// Reads the answer of a SOCKS4 proxy.
 async fn be_granted(
     tx: &mut Transaction,
-    socket: &Socket,
+    socket: &Link,
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
     let (mut reply, mut count) = ([0; socks4::REPLY_LEN], 0);
@@ -147,7 +148,7 @@ async fn be_granted(
             Ok(0) => return Err(refused()),
             Ok(more) => count += more,
             Err(error) if is_transient(&error) => {
-                wait(tx, socket, Socket::want_read, deadline).await?;
+                wait(tx, socket, Link::want_read, deadline).await?;
             }
             Err(_) => return Err(refused()),
         }
@@ -200,8 +201,8 @@ fn is_taken(error: &io::Error) -> bool {
 /// Waits for the socket, the deadline, or the client's end.
 async fn wait(
     tx: &mut Transaction,
-    socket: &Socket,
-    want: fn(&Socket),
+    socket: &Link,
+    want: fn(&Link),
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();

@@ -4,9 +4,10 @@
 //! bytes; a source that fills one gets a bigger one for the next read, and a small one again when
 //! it has slowed down.
 
+use crate::link::Link;
 use crate::worker::Worker;
 use buf::Buf;
-use reactor::{Need, Socket};
+use reactor::Need;
 use std::io::{self, IoSlice};
 
 /// Reads of one step, after which others have their turn.
@@ -81,12 +82,7 @@ impl Pipe {
     }
 
     /// Reads and writes until one of the ends has to be waited for.
-    pub(super) fn step(
-        &mut self,
-        worker: &Worker,
-        from: &Socket,
-        to: &Socket,
-    ) -> Result<Step, Fault> {
+    pub(super) fn step(&mut self, worker: &Worker, from: &Link, to: &Link) -> Result<Step, Fault> {
         for _ in 0..READS {
             if !self.flush(to)? {
                 return Ok(Step::AwaitsDestination);
@@ -108,7 +104,7 @@ impl Pipe {
     }
 
     /// Asks to be woken for what a step waits for.
-    pub(super) fn want(&self, step: Step, from: &Socket, to: &Socket) {
+    pub(super) fn want(&self, step: Step, from: &Link, to: &Link) {
         match step {
             Step::AwaitsSource => from.want_read(),
             Step::AwaitsDestination => to.want_write(),
@@ -117,7 +113,7 @@ impl Pipe {
     }
 
     /// Writes what is there. `false`: the destination takes nothing more now.
-    fn flush(&mut self, to: &Socket) -> Result<bool, Fault> {
+    fn flush(&mut self, to: &Link) -> Result<bool, Fault> {
         while !self.buffer.is_empty() {
             match to.send(&[IoSlice::new(self.buffer.data())], false) {
                 Ok(count) => {
@@ -154,7 +150,7 @@ impl Pipe {
     }
 
     /// Reads once, unless something has to be waited for.
-    fn refill(&mut self, worker: &Worker, from: &Socket) -> Result<Option<Step>, Fault> {
+    fn refill(&mut self, worker: &Worker, from: &Link) -> Result<Option<Step>, Fault> {
         while from.is_readable() {
             if !self.make_room(worker) {
                 return Ok(Some(Step::AwaitsBuffer));
