@@ -20,7 +20,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
         }
         for token in scan::tokens(&file.lines).iter().filter(|token| token.text == "unsafe") {
             let message = format!(
-                "`unsafe` in `{owner}`: put it behind a safe call of sys, buf, stdx or sched"
+                "`unsafe` in `{owner}`: put it behind a safe call of sys, ffi, buf, stdx or sched"
             );
             findings.push(finding(&file.path, token.line, message));
         }

@@ -23,12 +23,14 @@ pub(super) const KERNEL: Rule =
 const FLOORS: &[(&str, &[&str])] = &[
     ("stdx", &[]),
     ("sys", &["stdx"]),
+    ("ffi", &[]),
     ("buf", &["stdx"]),
     ("sched", &["stdx"]),
     ("reactor", &["sched", "stdx", "sys"]),
     ("htx", &["buf", "stdx"]),
     ("wire", &["buf", "htx", "stdx"]),
     ("mux", &["buf", "htx", "stdx", "wire"]),
+    ("tls", &["ffi"]),
     ("table", &["stdx"]),
     ("sample", &["htx", "stdx", "table"]),
     ("rules", &["htx", "sample", "stdx", "table"]),
@@ -38,22 +40,22 @@ const FLOORS: &[(&str, &[&str])] = &[
         "proxy",
         &[
             "balance", "buf", "dns", "htx", "mux", "reactor", "rules", "sample", "sched", "stdx",
-            "table", "wire",
+            "table", "tls", "wire",
         ],
     ),
-    ("config", &["balance", "dns", "htx", "rules", "sample", "stdx", "table"]),
+    ("config", &["balance", "dns", "htx", "rules", "sample", "stdx", "table", "tls"]),
     (
         "admin",
         &[
             "balance", "buf", "dns", "htx", "proxy", "reactor", "rules", "sample", "sched", "stdx",
-            "table",
+            "table", "tls",
         ],
     ),
     (
         "weir",
         &[
             "admin", "balance", "buf", "config", "dns", "htx", "mux", "proxy", "reactor", "rules",
-            "sample", "sched", "stdx", "sys", "table", "wire",
+            "sample", "sched", "stdx", "sys", "table", "tls", "wire",
         ],
     ),
     (
@@ -71,14 +73,14 @@ const FLOORS: &[(&str, &[&str])] = &[
 /// Crates, and what they must not reach through any chain of dependencies.
 const UNREACHABLE: &[(&[&str], &[&str], &str)] = &[
     (
-        &["htx", "wire", "mux", "table", "sample", "rules", "balance", "dns", "config"],
+        &["htx", "wire", "mux", "tls", "table", "sample", "rules", "balance", "dns", "config"],
         &["sys", "reactor", "proxy"],
         "it must run in a fuzzer and in sim: take what it needs as an argument",
     ),
     (
         &[
-            "stdx", "sys", "buf", "sched", "reactor", "htx", "wire", "mux", "table", "sample",
-            "rules", "balance", "dns", "proxy",
+            "stdx", "sys", "buf", "sched", "reactor", "htx", "wire", "mux", "tls", "table",
+            "sample", "rules", "balance", "dns", "proxy",
         ],
         &["config"],
         "the data plane has plain `Settings`: let the boot of `weir` fill them",

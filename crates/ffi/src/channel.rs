@@ -1,0 +1,146 @@
+//! A TLS session that reads and writes through whoever lends it a wire for one call. Never keeps one.
+//!
+//! So the library needs neither a socket nor a buffer of its own between calls, and a session that
+//! rests can move to another thread.
+
+use openssl::error::ErrorStack;
+use openssl::ssl::{Error, ShutdownResult, ShutdownState, Ssl, SslRef, SslStream};
+use std::io::{self, Read, Write};
+use std::ptr::NonNull;
+
+/// What carries records.
+pub trait Wire {
+    /// Takes what has arrived; 0 at the end.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is nothing now.
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Sends what fits.
+    ///
+    /// # Errors
+    /// `WouldBlock` when nothing fits now.
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+}
+
+/// The wire that is lent, for the length of a call.
+struct Lent(Option<NonNull<dyn Wire>>);
+
+// SAFETY: there is a wire only while `Channel::lend` runs, which borrows the channel exclusively:
+// a channel that moves to another thread holds none.
+unsafe impl Send for Lent {}
+
+impl Lent {
+    fn wire(&mut self) -> io::Result<&mut dyn Wire> {
+        let mut wire = self.0.ok_or(io::ErrorKind::NotConnected)?;
+        // SAFETY: `Channel::lend` put the pointer there from an exclusive borrow that lasts until
+        // after it has taken it away again, and nobody else uses that borrow meanwhile.
+        Ok(unsafe { wire.as_mut() })
+    }
+}
+
+impl Read for Lent {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wire()?.recv(buffer)
+    }
+}
+
+impl Write for Lent {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.wire()?.send(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A TLS session.
+pub struct Channel(SslStream<Lent>);
+
+impl std::fmt::Debug for Channel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Channel").field(&self.0.ssl().state_string_long()).finish()
+    }
+}
+
+impl Channel {
+    /// A session that has not begun; `ssl` must know already whether it accepts or connects.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn new(ssl: Ssl) -> Result<Self, ErrorStack> {
+        SslStream::new(ssl, Lent(None)).map(Self)
+    }
+
+    /// What is known of the session.
+    pub fn ssl(&self) -> &SslRef {
+        self.0.ssl()
+    }
+
+    /// Goes on with the handshake.
+    ///
+    /// # Errors
+    /// It has failed, or has to wait for the wire.
+    pub fn handshake(&mut self, wire: &mut dyn Wire) -> Result<(), Error> {
+        self.lend(wire, SslStream::do_handshake)
+    }
+
+    /// Decrypts at most one record's worth.
+    ///
+    /// # Errors
+    /// The peer has closed or broken the protocol, or the wire has to be waited for.
+    pub fn read(&mut self, wire: &mut dyn Wire, buffer: &mut [u8]) -> Result<usize, Error> {
+        self.lend(wire, |stream| stream.ssl_read(buffer))
+    }
+
+    /// As [`Channel::read`], and what was read can be read again.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn peek(&mut self, wire: &mut dyn Wire, buffer: &mut [u8]) -> Result<usize, Error> {
+        self.lend(wire, |stream| stream.ssl_peek(buffer))
+    }
+
+    /// Encrypts.
+    ///
+    /// # Errors
+    /// As [`Channel::read`].
+    pub fn write(&mut self, wire: &mut dyn Wire, bytes: &[u8]) -> Result<usize, Error> {
+        self.lend(wire, |stream| stream.ssl_write(bytes))
+    }
+
+    /// Tells the peer that nothing more will be written.
+    ///
+    /// # Errors
+    /// The session is broken.
+    pub fn shutdown(&mut self, wire: &mut dyn Wire) -> Result<ShutdownResult, Error> {
+        self.lend(wire, SslStream::shutdown)
+    }
+
+    /// The session may be resumed although its connection ends without a word: without this, the
+    /// library takes that for an attack.
+    pub fn absolve(&mut self) {
+        self.0.set_shutdown(ShutdownState::SENT | ShutdownState::RECEIVED);
+    }
+
+    /// Lends the wire for the length of `act`, which must not move the stream: this is why it is
+    /// private.
+    fn lend<T>(&mut self, wire: &mut dyn Wire, act: impl FnOnce(&mut SslStream<Lent>) -> T) -> T {
+        /// Takes the wire away again, also when `act` panics.
+        struct Loan<'a>(&'a mut SslStream<Lent>);
+        impl Drop for Loan<'_> {
+            fn drop(&mut self) {
+                self.0.get_mut().0 = None;
+            }
+        }
+        // SAFETY: only the lifetime changes. The pointer is taken away by `Loan` before the borrow
+        // of `wire` ends, and is reached through the stream that `Loan` borrows only.
+        let lent = unsafe {
+            std::mem::transmute::<NonNull<dyn Wire + '_>, NonNull<dyn Wire>>(NonNull::from(wire))
+        };
+        let loan = Loan(&mut self.0);
+        loan.0.get_mut().0 = Some(lent);
+        act(loan.0)
+    }
+}

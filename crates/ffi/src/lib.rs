@@ -1,0 +1,21 @@
+//! The few foreign functions of the TLS library that its crate lacks, each wrapped safely. Never a policy.
+//!
+//! This is the only crate of the TLS layer that may be unsafe; what must hold is written at each
+//! place.
+
+mod channel;
+mod context;
+mod hello;
+mod name;
+mod session;
+mod store;
+
+pub use channel::{Channel, Wire};
+pub use context::{
+    clear_options, has_pending, peer_signature, set_dh_auto, set_groups, set_options,
+    set_read_ahead, set_session_timeout, version_name,
+};
+pub use hello::extension;
+pub use name::{one_line, rfc2253};
+pub use session::Resumer;
+pub use store::add_crl;

@@ -1,0 +1,24 @@
+//! Revocation lists in stores of authorities. Never reads a file.
+
+use foreign_types::{ForeignType as _, ForeignTypeRef as _};
+use openssl::error::ErrorStack;
+use openssl::x509::X509CrlRef;
+use openssl::x509::store::X509StoreBuilder;
+use std::ffi::c_int;
+
+unsafe extern "C" {
+    fn X509_STORE_add_crl(
+        store: *mut openssl_sys::X509_STORE,
+        crl: *mut openssl_sys::X509_CRL,
+    ) -> c_int;
+}
+
+/// Adds a revocation list, which the store then shares.
+///
+/// # Errors
+/// No memory.
+pub fn add_crl(store: &mut X509StoreBuilder, crl: &X509CrlRef) -> Result<(), ErrorStack> {
+    // SAFETY: both are valid; the store takes a reference of its own to the list.
+    let done = unsafe { X509_STORE_add_crl(store.as_ptr(), crl.as_ptr()) };
+    if done == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}

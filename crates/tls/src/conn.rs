@@ -1,0 +1,444 @@
+//! One connection's TLS session, either side. Never holds a socket: records go through a wire that is lent.
+//!
+//! What is written is encrypted at once and counts as sent when all of its records have left, so
+//! that whoever writes sees what a plain socket would show. Reading fills the caller's buffer with
+//! as many records as are there.
+
+use crate::fault::{Fault, Reason, io_error, waits};
+use crate::outcome::{Checked, Outcome};
+use crate::scratch::Scratch;
+use ffi::{Channel, Wire};
+use openssl::ssl::{Error, ErrorCode, NameType, Ssl, SslRef};
+use std::io::{self, IoSlice};
+
+/// The most bytes that are encrypted by one call.
+const BURST: usize = 1 << 16;
+/// What one record holds (RFC 8446 section 5.1).
+const RECORD: usize = 1 << 14;
+
+/// How far a handshake has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The session stands.
+    Done,
+    /// More has to arrive.
+    Receive,
+    /// What is there has to leave.
+    Send,
+}
+
+/// What reading has come to, once it cannot go on.
+#[derive(Debug, Default)]
+enum End {
+    #[default]
+    Open,
+    /// The peer has said all.
+    Over,
+    /// Told at the next read.
+    Broken(io::ErrorKind),
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct Conn {
+    channel: Channel,
+    /// Records that have not left.
+    out: Vec<u8>,
+    /// How much of them has.
+    left: usize,
+    /// Bytes of the caller that are in these records.
+    promised: usize,
+    /// A read may find something without anything more arriving.
+    buffered: bool,
+    end: End,
+    stands: bool,
+    /// Received before the session began.
+    early: Vec<u8>,
+    /// The most bytes of one record; 0 for as many as fit.
+    record_limit: usize,
+}
+
+impl Conn {
+    /// A session that has not begun.
+    pub(crate) fn new(ssl: Ssl, record_limit: usize) -> Result<Self, Fault> {
+        let channel = Channel::new(ssl).map_err(|_| Fault::new(Reason::Broken))?;
+        Ok(Self {
+            channel,
+            out: Vec::new(),
+            left: 0,
+            promised: 0,
+            buffered: false,
+            end: End::Open,
+            stands: false,
+            early: Vec::new(),
+            record_limit,
+        })
+    }
+
+    /// Bytes that have been received before the session begins.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.early.extend_from_slice(bytes);
+    }
+
+    /// Goes on with the handshake.
+    ///
+    /// # Errors
+    /// It has failed; what is said about that to the peer has been sent, if possible.
+    pub fn handshake(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> Result<Step, Fault> {
+        if !self.stands {
+            let outcome = self.run(wire, scratch, Channel::handshake);
+            if let Err(error) = outcome {
+                let flushed = self.flush(wire, scratch);
+                return match waits(&error) {
+                    Some(_) => flushed
+                        .map(|left| if left { Step::Receive } else { Step::Send })
+                        .map_err(|_| Fault::new(Reason::Broken)),
+                    None => Err(self.judge(Fault::of(&error))),
+                };
+            }
+            self.stands = true;
+            self.buffered = ffi::has_pending(self.channel.ssl()) || !self.early.is_empty();
+        }
+        match self.flush(wire, scratch) {
+            Ok(true) => Ok(Step::Done),
+            Ok(false) => Ok(Step::Send),
+            Err(_) => Err(Fault::new(Reason::Broken)),
+        }
+    }
+
+    /// A failure that verification has caused is one of verification.
+    fn judge(&self, mut fault: Fault) -> Fault {
+        let checked = self.checked();
+        let failed = self.channel.ssl().verify_result() != openssl::x509::X509VerifyResult::OK;
+        if fault.reason == Reason::Handshake && failed {
+            if checked.certificate_error != 0 {
+                fault.reason = Reason::Certificate;
+            } else if checked.authority_error != 0 {
+                fault.reason = Reason::Authority;
+            }
+        }
+        fault
+    }
+
+    /// Whether the handshake is over.
+    pub fn stands(&self) -> bool {
+        self.stands
+    }
+
+    /// Whether a read may find something without anything more arriving.
+    #[inline]
+    pub fn has_buffered(&self) -> bool {
+        self.buffered
+    }
+
+    /// Whether records wait to leave.
+    #[inline]
+    pub fn has_unsent(&self) -> bool {
+        self.left < self.out.len()
+    }
+
+    /// Reads what is there; 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// `WouldBlock` when more has to arrive first, and as the wire says; `InvalidData` when the
+    /// peer breaks the protocol.
+    pub fn recv(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        buffer: &mut [u8],
+    ) -> io::Result<usize> {
+        match self.end {
+            End::Open => {}
+            End::Over => return Ok(0),
+            End::Broken(kind) => return Err(kind.into()),
+        }
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let read =
+                self.run(wire, scratch, |channel, wire| channel.read(wire, &mut buffer[filled..]));
+            match read {
+                Ok(count) => filled += count,
+                Err(error) if filled == 0 => return self.end_of_reading(error),
+                Err(error) => {
+                    self.note_end(error);
+                    break;
+                }
+            }
+        }
+        if matches!(self.end, End::Open) && filled == buffer.len() {
+            self.buffered = ffi::has_pending(self.channel.ssl()) || !self.early.is_empty();
+        }
+        // What the library has to say by itself, such as new keys, leaves as it can.
+        if self.has_unsent() && self.promised == 0 {
+            let _ = self.flush(wire, scratch);
+        }
+        Ok(filled)
+    }
+
+    fn end_of_reading(&mut self, error: Error) -> io::Result<usize> {
+        self.buffered = false;
+        if waits(&error).is_some() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if is_end(&error) {
+            self.end = End::Over;
+            return Ok(0);
+        }
+        let error = io_error(error);
+        self.end = End::Broken(error.kind());
+        Err(error)
+    }
+
+    /// As [`Conn::end_of_reading`], for the next read to find.
+    fn note_end(&mut self, error: Error) {
+        let _ = self.end_of_reading(error);
+        self.buffered = !matches!(self.end, End::Open);
+    }
+
+    /// Whether the peer has said something, or has closed: for a connection from which nothing is
+    /// expected. What belongs to the session alone is taken and does not count.
+    pub fn is_quiet(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> bool {
+        if self.buffered || !matches!(self.end, End::Open) {
+            return false;
+        }
+        let mut byte = [0];
+        match self.run(wire, scratch, |channel, wire| channel.peek(wire, &mut byte)) {
+            Ok(_) => {
+                self.buffered = true;
+                false
+            }
+            Err(error) => waits(&error).is_some(),
+        }
+    }
+
+    /// Writes: as many bytes as have left, records and all.
+    ///
+    /// # Errors
+    /// `WouldBlock` until the wire has taken the records: then the same bytes have to be offered
+    /// again. Otherwise as the wire says.
+    pub fn send(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        parts: &[IoSlice<'_>],
+    ) -> io::Result<usize> {
+        if self.has_unsent() && !self.flush(wire, scratch)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if self.promised == 0 {
+            self.promised = self.encrypt(wire, scratch, parts)?;
+            if !self.flush(wire, scratch)? {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
+        let offered: usize = parts.iter().map(|part| part.len()).sum();
+        Ok(std::mem::take(&mut self.promised).min(offered))
+    }
+
+    /// Makes records of as much as one burst takes. Small parts share a record.
+    fn encrypt(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        parts: &[IoSlice<'_>],
+    ) -> io::Result<usize> {
+        let limit = if self.record_limit == 0 { RECORD } else { self.record_limit.min(RECORD) };
+        let mut parts = parts.iter().filter(|part| !part.is_empty()).peekable();
+        let (mut done, mut gathered) = (0, scratch.take());
+        let mut result = Ok(());
+        while let Some(part) = parts.next().filter(|_| done < BURST) {
+            let mut rest: &[u8] = part;
+            while !rest.is_empty() && done < BURST && result.is_ok() {
+                let alone = gathered.is_empty() && (rest.len() >= limit || parts.peek().is_none());
+                let take = rest.len().min(limit - gathered.len());
+                let (now, later) = rest.split_at(take);
+                rest = later;
+                if alone {
+                    result = self.record(wire, scratch, now);
+                } else {
+                    gathered.extend_from_slice(now);
+                    if gathered.len() == limit {
+                        result = self.record(wire, scratch, &gathered);
+                        gathered.clear();
+                    }
+                }
+                done += take;
+            }
+        }
+        if result.is_ok() && !gathered.is_empty() {
+            result = self.record(wire, scratch, &gathered);
+        }
+        scratch.give(gathered);
+        result.map(|()| done)
+    }
+
+    fn record(&mut self, wire: &mut dyn Wire, scratch: &Scratch, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let count = self
+                .run(wire, scratch, |channel, wire| channel.write(wire, rest))
+                .map_err(io_error)?;
+            rest = &rest[count..];
+        }
+        Ok(())
+    }
+
+    /// Tells the peer that nothing more will be written, as far as it goes.
+    pub fn close(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
+        if self.stands && !matches!(self.end, End::Broken(_)) {
+            let _ = self.run(wire, scratch, Channel::shutdown);
+        }
+        let _ = self.flush(wire, scratch);
+    }
+
+    /// Gives the memory of records back that will never leave.
+    pub fn release(&mut self, scratch: &Scratch) {
+        scratch.give(std::mem::take(&mut self.out));
+        self.left = 0;
+    }
+
+    /// Runs the library with a wire that takes all that it writes.
+    fn run<T>(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        act: impl FnOnce(&mut Channel, &mut dyn Wire) -> T,
+    ) -> T {
+        if self.out.capacity() == 0 {
+            self.out = scratch.take();
+        }
+        let mut gather = Gather { wire, out: &mut self.out, early: &mut self.early };
+        act(&mut self.channel, &mut gather)
+    }
+
+    /// Sends records. `false`: some have to wait.
+    fn flush(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> io::Result<bool> {
+        while self.left < self.out.len() {
+            match wire.send(&self.out[self.left..]) {
+                Ok(count) => self.left += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        self.release(scratch);
+        Ok(true)
+    }
+
+    fn ssl(&self) -> &SslRef {
+        self.channel.ssl()
+    }
+
+    /// The library's view of the session, for those who print certificates.
+    pub fn library(&self) -> &SslRef {
+        self.ssl()
+    }
+
+    /// The protocol that both sides have chosen (RFC 7301).
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.ssl().selected_alpn_protocol()
+    }
+
+    /// The host name that the client has asked for.
+    pub fn server_name(&self) -> Option<&[u8]> {
+        self.ssl().servername_raw(NameType::HOST_NAME)
+    }
+
+    /// The version, such as `TLSv1.3`.
+    pub fn version(&self) -> &'static str {
+        ffi::version_name(self.ssl())
+    }
+
+    /// The cipher, as OpenSSL names it.
+    pub fn cipher(&self) -> Option<&'static str> {
+        Some(self.ssl().current_cipher()?.name())
+    }
+
+    /// Bits of the cipher's secret that count, and bits of the algorithm.
+    pub fn cipher_bits(&self) -> Option<(i32, i32)> {
+        let bits = self.ssl().current_cipher()?.bits();
+        Some((bits.secret, bits.algorithm))
+    }
+
+    /// Whether an earlier session goes on.
+    pub fn is_resumed(&self) -> bool {
+        self.ssl().session_reused()
+    }
+
+    /// The session's identity.
+    pub fn session_id(&self) -> Option<&[u8]> {
+        self.ssl().session().map(|session| session.id())
+    }
+
+    /// What verifying the peer's certificate has come to; 0 is success, or no certificate.
+    pub fn verify_result(&self) -> u32 {
+        self.ssl().verify_result().as_raw().unsigned_abs()
+    }
+
+    /// The errors that verification has met, ignored ones too.
+    pub fn checked(&self) -> Checked {
+        let outcome = Outcome::index().and_then(|index| self.ssl().ex_data(index));
+        outcome.map(Outcome::checked).unwrap_or_default()
+    }
+
+    /// The peer's certificate, DER.
+    pub fn peer_certificate(&self) -> Option<Vec<u8>> {
+        self.ssl().peer_certificate()?.to_der().ok()
+    }
+
+    /// The chain that the peer has sent, DER, without its own certificate on the server's side.
+    pub fn peer_chain(&self) -> Vec<Vec<u8>> {
+        let chain = self.ssl().peer_cert_chain();
+        chain.into_iter().flatten().filter_map(|it| it.to_der().ok()).collect()
+    }
+
+    /// The certificate that we have shown, DER.
+    pub fn own_certificate(&self) -> Option<Vec<u8>> {
+        self.ssl().certificate()?.to_der().ok()
+    }
+}
+
+impl Drop for Conn {
+    fn drop(&mut self) {
+        if self.stands && !matches!(self.end, End::Broken(_)) {
+            self.channel.absolve();
+        }
+    }
+}
+
+/// Whether the peer has said all, with or without taking leave.
+fn is_end(error: &Error) -> bool {
+    match error.code() {
+        ErrorCode::ZERO_RETURN => true,
+        ErrorCode::SYSCALL => error.io_error().is_none(),
+        _ => false,
+    }
+}
+
+/// Takes all that is written, so that records leave together.
+struct Gather<'a> {
+    wire: &'a mut dyn Wire,
+    out: &'a mut Vec<u8>,
+    early: &'a mut Vec<u8>,
+}
+
+impl Wire for Gather<'_> {
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.early.is_empty() {
+            return self.wire.recv(buffer);
+        }
+        let count = buffer.len().min(self.early.len());
+        buffer[..count].copy_from_slice(&self.early[..count]);
+        self.early.drain(..count);
+        if self.early.is_empty() {
+            *self.early = Vec::new();
+        }
+        Ok(count)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+}

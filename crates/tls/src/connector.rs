@@ -1,0 +1,119 @@
+//! What a server line does with its server: what it is shown, and what its certificate has to be. Never
+//! connects by itself.
+
+use crate::acceptor::load_trust;
+use crate::conn::Conn;
+use crate::context::{self, Side};
+use crate::fault::{Fault, Reason};
+use crate::ignored::Ignored;
+use crate::options::{Defaults, ServerSettings, Verify};
+use crate::store::{Files, Store};
+use arc_swap::ArcSwap;
+use ffi::Resumer;
+use openssl::x509::verify::X509CheckFlags;
+use std::sync::Arc;
+
+/// A server line's side of TLS.
+pub struct Connector {
+    resumer: ArcSwap<Resumer>,
+    settings: ServerSettings,
+    defaults: Defaults,
+}
+
+impl std::fmt::Debug for Connector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connector").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Connector {
+    /// Whether they are the same one.
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Connector {}
+
+impl Connector {
+    /// Makes one of what a line says; files that it names are read.
+    ///
+    /// # Errors
+    /// What is wrong, with the file or the words that it is about.
+    pub fn new(
+        settings: ServerSettings,
+        defaults: Defaults,
+        store: &Store,
+        files: &dyn Files,
+    ) -> Result<Self, String> {
+        let resumer = ArcSwap::from_pointee(build(&settings, &defaults, store, files)?);
+        Ok(Self { resumer, settings, defaults })
+    }
+
+    /// What it was made of.
+    pub fn settings(&self) -> &ServerSettings {
+        &self.settings
+    }
+
+    /// Takes certificate and authorities anew from the store: for connections that are made from
+    /// now on.
+    ///
+    /// # Errors
+    /// As [`Connector::new`]; then everything stays as it is.
+    pub fn renew(&self, store: &Store, files: &dyn Files) -> Result<(), String> {
+        let made = build(&self.settings, &self.defaults, store, files)?;
+        self.resumer.store(Arc::new(made));
+        Ok(())
+    }
+
+    /// A session with the server, which is asked by `name`; it goes on from the last one of the
+    /// same thread and name. `alpn` is offered instead of the line's own, for checks.
+    ///
+    /// # Errors
+    /// No memory, or a name that cannot be one.
+    pub fn connect(
+        &self,
+        thread: usize,
+        name: Option<&str>,
+        alpn: Option<&[u8]>,
+    ) -> Result<Conn, Fault> {
+        let broken = |_| Fault::new(Reason::Broken);
+        let resumer = self.resumer.load();
+        let mut ssl = resumer.begin(thread, name.unwrap_or("").as_bytes()).map_err(broken)?;
+        ssl.set_connect_state();
+        if let Some(name) = name {
+            ssl.set_hostname(name).map_err(broken)?;
+        }
+        if let Some(protocols) = alpn.or(self.settings.options.alpn.as_deref()) {
+            ssl.set_alpn_protos(protocols).map_err(broken)?;
+        }
+        if self.settings.verify {
+            context::verify(&mut ssl, Verify::Required, (Ignored::default(), Ignored::default()));
+            if let Some(host) = self.settings.verify_host.as_deref().or(name) {
+                let wanted = ssl.param_mut();
+                wanted.set_hostflags(X509CheckFlags::NO_PARTIAL_WILDCARDS);
+                wanted.set_host(host).map_err(broken)?;
+            }
+        }
+        Conn::new(ssl, self.defaults.max_record as usize)
+    }
+}
+
+fn build(
+    settings: &ServerSettings,
+    defaults: &Defaults,
+    store: &Store,
+    files: &dyn Files,
+) -> Result<Resumer, String> {
+    let options = &settings.options;
+    let mut made = context::plain(Side::Client)?;
+    load_trust(options, store, files)?;
+    if let Some(name) = &settings.certificate {
+        for certificate in store.load(name, files)? {
+            context::present(&mut made, &certificate)?;
+        }
+    }
+    context::apply(&mut made, options, Side::Client).map_err(|error| format!("{error}."))?;
+    context::trust(&mut made, options, store, Side::Client)?;
+    Ok(Resumer::new(made, if settings.reuse { defaults.threads } else { 0 }))
+}

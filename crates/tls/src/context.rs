@@ -1,0 +1,251 @@
+//! Contexts of the library from options and certificates. Never makes a connection.
+
+use crate::authority::Authorities;
+use crate::certificate::Certificate;
+use crate::ignored::Ignored;
+use crate::options::{Defaults, Options, Verify};
+use crate::outcome::Outcome;
+use crate::store::Store;
+use crate::version::Version;
+use openssl::error::ErrorStack;
+use openssl::ssl::{
+    AlpnError, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef, SslVerifyMode,
+};
+use openssl::stack::Stack;
+use openssl::x509::store::X509StoreBuilder;
+use openssl::x509::verify::X509VerifyFlags;
+use openssl::x509::{X509Name, X509StoreContext, X509StoreContextRef, X509VerifyResult};
+use std::sync::Arc;
+
+/// Which side a context is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    Server,
+    Client,
+}
+
+/// What is the same in all contexts.
+pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
+    let method = match side {
+        Side::Server => SslMethod::tls_server(),
+        Side::Client => SslMethod::tls_client(),
+    };
+    let mut context = SslContextBuilder::new(method).map_err(unable)?;
+    context.set_mode(
+        SslMode::RELEASE_BUFFERS
+            | SslMode::ENABLE_PARTIAL_WRITE
+            | SslMode::ACCEPT_MOVING_WRITE_BUFFER,
+    );
+    context.set_options(
+        SslOptions::NO_COMPRESSION
+            | SslOptions::NO_RENEGOTIATION
+            | SslOptions::IGNORE_UNEXPECTED_EOF
+            | SslOptions::CIPHER_SERVER_PREFERENCE,
+    );
+    ffi::set_read_ahead(&mut context);
+    Ok(context)
+}
+
+fn unable(error: ErrorStack) -> String {
+    format!("unable to create an SSL context: {error}.")
+}
+
+/// The versions that options leave.
+pub(crate) fn versions(options: &Options, side: Side) -> Option<(Version, Version)> {
+    let oldest = match side {
+        Side::Server => Version::Tls12,
+        Side::Client => Version::Tls10,
+    };
+    options.versions.range(oldest)
+}
+
+/// Puts options into a context. Errors end with where they are: `unable to set ... to 'x'`.
+pub(crate) fn apply(
+    context: &mut SslContextBuilder,
+    options: &Options,
+    side: Side,
+) -> Result<(), String> {
+    if let Some((lowest, highest)) = versions(options, side) {
+        let _ = context.set_min_proto_version(Some(lowest.to_library()));
+        let _ = context.set_max_proto_version(Some(highest.to_library()));
+        if lowest < Version::Tls12 {
+            // What these versions sign with is below the usual level of security.
+            context.set_security_level(0);
+        }
+    }
+    if let Some(ciphers) = &options.ciphers {
+        let set = context.set_cipher_list(ciphers);
+        set.map_err(|_| format!("unable to set SSL cipher list to '{ciphers}'"))?;
+    }
+    if let Some(suites) = &options.ciphersuites {
+        let set = context.set_ciphersuites(suites);
+        set.map_err(|_| format!("unable to set TLS 1.3 cipher suites to '{suites}'"))?;
+    }
+    if let Some(curves) = &options.curves {
+        let set = context.set_groups_list(curves);
+        set.map_err(|_| format!("unable to set SSL curves list to '{curves}'"))?;
+    } else if let Some(curve) = &options.ecdhe {
+        let set = context.set_groups_list(curve);
+        set.map_err(|_| format!("unable to set elliptic named curve to '{curve}'"))?;
+    }
+    if options.no_tickets {
+        context.set_options(SslOptions::NO_TICKET);
+    }
+    if options.prefer_client_ciphers {
+        context.clear_options(SslOptions::CIPHER_SERVER_PREFERENCE);
+    }
+    Ok(())
+}
+
+/// Puts a certificate into a context.
+pub(crate) fn present(
+    context: &mut SslContextBuilder,
+    certificate: &Certificate,
+) -> Result<(), String> {
+    let name = &certificate.name;
+    context.set_certificate(&certificate.certificate).map_err(|error| {
+        format!("unable to load SSL certificate into SSL Context '{name}': {}.", reason(&error))
+    })?;
+    context.set_private_key(&certificate.key).map_err(|error| {
+        format!("unable to load SSL private key into SSL Context '{name}': {}.", reason(&error))
+    })?;
+    let issuer = certificate.issuer.iter().filter(|_| certificate.chain.is_empty());
+    for link in certificate.chain.iter().chain(issuer) {
+        context.add_extra_chain_cert(link.clone()).map_err(|error| {
+            format!("unable to load chain certificate into SSL Context '{name}': {error}.")
+        })?;
+    }
+    Ok(())
+}
+
+fn reason(error: &ErrorStack) -> String {
+    let first = error.errors().first();
+    first.and_then(|error| error.reason()).unwrap_or("unknown").to_owned()
+}
+
+/// What a server's context has beyond a client's.
+pub(crate) fn serve(
+    context: &mut SslContextBuilder,
+    certificate: &Certificate,
+    options: &Options,
+    defaults: &Defaults,
+) -> Result<(), String> {
+    if let Some(protocols) = options.alpn.clone() {
+        context.set_alpn_select_callback(move |_, offered| {
+            // Without one in common the connection goes on without (as HAProxy does).
+            choose(&protocols, offered).ok_or(AlpnError::NOACK)
+        });
+    }
+    if let Some(answer) = certificate.ocsp.clone() {
+        let set = context.set_status_callback(move |ssl| {
+            ssl.set_ocsp_status(&answer)?;
+            Ok(true)
+        });
+        set.map_err(|error| format!("unable to staple an OCSP response: {error}."))?;
+    }
+    if let Some(dh) = &certificate.dh {
+        context.set_tmp_dh(dh).map_err(|error| {
+            format!("'{}' : unable to set DH parameters: {}.", certificate.name, reason(&error))
+        })?;
+    } else if defaults.default_dh > 0 {
+        ffi::set_dh_auto(context);
+    }
+    Ok(())
+}
+
+/// The first of our protocols that is offered, as the offer has it (RFC 7301 section 3.2).
+fn choose<'a>(ours: &[u8], offered: &'a [u8]) -> Option<&'a [u8]> {
+    names_of(ours).find_map(|own| names_of(offered).find(|name| *name == own))
+}
+
+/// Names in wire format, as far as they are whole.
+fn names_of(mut list: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
+    std::iter::from_fn(move || {
+        let (length, rest) = list.split_first()?;
+        let (name, rest) = rest.split_at_checked((*length).into())?;
+        list = rest;
+        Some(name)
+    })
+}
+
+/// What verification needs of the files that options name.
+pub(crate) fn trust(
+    context: &mut SslContextBuilder,
+    options: &Options,
+    store: &Store,
+    side: Side,
+) -> Result<(), String> {
+    let named = |name: &Option<String>| name.as_ref().and_then(|name| store.authorities(name));
+    let own = named(&options.ca_file);
+    let extra = named(&options.ca_verify_file);
+    let lists = named(&options.crl_file);
+    let mut trusted = X509StoreBuilder::new().map_err(unable)?;
+    let sources = own.iter().chain(&extra);
+    for certificate in sources.flat_map(|it: &Arc<Authorities>| &it.certificates) {
+        // One that is there twice is no harm.
+        let _ = trusted.add_cert(certificate.clone());
+    }
+    let listed = own.iter().chain(&lists).flat_map(|it| &it.lists);
+    for list in listed {
+        ffi::add_crl(&mut trusted, list).map_err(unable)?;
+    }
+    let mut flags = X509VerifyFlags::empty();
+    if lists.is_some() {
+        flags |= X509VerifyFlags::CRL_CHECK | X509VerifyFlags::CRL_CHECK_ALL;
+    }
+    if !flags.is_empty() {
+        trusted.set_flags(flags).map_err(unable)?;
+    }
+    context.set_cert_store(trusted.build());
+    if side == Side::Server
+        && !options.no_ca_names
+        && let Some(own) = own
+    {
+        context.set_client_ca_list(names(&own).map_err(unable)?);
+    }
+    Ok(())
+}
+
+/// The names of authorities, each once.
+fn names(authorities: &Authorities) -> Result<Stack<X509Name>, ErrorStack> {
+    let mut names = Stack::new()?;
+    let mut seen = std::collections::BTreeSet::new();
+    for certificate in &authorities.certificates {
+        let name = certificate.subject_name();
+        if seen.insert(name.to_der()?) {
+            names.push(name.to_owned()?)?;
+        }
+    }
+    Ok(names)
+}
+
+/// Makes a session verify its peer.
+pub(crate) fn verify(
+    ssl: &mut SslRef,
+    verify: Verify,
+    (authorities, certificate): (Ignored, Ignored),
+) {
+    let mode = match verify {
+        Verify::None => return ssl.set_verify(SslVerifyMode::NONE),
+        Verify::Optional => SslVerifyMode::PEER,
+        Verify::Required => SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT,
+    };
+    if let Some(index) = Outcome::index() {
+        ssl.set_ex_data(index, Outcome::default());
+    }
+    ssl.set_verify_callback(mode, move |fine, chain| {
+        fine || is_ignored(chain, authorities, certificate)
+    });
+}
+
+/// Takes note of an error, and tells whether it counts.
+fn is_ignored(chain: &mut X509StoreContextRef, authorities: Ignored, certificate: Ignored) -> bool {
+    let (error, depth) = (chain.error().as_raw().unsigned_abs(), chain.error_depth());
+    let session = X509StoreContext::ssl_idx().ok().and_then(|index| chain.ex_data(index));
+    let outcome = session.zip(Outcome::index()).and_then(|(ssl, index)| ssl.ex_data(index));
+    if let Some(outcome) = outcome {
+        outcome.note(depth, error);
+    }
+    let ignored = if depth > 0 { authorities } else { certificate };
+    ignored.has(error) && chain.error() != X509VerifyResult::OK
+}

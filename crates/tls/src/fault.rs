@@ -1,0 +1,78 @@
+//! Why a handshake ended. Never words for a log: those are the log's.
+
+use openssl::ssl::{Error, ErrorCode};
+use std::io;
+
+/// What kind of end it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// The peer closed the connection.
+    Closed,
+    /// The connection broke.
+    Broken,
+    /// An authority of the peer's certificate was not accepted.
+    Authority,
+    /// The peer's certificate was not accepted.
+    Certificate,
+    /// The peers found nothing in common, or one broke the protocol.
+    Handshake,
+}
+
+/// A handshake that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind of end it is.
+    pub reason: Reason,
+    /// The library's number for it; 0 without one.
+    pub code: u64,
+    /// The library's words for it.
+    pub text: String,
+}
+
+impl Fault {
+    pub(crate) fn new(reason: Reason) -> Self {
+        Self { reason, code: 0, text: String::new() }
+    }
+
+    /// What an error of the library means that is not about waiting.
+    pub(crate) fn of(error: &Error) -> Self {
+        if let Some(stack) = error.ssl_error() {
+            let first = stack.errors().first();
+            return Self {
+                reason: Reason::Handshake,
+                code: first.map_or(0, |error| error.code()),
+                text: first.and_then(|error| error.reason()).unwrap_or_default().to_owned(),
+            };
+        }
+        match error.io_error() {
+            Some(_) => Self::new(Reason::Broken),
+            None => Self::new(Reason::Closed),
+        }
+    }
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.text.is_empty() {
+            true => write!(f, "{:?}", self.reason),
+            false => f.write_str(&self.text),
+        }
+    }
+}
+
+/// Whether the library only waits, and for what: `Some(true)` to write.
+pub(crate) fn waits(error: &Error) -> Option<bool> {
+    match error.code() {
+        ErrorCode::WANT_READ => Some(false),
+        ErrorCode::WANT_WRITE => Some(true),
+        _ => None,
+    }
+}
+
+/// An error of the library as one of reading or writing.
+pub(crate) fn io_error(error: Error) -> io::Error {
+    match error.into_io_error() {
+        Ok(error) => error,
+        Err(error) => io::Error::new(io::ErrorKind::InvalidData, error),
+    }
+}

@@ -1,0 +1,127 @@
+//! What a client's first message says that decides its certificate. Never keeps anything of it.
+//!
+//! The message comes from anyone: every length in it is checked against what is there.
+
+use openssl::ssl::SslRef;
+
+const SERVER_NAME: u16 = 0;
+const SIGNATURE_ALGORITHMS: u16 = 13;
+
+/// The longest host name (RFC 1035 section 2.3.4).
+const LONGEST_NAME: usize = 255;
+
+/// Kinds of keys that certificates have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord)]
+pub(crate) enum KeyKind {
+    Ecdsa,
+    Rsa,
+    Dsa,
+}
+
+impl KeyKind {
+    /// In the order of preference.
+    pub(crate) const ALL: [Self; 3] = [Self::Ecdsa, Self::Rsa, Self::Dsa];
+}
+
+/// What is looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Hello {
+    /// The host name, in lower case.
+    pub(crate) name: Option<Vec<u8>>,
+    /// Kinds of keys that the client can verify, by place in [`KeyKind::ALL`].
+    pub(crate) verifies: [bool; 3],
+}
+
+impl Hello {
+    /// Reads the message at hand.
+    pub(crate) fn read(ssl: &SslRef) -> Self {
+        let name = ffi::extension(ssl, SERVER_NAME).and_then(server_name);
+        let ciphers = ssl.client_hello_ciphers().unwrap_or_default();
+        let by_ciphers = |ssl: &SslRef| {
+            let list = ssl.bytes_to_cipher_list(ciphers, ssl.client_hello_isv2()).ok();
+            list.map(|list| list.suites.iter().any(|cipher| cipher.name().contains("ECDSA")))
+        };
+        let verifies = match ffi::extension(ssl, SIGNATURE_ALGORITHMS) {
+            Some(bytes) => signatures(bytes),
+            None => [by_ciphers(ssl).unwrap_or(false), true, true],
+        };
+        let ecdsa = verifies[0] && (by_ciphers(ssl).unwrap_or(false) || has_tls13(ciphers));
+        Self { name, verifies: [ecdsa, verifies[1], verifies[2]] }
+    }
+
+    pub(crate) fn can_verify(&self, kind: KeyKind) -> bool {
+        self.verifies[kind as usize]
+    }
+}
+
+/// Whether a cipher of TLS 1.3 is offered: these say nothing of signatures.
+fn has_tls13(ciphers: &[u8]) -> bool {
+    ciphers.chunks_exact(2).any(|id| id[0] == 0x13)
+}
+
+/// The first host name of the extension (RFC 6066 section 3), in lower case.
+fn server_name(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = counted(&mut &*bytes)?;
+    while let [kind, after @ ..] = rest {
+        rest = after;
+        let name = counted(&mut rest)?;
+        if *kind == 0 {
+            let fine = (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(&0);
+            return fine.then(|| name.to_ascii_lowercase());
+        }
+    }
+    None
+}
+
+/// Kinds of keys among signature algorithms (RFC 8446 section 4.2.3).
+fn signatures(bytes: &[u8]) -> [bool; 3] {
+    let mut found = [false; 3];
+    let list = counted(&mut &*bytes).unwrap_or_default();
+    for scheme in list.chunks_exact(2) {
+        match (scheme[0], scheme[1]) {
+            // `rsa_pss_pss_*` are for keys of another kind.
+            (8, 4..=6) | (1..=6, 1) => found[KeyKind::Rsa as usize] = true,
+            (8, 7 | 8) | (1..=6, 3) | (8, 0x1a..=0x1c) => found[KeyKind::Ecdsa as usize] = true,
+            (1..=6, 2) => found[KeyKind::Dsa as usize] = true,
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Takes a length of two bytes and as many bytes off the front.
+fn counted<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let (length, rest) = bytes.split_first_chunk::<2>()?;
+    let (taken, rest) = rest.split_at_checked(u16::from_be_bytes(*length).into())?;
+    *bytes = rest;
+    Some(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_found() {
+        assert_eq!(server_name(b"\0\x06\0\0\x03A.b").as_deref(), Some(&b"a.b"[..]));
+        assert_eq!(server_name(b"\0\x06\0\0\x04A.b"), None);
+        assert_eq!(server_name(b"\0\x03\0\0\0"), None);
+        assert_eq!(server_name(b""), None);
+    }
+
+    #[test]
+    fn signatures_tell_the_kinds_of_keys() {
+        assert_eq!(signatures(b"\0\x04\x04\x03\x08\x04"), [true, true, false]);
+        assert_eq!(signatures(b"\0\x02\x02\x02"), [false, false, true]);
+        assert_eq!(signatures(b"\0\x09\x04\x03"), [false; 3]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = server_name(&bytes);
+            let _ = signatures(&bytes);
+        }
+    }
+}

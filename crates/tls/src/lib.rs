@@ -1,0 +1,47 @@
+//! TLS on both sides, over the library that is linked. Never opens a socket and never reads a clock.
+//!
+//! [`Store`] holds certificates, authorities and revocation lists by the names of their files.
+//! [`Acceptor`] is what a bind line makes of them: which certificate a client gets, and on which
+//! conditions. [`Connector`] is the same for a server. Both make [`Conn`]s: one connection's
+//! session, which reads and writes records through a [`Wire`] that is lent for one call.
+
+#![forbid(unsafe_code)]
+
+mod acceptor;
+mod authority;
+mod certificate;
+mod conn;
+mod connector;
+mod context;
+mod crt_list;
+mod fault;
+mod hello;
+mod ignored;
+mod options;
+mod outcome;
+mod scratch;
+mod sni;
+mod store;
+mod version;
+
+#[cfg(test)]
+mod tests;
+
+pub use acceptor::Acceptor;
+pub use certificate::Certificate;
+pub use conn::{Conn, Step};
+pub use connector::Connector;
+pub use crt_list::{Filter, Listed, parse as parse_crt_list};
+pub use fault::{Fault, Reason};
+pub use ffi::Wire;
+pub use ignored::Ignored;
+pub use options::{BindSettings, Defaults, Given, Options, ServerSettings, Verify};
+pub use outcome::Checked;
+pub use scratch::Scratch;
+pub use store::{Extras, Files, Store};
+pub use version::{Version, Versions};
+
+/// The library that is linked, such as `OpenSSL 3.5.5 27 Jan 2026`.
+pub fn library() -> &'static str {
+    openssl::version::version()
+}

@@ -1,0 +1,338 @@
+//! What lines say of TLS, as plain data: bind lines, lines of certificate lists, servers (manual sections 5.1
+//! and 5.2). Never a context of the library.
+
+use crate::ignored::{Ignored, LAST};
+use crate::version::{Version, Versions};
+
+/// Whether a peer has to show a certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// It is not asked for one, or it is not looked at.
+    #[default]
+    None,
+    /// It may show one, which is then verified.
+    Optional,
+    /// It has to show one.
+    Required,
+}
+
+/// What a bind line says of its connections, and again each line of a certificate list of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `ssl-min-ver`, `ssl-max-ver`, `no-*`, `force-*`
+    pub versions: Versions,
+    /// `ciphers`: up to TLS 1.2.
+    pub ciphers: Option<String>,
+    /// `ciphersuites`: from TLS 1.3 on.
+    pub ciphersuites: Option<String>,
+    /// `curves`
+    pub curves: Option<String>,
+    /// `ecdhe`
+    pub ecdhe: Option<String>,
+    /// `alpn`, in wire format.
+    pub alpn: Option<Vec<u8>>,
+    /// `verify`
+    pub verify: Option<Verify>,
+    /// `ca-file`
+    pub ca_file: Option<String>,
+    /// `ca-verify-file`: authorities that clients are not told of.
+    pub ca_verify_file: Option<String>,
+    /// `crl-file`
+    pub crl_file: Option<String>,
+    /// `ca-ignore-err`
+    pub ca_ignored: Ignored,
+    /// `crt-ignore-err`
+    pub crt_ignored: Ignored,
+    /// `no-ca-names`: clients are told of no authorities.
+    pub no_ca_names: bool,
+    /// `no-tls-tickets`
+    pub no_tickets: bool,
+    /// `prefer-client-ciphers`
+    pub prefer_client_ciphers: bool,
+}
+
+/// How an option of a line is read.
+type Read = fn(&mut Options, &str) -> Result<(), String>;
+
+/// An option that lines of certificate lists may have: name, whether a value follows, how it is
+/// read.
+#[derive(Clone, Copy)]
+pub struct Given {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether a value follows.
+    pub has_value: bool,
+    read: Read,
+    /// Whether lines of certificate lists may have it.
+    listed: bool,
+}
+
+const fn given(name: &'static str, listed: bool, read: Read) -> Given {
+    Given { name, has_value: true, read, listed }
+}
+
+const fn flag(name: &'static str, read: Read) -> Given {
+    Given { name, has_value: false, read, listed: false }
+}
+
+/// All of them, alphabetical.
+const OPTIONS: &[Given] = &[
+    given("alpn", true, |o, value| {
+        o.alpn = Some(protocols(value)?);
+        Ok(())
+    }),
+    given("ca-file", true, |o, value| text(&mut o.ca_file, value, "CAfile path")),
+    given("ca-ignore-err", false, |o, value| ignored(&mut o.ca_ignored, value)),
+    given("ca-verify-file", true, |o, value| text(&mut o.ca_verify_file, value, "CAfile path")),
+    given("ciphers", true, |o, value| text(&mut o.ciphers, value, "cipher suite")),
+    given("ciphersuites", true, |o, value| text(&mut o.ciphersuites, value, "cipher suite")),
+    given("crl-file", true, |o, value| text(&mut o.crl_file, value, "CRLfile path")),
+    given("crt-ignore-err", false, |o, value| ignored(&mut o.crt_ignored, value)),
+    given("curves", true, |o, value| text(&mut o.curves, value, "curve suite")),
+    given("ecdhe", true, |o, value| text(&mut o.ecdhe, value, "named curve")),
+    flag("force-sslv3", |o, _| force(o, Version::Ssl3)),
+    flag("force-tlsv10", |o, _| force(o, Version::Tls10)),
+    flag("force-tlsv11", |o, _| force(o, Version::Tls11)),
+    flag("force-tlsv12", |o, _| force(o, Version::Tls12)),
+    flag("force-tlsv13", |o, _| force(o, Version::Tls13)),
+    Given {
+        name: "no-ca-names",
+        has_value: false,
+        listed: true,
+        read: |o, _| {
+            o.no_ca_names = true;
+            Ok(())
+        },
+    },
+    flag("no-sslv3", |o, _| exclude(o, Version::Ssl3)),
+    flag("no-tls-tickets", |o, _| {
+        o.no_tickets = true;
+        Ok(())
+    }),
+    flag("no-tlsv10", |o, _| exclude(o, Version::Tls10)),
+    flag("no-tlsv11", |o, _| exclude(o, Version::Tls11)),
+    flag("no-tlsv12", |o, _| exclude(o, Version::Tls12)),
+    flag("no-tlsv13", |o, _| exclude(o, Version::Tls13)),
+    flag("prefer-client-ciphers", |o, _| {
+        o.prefer_client_ciphers = true;
+        Ok(())
+    }),
+    given("ssl-max-ver", true, |o, value| {
+        o.versions.max = Some(version(value)?);
+        Ok(())
+    }),
+    given("ssl-min-ver", true, |o, value| {
+        o.versions.min = Some(version(value)?);
+        Ok(())
+    }),
+    given("verify", true, |o, value| {
+        o.verify = Some(match value {
+            "none" => Verify::None,
+            "optional" => Verify::Optional,
+            "required" => Verify::Required,
+            _ => {
+                return Err(format!(
+                    "'verify' : unknown verify method '{value}', only 'none', 'optional', and \
+                     'required' are supported"
+                ));
+            }
+        });
+        Ok(())
+    }),
+];
+
+impl Given {
+    /// The option of this name.
+    pub fn find(name: &str) -> Option<Self> {
+        OPTIONS.iter().find(|option| option.name == name).copied()
+    }
+
+    /// As [`Given::find`], among those that lines of certificate lists may have.
+    pub(crate) fn find_listed(name: &str) -> Option<Self> {
+        Self::find(name).filter(|option| option.listed)
+    }
+
+    /// Reads its value, which is empty where none follows.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read(self, options: &mut Options, value: &str) -> Result<(), String> {
+        (self.read)(options, value).map_err(|message| match message.starts_with('\'') {
+            true => message,
+            false => format!("'{}' : {message}", self.name),
+        })
+    }
+}
+
+impl Options {
+    /// Where it says nothing, what `other` says.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let pick = |own: &Option<String>, other: &Option<String>| own.clone().or(other.clone());
+        let set = |own: Ignored, other| if own == Ignored::default() { other } else { own };
+        Self {
+            versions: self.versions.or(other.versions),
+            ciphers: pick(&self.ciphers, &other.ciphers),
+            ciphersuites: pick(&self.ciphersuites, &other.ciphersuites),
+            curves: pick(&self.curves, &other.curves),
+            ecdhe: pick(&self.ecdhe, &other.ecdhe),
+            alpn: self.alpn.clone().or_else(|| other.alpn.clone()),
+            verify: self.verify.or(other.verify),
+            ca_file: pick(&self.ca_file, &other.ca_file),
+            ca_verify_file: pick(&self.ca_verify_file, &other.ca_verify_file),
+            crl_file: pick(&self.crl_file, &other.crl_file),
+            ca_ignored: set(self.ca_ignored, other.ca_ignored),
+            crt_ignored: set(self.crt_ignored, other.crt_ignored),
+            no_ca_names: self.no_ca_names || other.no_ca_names,
+            no_tickets: self.no_tickets || other.no_tickets,
+            prefer_client_ciphers: self.prefer_client_ciphers || other.prefer_client_ciphers,
+        }
+    }
+}
+
+fn text(into: &mut Option<String>, value: &str, what: &str) -> Result<(), String> {
+    if value.is_empty() {
+        return Err(format!("missing {what}"));
+    }
+    *into = Some(value.to_owned());
+    Ok(())
+}
+
+fn force(options: &mut Options, version: Version) -> Result<(), String> {
+    options.versions.force(version);
+    Ok(())
+}
+
+fn exclude(options: &mut Options, version: Version) -> Result<(), String> {
+    options.versions.exclude(version);
+    Ok(())
+}
+
+fn version(value: &str) -> Result<Version, String> {
+    match value {
+        "" => Err("missing ssl/tls version".to_owned()),
+        _ => Version::by_name(value).ok_or_else(|| format!("'{value}' : unknown ssl/tls version")),
+    }
+}
+
+fn ignored(into: &mut Ignored, value: &str) -> Result<(), String> {
+    if value.is_empty() {
+        return Err("missing error IDs list".to_owned());
+    }
+    *into = Ignored::parse(value).map_err(|number| {
+        format!("ID '{number}' out of range (1..{LAST}) in error IDs list '{value}'")
+    })?;
+    Ok(())
+}
+
+/// Protocol names joined by commas, in wire format (RFC 7301 section 3.1).
+pub(crate) fn protocols(value: &str) -> Result<Vec<u8>, String> {
+    if value.is_empty() {
+        return Err("missing the comma-delimited ALPN protocol suite".to_owned());
+    }
+    let mut wire = Vec::new();
+    for name in value.split(',') {
+        match u8::try_from(name.len()) {
+            Ok(length @ 1..) => {
+                wire.push(length);
+                wire.extend_from_slice(name.as_bytes());
+            }
+            _ => return Err("ALPN protocol name too long or empty".to_owned()),
+        }
+    }
+    Ok(wire)
+}
+
+/// A bind line with `ssl`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BindSettings {
+    /// Certificates in order.
+    pub certificates: Vec<crate::Listed>,
+    /// `strict-sni`: who asks for no name that a certificate has is refused.
+    pub strict_sni: bool,
+    /// What holds for certificates that say nothing else.
+    pub options: Options,
+}
+
+/// A server line with `ssl`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// `verify`: its certificate has to be fine.
+    pub verify: bool,
+    /// `verifyhost`: the name that its certificate has to be for.
+    pub verify_host: Option<String>,
+    /// `crt`: the certificate that it is shown.
+    pub certificate: Option<String>,
+    /// Sessions are resumed, unless `no-ssl-reuse`.
+    pub reuse: bool,
+    /// What else there is.
+    pub options: Options,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            verify: true,
+            verify_host: None,
+            certificate: None,
+            reuse: true,
+            options: Options::default(),
+        }
+    }
+}
+
+/// What holds for the whole process (`tune.ssl.*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    /// `tune.ssl.cachesize`: sessions that a bind line remembers.
+    pub cache_size: u32,
+    /// `tune.ssl.lifetime`: how long, in seconds.
+    pub lifetime: u32,
+    /// `tune.ssl.maxrecord`: bytes in a record; 0 for as many as fit.
+    pub max_record: u32,
+    /// `tune.ssl.default-dh-param`: bits; 0 for none.
+    pub default_dh: u32,
+    /// Threads, each of which remembers a session of each server.
+    pub threads: usize,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self { cache_size: 20_000, lifetime: 300, max_record: 0, default_dh: 0, threads: 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_in_order() {
+        assert!(OPTIONS.is_sorted_by_key(|option| option.name));
+    }
+
+    #[test]
+    fn mistakes_are_told_in_known_words() {
+        let mut options = Options::default();
+        for (name, value, message) in [
+            ("ca-file", "", "'ca-file' : missing CAfile path"),
+            ("ssl-min-ver", "foo", "'foo' : unknown ssl/tls version"),
+            ("alpn", "", "'alpn' : missing the comma-delimited ALPN protocol suite"),
+            (
+                "crt-ignore-err",
+                "foo",
+                "'crt-ignore-err' : ID '0' out of range (1..94) in error IDs list 'foo'",
+            ),
+        ] {
+            let read = Given::find(name).unwrap().read(&mut options, value);
+            assert_eq!(read.unwrap_err(), message);
+        }
+        assert_eq!(options, Options::default());
+    }
+
+    #[test]
+    fn protocols_are_counted() {
+        assert_eq!(protocols("h2,http/1.1").unwrap(), b"\x02h2\x08http/1.1");
+        assert!(protocols("h2,").is_err());
+    }
+}

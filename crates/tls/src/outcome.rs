@@ -1,0 +1,55 @@
+//! What verifying a peer's certificate has found, also where the line ignores it. Never decides.
+
+use openssl::ex_data::Index;
+use openssl::ssl::Ssl;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// The first error at each depth of a peer's chain; 0 is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// `ssl_c_ca_err`
+    pub authority_error: u32,
+    /// `ssl_c_ca_err_depth`
+    pub authority_depth: u32,
+    /// `ssl_c_err`
+    pub certificate_error: u32,
+}
+
+/// The same while it is being found.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    authority_error: AtomicU32,
+    authority_depth: AtomicU32,
+    certificate_error: AtomicU32,
+}
+
+impl Outcome {
+    /// Where a session keeps it.
+    pub(crate) fn index() -> Option<Index<Ssl, Self>> {
+        static INDEX: OnceLock<Option<Index<Ssl, Outcome>>> = OnceLock::new();
+        *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
+    }
+
+    /// Takes note of an error; the first one stays.
+    pub(crate) fn note(&self, depth: u32, error: u32) {
+        let first = match depth {
+            0 => &self.certificate_error,
+            _ => &self.authority_error,
+        };
+        if first.load(Relaxed) == 0 {
+            first.store(error, Relaxed);
+            if depth > 0 {
+                self.authority_depth.store(depth, Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn checked(&self) -> Checked {
+        Checked {
+            authority_error: self.authority_error.load(Relaxed),
+            authority_depth: self.authority_depth.load(Relaxed),
+            certificate_error: self.certificate_error.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Which certificate, version and protocol a session gets.
+
+use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, joined, make, rsa, trusting};
+use crate::{Acceptor, BindSettings, Listed, Options, Reason, ServerSettings, Version};
+
+/// The common name of the certificate that a client gets.
+fn shown(acceptor: &Acceptor, client: ServerSettings, name: Option<&str>) -> Option<String> {
+    let connector = connector(client, &Memory::default()).unwrap();
+    let client = connector.connect(0, name, None).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    let (client, _) = pair.shake();
+    client.ok()?;
+    let der = pair.client.peer_certificate()?;
+    let shown = openssl::x509::X509::from_der(&der).unwrap();
+    Some(ffi::one_line(shown.subject_name()))
+}
+
+#[test]
+fn the_name_decides() {
+    let files = Memory::default()
+        .with("a.pem", make(&["a.test", "x.test"], ecdsa(), None).pem())
+        .with("b.pem", make(&["*.b.test"], ecdsa(), None).pem());
+    let line = bind(&["a.pem", "b.pem"], Options::default());
+    let open = acceptor(line.clone(), &files).unwrap();
+    let name = |name| shown(&open, trusting(), name);
+    assert_eq!(name(Some("x.test")).as_deref(), Some("/CN=a.test"));
+    assert_eq!(name(Some("W.b.Test")).as_deref(), Some("/CN=*.b.test"));
+    assert_eq!(name(Some("other")).as_deref(), Some("/CN=a.test"));
+    assert_eq!(name(None).as_deref(), Some("/CN=a.test"));
+    let strict = acceptor(BindSettings { strict_sni: true, ..line }, &files).unwrap();
+    assert_eq!(shown(&strict, trusting(), Some("other")), None);
+    assert_eq!(shown(&strict, trusting(), None), None);
+    assert_eq!(shown(&strict, trusting(), Some("a.test")).as_deref(), Some("/CN=a.test"));
+}
+
+#[test]
+fn filters_replace_the_names_of_a_certificate() {
+    let files = Memory::default()
+        .with("a.pem", make(&["a.test"], ecdsa(), None).pem())
+        .with("b.pem", make(&["b.test"], ecdsa(), None).pem());
+    let mut line = bind(&["a.pem"], Options::default());
+    let list =
+        crate::parse_crt_list("l", "b.pem [ssl-max-ver TLSv1.2] *.c.test !no.c.test").unwrap();
+    line.certificates.extend(list);
+    let acceptor = acceptor(line, &files).unwrap();
+    let name = |name| shown(&acceptor, trusting(), Some(name)).unwrap();
+    assert_eq!(name("b.test"), "/CN=a.test");
+    assert_eq!(name("w.c.test"), "/CN=b.test");
+    assert_eq!(name("no.c.test"), "/CN=a.test");
+    // Its options hold for it alone.
+    let new = || {
+        let mut client = trusting();
+        client.options.versions.min = Some(Version::Tls13);
+        client
+    };
+    assert_eq!(shown(&acceptor, new(), Some("w.c.test")), None);
+    assert!(shown(&acceptor, new(), Some("a.test")).is_some());
+}
+
+#[test]
+fn bundles_offer_a_key_that_the_client_can_verify() {
+    let files = Memory::default()
+        .with("a.pem.rsa", make(&["a.test", "rsa"], rsa(), None).pem())
+        .with("a.pem.ecdsa", make(&["a.test", "ecdsa"], ecdsa(), None).pem());
+    let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
+    assert_eq!(acceptor.certificates(), ["a.pem.rsa", "a.pem.ecdsa"]);
+    let kind = |ciphers: &str| {
+        let mut client = trusting();
+        client.options.ciphers = Some(ciphers.to_owned());
+        client.options.versions.max = Some(Version::Tls12);
+        let connector = connector(client, &Memory::default()).unwrap();
+        let client = connector.connect(0, Some("a.test"), None).unwrap();
+        let mut pair = Pair::new(client, acceptor.accept().unwrap());
+        pair.shake().0.unwrap();
+        pair.client.cipher().unwrap()
+    };
+    assert!(kind("ECDHE-RSA-AES128-GCM-SHA256").contains("RSA"));
+    assert!(kind("ECDHE-ECDSA-AES128-GCM-SHA256").contains("ECDSA"));
+    assert!(kind("ALL").contains("ECDSA"));
+}
+
+#[test]
+fn a_directory_is_all_its_certificates() {
+    let files = Memory::default()
+        .with("d/b.pem", make(&["b.test"], ecdsa(), None).pem())
+        .with("d/a.pem", make(&["a.test"], ecdsa(), None).pem())
+        .with("d/a.pem.issuer", "not looked at as a certificate")
+        .with("d/.hidden", "nor this");
+    // The issuer is read as what it is, and is none.
+    let wrong = acceptor(bind(&["d"], Options::default()), &files).unwrap_err();
+    assert_eq!(wrong, ["unable to load issuer from file 'd/a.pem.issuer'."]);
+    let mut files = files;
+    files.0.remove("d/a.pem.issuer");
+    let acceptor = acceptor(bind(&["d"], Options::default()), &files).unwrap();
+    assert_eq!(acceptor.certificates(), ["d/a.pem", "d/b.pem"]);
+}
+
+#[test]
+fn protocols_are_chosen_by_the_server() {
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let mut options = Options::default();
+    crate::Given::find("alpn").unwrap().read(&mut options, "h2,http/1.1").unwrap();
+    let acceptor = acceptor(bind(&["a.pem"], options), &files).unwrap();
+    let connector = connector(trusting(), &files).unwrap();
+    for (offered, chosen) in [
+        (&b"\x08http/1.1\x02h2"[..], Some(&b"h2"[..])),
+        (b"\x08http/1.1", Some(b"http/1.1")),
+        (b"\x03foo", None),
+    ] {
+        let client = connector.connect(0, None, Some(offered)).unwrap();
+        let mut pair = Pair::new(client, acceptor.accept().unwrap());
+        pair.shake().0.unwrap();
+        assert_eq!(pair.server.alpn(), chosen);
+        assert_eq!(pair.client.alpn(), chosen);
+    }
+}
+
+#[test]
+fn a_session_is_known_from_both_sides() {
+    let pair = joined();
+    assert_eq!(pair.server.version(), "TLSv1.3");
+    assert_eq!(pair.server.cipher(), Some("TLS_AES_256_GCM_SHA384"));
+    assert_eq!(pair.server.cipher_bits(), Some((256, 256)));
+    assert_eq!(pair.server.server_name(), Some(&b"a.test"[..]));
+    assert!(pair.server.own_certificate().is_some());
+    assert_eq!(pair.client.peer_certificate(), pair.server.own_certificate());
+    assert!(!pair.server.is_resumed());
+}
+
+#[test]
+fn mistakes_are_told_in_known_words() {
+    let one = make(&["a.test"], ecdsa(), None);
+    let other = make(&["b.test"], ecdsa(), None);
+    let mixed = [one.certificate(), other.key()].concat();
+    let files = Memory::default()
+        .with("empty.pem", "")
+        .with("key.pem", one.key())
+        .with("cert.pem", one.certificate())
+        .with("mixed.pem", mixed)
+        .with("a.pem", one.pem());
+    for (name, message) in [
+        (
+            "no.pem",
+            "unable to stat SSL certificate from file 'no.pem' : No such file or directory.",
+        ),
+        ("empty.pem", "unable to load certificate from file 'empty.pem'."),
+        ("key.pem", "unable to load certificate from file 'key.pem'."),
+        ("cert.pem", "No Private Key found in 'cert.pem.key'."),
+        ("mixed.pem", "inconsistencies between private key and certificate loaded 'mixed.pem'."),
+    ] {
+        let told = acceptor(bind(&[name], Options::default()), &files).unwrap_err();
+        assert_eq!(told, [message]);
+    }
+    for (option, value, message) in [
+        ("ciphers", "foo", "unable to set SSL cipher list to 'foo'"),
+        ("ciphersuites", "foo", "unable to set TLS 1.3 cipher suites to 'foo'"),
+        ("curves", "foo", "unable to set SSL curves list to 'foo'"),
+        ("ecdhe", "foo", "unable to set elliptic named curve to 'foo'"),
+        ("verify", "required", "verify is enabled but no CA file specified"),
+    ] {
+        let mut options = Options::default();
+        crate::Given::find(option).unwrap().read(&mut options, value).unwrap();
+        let told = acceptor(bind(&["a.pem"], options), &files).unwrap_err();
+        assert_eq!(told, [message]);
+    }
+    assert_eq!(
+        acceptor(BindSettings::default(), &files).unwrap_err(),
+        ["no SSL certificate specified"]
+    );
+    let list = BindSettings {
+        certificates: vec![Listed {
+            path: "no.pem".into(),
+            list: ("l".into(), 3),
+            ..Listed::default()
+        }],
+        ..BindSettings::default()
+    };
+    assert!(acceptor(list, &files).unwrap_err()[0].starts_with("'crt-list' : parsing [l:3]: "));
+}
+
+#[test]
+fn clients_that_speak_something_else_fail() {
+    let mut pair = joined();
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let fresh = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
+    pair.server = fresh.accept().unwrap();
+    pair.up.bytes.extend(b"GET / HTTP/1.1\r\n\r\n");
+    let fault = pair.shake().1.unwrap_err();
+    assert_eq!((fault.reason, fault.text.as_str()), (Reason::Handshake, "http request"));
+    // Nothing at all, then the end.
+    let mut pair = joined();
+    pair.server = fresh.accept().unwrap();
+    pair.up.closed = true;
+    assert_eq!(pair.shake().1.unwrap_err().reason, Reason::Closed);
+}

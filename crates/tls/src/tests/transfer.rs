@@ -1,0 +1,99 @@
+//! Bytes through a session: how they are cut, held back, and ended.
+
+use super::pair::joined;
+use std::io::{ErrorKind, IoSlice};
+
+#[test]
+fn what_is_sent_arrives() {
+    let mut pair = joined();
+    let parts = [IoSlice::new(b"GET / HTTP/1.1\r\n"), IoSlice::new(b"\r\n")];
+    assert_eq!(pair.client_send(&parts).unwrap(), 18);
+    let mut buffer = [0; 64];
+    assert_eq!(pair.server_recv(&mut buffer).unwrap(), 18);
+    assert_eq!(&buffer[..18], b"GET / HTTP/1.1\r\n\r\n");
+    assert_eq!(pair.server_recv(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn small_parts_share_a_record() {
+    let mut pair = joined();
+    let mut buffer = [0; 64];
+    let _ = pair.client_recv(&mut buffer);
+    pair.up.bytes.clear();
+    pair.client_send(&[IoSlice::new(b"a"), IoSlice::new(b"b"), IoSlice::new(b"c")]).unwrap();
+    // Header, three bytes, type of content and tag (RFC 8446 section 5.2).
+    assert_eq!(pair.up.bytes.len(), 5 + 3 + 1 + 16);
+}
+
+#[test]
+fn nothing_counts_as_sent_before_its_records_have_left() {
+    let mut pair = joined();
+    let body = vec![7; 200_000];
+    pair.up.room = 50_000;
+    let (mut sent, mut received) = (0, Vec::new());
+    let mut buffer = vec![0; 30_000];
+    let mut waits = 0;
+    while received.len() < body.len() {
+        match pair.client_send(&[IoSlice::new(&body[sent..])]) {
+            Ok(count) => sent += count,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                waits += 1;
+            }
+        }
+        match pair.server_recv(&mut buffer) {
+            Ok(count) => received.extend_from_slice(&buffer[..count]),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+        assert!(sent <= received.len() + 50_000);
+    }
+    assert!(waits > 0);
+    assert!(received == body && sent == body.len());
+}
+
+#[test]
+fn what_is_buffered_is_known() {
+    let mut pair = joined();
+    pair.client_send(&[IoSlice::new(b"abc")]).unwrap();
+    let mut byte = [0];
+    assert_eq!(pair.server_recv(&mut byte).unwrap(), 1);
+    assert!(pair.server.has_buffered());
+    assert_eq!(pair.server_recv(&mut byte).unwrap(), 1);
+    assert_eq!(pair.server_recv(&mut byte).unwrap(), 1);
+    let _ = pair.server_recv(&mut byte);
+    assert!(!pair.server.has_buffered());
+}
+
+#[test]
+fn tickets_do_not_count_as_something_said() {
+    let mut pair = joined();
+    // The server's tickets have not been read yet.
+    assert!(!pair.down.bytes.is_empty());
+    assert!(pair.client_is_quiet());
+    pair.server_send(b"x").unwrap();
+    assert!(!pair.client_is_quiet());
+    assert_eq!(pair.client_recv(&mut [0; 4]).unwrap(), 1);
+}
+
+#[test]
+fn an_end_is_seen_with_and_without_leave() {
+    let mut pair = joined();
+    pair.server_send(b"x").unwrap();
+    pair.server_close();
+    let mut buffer = [0; 4];
+    assert_eq!(pair.client_recv(&mut buffer).unwrap(), 1);
+    assert!(pair.client.has_buffered());
+    assert_eq!(pair.client_recv(&mut buffer).unwrap(), 0);
+    let mut pair = joined();
+    pair.down.closed = true;
+    assert_eq!(pair.client_recv(&mut buffer).unwrap(), 0);
+}
+
+#[test]
+fn garbage_breaks_the_session() {
+    let mut pair = joined();
+    pair.up.bytes.extend(b"\x17\x03\x03\x00\x20 this is no record of this session");
+    let mut buffer = [0; 64];
+    assert_eq!(pair.server_recv(&mut buffer).unwrap_err().kind(), ErrorKind::InvalidData);
+    assert!(pair.server_recv(&mut buffer).is_err());
+}

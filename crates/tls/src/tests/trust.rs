@@ -1,0 +1,149 @@
+//! Who is believed: clients by servers, servers by clients, and sessions that go on.
+
+use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, make, trusting};
+use crate::{Connector, Given, Ignored, Options, Reason, ServerSettings, Version};
+
+/// An authority, and files with a server's and a client's certificate that it has signed.
+fn files() -> Memory {
+    let authority = make(&["ca"], ecdsa(), None);
+    let foreign = make(&["other ca"], ecdsa(), None);
+    Memory::default()
+        .with("ca.pem", authority.certificate())
+        .with("server.pem", make(&["a.test", "*.w.test"], ecdsa(), Some(&authority)).pem())
+        .with("client.pem", make(&["client"], ecdsa(), Some(&authority)).pem())
+        .with("foreign.pem", make(&["client"], ecdsa(), Some(&foreign)).pem())
+}
+
+fn options(given: &[(&str, &str)]) -> Options {
+    let mut options = Options::default();
+    for (name, value) in given {
+        Given::find(name).unwrap().read(&mut options, value).unwrap();
+    }
+    options
+}
+
+fn client(certificate: Option<&str>) -> ServerSettings {
+    ServerSettings { certificate: certificate.map(str::to_owned), ..trusting() }
+}
+
+/// What the server says of a client: the end of its handshake, and errors it has met.
+fn judged(given: &[(&str, &str)], certificate: Option<&str>) -> (Option<Reason>, u32, u32) {
+    let files = files();
+    let acceptor = acceptor(bind(&["server.pem"], options(given)), &files).unwrap();
+    let connector = connector(client(certificate), &files).unwrap();
+    let client = connector.connect(0, None, None).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    let (_, server) = pair.shake();
+    let checked = pair.server.checked();
+    let reason = server.err().map(|fault| fault.reason);
+    (reason, checked.certificate_error, pair.server.verify_result())
+}
+
+#[test]
+fn clients_are_verified() {
+    let required = [("verify", "required"), ("ca-file", "ca.pem")];
+    let optional = [("verify", "optional"), ("ca-file", "ca.pem")];
+    assert_eq!(judged(&required, Some("client.pem")), (None, 0, 0));
+    assert_eq!(judged(&required, Some("foreign.pem")), (Some(Reason::Certificate), 20, 20));
+    assert_eq!(judged(&required, None).0, Some(Reason::Handshake));
+    assert_eq!(judged(&optional, None), (None, 0, 0));
+    assert_eq!(judged(&optional, Some("foreign.pem")).0, Some(Reason::Certificate));
+    let ignoring = [("verify", "optional"), ("ca-file", "ca.pem"), ("crt-ignore-err", "all")];
+    let (reason, error, _) = judged(&ignoring, Some("foreign.pem"));
+    assert_eq!((reason, error), (None, 20));
+    assert!(Ignored::parse("20").unwrap().has(20));
+}
+
+/// Whether a client of `settings` accepts the server.
+fn accepts(settings: ServerSettings, name: Option<&str>) -> bool {
+    let files = files();
+    let acceptor = acceptor(bind(&["server.pem"], Options::default()), &files).unwrap();
+    let mut files = files;
+    let authority = files.0["ca.pem"].clone();
+    files.0.insert("ca.pem".into(), authority);
+    let connector = connector(settings, &files).unwrap();
+    let client = connector.connect(0, name, None).unwrap();
+    Pair::new(client, acceptor.accept().unwrap()).shake().0.is_ok()
+}
+
+#[test]
+fn servers_are_verified() {
+    let verifying = |host: Option<&str>| ServerSettings {
+        verify: true,
+        verify_host: host.map(str::to_owned),
+        options: options(&[("ca-file", "ca.pem")]),
+        ..ServerSettings::default()
+    };
+    assert!(accepts(verifying(None), None));
+    assert!(accepts(verifying(None), Some("a.test")));
+    assert!(accepts(verifying(None), Some("x.w.test")));
+    assert!(!accepts(verifying(None), Some("b.test")));
+    assert!(accepts(verifying(Some("a.test")), Some("b.test")));
+    assert!(!accepts(verifying(Some("b.test")), None));
+    let alone = ServerSettings { verify: true, ..ServerSettings::default() };
+    assert!(!accepts(alone, None));
+}
+
+/// Whether the second of two connections goes on with the session of the first.
+fn resumes(server: &[(&str, &str)], settings: ServerSettings, names: [&str; 2]) -> bool {
+    let files = files();
+    let acceptor = acceptor(bind(&["server.pem"], options(server)), &files).unwrap();
+    let connector: Connector = connector(settings, &files).unwrap();
+    let mut resumed = false;
+    for name in names {
+        let client = connector.connect(0, Some(name), None).unwrap();
+        let mut pair = Pair::new(client, acceptor.accept().unwrap());
+        pair.shake().0.unwrap();
+        pair.server_send(b"hello").unwrap();
+        pair.client_recv(&mut [0; 16]).unwrap();
+        resumed = pair.server.is_resumed() && pair.client.is_resumed();
+    }
+    resumed
+}
+
+#[test]
+fn sessions_go_on() {
+    let old = || {
+        let mut client = trusting();
+        client.options.versions.max = Some(Version::Tls12);
+        client
+    };
+    let same = ["a.test", "a.test"];
+    assert!(resumes(&[], trusting(), same));
+    assert!(resumes(&[], old(), same));
+    assert!(resumes(&[("no-tls-tickets", "")], trusting(), same));
+    assert!(resumes(&[("no-tls-tickets", "")], old(), same));
+    assert!(!resumes(&[], ServerSettings { reuse: false, ..trusting() }, same));
+    assert!(!resumes(&[], trusting(), ["a.test", "b.test"]));
+}
+
+#[test]
+fn certificates_are_replaced_while_connections_are_made() {
+    let store = crate::Store::default();
+    let files = files();
+    let settings = bind(&["server.pem"], Options::default());
+    let acceptor =
+        crate::Acceptor::new(settings, crate::Defaults::default(), &store, &files).unwrap();
+    let shown = || {
+        let connector = connector(trusting(), &files).unwrap();
+        let client = connector.connect(0, None, None).unwrap();
+        let mut pair = Pair::new(client, acceptor.accept().unwrap());
+        pair.shake().0.unwrap();
+        pair.client.peer_certificate().unwrap()
+    };
+    let before = shown();
+    let fresh = make(&["a.test"], ecdsa(), None);
+    store.put(crate::Certificate {
+        name: "server.pem".into(),
+        certificate: fresh.certificate.clone(),
+        chain: Vec::new(),
+        key: fresh.key.clone(),
+        dh: None,
+        ocsp: None,
+        sctl: None,
+        issuer: None,
+    });
+    assert_eq!(shown(), before);
+    acceptor.renew(&store, &files).unwrap();
+    assert_eq!(shown(), fresh.certificate.to_der().unwrap());
+}

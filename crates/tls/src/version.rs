@@ -1,0 +1,119 @@
+//! Protocol versions: which ones a line allows (manual section 5.1). Never negotiates.
+
+use openssl::ssl::SslVersion;
+
+/// A protocol version, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// SSLv3, which the library does not have: as a lower bound it means the oldest that there is.
+    Ssl3,
+    /// TLSv1.0
+    Tls10,
+    /// TLSv1.1
+    Tls11,
+    /// TLSv1.2
+    Tls12,
+    /// TLSv1.3
+    Tls13,
+}
+
+impl Version {
+    /// All of them, oldest first.
+    pub const ALL: [Self; 5] = [Self::Ssl3, Self::Tls10, Self::Tls11, Self::Tls12, Self::Tls13];
+
+    /// By the name that `ssl-min-ver` has for it.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| version.name() == name)
+    }
+
+    /// The name that `ssl-min-ver` has for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ssl3 => "SSLv3",
+            Self::Tls10 => "TLSv1.0",
+            Self::Tls11 => "TLSv1.1",
+            Self::Tls12 => "TLSv1.2",
+            Self::Tls13 => "TLSv1.3",
+        }
+    }
+
+    pub(crate) fn to_library(self) -> SslVersion {
+        match self {
+            Self::Ssl3 | Self::Tls10 => SslVersion::TLS1,
+            Self::Tls11 => SslVersion::TLS1_1,
+            Self::Tls12 => SslVersion::TLS1_2,
+            Self::Tls13 => SslVersion::TLS1_3,
+        }
+    }
+}
+
+/// What a line says of versions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Versions {
+    /// `ssl-min-ver`
+    pub min: Option<Version>,
+    /// `ssl-max-ver`
+    pub max: Option<Version>,
+    /// `no-sslv3` and so on, by place in [`Version::ALL`].
+    pub without: [bool; 5],
+}
+
+impl Versions {
+    /// Only this one (`force-*`).
+    pub fn force(&mut self, version: Version) {
+        (self.min, self.max) = (Some(version), Some(version));
+    }
+
+    /// Not this one (`no-*`).
+    pub fn exclude(&mut self, version: Version) {
+        self.without[version as usize] = true;
+    }
+
+    /// Where it says nothing, what `other` says.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let without = if self.without == [false; 5] { other.without } else { self.without };
+        Self { min: self.min.or(other.min), max: self.max.or(other.max), without }
+    }
+
+    /// The oldest and the newest that are left, if any is: the newest, and older ones down to the
+    /// first that is excluded. `oldest` is the lower bound unless one is given.
+    pub fn range(&self, oldest: Version) -> Option<(Version, Version)> {
+        let excludes = self.without != [false; 5];
+        let lowest = self.min.unwrap_or(if excludes { Version::Tls10 } else { oldest });
+        let highest = self.max.unwrap_or(Version::Tls13);
+        let allowed = |version: &Version| {
+            *version >= lowest && *version <= highest && !self.without[*version as usize]
+        };
+        let usable = Version::ALL.into_iter().filter(|version| *version != Version::Ssl3);
+        let newest = usable.clone().rev().find(allowed)?;
+        let run = usable.rev().skip_while(|version| *version > newest).take_while(allowed);
+        Some((run.last().unwrap_or(newest), newest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(min: Option<Version>, max: Option<Version>, without: &[Version]) -> String {
+        let mut versions = Versions { min, max, ..Versions::default() };
+        without.iter().for_each(|version| versions.exclude(*version));
+        versions
+            .range(Version::Tls12)
+            .map_or("none".into(), |(low, high)| format!("{} {}", low.name(), high.name()))
+    }
+
+    #[test]
+    fn what_is_left_is_one_run() {
+        use Version::{Ssl3, Tls10, Tls11, Tls12, Tls13};
+        assert_eq!(range(None, None, &[]), "TLSv1.2 TLSv1.3");
+        assert_eq!(range(Some(Ssl3), None, &[]), "TLSv1.0 TLSv1.3");
+        assert_eq!(range(Some(Tls12), Some(Tls12), &[]), "TLSv1.2 TLSv1.2");
+        assert_eq!(range(Some(Tls13), Some(Tls12), &[]), "none");
+        assert_eq!(range(None, None, &[Tls13]), "TLSv1.0 TLSv1.2");
+        assert_eq!(range(None, None, &[Tls11]), "TLSv1.2 TLSv1.3");
+        assert_eq!(range(None, None, &[Tls10, Tls11, Tls12, Tls13]), "none");
+        assert_eq!(range(None, Some(Ssl3), &[]), "none");
+    }
+}
