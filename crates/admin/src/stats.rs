@@ -8,6 +8,7 @@ pub mod field;
 mod front;
 pub mod info;
 pub mod json;
+mod listener;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -127,6 +128,8 @@ pub enum Kind {
     Backend,
     /// A server.
     Server,
+    /// A listener of a proxy.
+    Listener,
 }
 
 impl Kind {
@@ -136,6 +139,7 @@ impl Kind {
             Self::Frontend => 0,
             Self::Backend => 1,
             Self::Server => 2,
+            Self::Listener => 3,
         }
     }
 
@@ -150,6 +154,7 @@ impl Kind {
             Self::Frontend => "Frontend",
             Self::Backend => "Backend",
             Self::Server => "Server",
+            Self::Listener => "Listener",
         }
     }
 }
@@ -247,9 +252,9 @@ pub enum States {
 pub struct Filter {
     /// Number of the proxy; `None` for all.
     pub proxy: Option<u32>,
-    /// Bits of kinds: 1 frontends, 2 backends, 4 servers.
+    /// Bits of kinds: 1 frontends, 2 backends, 4 servers, 8 listeners.
     pub kinds: u32,
-    /// Number of the server; `None` for all.
+    /// Number of the server or listener; `None` for all.
     pub id: Option<u32>,
     /// By state.
     pub states: States,
@@ -277,6 +282,10 @@ impl Filter {
         self.kinds & kind.bit() != 0
     }
 
+    fn wants_listener(&self, id: u32) -> bool {
+        self.wants(Kind::Listener) && self.id.is_none_or(|wanted| wanted == id)
+    }
+
     fn wants_server(&self, server: &Server) -> bool {
         let (op, admin) = server.state.state();
         let by_state = match self.states {
@@ -288,12 +297,17 @@ impl Filter {
     }
 }
 
-/// Gathers the rows that a filter wants: per proxy the client side, the servers, the server side.
+/// Gathers the rows that a filter wants: per proxy the client side, its listeners,
+/// the servers, the server side.
 pub fn rows(shared: &Shared, clock: Clock, filter: &Filter) -> Vec<Row> {
     let mut rows = Vec::new();
     for proxy in shared.proxies.iter().filter(|proxy| filter.wants_proxy(proxy)) {
         if let Some(front) = proxy.front.as_ref().filter(|_| filter.wants(Kind::Frontend)) {
             rows.push(front::row(shared, proxy, front, clock));
+        }
+        let listeners = proxy.front.iter().flat_map(|front| listener::all(proxy, front));
+        for it in listeners.filter(|it| filter.wants_listener(it.bind.id)) {
+            rows.push(listener::row(shared, proxy, &it, clock, filter.legends));
         }
         let Some(back) = &proxy.back else { continue };
         if filter.wants(Kind::Server) {

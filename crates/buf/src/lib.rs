@@ -4,4 +4,4 @@ pub mod buffer;
 pub mod pool;
 
 pub use buffer::Buf;
-pub use pool::Pool;
+pub use pool::{Levels, Pool};

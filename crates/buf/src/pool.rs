@@ -1,7 +1,29 @@
 //! A thread's free list of equal buffers. Never shared between threads.
 
 use crate::Buf;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// How many buffers of a pool there are; the pool's thread writes, all may read.
+#[derive(Debug)]
+pub struct Levels {
+    size: usize,
+    used: AtomicUsize,
+    free: AtomicUsize,
+}
+
+impl Levels {
+    /// Bytes of the buffers that are handed out.
+    pub fn used_bytes(&self) -> u64 {
+        (self.used.load(Relaxed) * self.size) as u64
+    }
+
+    /// Bytes of all buffers, those kept for later included.
+    pub fn allocated_bytes(&self) -> u64 {
+        self.used_bytes() + (self.free.load(Relaxed) * self.size) as u64
+    }
+}
 
 /// Hands out buffers of one size and keeps those given back, up to a limit.
 #[derive(Debug)]
@@ -9,13 +31,14 @@ pub struct Pool {
     size: usize,
     keep: usize,
     free: RefCell<Vec<Buf>>,
-    in_use: Cell<usize>,
+    levels: Arc<Levels>,
 }
 
 impl Pool {
     /// A pool of buffers of `size` bytes that keeps at most `keep` free ones.
     pub fn new(size: usize, keep: usize) -> Self {
-        Self { size, keep, free: RefCell::default(), in_use: Cell::new(0) }
+        let levels = Levels { size, used: AtomicUsize::new(0), free: AtomicUsize::new(0) };
+        Self { size, keep, free: RefCell::default(), levels: Arc::new(levels) }
     }
 
     /// Bytes per buffer.
@@ -25,13 +48,20 @@ impl Pool {
 
     /// Buffers handed out and not given back.
     pub fn in_use(&self) -> usize {
-        self.in_use.get()
+        self.levels.used.load(Relaxed)
+    }
+
+    /// How many buffers there are, for other threads to read.
+    pub fn levels(&self) -> &Arc<Levels> {
+        &self.levels
     }
 
     /// An empty buffer; allocates only when none is free.
     pub fn take(&self) -> Buf {
-        self.in_use.set(self.in_use.get() + 1);
-        let recycled = self.free.borrow_mut().pop();
+        self.levels.used.store(self.in_use() + 1, Relaxed);
+        let mut free = self.free.borrow_mut();
+        let recycled = free.pop();
+        self.levels.free.store(free.len(), Relaxed);
         recycled.unwrap_or_else(|| Buf::with_capacity(self.size))
     }
 
@@ -40,11 +70,12 @@ impl Pool {
         if buf.capacity() != self.size {
             return;
         }
-        self.in_use.set(self.in_use.get().saturating_sub(1));
+        self.levels.used.store(self.in_use().saturating_sub(1), Relaxed);
         let mut free = self.free.borrow_mut();
         if free.len() < self.keep {
             buf.clear();
             free.push(buf);
+            self.levels.free.store(free.len(), Relaxed);
         }
     }
 }
@@ -64,7 +95,10 @@ mod tests {
         pool.give(b);
         pool.give(Buf::empty());
         assert_eq!(pool.in_use(), 0);
+        let levels = pool.levels().clone();
+        assert_eq!((levels.used_bytes(), levels.allocated_bytes()), (0, 16));
         let again = pool.take();
         assert_eq!((again.data().as_ptr(), again.len()), (memory, 0));
+        assert_eq!((levels.used_bytes(), levels.allocated_bytes()), (16, 16));
     }
 }

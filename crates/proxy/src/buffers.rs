@@ -1,9 +1,10 @@
 //! A thread's buffers, and how many of them there may be. Never lets those that wait for one lock
 //! each other out: what ends a transaction may use the reserve.
 
-use buf::{Buf, Pool};
+use buf::{Buf, Levels, Pool};
 use reactor::{Need, Supply, Thread, Tick, Ticket};
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Free buffers that a thread keeps.
 const KEEP: usize = 256;
@@ -62,6 +63,11 @@ impl Buffers {
     /// Buffers handed out and not given back.
     pub fn in_use(&self) -> usize {
         self.ordinary.in_use() + self.bulk.in_use()
+    }
+
+    /// How many there are, ordinary and big ones, for other threads to read.
+    pub(crate) fn levels(&self) -> [Arc<Levels>; 2] {
+        [self.ordinary.levels().clone(), self.bulk.levels().clone()]
     }
 
     /// One that is there. `None`: has to be waited for, with [`Buffers::take`].

@@ -2,7 +2,7 @@
 //!
 //! While idle it holds neither a buffer nor a transaction: this future is all that there is.
 
-use crate::counters::Gauge;
+use crate::counters::{Block, Gauge};
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::preamble::Told;
@@ -157,6 +157,12 @@ impl Client {
             self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
         }
         result
+    }
+
+    /// What is counted in for it besides its backend: see [`crate::runtime::Front::blocks`].
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &Block> {
+        let thread = self.worker.thread.index;
+        self.proxy.front.iter().flat_map(move |front| front.blocks(self.bind, thread))
     }
 
     /// Counts an event on all that the session tracks.

@@ -7,6 +7,7 @@ use crate::flow::{Ends, Fault, Step};
 use crate::inspect;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
+use crate::meter::Meter;
 use crate::observe;
 use crate::payload;
 use crate::report;
@@ -58,6 +59,7 @@ struct Exchange {
     /// When each peer was last heard of.
     client_seen: Tick,
     server_seen: Tick,
+    meter: Meter,
 }
 
 /// Passes the request's body and the response on until both are complete.
@@ -74,6 +76,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         claim: Claim::default(),
         client_seen: now,
         server_seen: now,
+        meter: Meter::begin(tx),
     };
     match state.pass(tx).await {
         Ok(()) => Ok(End::Done),
@@ -103,11 +106,12 @@ impl Exchange {
             }
             self.ask_to_be_woken(tx)?;
             self.claim.renew(&tx.worker.buffers, self.needs_buffer());
+            let count = self.meter.read(tx, report::bytes_so_far);
             if self.only_waits(tx) {
                 tx.notes.journal.bytes_out += tx.space.down.sent;
                 tx.space.release(&tx.worker);
             }
-            thread.scheduler().pause(deadline).await;
+            thread.scheduler().pause(Tick::earlier(deadline, count)).await;
             tx.space.renew(&tx.worker);
             if let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) {
                 take_buffer(tx, need, buffer);

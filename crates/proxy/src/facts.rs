@@ -444,9 +444,7 @@ impl Context for View<'_> {
 
     fn count_failed_rewrite(&mut self) {
         let thread = self.worker.thread.index;
-        if let Some(front) = &self.client.proxy.front {
-            front.counters.of(thread).count(Metric::FailedRewrites);
-        }
+        self.client.counted().for_each(|block| block.count(Metric::FailedRewrites));
         if let Some(back) = self.backend.and_then(|backend| backend.back.as_ref()) {
             back.counters.of(thread).count(Metric::FailedRewrites);
         }

@@ -41,7 +41,7 @@ pub(crate) fn opens_session(client: &mut Client) -> bool {
         return false;
     }
     client.count(DataType::SESSION);
-    listener::count_session(&client.worker, &client.proxy);
+    listener::count_session(client);
     true
 }
 
@@ -66,9 +66,7 @@ fn passes(client: &mut Client, stage: Stage) -> bool {
     worker.give_workspace(space);
     worker.give_notes(notes);
     let Some(Refusal { metric, reset, vanishes }) = refusal else { return true };
-    if let Some(front) = &client.proxy.front {
-        front.counters.of(worker.thread.index).count(metric);
-    }
+    client.counted().for_each(|block| block.count(metric));
     (client.reset, client.vanishes) = (reset, vanishes);
     false
 }

@@ -111,10 +111,7 @@ fn gather(tx: &mut Transaction) -> bool {
 }
 
 fn refuse_request(tx: &mut Transaction, ruling: Ruling) -> Failure {
-    let thread = tx.worker.thread.index;
-    if let Some(front) = &tx.client.proxy.front {
-        front.counters.of(thread).count(Metric::DeniedRequests);
-    }
+    tx.client.counted().for_each(|block| block.count(Metric::DeniedRequests));
     tx.reset_client = ruling == Ruling::Drop;
     tx.notes.journal.request = 0;
     if is_tcp(tx) {

@@ -114,6 +114,8 @@ pub struct Journal {
     pub bytes_in: u64,
     /// Bytes sent to the client.
     pub bytes_out: u64,
+    /// How many of both the counters have been told of.
+    pub bytes_counted: (u64, u64),
     /// Repeated attempts to connect.
     pub retries: u32,
     /// Another server was chosen than at first.

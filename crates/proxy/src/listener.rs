@@ -9,7 +9,7 @@ use crate::client::{self, Client};
 use crate::counters::{Counters, Event, Metric};
 use crate::gate;
 use crate::preamble;
-use crate::runtime::{Front, Proxy, ProxyRef};
+use crate::runtime::{Front, Proxy, ProxyRef, Shared};
 use crate::worker::Worker;
 use reactor::{Class, Handle, Listener};
 use std::collections::HashMap;
@@ -98,7 +98,8 @@ fn accept_some(
     let settings = proxy.settings.front.as_ref();
     let Some(bind) = settings.and_then(|front| front.binds.get(place)) else { return Ok(true) };
     for _ in 0..worker.shared.settings.max_accept.max(1) {
-        if is_full(worker, proxy, place) {
+        let ms = (worker.thread.wall() / 1_000_000 % 1_000) as u32;
+        if standing(&worker.shared, proxy, place, (worker.second(), ms)) != Standing::Open {
             return Ok(false);
         }
         let (socket, peer) = match listener.accept() {
@@ -109,7 +110,7 @@ fn accept_some(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        count_connection(worker, proxy);
+        count_connection(worker, proxy, place);
         let mut client = Client::new(worker, proxy, place, socket, peer);
         client.expects = bind.expects;
         if bind.mss_reduction > 0
@@ -139,46 +140,66 @@ fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
     scheduler.set_nice(task, nice);
 }
 
-fn is_full(worker: &Worker, proxy: &Proxy, place: usize) -> bool {
-    let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else { return true };
+/// Whether a listener takes clients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It does.
+    Open,
+    /// It has as many as it may.
+    Full,
+    /// It waits until its frontend or the process may have more.
+    Waiting,
+}
+
+/// Whether the listener at `place` takes clients at a moment: the second of the date, and how many
+/// milliseconds of it have passed.
+pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: (u32, u32)) -> Standing {
+    let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
+        return Standing::Waiting;
+    };
     let bind_limit = settings.binds.get(place).map_or(0, |bind| bind.maxconn);
     let on_bind = front.listeners.get(place).map_or(0, |it| it.connections.current());
     let limit = |limit: u32, current: u32| limit != 0 && current >= limit;
-    front.disabled.load(Relaxed)
-        || limit(worker.shared.maxconn.load(Relaxed), worker.shared.connections.current())
+    if limit(bind_limit, on_bind) {
+        return Standing::Full;
+    }
+    let waits = front.disabled.load(Relaxed)
+        || limit(shared.maxconn.load(Relaxed), shared.connections.current())
         || limit(front.maxconn.load(Relaxed), front.connections.current())
-        || limit(bind_limit, on_bind)
-        || is_too_fast(worker, front, settings.session_rate)
+        || is_too_fast(shared, front, settings.session_rate, at);
+    if waits { Standing::Waiting } else { Standing::Open }
 }
 
 /// Whether as many have come within the last second as may (`rate-limit sessions`, `maxconnrate`,
 /// `maxsessrate`).
-fn is_too_fast(worker: &Worker, front: &Front, sessions: u32) -> bool {
-    let (all_connections, all_sessions) = worker.shared.settings.max_rates;
-    let (second, ms) = (worker.second(), (worker.thread.wall() / 1_000_000 % 1_000) as u32);
+fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, (second, ms): (u32, u32)) -> bool {
     let reached = |limit: u32, counters: &Counters, event| {
         limit != 0 && counters.rate(event, second, ms) >= limit
     };
-    let totals = &worker.shared.totals;
+    let (connections, all_sessions) = &shared.max_rates;
     reached(sessions, &front.counters, Event::Session)
-        || reached(all_connections, totals, Event::Connection)
-        || reached(all_sessions, totals, Event::Session)
+        || reached(connections.load(Relaxed), &shared.totals, Event::Connection)
+        || reached(all_sessions.load(Relaxed), &shared.totals, Event::Session)
 }
 
-fn count_connection(worker: &Worker, proxy: &Proxy) {
-    count(worker, proxy, Metric::Connections, Event::Connection);
-    worker.shared.totals.of(worker.thread.index).count(Metric::Connections);
+fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {
+    let thread = worker.thread.index;
+    count(worker, proxy, Event::Connection);
+    worker.shared.totals.of(thread).count(Metric::Connections);
+    let blocks = proxy.front.iter().flat_map(|front| front.blocks(place as u32, thread));
+    blocks.for_each(|block| block.count(Metric::Connections));
 }
 
-pub(crate) fn count_session(worker: &Worker, proxy: &Proxy) {
-    count(worker, proxy, Metric::Sessions, Event::Session);
+pub(crate) fn count_session(client: &Client) {
+    let (worker, proxy) = (&client.worker, &client.proxy);
+    count(worker, proxy, Event::Session);
+    client.counted().for_each(|block| block.count(Metric::Sessions));
 }
 
-fn count(worker: &Worker, proxy: &Proxy, metric: Metric, event: Event) {
+fn count(worker: &Worker, proxy: &Proxy, event: Event) {
     let (thread, second) = (worker.thread.index, worker.second());
     worker.shared.totals.tick(thread, event, second);
     if let Some(front) = &proxy.front {
-        front.counters.of(thread).count(metric);
         front.counters.tick(thread, event, second);
     }
 }

@@ -166,8 +166,8 @@ pub(crate) fn count_tracked(tx: &Transaction, events: &[DataType], amount: u64) 
 /// A rule refused the request or the response, in this proxy.
 pub(crate) fn denied(tx: &Transaction, proxy: &Proxy, metric: Metric) {
     let thread = tx.worker.thread.index;
-    if let Some(front) = proxy.front.as_ref().filter(|_| proxy.index == tx.client.proxy.index) {
-        front.counters.of(thread).count(metric);
+    if proxy.index == tx.client.proxy.index {
+        tx.client.counted().for_each(|block| block.count(metric));
     }
     if let Some(back) = proxy.back.as_ref().filter(|_| tx.backend.is_some()) {
         back.counters.of(thread).count(metric);
@@ -176,36 +176,51 @@ pub(crate) fn denied(tx: &Transaction, proxy: &Proxy, metric: Metric) {
 
 /// Counts on the frontend, and on the backend if there is one.
 pub(crate) fn count_both(tx: &Transaction, metric: Metric) {
-    both(tx).into_iter().flatten().for_each(|block| block.count(metric));
+    both(tx).for_each(|block| block.count(metric));
 }
 
-/// The counters of the frontend, and those of the backend if there is one.
-fn both(tx: &Transaction) -> [Option<&Block>; 2] {
+/// The counters of the frontend and its listener, and those of the backend if there is one.
+fn both(tx: &Transaction) -> impl Iterator<Item = &Block> {
     let thread = tx.worker.thread.index;
-    let front = tx.client.proxy.front.as_ref();
     let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
-    [front.map(|front| front.counters.of(thread)), back.map(|back| back.counters.of(thread))]
+    tx.client.counted().chain(back.map(|back| back.counters.of(thread)))
 }
 
-/// The transaction is over: bytes, times, status, and its line in the log.
-pub(crate) fn finished(tx: &mut Transaction) {
-    let journal = &mut tx.notes.journal;
-    journal.bytes_in += tx.client.mux.payload_received();
-    journal.bytes_out += tx.space.down.sent;
-    let (bytes_in, bytes_out, status) = (journal.bytes_in, journal.bytes_out, journal.status);
-    for block in both(tx).into_iter().flatten() {
+/// Bytes from the client and to it so far.
+pub(crate) fn bytes_so_far(tx: &Transaction) -> (u64, u64) {
+    let journal = &tx.notes.journal;
+    let received = journal.bytes_in + tx.client.mux.payload_received();
+    (received, journal.bytes_out + tx.space.down.sent)
+}
+
+/// Takes the bytes from the client and to it into all counters, less those that are there already.
+pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
+    let before = std::mem::replace(&mut tx.notes.journal.bytes_counted, bytes);
+    let (bytes_in, bytes_out) =
+        (bytes.0.saturating_sub(before.0), bytes.1.saturating_sub(before.1));
+    let server = tx.claim.as_ref().map(|it| it.server().counters.of(tx.worker.thread.index));
+    for block in both(tx).chain(server) {
         block.add(Metric::BytesIn, bytes_in);
         block.add(Metric::BytesOut, bytes_out);
-        if status != 0 {
-            block.count(Metric::of_status(status));
-        }
     }
     if !tx.notes.journal.bad_request {
         count_tracked(tx, DataType::BYTES_IN, bytes_in);
         count_tracked(tx, DataType::BYTES_OUT, bytes_out);
     }
+}
+
+/// The transaction is over: bytes, times, status, and its line in the log.
+pub(crate) fn finished(tx: &mut Transaction) {
+    let bytes = bytes_so_far(tx);
+    let journal = &mut tx.notes.journal;
+    (journal.bytes_in, journal.bytes_out) = bytes;
+    count_bytes(tx, bytes);
+    let status = tx.notes.journal.status;
+    if status != 0 {
+        both(tx).for_each(|block| block.count(Metric::of_status(status)));
+    }
     count_ending(tx);
-    count_times(tx, bytes_in, bytes_out);
+    count_times(tx);
     record_front(tx);
     if !tx.notes.journal.silent && !tx.notes.journal.logged {
         write_line(tx, false);
@@ -219,8 +234,8 @@ fn count_ending(tx: &Transaction) {
     let server = tx.claim.as_ref().map(|claim| claim.server().counters.of(thread));
     let metric = match (journal.cause, journal.phase) {
         (_, Phase::Request) if journal.cause != Cause::Local => {
-            if let Some(front) = tx.client.proxy.front.as_ref().filter(|_| journal.bad_request) {
-                front.counters.of(thread).count(Metric::FailedRequests);
+            if journal.bad_request {
+                tx.client.counted().for_each(|block| block.count(Metric::FailedRequests));
             }
             return;
         }
@@ -246,7 +261,7 @@ fn count_ending(tx: &Transaction) {
     }
 }
 
-fn count_times(tx: &Transaction, bytes_in: u64, bytes_out: u64) {
+fn count_times(tx: &Transaction) {
     let thread = tx.worker.thread.index;
     let journal = &tx.notes.journal;
     let Some(claim) = &tx.claim else { return };
@@ -257,10 +272,7 @@ fn count_times(tx: &Transaction, bytes_in: u64, bytes_out: u64) {
         ms(journal.connected, journal.response),
         ms(journal.first_byte, journal.ended),
     ];
-    let block = claim.server().counters.of(thread);
-    block.add(Metric::BytesIn, bytes_in);
-    block.add(Metric::BytesOut, bytes_out);
-    block.time(times);
+    claim.server().counters.of(thread).time(times);
     record_spans(&claim.server().counters.latencies, thread, journal);
     if let Some(back) = tx.backend.as_ref().and_then(|backend| backend.back.as_ref()) {
         back.counters.of(thread).time(times);

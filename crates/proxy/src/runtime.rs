@@ -3,7 +3,7 @@
 //! What is written per request: the gauges of the frontend and backend in use, the load of the
 //! server, and nothing else; counters live in per-thread blocks ([`crate::counters`]).
 
-use crate::counters::{Counters, Gauge};
+use crate::counters::{Block, Counters, Gauge};
 use crate::idle::Parking;
 use crate::limit::{self, Limit};
 use crate::location::Location;
@@ -17,7 +17,8 @@ use crate::stopping::Stopping;
 use crate::tracking;
 use crate::worker::Worker;
 use balance::Balancer;
-use reactor::{Address, Mailbox, Pulse, TaskId, Thread, Wake};
+use buf::Levels;
+use reactor::{Address, Mailbox, Pulse, TaskId, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
 use std::net::IpAddr;
@@ -41,12 +42,16 @@ pub struct Shared {
     pub started: u64,
     /// Concurrent client connections allowed now; 0 for no limit.
     pub maxconn: AtomicU32,
+    /// Connections and sessions accepted per second now; 0 for no limit.
+    pub max_rates: (AtomicU32, AtomicU32),
     /// Soft stop: no new clients, running requests finish.
     stopping: Stopping,
     /// The way to each worker's housekeeper, by thread.
     workers: Vec<OnceLock<(Arc<Mailbox>, TaskId)>>,
     /// Signs of life and counters of the threads that run, by thread.
     pulses: Vec<OnceLock<Arc<Pulse>>>,
+    /// How many buffers the threads have, by thread.
+    levels: Vec<OnceLock<[Arc<Levels>; 2]>>,
     /// The sockets that are listened on.
     pub(crate) listening: crate::listener::Listening,
     /// The stick tables, by the index that rules name.
@@ -84,9 +89,11 @@ impl Shared {
             totals: Counters::new(threads),
             started: now,
             maxconn: AtomicU32::new(settings.maxconn),
+            max_rates: (settings.max_rates.0.into(), settings.max_rates.1.into()),
             stopping: Stopping::default(),
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
             pulses: (0..threads).map(|_| OnceLock::new()).collect(),
+            levels: (0..threads).map(|_| OnceLock::new()).collect(),
             listening: Default::default(),
             tables: tables(&settings.tables),
             vars: settings.variables.clone(),
@@ -149,14 +156,30 @@ impl Shared {
         }
     }
 
-    pub(crate) fn introduce(&self, thread: &Thread, housekeeper: TaskId) {
+    pub(crate) fn introduce(&self, worker: &Worker, housekeeper: TaskId) {
+        let thread = &worker.thread;
         let _ = self.pulses[thread.index].set(thread.pulse().clone());
+        let _ = self.levels[thread.index].set(worker.buffers.levels());
         let _ = self.workers[thread.index].set((thread.mailbox().clone(), housekeeper));
     }
 
     /// The sign of life and the counters of a thread that runs.
     pub fn pulse(&self, thread: usize) -> Option<&Pulse> {
         self.pulses.get(thread)?.get().map(|pulse| &**pulse)
+    }
+
+    /// Bytes of the buffers of all threads: those allocated, and those of them in use.
+    pub fn buffer_bytes(&self) -> (u64, u64) {
+        let levels = || self.levels.iter().filter_map(OnceLock::get).flatten();
+        let allocated = levels().map(|it| it.allocated_bytes()).sum();
+        (allocated, levels().map(|it| it.used_bytes()).sum())
+    }
+
+    /// Bytes that all threads have sent, and how many of them within the second before `now`,
+    /// monotonic, in nanoseconds.
+    pub fn bytes_sent(&self, now: u64) -> (u64, u64) {
+        let sent = || self.pulses.iter().filter_map(OnceLock::get).map(|it| it.throughput());
+        (sent().map(|it| it.sent()).sum(), sent().map(|it| it.rate(now)).sum())
     }
 
     /// The proxy with a server side that has this name.
@@ -270,11 +293,30 @@ pub struct Front {
     pub listeners: Vec<Listener>,
 }
 
+impl Front {
+    /// What a thread counts in for clients of a listener: the frontend's block and, with `option
+    /// socket-stats`, the listener's.
+    pub(crate) fn blocks(&self, bind: u32, thread: usize) -> impl Iterator<Item = &Block> {
+        let listener = self.listeners.get(bind as usize);
+        let own = listener.and_then(|listener| listener.counters.as_ref());
+        [Some(&self.counters), own].into_iter().flatten().map(move |it| it.of(thread))
+    }
+}
+
 /// One running listener.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Listener {
     /// Client connections.
     pub connections: Gauge,
+    /// What its clients do, with `option socket-stats`.
+    pub counters: Option<Counters>,
+}
+
+impl Listener {
+    fn new(settings: &settings::Front, threads: usize) -> Self {
+        let counters = settings.socket_stats.then(|| Counters::new(threads));
+        Self { connections: Gauge::default(), counters }
+    }
 }
 
 /// The server side of a running proxy.
@@ -449,7 +491,7 @@ impl Proxy {
             maxconn: AtomicU32::new(front.maxconn.unwrap_or(0)),
             disabled: AtomicBool::new(false),
             lines: AtomicU64::new(0),
-            listeners: front.binds.iter().map(|_| Listener::default()).collect(),
+            listeners: front.binds.iter().map(|_| Listener::new(front, threads)).collect(),
         });
         let back = settings.back.as_ref().map(|back| Back::new(back, threads, now));
         settings.rule_sections().for_each(rules::Rules::prepare);

@@ -609,6 +609,10 @@ pub struct Front {
     pub monitor_uri: Option<String>,
     /// Sessions accepted per second; 0 for no limit.
     pub session_rate: u32,
+    /// `option socket-stats`: each listener counts for itself, too.
+    pub socket_stats: bool,
+    /// `option contstats`: long transfers are counted while they last.
+    pub continuous_stats: bool,
 }
 
 /// One listening address, bound already.

@@ -13,6 +13,7 @@ use crate::connect;
 use crate::inspect::{self, Inspection};
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
+use crate::meter::Meter;
 use crate::route;
 use crate::sticking;
 use crate::transaction::{Arrival, Parts, Transaction};
@@ -149,6 +150,7 @@ struct Relay {
     inspection: Option<Inspection>,
     /// For a buffer, while there are none.
     claim: Claim,
+    meter: Meter,
 }
 
 impl Relay {
@@ -158,7 +160,8 @@ impl Relay {
         let up = Pipe::new(input, tx.space.up.sent, Need::Ordinary);
         let down = Pipe::new(Buf::empty(), 0, Need::Urgent);
         let inspection = Inspection::begin(tx);
-        Self { up, down, client_seen: now, server_seen: now, inspection, claim: Claim::default() }
+        let (claim, meter) = (Claim::default(), Meter::begin(tx));
+        Self { up, down, client_seen: now, server_seen: now, inspection, claim, meter }
     }
 
     /// Passes bytes on until both directions are over.
@@ -174,13 +177,16 @@ impl Relay {
             if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
                 return Err(self.timed_out(tx));
             }
+            let bytes = (self.up.sent, self.down.sent);
+            let count = self.meter.read(tx, |_| bytes);
             self.up.want(steps.0, &tx.client.socket, server(tx)?);
             self.down.want(steps.1, server(tx)?, &tx.client.socket);
             if steps.0 == Step::More || steps.1 == Step::More {
                 thread.scheduler().yield_as(Class::Bulk).await;
             } else {
                 self.claim.renew(&tx.worker.buffers, needs_buffer(steps));
-                thread.scheduler().pause(Tick::earlier(deadline, inspection)).await;
+                let until = Tick::earlier(deadline, Tick::earlier(inspection, count));
+                thread.scheduler().pause(until).await;
                 self.collect_buffer(tx);
             }
         }

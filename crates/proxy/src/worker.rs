@@ -104,7 +104,7 @@ impl Worker {
         });
         let keeper = thread.scheduler().spawn(Class::Normal, housekeeper::run(worker.clone()));
         worker.idle.set_keeper(keeper);
-        shared.introduce(thread, keeper);
+        shared.introduce(&worker, keeper);
         listener::start_all(&worker);
         check::start(&worker);
         resolver::start(&worker);

@@ -9,6 +9,7 @@ pub mod os;
 pub mod pulse;
 pub mod socket;
 pub mod thread;
+pub mod throughput;
 
 pub use child::Child;
 pub use errand::Errand;
@@ -26,3 +27,4 @@ pub use sys::namespace::Namespace;
 pub use sys::option::{Buffers as SystemBuffers, KeepAlive};
 pub use sys::socket::{Dial, TcpInfo};
 pub use thread::{Settings, Thread};
+pub use throughput::Throughput;

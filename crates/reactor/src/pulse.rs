@@ -1,5 +1,6 @@
 //! The watchdog: finds a thread that does not come back to its loop. Never interrupts one that sleeps.
 
+use crate::throughput::Throughput;
 use sched::Activity;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -17,6 +18,7 @@ pub struct Pulse {
     thread: AtomicI32,
     load: AtomicU32,
     activity: Arc<Activity>,
+    throughput: Throughput,
 }
 
 impl Pulse {
@@ -41,6 +43,11 @@ impl Pulse {
     /// The owner's counters, what it runs, and the switch of its profiling.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
+    }
+
+    /// What the owner has sent.
+    pub fn throughput(&self) -> &Throughput {
+        &self.throughput
     }
 
     /// The owner introduces itself, from its own thread.

@@ -162,8 +162,12 @@ impl Socket {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let result = self.thread.kernel().send(handle, parts, more);
-        if matches!(&result, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-            self.thread.io(self.key, |io| io.ready &= !WRITE);
+        match &result {
+            Ok(count) => self.thread.pulse().throughput().add(*count),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.thread.io(self.key, |io| io.ready &= !WRITE);
+            }
+            Err(_) => {}
         }
         result
     }

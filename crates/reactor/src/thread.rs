@@ -210,6 +210,7 @@ impl Thread {
         self.turns.set(self.turns.get() + 1);
         self.activity().loops.add(1);
         self.read_clocks(asked);
+        self.pulse.throughput().turn(self.now.get());
         for event in &events {
             self.deliver(*event);
         }

@@ -80,6 +80,10 @@ pub struct Activity {
     pub poll_skip: Counter,
     /// Times that a task had to wait for a buffer.
     pub buffer_waits: Counter,
+    /// Idle server connections taken over from another thread.
+    pub taken_over: Counter,
+    /// Idle server connections found closed when they were to be taken over.
+    pub found_dead: Counter,
     /// The average length of a turn without its sleep, in nanoseconds, over about 1024 turns.
     pub loop_nanos: Counter,
     running: AtomicPtr<Function>,
@@ -131,6 +135,8 @@ impl Activity {
             &self.poll_drop,
             &self.poll_skip,
             &self.buffer_waits,
+            &self.taken_over,
+            &self.found_dead,
         ];
         self.ran.iter().chain(events).for_each(|counter| counter.set(0));
     }

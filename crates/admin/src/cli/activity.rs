@@ -1,7 +1,9 @@
 //! `show activity`: what each thread's loop has done so far. Never asks a thread: counters are read.
 //!
-//! First the lines of HAProxy in its order, then our own. Lines for what Weir does not have (accept
-//! queues, stolen CPU time) stay at zero, so that tools find them.
+//! First the lines of HAProxy in its order, then our own. Lines for what Weir does not have stay at
+//! zero, so that tools find them: each thread accepts for itself (no accept queue), memory that
+//! cannot be had ends the process (no failed pool), and stolen CPU time would cost a system call a
+//! turn to know.
 
 use super::call::{Call, Reply};
 use proxy::Shared;
@@ -53,7 +55,7 @@ const LINES: &[Line] = &[
     sum("poll_exp", |it| it.activity.poll_expired.get()),
     sum("poll_drop_fd", |it| it.activity.poll_drop.get()),
     sum("poll_skip_fd", |it| it.activity.poll_skip.get()),
-    sum("conn_dead", |_| 0),
+    sum("conn_dead", |it| it.activity.found_dead.get()),
     sum("stream_calls", |it| it.ran(Class::Urgent)),
     sum("pool_fail", |_| 0),
     sum("buf_wait", |it| it.activity.buffer_waits.get()),
@@ -69,7 +71,7 @@ const LINES: &[Line] = &[
     sum("accq_pushed", |_| 0),
     sum("accq_full", |_| 0),
     sum("accq_ring", |_| 0),
-    sum("fd_takeover", |_| 0),
+    sum("fd_takeover", |it| it.activity.taken_over.get()),
     sum("curr_rq", |it| queued(it.activity)),
     Line { name: "peak_rq", first: First::Maximum, value: |it| it.activity.peak.get() },
     sum("tasks", |it| it.activity.tasks.get()),

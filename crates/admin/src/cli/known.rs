@@ -21,7 +21,7 @@ pub(super) const NOT_YET: &[&str] = &[
     "httpclient",
     "new ssl ca-file", "new ssl cert", "new ssl crl-file",
     "set anon", "set anon global-key", "set dynamic-cookie-key backend",
-    "set rate-limit", "set ssl ca-file", "set ssl cert", "set ssl crl-file",
+    "set ssl ca-file", "set ssl cert", "set ssl crl-file",
     "set ssl ocsp-response", "set ssl tls-key",
     "show anon", "show cache", "show events", "show fd",
     "show libs", "show peers", "show pools",

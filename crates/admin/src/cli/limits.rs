@@ -53,6 +53,40 @@ pub(super) fn maxconn_global(call: &mut Call<'_>) -> Reply {
     }
 }
 
+/// `set rate-limit <setting> global <value>`.
+pub(super) fn rate_limit(call: &mut Call<'_>) -> Reply {
+    let (connections, sessions) = &call.shared().max_rates;
+    let limit = match (call.word(2), call.word(3)) {
+        ("connections", "global") => connections,
+        ("sessions", "global") => sessions,
+        ("ssl-sessions", "global") => return missing("ssl-sessions", "TLS"),
+        ("http-compression", "global") => return missing("http-compression", "compression"),
+        _ => return Reply::error(RATE_LIMITS),
+    };
+    match call.word(4).parse::<u32>() {
+        Ok(value) => {
+            limit.store(value, Relaxed);
+            call.shared().rouse();
+            Reply::Done
+        }
+        Err(_) if call.word(4).starts_with('-') => Reply::error("Value out of range."),
+        Err(_) => Reply::error("Expects an integer value."),
+    }
+}
+
+/// What is said to whoever names none of the limits.
+const RATE_LIMITS: &str = "\
+    'set rate-limit' only supports :\n   \
+    - 'connections global' to set the per-process maximum connection rate\n   \
+    - 'sessions global' to set the per-process maximum session rate\n   \
+    - 'ssl-sessions global' to set the per-process maximum SSL session rate\n   \
+    - 'http-compression global' to set the per-process maximum compression speed in kB/s";
+
+/// A limit of what there is nothing of.
+fn missing(setting: &str, area: &str) -> Reply {
+    Reply::error(format!("'set rate-limit {setting}' is not implemented yet ({area})."))
+}
+
 /// `clear counters [all]`.
 pub(super) fn clear_counters(call: &mut Call<'_>) -> Reply {
     let all = call.word(2) == "all";
@@ -68,6 +102,10 @@ pub(super) fn clear_counters(call: &mut Call<'_>) -> Reply {
     for proxy in &shared.proxies {
         if let Some(front) = &proxy.front {
             clear(&front.counters, &front.connections, all);
+            for listener in &front.listeners {
+                listener.connections.clear_peak();
+                listener.counters.iter().for_each(|it| clear_counts(it, all));
+            }
         }
         if let Some(back) = &proxy.back {
             clear_back(back, all);
@@ -94,5 +132,9 @@ fn clear_server(server: &Server, all: bool) {
 
 fn clear(counters: &Counters, gauge: &Gauge, all: bool) {
     gauge.clear_peak();
+    clear_counts(counters, all);
+}
+
+fn clear_counts(counters: &Counters, all: bool) {
     if all { counters.clear() } else { counters.clear_peaks() }
 }

@@ -76,6 +76,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("set maxconn global", "<value>", Admin, "change the per-process maxconn setting", limits::maxconn_global),
     entry("set maxconn server", "<bk>/<srv>", Admin, "change a server's maxconn setting", servers::maxconn),
     entry("set profiling", "<what> {auto|on|off}", Admin, "enable/disable resource profiling (tasks,memory)", profiling::set),
+    entry("set rate-limit", "<setting> <value>", Admin, "change a rate limiting value", limits::rate_limit),
     entry("set server", "<bk>/<srv> [opts]", Admin, "change a server's state, weight or health", servers::set),
     entry("set severity-output", "[none|number|string]", User, "set presence of severity level in feedback information", own::severity),
     entry("set table", "<table> key <k> [data.* <v>]*", Operator, "update or create a table entry's data", tables::set),

@@ -143,6 +143,7 @@ fn total(row: &Row, cell: &mut Cell) {
     let number = |field| grouped(row.get(field).number());
     match row.kind {
         Kind::Frontend => cell.detail("Connections", number(Field::ConnTot)),
+        Kind::Listener => return,
         Kind::Backend | Kind::Server => {
             cell.detail("New connections", number(Field::Connect));
             cell.detail("Reused connections", number(Field::Reuse));
@@ -191,7 +192,7 @@ fn last(row: &Row, cell: &mut Cell) {
 
 fn response_errors(row: &Row, cell: &mut Cell) {
     cell.number(row, Field::Eresp);
-    if row.kind != Kind::Frontend {
+    if !matches!(row.kind, Kind::Frontend | Kind::Listener) {
         cell.detail("Aborted by the client", row.get(Field::CliAbrt));
         cell.detail("Aborted by the server", row.get(Field::SrvAbrt));
     }
@@ -235,7 +236,7 @@ fn weight(row: &Row, cell: &mut Cell) {
 
 fn member(row: &Row, cell: &mut Cell, field: Field) {
     match (row.kind, row.get(field).number()) {
-        (Kind::Frontend, _) => {}
+        (Kind::Frontend | Kind::Listener, _) => {}
         (Kind::Backend, count) => cell.word(count.to_string()),
         (Kind::Server, 0) => cell.word("-"),
         (Kind::Server, _) => cell.word("Y"),
@@ -431,8 +432,9 @@ fn row(row: &Row, out: &mut String) {
     let shown = match row.kind {
         Kind::Frontend => "Frontend",
         Kind::Backend => "Backend",
-        Kind::Server => name,
+        Kind::Server | Kind::Listener => name,
     };
+    let plus = if row.kind == Kind::Listener { "+" } else { "" };
     let (address, cookie) = (row.get(Field::Addr).text(), row.get(Field::Cookie).text());
     let mut tip = String::new();
     for (what, value) in [("Address", address), ("Cookie", cookie)] {
@@ -442,7 +444,7 @@ fn row(row: &Row, out: &mut String) {
     }
     let _ = write!(
         out,
-        "<tr id=\"{}/{}\" class=\"{}\"><th scope=\"row\"{}>{}</th>",
+        "<tr id=\"{}/{plus}{}\" class=\"{}\"><th scope=\"row\"{}>{}</th>",
         Escaped(proxy),
         Escaped(shown),
         class(row),
@@ -475,6 +477,7 @@ fn class(row: &Row) -> &'static str {
         Kind::Server if status == "no check" => "none",
         Kind::Server if row.get(Field::Bck).number() == 1 => "backup",
         Kind::Server => "up",
+        Kind::Listener => "socket",
     }
 }
 

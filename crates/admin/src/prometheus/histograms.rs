@@ -65,6 +65,8 @@ fn objects(shared: &Shared, kind: Kind) -> Vec<Object<'_>> {
                 let servers = proxy.back.iter().flat_map(|back| back.servers.iter());
                 objects.extend(servers.map(|it| object(Some(it.state.name()), &it.counters)));
             }
+            // Its times are those of its frontend.
+            Kind::Listener => {}
         }
     }
     objects

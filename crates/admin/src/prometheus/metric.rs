@@ -1,4 +1,4 @@
-//! Metrics of proxies and servers: which there are, and how each is made of a row of `show stat`.
+//! Metrics of proxies, listeners and servers: which there are, and how each is made of a row of `show stat`.
 //! Never gathers rows.
 
 use crate::stats::field::Field;
@@ -53,6 +53,8 @@ impl Metric {
 
 /// States of a proxy's side.
 const SIDE: Source = State(&["DOWN", "UP"]);
+/// States of a listener.
+pub(super) const LISTENER_STATES: &[&str] = &["WAITING", "OPEN", "FULL"];
 /// States of a server.
 pub(super) const SERVER_STATES: &[&str] = &["DOWN", "UP", "MAINT", "DRAIN", "NOLB"];
 /// Outcomes of checks, in HAProxy's order.
@@ -98,6 +100,24 @@ pub(super) const FRONTEND: &[Metric] = &[
     counter("failed_header_rewriting_total", Number(Wrew)),
     counter("http_cache_lookups_total", Number(CacheLookups)),
     counter("http_cache_hits_total", Number(CacheHits)),
+    counter("internal_errors_total", Number(Eint)),
+];
+
+/// Metrics of listeners.
+pub(super) const LISTENER: &[Metric] = &[
+    gauge("current_sessions", Number(Scur)),
+    gauge("max_sessions", Number(Smax)),
+    gauge("limit_sessions", Number(Slim)),
+    counter("sessions_total", Number(Stot)),
+    counter("bytes_in_total", Number(Bin)),
+    counter("bytes_out_total", Number(Bout)),
+    counter("requests_denied_total", Number(Dreq)),
+    counter("responses_denied_total", Number(Dresp)),
+    counter("request_errors_total", Number(Ereq)),
+    gauge("status", State(LISTENER_STATES)),
+    counter("denied_connections_total", Number(Dcon)),
+    counter("denied_sessions_total", Number(Dses)),
+    counter("failed_header_rewriting_total", Number(Wrew)),
     counter("internal_errors_total", Number(Eint)),
 ];
 

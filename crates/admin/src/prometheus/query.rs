@@ -48,6 +48,9 @@ impl Query {
         let text = uri.splitn(2, |byte| *byte == b'?').nth(1).unwrap_or_default();
         for word in text.split(|byte| *byte == b'&') {
             let word = String::from_utf8_lossy(word);
+            if word == "scope" {
+                return None;
+            }
             let Some(name) = word.strip_prefix("scope=").map(decode) else {
                 query.no_maint |= word == "no-maint";
                 continue;
@@ -95,6 +98,7 @@ mod tests {
             assert_eq!(wanted(uri), Some((scopes.to_owned(), no_maint)), "{uri}");
         }
         assert_eq!(wanted("/metrics?scope=xx"), None);
+        assert_eq!(wanted("/metrics?scope=server&scope"), None);
         assert_eq!(wanted("/metrics?scope=server&scope=Server"), None);
     }
 }

@@ -1,7 +1,7 @@
-//! Metrics of frontends, backends and servers: one block per metric, a line per object. Never
+//! Metrics of frontends, listeners, backends and servers: one block per metric, a line per object. Never
 //! chooses metrics.
 
-use super::metric::{BACKEND, FRONTEND, Metric, OUTCOMES, SERVER, SERVER_STATES, Source};
+use super::metric::{BACKEND, FRONTEND, LISTENER, Metric, OUTCOMES, SERVER, SERVER_STATES, Source};
 use super::query::{Query, Scope};
 use super::{begin, sample};
 use crate::stats::field::Field;
@@ -19,8 +19,9 @@ const CLASSES: [(&str, Field); 6] = [
 ];
 
 /// Scopes with their metrics, in order.
-const SCOPES: [(Scope, Kind, &str, &[Metric]); 3] = [
+const SCOPES: [(Scope, Kind, &str, &[Metric]); 4] = [
     (Scope::Frontend, Kind::Frontend, "frontend", FRONTEND),
+    (Scope::Listener, Kind::Listener, "listener", LISTENER),
     (Scope::Backend, Kind::Backend, "backend", BACKEND),
     (Scope::Server, Kind::Server, "server", SERVER),
 ];
@@ -109,11 +110,14 @@ impl Line<'_> {
 
     fn one(&mut self, extra: Option<(&str, &str)>, value: impl std::fmt::Display) {
         let proxy = ("proxy", self.row.get(Field::Pxname).text());
-        let server = ("server", self.row.get(Field::Svname).text());
+        let label = if self.row.kind == Kind::Listener { "listener" } else { "server" };
+        let own = (label, self.row.get(Field::Svname).text());
         match (self.row.kind, extra) {
-            (Kind::Server, None) => sample(self.out, self.name, &[proxy, server], value),
-            (Kind::Server, Some(extra)) => {
-                sample(self.out, self.name, &[proxy, server, extra], value);
+            (Kind::Server | Kind::Listener, None) => {
+                sample(self.out, self.name, &[proxy, own], value);
+            }
+            (Kind::Server | Kind::Listener, Some(extra)) => {
+                sample(self.out, self.name, &[proxy, own, extra], value);
             }
             (_, None) => sample(self.out, self.name, &[proxy], value),
             (_, Some(extra)) => sample(self.out, self.name, &[proxy, extra], value),
@@ -126,6 +130,7 @@ fn state(row: &Row) -> &str {
     let text = row.get(Field::Status).text();
     let word = text.split([' ', '(']).next().unwrap_or_default();
     match word {
+        _ if row.kind == Kind::Listener => word,
         "OPEN" | "no" => "UP",
         "STOP" | "PAUSED" | "WAITING" => "DOWN",
         "NOLB" | "MAINT" | "DRAIN" | "UP" => word,

@@ -32,6 +32,16 @@ struct Source<'a> {
     uptime: u64,
 }
 
+impl Source<'_> {
+    fn pools(&self) -> (u64, u64) {
+        self.worker.shared.buffer_bytes()
+    }
+
+    fn sent(&self) -> (u64, u64) {
+        self.worker.shared.bytes_sent(self.worker.thread.nanos())
+    }
+}
+
 type Entry = (usize, &'static str, &'static str, fn(&Source<'_>) -> Value, &'static str);
 
 /// All values: number, name, tags, where from, what it says.
@@ -52,8 +62,8 @@ const ENTRIES: &[Entry] = &[
         |s| number(s.settings.max_memory >> 20).into(),
         "Limit of memory in MiB",
     ),
-    (10, "PoolAlloc_MB", "MGP", none, "MiB allocated in pools"),
-    (11, "PoolUsed_MB", "MGP", none, "MiB used in pools"),
+    (10, "PoolAlloc_MB", "MGP", |s| mebibytes(s.pools().0).into(), "MiB of buffers"),
+    (11, "PoolUsed_MB", "MGP", |s| mebibytes(s.pools().1).into(), "MiB of buffers in use"),
     (12, "PoolFailed", "MCP", none, "Failed allocations in pools"),
     (13, "Ulimit-n", "CLP", |s| number(s.settings.max_files).into(), "Limit of descriptors"),
     (14, "Maxsock", "CLP", |s| number(s.settings.max_files).into(), "Limit of sockets"),
@@ -109,7 +119,7 @@ const ENTRIES: &[Entry] = &[
         27,
         "ConnRateLimit",
         "CLP",
-        |s| s.worker.shared.settings.max_rates.0.into(),
+        |s| s.worker.shared.max_rates.0.load(Relaxed).into(),
         "Limit of client connections a second",
     ),
     (
@@ -130,7 +140,7 @@ const ENTRIES: &[Entry] = &[
         30,
         "SessRateLimit",
         "CLP",
-        |s| s.worker.shared.settings.max_rates.1.into(),
+        |s| s.worker.shared.max_rates.1.load(Relaxed).into(),
         "Limit of sessions a second",
     ),
     (
@@ -208,15 +218,21 @@ const ENTRIES: &[Entry] = &[
         "1 if the threads poll without waiting",
     ),
     (60, "FailedResolutions", "MGP", none, "Failed DNS resolutions"),
-    (61, "TotalBytesOut", "MGP", |s| bytes_out(&s.worker.shared).into(), "Bytes sent to clients"),
-    (62, "TotalSplicdedBytesOut", "MGP", none_long, "Bytes sent to clients through pipes"),
-    (63, "BytesOutRate", "MRP", none_long, "Bytes sent to clients in the last second"),
+    (61, "TotalBytesOut", "MGP", |s| s.sent().0.into(), "Bytes sent on all connections"),
+    (62, "TotalSplicdedBytesOut", "MGP", none_long, "Bytes sent through pipes"),
+    (
+        63,
+        "BytesOutRate",
+        "MRP",
+        |s| s.sent().1.into(),
+        "Bytes sent on all connections in the last second",
+    ),
     (64, "DebugCommandsIssued", "MGP", none, "Debug commands issued"),
     (65, "CumRecvLogs", "MCP", none, "Log messages received"),
     (66, "Build info", "POS", |s| s.settings.version.as_str().into(), "Version and build"),
     (67, "Memmax_bytes", "CLP", |s| s.settings.max_memory.into(), "Limit of memory in bytes"),
-    (68, "PoolAlloc_bytes", "MGP", none_long, "Bytes allocated in pools"),
-    (69, "PoolUsed_bytes", "MGP", none_long, "Bytes used in pools"),
+    (68, "PoolAlloc_bytes", "MGP", |s| s.pools().0.into(), "Bytes of buffers"),
+    (69, "PoolUsed_bytes", "MGP", |s| s.pools().1.into(), "Bytes of buffers in use"),
     (
         70,
         "Start_time_sec",
@@ -264,6 +280,10 @@ pub fn span(seconds: u64) -> String {
     format!("{days}d {hours}h{:02}m{:02}s", seconds / 60 % 60, seconds % 60)
 }
 
+fn mebibytes(bytes: u64) -> u32 {
+    number(bytes >> 20)
+}
+
 fn number(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
@@ -271,9 +291,4 @@ fn number(value: u64) -> u32 {
 fn listeners(shared: &Shared) -> u32 {
     let fronts = shared.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
     number(fronts.map(|front| front.listeners.len() as u64).sum())
-}
-
-fn bytes_out(shared: &Shared) -> u64 {
-    let fronts = shared.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
-    fronts.map(|front| front.counters.sum(Metric::BytesOut)).sum()
 }

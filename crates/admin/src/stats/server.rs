@@ -155,7 +155,7 @@ fn connections(row: &mut Row, server: &Server) {
     row.set(Field::NeedConnEst, used);
 }
 
-fn address(address: &Address) -> Value {
+pub(super) fn address(address: &Address) -> Value {
     match address {
         Address::Inet(address) => address.to_string().into(),
         Address::Unix(_) => "unix".into(),

@@ -12,6 +12,7 @@ pub fn write(rows: &[Row], describe: bool, out: &mut String) {
             Kind::Frontend => 'F',
             Kind::Backend => 'B',
             Kind::Server => 'S',
+            Kind::Listener => 'L',
         };
         for (position, (value, column)) in row.values().iter().zip(&COLUMNS).enumerate() {
             if value.is_empty() {

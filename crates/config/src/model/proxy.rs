@@ -167,6 +167,10 @@ pub struct FrontOptions {
     pub logasap: bool,
     /// `option http-ignore-probes`.
     pub http_ignore_probes: bool,
+    /// `option socket-stats`.
+    pub socket_stats: bool,
+    /// `option contstats`.
+    pub contstats: bool,
     /// `option accept-invalid-http-request`.
     pub accept_invalid_request: bool,
     /// `option nolinger`.

@@ -65,6 +65,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.front.keep_alive.enabled = wanted(cx);
         Ok(())
     }),
+    switch("contstats", Places::D_FRONT, "Counts transfers while they last.", |p, cx, _| {
+        p.settings.front.options.contstats = wanted(cx);
+        Ok(())
+    }),
     switch("dontlog-normal", Places::D_FRONT, "Logs only what went wrong.", |p, cx, _| {
         p.settings.front.options.dontlog_normal = wanted(cx);
         Ok(())
@@ -202,6 +206,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "Checks servers by SMTP.",
         check::smtpchk,
     ),
+    switch("socket-stats", Places::D_FRONT, "Counts for each listener, too.", |p, cx, _| {
+        p.settings.front.options.socket_stats = wanted(cx);
+        Ok(())
+    }),
     choice("spop-check", "", Places::BACK, "Checks SPOE agents.", check::plain),
     switch("srvtcpka", Places::D_BACK, "Probes silent servers.", |p, cx, _| {
         p.settings.back.keep_alive.enabled = wanted(cx);

@@ -65,16 +65,18 @@ impl Parking {
         wanted: Wanted,
         make: impl FnOnce(Socket, &Parked) -> T,
     ) -> Option<T> {
-        let kernel = worker.thread.kernel();
+        let (kernel, activity) = (worker.thread.kernel(), worker.thread.pulse().activity());
         let mut list = self.lock();
         while let Some(at) = list.iter().rposition(|it| wanted.fits(it.key, it.requests)) {
             let candidate = list.remove(at);
             self.recount(&list);
             if !kernel.is_quiet(candidate.handle) {
+                activity.found_dead.add(1);
                 kernel.close(candidate.handle, false);
                 continue;
             }
             let socket = Socket::take_over(&worker.thread, candidate.handle).ok()?;
+            activity.taken_over.add(1);
             return Some(make(socket, &candidate));
         }
         None

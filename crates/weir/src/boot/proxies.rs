@@ -212,6 +212,8 @@ fn front(
         accept_invalid: from.options.accept_invalid_request,
         monitor_uri: from.monitor_uri.clone(),
         session_rate: from.session_rate,
+        socket_stats: from.options.socket_stats,
+        continuous_stats: from.options.contstats,
     }
 }
 

@@ -12,6 +12,7 @@ mod checks;
 mod choices;
 mod command_line;
 mod cookies;
+mod counting;
 mod descriptors;
 mod dynamic;
 mod failures;

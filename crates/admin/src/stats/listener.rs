@@ -1,0 +1,71 @@
+//! The row of a listener, which there is with `option socket-stats`. Never renders.
+
+use super::field::Field;
+use super::front::sums;
+use super::{Clock, Kind, Row, mode, server};
+use proxy::Shared;
+use proxy::counters::{Counters, Metric};
+use proxy::listener::{Standing, standing};
+use proxy::runtime::{Front, Listener, Proxy};
+use proxy::settings::Bind;
+
+/// Counters that a listener shows. What HAProxy calls its sessions are connections.
+const COUNTERS: &[(Field, Metric)] = &[
+    (Field::Stot, Metric::Connections),
+    (Field::Bin, Metric::BytesIn),
+    (Field::Bout, Metric::BytesOut),
+    (Field::Dreq, Metric::DeniedRequests),
+    (Field::Dresp, Metric::DeniedResponses),
+    (Field::Ereq, Metric::FailedRequests),
+    (Field::Dcon, Metric::DeniedConnections),
+    (Field::Dses, Metric::DeniedSessions),
+    (Field::Wrew, Metric::FailedRewrites),
+    (Field::Eint, Metric::InternalErrors),
+];
+
+/// One listener that counts for itself.
+pub(super) struct Counted<'a> {
+    place: usize,
+    pub(super) bind: &'a Bind,
+    listener: &'a Listener,
+    counters: &'a Counters,
+}
+
+/// The listeners of a proxy that count for themselves.
+pub(super) fn all<'a>(proxy: &'a Proxy, front: &'a Front) -> impl Iterator<Item = Counted<'a>> {
+    let binds = proxy.settings.front.iter().flat_map(|front| &front.binds);
+    binds.zip(&front.listeners).enumerate().filter_map(|(place, (bind, listener))| {
+        let counters = listener.counters.as_ref()?;
+        Some(Counted { place, bind, listener, counters })
+    })
+}
+
+pub(super) fn row(
+    shared: &Shared,
+    proxy: &Proxy,
+    it: &Counted<'_>,
+    clock: Clock,
+    legends: bool,
+) -> Row {
+    let unnamed = || format!("sock-{}", it.bind.id);
+    let name = it.bind.name.clone().unwrap_or_else(unnamed);
+    let mut row = Row::new(Kind::Listener, proxy, it.bind.id, &name);
+    row.set(Field::Scur, it.listener.connections.current());
+    row.set(Field::Smax, it.listener.connections.peak());
+    row.set(Field::Slim, it.bind.maxconn);
+    sums(&mut row, it.counters, COUNTERS);
+    row.set(Field::Status, status(shared, proxy, it.place, clock));
+    row.set(Field::Mode, mode(proxy));
+    if legends {
+        row.set(Field::Addr, server::address(&it.bind.address));
+    }
+    row
+}
+
+fn status(shared: &Shared, proxy: &Proxy, place: usize, clock: Clock) -> &'static str {
+    match standing(shared, proxy, place, (clock.second, clock.of_second)) {
+        Standing::Open => "OPEN",
+        Standing::Full => "FULL",
+        Standing::Waiting => "WAITING",
+    }
+}

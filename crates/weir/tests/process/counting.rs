@@ -1,0 +1,143 @@
+//! What is counted and where: listeners of their own, transfers that last, the process. Never how
+//! it is written.
+
+use crate::support::{Origin, Running, Setup, eventually};
+
+/// `option socket-stats`, section 4.2.
+#[test]
+fn listeners_count_for_themselves() {
+    let origin = Origin::saying("hello");
+    let front = "    bind <other> name other maxconn 9 id 7\n    option socket-stats\n    \
+                 http-request deny if { path /no }\n    \
+                 http-request use-service prometheus-exporter if { path /metrics }";
+    let page = "    server s <origin>\n    stats uri /page";
+    let weir = Setup::http(front, page).with("origin", origin.address()).start();
+    let mut other = weir.connect("other");
+    assert_eq!(other.get("/").text(), "hello");
+    assert_eq!(other.get("/no").status(), 403);
+    assert_eq!(weir.web().get("/").text(), "hello");
+    let of = |field| ["sock-1", "other"].map(|name| weir.stat("web", name, field));
+    eventually("both requests are counted", || (of("bout")[0] != "0").then_some(()));
+    assert_eq!(of("stot"), ["1", "1"]);
+    assert_eq!(of("scur")[1], "1");
+    assert_eq!(of("dreq"), ["0", "1"]);
+    assert_eq!(of("slim"), ["0", "9"]);
+    assert_eq!(of("sid"), ["1", "7"]);
+    assert_eq!((of("type"), of("mode")), (["3", "3"].map(Into::into), ["http"; 2].map(Into::into)));
+    assert_eq!(of("addr")[1], weir.address("other").to_string());
+    let number =
+        |service, field| weir.stat("web", service, field).parse::<u64>().expect("a number");
+    for field in ["bin", "bout", "dreq"] {
+        let sum = number("sock-1", field) + number("other", field);
+        assert_eq!(sum, number("FRONTEND", field), "{field}");
+    }
+    assert_eq!(weir.cli("show stat -1 8 7").lines().count(), 2, "the first line and one more");
+    assert!(weir.cli("show stat -1 8 7 typed").contains("L.2.7.1.svname.1:KNS:str:other\n"));
+    let metrics = other.get("/metrics?scope=listener").text();
+    let line = "haproxy_listener_requests_denied_total{proxy=\"web\",listener=\"other\"} 1";
+    assert!(metrics.contains(line), "{metrics}");
+    let line = "haproxy_listener_status{proxy=\"web\",listener=\"other\",state=\"OPEN\"} 1";
+    assert!(metrics.contains(line), "{metrics}");
+    assert!(other.get("/page").text().contains("<tr id=\"web/+other\" class=\"socket\">"));
+    weir.cli("clear counters all");
+    assert_eq!((of("stot")[1].as_str(), of("bout")[1].as_str()), ("0", "0"));
+}
+
+#[test]
+fn listeners_have_no_row_unless_asked() {
+    let weir = Setup::http("", "").start();
+    assert_eq!(weir.cli("show stat web 8 -1").lines().count(), 1);
+}
+
+/// A body of which the first half has come, and then nothing; the bytes that the frontend and the
+/// server have counted by then.
+fn half_way(weir: &Running, expected: u64) {
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.take(expected as usize);
+    let counted =
+        |proxy, service| weir.stat(proxy, service, "bout").parse::<u64>().expect("a number");
+    let counts = || [counted("web", "FRONTEND"), counted("app", "s"), counted("app", "BACKEND")];
+    assert_eq!(counts(), [0, 0, 0], "not at once");
+    eventually("it is counted", || (counts() == [expected; 3]).then_some(()));
+}
+
+/// `option contstats`, section 4.2.
+#[test]
+fn transfers_are_counted_while_they_last() {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2000\r\n\r\n";
+    let origin = Origin::new(|mut peer| {
+        let _ = peer.request();
+        peer.send(HEAD);
+        peer.send([b'x'; 1000]);
+        let _ = peer.client.rest();
+    });
+    let front = "    option contstats";
+    let http = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
+    let tcp = Setup::http(
+        "    option contstats\n    mode tcp\n    option tcplog",
+        "    mode tcp\n    server s <origin>",
+    );
+    let tcp = tcp.with("origin", origin.address()).start();
+    let expected = HEAD.len() as u64 + 1000;
+    std::thread::scope(|scope| {
+        scope.spawn(|| half_way(&http, expected));
+        scope.spawn(|| half_way(&tcp, expected));
+    });
+}
+
+/// `set rate-limit`, management manual section 9.3.
+#[test]
+fn limits_of_rates_can_be_moved() {
+    let weir = Setup::http("    http-request return status 200", "").start();
+    let of = |name: &str| {
+        let info = weir.cli("show info");
+        let line = info.lines().find_map(|line| line.strip_prefix(name).map(str::to_owned));
+        line.expect("a field").trim_start_matches(": ").to_owned()
+    };
+    for (setting, field) in [("connections", "ConnRateLimit"), ("sessions", "SessRateLimit")] {
+        assert_eq!(weir.cli(&format!("set rate-limit {setting} global 1")), "");
+        assert_eq!(of(field), "1");
+        let begin = crate::support::Moment::now();
+        for _ in 0..3 {
+            assert_eq!(weir.web().get("/").status(), 200);
+        }
+        assert!(begin.elapsed().as_millis() > 300, "{setting}");
+        assert_eq!(weir.cli(&format!("set rate-limit {setting} global 0")), "");
+        assert_eq!(of(field), "0");
+    }
+    for (command, answer) in [
+        ("connections global", "Expects an integer value."),
+        ("sessions global -1", "Value out of range."),
+        ("ssl-sessions global 1", "'set rate-limit ssl-sessions' is not implemented yet (TLS)."),
+        (
+            "http-compression global 1",
+            "'set rate-limit http-compression' is not implemented yet (compression).",
+        ),
+    ] {
+        assert_eq!(weir.cli(&format!("set rate-limit {command}")), answer);
+    }
+    assert!(
+        weir.cli("set rate-limit sessions local 1")
+            .starts_with("'set rate-limit' only supports :\n")
+    );
+}
+
+/// `show info`: what the process has sent, and the memory of its buffers.
+#[test]
+fn the_process_counts_bytes_and_buffers() {
+    let origin = Origin::saying(&"x".repeat(50_000));
+    let weir = Setup::http("", "    server s <origin>").with("origin", origin.address()).start();
+    let of = |info: &str, name: &str| -> u64 {
+        let line = info.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+        line.expect("a field").parse().expect("a number")
+    };
+    let mut client = weir.web();
+    assert_eq!(client.get("/").body.len(), 50_000);
+    let info = weir.cli("show info");
+    assert!(of(&info, "TotalBytesOut") > 50_000, "{info}");
+    assert!(of(&info, "BytesOutRate") > 25_000, "within the last second\n{info}");
+    assert!(of(&info, "PoolAlloc_bytes") >= 16_384, "{info}");
+    assert_eq!(of(&info, "PoolAlloc_MB"), of(&info, "PoolAlloc_bytes") >> 20);
+    assert!(of(&info, "PoolUsed_bytes") <= of(&info, "PoolAlloc_bytes"), "{info}");
+}
