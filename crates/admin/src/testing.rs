@@ -33,6 +33,7 @@ pub(crate) fn process() -> Process {
         tables: Vec::new(),
         userlists: Default::default(),
         resolvers: Vec::new(),
+        header_case: Default::default(),
         variables: Default::default(),
         hostname: "host".into(),
         node: "node1".into(),

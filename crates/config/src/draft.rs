@@ -3,8 +3,8 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
-    At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogLevel, LogStyle, LogTarget,
-    Mailers, Mode, ProxyKind, Resolvers, Rules, ServerOptions, StatsPage,
+    Address, At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogLevel, LogStyle,
+    LogTarget, Mailers, Mode, ProxyKind, Resolvers, Rules, ServerOptions, StatsPage,
 };
 use crate::parse::{DraftUserList, Rank};
 use rules::check::{RequestLine, Script, Step};
@@ -209,6 +209,12 @@ pub(crate) struct DraftOptions {
     pub(crate) cookie_place: Option<Place>,
     /// Where `option httplog` stands.
     pub(crate) httplog_place: Option<Place>,
+    /// `dispatch`
+    pub(crate) dispatch: Option<Address>,
+    /// `option transparent`
+    pub(crate) transparent: bool,
+    /// There was a `balance` line.
+    pub(crate) balanced: bool,
     /// The line that chose the log format, as messages call it.
     pub(crate) log_chosen_by: Option<&'static str>,
 }

@@ -29,6 +29,9 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     default_transports(&mut draft);
     number_proxies(&mut draft, cx);
     seat_threads(&mut draft.global.process, cx);
+    if let Err(told) = crate::parse::read_header_case(&mut draft.global.header_case, cx) {
+        cx.diagnostics.push(Diagnostic::general(Severity::Alert, told));
+    }
     advice::backends(&draft.proxies, cx);
     track::resolve(&mut draft.proxies, cx);
     for proxy in draft.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
@@ -270,6 +273,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     let inherited_rules = draft.parent.and_then(|at| shared.inherited[at].clone());
     let formats = formats::compile(&draft, &shared.global_logs, cx);
     let captured = formats::captured(&mut draft, shared.cookie_len, cx);
+    let direct = backends::direct(&draft, cx);
     let rules = if http { draft.rules } else { without_http(draft.rules) };
     let settings = draft.settings;
     let mut common = settings.common;
@@ -282,6 +286,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     back.servers.iter_mut().for_each(|server| server.forced_id = server.id > 0);
     number(back.servers.iter_mut().map(|server| &mut server.id));
     back.check = checks::health_check(settings.check);
+    back.direct = direct;
     Some(Proxy {
         name: draft.name,
         forced_id: draft.forced_id,

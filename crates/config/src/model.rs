@@ -26,7 +26,7 @@ pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use balance::{Balance, HashFunction, HashMethod, HashType, UriKey};
 pub use check::{AgentCheck, Check, HealthCheck};
 pub use global::{
-    CloseSpread, CpuMap, Global, Process, Profiling, SendHostname, StatsSettings, Tune,
+    CloseSpread, CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune,
 };
 pub use http::{
     ConnectionMode, Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse,
@@ -38,7 +38,7 @@ pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
 pub use mail::{EmailAlert, Mailer, Mailers};
 pub use proxy::{
-    Back, BackTimeouts, Common, Front, FrontOptions, FrontTimeouts, Mode, Proxy, ProxyKind,
+    Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, Mode, Proxy, ProxyKind,
 };
 pub use resolvers::{InitAddr, NameServer, Resolve, ResolveOptions, Resolvers};
 pub use rules::{Captured, Formats};

@@ -11,6 +11,7 @@ use section::Section;
 mod accounts;
 mod balance;
 pub(crate) mod bind;
+mod case;
 mod check;
 mod cpu_map;
 mod dynamic;
@@ -38,6 +39,7 @@ mod userlist;
 mod values;
 mod variable;
 
+pub(crate) use case::read as read_header_case;
 pub use dynamic::dynamic_server;
 pub(crate) use language::Rank;
 pub(crate) use resolvers::parse_system;

@@ -15,6 +15,7 @@ mod actions;
 mod bounds;
 mod checks;
 mod diagnostics;
+mod direct;
 mod keywords;
 mod language;
 mod output;
@@ -35,6 +36,7 @@ impl Files for Memory {
             Some("/503.http" | "dir/503.http") => "HTTP/1.1 503 Nope\r\n\r\nno\r\n",
             Some("/empty") => "",
             Some("/bad") => "nonsense\n\n",
+            Some("/case") => "# names\n x-b\tX-B \n\nx-c  X-C\n",
             Some("/paths.lst") => "/a\n/b\n",
             _ => return Err(io::Error::from_raw_os_error(2)),
         };

@@ -5,9 +5,9 @@
 use crate::counters::{Block, Gauge};
 use crate::link::Link;
 use crate::machine::Machine;
+use crate::own::Own;
 use crate::preamble::Told;
 use crate::runtime::{Proxy, ProxyRef};
-use crate::server_conn::ServerConn;
 use crate::settings::{ConnectionMode, Expected, Mode};
 use crate::transaction::{self, Arrival, Outcome, Parts};
 use crate::worker::Worker;
@@ -38,8 +38,8 @@ pub(crate) struct Client {
     pub(crate) peer: Option<SocketAddr>,
     /// Monotonic nanoseconds: the connection was accepted, or the last request ended.
     pub(crate) since: u64,
-    /// The server connection that only this client may use (`http-reuse never`).
-    pub(crate) own: Option<Box<ServerConn>>,
+    /// Idle server connections that only this client may use (`http-reuse never`).
+    pub(crate) own: Own,
     /// Backend and slot of the server that served the last request, if the next one should go
     /// there.
     pub(crate) last: Option<Last>,
@@ -89,7 +89,7 @@ impl Client {
             input: Buf::empty(),
             peer,
             since: worker.thread.nanos(),
-            own: None,
+            own: Own::default(),
             last: None,
             bind: bind as u32,
             requests: 0,
@@ -245,7 +245,7 @@ async fn say_farewell(mut client: Box<Client>) {
     let deadline = thread.tick().plus_ms(FAREWELL_MS);
     let input = std::mem::replace(&mut client.input, Buf::empty());
     client.worker.release(input);
-    client.own = None;
+    client.own = Own::default();
     if client.socket.shutdown_write().is_err() {
         return;
     }

@@ -1,6 +1,7 @@
 //! From a backend to a server connection that has taken the request: choice, queue, reuse, retries.
 //! Never reads a response.
 
+use crate::case;
 use crate::client::Last;
 use crate::counters::{Block, Event, Metric};
 use crate::hashing;
@@ -16,6 +17,7 @@ use crate::retry;
 use crate::rewrite;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::server_conn::ServerConn;
+use crate::servers::Servers;
 use crate::settings::{self, Mode, RetryOn, Reuse};
 use crate::sticking;
 use crate::tcp;
@@ -42,6 +44,18 @@ impl Claim {
     fn new(ticket: Ticket, backend: &ProxyRef) -> Self {
         let slot = ticket.server().slot();
         Self { ticket: Some(ticket), backend: backend.clone(), slot, entered: false }
+    }
+
+    /// A claim on what stands for no server, if the backend has that and nothing names a server.
+    fn direct(tx: &Transaction, backend: &ProxyRef) -> Option<Self> {
+        let direct = back(backend).servers.direct().filter(|_| tx.wanted.is_none())?;
+        let ticket = Some(Ticket::claim(&direct.state));
+        Some(Self { ticket, backend: backend.clone(), slot: Servers::DIRECT, entered: false })
+    }
+
+    /// Whether it is on what stands for no server.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.slot == Servers::DIRECT
     }
 
     /// The server.
@@ -186,6 +200,8 @@ async fn turn(
     let (redispatch, retries) = settings.map_or((0, 0), |back| (back.redispatch, back.retries));
     let attempt = tx.notes.journal.retries;
     let thread = tx.worker.thread.index;
+    let direct = tx.claim.as_ref().is_some_and(Claim::is_direct);
+    let redispatch = if direct { 0 } else { redispatch };
     let free = redispatch != 0 && tx.wanted.is_none() && goes_elsewhere(backend);
     if free || redispatches(redispatch, attempt, retries) || server_is_gone(tx) {
         if let Some(claim) = tx.claim.take() {
@@ -272,6 +288,11 @@ async fn assign(
     let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
     if back(backend).limits_move.load(Relaxed) {
         limit::adjust(back(backend));
+    }
+    if let Some(mut claim) = Claim::direct(tx, backend) {
+        // It has no limit.
+        claim.try_serve();
+        return settle(tx, claim);
     }
     loop {
         // Those who wait for any server go first, unless the cookie names one.
@@ -510,7 +531,8 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
         server.mux.pretend_keep_alive();
     }
     let body = tx.request_body;
-    server.mux.encode_head(&mut space.request, body, &mut space.up.outbox.bytes);
+    let out = &mut space.up.outbox.bytes;
+    case::request(&tx.worker, backend, &mut server.mux, (&mut space.request, body), out);
     if let Some(kept) = tx.kept.as_mut().filter(|_| again) {
         retry::replay(kept, &mut space.up, &mut server.mux);
     }
@@ -529,7 +551,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
 /// `http-send-name-header`: the field always names the server at hand, whatever was tried before.
 fn name_server(tx: &mut Transaction, backend: &ProxyRef, slot: usize) {
     let header = backend.settings.back.as_ref().and_then(|back| back.name_header.as_ref());
-    if let Some(header) = header {
+    if let Some(header) = header.filter(|_| slot != Servers::DIRECT) {
         let name = back(backend).servers[slot].state.name();
         tx.space.request.set(header.as_bytes(), name.as_bytes());
     }
@@ -594,16 +616,11 @@ enum Reused {
 
 /// Looks for an idle connection of this kind that this request may use.
 fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize, key: u64) -> Reused {
-    let own = tx.client.own.take();
-    let fits = |own: &ServerConn| {
-        let same = own.backend_index() == backend.index && own.slot() == slot;
-        same && own.key() == key && !own.is_stale()
-    };
-    if let Some(own) = own.filter(|own| fits(own)) {
+    if let Some(own) = tx.client.own.take(backend.index, slot, key) {
         return Reused::Yes(own);
     }
     let first = tx.client.requests == 0;
-    let policy = backend.settings.back.as_ref().map_or(Reuse::Never, |back| back.reuse);
+    let policy = reuse_policy(backend, slot);
     let proven = match policy {
         Reuse::Never => return Reused::No,
         Reuse::Safe if first => return Reused::No,
@@ -616,6 +633,13 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, slot: usize, key: u64) -> Reu
         None if tx.worker.shared.shares_pools() => Reused::Elsewhere(wanted),
         None => Reused::No,
     }
+}
+
+/// When a request to the server in this slot may use an idle connection. One to no server in
+/// particular is its client's own.
+fn reuse_policy(backend: &Proxy, slot: usize) -> Reuse {
+    let settings = backend.settings.back.as_ref().filter(|_| slot != Servers::DIRECT);
+    settings.map_or(Reuse::Never, |back| back.reuse)
 }
 
 /// An idle connection of another thread, or of none.
@@ -644,7 +668,7 @@ fn open(
     let mux = Machine::H1(h1::Conn::new(Side::Server, settings));
     let mut server = Box::new(ServerConn::new(Link::Socket(socket), mux, backend, slot));
     server.set_way(way.key, way.to);
-    if backend.settings.back.as_ref().is_some_and(|back| back.reuse == Reuse::Never) {
+    if reuse_policy(backend, slot) == Reuse::Never {
         server.make_private();
     }
     Ok(server)

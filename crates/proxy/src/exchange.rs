@@ -2,6 +2,7 @@
 //! Never chooses a server and never sends a request again: it says when.
 
 use crate::buffers::Claim;
+use crate::case;
 use crate::cookie;
 use crate::flow::{Ends, Fault, Step};
 use crate::inspect;
@@ -60,6 +61,9 @@ struct Exchange {
     client_seen: Tick,
     server_seen: Tick,
     meter: Meter,
+    /// When each peer has last said something.
+    client_heard: Tick,
+    server_heard: Tick,
 }
 
 /// Passes the request's body and the response on until both are complete.
@@ -77,6 +81,8 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         client_seen: now,
         server_seen: now,
         meter: Meter::begin(tx),
+        client_heard: now,
+        server_heard: now,
     };
     match state.pass(tx).await {
         Ok(()) => Ok(End::Done),
@@ -135,7 +141,7 @@ impl Exchange {
             self.server_seen = now;
         }
         if space.up.read != before.1 {
-            self.client_seen = now;
+            (self.client_seen, self.client_heard) = (now, now);
         }
         if tx.kept.is_some() {
             retry::keep_payload(tx, matches!(result, Ok(Step::Done)));
@@ -195,7 +201,7 @@ impl Exchange {
             self.client_seen = now;
         }
         if space.down.read != before.1 {
-            self.server_seen = now;
+            (self.server_seen, self.server_heard) = (now, now);
         }
         match result {
             Ok(step) => {
@@ -259,7 +265,7 @@ impl Exchange {
                 Err(no_answer(tx))
             }
             Ok(_) => {
-                self.server_seen = tx.worker.thread.tick();
+                self.hear_server(tx);
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -275,7 +281,8 @@ impl Exchange {
         let space = &mut *tx.space;
         report::interim(&tx.worker, &tx.client.proxy);
         let out = &mut space.down.outbox.bytes;
-        tx.client.mux.encode_head(&mut space.response, BodyKind::None, out);
+        let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
+        case::response(&tx.worker, proxy, mux, (&mut space.response, BodyKind::None), out);
         space.response.clear();
         self.flush_interim(tx).map(drop)
     }
@@ -294,7 +301,7 @@ impl Exchange {
         }
         tx.notes.journal.response = tx.worker.thread.nanos();
         observe::answered(tx, tx.notes.journal.connected);
-        self.server_seen = tx.worker.thread.tick();
+        self.hear_server(tx);
         let old = !tx.space.response.version().at_least_11();
         if self.up_broken
             || tx.client.must_end()
@@ -322,7 +329,7 @@ impl Exchange {
             payload::wait_for_response(tx, body, span, at_least).await?;
             pause = judge::response(tx, then)?;
         }
-        self.server_seen = tx.worker.thread.tick();
+        self.hear_server(tx);
         self.begin_body(tx, body)
     }
 
@@ -339,7 +346,8 @@ impl Exchange {
         judge::after_response(tx)?;
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;
-        let sent_as = tx.client.mux.encode_head(&mut space.response, body, out);
+        let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
+        let sent_as = case::response(&tx.worker, proxy, mux, (&mut space.response, body), out);
         tx.notes.journal.status = space.response.status();
         report::log_asap(tx);
         let space = &mut *tx.space;
@@ -349,8 +357,14 @@ impl Exchange {
             space.up.clear();
             (self.up_over, self.up_again) = (false, true);
             self.client_seen = tx.worker.thread.tick();
+            self.client_heard = self.client_seen;
         }
         Ok(())
+    }
+
+    fn hear_server(&mut self, tx: &Transaction) {
+        self.server_seen = tx.worker.thread.tick();
+        self.server_heard = self.server_seen;
     }
 
     /// The earliest moment at which one of the peers will have taken too long.
@@ -381,7 +395,10 @@ impl Exchange {
             }
             false => own.client,
         };
-        span.map(|span| self.client_seen.plus_ms(span))
+        let alone =
+            tx.client.proxy.settings.front.as_ref().is_some_and(|it| it.independent_streams);
+        let since = if reading && alone { self.client_heard } else { self.client_seen };
+        span.map(|span| since.plus_ms(span))
     }
 
     /// As the client's, for the server.
@@ -399,7 +416,9 @@ impl Exchange {
             }
             false => tx.server_timeout(),
         };
-        span.map(|span| self.server_seen.plus_ms(span))
+        let alone = tx.side().settings.back.as_ref().is_some_and(|it| it.independent_streams);
+        let since = if reading && alone { self.server_heard } else { self.server_seen };
+        span.map(|span| since.plus_ms(span))
     }
 
     fn timed_out(&self, tx: &mut Transaction) -> Failure {

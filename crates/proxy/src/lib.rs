@@ -7,6 +7,7 @@
 
 pub mod ask;
 pub mod buffers;
+mod case;
 pub mod check;
 mod client;
 mod connect;
@@ -36,6 +37,7 @@ mod mail;
 mod meter;
 pub mod notice;
 mod observe;
+mod own;
 mod payload;
 mod preamble;
 mod queue;

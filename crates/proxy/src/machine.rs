@@ -5,6 +5,7 @@ use htx::{Fields, Head};
 use mux::h1::{self, BodyStep, DataFraming, Eof, HeadStep};
 use mux::{BodyKind, Error};
 use wire::Sink;
+use wire::h1::encode;
 
 /// The protocol machine of one side of a transaction.
 #[derive(Debug)]
@@ -137,8 +138,8 @@ impl Machine {
         conn.handle_eof()
     }
 
-    /// Makes the fields of `head` right and sends it on its way, into `out` where that is what goes to the
-    /// peer. The result is how the body goes out; see [`h1::Conn::encode_head`].
+    /// Makes the fields of `head` right and sends it on its way, into `out` where that is what goes
+    /// to the peer. The result is how the body goes out; see [`h1::Conn::encode_head`].
     #[inline]
     pub(crate) fn encode_head(
         &mut self,
@@ -148,6 +149,20 @@ impl Machine {
     ) -> BodyKind {
         let Self::H1(conn) = self;
         conn.encode_head(head, body, out)
+    }
+
+    /// The same with field names in the case that `adjust` gives, where names have one.
+    pub(crate) fn encode_head_with_case<'a>(
+        &mut self,
+        head: &mut Head,
+        body: BodyKind,
+        adjust: &dyn Fn(&[u8]) -> Option<&'a [u8]>,
+        out: &mut impl Sink,
+    ) -> BodyKind {
+        let Self::H1(conn) = self;
+        let sent_as = conn.prepare_head(head, body);
+        encode::head_with_case(head, adjust, out);
+        sent_as
     }
 
     /// What goes around the next `len` bytes of payload.

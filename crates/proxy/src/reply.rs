@@ -1,5 +1,6 @@
 //! Answers that the proxy gives by itself. Never decides that one is due.
 
+use crate::case;
 use crate::facts::View;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
@@ -140,7 +141,8 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     let space = &mut *tx.space;
     let length = BodyKind::Length(space.body.len() as u64);
     let out = &mut space.down.outbox.bytes;
-    let sent_as = tx.client.mux.encode_head(&mut space.response, length, out);
+    let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
+    let sent_as = case::response(&tx.worker, proxy, mux, (&mut space.response, length), out);
     tx.notes.journal.status = space.response.status();
     if sent_as != BodyKind::None {
         let framing = tx.client.mux.encode_data(space.body.len() as u64);

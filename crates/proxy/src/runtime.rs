@@ -520,7 +520,13 @@ impl Back {
         let run = |(state, settings): (&Arc<balance::Server>, &settings::Server)| {
             Server::new(state.clone(), settings.clone(), threads)
         };
-        let servers: Servers = balancer.servers().iter().zip(&settings.servers).map(run).collect();
+        let direct = settings.direct.as_ref().map(|direct| {
+            let lone =
+                Balancer::new(Default::default(), false, vec![direct.balance.clone()], now_ms);
+            run((&lone.servers()[0], direct))
+        });
+        let listed = balancer.servers().iter().zip(&settings.servers).map(run);
+        let servers = Servers::new(listed, direct);
         let limits_move = servers.iter().any(|server| server.limit.moves());
         let usable = balancer.usable();
         Self {

@@ -10,22 +10,39 @@ use stdx::Grow;
 
 /// The servers by slot.
 #[derive(Debug, Default)]
-pub struct Servers(Grow<Server>);
+pub struct Servers {
+    listed: Grow<Server>,
+    direct: Option<Box<Server>>,
+}
 
 impl Servers {
+    /// The slot of what stands for no server: it is no server for anybody who looks.
+    pub(crate) const DIRECT: usize = usize::MAX;
+
+    /// These servers, and where requests go that none of them is chosen for (`dispatch`, `option
+    /// transparent`).
+    pub(crate) fn new(listed: impl IntoIterator<Item = Server>, direct: Option<Server>) -> Self {
+        Self { listed: listed.into_iter().collect(), direct: direct.map(Box::new) }
+    }
+
+    /// Where requests go that no server is chosen for.
+    pub(crate) fn direct(&self) -> Option<&Server> {
+        self.direct.as_deref()
+    }
+
     /// Appends a server, in the slot that its state names.
     pub(crate) fn push(&self, server: Server) -> usize {
-        self.0.push(server)
+        self.listed.push(server)
     }
 
     /// The server in a slot, unless it has been deleted.
     pub fn get(&self, slot: usize) -> Option<&Server> {
-        self.0.get(slot).filter(|server| !server.is_deleted())
+        self.listed.get(slot).filter(|server| !server.is_deleted())
     }
 
     /// All that are there, in order of their slots.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Server> {
-        self.0.iter().filter(|server| !server.is_deleted())
+        self.listed.iter().filter(|server| !server.is_deleted())
     }
 
     /// The slot of the first server of which something holds.
@@ -45,16 +62,21 @@ impl Servers {
 
     /// How many slots there are, those of deleted servers included.
     pub fn slots(&self) -> usize {
-        self.0.len()
+        self.listed.len()
     }
 }
 
 impl Index<usize> for Servers {
     type Output = Server;
 
-    /// The server in a slot, deleted or not: for who holds a claim on it.
+    /// The server in a slot, deleted or not, or what stands for none: for who holds a claim on
+    /// it.
     fn index(&self, slot: usize) -> &Server {
-        &self.0[slot]
+        match (self.listed.get(slot), &self.direct) {
+            (Some(server), _) => server,
+            (None, Some(direct)) => direct,
+            (None, None) => panic!("a claim is on a slot that there is"),
+        }
     }
 }
 
@@ -64,11 +86,5 @@ impl<'a> IntoIterator for &'a Servers {
 
     fn into_iter(self) -> Self::IntoIter {
         Box::new(self.iter())
-    }
-}
-
-impl FromIterator<Server> for Servers {
-    fn from_iter<I: IntoIterator<Item = Server>>(servers: I) -> Self {
-        Self(servers.into_iter().collect())
     }
 }

@@ -9,8 +9,8 @@ use reactor::Address;
 use rules::Rules;
 use sample::vars::SharedVars;
 use sample::{CaptureSlot, LogFormat};
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -75,6 +75,8 @@ pub struct Process {
     pub tables: Vec<table::Settings>,
     /// `resolvers` sections; servers name them by their index.
     pub resolvers: Vec<Resolvers>,
+    /// How header names in lower case are written for peers that mind (`h1-case-adjust`).
+    pub header_case: Arc<HashMap<Vec<u8>, Vec<u8>>>,
 }
 
 impl Process {
@@ -535,6 +537,21 @@ impl Server {
     }
 }
 
+impl Server {
+    /// What stands for no server: requests go to `address`, or without one to where their clients
+    /// wanted to go.
+    pub fn direct(address: Option<Address>, link: Link) -> Self {
+        let balance = balance::ServerSettings::new(0, "<NOSRV>");
+        let follows = Follows { ip: address.is_none(), port: address.is_none().then_some(0) };
+        let anywhere = Address::Inet(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0));
+        Self {
+            link: Link { follows, ..link },
+            non_stick: true,
+            ..Self::new(balance, address.unwrap_or(anywhere))
+        }
+    }
+}
+
 /// The agent of a server (`agent-check`).
 #[derive(Clone, Debug)]
 pub struct Agent {
@@ -613,6 +630,12 @@ pub struct Front {
     pub socket_stats: bool,
     /// `option contstats`: long transfers are counted while they last.
     pub continuous_stats: bool,
+    /// The most idle server connections that one client has to itself (`max-session-srv-conns`).
+    pub own_connections: u32,
+    /// `option independent-streams`.
+    pub independent_streams: bool,
+    /// `option h1-case-adjust-bogus-client`.
+    pub adjusts_case: bool,
 }
 
 /// One listening address, bound already.
@@ -709,6 +732,9 @@ impl Bind {
 pub struct Back {
     /// The servers, in order.
     pub servers: Vec<Server>,
+    /// Where requests go unless something names a server; then the algorithm chooses none
+    /// (`dispatch`, `option transparent`).
+    pub direct: Option<Server>,
     /// How one is chosen.
     pub algorithm: balance::Algorithm,
     /// `http-send-name-header`: the field that tells a server its name.
@@ -745,6 +771,10 @@ pub struct Back {
     pub abort_on_close: bool,
     /// `option accept-invalid-http-response`.
     pub accept_invalid: bool,
+    /// `option independent-streams`.
+    pub independent_streams: bool,
+    /// `option h1-case-adjust-bogus-server`.
+    pub adjusts_case: bool,
 }
 
 /// Settings of one proxy.

@@ -146,6 +146,9 @@ struct Relay {
     /// When each peer was last heard of.
     client_seen: Tick,
     server_seen: Tick,
+    /// When each peer has last said something.
+    client_heard: Tick,
+    server_heard: Tick,
     /// What the server says is held back for rules to look at.
     inspection: Option<Inspection>,
     /// For a buffer, while there are none.
@@ -161,7 +164,17 @@ impl Relay {
         let down = Pipe::new(Buf::empty(), 0, Need::Urgent);
         let inspection = Inspection::begin(tx);
         let (claim, meter) = (Claim::default(), Meter::begin(tx));
-        Self { up, down, client_seen: now, server_seen: now, inspection, claim, meter }
+        Self {
+            up,
+            down,
+            client_seen: now,
+            server_seen: now,
+            client_heard: now,
+            server_heard: now,
+            inspection,
+            claim,
+            meter,
+        }
     }
 
     /// Passes bytes on until both directions are over.
@@ -210,6 +223,7 @@ impl Relay {
         if let inspect::Decision::Wait { progress } = decision {
             if progress {
                 self.server_seen = tx.worker.thread.tick();
+                self.server_heard = self.server_seen;
             }
             return Ok(());
         }
@@ -246,6 +260,12 @@ impl Relay {
         if (self.down.read, self.up.sent) != (before[2], before[1]) {
             self.server_seen = now;
         }
+        if self.up.read != before[0] {
+            self.client_heard = now;
+        }
+        if self.down.read != before[2] {
+            self.server_heard = now;
+        }
         let client_gone = Failure::new(0, Cause::ClientAbort, Phase::Data);
         let server_gone = Failure::new(0, Cause::ServerAbort, Phase::Data);
         let up = up.map_err(|fault| match fault {
@@ -265,8 +285,11 @@ impl Relay {
         let own = &tx.client.proxy.settings.timeouts;
         let fin = own.client_fin.filter(|_| self.down.is_shut());
         let span = fin.or(tx.side().settings.timeouts.tunnel).or(own.client)?;
-        let awaited = !self.up.has_ended() || self.down.holds_data();
-        awaited.then(|| self.client_seen.plus_ms(span))
+        let reading = !self.up.has_ended();
+        let alone =
+            tx.client.proxy.settings.front.as_ref().is_some_and(|it| it.independent_streams);
+        let since = if reading && alone { self.client_heard } else { self.client_seen };
+        (reading || self.down.holds_data()).then(|| since.plus_ms(span))
     }
 
     /// As the client's, for the server.
@@ -274,8 +297,10 @@ impl Relay {
         let own = &tx.side().settings.timeouts;
         let fin = own.server_fin.filter(|_| self.up.is_shut());
         let span = fin.or(own.tunnel).or(own.server)?;
-        let awaited = !self.down.has_ended() || self.up.holds_data();
-        awaited.then(|| self.server_seen.plus_ms(span))
+        let reading = !self.down.has_ended();
+        let alone = tx.side().settings.back.as_ref().is_some_and(|it| it.independent_streams);
+        let since = if reading && alone { self.server_heard } else { self.server_seen };
+        (reading || self.up.holds_data()).then(|| since.plus_ms(span))
     }
 
     fn timed_out(&self, tx: &Transaction) -> Failure {

@@ -261,7 +261,8 @@ impl Transaction {
         server.mux.reset_for_next();
         server.socket().want_nothing();
         if server.is_private() {
-            self.client.own = Some(server);
+            let front = self.client.proxy.settings.front.as_ref();
+            self.client.own.put(server, front.map_or(0, |front| front.own_connections));
         } else {
             self.worker.idle.put(server);
         }

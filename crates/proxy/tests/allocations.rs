@@ -105,6 +105,7 @@ fn process() -> Process {
         tables: Vec::new(),
         userlists: Default::default(),
         resolvers: Vec::new(),
+        header_case: Default::default(),
         variables: Default::default(),
         hostname: "host".into(),
         node: "host".into(),

@@ -3,7 +3,7 @@ use super::Shared;
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
-use crate::model::Mode;
+use crate::model::{Direct, Mode};
 use rules::BackendName;
 use std::sync::Arc;
 
@@ -28,6 +28,33 @@ pub(super) fn resolve(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
         }
     }
     draft.rules.switching = rules;
+}
+
+/// Where requests go that nothing names a server for: with an algorithm, it chooses.
+pub(super) fn direct(draft: &DraftProxy, cx: &mut Cx<'_>) -> Option<Direct> {
+    let options = &draft.settings.options;
+    if !draft.has_backend() || draft.settings.disabled {
+        return None;
+    }
+    if options.balanced && options.transparent {
+        let message = format!(
+            "{} '{}' cannot use both transparent and balance mode.",
+            draft.word(),
+            draft.name
+        );
+        cx.diagnostics.push(Diagnostic::general(Severity::Alert, message));
+    }
+    match &options.dispatch {
+        Some(_) if options.balanced => {
+            let (word, name) = (draft.word(), &draft.name);
+            let message =
+                format!("dispatch address of {word} '{name}' will be ignored in balance mode.");
+            cx.diagnostics.push(Diagnostic::general(Severity::Warning, message));
+            None
+        }
+        Some(to) => Some(Direct::To(to.clone())),
+        None => options.transparent.then_some(Direct::Destination),
+    }
 }
 
 /// How a name is used, for messages.

@@ -1,6 +1,6 @@
 //! Process-wide settings (section 3). Never a default of the machine: `None` means "not set".
-use super::{Bind, LogTarget, ThreadSet, Threads, UnixAccess};
-use std::collections::BTreeMap;
+use super::{At, Bind, LogTarget, ThreadSet, Threads, UnixAccess};
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 /// All `global` sections together.
@@ -12,6 +12,8 @@ pub struct Global {
     pub tune: Tune,
     /// `h1-accept-payload-with-any-method`.
     pub payload_with_any_method: bool,
+    /// `h1-case-adjust` and `h1-case-adjust-file`.
+    pub header_case: HeaderCase,
     /// Runtime sockets.
     pub stats: StatsSettings,
     /// Log targets for `log global`.
@@ -34,6 +36,15 @@ pub struct Global {
     pub node: Option<String>,
     /// `description`: text about this instance.
     pub description: Option<String>,
+}
+
+/// How header names are written for peers that tell upper from lower case.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeaderCase {
+    /// The way of each name that has one; names are in lower case.
+    pub names: HashMap<Vec<u8>, Vec<u8>>,
+    /// A file with more of them; what it says has been added.
+    pub file: Option<At<String>>,
 }
 
 /// When client connections end in a soft stop.

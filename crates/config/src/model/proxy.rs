@@ -1,8 +1,8 @@
 //! Frontends, backends and listens (section 4). Never holds running state.
 use super::{
-    Balance, Bind, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply, Formats, ForwardFor,
-    HashType, HeaderNames, HealthCheck, HttpReuse, KeepAlive, LogStyle, LogTarget, Redispatch,
-    RetryOn, Rules, Server, Source, StatsPage,
+    Address, Balance, Bind, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply, Formats,
+    ForwardFor, HashType, HeaderNames, HealthCheck, HttpReuse, KeepAlive, LogStyle, LogTarget,
+    Redispatch, RetryOn, Rules, Server, Source, StatsPage,
 };
 use crate::diag::Place;
 use std::collections::BTreeMap;
@@ -139,6 +139,8 @@ pub struct Front {
     pub keep_alive: KeepAlive,
     /// `rate-limit sessions`; 0 for none.
     pub session_rate: u32,
+    /// `max-session-srv-conns`: idle server connections of one client's own; `None` for 5.
+    pub session_server_conns: Option<u32>,
     /// `monitor-uri`.
     pub monitor_uri: Option<String>,
     /// `unique-id-header`: the header that carries the unique id to servers.
@@ -175,6 +177,10 @@ pub struct FrontOptions {
     pub accept_invalid_request: bool,
     /// `option nolinger`.
     pub nolinger: bool,
+    /// `option independent-streams`.
+    pub independent_streams: bool,
+    /// `option h1-case-adjust-bogus-client`.
+    pub adjusts_case: bool,
 }
 
 /// The server side.
@@ -182,6 +188,8 @@ pub struct FrontOptions {
 pub struct Back {
     /// Servers in order of declaration.
     pub servers: Vec<Server>,
+    /// Where requests go that nothing names a server for; then none is chosen by `balance`.
+    pub direct: Option<Direct>,
     /// `balance`.
     pub balance: Balance,
     /// `hash-type`.
@@ -229,8 +237,21 @@ pub struct Back {
     pub pretend_keepalive: bool,
     /// `option abortonclose`.
     pub abortonclose: bool,
+    /// `option independent-streams`.
+    pub independent_streams: bool,
+    /// `option h1-case-adjust-bogus-server`.
+    pub adjusts_case: bool,
     /// `option allbackups`.
     pub allbackups: bool,
+}
+
+/// Where requests go that nothing names a server for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Direct {
+    /// `dispatch`
+    To(Address),
+    /// `option transparent`: to where the client wanted to go.
+    Destination,
 }
 
 /// Timeouts of the server side, ms.

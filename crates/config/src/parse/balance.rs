@@ -41,6 +41,7 @@ pub(super) fn balance(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
         return Err(args.fault(takes + 1, message));
     }
     proxy.settings.back.balance = algorithm;
+    proxy.settings.options.balanced = true;
     Ok(())
 }
 

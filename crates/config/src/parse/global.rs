@@ -1,6 +1,8 @@
 //! Keywords of the `global` section (section 3). Never starts anything.
 use super::values::{flag, integer, on_off, text, time};
-use super::{accounts, bind, cpu_map, environment, hints, log, stats_socket, threads, variable};
+use super::{
+    accounts, bind, case, cpu_map, environment, hints, log, stats_socket, threads, variable,
+};
 use crate::cx::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
@@ -75,6 +77,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Takes bodies of HTTP/1.0 requests of any method.",
         |g, _, a| flag(a, &mut g.payload_with_any_method),
     ),
+    entry("h1-case-adjust", "<from> <to>", "How to write a header name.", |g, _, a| {
+        case::entry(g, a)
+    }),
+    entry("h1-case-adjust-file", "<hdrs-file>", "How to write header names.", |g, _, a| {
+        case::file(g, a)
+    }),
     entry("hard-stop-after", "<time>", "Bounds a soft stop.", |g, _, a| {
         time(a, "argument to <hard-stop-after>.").map(|t| g.hard_stop_after = Some(t))
     }),

@@ -5,7 +5,7 @@ use crate::addr;
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
 use crate::line::{Args, Parsed};
-use crate::model::{Announce, Disguise, Source};
+use crate::model::{Address, Announce, Disguise, ServerPort, Source};
 use crate::value::{self, Unit};
 
 /// `proxy-v2-options <option>[,<option>]*`
@@ -70,6 +70,23 @@ pub(super) fn usesrc(source: &mut Source, cx: &Cx<'_>, args: Args<'_>) -> Parsed
         },
     };
     Ok(())
+}
+
+/// `dispatch <address>:<port>`
+pub(super) fn dispatch(cx: &Cx<'_>, args: Args<'_>) -> Parsed<Address> {
+    let given = args.text(1);
+    let told = |e: String| args.fault(1, format!("'dispatch' : {e}"));
+    let missing = "'' resolves to an empty address (environment variable missing?)";
+    args.need(1, format!("'dispatch' : {missing}"))?;
+    let at = addr::server(&cx.address(given), cx.names).map_err(told)?;
+    args.no_more_than(1)?;
+    match (at.address, at.port) {
+        (address, ServerPort::Fixed(_)) => Ok(address),
+        (_, ServerPort::FromClient(0)) => {
+            Err(told(format!("missing port specification in '{given}'")))
+        }
+        _ => Err(told(format!("port offset not permitted here in '{given}'"))),
+    }
 }
 
 /// The source that `word` stands behind.

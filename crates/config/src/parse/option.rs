@@ -86,6 +86,24 @@ pub(crate) const OPTIONS: &[Choice] = &[
         http::forwardfor,
     ),
     switch(
+        "h1-case-adjust-bogus-client",
+        Places::D_FRONT,
+        "Sends clients header names as h1-case-adjust says.",
+        |p, cx, _| {
+            p.settings.front.options.adjusts_case = wanted(cx);
+            Ok(())
+        },
+    ),
+    switch(
+        "h1-case-adjust-bogus-server",
+        Places::D_BACK,
+        "Sends servers header names as h1-case-adjust says.",
+        |p, cx, _| {
+            p.settings.back.adjusts_case = wanted(cx);
+            Ok(())
+        },
+    ),
+    switch(
         "http-buffer-request",
         Places::ALL,
         "Waits for the request's body before the rules.",
@@ -144,6 +162,17 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.log_style(LogStyle::Https, a.place());
         Ok(())
     }),
+    switch(
+        "independent-streams",
+        Places::ALL,
+        "What is sent to a peer does not prove that it is there.",
+        |p, cx, _| {
+            let wanted = wanted(cx);
+            p.settings.front.options.independent_streams = wanted;
+            p.settings.back.independent_streams = wanted;
+            Ok(())
+        },
+    ),
     choice("ldap-check", "", Places::D_BACK, "Checks servers by an LDAP bind.", check::plain),
     switch("log-health-checks", Places::D_BACK, "Logs every change of checks.", |p, cx, _| {
         p.settings.back.log_health_checks = wanted(cx);
@@ -230,6 +259,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Ok(())
     }),
     choice("tcplog", "", Places::ALL, "Logs connections in detail.", tcplog),
+    switch("transparent", Places::D_BACK, "Goes where the client wanted to go.", |p, cx, _| {
+        p.settings.options.transparent = wanted(cx);
+        Ok(())
+    }),
 ];
 
 /// One `option` line.

@@ -106,6 +106,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         a.no_more_than(0).map(|()| p.settings.disabled = true)
     }),
     entry(
+        "dispatch",
+        "<address>:<port>",
+        Places::BACK,
+        "Where requests go that nothing names a server for.",
+        |p, cx, a| link::dispatch(cx, a).map(|to| p.settings.options.dispatch = Some(to)),
+    ),
+    entry(
         "dynamic-cookie-key",
         "<string>",
         Places::D_BACK,
@@ -300,6 +307,15 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         },
     ),
     entry(
+        "max-session-srv-conns",
+        "<nb>",
+        Places::D_FRONT,
+        "Idle server connections of one client's own.",
+        |p, _, a| {
+            integer(a, 0..=i32::MAX as u32).map(|n| p.settings.front.session_server_conns = Some(n))
+        },
+    ),
+    entry(
         "maxconn",
         "<conns>",
         Places::D_FRONT,
@@ -424,6 +440,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         language::tcp_response,
     ),
     entry("timeout", "<event> <time>", Places::ALL, "Sets a timeout.", timeout::parse),
+    entry("transparent", "", Places::D_BACK, "The same as `option transparent`.", |p, _, a| {
+        a.no_more_than(0).map(|()| p.settings.options.transparent = true)
+    }),
     entry(
         "unique-id-format",
         "<string>",

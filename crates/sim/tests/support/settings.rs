@@ -135,6 +135,7 @@ pub(crate) fn process(threads: usize) -> Process {
         tables: Vec::new(),
         userlists: Default::default(),
         resolvers: Vec::new(),
+        header_case: Default::default(),
         variables: Default::default(),
         logs: Arc::default(),
     }

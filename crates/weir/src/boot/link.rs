@@ -24,17 +24,9 @@ pub(super) fn links(
     let source = options.link.source.as_ref().or(back.source.as_ref());
     let namespace = options.link.namespace.as_deref();
     let dial = Dial {
-        source: source.and_then(|source| source.address).map(|ip| SocketAddr::new(ip, 0)),
-        interface: source.and_then(|source| source.interface.as_deref()).map(Into::into),
         namespace: namespace.map(|name| opener.namespace(name)).transpose()?,
         user_timeout_ms: options.link.tcp_ut,
-        keep_alive: probes(back.keep_alive),
-        buffers: SystemBuffers {
-            receive: global.tune.rcvbuf_server,
-            send: global.tune.sndbuf_server,
-        },
-        resets: back.nolinger,
-        ..Dial::default()
+        ..dial(source, back, global)
     };
     // A check of another port or address is taken to be one of another service.
     let same = options.check.port.is_none() && options.check.addr.is_none();
@@ -49,12 +41,41 @@ pub(super) fn links(
         announce: asked.any().then(|| announce(asked, never_local)),
         // A check wants to know whether the server is there, so it does not begin with data.
         dial: Dial { fast_open: options.link.tfo, ..dial },
-        disguise: source.map(disguise).unwrap_or_default(),
-        ports: source.and_then(|source| source.ports).map(|(low, high)| Ports::new(low, high)),
         socks4: options.link.socks4,
         follows: follows(server),
+        ..from(source)
     };
     Ok((link, check_link))
+}
+
+/// Connections of a backend to no server in particular.
+pub(super) fn without_server(back: &Back, global: &Global) -> Link {
+    let source = back.source.as_ref();
+    Link { dial: dial(source, back, global), ..from(source) }
+}
+
+/// What sections ask of connections to servers.
+fn dial(source: Option<&Source>, back: &Back, global: &Global) -> Dial {
+    Dial {
+        source: source.and_then(|source| source.address).map(|ip| SocketAddr::new(ip, 0)),
+        interface: source.and_then(|source| source.interface.as_deref()).map(Into::into),
+        keep_alive: probes(back.keep_alive),
+        buffers: SystemBuffers {
+            receive: global.tune.rcvbuf_server,
+            send: global.tune.sndbuf_server,
+        },
+        resets: back.nolinger,
+        ..Dial::default()
+    }
+}
+
+/// What of a source changes with each connection.
+fn from(source: Option<&Source>) -> Link {
+    Link {
+        disguise: source.map(disguise).unwrap_or_default(),
+        ports: source.and_then(|source| source.ports).map(|(low, high)| Ports::new(low, high)),
+        ..Link::default()
+    }
 }
 
 fn disguise(source: &Source) -> Disguise {

@@ -11,6 +11,9 @@ use rules::check::SimpleHttp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Idle server connections that a client has to itself, without `max-session-srv-conns`.
+const OWN_CONNECTIONS: u32 = 5;
+
 /// A proxy whose listeners are open; every address that cannot be opened is reported.
 pub(super) fn proxy(
     from: model::Proxy,
@@ -214,6 +217,9 @@ fn front(
         session_rate: from.session_rate,
         socket_stats: from.options.socket_stats,
         continuous_stats: from.options.contstats,
+        own_connections: from.session_server_conns.unwrap_or(OWN_CONNECTIONS),
+        independent_streams: from.options.independent_streams,
+        adjusts_case: from.options.adjusts_case,
     }
 }
 
@@ -267,6 +273,7 @@ fn back(
     settings::Back {
         check: check(&from.check, global, servers.iter().all(|it| it.check_link.is_plain())),
         servers,
+        direct: from.direct.as_ref().map(|to| direct(to, link::without_server(from, global))),
         algorithm: balancing::algorithm(from),
         name_header: from.name_header.clone(),
         full_connections: from.fullconn,
@@ -304,7 +311,18 @@ fn back(
         pretend_keep_alive: from.pretend_keepalive,
         abort_on_close: from.abortonclose,
         accept_invalid: from.accept_invalid_response,
+        independent_streams: from.independent_streams,
+        adjusts_case: from.adjusts_case,
     }
+}
+
+fn direct(to: &model::Direct, link: Link) -> settings::Server {
+    let address = match to {
+        model::Direct::To(Address::Ip(address)) => Some(reactor::Address::Inet(*address)),
+        model::Direct::To(Address::Unix(path)) => Some(reactor::Address::Unix(path.clone())),
+        model::Direct::Destination => None,
+    };
+    settings::Server::direct(address, link)
 }
 
 fn retry_on(from: &model::RetryOn) -> settings::RetryOn {

@@ -133,6 +133,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         resolvers: proxies::resolvers(&model.resolvers),
         userlists: model.userlists.clone(),
         variables: model.variables.clone(),
+        header_case: Arc::new(model.global.header_case.names.clone()),
     }
 }
 

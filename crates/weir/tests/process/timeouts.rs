@@ -1,6 +1,6 @@
 //! Peers that are too slow: replies and log lines. Never about how long exactly.
 
-use crate::support::{LogReceiver, Moment, Origin, Setup, reply, shape};
+use crate::support::{LogReceiver, Moment, Origin, Setup, pass, reply, shape};
 use std::time::Duration;
 
 const REQUEST_TIMEOUT: &str = "HTTP/1.1 408 Request Time-out\r\nContent-length: 110\r\n\
@@ -149,7 +149,7 @@ fn half_closed_tunnel(client_closes: bool, timeout: &str) -> (Duration, String) 
             peer.client.half_close();
         }
         let _ = peer.client.rest();
-        crate::support::pass(Duration::from_secs(3));
+        pass(Duration::from_secs(3));
     });
     let back = format!("    timeout tunnel 20s\n{timeout}\n    server s <origin>");
     let (front, back) = match timeout.contains("client") {
@@ -200,7 +200,7 @@ fn slow_but_steady_is_in_time() {
         peer.request();
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n");
         for byte in "steady".bytes() {
-            crate::support::pass(Duration::from_millis(60));
+            pass(Duration::from_millis(60));
             peer.send([byte]);
         }
     });
@@ -260,8 +260,36 @@ fn keep_alive_waits_as_long_as_it_may() {
     let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
     let mut client = weir.web();
     client.expect_open("/1");
-    crate::support::pass(Duration::from_millis(300));
+    pass(Duration::from_millis(300));
     client.expect_open("/2");
     client.send("GET /3");
     assert!(client.rest().starts_with(b"HTTP/1.1 408 "), "the next request has its own limit");
+}
+
+/// Whether a session on which only the client speaks, every 40 ms, outlives these lines.
+fn outlives(front: &str, back: &str, http: bool) -> bool {
+    let origin = Origin::new(|mut peer| drop(peer.client.rest()));
+    let back = format!("{back}\n    server s <origin>");
+    let weir = Setup::http(front, &back).between(&origin, &LogReceiver::new());
+    let mut client = weir.web();
+    if http {
+        client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
+    }
+    let (begin, mut open) = (Moment::now(), true);
+    while open && begin.elapsed() < Duration::from_millis(1_500) {
+        open = client.try_send("x").is_ok() && !client.has_ended();
+        pass(Duration::from_millis(40));
+    }
+    open
+}
+
+#[test]
+fn what_is_sent_proves_nothing_with_independent_streams() {
+    let (tcp, time) = ("    mode tcp", "    timeout server 400ms");
+    let option = format!("{time}\n    option independent-streams");
+    for (http, mode) in [(false, tcp), (true, "")] {
+        let plain = format!("{mode}\n{time}");
+        assert!(outlives(mode, &plain, http), "http: {http}");
+        assert!(!outlives(mode, &format!("{mode}\n{option}"), http), "http: {http}");
+    }
 }

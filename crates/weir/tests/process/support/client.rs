@@ -178,6 +178,17 @@ impl Client {
         std::mem::take(&mut self.input)
     }
 
+    /// Whether the peer has closed its side, or answered.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.stream.set_nonblocking(true).expect("a TCP socket");
+        let ended = match self.stream.peek(&mut [0]) {
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+            Ok(_) => true,
+        };
+        self.stream.set_nonblocking(false).expect("a TCP socket");
+        ended
+    }
+
     /// Whether the peer closes without another byte.
     pub(crate) fn expect_end(&mut self) {
         let rest = self.rest();

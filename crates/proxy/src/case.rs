@@ -1,0 +1,48 @@
+//! Heads for peers that wrongly tell upper from lower case in header names (`h1-case-adjust`).
+//! Never decides a field.
+
+use crate::machine::Machine;
+use crate::runtime::Proxy;
+use crate::worker::Worker;
+use htx::Head;
+use mux::BodyKind;
+
+/// Writes the head of a response as the clients of `proxy` want it; see [`Machine::encode_head`].
+pub(crate) fn response(
+    worker: &Worker,
+    proxy: &Proxy,
+    mux: &mut Machine,
+    (head, body): (&mut Head, BodyKind),
+    out: &mut Vec<u8>,
+) -> BodyKind {
+    match proxy.settings.front.as_ref().is_some_and(|front| front.adjusts_case) {
+        false => mux.encode_head(head, body, out),
+        true => adjusted(worker, mux, head, body, out),
+    }
+}
+
+/// The same of a request, as the servers of `proxy` want it.
+pub(crate) fn request(
+    worker: &Worker,
+    proxy: &Proxy,
+    mux: &mut Machine,
+    (head, body): (&mut Head, BodyKind),
+    out: &mut Vec<u8>,
+) -> BodyKind {
+    match proxy.settings.back.as_ref().is_some_and(|back| back.adjusts_case) {
+        false => mux.encode_head(head, body, out),
+        true => adjusted(worker, mux, head, body, out),
+    }
+}
+
+#[inline(never)]
+fn adjusted(
+    worker: &Worker,
+    mux: &mut Machine,
+    head: &mut Head,
+    body: BodyKind,
+    out: &mut Vec<u8>,
+) -> BodyKind {
+    let names = &worker.shared.settings.header_case;
+    mux.encode_head_with_case(head, body, &|name| names.get(name).map(Vec::as_slice), out)
+}
