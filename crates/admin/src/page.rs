@@ -1,9 +1,10 @@
 //! The statistics page: answers requests under `stats uri`. Never changes anything.
 //!
 //! What the address asks for is understood in [`query`], who may see it in [`auth`], what it looks
-//! like in [`html`]; the figures are those of `show stat`.
+//! like in [`html`]; the figures are those of `show stat`. [`dashboard`] shows them live.
 
 mod auth;
+mod dashboard;
 mod html;
 mod query;
 #[cfg(test)]
@@ -42,6 +43,9 @@ impl Services for Pages {
         }
         if request.method_id() == Method::Post {
             return Some(refuse_change(request));
+        }
+        if let Some(answer) = dashboard::answer(worker, &self.settings, page, request) {
+            return Some(answer);
         }
         let query = Query::parse(request.uri(), &page.uri);
         Some(self.show(worker, page, &query))

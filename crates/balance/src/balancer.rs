@@ -12,6 +12,7 @@ use std::sync::{
 
 use stdx::Grow;
 
+use crate::history::Past;
 use crate::{
     Admin, Algorithm, CheckResult, CheckStatus, LoadOrder, NoServer, OpState, Server,
     ServerSettings, Ticket, Transition, Verdict, Wish,
@@ -204,6 +205,8 @@ impl Balancer {
             result.status = CheckStatus::L7Status;
         }
         let verdict = result.status.verdict();
+        let (status, duration_ms) = (result.status, result.duration_ms);
+        server.history().add(Past { at_ms: now_ms, status, duration_ms });
         let (moved, progressed) = record(server, result);
         let up = server.up_state();
         let (change, next) = match (moved, verdict, op) {

@@ -9,8 +9,8 @@ use std::sync::{
 };
 
 use crate::{
-    Admin, AgentRecord, CheckResult, Health, Load, OpState, health::Intervals, index::LoadIndex,
-    latency::Latency, state::State, weight,
+    Admin, AgentRecord, CheckResult, Health, Load, OpState, Past, health::Intervals,
+    history::History, index::LoadIndex, latency::Latency, state::State, weight,
 };
 
 /// The server that this one tracks, by name.
@@ -104,6 +104,7 @@ pub struct Server {
     changed_ms: AtomicU64,
     record: Mutex<CheckRecord>,
     agent: Mutex<AgentRecord>,
+    history: Mutex<History>,
     index: OnceLock<Arc<dyn LoadIndex>>,
 }
 
@@ -138,6 +139,7 @@ impl Server {
             changed_ms: now_ms.into(),
             record: record.into(),
             agent: Mutex::default(),
+            history: Mutex::default(),
             index: OnceLock::new(),
             settings,
             slot,
@@ -212,6 +214,16 @@ impl Server {
     /// The check columns, copied out.
     pub fn check_record(&self) -> CheckRecord {
         self.record().clone()
+    }
+
+    /// The last checks, oldest first.
+    pub fn check_history(&self) -> Vec<Past> {
+        self.history().all()
+    }
+
+    /// The lock is never held across a panic.
+    pub(crate) fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The agent columns, copied out.

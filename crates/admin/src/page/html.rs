@@ -492,6 +492,11 @@ fn bottom(view: &View<'_>, out: &mut String) {
 /// Text that cannot end the element or attribute that it stands in.
 struct Escaped<'a>(&'a str);
 
+/// A text that may stand in HTML and in its attributes.
+pub(super) fn escaped(text: &str) -> String {
+    Escaped(text).to_string()
+}
+
 impl Display for Escaped<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for letter in self.0.chars() {

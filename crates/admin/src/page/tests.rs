@@ -109,3 +109,37 @@ fn a_proxy_without_a_page_has_none() {
     let proxy = bench.shared.frontend("fe").unwrap();
     assert!(bench.pages.statistics(&bench.worker, proxy, &request).is_none());
 }
+
+#[test]
+fn the_dashboard_loads_nothing_from_outside() {
+    let bench = Bench::new();
+    for (uri, content_type, start) in [
+        ("/ui", "text/html; charset=utf-8", "<!DOCTYPE html>\n<html lang=\"en\" data-base=\"/ui\""),
+        ("/ui/style.css", "text/css; charset=utf-8", ":root {"),
+        ("/ui/app.js", "text/javascript; charset=utf-8", "// The dashboard's script"),
+        ("/ui/figures", "application/json", "{\"ms\":"),
+        ("/ui/top?table=none", "application/json", "{}"),
+    ] {
+        let (head, body) = bench.get(uri);
+        assert_eq!((head.status(), header(&head, "content-type")), (200, content_type.into()));
+        assert!(header(&head, "content-security-policy").starts_with("default-src 'none'"));
+        assert!(body.starts_with(start), "{uri}: {body}");
+        let foreign = body.replace("http://www.w3.org/2000/svg", "");
+        assert!(!foreign.contains("http://") && !foreign.contains("https://"), "{uri}");
+    }
+}
+
+#[test]
+fn the_dashboard_has_histograms_and_the_last_checks() {
+    let bench = Bench::new();
+    let back = bench.shared.proxies[1].back.as_ref().unwrap();
+    back.counters.latencies.record(0, proxy::latency::Span::Total, 1, 50_001);
+    let (_, body) = bench.get("/ui/figures");
+    for part in [
+        "\"name\":\"be\",\"id\":3,\"rows\":[{\"kind\":\"Server\",\"name\":\"s1\",\"status\":\"UP\"",
+        "\"latency\":{\"total\":[50,1,1]}",
+        "\"L4CON\",false,0]",
+    ] {
+        assert!(body.contains(part), "{part}\n{body}");
+    }
+}

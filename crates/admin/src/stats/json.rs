@@ -83,7 +83,7 @@ const SCOPES: &[(char, &str)] =
     &[('C', "Cluster"), ('P', "Process"), ('S', "Service"), ('s', "System")];
 
 /// A JSON string (RFC 8259, section 7).
-fn string(text: &str, out: &mut String) {
+pub(crate) fn string(text: &str, out: &mut String) {
     out.push('"');
     for letter in text.chars() {
         match letter {

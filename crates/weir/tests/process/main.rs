@@ -13,6 +13,7 @@ mod choices;
 mod command_line;
 mod cookies;
 mod counting;
+mod dashboard;
 mod descriptors;
 mod direct;
 mod dynamic;

@@ -3,6 +3,7 @@
 //!
 //! Everything that waits does so for an event, for at most [`PATIENCE`].
 
+mod browser;
 mod client;
 mod directory;
 mod dns;
@@ -11,6 +12,7 @@ mod message;
 mod origin;
 mod program;
 
+pub(crate) use browser::Browser;
 pub(crate) use client::Client;
 pub(crate) use directory::Directory;
 pub(crate) use dns::{NameServer, Says};

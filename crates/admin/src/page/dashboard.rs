@@ -1,0 +1,113 @@
+//! The dashboard at `<stats uri>/ui`: live charts in the browser. Never asks anything outside for
+//! anything.
+//!
+//! Four addresses: the document, its style, its script, and the figures as JSON ([`figures`]) that
+//! the script asks for about once a second. Rates and the percentiles of the last seconds are the
+//! browser's work: it subtracts what it was told before.
+
+mod figures;
+mod top;
+mod writer;
+
+use super::query::decode;
+use super::response;
+use crate::settings::Settings;
+use htx::Head;
+use proxy::Worker;
+use proxy::services::Answer;
+use proxy::settings::StatsPage;
+
+const DOCUMENT: &str = include_str!("ui/index.html");
+const STYLE: &str = include_str!("ui/style.css");
+const SCRIPT: &str = include_str!("ui/app.js");
+/// Nothing but what comes from here is loaded, run or sent to; nobody may frame it.
+const POLICY: &[u8] = b"default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; \
+    connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// One of the dashboard's addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    Document,
+    Style,
+    Script,
+    Figures,
+    Top,
+}
+
+const PARTS: [(&str, Part); 5] = [
+    ("ui", Part::Document),
+    ("ui/style.css", Part::Style),
+    ("ui/app.js", Part::Script),
+    ("ui/figures", Part::Figures),
+    ("ui/top", Part::Top),
+];
+
+/// The part that an address names, and what is behind it; `None`: it is not the dashboard's.
+fn part<'u>(uri: &'u str, page: &str) -> Option<(Part, &'u str)> {
+    let rest = uri.strip_prefix(page.trim_end_matches('/'))?.strip_prefix('/')?;
+    let end = rest.find(['?', ';', '&']).unwrap_or(rest.len());
+    let (path, options) = rest.split_at(end);
+    let path = path.trim_end_matches('/');
+    let part = PARTS.iter().find(|(name, _)| *name == path)?.1;
+    Some((part, options))
+}
+
+/// Answers a request to the dashboard; `None`: it is for the page itself.
+pub(super) fn answer(
+    worker: &Worker,
+    settings: &Settings,
+    page: &StatsPage,
+    request: &Head,
+) -> Option<Answer> {
+    let uri = String::from_utf8_lossy(request.uri());
+    let (part, options) = part(&uri, &page.uri)?;
+    let (content_type, body) = match part {
+        Part::Document => ("text/html; charset=utf-8", document(page)),
+        Part::Style => ("text/css; charset=utf-8", STYLE.to_owned()),
+        Part::Script => ("text/javascript; charset=utf-8", SCRIPT.to_owned()),
+        Part::Figures => ("application/json", figures::write(worker, settings, page)),
+        Part::Top => ("application/json", top::write(worker, &option(options, "table"))),
+    };
+    let mut head = response(200, "OK", content_type);
+    head.push(b"content-security-policy", POLICY);
+    head.push(b"x-content-type-options", b"nosniff");
+    Some(Answer { head, body: body.into_bytes() })
+}
+
+/// The document, which knows where the rest is.
+fn document(page: &StatsPage) -> String {
+    let base = format!("{}/ui", page.uri.trim_end_matches('/'));
+    let base = super::html::escaped(&base);
+    let page = super::html::escaped(&page.uri);
+    DOCUMENT.replace("{base}", &base).replace("{page}", &page)
+}
+
+/// The value of an option, empty without it.
+fn option(options: &str, name: &str) -> String {
+    let mut pairs = options.split(['?', ';', '&']).filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| decode(value)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn addresses_are_under_the_page() {
+        assert_eq!(part("/ui", "/"), Some((Part::Document, "")));
+        assert_eq!(part("/ui/", "/"), Some((Part::Document, "")));
+        assert_eq!(part("/stats/ui/top?table=a%20b", "/stats"), Some((Part::Top, "?table=a%20b")));
+        assert_eq!(part("/haproxy?stats/ui/app.js", "/haproxy?stats"), Some((Part::Script, "")));
+        assert_eq!(part("/statsui", "/stats"), None);
+        assert_eq!(part("/stats/uix", "/stats"), None);
+        assert_eq!(option("?x=1&table=a%20b", "table"), "a b");
+    }
+
+    proptest! {
+        #[test]
+        fn any_address_is_borne(uri in ".{0,40}", page in "/.{0,10}") {
+            let _ = part(&uri, &page);
+        }
+    }
+}
