@@ -6,6 +6,7 @@ mod columns;
 mod documents;
 mod exceptions;
 mod features;
+mod fields;
 mod headers;
 mod lengths;
 mod licences;
@@ -69,6 +70,7 @@ const RULES: &[Rule] = &[
     versions::RULE,
     documents::RULE,
     strictness::RULE,
+    fields::RULE,
 ];
 
 /// One violation.

@@ -120,6 +120,12 @@ const PLANTS: &[Plant] = &[
         tree.put("docs/http1-strictness.md", &STRICTNESS.replace("taken`", "x`"))
     }),
     ("strictness", |tree| tree.put("docs/http1-strictness.md", &STRICTNESS.replace("RFC", ""))),
+    ("fields", |tree| {
+        tree.put(
+            "crates/config/src/model/x.rs",
+            "//! One.\n/// It.\npub struct X {\n    /// It.\n    pub unread: bool,\n}\n",
+        )
+    }),
 ];
 
 #[test]
