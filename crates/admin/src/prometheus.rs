@@ -21,6 +21,8 @@ use proxy::Worker;
 use proxy::services::Answer;
 use query::{Query, Scope};
 use std::fmt::{Display, Write as _};
+use stdx::ignored;
+use stdx::ignored::planted;
 
 /// What Prometheus reads.
 const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
@@ -30,6 +32,9 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 pub(crate) fn answer(worker: &Worker, settings: &Settings, request: &Head) -> Answer {
     let Some(query) = Query::parse(request.uri()) else { return bad_request() };
     let mut out = String::new();
+    if ignored("service", "prometheus-exporter") {
+        return Answer { head: response(200, "OK", CONTENT_TYPE), body: Vec::new() };
+    }
     if query.wants(Scope::Global) {
         process::write(worker, settings, &mut out);
     }
@@ -50,9 +55,18 @@ fn bad_request() -> Answer {
     Answer { head: response(400, "Bad Request", "text/plain"), body }
 }
 
+/// Whether a proof wants a metric left out.
+fn is_ignored(name: &str) -> bool {
+    let planted =
+        || planted().is_some_and(|(_, other)| other.strip_prefix("haproxy_") == Some(name));
+    cfg!(debug_assertions) && planted()
+}
+
 /// Begins a metric.
 fn begin(out: &mut String, name: &str, kind: &str, help: &str) {
-    begin_as(out, &format!("haproxy_{name}"), kind, help);
+    if !is_ignored(name) {
+        begin_as(out, &format!("haproxy_{name}"), kind, help);
+    }
 }
 
 /// Begins a metric by its whole name.
@@ -63,8 +77,10 @@ fn begin_as(out: &mut String, name: &str, kind: &str, help: &str) {
 
 /// One value with its labels.
 fn sample(out: &mut String, name: &str, labels: &[(&str, &str)], value: impl Display) {
-    out.push_str("haproxy_");
-    labelled(out, name, labels, value);
+    if !is_ignored(name) {
+        out.push_str("haproxy_");
+        labelled(out, name, labels, value);
+    }
 }
 
 /// One value with its labels, by the metric's whole name.

@@ -4,6 +4,7 @@ use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::env::Environment;
 use crate::features::Features;
 use crate::line::{Args, Fault};
+use crate::listing::Listing;
 use crate::source::Files;
 use sample::pattern::PatternFiles;
 use sample::vars::SharedVars;
@@ -75,6 +76,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) variables: SharedVars,
     /// Proxies, servers and userlists that expressions name.
     pub(crate) mentions: Vec<Mentioned>,
+    /// Where lines are noted that count, if anybody wants to know.
+    pub(crate) listing: Option<Listing>,
 }
 
 impl<'a> Cx<'a> {
@@ -93,6 +96,7 @@ impl<'a> Cx<'a> {
             experimental: false,
             variables: SharedVars::default(),
             mentions: Vec::new(),
+            listing: None,
         }
     }
 

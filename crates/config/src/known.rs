@@ -19,6 +19,11 @@ pub(crate) fn contains(class: &'static str, name: &str) -> bool {
     names(class).any(|known| known == name)
 }
 
+/// Whether any class has this name.
+pub(crate) fn any(name: &str) -> bool {
+    KEYWORDS.lines().any(|line| line.split_once(' ').is_some_and(|(_, known)| known == name))
+}
+
 /// The fault for argument `n`, which is none of the implemented names of `class`: not implemented
 /// yet, or unknown with the closest name. `shown` is how the keyword is called in full, e.g.
 /// `option tcpka`.

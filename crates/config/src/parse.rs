@@ -165,7 +165,14 @@ impl Reader<'_, '_> {
 
     /// A line that is not a directive: a section, or a keyword of the current one.
     fn statement<'l>(&mut self, args: Args<'l>) -> Result<(), (Args<'l>, crate::line::Fault)> {
-        if let Some(section) = section::open(self.draft, self.cx, args) {
+        let opened = section::open(self.draft, self.cx, args);
+        if let Some(listing) = &mut self.cx.listing {
+            match opened {
+                Some(_) => listing.section(args),
+                None => listing.statement(args),
+            }
+        }
+        if let Some(section) = opened {
             self.section = section;
             return Ok(());
         }

@@ -56,7 +56,7 @@ impl Resolver for Names {
     }
 }
 
-fn setup<'a>() -> Setup<'a> {
+pub(crate) fn setup<'a>() -> Setup<'a> {
     Setup {
         env: [("X", "p q"), ("E", ""), ("PORT", "8080")].into_iter().collect::<Environment>(),
         features: Features { version: "2.7.0", words: &["EPOLL"], ..Features::default() },

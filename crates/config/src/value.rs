@@ -77,6 +77,21 @@ pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
+/// A number, with `k`, `m` or `g` behind it; where it is wrong, if it is.
+pub(crate) fn size(text: &str) -> Result<u32, usize> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let shift = match &text[digits..] {
+        "" => 0,
+        "k" | "K" => 10,
+        "m" | "M" => 20,
+        "g" | "G" => 30,
+        _ => return Err(digits),
+    };
+    let number: u64 = text[..digits].parse().map_err(|_| 0usize)?;
+    let size = number.checked_shl(shift).filter(|size| size >> shift == number).ok_or(digits)?;
+    u32::try_from(size).map_err(|_| digits)
+}
+
 /// A set of numbers from 1 to `most`, ascending: `all`, `odd`, `even`, a number or a range, whose
 /// upper bound may be left out.
 pub(crate) fn numbers(text: &str, most: u16) -> Result<Vec<u16>, String> {
@@ -146,5 +161,14 @@ mod tests {
         for bad in ["0", "6", "1-6", "x", "", "-", "-3", "1-x", "1,2", "0-1"] {
             assert!(numbers(bad, 5).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn sizes_have_suffixes() {
+        assert_eq!(
+            [size("20"), size("1k"), size("2M"), size("1g")],
+            [Ok(20), Ok(1 << 10), Ok(2 << 20), Ok(1 << 30)]
+        );
+        assert_eq!([size("x"), size("5x"), size("5g"), size("")], [Err(0), Err(1), Err(1), Err(0)]);
     }
 }

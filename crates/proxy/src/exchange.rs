@@ -2,6 +2,7 @@
 //! Never chooses a server and never sends a request again: it says when.
 
 use crate::buffers::Claim;
+use crate::cacheable;
 use crate::case;
 use crate::cookie;
 use crate::flow::{Ends, Fault, Step};
@@ -342,6 +343,7 @@ impl Exchange {
         if matches!(tx.space.response.status(), 401 | 407) {
             note_challenge(tx);
         }
+        cacheable::check(tx)?;
         cookie::response(tx);
         judge::after_response(tx)?;
         let space = &mut *tx.space;

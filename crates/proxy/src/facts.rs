@@ -352,6 +352,12 @@ impl Facts for View<'_> {
         self.account(list, user).map_or(&[][..], |user| &user.groups).iter()
     }
 
+    fn is_proxied(&self) -> bool {
+        let front = self.client.proxy.settings.front.as_ref();
+        let whole = |head: &Head| !matches!(head.uri().first(), Some(b'/' | b'*'));
+        front.is_some_and(|front| front.proxy_header) && self.request().is_some_and(whole)
+    }
+
     fn is_first_request(&self) -> bool {
         self.client.requests == 0
     }

@@ -7,6 +7,7 @@
 
 pub mod ask;
 pub mod buffers;
+mod cacheable;
 mod case;
 pub mod check;
 mod client;

@@ -1,6 +1,7 @@
 //! What happens to messages on their way besides the configured rules: forwarding headers, cookies.
 //! Never refuses a message.
 
+use crate::cacheable;
 use crate::cookie;
 use crate::journal::{Cause, Failure, Phase};
 use crate::runtime::ProxyRef;
@@ -16,6 +17,7 @@ type Pick = fn(&Proxy) -> &Option<ForwardFor>;
 
 /// Makes the request ready for a server.
 pub(crate) fn request(tx: &mut Transaction) {
+    cacheable::note(tx);
     cookie::request(tx);
     name_request(tx);
     let (front, back) = (tx.client.proxy.clone(), tx.backend.clone());

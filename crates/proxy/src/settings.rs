@@ -620,6 +620,8 @@ pub struct Front {
     pub log_asap: bool,
     /// `option http-ignore-probes`.
     pub ignore_probes: bool,
+    /// `option http-use-proxy-header`: requests to a proxy are asked for credentials as by one.
+    pub proxy_header: bool,
     /// `option accept-invalid-http-request`.
     pub accept_invalid: bool,
     /// `monitor-uri`.
@@ -761,6 +763,8 @@ pub struct Back {
     pub check: Check,
     /// `option log-health-checks`.
     pub log_checks: bool,
+    /// `option checkcache`: cookies that a shared cache might keep are refused.
+    pub check_cache: bool,
     /// `option prefer-last-server`.
     pub prefer_last: bool,
     /// Requests that may wait for the last server (`max-keep-alive-queue`); `None` for no limit.

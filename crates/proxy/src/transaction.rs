@@ -81,6 +81,8 @@ pub(crate) struct Transaction {
     pub(crate) cookie_dates: Dates,
     /// It is a POST; known where cookies are used.
     pub(crate) posts: bool,
+    /// It only asks for something; known where `option checkcache` is in force.
+    pub(crate) asks: bool,
     /// The server has asked for credentials.
     pub(crate) challenged: bool,
     /// The client left while its body was waited for.
@@ -130,6 +132,7 @@ impl Transaction {
             pause: None,
             cookie_dates: Dates::default(),
             posts: false,
+            asks: false,
             challenged: false,
             left: false,
             reset_client: false,

@@ -68,12 +68,13 @@ pub struct Reply {
     status: u16,
     content: Content,
     headers: Vec<(Box<[u8]>, LogFormat)>,
-    /// Value of `www-authenticate`, instead of any that the answer has.
+    /// Value of `www-authenticate`, or of `proxy-authenticate`, instead of any that the answer has.
     challenge: Option<Box<[u8]>>,
 }
 
 impl Reply {
-    /// The proxy's answer for 401, which asks for a user and a password in `realm`.
+    /// The proxy's answer for 401, which asks for a user and a password in `realm`; 407 where the
+    /// client has asked a proxy.
     pub fn challenge(realm: &str) -> Reply {
         let challenge = format!("Basic realm=\"{realm}\"").into_bytes().into();
         Reply { challenge: Some(challenge), ..Reply::error(401) }
@@ -154,15 +155,23 @@ impl Reply {
         head: &mut Head,
         body: &mut Vec<u8>,
     ) -> Rendered {
-        let rendered = self.compose(facts, errors, head, body);
-        if let Some(challenge) = self.challenge.as_ref().filter(|_| rendered == Rendered::Send) {
-            head.set(b"www-authenticate", challenge);
+        let Some(challenge) = &self.challenge else {
+            return self.compose(self.status, facts, errors, head, body);
+        };
+        let (status, name): (u16, &[u8]) = match facts.is_proxied() {
+            true => (407, b"proxy-authenticate"),
+            false => (self.status, b"www-authenticate"),
+        };
+        let rendered = self.compose(status, facts, errors, head, body);
+        if rendered == Rendered::Send {
+            head.set(name, challenge);
         }
         rendered
     }
 
     fn compose(
         &self,
+        status: u16,
         facts: &dyn Facts,
         errors: &dyn ErrorFiles,
         head: &mut Head,
@@ -170,7 +179,7 @@ impl Reply {
     ) -> Rendered {
         match &self.content {
             Content::File(file) => send_file(file, head, body),
-            Content::Errors(section) => match errors.find(section.as_deref(), self.status) {
+            Content::Errors(section) => match errors.find(section.as_deref(), status) {
                 Some(ErrorAnswer::File(file)) => send_file(file, head, body),
                 // One that names the answers of its proxy names itself.
                 Some(ErrorAnswer::Reply(reply)) if !matches!(reply.content, Content::Errors(_)) => {
@@ -179,18 +188,18 @@ impl Reply {
                 _ => {
                     // A section without the status leaves nothing but the status.
                     let built_in = section.is_none();
-                    if built_in && let Some(text) = error_replies::fill(self.status, head) {
+                    if built_in && let Some(text) = error_replies::fill(status, head) {
                         body.extend_from_slice(text.as_bytes());
                         return Rendered::Send;
                     }
-                    self.start(facts, head);
-                    self.length(0, head);
+                    self.start(status, facts, head);
+                    length(status, 0, head);
                     Rendered::Send
                 }
             },
             Content::Empty => {
-                self.start(facts, head);
-                self.length(0, head);
+                self.start(status, facts, head);
+                length(status, 0, head);
                 Rendered::Send
             }
             Content::Payload(payload, kind) => {
@@ -199,8 +208,8 @@ impl Reply {
                     Payload::Raw(bytes) => body.extend_from_slice(bytes),
                     Payload::Format(format) => format.write(facts, body),
                 }
-                self.start(facts, head);
-                self.length(body.len() - before, head);
+                self.start(status, facts, head);
+                length(status, body.len() - before, head);
                 if let Some(kind) = kind.as_ref().filter(|_| body.len() > before) {
                     head.push(b"content-type", kind);
                 }
@@ -209,9 +218,9 @@ impl Reply {
         }
     }
 
-    fn start(&self, facts: &dyn Facts, head: &mut Head) {
+    fn start(&self, status: u16, facts: &dyn Facts, head: &mut Head) {
         head.clear();
-        head.set_response(Version::Http11, self.status, htx::start::reason(self.status).as_bytes());
+        head.set_response(Version::Http11, status, htx::start::reason(status).as_bytes());
         let mut value = Vec::new();
         for (name, format) in &self.headers {
             if let Some(literal) = format.as_literal() {
@@ -226,12 +235,12 @@ impl Reply {
             }
         }
     }
+}
 
-    /// 204 and 304 have no length (RFC 9110 section 8.6).
-    fn length(&self, len: usize, head: &mut Head) {
-        if !matches!(self.status, 204 | 304) {
-            head.push(b"content-length", len.to_string().as_bytes());
-        }
+/// 204 and 304 have no length (RFC 9110 section 8.6).
+fn length(status: u16, len: usize, head: &mut Head) {
+    if !matches!(status, 204 | 304) {
+        head.push(b"content-length", len.to_string().as_bytes());
     }
 }
 

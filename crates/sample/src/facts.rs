@@ -336,6 +336,12 @@ pub trait Facts {
         [].iter()
     }
 
+    /// Whether the client takes us for its proxy and wants to be asked for credentials as by one
+    /// (`option http-use-proxy-header`).
+    fn is_proxied(&self) -> bool {
+        false
+    }
+
     /// Whether this is the first request of its connection.
     fn is_first_request(&self) -> bool {
         true

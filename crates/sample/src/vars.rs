@@ -2,9 +2,13 @@
 
 use crate::facts::Facts;
 use crate::value::{Type, Value};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::{Arc, PoisonError, RwLock};
 use stdx::ignored;
+
+mod room;
+
+pub use room::VarLimits;
 
 /// The life time of a variable (manual section 7.3.1, `set-var`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,6 +107,8 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct VarStore {
     entries: RefCell<Vec<Entry>>,
+    /// Where its variables count, when those of the whole process are limited.
+    owner: OnceCell<Arc<SharedVars>>,
 }
 
 fn find<'e>(entries: &'e [Entry], name: &VarName) -> Option<&'e Entry> {
@@ -143,7 +149,30 @@ impl VarStore {
 
     /// Forgets everything; called when the scope ends.
     pub fn clear(&self) {
+        self.release();
         self.entries.borrow_mut().clear();
+    }
+
+    /// What its variables take, as [`VarLimits`] counts.
+    fn size(&self) -> usize {
+        self.entries.borrow().iter().map(|entry| room::size(entry.value.as_ref())).sum()
+    }
+
+    /// What one variable takes; nothing if it does not exist.
+    fn size_of(&self, name: &VarName) -> usize {
+        find(&self.entries.borrow(), name).map_or(0, |entry| room::size(entry.value.as_ref()))
+    }
+
+    fn release(&self) {
+        if let Some(owner) = self.owner.get() {
+            owner.total.release(self.size());
+        }
+    }
+}
+
+impl Drop for VarStore {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 
@@ -152,6 +181,9 @@ impl VarStore {
 #[derive(Debug, Default)]
 pub struct SharedVars {
     entries: RwLock<Vec<Entry>>,
+    /// How much the variables of the process may take; set while nothing runs yet.
+    pub limits: VarLimits,
+    total: room::Total,
 }
 
 impl SharedVars {
@@ -170,9 +202,17 @@ impl SharedVars {
         }
     }
 
-    /// Sets or unsets the variable.
+    /// Sets or unsets the variable; what there is no room for is unset.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
-        store(&mut self.entries.write().unwrap_or_else(PoisonError::into_inner), name, value);
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let found = find(&entries, name).map(|entry| room::size(entry.value.as_ref()));
+        let before = found.unwrap_or(0);
+        if self.admits(before, room::size(value.as_ref())) {
+            store(&mut entries, name, value);
+        } else if found.is_some() {
+            self.admits(before, room::size(None));
+            store(&mut entries, name, None);
+        }
     }
 }
 
@@ -237,14 +277,19 @@ impl Variables {
         }
     }
 
-    /// Sets or unsets the variable.
+    /// Sets or unsets the variable; what there is no room for is unset.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
         if ignored("var-scope", name.scope.word()) {
             return;
         }
-        match self.store(name.scope) {
-            Some(store) => store.set(name, value),
-            None => self.process.set(name, value),
+        let Some(store) = self.store(name.scope) else { return self.process.set(name, value) };
+        match value {
+            Some(value) if self.admits(store, name, &value) => store.set(name, Some(value)),
+            _ if store.state(name) == VarState::Absent => {}
+            _ => {
+                self.process.admits(store.size_of(name), room::size(None));
+                store.set(name, None);
+            }
         }
     }
 }

@@ -77,6 +77,11 @@ pub(crate) struct Options {
     pub(crate) output: Option<config::Format>,
     /// `-dK`: the classes of names to list.
     pub(crate) keywords: Option<String>,
+    /// `-dC`: list the configuration as it is understood; 0 hides nothing, any other key hides
+    /// names and secrets.
+    pub(crate) listing: Option<u32>,
+    /// `-dL`: list the object files that are loaded.
+    pub(crate) libraries: bool,
     /// `-dD`: report suspicious statements.
     pub(crate) diagnostics: bool,
     /// `-dr`: a server whose name does not resolve is no error.
@@ -154,13 +159,13 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-L", value: "<name>", help: "sets the local peer name (default: the host's name)", apply: Some(|o, w| set(&mut o.local_peer, w.text())) },
     Flag { name: "-p", value: "<pidfile>", help: "writes the process ids to this file", apply: Some(|o, w| set(&mut o.pid_file, w.path())) },
     Flag { name: "-C", value: "<dir>", help: "changes to this directory before loading files", apply: Some(|o, w| set(&mut o.directory, w.path())) },
-    Flag { name: "-dC", value: "[<key>]", help: "dumps the configuration", apply: None },
+    Flag { name: "-dC", value: "[<key>]", help: "dumps the configuration; with a key, without names and secrets", apply: Some(listing) },
     Flag { name: "-de", value: "", help: "disables epoll (no effect)", apply: Some(|o, _| note(o, "-de", "epoll is the only poller")) },
     Flag { name: "-dp", value: "", help: "disables poll (no effect)", apply: Some(|o, _| note(o, "-dp", "epoll is the only poller")) },
     Flag { name: "-dS", value: "", help: "disables splice (no effect)", apply: Some(|o, _| note(o, "-dS", "splice is not used")) },
     Flag { name: "-dG", value: "", help: "disables getaddrinfo (no effect)", apply: Some(|o, _| note(o, "-dG", "there is one resolver call")) },
     Flag { name: "-dR", value: "", help: "disables SO_REUSEPORT", apply: Some(|o, _| on(&mut o.no_reuse_port)) },
-    Flag { name: "-dL", value: "", help: "dumps loaded object files", apply: None },
+    Flag { name: "-dL", value: "", help: "dumps loaded object files", apply: Some(|o, _| on(&mut o.libraries)) },
     Flag { name: "-dK", value: "{class[,...]}", help: "dumps registered keywords", apply: Some(classes) },
     Flag { name: "-dr", value: "", help: "ignores server address resolution failures", apply: Some(|o, _| on(&mut o.ignore_resolution)) },
     Flag { name: "-dV", value: "", help: "disables SSL verify on the server side (no effect)", apply: Some(|o, _| note(o, "-dV", "there is no TLS to servers")) },
@@ -264,6 +269,12 @@ fn set<T>(place: &mut Option<T>, value: Result<T, UsageError>) -> Result<(), Usa
 
 fn classes(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
     options.keywords = Some(words.suffix.to_owned());
+    Ok(())
+}
+
+fn listing(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
+    let key = if words.suffix.is_empty() { Ok(0) } else { words.suffix.parse() };
+    options.listing = Some(key.map_err(|_| words.bad("a number", OsStr::new(words.suffix)))?);
     Ok(())
 }
 

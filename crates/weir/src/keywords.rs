@@ -31,7 +31,7 @@ const CLASSES: &[Class] = &[
         title: "sample converter functions",
         list: converters,
     },
-    // There is no filter and no service yet.
+    // There is no filter yet.
     Class { name: "flt", doc: "filter names", title: "filter names", list: |_| {} },
     Class {
         name: "smp",
@@ -39,7 +39,7 @@ const CLASSES: &[Class] = &[
         title: "sample fetch functions",
         list: fetches,
     },
-    Class { name: "svc", doc: "service names", title: "service names", list: |_| {} },
+    Class { name: "svc", doc: "service names", title: "service names", list: services },
 ];
 
 /// The lists of the classes named, separated by commas: `all` is all of them, `help` what there is.
@@ -114,6 +114,12 @@ fn arguments(args: &str) -> String {
 fn commands(out: &mut String) {
     for name in sorted(admin::commands(), |name| name) {
         line(out, format_args!("{name} [WORKER] "));
+    }
+}
+
+fn services(out: &mut String) {
+    for (name, _) in sorted(rules::Service::TABLE.iter(), |entry| entry.0) {
+        line(out, format_args!("{name}"));
     }
 }
 
@@ -203,13 +209,13 @@ mod tests {
             "\n[ Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y ] always_false: bool\n",
             "\n[ . . Y Y Y Y Y Y Y Y Y . . . . . . . . . . . ] base: str\n",
             "] srv_conn(server): sint\n",
-            "# List of registered service names:\n",
+            "# List of registered service names:\nprometheus-exporter\n",
         ] {
             assert!(all.contains(expected), "{expected}");
         }
         assert_eq!(dump("foo") + &dump(""), "");
         assert!(
-            dump("svc,acl").ends_with("names:\n")
+            dump("svc,acl").ends_with("names:\nprometheus-exporter\n")
                 && dump("svc,acl").starts_with("# List of registered ACL")
         );
         assert!(dump("help").ends_with("smp: sample fetch functions\nsvc: service names\n"));
@@ -218,7 +224,7 @@ mod tests {
     #[test]
     fn what_does_not_work_is_not_listed() {
         let all = dump("all");
-        for absent in ["jwt_verify", "ssl_c_used", "lua-load", "prometheus-exporter", "wt6"] {
+        for absent in ["jwt_verify", "ssl_c_used", "lua-load", "deflate", "wt6"] {
             assert!(!all.contains(absent), "{absent}");
         }
     }

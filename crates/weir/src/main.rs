@@ -99,21 +99,25 @@ fn load(options: Options) -> ExitCode {
         }
     };
     let words = version::words();
-    let loaded = config::load(
-        &sources,
-        Setup {
-            env: environment(),
-            features: features(&words),
-            files: &files,
-            names: &config::SystemResolver,
-            processors: sys::cpu::available().len(),
-        },
-    );
+    let setup = || Setup {
+        env: environment(),
+        features: features(&words),
+        files: &files,
+        names: &config::SystemResolver,
+        processors: sys::cpu::available().len(),
+    };
+    if let Some(key) = options.listing {
+        say(&config::listing(&sources, setup(), Some(key).filter(|key| *key != 0)));
+    }
+    let loaded = config::load(&sources, setup());
     drop(files);
     if let Some(classes) = &options.keywords {
         say(&keywords::dump(classes));
     }
     let verdict = loaded.verdict(options.zero_warning);
+    if options.libraries && loaded.model.is_some() {
+        say(&libraries());
+    }
     let said = config::report(&loaded.diagnostics, pid, Style::Plain, options.diagnostics);
     if let Some(format) = options.output.filter(|_| options.action == Action::Check) {
         let version = env!("CARGO_PKG_VERSION");
@@ -142,6 +146,21 @@ fn load(options: Options) -> ExitCode {
         }
         _ => ExitCode::from(1),
     }
+}
+
+/// The program's own file and the libraries that it has loaded, a line each.
+fn libraries() -> String {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    // Address, rights, offset, device, inode, path.
+    let loaded = |line: &str| {
+        let mut words = line.split_whitespace();
+        let rights = words.nth(1)?;
+        let path = words.nth(3)?;
+        (rights.contains('x') && path.starts_with('/')).then(|| format!("{path}\n"))
+    };
+    let mut files: Vec<String> = maps.lines().filter_map(loaded).collect();
+    files.dedup();
+    files.concat()
 }
 
 /// The name that the program was started with.

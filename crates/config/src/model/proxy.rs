@@ -173,6 +173,8 @@ pub struct FrontOptions {
     pub socket_stats: bool,
     /// `option contstats`.
     pub contstats: bool,
+    /// `option http-use-proxy-header`.
+    pub http_use_proxy_header: bool,
     /// `option accept-invalid-http-request`.
     pub accept_invalid_request: bool,
     /// `option nolinger`.
@@ -229,6 +231,8 @@ pub struct Back {
     pub nolinger: bool,
     /// `option log-health-checks`.
     pub log_health_checks: bool,
+    /// `option checkcache`.
+    pub check_cache: bool,
     /// `option prefer-last-server`.
     pub prefer_last_server: bool,
     /// `max-keep-alive-queue`: requests that may wait for the last server; `None` is no limit.

@@ -267,6 +267,30 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.sndbuf.server", "<number>", "Sets the system's buffers of servers.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.sndbuf_server = n)
     }),
+    entry(
+        "tune.vars.check-max-size",
+        "<size>",
+        "Bounds variables of health checks.",
+        |_, cx, a| room(a).map(|n| cx.variables.limits.check = n),
+    ),
+    entry("tune.vars.global-max-size", "<size>", "Bounds variables of all scopes.", |_, cx, a| {
+        room(a).map(|n| cx.variables.limits.global = n)
+    }),
+    entry("tune.vars.proc-max-size", "<size>", "Bounds variables of the process.", |_, cx, a| {
+        room(a).map(|n| cx.variables.limits.process = n)
+    }),
+    entry(
+        "tune.vars.reqres-max-size",
+        "<size>",
+        "Bounds variables of a request or response.",
+        |_, cx, a| room(a).map(|n| cx.variables.limits.message = n),
+    ),
+    entry("tune.vars.sess-max-size", "<size>", "Bounds variables of a session.", |_, cx, a| {
+        room(a).map(|n| cx.variables.limits.session = n)
+    }),
+    entry("tune.vars.txn-max-size", "<size>", "Bounds variables of a transaction.", |_, cx, a| {
+        room(a).map(|n| cx.variables.limits.transaction = n)
+    }),
     entry("uid", "<number>", "Changes the user before serving.", |g, _, a| {
         accounts::id(a, "user").map(|id| g.process.uid = Some(id))
     }),
@@ -340,6 +364,15 @@ fn given_before(global: &Global, name: &str) -> Option<&'static str> {
         _ => return None,
     };
     given.then_some(what)
+}
+
+/// Bytes that variables may take; 0 for no limit.
+fn room(args: Args<'_>) -> Parsed<usize> {
+    args.no_more_than(1)?;
+    let (name, given) = (args.text(0), args.text(1));
+    let message = format!("{name}: '{given}' is an invalid size");
+    let size = crate::value::size(args.need(1, &*message)?);
+    size.map(|size| size as usize).map_err(|at| args.fault_at(1, at, message))
 }
 
 /// A time, or `infinite`.

@@ -4,6 +4,7 @@ use super::{bind, server};
 use crate::keyword::Keyword;
 use crate::lex::Word;
 use std::borrow::Cow;
+use std::net::IpAddr;
 use stdx::ignored::planted;
 
 /// What becomes of a line that has the name.
@@ -28,6 +29,9 @@ use How::{Line, LineOf, Other, Part, Word as Gone};
 /// How classes of lines in sections of their own begin.
 const OWN: &str = "cfg-section:";
 
+/// The class of the only keyword of proxies that stands within a line.
+const USESRC: &str = "cfg-proxy usesrc";
+
 const LISTENS: &[&str] = &["bind", "stats socket"];
 const SERVERS: &[&str] = &["server", "default-server"];
 
@@ -39,8 +43,10 @@ const ROWS: &[Row] = &[
     ("capture-verb", &["capture"], Line),
     ("cfg-global", &[""], Line),
     ("cfg-proxy", &[""], Line),
+    (USESRC, &["source"], Gone(|_| 1)),
     (OWN, &[""], Line),
     ("cookie-arg", &["cookie"], Gone(|name| usize::from(matches!(name, "domain" | "attr")))),
+    ("email-alert-verb", &["email-alert"], Line),
     ("errorfile-code", &["errorfile", "errorfiles", "errorloc", "errorloc302", "errorloc303", "http-error"], LineOf),
     ("hash-type-function", &["hash-type"], Gone(|_| 0)),
     ("hash-type-method", &["hash-type"], Line),
@@ -48,7 +54,7 @@ const ROWS: &[Row] = &[
     ("http-check", &["http-check"], Line),
     ("http-reuse", &["http-reuse"], Line),
     ("log-arg", &["log"], Gone(|_| 1)),
-    ("log-builtin-format", &["option"], Line),
+    ("log-builtin-format", &["option", ""], Line),
     ("log-facility", &["log"], Other(["local7", "local6"])),
     ("log-level", &["log"], Other(["debug", "emerg"])),
     ("log-transport-format", &["log"], Other(["rfc3164", "raw"])),
@@ -56,7 +62,11 @@ const ROWS: &[Row] = &[
     ("option", &["option"], Line),
     ("option-value:http-restrict-req-hdr-names", &["option http-restrict-req-hdr-names"], Line),
     ("proxy-mode", &["mode"], Line),
+    ("retry-on", &["retry-on"], Gone(|_| 0)),
+    ("server-init-addr", SERVERS, Part),
     ("server-option", SERVERS, Gone(|name| Keyword::find(server::OPTIONS, name).map_or(0, Keyword::takes))),
+    ("server-proxy-v2-option", SERVERS, Part),
+    ("server-resolve-opts", SERVERS, Part),
     ("stats-verb", &["stats"], Line),
     ("stick-table-arg", &["stick-table"], Gone(|name| usize::from(name != "nopurge"))),
     ("stick-table-data", &["stick-table"], Part),
@@ -71,6 +81,7 @@ pub(super) fn without(words: Vec<Word<'_>>, section: Section) -> Vec<Word<'_>> {
     match planted() {
         // The table has a hyphen in `option httplog clf`.
         Some((class, "httplog-clf")) => without_name(words, class, "httplog clf"),
+        Some(("cfg-proxy", "usesrc")) => without_name(words, USESRC, "usesrc"),
         Some((class, name)) if fits(class, section) => without_name(words, class, name),
         _ => words,
     }
@@ -102,7 +113,7 @@ fn without_name<'a>(mut words: Vec<Word<'a>>, class: &str, name: &str) -> Vec<Wo
     let begins = |line: &&&str| line.split_terminator(' ').eq(texts().take(count(line)));
     let Some(line) = lines.iter().find(begins) else { return words };
     let first = usize::from(negated) + count(line);
-    if name.starts_with('<') {
+    if name.starts_with('<') && !matches!(how, Part) {
         // A placeholder: the line is what it stands for.
         words.clear();
         return words;
@@ -120,11 +131,14 @@ fn without_name<'a>(mut words: Vec<Word<'a>>, class: &str, name: &str) -> Vec<Wo
         (Gone(takes), Some(at)) => {
             let end = (first + at + 1 + takes(name)).min(words.len());
             words.drain(first + at..end);
+            if words.len() == first {
+                words.clear();
+            }
         }
         (Other([one, two]), Some(at)) => {
             words[first + at].text = Cow::Borrowed(if name == *one { two } else { one });
         }
-        (Part, _) => words.iter_mut().skip(first).for_each(|word| shorten(word, name)),
+        (Part, _) => shorten(&mut words, first, name),
         _ => {}
     }
     words
@@ -139,11 +153,19 @@ fn is(word: &str, name: &str) -> bool {
     word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
 }
 
-/// Takes the name out of a list.
-fn shorten(word: &mut Word<'_>, name: &str) {
-    if word.text.split(',').any(|item| is(item, name)) {
-        let items: Vec<&str> = word.text.split(',').filter(|item| !is(item, name)).collect();
-        word.text = Cow::Owned(items.join(","));
+/// Takes the name out of lists from a word on; one that had nothing else goes with its keyword.
+fn shorten(words: &mut Vec<Word<'_>>, first: usize, name: &str) {
+    let is_name = |item: &str| is(item, name) || name == "<ip>" && item.parse::<IpAddr>().is_ok();
+    for at in (first..words.len()).rev() {
+        let word = &mut words[at];
+        if word.text.split(',').any(is_name) {
+            let items: Vec<&str> = word.text.split(',').filter(|item| !is_name(item)).collect();
+            if items.is_empty() {
+                words.drain(at - 1..=at);
+                return;
+            }
+            word.text = Cow::Owned(items.join(","));
+        }
     }
 }
 
@@ -169,6 +191,17 @@ mod tests {
             ("log 1.1.1.1 local7", "log-facility", "local7", "log 1.1.1.1 local6"),
             ("errorfile 503 /f", "errorfile-code", "503", ""),
             ("cookie c insert domain x", "cookie-arg", "domain", "cookie c insert"),
+            ("retry-on none", "retry-on", "none", ""),
+            ("retry-on 503 404", "retry-on", "404", "retry-on 503"),
+            (
+                "server s x init-addr libc,1.2.3.4",
+                "server-init-addr",
+                "<ip>",
+                "server s x init-addr libc",
+            ),
+            ("server s x init-addr libc", "server-init-addr", "libc", "server s x"),
+            ("source 1.1.1.1 usesrc client", USESRC, "usesrc", "source 1.1.1.1"),
+            ("error-log-format x", "log-builtin-format", "error-log-format", ""),
             ("stick-table store gpc0,gpt(2)", "stick-table-data", "gpt", "stick-table store gpc0"),
         ] {
             let env = Environment::default();

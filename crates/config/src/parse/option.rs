@@ -61,6 +61,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.back.allbackups = wanted(cx);
         Ok(())
     }),
+    switch("checkcache", Places::D_BACK, "Refuses cookies that caches may keep.", |p, cx, _| {
+        p.settings.back.check_cache = wanted(cx);
+        Ok(())
+    }),
     switch("clitcpka", Places::D_FRONT, "Probes silent clients.", |p, cx, _| {
         p.settings.front.keep_alive.enabled = wanted(cx);
         Ok(())
@@ -145,6 +149,15 @@ pub(crate) const OPTIONS: &[Choice] = &[
         connection_mode(p, cx, ConnectionMode::ServerClose);
         Ok(())
     }),
+    switch(
+        "http-use-proxy-header",
+        Places::D_FRONT,
+        "Asks clients for credentials as a proxy does.",
+        |p, cx, _| {
+            p.settings.front.options.http_use_proxy_header = wanted(cx);
+            Ok(())
+        },
+    ),
     choice(
         "httpchk",
         "[ <method> ] [ <uri> [ <version> ] ]",

@@ -102,7 +102,7 @@ impl Line {
 
     fn size(&mut self, args: Args<'_>, n: usize) -> Parsed<usize> {
         let given = need(args, n)?;
-        self.settings.size = size(given).map_err(|at| unexpected(args, n, at, "size"))?;
+        self.settings.size = value::size(given).map_err(|at| unexpected(args, n, at, "size"))?;
         Ok(n + 1)
     }
 
@@ -209,21 +209,6 @@ fn arguments(data: DataType, given: Option<&str>) -> Result<(u32, u32), String> 
     }
 }
 
-/// A number of entries, with `k`, `m` or `g` behind it; where it is wrong, if it is.
-fn size(text: &str) -> Result<u32, usize> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let shift = match &text[digits..] {
-        "" => 0,
-        "k" | "K" => 10,
-        "m" | "M" => 20,
-        "g" | "G" => 30,
-        _ => return Err(digits),
-    };
-    let number: u64 = text[..digits].parse().map_err(|_| 0usize)?;
-    let size = number.checked_shl(shift).filter(|size| size >> shift == number).ok_or(digits)?;
-    u32::try_from(size).map_err(|_| digits)
-}
-
 fn unexpected(args: Args<'_>, n: usize, at: usize, what: &str) -> Fault {
     let found = args.text(n)[at..].chars().next().unwrap_or(' ');
     let message = format!("stick-table: unexpected character '{found}' in argument of '{what}'.");
@@ -233,15 +218,6 @@ fn unexpected(args: Args<'_>, n: usize, at: usize, what: &str) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_have_suffixes() {
-        assert_eq!(
-            [size("20"), size("1k"), size("2M"), size("1g")],
-            [Ok(20), Ok(1 << 10), Ok(2 << 20), Ok(1 << 30)]
-        );
-        assert_eq!([size("x"), size("5x"), size("5g"), size("")], [Err(0), Err(1), Err(1), Err(0)]);
-    }
 
     #[test]
     fn data_types_take_what_they_need() {

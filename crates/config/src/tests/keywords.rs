@@ -365,6 +365,7 @@ fn options() {
             !front(p).options.accept_invalid_request
         }),
         ("allbackups", |p| back(p).allbackups),
+        ("checkcache", |p| back(p).check_cache),
         ("dontlog-normal", |p| front(p).options.dontlog_normal),
         ("dontlognull", |p| front(p).options.dontlognull),
         ("forwardfor except 10.0.0.0/8 header X-Client if-none", |p| {
@@ -372,6 +373,7 @@ fn options() {
             forward.if_none && forward.header == "x-client" && forward.except.unwrap().bits == 8
         }),
         ("http-ignore-probes", |p| front(p).options.http_ignore_probes),
+        ("http-use-proxy-header", |p| front(p).options.http_use_proxy_header),
         ("http-keep-alive", |p| p.common.connection_mode == ConnectionMode::KeepAlive),
         ("http-server-close", |p| p.common.connection_mode == ConnectionMode::ServerClose),
         ("http-pretend-keepalive", |p| back(p).pretend_keepalive),

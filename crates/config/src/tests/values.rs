@@ -318,3 +318,30 @@ fn built_in_formats_are_chosen() {
         assert_eq!(front(&lines(&format!(" {line}"))).log_style, style, "{name}");
     }
 }
+
+#[test]
+fn variables_have_room() {
+    use sample::{VarName, Variables};
+    for (line, scope) in [
+        ("tune.vars.check-max-size 100", "check"),
+        ("tune.vars.global-max-size 100", "txn"),
+        ("tune.vars.proc-max-size 100", "proc"),
+        ("tune.vars.reqres-max-size 100", "req"),
+        ("tune.vars.sess-max-size 100", "sess"),
+        ("tune.vars.txn-max-size 100", "txn"),
+    ] {
+        let process = model(&format!("global\n {line}\n")).variables;
+        let all = Variables { process, ..Variables::default() };
+        let name = VarName::parse(&format!("{scope}.x")).unwrap();
+        for (length, fits) in [(20, true), (21, false)] {
+            all.set(&name, Some(sample::Value::str(&vec![b'x'; length]).into_shared()));
+            assert_eq!(all.get(&name).is_some(), fits, "{line}: {length} bytes");
+        }
+    }
+    for (line, message) in [
+        ("tune.vars.txn-max-size 10z", "tune.vars.txn-max-size: '10z' is an invalid size"),
+        ("tune.vars.proc-max-size", "tune.vars.proc-max-size: '' is an invalid size"),
+    ] {
+        assert_eq!(messages(&format!("global\n {line}\n"), Severity::Alert), [message]);
+    }
+}

@@ -1,4 +1,5 @@
-//! Fetches of credentials in requests: `Authorization`. Never knows a password: whoever answers `Facts` does.
+//! Fetches of credentials in requests: `Authorization`, or `Proxy-Authorization` where the client has asked
+//! a proxy. Never knows a password: whoever answers `Facts` does.
 
 use super::Source::Call;
 use super::request::request;
@@ -29,6 +30,11 @@ fn listed(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     }
 }
 
+/// The header field that has the credentials.
+fn field(facts: &dyn Facts) -> &'static str {
+    if facts.is_proxied() { "proxy-authorization" } else { "authorization" }
+}
+
 /// Scheme and credentials of a header field.
 fn credentials<'e>(name: &str, facts: &'e dyn Facts) -> Result<(&'e [u8], &'e [u8]), Missing> {
     let value = request(facts)?.get(name.as_bytes()).ok_or(Missing::Absent)?;
@@ -38,7 +44,7 @@ fn credentials<'e>(name: &str, facts: &'e dyn Facts) -> Result<(&'e [u8], &'e [u
 
 /// User and password of Basic credentials.
 fn basic(facts: &dyn Facts) -> Result<(Vec<u8>, Vec<u8>), Missing> {
-    let (scheme, text) = credentials("authorization", facts)?;
+    let (scheme, text) = credentials(field(facts), facts)?;
     if !scheme.eq_ignore_ascii_case(b"basic") {
         return Err(Missing::Absent);
     }
@@ -77,7 +83,7 @@ fn each_group<'e>(
 }
 
 fn scheme<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    Ok(Value::str(credentials("authorization", facts)?.0))
+    Ok(Value::str(credentials(field(facts), facts)?.0))
 }
 
 fn user<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
@@ -89,7 +95,7 @@ fn password<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn bearer<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let name = args.some_text(0).unwrap_or("authorization");
+    let name = args.some_text(0).unwrap_or(field(facts));
     let (scheme, token) = credentials(&name.to_ascii_lowercase(), facts)?;
     match scheme.eq_ignore_ascii_case(b"bearer") {
         true => Ok(Value::str(token)),

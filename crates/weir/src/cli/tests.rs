@@ -190,6 +190,17 @@ fn classes_of_keywords() {
 }
 
 #[test]
+fn keys_of_listings() {
+    let key = |line: &str| ok(&format!("-f a {line}")).listing;
+    assert_eq!(
+        [key("-c"), key("-dC"), key("-dC0"), key("-dC77 -c")],
+        [None, Some(0), Some(0), Some(77)]
+    );
+    assert!(matches!(refused("-f a -dCx"), UsageError::BadValue { flag: "-dC", .. }));
+    assert!(ok("-f a -dL").libraries);
+}
+
+#[test]
 fn what_is_missing_is_refused() {
     for (line, flag) in [
         ("-W", "-W"),
@@ -198,8 +209,6 @@ fn what_is_missing_is_refused() {
         ("-S addr", "-S"),
         ("-S", "-S"),
         ("-x sock", "-x"),
-        ("-dC", "-dC"),
-        ("-dL", "-dL"),
     ] {
         assert_eq!(refused(&format!("-f a {line}")), UsageError::NotImplemented(flag), "{line}");
     }

@@ -39,6 +39,24 @@ fn who_is_unknown_is_asked_for_a_password() {
 }
 
 #[test]
+fn whoever_asks_a_proxy_is_asked_back_as_by_one() {
+    let origins = origins();
+    let front = "    option http-use-proxy-header\n    \
+                 http-request auth realm Cellar if !{ http_auth(people) }";
+    let back = "    server a <a>\nuserlist people\n    user ann insecure-password secret\n";
+    let weir = start(front, back, &origins);
+    let mut client = weir.web();
+    let answer = client.ask(with("http://test/", "Authorization: Basic YW5uOnNlY3JldA=="));
+    assert_eq!((answer.status(), answer.header("www-authenticate")), (407, None));
+    assert_eq!(answer.header("proxy-authenticate"), Some("Basic realm=\"Cellar\""));
+    assert!(answer.text().contains("407 Unauthorized"), "{}", answer.text());
+    let pair = "Proxy-Authorization: Basic YW5uOnNlY3JldA==";
+    assert_eq!(client.ask(with("http://test/", pair)).text(), "a");
+    assert_eq!(client.ask(with("/", pair)).status(), 401, "this is no request to a proxy");
+    assert_eq!(client.ask(with("/", "Authorization: Basic YW5uOnNlY3JldA==")).text(), "a");
+}
+
+#[test]
 fn a_rule_chooses_the_server() {
     let origins = origins();
     let back = "    use-server b if { path_beg /b }\n    server a <a>\n    server b <b>\n";

@@ -99,6 +99,27 @@ fn it_tells_its_version() {
 }
 
 #[test]
+fn the_configuration_is_listed_as_it_is_understood() {
+    let (_kept, file) = written(&format!("# first\n{GOOD}.if 0\n    maxconn 1\n.endif\n"));
+    let listed = run(&["-c", "-q", "-dC", "-f", &file]);
+    assert_eq!(code(&listed), 0, "{}", errors(&listed));
+    let expected = "frontend f\n\tmode http\n\ttimeout client 1s\n\tbind 127.0.0.1:9999\n";
+    assert_eq!(words(&listed), expected);
+    let hidden = words(&run(&["-c", "-q", "-dC5", "-f", &file]));
+    assert!(hidden.contains("\tmode http\n") && !hidden.contains("127.0.0.1"), "{hidden}");
+}
+
+#[test]
+fn loaded_files_are_listed() {
+    let (_kept, file) = written(GOOD);
+    let listed = words(&run(&["-c", "-q", "-dL", "-f", &file]));
+    let own = std::fs::canonicalize(program()).expect("the program");
+    let mut lines = listed.lines();
+    assert_eq!(lines.next(), own.to_str(), "-dL begins with the program");
+    assert!(lines.any(|line| line.contains("/libc")), "{listed}");
+}
+
+#[test]
 fn without_anything_to_do_it_explains_itself() {
     let output = run(&[]);
     assert_eq!(code(&output), 1);

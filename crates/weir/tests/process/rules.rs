@@ -37,6 +37,25 @@ fn denied_requests_get_the_exact_reply_and_keep_their_connection() {
 }
 
 #[test]
+fn cookies_that_caches_may_keep_do_not_pass() {
+    let log = LogReceiver::new();
+    let origin = Origin::answering(
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: id=1\r\nETag: x\r\n\r\nhi",
+    );
+    let weir = start("", "    option checkcache", &origin, &log);
+    let mut client = weir.web();
+    assert_eq!(client.get("/shared").status(), 502);
+    let text = "Blocking cacheable cookie in response from instance app, server s.";
+    assert_eq!(log.line(), text);
+    assert_eq!(shape(&log.line()), "web app/s 502 PH-- \"GET /shared HTTP/1.1\"");
+    client.send("POST /own HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(client.head().status(), 200, "nobody keeps what a POST gave");
+    for (proxy, row) in [("web", "FRONTEND"), ("app", "BACKEND"), ("app", "s")] {
+        assert_eq!(weir.stat(proxy, row, "dresp"), "1", "{proxy} {row}");
+    }
+}
+
+#[test]
 fn answers_can_come_from_strings_files_and_formats() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
     let front = "    http-request return status 201 content-type text/plain string \"made\" hdr X-By me if { path /string }\n    \
