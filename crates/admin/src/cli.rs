@@ -9,6 +9,7 @@ mod call;
 mod collect;
 mod configured;
 mod dynamic;
+mod ending;
 mod help;
 mod known;
 mod limits;

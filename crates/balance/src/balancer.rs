@@ -207,6 +207,9 @@ impl Balancer {
         let verdict = result.status.verdict();
         let (status, duration_ms) = (result.status, result.duration_ms);
         server.history().add(Past { at_ms: now_ms, status, duration_ms });
+        if matches!(verdict, Verdict::Passed | Verdict::Conditional) {
+            server.seen().clear();
+        }
         let (moved, progressed) = record(server, result);
         let up = server.up_state();
         let (change, next) = match (moved, verdict, op) {

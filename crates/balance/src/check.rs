@@ -30,6 +30,8 @@ pub enum CheckStatus {
     Initializing = 1,
     /// An agent has answered without a word about the state.
     Checked = 3,
+    /// Traffic has failed too often (`observe`).
+    HealthAnalysis = 4,
     /// Our own socket failed.
     SocketError = 5,
     /// Layer 4 passed and nothing above was asked.
@@ -87,6 +89,7 @@ impl CheckStatus {
             Self::Unknown => ("UNK", "Unknown", Unknown),
             Self::Initializing => ("INI", "Initializing", Unknown),
             Self::Checked => ("CHECKED", "No status change", Verdict::Neutral),
+            Self::HealthAnalysis => ("HANA", "Health analyze", Failed),
             Self::SocketError => ("SOCKERR", "Socket error", Failed),
             Self::L4Ok => ("L4OK", "Layer4 check passed", Passed),
             Self::L4Timeout => ("L4TOUT", "Layer4 timeout", Failed),
@@ -118,4 +121,11 @@ pub struct CheckResult {
     pub duration_ms: u64,
     /// What was received, or why it failed; empty when there is nothing to say.
     pub info: String,
+}
+
+impl CheckResult {
+    /// How long it took, in milliseconds; traffic that was observed takes no time of its own.
+    pub fn took_ms(&self) -> Option<u64> {
+        (self.status != CheckStatus::HealthAnalysis).then_some(self.duration_ms)
+    }
 }

@@ -90,6 +90,11 @@ impl Health {
         self.value = self.rise;
     }
 
+    /// So that `failures` more take it down, unless fewer do already.
+    pub(crate) fn weaken(&mut self, failures: u32) {
+        self.value = self.value.min(self.rise.saturating_add(failures.max(1) - 1));
+    }
+
     fn top(&self) -> u32 {
         self.rise.saturating_add(self.fall) - 1
     }

@@ -215,7 +215,9 @@ fn reason(result: &CheckResult) -> String {
     if !result.info.is_empty() {
         let _ = write!(text, ", info: \"{}\"", result.info);
     }
-    let _ = write!(text, ", check duration: {}ms", result.duration_ms);
+    if let Some(ms) = result.took_ms() {
+        let _ = write!(text, ", check duration: {ms}ms");
+    }
     text
 }
 

@@ -10,7 +10,8 @@ use std::sync::{
 
 use crate::{
     Admin, AgentRecord, CheckResult, Health, Load, OpState, Past, health::Intervals,
-    history::History, index::LoadIndex, latency::Latency, state::State, weight,
+    history::History, index::LoadIndex, latency::Latency, observe::Seen, observe::Watch,
+    state::State, weight,
 };
 
 /// The server that this one tracks, by name.
@@ -53,6 +54,8 @@ pub struct ServerSettings {
     pub intervals: Intervals,
     /// `track`.
     pub track: Option<Tracked>,
+    /// `observe`, `error-limit` and `on-error`.
+    pub watch: Option<Watch>,
 }
 
 impl ServerSettings {
@@ -73,6 +76,7 @@ impl ServerSettings {
             fall: 3,
             intervals: Intervals::default(),
             track: None,
+            watch: None,
         }
     }
 }
@@ -106,6 +110,7 @@ pub struct Server {
     agent: Mutex<AgentRecord>,
     history: Mutex<History>,
     index: OnceLock<Arc<dyn LoadIndex>>,
+    seen: Seen,
 }
 
 impl Server {
@@ -141,6 +146,7 @@ impl Server {
             agent: Mutex::default(),
             history: Mutex::default(),
             index: OnceLock::new(),
+            seen: Seen::default(),
             settings,
             slot,
             state,
@@ -251,6 +257,7 @@ impl Server {
 
     /// Starts the counts of checks from zero (`clear counters all`).
     pub fn clear_check_counts(&self) {
+        self.clear_alarms();
         let mut record = self.record();
         (record.failed, record.went_down) = (0, 0);
     }
@@ -267,6 +274,10 @@ impl Server {
 
     pub(crate) fn shared_load(&self) -> Arc<Load> {
         Arc::clone(&self.load)
+    }
+
+    pub(crate) fn seen(&self) -> &Seen {
+        &self.seen
     }
 
     pub(crate) fn latency(&self) -> &Arc<Latency> {

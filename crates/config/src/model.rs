@@ -42,7 +42,7 @@ pub use proxy::{
 };
 pub use resolvers::{InitAddr, NameServer, Resolve, ResolveOptions, Resolvers};
 pub use rules::{Captured, Formats};
-pub use server::{Server, ServerOptions};
+pub use server::{Observe, OnError, Server, ServerOptions};
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
 
 /// A whole configuration.

@@ -31,6 +31,7 @@ mod tests;
 mod turn;
 mod verdict;
 
+use crate::runtime::Proxy;
 use crate::runtime::Shared;
 use crate::worker::Worker;
 use checker::Checker;
@@ -38,7 +39,8 @@ pub use desk::Activity;
 pub(crate) use desk::Desk;
 use reactor::Class;
 use std::rc::Rc;
-use store::Record;
+use store::{Haste, Record};
+pub(crate) use turn::tell;
 
 /// What a thread has done about checks.
 pub fn activity(shared: &Shared, thread: usize) -> Activity {
@@ -63,6 +65,19 @@ pub fn add(shared: &Shared, backend: usize, slot: usize, agent: bool) {
         let (backend, slot) = (backend as u32, slot as u32);
         desk.give([Record { backend, slot, agent, ..Record::default() }]);
     }
+}
+
+/// Has a server checked within `fastinter` from now, wherever its check sleeps: traffic has shown
+/// that something is wrong with it.
+pub(crate) fn hasten(shared: &Shared, proxy: &Proxy, slot: usize) {
+    let Some(server) = proxy.back.as_ref().and_then(|back| back.servers.get(slot)) else { return };
+    let intervals = &server.settings.balance.intervals;
+    let haste = Haste {
+        backend: proxy.index as u32,
+        slot: slot as u32,
+        within: intervals.fast.unwrap_or(intervals.inter),
+    };
+    shared.desks.iter().for_each(|desk| desk.hasten(haste));
 }
 
 /// The records of all checked servers, spread over the shortest of their intervals.

@@ -23,7 +23,7 @@ use crate::sticking;
 use crate::tcp;
 use crate::transaction::Transaction;
 use crate::way::Way;
-use balance::{Algorithm, NoServer, Ticket, Wish};
+use balance::{Algorithm, NoServer, Sign, Ticket, Wish};
 use mux::{Side, h1};
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::Tick;
@@ -156,12 +156,13 @@ async fn attempt(
             return Err(failure);
         }
         let outcome = establish(tx, backend).await;
-        if matches!(outcome, Err(failure) if failure.cause != Cause::ClientAbort) {
+        if matches!(outcome, Err(failure) if failure.blames_server()) {
             observe::failed(tx, tx.notes.journal.queued);
+            observe::sign(tx, Sign::Unconnected);
         }
         let failure = match outcome {
             Ok(()) => return Ok(()),
-            Err(failure) if failure.cause == Cause::ClientAbort => return Err(failure),
+            Err(failure) if !failure.blames_server() => return Err(failure),
             Err(failure) => failure,
         };
         if tx.notes.journal.retries >= retries {
@@ -275,7 +276,7 @@ pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
             matters && tx.client.socket.is_closed()
         }
     };
-    if left { Err(Failure::new(0, Cause::ClientAbort, phase)) } else { Ok(()) }
+    if left { Err(Failure::new(0, Cause::ClientAbort, phase)) } else { tx.go_on(503, phase) }
 }
 
 /// Claims a server, waiting in queues where the limits demand it.
@@ -543,6 +544,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     tx.server = Some(server);
     if fresh {
         stand(tx, deadline).await?;
+        observe::sign(tx, Sign::Connected);
     }
     tx.notes.journal.connected = tx.worker.thread.nanos();
     Ok(())
@@ -585,6 +587,7 @@ async fn establish_plain(
     tx.notes.journal.connected = thread.nanos();
     // Of what is carried nothing is understood: only the connection can be timed.
     observe::answered(tx, tx.notes.journal.queued);
+    observe::sign(tx, Sign::Connected);
     Ok(())
 }
 
@@ -688,6 +691,7 @@ async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failu
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
         }
+        tx.go_on(503, Phase::Connect)?;
         server.socket().want_write();
         thread.scheduler().pause(deadline).await;
     }

@@ -17,6 +17,7 @@ use crate::retry;
 use crate::settings::RetryOn;
 use crate::sticking;
 use crate::transaction::Transaction;
+use balance::Sign;
 use buf::Buf;
 use mux::BodyKind;
 use mux::h1::{self, HeadStep};
@@ -95,6 +96,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
 impl Exchange {
     async fn pass(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         loop {
+            self.go_on(tx)?;
             self.upload(tx)?;
             if self.download(tx)? && (self.up_over || withholds_body(tx)) {
                 return Ok(());
@@ -247,6 +249,7 @@ impl Exchange {
                 Ok(true)
             }
             Err(_) => {
+                observe::sign(tx, Sign::Invalid);
                 let failure = Failure::new(502, Cause::Proxy, Phase::Headers);
                 Err(retry::instead_of(tx, RetryOn::JUNK, failure))
             }
@@ -297,6 +300,7 @@ impl Exchange {
 
     /// The response is known: rules, cookies, then its way to the client begins.
     fn complete_head(&mut self, tx: &mut Transaction, body: BodyKind) -> Result<(), Failure> {
+        observe::sign(tx, Sign::Status(tx.space.response.status()));
         if retry::refuses_status(tx, tx.space.response.status()) {
             return Err(retry::again(tx));
         }
@@ -429,10 +433,22 @@ impl Exchange {
         match (self.response, by_client) {
             (_, true) => Failure::new(0, Cause::ClientTimeout, Phase::Data),
             (Response::Head | Response::Rules(_), false) => {
+                observe::sign(tx, Sign::Silent);
                 let failure = Failure::new(504, Cause::ServerTimeout, Phase::Headers);
                 retry::instead_of(tx, RetryOn::TIMEOUT, failure)
             }
             (Response::Body, false) => Failure::new(0, Cause::ServerTimeout, Phase::Data),
+        }
+    }
+
+    /// # Errors
+    /// The stream is ended from outside.
+    #[inline]
+    fn go_on(&self, tx: &Transaction) -> Result<(), Failure> {
+        match self.response {
+            Response::Head | Response::Rules(_) => tx.go_on(502, Phase::Headers),
+            Response::Body if tx.client.mux.is_tunnel() => tx.go_on(0, Phase::End),
+            Response::Body => tx.go_on(0, Phase::Data),
         }
     }
 
@@ -524,6 +540,7 @@ fn no_answer(tx: &mut Transaction) -> Failure {
     if reused && retry::was_not_sent(tx) {
         return retry::again(tx);
     }
+    observe::sign(tx, Sign::Closed);
     let failure = match reused && empty && tx.client.requests > 0 {
         true => Failure::new(0, Cause::ServerAbort, Phase::Headers),
         false => Failure::new(502, Cause::ServerAbort, Phase::Headers),

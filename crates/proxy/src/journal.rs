@@ -26,6 +26,8 @@ pub enum Cause {
     Internal,
     /// The server was marked down and its sessions were closed.
     Down,
+    /// An active server came up, and the sessions of backup servers were closed.
+    Up,
     /// An operator ended it.
     Killed,
 }
@@ -44,6 +46,7 @@ impl Cause {
             Self::Resource => b'R',
             Self::Internal => b'I',
             Self::Down => b'D',
+            Self::Up => b'U',
             Self::Killed => b'K',
         }
     }
@@ -171,5 +174,10 @@ impl Failure {
     /// A failure with an answer.
     pub const fn new(status: u16, cause: Cause, phase: Phase) -> Self {
         Self { status, cause, phase }
+    }
+
+    /// Whether it is the server's: not one of the client, and nobody has ended the stream.
+    pub(crate) fn blames_server(self) -> bool {
+        !matches!(self.cause, Cause::ClientAbort | Cause::Down | Cause::Up | Cause::Killed)
     }
 }

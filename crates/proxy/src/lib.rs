@@ -57,7 +57,7 @@ pub mod services;
 pub mod settings;
 mod sticking;
 pub mod stopping;
-mod streams;
+pub mod streams;
 mod tcp;
 #[cfg(test)]
 mod testing;

@@ -5,10 +5,12 @@
 //! [`set_weight`], which change the server and then do the same. Levels and words are HAProxy's, as
 //! measured.
 
+use crate::journal::Cause as End;
 use crate::location::Place;
 use crate::log;
 use crate::mail;
 use crate::runtime::{Back, Proxy};
+use crate::streams::{self, Which};
 use crate::tracking;
 use crate::worker::Worker;
 use balance::notice::{self, Sessions};
@@ -77,6 +79,9 @@ pub fn set_admin(
         };
         let level = if was_usable { log::level::ALERT } else { log::level::NOTICE };
         announce(worker, backend, level, &text);
+        if was != OpState::Stopped {
+            went_down(worker, backend, slot);
+        }
     } else if !before.in_drain() && now.in_drain() && !before.in_maint() && !now.in_maint() {
         let sessions = leave(worker, backend, back, slot);
         let text = notice::entering_drain(name, server, cause, left, sessions);
@@ -88,6 +93,9 @@ pub fn set_admin(
         }
         if server.is_usable() {
             join(back, slot);
+        }
+        if before.in_maint() && server.state().0 != OpState::Stopped {
+            came_up(worker, backend, slot);
         }
     }
     review(worker, backend, back);
@@ -151,8 +159,36 @@ pub fn server_changed(
     };
     announce(worker, backend, level, &text);
     mail::tell(worker, backend, level, &text);
+    match change {
+        Change::Down => went_down(worker, backend, slot),
+        Change::Up => came_up(worker, backend, slot),
+        Change::None | Change::Stopping => {}
+    }
     review(worker, backend, back);
     tracking::changed(worker, server);
+}
+
+/// `on-marked-down shutdown-sessions`
+fn went_down(worker: &Worker, backend: &Proxy, slot: usize) {
+    let server = backend.back.as_ref().and_then(|back| back.servers.get(slot));
+    if server.is_some_and(|server| server.settings.ends_streams) {
+        streams::end_all(&worker.shared, Which::Server(backend.index, slot), End::Down);
+    }
+}
+
+/// `on-marked-up shutdown-backup-sessions`: an active server that takes requests relieves the
+/// backup servers.
+fn came_up(worker: &Worker, backend: &Proxy, slot: usize) {
+    let Some(back) = &backend.back else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    let active = !server.settings.balance.backup && server.state.load().weight() > 0;
+    if !server.settings.relieves_backups || !active {
+        return;
+    }
+    for other in back.servers.iter().filter(|other| other.settings.balance.backup) {
+        let which = Which::Server(backend.index, other.state.slot());
+        streams::end_all(&worker.shared, which, End::Up);
+    }
 }
 
 /// The name of a server resolves: it serves if nothing else keeps it from that. `told` says whether

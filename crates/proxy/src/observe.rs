@@ -1,8 +1,10 @@
-//! What traffic tells about servers: how long they take (`balance peak-ewma`). Never looks at a message.
+//! What traffic tells about servers: how long they take (`balance peak-ewma`), and whether they are
+//! well (`observe`). Never looks at a message.
 
+use crate::check;
 use crate::connect::Claim;
 use crate::transaction::Transaction;
-use balance::Balancer;
+use balance::{Balancer, Sign};
 
 /// A failure counts as an answer that took at least so long, in nanoseconds: a server that fails
 /// fast must not seem the fastest.
@@ -28,4 +30,23 @@ fn took(tx: &Transaction, since: u64, at_least: u64) {
 
 fn balancer(tx: &Transaction) -> Option<(&Balancer, &Claim)> {
     Some((&tx.backend.as_ref()?.back.as_ref()?.balancer, tx.claim.as_ref()?))
+}
+
+/// The server has shown something of its health.
+#[inline]
+pub(crate) fn sign(tx: &Transaction, sign: Sign) {
+    if tx.claim.as_ref().is_some_and(|claim| claim.server().state.is_observed()) {
+        heed(tx, sign);
+    }
+}
+
+#[cold]
+fn heed(tx: &Transaction, sign: Sign) {
+    let Some((balancer, claim)) = balancer(tx) else { return };
+    let Some(alarm) = balancer.on_sign(claim.slot(), sign, tx.worker.millis()) else { return };
+    let Some(backend) = &tx.backend else { return };
+    if let Some((result, checked)) = alarm.result {
+        check::tell(&tx.worker, backend, claim.slot(), &result, checked);
+    }
+    check::hasten(&tx.worker.shared, backend, claim.slot());
 }

@@ -465,6 +465,10 @@ pub struct Server {
     pub host: Option<String>,
     /// How its name is resolved while the process serves, if it is.
     pub resolve: Option<Arc<Resolve>>,
+    /// Its streams end when it goes down (`on-marked-down shutdown-sessions`).
+    pub ends_streams: bool,
+    /// Those of backup servers end when it comes up (`on-marked-up shutdown-backup-sessions`).
+    pub relieves_backups: bool,
 }
 
 /// How the name of a server is resolved (`resolvers`, `resolve-*`).
@@ -533,6 +537,8 @@ impl Server {
             agent: None,
             host: None,
             resolve: None,
+            ends_streams: false,
+            relieves_backups: false,
         }
     }
 }

@@ -1,12 +1,16 @@
-//! The streams that a thread serves, as `show sess` lists them (management.txt 9.3). Never touches one.
+//! The streams that a thread serves, as `show sess` lists them, and their ends from outside
+//! (management.txt 9.3). Never reads or writes for one.
 //!
 //! A stream is listed from the moment at which its request is understood, in TCP mode from its
 //! start: connections that wait for a request are not streams. Places are reused, so that listing
 //! one costs a few words written and no memory.
 
 use crate::client::Client;
+use crate::journal::Cause;
+use crate::runtime::Shared;
 use crate::worker::Worker;
-use std::cell::RefCell;
+use reactor::{TaskId, Wake};
+use std::cell::{Cell, RefCell};
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -22,11 +26,37 @@ struct Stream {
     bind: u32,
     /// Monotonic nanoseconds.
     since: u64,
+    task: TaskId,
+    /// Why it has to end, if it has.
+    ends: Option<Cause>,
 }
 
 /// The streams of one thread.
 #[derive(Debug, Default)]
-pub(crate) struct Streams(RefCell<Slab<Stream>>);
+pub(crate) struct Streams {
+    all: RefCell<Slab<Stream>>,
+    /// How many have to end and run still. Streams look at this alone while there is none.
+    ending: Cell<usize>,
+}
+
+/// Which streams an end is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The one that `show sess` lists under this number.
+    Number(u64),
+    /// Those of a server: its backend by index, its slot.
+    Server(usize, usize),
+}
+
+/// Ends streams of all threads: with an answer where none has begun, in the middle elsewhere.
+pub fn end_all(shared: &Shared, which: Which, cause: Cause) {
+    for thread in 0..shared.settings.threads {
+        let end = move |worker: &Worker| {
+            worker.end_streams(which, cause);
+        };
+        shared.ask(thread, Box::new(end));
+    }
+}
 
 /// A stream's line in the list, until dropped.
 pub(crate) struct Listed {
@@ -44,8 +74,10 @@ impl Listed {
             peer: client.peer,
             bind: client.bind,
             since: worker.thread.nanos(),
+            task: worker.thread.scheduler().current(),
+            ends: None,
         };
-        let key = worker.streams.0.borrow_mut().insert(stream);
+        let key = worker.streams.all.borrow_mut().insert(stream);
         Self { worker: worker.clone(), key }
     }
 
@@ -59,14 +91,26 @@ impl Listed {
         self.change(|stream| stream.server = Some(slot));
     }
 
+    /// Why the stream has to end now, if it has.
+    #[inline]
+    pub(crate) fn ends(&self) -> Option<Cause> {
+        match self.worker.streams.ending.get() {
+            0 => None,
+            _ => self.worker.streams.all.borrow().get(self.key)?.ends,
+        }
+    }
+
     fn change(&self, how: impl FnOnce(&mut Stream)) {
-        self.worker.streams.0.borrow_mut().get_mut(self.key).map(how);
+        self.worker.streams.all.borrow_mut().get_mut(self.key).map(how);
     }
 }
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.worker.streams.0.borrow_mut().remove(self.key);
+        let Streams { all, ending } = &self.worker.streams;
+        if all.borrow_mut().remove(self.key).is_some_and(|stream| stream.ends.is_some()) {
+            ending.set(ending.get() - 1);
+        }
     }
 }
 
@@ -74,15 +118,41 @@ impl Worker {
     /// Writes one line per stream of this thread, in the words of HAProxy's `show sess`, as far as
     /// they have a meaning here.
     pub fn list_streams(&self, out: &mut String) {
-        for (key, stream) in self.streams.0.borrow().iter() {
+        for (key, stream) in self.streams.all.borrow().iter() {
             self.list_stream(key, stream, out);
         }
     }
 
-    fn list_stream(&self, key: Key, stream: &Stream, out: &mut String) {
-        // Unique in the process: the thread, how often the place was used, the place.
+    /// Ends streams of this thread; tells how many there were.
+    pub fn end_streams(&self, which: Which, cause: Cause) -> usize {
+        let mut count = 0;
+        for (key, stream) in self.streams.all.borrow_mut().iter_mut() {
+            let meant = match which {
+                Which::Number(number) => self.number(key) == number,
+                Which::Server(backend, slot) => {
+                    (stream.backend, stream.server) == (Some(backend), Some(slot))
+                }
+            };
+            if !meant {
+                continue;
+            }
+            count += 1;
+            if stream.ends.replace(stream.ends.unwrap_or(cause)).is_none() {
+                self.streams.ending.set(self.streams.ending.get() + 1);
+                self.thread.scheduler().wake(stream.task, Wake::MESSAGE);
+            }
+        }
+        count
+    }
+
+    /// Unique in the process: the thread, how often the place was used, the place.
+    fn number(&self, key: Key) -> u64 {
         let generation = u64::from(key.generation) << 24;
-        let id = (self.thread.index as u64 + 1) << 56 | generation | u64::from(key.index) << 4;
+        (self.thread.index as u64 + 1) << 56 | generation | u64::from(key.index) << 4
+    }
+
+    fn list_stream(&self, key: Key, stream: &Stream, out: &mut String) {
+        let id = self.number(key);
         let seconds = self.thread.nanos().saturating_sub(stream.since) / 1_000_000_000;
         let backend = stream.backend.and_then(|index| self.proxies.get(index));
         let server = || backend?.back.as_ref()?.servers.get(stream.server?);

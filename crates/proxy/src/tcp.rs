@@ -180,6 +180,7 @@ impl Relay {
     /// Passes bytes on until both directions are over.
     async fn run(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         loop {
+            tx.go_on(0, Phase::End)?;
             let steps = self.step(tx)?;
             if steps == (Step::Done, Step::Done) {
                 return Ok(());

@@ -169,13 +169,25 @@ impl Transaction {
         self.listed = Some(Listed::new(&self.worker, &self.client));
     }
 
+    /// # Errors
+    /// An operator, or the end of its server, ends it in this phase; `status` is for a client that
+    /// was not answered yet.
+    #[inline]
+    pub(crate) fn go_on(&self, status: u16, phase: Phase) -> Result<(), Failure> {
+        match self.listed.as_ref().and_then(Listed::ends) {
+            None => Ok(()),
+            Some(cause) => Err(Failure::new(status, cause, phase)),
+        }
+    }
+
     /// Tells the client what went wrong, if that is still possible.
     async fn fail(&mut self, failure: Failure) {
         self.notes.journal.end(failure.cause, failure.phase);
-        if failure.phase == Phase::Headers {
+        let blamed = failure.blames_server();
+        if failure.phase == Phase::Headers && blamed {
             observe::failed(self, self.notes.journal.connected);
         }
-        if matches!(failure.status, 502 | 504) && failure.phase == Phase::Headers {
+        if matches!(failure.status, 502 | 504) && failure.phase == Phase::Headers && blamed {
             report::count_tracked(self, DataType::FAILURE, 1);
         }
         self.drop_server();

@@ -142,6 +142,16 @@ impl<T> Slab<T> {
         }
     }
 
+    /// As [`Slab::iter`], to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
+        self.entries.iter_mut().enumerate().filter_map(|(index, (generation, entry))| match entry {
+            Entry::Used(value) => {
+                Some((Key { index: index as u32, generation: *generation }, value))
+            }
+            Entry::Free(_) => None,
+        })
+    }
+
     /// All live entries with their keys, by position.
     pub fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
         self.entries.iter().enumerate().filter_map(|(index, (generation, entry))| match entry {

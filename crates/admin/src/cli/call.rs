@@ -1,8 +1,10 @@
 //! What a command gets and what it gives back. Never runs one.
 
-use super::{collect, configured, profiling, tasks};
+use super::{collect, configured, ending, profiling, tasks};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
+use proxy::journal::Cause;
 use proxy::runtime::{Back, Front, Proxy, Server};
+use proxy::streams::Which;
 use proxy::{Shared, Worker};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -93,6 +95,8 @@ pub(super) enum Later {
     Tasks,
     /// `show profiling`.
     Profile(profiling::Wanted),
+    /// `shutdown session` of the one with this number.
+    End(u64),
 }
 
 impl Later {
@@ -119,6 +123,11 @@ impl Later {
             Self::Profile(wanted) => {
                 let known = collect::all(worker, profiling::of).await;
                 profiling::render(&worker.shared, wanted, known.concat())
+            }
+            Self::End(number) => {
+                let end =
+                    move |asked: &Worker| asked.end_streams(Which::Number(number), Cause::Killed);
+                ending::told(collect::all(worker, end).await.iter().sum())
             }
         }
     }

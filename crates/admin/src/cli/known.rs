@@ -28,7 +28,7 @@ pub(super) const NOT_YET: &[&str] = &[
     "show schema json", "show ssl ca-file", "show ssl cert", "show ssl crl-file",
     "show ssl crt-list", "show ssl ocsp-response", "show ssl providers",
     "show tls-keys", "show trace",
-    "shutdown frontend", "shutdown session", "shutdown sessions server",
+    "shutdown frontend",
     "trace",
 ];
 

@@ -2,8 +2,8 @@
 
 use super::call::{Call, Reply, Severity};
 use super::{
-    activity, configured, dynamic, help, known, limits, own, patterns, profiling, resolvers,
-    servers, show, tables, tasks, variables,
+    activity, configured, dynamic, ending, help, known, limits, own, patterns, profiling,
+    resolvers, servers, show, tables, tasks, variables,
 };
 use crate::settings::Level;
 use stdx::ignored;
@@ -103,6 +103,8 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show tasks", "", User, "show running tasks", tasks::tasks),
     entry("show threads", "", User, "show some threads debugging information", tasks::threads),
     entry("show version", "", User, "show version of the current process", show::version),
+    entry("shutdown session", "[id]", Admin, "kill a specific session", ending::one),
+    entry("shutdown sessions server", "<bk>/<srv>", Admin, "kill sessions on a server", ending::of_server),
     entry("user", "", User, "lower the level of the current CLI session to user", own::user),
     entry("help", "[<command>]", User, "list matching or all commands", help::run),
     entry("prompt", "", User, "toggle interactive mode with prompt", own::prompt),

@@ -97,6 +97,7 @@ fn status(server: &Server) -> String {
 /// What checks found; their last outcome is not shown during maintenance.
 fn checks(row: &mut Row, server: &Server, clock: Clock) {
     let state = &server.state;
+    row.set(Field::Hanafail, state.is_observed().then(|| state.alarms()));
     if !state.settings().checked || server.checks_off.load(Relaxed) {
         return;
     }
@@ -116,7 +117,7 @@ fn checks(row: &mut Row, server: &Server, clock: Clock) {
     row.set(Field::CheckFall, record.health.fall());
     row.set(Field::CheckHealth, record.health.value());
     if !matches!(last.status, CheckStatus::Unknown | CheckStatus::Initializing) {
-        row.set(Field::CheckDuration, last.duration_ms);
+        row.set(Field::CheckDuration, last.took_ms());
         row.set(Field::LastChk, last.info.as_str());
     }
 }

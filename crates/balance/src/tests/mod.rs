@@ -3,6 +3,7 @@
 mod health;
 mod index;
 mod load;
+mod observe;
 mod sequences;
 mod shares;
 

@@ -67,6 +67,39 @@ pub struct ServerOptions {
     pub resolve: ResolveOptions,
     /// `track`, as written.
     pub track: Option<String>,
+    /// `observe`: what traffic tells of its health, if that counts.
+    pub observe: Option<Observe>,
+    /// `error-limit`: errors in a row that are too many; 10 by default.
+    pub error_limit: u32,
+    /// `on-error`: what follows from them.
+    pub on_error: OnError,
+    /// `on-marked-down shutdown-sessions`
+    pub down_ends_sessions: bool,
+    /// `on-marked-up shutdown-backup-sessions`
+    pub up_ends_backup_sessions: bool,
+}
+
+/// What is looked at to tell a server's health from its traffic (`observe`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observe {
+    /// Whether connections stand.
+    Layer4,
+    /// That, and what responses are worth.
+    Layer7,
+}
+
+/// What follows from too many errors in a row (`on-error`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum OnError {
+    /// The next check comes earlier; so it does with the others.
+    FastInter,
+    /// They count as a failed check.
+    #[default]
+    FailCheck,
+    /// One more failed check takes the server down.
+    SuddenDeath,
+    /// The server goes down.
+    MarkDown,
 }
 
 impl Default for ServerOptions {
@@ -89,6 +122,11 @@ impl Default for ServerOptions {
             check: Check::default(),
             resolve: ResolveOptions::default(),
             track: None,
+            observe: None,
+            error_limit: 10,
+            on_error: OnError::default(),
+            down_ends_sessions: false,
+            up_ends_backup_sessions: false,
         }
     }
 }

@@ -6,7 +6,9 @@ use crate::cx::Cx;
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
-use crate::model::{Address, At, InitAddr, Network, ResolveOptions, Server, ServerOptions};
+use crate::model::{
+    Address, At, InitAddr, Mode, Network, Observe, OnError, ResolveOptions, Server, ServerOptions,
+};
 use crate::value::{self, Unit};
 use crate::{addr, known};
 use std::net::IpAddr;
@@ -16,6 +18,16 @@ use std::sync::Arc;
 pub(crate) struct Filling {
     options: ServerOptions,
     id: Option<u32>,
+    /// Whether the section is in HTTP mode.
+    http: bool,
+}
+
+impl Filling {
+    /// The presets of a section.
+    fn of(proxy: &DraftProxy) -> Self {
+        let options = proxy.settings.default_server.clone();
+        Self { options, id: None, http: proxy.settings.mode == Mode::Http }
+    }
 }
 
 type Entry = Keyword<Fill<Filling>>;
@@ -94,6 +106,9 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("enabled", "", "Starts in service.", |s, _, _| {
         s.options.disabled = false;
         Ok(())
+    }),
+    entry("error-limit", "<count>", "Failures of traffic that are too many.", |s, _, a| {
+        error_limit(a).map(|n| s.options.error_limit = n)
     }),
     entry("fall", "<count>", "Failed checks to go DOWN.", |s, _, a| {
         count(a).map(|n| s.options.check.fall = n)
@@ -176,6 +191,19 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("non-stick", "", "Never stored in a stick table.", |s, _, _| {
         s.options.non_stick = true;
         Ok(())
+    }),
+    entry("observe", "<mode>", "What traffic tells of its health.", |s, cx, a| {
+        s.options.observe = observe(cx, a, s.http)?;
+        Ok(())
+    }),
+    entry("on-error", "<mode>", "What follows from too many failures.", |s, _, a| {
+        on_error(a).map(|mode| s.options.on_error = mode)
+    }),
+    entry("on-marked-down", "<action>", "What follows when it goes DOWN.", |s, _, a| {
+        the_one(a, "shutdown-sessions").map(|()| s.options.down_ends_sessions = true)
+    }),
+    entry("on-marked-up", "<action>", "What follows when it comes UP.", |s, _, a| {
+        the_one(a, "shutdown-backup-sessions").map(|()| s.options.up_ends_backup_sessions = true)
     }),
     entry("pool-low-conn", "<max>", "Idle connections that stay with their thread.", |s, _, a| {
         number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.pool_low_conn = n)
@@ -324,8 +352,8 @@ fn define(
     let given = cx.address(args.text(at));
     let (mut address, named) =
         addr::server_place(&given).map_err(|e| args.fault(at, e).within(&context))?;
-    let filling = Filling { options: proxy.settings.default_server.clone(), id: None };
-    let Filling { options, id } = options(filling, cx, args, at + 1, &context)?;
+    let filling = Filling::of(proxy);
+    let Filling { options, id, .. } = options(filling, cx, args, at + 1, &context)?;
     let agent = &options.check.agent;
     if agent.enabled && agent.port.is_none() && options.check.port.is_none() {
         let message = "using 'agent-check' requires 'agent-port' to be set";
@@ -419,7 +447,7 @@ fn initial(
 /// A `default-server` line: presets for the servers after it.
 pub(super) fn default(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     args.need(1, "'default-server' expects parameters as arguments.")?;
-    let filling = Filling { options: proxy.settings.default_server.clone(), id: None };
+    let filling = Filling::of(proxy);
     let context = match proxy.kind {
         DraftKind::Defaults => "'default-server'".to_owned(),
         DraftKind::Proxy(_) => format!("'default-server' of {} '{}'", proxy.word(), proxy.name),
@@ -475,6 +503,56 @@ fn count(args: Args<'_>) -> Parsed<u32> {
     let name = args.text(0);
     let number = value::number(args.text(1)).filter(|n| (1..=1 << 20).contains(n));
     number.ok_or_else(|| args.fault(1, format!("'{name}' has to be > 0.")))
+}
+
+fn error_limit(args: Args<'_>) -> Parsed<u32> {
+    let given = args.need(1, "'error-limit' expects an integer argument.")?;
+    let number = value::number(given).filter(|n| (1..=1 << 20).contains(n));
+    number.ok_or_else(|| args.fault(1, "error-limit has to be > 0."))
+}
+
+/// `observe`; what does not suit the mode is told and left out, as HAProxy does.
+fn observe(cx: &mut Cx<'_>, args: Args<'_>, http: bool) -> Parsed<Option<Observe>> {
+    match args.need(1, "'observe' expects <mode> as argument.")? {
+        "none" => Ok(None),
+        "layer4" => Ok(Some(Observe::Layer4)),
+        "layer7" if http => Ok(Some(Observe::Layer7)),
+        "layer7" => {
+            cx.warn(args, 1, "'layer7' can only be used in http proxies.".to_owned());
+            Ok(None)
+        }
+        other => {
+            let message =
+                format!("'observe' expects one of 'none', 'layer4', 'layer7' but got '{other}'.");
+            Err(args.fault(1, message))
+        }
+    }
+}
+
+fn on_error(args: Args<'_>) -> Parsed<OnError> {
+    match args.text(1) {
+        "fastinter" => Ok(OnError::FastInter),
+        "fail-check" => Ok(OnError::FailCheck),
+        "sudden-death" => Ok(OnError::SuddenDeath),
+        "mark-down" => Ok(OnError::MarkDown),
+        other => {
+            let message = format!(
+                "'on-error' expects one of 'fastinter', 'fail-check', 'sudden-death' or 'mark-down' but got '{other}'."
+            );
+            Err(args.fault(1, message))
+        }
+    }
+}
+
+/// The only word that there is.
+fn the_one(args: Args<'_>, word: &str) -> Parsed {
+    match args.text(1) {
+        given if given == word => Ok(()),
+        other => {
+            let message = format!("'{}' expects '{word}' but got '{other}'.", args.text(0));
+            Err(args.fault(1, message))
+        }
+    }
 }
 
 fn weight(args: Args<'_>) -> Parsed<u32> {

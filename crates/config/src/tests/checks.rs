@@ -111,3 +111,28 @@ fn mistakes_about_mails_are_told_in_haproxys_words() {
             .starts_with("'email-alert' will be ignored for backend 'b' (the presence any of")
     );
 }
+
+#[test]
+fn observation_knows_its_modes() {
+    let text =
+        |options: &str| format!("backend b\n mode http\n server s 1.2.3.4:80 check {options}\n");
+    for (options, message) in [
+        ("observe x", "'observe' expects one of 'none', 'layer4', 'layer7' but got 'x'."),
+        ("observe", "'observe' expects <mode> as argument."),
+        (
+            "on-error x",
+            "'on-error' expects one of 'fastinter', 'fail-check', 'sudden-death' or 'mark-down' but got 'x'.",
+        ),
+        ("error-limit 0", "error-limit has to be > 0."),
+        ("error-limit x", "error-limit has to be > 0."),
+        ("on-marked-down x", "'on-marked-down' expects 'shutdown-sessions' but got 'x'."),
+        ("on-marked-up", "'on-marked-up' expects 'shutdown-backup-sessions' but got ''."),
+    ] {
+        let expected = format!("'server b/s' : {message}");
+        assert_eq!(messages(&text(options), Severity::Alert), [expected], "{options}");
+    }
+    let tcp = "backend b\n mode tcp\n server s 1.2.3.4:80 check observe layer7\n";
+    let warnings = messages(tcp, Severity::Warning);
+    assert!(warnings.iter().any(|it| it.contains("'layer7' can only be used in http proxies.")));
+    assert_eq!(model(tcp).proxies[0].back.as_ref().unwrap().servers[0].options.observe, None);
+}

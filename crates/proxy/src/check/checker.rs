@@ -156,7 +156,10 @@ pub(super) async fn run(checker: Rc<Checker>) {
         let woken = worker.thread.scheduler().reasons();
         if woken.contains(Wake::MESSAGE) || woken.contains(Wake::INIT) {
             // What others gave is due already, or, for a new server, at once.
-            checker.admit(checker.desk().take());
+            let letters = checker.desk().take();
+            checker.admit(letters.given);
+            let (mut store, now) = (checker.store.borrow_mut(), worker.millis());
+            letters.hastened.into_iter().for_each(|haste| store.hasten(haste, now));
         }
         checker.store.borrow_mut().take_batch(worker.millis(), slack, &mut batch);
         checker.place(&mut batch);

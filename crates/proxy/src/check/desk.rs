@@ -6,10 +6,10 @@
 //! and the letter); if the receiver sleeps, also its `parked` flag and an eventfd. Deciding writes
 //! none: it reads the counts and the pulse of one other thread.
 
-use super::store::Record;
+use super::store::{Haste, Record};
 use reactor::{Mailbox, Pulse, TaskId, Wake};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What a thread's checker shows to the others.
 #[derive(Debug, Default)]
@@ -32,7 +32,16 @@ pub(super) struct Counts {
 /// Written by givers, emptied by the owner.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Inbox(Mutex<Vec<Record>>);
+struct Inbox(Mutex<Letters>);
+
+/// What others want of a thread's checker.
+#[derive(Debug, Default)]
+pub(super) struct Letters {
+    /// Checks that it takes over.
+    pub(super) given: Vec<Record>,
+    /// Checks that are to come earlier, wherever they sleep.
+    pub(super) hastened: Vec<Haste>,
+}
 
 /// The way to a thread's checker.
 #[derive(Debug)]
@@ -99,15 +108,29 @@ impl Desk {
 
     /// Gives records to the thread and wakes its checker.
     pub(super) fn give(&self, records: impl IntoIterator<Item = Record>) {
-        self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner).extend(records);
+        self.inbox().given.extend(records);
+        self.rouse();
+    }
+
+    /// Asks the thread to let a check come earlier, if it sleeps there.
+    pub(super) fn hasten(&self, haste: Haste) {
+        self.inbox().hastened.push(haste);
+        self.rouse();
+    }
+
+    fn rouse(&self) {
         if let Some(owner) = self.counts.owner.get() {
             owner.mailbox.wake(owner.checker, Wake::MESSAGE);
         }
     }
 
-    /// Takes what others gave.
-    pub(super) fn take(&self) -> Vec<Record> {
-        std::mem::take(&mut *self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner))
+    fn inbox(&self) -> MutexGuard<'_, Letters> {
+        self.inbox.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what others gave and want.
+    pub(super) fn take(&self) -> Letters {
+        std::mem::take(&mut *self.inbox())
     }
 
     pub(super) fn activity(&self) -> Activity {

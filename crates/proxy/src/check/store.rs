@@ -21,6 +21,17 @@ pub(crate) struct Record {
     pub(super) agent: bool,
 }
 
+/// A wish that the check of a server comes earlier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Haste {
+    /// The backend, by index.
+    pub(super) backend: u32,
+    /// The server in it.
+    pub(super) slot: u32,
+    /// Milliseconds from now.
+    pub(super) within: u32,
+}
+
 /// A batch that moves is a few cache lines.
 const _: () = assert!(size_of::<Record>() <= 24);
 
@@ -73,6 +84,18 @@ impl Store {
     /// When the next one is due.
     pub(super) fn next(&self) -> Option<u64> {
         self.0.first().map(|next| next.due)
+    }
+
+    /// Moves the check of a server forward, if it sleeps here and would sleep longer.
+    pub(super) fn hasten(&mut self, haste: Haste, now: u64) {
+        let due = now + u64::from(haste.within);
+        let later = Record { due: due + 1, ..Record::default() };
+        let meant =
+            |it: &&Record| (it.backend, it.slot, it.agent) == (haste.backend, haste.slot, false);
+        if let Some(record) = self.0.range(later..).find(meant).copied() {
+            self.0.remove(&record);
+            self.put(Record { due, ..record });
+        }
     }
 
     /// Fills `batch` with what is due, and with what may run along with it, up to `slack` percent

@@ -9,7 +9,8 @@ use crate::notice::{self, Cause};
 use crate::resolver;
 use crate::runtime::{Back, Proxy, Server};
 use crate::settings;
-use balance::{Change, CheckResult, CheckStatus};
+use crate::worker::Worker;
+use balance::{Change, CheckResult, CheckStatus, Checked};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -55,23 +56,36 @@ impl Turn {
     pub(super) fn report(&self, result: CheckResult) {
         let worker = &self.checker.worker;
         let Some(subject) = self.subject() else { return };
-        let Subject { proxy, back, settings, server } = subject;
+        let Subject { proxy, back, .. } = subject;
         let result = CheckResult { duration_ms: worker.millis() - self.began, ..result };
         let slot = self.record.slot as usize;
         if result.status == CheckStatus::L4Timeout {
             resolver::hurry(&worker.shared, proxy.index, slot);
         }
         let checked = back.balancer.on_check(slot, result.clone(), worker.millis());
-        if settings.log_checks && checked.progressed {
-            let health = server.state.check_record().health;
-            let text = balance::notice::checked(proxy.name(), &server.state, &result, &health);
-            notice::announce(worker, proxy, log::level::NOTICE, &text);
-            mail::tell(worker, proxy, log::level::INFO, &text);
-        }
-        if checked.change != Change::None {
-            let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(&result) };
-            notice::server_changed(worker, proxy, slot, checked.change, cause);
-        }
+        tell(worker, proxy, slot, &result, checked);
+    }
+}
+
+/// Tells operators what a result has changed, and carries out what follows.
+pub(crate) fn tell(
+    worker: &Worker,
+    proxy: &Proxy,
+    slot: usize,
+    result: &CheckResult,
+    checked: Checked,
+) {
+    let (Some(back), Some(settings)) = (&proxy.back, &proxy.settings.back) else { return };
+    let Some(server) = back.servers.get(slot) else { return };
+    if settings.log_checks && checked.progressed {
+        let health = server.state.check_record().health;
+        let text = balance::notice::checked(proxy.name(), &server.state, result, &health);
+        notice::announce(worker, proxy, log::level::NOTICE, &text);
+        mail::tell(worker, proxy, log::level::INFO, &text);
+    }
+    if checked.change != Change::None {
+        let cause = if settings.log_checks { Cause::Silent } else { Cause::Check(result) };
+        notice::server_changed(worker, proxy, slot, checked.change, cause);
     }
 }
 

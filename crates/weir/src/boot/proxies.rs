@@ -364,6 +364,7 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
             backend: backend.to_string(),
             server: server.to_string(),
         }),
+        watch: watch(options),
         ..balance::ServerSettings::new(from.id, &*from.name)
     };
     let address = address(&from.address);
@@ -389,7 +390,23 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
         referenced: from.referenced,
         forced_id: from.forced_id,
         dynamic: false,
+        ends_streams: options.down_ends_sessions,
+        relieves_backups: options.up_ends_backup_sessions,
     }
+}
+
+fn watch(options: &model::ServerOptions) -> Option<balance::Watch> {
+    let layer = match options.observe? {
+        model::Observe::Layer4 => balance::Layer::Four,
+        model::Observe::Layer7 => balance::Layer::Seven,
+    };
+    let then = match options.on_error {
+        model::OnError::FastInter => balance::OnError::FastInter,
+        model::OnError::FailCheck => balance::OnError::FailCheck,
+        model::OnError::SuddenDeath => balance::OnError::SuddenDeath,
+        model::OnError::MarkDown => balance::OnError::MarkDown,
+    };
+    Some(balance::Watch { layer, limit: options.error_limit, then })
 }
 
 /// The settings of a server that an operator adds; it starts in maintenance unless `enabled` says

@@ -26,6 +26,7 @@ mod logs;
 mod mails;
 mod malformed;
 mod metrics;
+mod observe;
 mod proxy_protocol;
 mod queues;
 mod quickstart;

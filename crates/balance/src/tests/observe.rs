@@ -1,0 +1,79 @@
+//! What signs of traffic lead to, sign by sign.
+
+use super::with;
+use crate::{
+    Admin, Alarm, Algorithm, Balancer, Change, CheckResult, CheckStatus, Layer, OnError, Sign,
+    Watch,
+};
+use Sign::{Closed, Connected, Invalid, Silent, Status, Unconnected};
+
+fn observed(layer: Layer, limit: u32, then: OnError) -> Balancer {
+    let backend = with(Algorithm::RoundRobin, &[1], |settings| {
+        settings.watch = Some(Watch { layer, limit, then });
+    });
+    let passed = CheckResult { status: CheckStatus::L7Ok, ..CheckResult::default() };
+    backend.on_check(0, passed, 0);
+    backend
+}
+
+fn alarms(backend: &Balancer, signs: &[Sign]) -> Vec<usize> {
+    let alarmed = |(place, sign): (usize, &Sign)| backend.on_sign(0, *sign, 1).map(|_| place);
+    signs.iter().enumerate().filter_map(alarmed).collect()
+}
+
+#[test]
+fn a_good_sign_begins_the_count_anew() {
+    let seven = || observed(Layer::Seven, 2, OnError::FastInter);
+    assert_eq!(alarms(&seven(), &[Status(500), Status(200), Closed, Invalid, Silent]), [3]);
+    assert_eq!(
+        alarms(&seven(), &[Status(500), Connected, Unconnected]),
+        [2],
+        "a connection is not"
+    );
+    let four = observed(Layer::Four, 2, OnError::FastInter);
+    assert_eq!(alarms(&four, &[Unconnected, Connected, Unconnected, Status(500), Closed]), []);
+    assert_eq!(alarms(&four, &[Status(200), Unconnected]), [1], "what is said does not count");
+    assert_eq!(four.servers()[0].alarms(), 1);
+}
+
+#[test]
+fn a_check_that_passes_begins_the_count_anew() {
+    let backend = observed(Layer::Four, 2, OnError::FastInter);
+    assert_eq!(alarms(&backend, &[Unconnected]), []);
+    let passed = CheckResult { status: CheckStatus::L4Ok, ..CheckResult::default() };
+    backend.on_check(0, passed, 1);
+    assert_eq!(alarms(&backend, &[Unconnected, Unconnected]), [1]);
+}
+
+#[test]
+fn health_falls_as_far_as_was_measured() {
+    for (then, health, change) in [
+        (OnError::FailCheck, 3, Change::None),
+        (OnError::SuddenDeath, 2, Change::None),
+        (OnError::MarkDown, 0, Change::Down),
+    ] {
+        let backend = observed(Layer::Four, 1, then);
+        let Some(Alarm { result: Some((result, checked)) }) = backend.on_sign(0, Unconnected, 1)
+        else {
+            panic!("{then:?} is told");
+        };
+        assert_eq!(result.status, CheckStatus::HealthAnalysis);
+        assert_eq!((checked.change, checked.progressed), (change, true), "{then:?}");
+        let record = backend.servers()[0].check_record();
+        assert_eq!((record.health.value(), record.failed), (health, 1), "{then:?}");
+    }
+}
+
+#[test]
+fn what_rests_or_is_down_is_left_alone() {
+    let backend = observed(Layer::Four, 1, OnError::MarkDown);
+    assert_eq!(alarms(&backend, &[Unconnected, Unconnected, Unconnected]), [0]);
+    backend.force_health(0, Change::Up, 2);
+    backend.set_admin(0, Admin::FORCED_MAINT, Admin::default(), 3);
+    assert_eq!(alarms(&backend, &[Unconnected]), []);
+    let unchecked = with(Algorithm::RoundRobin, &[1], |settings| {
+        settings.checked = false;
+        settings.watch = Some(Watch { layer: Layer::Four, limit: 1, then: OnError::MarkDown });
+    });
+    assert_eq!(alarms(&unchecked, &[Unconnected]), [], "nothing would bring it up again");
+}
