@@ -99,22 +99,27 @@ fn every_ending_is_somebody_s_doing() {
     }
 }
 
-/// A day of virtual time over a thousand seeds, or what `WEIR_SOAK_SEEDS` says.
+/// A number from the environment.
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// A day of virtual time over a thousand seeds, or as many as `WEIR_SOAK_SEEDS` says, from
+/// `WEIR_SOAK_FROM` on.
 #[test]
 #[ignore = "minutes of work: cargo xtask soak"]
 fn a_simulated_day() {
-    let seeds = std::env::var("WEIR_SOAK_SEEDS").ok().and_then(|text| text.parse().ok());
-    let seeds: u64 = seeds.unwrap_or(1_000);
+    let (seeds, from) = (number("WEIR_SOAK_SEEDS", 1_000), number("WEIR_SOAK_FROM", 1_000));
     let (next, active) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 loop {
-                    let seed = 1_000 + next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= 1_000 + seeds {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= seeds {
                         return;
                     }
-                    let span = run(seed, 3 * SEC);
+                    let span = run(from + number, 3 * SEC);
                     active.fetch_add(span.as_secs(), Ordering::Relaxed);
                 }
             });

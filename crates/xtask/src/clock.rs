@@ -27,3 +27,10 @@ pub(crate) fn wait_until(limit: Duration, step: Duration, mut ready: impl FnMut(
         pause(step);
     }
 }
+
+/// The date, in minutes since 1970-01-01 UTC: a number that is another one each time.
+#[expect(clippy::disallowed_methods, reason = "runs that search shall not repeat each other")]
+pub(crate) fn minutes_since_1970() -> u32 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(1, |since| (since.as_secs() / 60) as u32)
+}

@@ -9,6 +9,7 @@ mod compat;
 mod differ;
 mod failure;
 mod regress;
+mod soak;
 mod steps;
 mod test;
 mod tidy;
@@ -59,6 +60,12 @@ const COMMANDS: &[Command] = &[
         summary: "the same exchanges through HAProxy and weir",
         help: differ::HELP,
         run: differ::run,
+    },
+    Command {
+        name: "soak",
+        summary: "tests that take minutes, on inputs never seen",
+        help: soak::HELP,
+        run: soak::run,
     },
     Command { name: "ci", summary: "what .ci/run calls", help: ci::HELP, run: ci::run },
 ];

@@ -18,6 +18,7 @@ pub(crate) const H2LOAD: Tool = Tool { program: "h2load", package: "nghttp2-clie
 pub(crate) const OPENSSL: Tool = Tool { program: "openssl", package: "openssl" };
 pub(crate) const TASKSET: Tool = Tool { program: "taskset", package: "util-linux" };
 pub(crate) const VARNISHTEST: Tool = Tool { program: "varnishtest", package: "varnish" };
+pub(crate) const SLOWHTTPTEST: Tool = Tool { program: "slowhttptest", package: "slowhttptest" };
 pub(crate) const SOCAT: Tool = Tool { program: "socat", package: "socat" };
 
 /// Where a program is: the search path, then the directories of system daemons, which are not

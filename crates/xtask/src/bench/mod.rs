@@ -3,6 +3,7 @@
 
 mod bare;
 mod checks;
+mod churn;
 mod compare;
 pub(crate) mod files;
 mod idle;
@@ -10,8 +11,10 @@ mod inner;
 mod kill;
 mod load;
 mod origin;
+mod pace;
 pub(crate) mod process;
 mod scenarios;
+mod slow;
 mod subjects;
 mod sums;
 
@@ -24,6 +27,8 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS]
        cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
+       cargo xtask bench churn   [-c CONNECTIONS] [-d SECONDS] [-e SECONDS]
+       cargo xtask bench slow    [-n SLOW] [-d SECONDS]
        cargo xtask bench leastconn
        cargo xtask bench lookup
        cargo xtask bench heavy
@@ -40,6 +45,10 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   checks   health checks on many threads: CPU of checks alone (percent of a core, microseconds per
            check), voluntary context switches per check, then the tail of the time to the first byte
            of the CSV statistics page while checks run
+  churn    three origins under load, one killed every -e seconds and started again three seconds later:
+           requests that fail with retry-on all-retryable-errors, memory and descriptors over time
+  slow     thousands of clients that are slow with their headers, their bodies and with reading: what
+           a client that asks a thousand times a second waits, and what the slow ones cost
   leastconn  in one process: both designs of the order of leastconn, from 1 to 64 threads
   lookup   in one process: how long a thread looks for its own next item in a queue shared by 64,
            beside a search that skips the items of others one by one
@@ -53,11 +62,13 @@ as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone
 
   -s   h1-ka-64 h1-ka-256 h1-close h1-1m h1-rules (the default five), tls-ka-64 tls-handshake
        h2c-10x100 h2tls-10x100
-  -d   seconds of load per run (compare: 5, kill and checks: 20)
+  -d   seconds of load per run (compare: 5, slow: 10, kill and checks: 20, churn: 120)
+  -e   seconds between two kills (20)
   -r   rounds (compare: 3, checks: 1); the table shows the median
   -t   threads (48), -n checked servers (200), -i milliseconds between two checks (2000)
 
-Needs two processors and, from Debian: haproxy nginx-light wrk (nghttp2-client for the h2 scenarios).
+Needs two processors and, from Debian: haproxy nginx-light wrk (nghttp2-client for the h2 scenarios,
+slowhttptest for slow).
 ";
 
 pub(crate) fn run(words: &[String]) -> Outcome {
@@ -69,6 +80,8 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         "idle" => idle::run(rest),
         "kill" => kill::run(rest),
         "checks" => checks::run(rest),
+        "churn" => churn::run(rest),
+        "slow" => slow::run(rest),
         name if inner::NAMES.contains(&name) => inner::run(name, rest),
         _ => Err(failure::usage(format!("no benchmark `{name}` (try --help)"))),
     }

@@ -69,6 +69,14 @@ impl Process {
             .ok_or_else(|| failure::machine("cannot read the memory of a process"))
     }
 
+    /// Descriptors that it has open.
+    pub(crate) fn descriptors(&self) -> Outcome<u64> {
+        let path = format!("/proc/{}/fd", self.child.id());
+        let open = std::fs::read_dir(&path)
+            .map_err(|error| failure::machine(format!("{path}: {error}")))?;
+        Ok(open.count() as u64)
+    }
+
     /// Whether the process has not ended.
     pub(crate) fn runs(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))

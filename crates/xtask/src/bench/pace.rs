@@ -1,0 +1,89 @@
+//! A client that asks at a steady pace, whatever the answers take: what others would have waited
+//! counts, too. Never goes as fast as it can.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::clock;
+use crate::failure::{self, Outcome};
+
+/// What the requests of one client took, from the moment that each was due.
+#[derive(Debug, Default)]
+pub(super) struct Latencies(Vec<Duration>);
+
+impl Latencies {
+    /// The time that so many of a thousand requests took at most.
+    pub(super) fn per_mille(&mut self, share: usize) -> Duration {
+        self.0.sort_unstable();
+        let at = (self.0.len() * share).div_ceil(1_000).saturating_sub(1);
+        self.0.get(at).copied().unwrap_or_default()
+    }
+
+    /// How many there were.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Asks for `/` every `step` for so long, over one connection.
+pub(super) fn ask(port: u16, step: Duration, length: Duration) -> Outcome<Latencies> {
+    let run = || -> std::io::Result<Latencies> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        let (start, mut latencies) = (clock::now(), Latencies::default());
+        let mut due = Duration::ZERO;
+        while due < length {
+            clock::pause(due.saturating_sub(start.elapsed()));
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")?;
+            read_answer(&mut stream)?;
+            latencies.0.push(start.elapsed().saturating_sub(due));
+            due += step;
+        }
+        Ok(latencies)
+    };
+    run().map_err(|error| failure::check(format!("a request was not answered: {error}")))
+}
+
+/// Reads one answer with a `content-length`.
+fn read_answer(stream: &mut TcpStream) -> std::io::Result<()> {
+    let (mut answer, mut chunk) = (Vec::new(), [0; 4_096]);
+    loop {
+        if whole(&answer).is_some_and(|length| answer.len() >= length) {
+            return Ok(());
+        }
+        match stream.read(&mut chunk)? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            count => answer.extend_from_slice(&chunk[..count]),
+        }
+    }
+}
+
+/// How long an answer is, once its head is there.
+fn whole(answer: &[u8]) -> Option<usize> {
+    let head = answer.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&answer[..head]).to_ascii_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length:"))?;
+    Some(head + length.trim().parse::<usize>().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    //! Shares, and lengths of answers.
+    use super::*;
+
+    #[test]
+    fn shares_of_latencies() {
+        let mut latencies = Latencies((1..=1_000).rev().map(Duration::from_micros).collect());
+        assert_eq!(latencies.per_mille(990), Duration::from_micros(990));
+        assert_eq!(latencies.per_mille(1_000), Duration::from_micros(1_000));
+        assert_eq!(Latencies::default().per_mille(990), Duration::ZERO);
+    }
+
+    #[test]
+    fn answers_have_a_length() {
+        assert_eq!(whole(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"), Some(43));
+        assert_eq!(whole(b"HTTP/1.1 200 OK\r\nContent-Le"), None);
+    }
+}
