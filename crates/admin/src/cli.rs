@@ -5,11 +5,16 @@
 //! around them.
 
 mod activity;
+mod anon;
 mod call;
 mod collect;
 mod configured;
+mod cookies;
+mod debug;
 mod dynamic;
 mod ending;
+mod errors;
+mod events;
 mod help;
 mod known;
 mod limits;
@@ -22,6 +27,7 @@ mod resolvers;
 mod servers;
 mod session;
 mod show;
+mod system;
 mod table;
 mod tables;
 mod tasks;

@@ -1,9 +1,11 @@
-//! The statistics page: answers requests under `stats uri`. Never changes anything.
+//! The statistics page: answers requests under `stats uri`. Never serves traffic.
 //!
 //! What the address asks for is understood in [`query`], who may see it in [`auth`], what it looks
-//! like in [`html`]; the figures are those of `show stat`. [`dashboard`] shows them live.
+//! like in [`html`], and what its forms do in [`change`]; the figures are those of `show stat`.
+//! [`dashboard`] shows them live.
 
 mod auth;
+mod change;
 mod dashboard;
 mod html;
 mod query;
@@ -15,8 +17,7 @@ use crate::settings::Settings;
 use crate::stats::{self, Clock, Filter, csv, json, typed};
 use htx::{Head, Method, Version};
 use proxy::Worker;
-use proxy::runtime::Proxy;
-use proxy::services::{Answer, Service, Services};
+use proxy::services::{Answer, Service, Services, Visit};
 use proxy::settings::StatsPage;
 pub(crate) use query::decode;
 use query::{Format, Query};
@@ -36,19 +37,17 @@ impl Pages {
 }
 
 impl Services for Pages {
-    fn statistics(&self, worker: &Worker, proxy: &Proxy, request: &Head) -> Option<Answer> {
-        let page = proxy.settings.stats.as_ref()?;
-        if !auth::allows(page, request) {
+    fn statistics(&self, visit: &Visit<'_>) -> Option<Answer> {
+        let page = visit.proxy.settings.stats.as_ref()?;
+        if !auth::allows(page, visit.request) {
             return Some(auth::challenge(page));
         }
-        if request.method_id() == Method::Post {
-            return Some(refuse_change(request));
+        let query = Query::parse(visit.request.uri(), &page.uri);
+        if visit.request.method_id() == Method::Post {
+            return Some(changed(page, &query, change::apply(visit)));
         }
-        if let Some(answer) = dashboard::answer(worker, &self.settings, page, request) {
-            return Some(answer);
-        }
-        let query = Query::parse(request.uri(), &page.uri);
-        Some(self.show(worker, page, &query))
+        let answer = dashboard::answer(visit.worker, &self.settings, page, visit.request);
+        Some(answer.unwrap_or_else(|| self.show(visit, page, &query)))
     }
 
     fn serve(&self, service: Service, worker: &Worker, request: &Head) -> Answer {
@@ -59,7 +58,8 @@ impl Services for Pages {
 }
 
 impl Pages {
-    fn show(&self, worker: &Worker, page: &StatsPage, query: &Query) -> Answer {
+    fn show(&self, visit: &Visit<'_>, page: &StatsPage, query: &Query) -> Answer {
+        let worker = visit.worker;
         let filter = Filter {
             states: query.states,
             scope: query.scope.clone(),
@@ -74,7 +74,13 @@ impl Pages {
         let mut body = String::new();
         let content_type = match query.format {
             Format::Html => {
-                let view = html::View { worker, settings: &self.settings, page, query };
+                let view = html::View {
+                    worker,
+                    settings: &self.settings,
+                    page,
+                    query,
+                    admin: visit.admin,
+                };
                 html::write(&view, &rows, &mut body);
                 "text/html"
             }
@@ -107,11 +113,20 @@ pub(crate) fn response(status: u16, reason: &str, content_type: &str) -> Head {
     head
 }
 
-/// Changes are not offered here: back to the page, which says so (`;st=DENY`).
-fn refuse_change(request: &Head) -> Answer {
-    let uri = request.uri();
-    let path = uri.split(|byte| *byte == b';').next().unwrap_or(uri);
+/// Back to the page, which says how the change went.
+fn changed(page: &StatsPage, query: &Query, outcome: change::Outcome) -> Answer {
     let mut head = response(303, "See Other", "text/plain");
-    head.push(b"location", &[path, b";st=DENY"].concat());
+    let states = match query.states {
+        stats::States::All => "",
+        stats::States::Up => ";up",
+        stats::States::NoMaint => ";no-maint",
+    };
+    let still = if query.refreshes { "" } else { ";norefresh" };
+    let scope = match query.scope.as_str() {
+        "" => String::new(),
+        scope => format!("?scope={}", html::encoded(scope)),
+    };
+    let place = format!("{};st={}{states}{still}{scope}", page.uri, outcome.word());
+    head.push(b"location", place.as_bytes());
     Answer { head, body: Vec::new() }
 }

@@ -2,6 +2,7 @@
 
 use sample::pattern::Dictionaries;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 /// What a runtime socket lets its users do (management.txt 9.3, `level`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -64,6 +65,8 @@ pub struct Settings {
     pub timeout_ms: Option<u32>,
     /// Sessions at once on all sockets of a thread (`stats maxconn`).
     pub max_sessions: usize,
+    /// What names are hashed with in the anonymized mode (`anonkey`); 0 for a key of its own.
+    pub anon_key: Arc<AtomicU32>,
     /// Descriptors that the process may open.
     pub max_files: u64,
     /// Bytes of memory that the process may use (`-m`); 0 for no limit.
@@ -90,6 +93,7 @@ impl Default for Settings {
             sockets: Vec::new(),
             timeout_ms: Some(10_000),
             max_sessions: 10,
+            anon_key: Arc::default(),
             max_files: 0,
             max_memory: 0,
             dictionaries: Arc::default(),

@@ -315,7 +315,7 @@ pub fn rows(shared: &Shared, clock: Clock, filter: &Filter) -> Vec<Row> {
             rows.extend(wanted.map(|server| server::row(proxy, server, clock, filter.legends)));
         }
         if filter.wants(Kind::Backend) {
-            rows.push(back::row(proxy, back, clock, filter.legends));
+            rows.push(back::row(proxy, back, clock, filter));
         }
     }
     rows

@@ -34,6 +34,8 @@ pub(crate) fn process() -> Process {
         userlists: Default::default(),
         resolvers: Vec::new(),
         header_case: Default::default(),
+        rings: Vec::new(),
+        log_forwards: Vec::new(),
         variables: Default::default(),
         hostname: "host".into(),
         node: "node1".into(),

@@ -56,6 +56,11 @@ impl Pool {
         &self.levels
     }
 
+    /// Buffers that are kept for later.
+    pub fn kept(&self) -> usize {
+        self.free.borrow().len()
+    }
+
     /// An empty buffer; allocates only when none is free.
     pub fn take(&self) -> Buf {
         self.levels.used.store(self.in_use() + 1, Relaxed);

@@ -78,6 +78,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) mentions: Vec<Mentioned>,
     /// Where lines are noted that count, if anybody wants to know.
     pub(crate) listing: Option<Listing>,
+    /// Rings that log lines name.
+    pub(crate) rings: std::cell::RefCell<Vec<crate::model::At<Arc<str>>>>,
 }
 
 impl<'a> Cx<'a> {
@@ -97,6 +99,7 @@ impl<'a> Cx<'a> {
             variables: SharedVars::default(),
             mentions: Vec::new(),
             listing: None,
+            rings: Default::default(),
         }
     }
 

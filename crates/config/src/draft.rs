@@ -3,8 +3,9 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
-    Address, At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogLevel, LogStyle,
-    LogTarget, Mailers, Mode, ProxyKind, Resolvers, Rules, ServerOptions, StatsPage,
+    Address, At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogForward, LogLevel,
+    LogStyle, LogTarget, Mailers, Mode, ProxyKind, Resolvers, Ring, Rules, ServerOptions,
+    StatsPage,
 };
 use crate::parse::{DraftUserList, Rank};
 use rules::check::{RequestLine, Script, Step};
@@ -22,11 +23,19 @@ pub(crate) struct Draft {
     pub(crate) userlists: Vec<DraftUserList>,
     pub(crate) mailers: Vec<Mailers>,
     pub(crate) resolvers: Vec<Resolvers>,
+    pub(crate) rings: Vec<Ring>,
+    pub(crate) log_forwards: Vec<DraftLogForward>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,
     /// First declaration of each name, per side.
     pub(crate) fronts: HashMap<Arc<str>, usize>,
     pub(crate) backs: HashMap<Arc<str>, usize>,
+}
+
+/// A `log-forward` section: its own lines, and its `log` lines, which may mean those of `global`.
+pub(crate) struct DraftLogForward {
+    pub(crate) section: LogForward,
+    pub(crate) logs: Vec<DraftLog>,
 }
 
 /// What kind of section a draft is.

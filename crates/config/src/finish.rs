@@ -17,6 +17,7 @@ mod checks;
 mod formats;
 mod mentions;
 mod resolvers;
+mod rings;
 mod tables;
 mod track;
 mod tracking;
@@ -60,10 +61,13 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     mentions::mark(&mut proxies, cx);
     mentions::check(&proxies, &userlists, cx);
     number_listeners_of_runtime(&mut draft.global.stats.sockets);
+    draft.global.rings = rings::complete(draft.rings, &draft.global.log_send_hostname, cx);
+    let log_forwards = rings::forwards(draft.log_forwards, &shared.global_logs);
     (!cx.diagnostics.failed()).then(|| Model {
         global: draft.global,
         http_errors: shared.http_errors,
         resolvers: shared.resolvers,
+        log_forwards,
         userlists,
         variables: Arc::new(std::mem::take(&mut cx.variables)),
         proxies,

@@ -17,6 +17,7 @@ mod log;
 mod mail;
 mod proxy;
 mod resolvers;
+mod ring;
 mod rules;
 mod server;
 mod threads;
@@ -41,6 +42,7 @@ pub use proxy::{
     Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, Mode, Proxy, ProxyKind,
 };
 pub use resolvers::{InitAddr, NameServer, Resolve, ResolveOptions, Resolvers};
+pub use ring::{LogForward, Ring, RingServer};
 pub use rules::{Captured, Formats};
 pub use server::{Observe, OnError, Server, ServerOptions};
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
@@ -56,6 +58,8 @@ pub struct Model {
     pub userlists: BTreeMap<String, UserList>,
     /// `resolvers` sections in order; servers name them by their index.
     pub resolvers: Vec<Resolvers>,
+    /// `log-forward` sections in order.
+    pub log_forwards: Vec<LogForward>,
     /// `proc` variables set in `global`.
     pub variables: Arc<SharedVars>,
     /// Frontends, backends and listens in order of declaration; references between them are indices
@@ -79,7 +83,10 @@ impl Model {
     pub fn listens(&self) -> bool {
         let binds =
             |p: &Proxy| !p.disabled && p.front.as_ref().is_some_and(|f| !f.binds.is_empty());
-        !self.global.stats.sockets.is_empty() || self.proxies.iter().any(binds)
+        let forwards = |it: &LogForward| !it.binds.is_empty() || !it.datagrams.is_empty();
+        !self.global.stats.sockets.is_empty()
+            || self.proxies.iter().any(binds)
+            || self.log_forwards.iter().any(forwards)
     }
 }
 

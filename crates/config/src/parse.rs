@@ -23,11 +23,13 @@ mod ignore;
 mod language;
 mod link;
 mod log;
+mod log_forward;
 mod mailers;
 pub(crate) mod option;
 pub(crate) mod proxy;
 mod removed;
 mod resolvers;
+mod ring;
 mod section;
 pub(crate) mod server;
 pub(crate) mod stats;
@@ -140,6 +142,8 @@ impl Reader<'_, '_> {
             Section::UserList(at) => &self.draft.userlists[at].name,
             Section::Mailers(at) => &self.draft.mailers[at].name,
             Section::Resolvers(at) => &self.draft.resolvers[at].name,
+            Section::Ring(at) => &self.draft.rings[at].name,
+            Section::LogForward(at) => &self.draft.log_forwards[at].section.name,
             Section::Defaults(at) if self.draft.defaults[at].name.is_empty() => "defaults",
             Section::Defaults(at) => &self.draft.defaults[at].name,
             Section::Proxy(at) => &self.draft.proxies[at].name,
@@ -190,6 +194,10 @@ impl Reader<'_, '_> {
             }
             Section::UserList(at) => userlist::line(&mut self.draft.userlists[at], self.cx, args),
             Section::Resolvers(at) => resolvers::line(&mut self.draft.resolvers[at], self.cx, args),
+            Section::Ring(at) => ring::line(&mut self.draft.rings[at], self.cx, args),
+            Section::LogForward(at) => {
+                log_forward::line(&mut self.draft.log_forwards[at], self.cx, args)
+            }
             Section::Mailers(at) => mailers::line(&mut self.draft.mailers[at], self.cx, args),
             Section::Global => {
                 if args.text(0) == "stats" {

@@ -21,6 +21,7 @@ mod language;
 mod output;
 mod references;
 mod resolvers;
+mod rings;
 mod semantics;
 mod values;
 mod wild;

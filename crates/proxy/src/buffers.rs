@@ -13,6 +13,19 @@ const BULK: usize = 256 * 1024;
 /// Free bulk buffers that a thread keeps.
 const KEEP_BULK: usize = 16;
 
+/// How much of something a thread has made and keeps for use again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PoolUse {
+    /// What it is.
+    pub name: &'static str,
+    /// Bytes of each.
+    pub size: usize,
+    /// How many there are.
+    pub allocated: usize,
+    /// How many of them are in use.
+    pub used: usize,
+}
+
 /// How many buffers the process may use (`tune.buffers.limit`, `tune.buffers.reserve`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
@@ -68,6 +81,17 @@ impl Buffers {
     /// How many there are, ordinary and big ones, for other threads to read.
     pub(crate) fn levels(&self) -> [Arc<Levels>; 2] {
         [self.ordinary.levels().clone(), self.bulk.levels().clone()]
+    }
+
+    /// What there is of them, for operators.
+    pub(crate) fn pools(&self) -> [PoolUse; 2] {
+        let of = |name, pool: &Pool| PoolUse {
+            name,
+            size: pool.size(),
+            allocated: pool.in_use() + pool.kept(),
+            used: pool.in_use(),
+        };
+        [of("buffer", &self.ordinary), of("bulk_buffer", &self.bulk)]
     }
 
     /// One that is there. `None`: has to be waited for, with [`Buffers::take`].

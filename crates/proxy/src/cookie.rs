@@ -86,17 +86,26 @@ fn split<'a>(cookie: &Cookie, value: &'a [u8]) -> (&'a [u8], Dates, Option<&'a [
 
 /// The server that has this value.
 fn find(back: &Back, value: &[u8]) -> Option<usize> {
+    let key = back.dynamic_cookie.key();
     back.servers.slot_of(|server| {
-        value_of(server).is_some_and(|it| !it.is_empty() && it.as_bytes() == value)
+        let own = value_of(server, key.as_deref());
+        own.is_some_and(|it| !it.is_empty() && it.as_bytes() == value)
     })
 }
 
-/// A server's value in the cookie: its own, or one computed from its address.
-pub(crate) fn value_of(server: &Server) -> Option<Cow<'_, str>> {
+impl Back {
+    /// What a server is called in the persistence cookie, if anything.
+    pub fn cookie_value(&self, server: &Server) -> Option<String> {
+        value_of(server, self.dynamic_cookie.key().as_deref()).map(Cow::into_owned)
+    }
+}
+
+/// A server's value in the cookie: its own, or one computed from its address with a key.
+fn value_of<'a>(server: &'a Server, key: Option<&str>) -> Option<Cow<'a, str>> {
     if let Some(value) = &server.settings.cookie {
         return Some(Cow::Borrowed(value));
     }
-    let key = server.settings.cookie_key.as_ref()?;
+    let key = key?;
     let Address::Inet(address) = &server.location.now().address else { return None };
     let mut text = key.as_bytes().to_vec();
     match address.ip() {
@@ -158,7 +167,8 @@ pub(crate) fn response(tx: &mut Transaction) {
     tx.notes.journal.cookie.1 = b'N';
     let Some(claim) = tx.claim.as_ref() else { return };
     let known = tx.wanted == Some(claim.slot()) && tx.notes.journal.cookie.0 == b'V';
-    let value = value_of(claim.server()).map(Cow::into_owned);
+    let key = backend.back.as_ref().and_then(|back| back.dynamic_cookie.key());
+    let value = value_of(claim.server(), key.as_deref()).map(Cow::into_owned);
     let provided = from_server(tx, cookie, value.as_deref(), known);
     if cookie.mode != CookieMode::Insert || provided {
         return;

@@ -7,6 +7,7 @@ use crate::case;
 use crate::cookie;
 use crate::flow::{Ends, Fault, Step};
 use crate::inspect;
+use crate::invalid;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::meter::Meter;
@@ -248,7 +249,8 @@ impl Exchange {
                 self.complete_head(tx, body)?;
                 Ok(true)
             }
-            Err(_) => {
+            Err(error) => {
+                invalid::response(tx, error);
                 observe::sign(tx, Sign::Invalid);
                 let failure = Failure::new(502, Cause::Proxy, Phase::Headers);
                 Err(retry::instead_of(tx, RetryOn::JUNK, failure))

@@ -394,6 +394,12 @@ pub(crate) fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     conditions.any(|condition| condition.eval(&tx.view()) == sample::Answer::Yes)
 }
 
+/// Whether a `stats admin` condition of the proxy holds.
+pub(crate) fn administers(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
+    let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.stats_admin);
+    conditions.any(|condition| condition.eval(&tx.view()) == sample::Answer::Yes)
+}
+
 /// What rules say of persistence by cookies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Persistence {

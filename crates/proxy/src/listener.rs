@@ -11,7 +11,7 @@ use crate::gate;
 use crate::preamble;
 use crate::runtime::{Front, Proxy, ProxyRef, Shared};
 use crate::worker::Worker;
-use reactor::{Class, Handle, Listener};
+use reactor::{Class, Handle, Listener, Wake};
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
@@ -42,7 +42,8 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
 async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, handle: Handle) {
     let mut listener = Listener::new(&worker.thread, handle);
     let mut complained = false;
-    while !worker.shared.is_stopping() {
+    let shut = || proxy.front.as_ref().is_some_and(Front::is_shut);
+    while !worker.shared.is_stopping() && !shut() {
         let deadline = match accept_some(&worker, &proxy, place, &mut listener) {
             Ok(true) => None,
             Ok(false) => Some(worker.thread.tick().plus_ms(RETRY_MS)),
@@ -63,6 +64,19 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, handle: Handle) 
     if worker.shared.listening.leave(handle) {
         listener.close();
     }
+}
+
+/// Has a frontend give its addresses up for good; its connections go on. `false`: it has already.
+pub fn shut_frontend(shared: &Shared, proxy: &Proxy) -> bool {
+    let Some(front) = &proxy.front else { return false };
+    if front.shut.swap(true, Relaxed) {
+        return false;
+    }
+    for thread in 0..shared.settings.threads {
+        let rouse = |worker: &Worker| worker.thread.scheduler().wake_all(Wake::OTHER);
+        shared.ask(thread, Box::new(rouse));
+    }
+    true
 }
 
 /// How many tasks of all threads listen on each handle: the last one closes it, so that nobody

@@ -41,20 +41,38 @@ pub fn send_structured(worker: &Worker, logs: &Logs, level: u8, data: &[u8], mes
             continue;
         }
         let mut line = worker.take_scratch();
-        envelope(worker, logs, target, level.max(target.min_level), data, &mut line);
+        let transport = ring_of(worker, target).unwrap_or(target.transport);
+        let level = level.max(target.min_level);
+        envelope(worker, logs, (target.facility, level, transport), data, &mut line);
         let end = memchr::memchr2(b'\n', 0, message).unwrap_or(message.len());
-        let text = &message[..end];
-        let room = target.max_len.saturating_sub(1).saturating_sub(line.len());
-        line.extend_from_slice(&text[..text.len().min(room)]);
-        line.push(b'\n');
-        deliver(worker, target, &line);
+        deliver(worker, target, &message[..end], &mut line);
         worker.give_scratch(line);
     }
 }
 
-fn deliver(worker: &Worker, target: &LogTarget, line: &[u8]) {
+/// The envelope of a target that is a ring.
+pub(crate) fn ring_of(worker: &Worker, target: &LogTarget) -> Option<LogTransport> {
+    match target.address {
+        LogAddress::Ring(index) => Some(worker.shared.rings.get(index)?.settings.transport),
+        _ => None,
+    }
+}
+
+/// Sends a text behind the envelope that stands in `line`, cut to what the target takes.
+pub(crate) fn deliver(worker: &Worker, target: &LogTarget, text: &[u8], line: &mut Vec<u8>) {
+    let room = target.max_len.saturating_sub(1).saturating_sub(line.len());
+    line.extend_from_slice(&text[..text.len().min(room)]);
+    line.truncate(target.max_len.saturating_sub(1));
+    if let LogAddress::Ring(index) = target.address {
+        // What finds no room there is counted by the ring.
+        let ring = worker.shared.rings.get(index);
+        ring.map(|ring| ring.write(line));
+        return;
+    }
+    line.push(b'\n');
     let kernel = worker.thread.kernel();
     let sent = match &target.address {
+        LogAddress::Ring(_) => Ok(()),
         LogAddress::Udp(address) => kernel.datagram(&Address::Inet(*address), line),
         LogAddress::Unix(path) => kernel.datagram(&Address::Unix(path.clone()), line),
         LogAddress::Fd(number) => kernel.write(*number, line).map(drop),
@@ -66,7 +84,7 @@ fn deliver(worker: &Worker, target: &LogTarget, line: &[u8]) {
 
 impl LogSample {
     /// Whether the next message is one that the target gets.
-    fn takes_next(&self) -> bool {
+    pub(crate) fn takes_next(&self) -> bool {
         let number = self.seen.fetch_add(1, Relaxed) % self.size.max(1) + 1;
         self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&number))
     }
@@ -75,18 +93,17 @@ impl LogSample {
 fn envelope(
     worker: &Worker,
     logs: &Logs,
-    target: &LogTarget,
-    level: u8,
+    (facility, level, transport): (u8, u8, LogTransport),
     data: &[u8],
     line: &mut Vec<u8>,
 ) {
-    let priority = u32::from(target.facility) * 8 + u32::from(level);
+    let priority = u32::from(facility) * 8 + u32::from(level);
     let bracket = |number: u32, line: &mut Vec<u8>| {
         line.push(b'<');
         write_int(line, number.into());
         line.push(b'>');
     };
-    match target.transport {
+    match transport {
         LogTransport::Raw => {}
         LogTransport::Priority => bracket(priority, line),
         LogTransport::Short => bracket(level.into(), line),
@@ -97,15 +114,14 @@ fn envelope(
         }
         LogTransport::Iso => {
             date_iso(worker, line);
-            sender(worker, logs, line);
+            line.push(b' ');
         }
         LogTransport::Local | LogTransport::Rfc3164 => {
             bracket(priority, line);
             worker.local_date().write_syslog(line);
-            if let Some(host) =
-                logs.hostname.as_deref().filter(|_| target.transport == LogTransport::Rfc3164)
-            {
+            if transport == LogTransport::Rfc3164 {
                 line.push(b' ');
+                let host = logs.hostname.as_deref().unwrap_or("localhost");
                 line.extend_from_slice(host.as_bytes());
             }
             sender(worker, logs, line);
@@ -114,8 +130,7 @@ fn envelope(
             bracket(priority, line);
             line.extend_from_slice(b"1 ");
             date_iso(worker, line);
-            let host = logs.hostname.as_deref().unwrap_or(&worker.shared.settings.hostname);
-            for word in [host, &logs.tag] {
+            for word in [logs.hostname.as_deref().unwrap_or("-"), &logs.tag] {
                 line.push(b' ');
                 line.extend_from_slice(word.as_bytes());
             }
@@ -137,7 +152,7 @@ fn sender(worker: &Worker, logs: &Logs, line: &mut Vec<u8>) {
     line.extend_from_slice(b"]: ");
 }
 
-fn date_iso(worker: &Worker, line: &mut Vec<u8>) {
+pub(crate) fn date_iso(worker: &Worker, line: &mut Vec<u8>) {
     let micros = worker.thread.wall() / 1_000 % 1_000_000;
     worker.local_date().write_iso(micros as u32, line);
 }

@@ -41,6 +41,11 @@ pub(crate) async fn wait(
     Ok(())
 }
 
+/// Whether what [`wait`] has seen is all of the request's body.
+pub(crate) fn is_whole(tx: &Transaction) -> bool {
+    peek(tx.request_body, tx.client.input.data(), &mut Vec::new())
+}
+
 /// As [`wait`], for the response of a server, whose body is delimited in the way given.
 ///
 /// # Errors

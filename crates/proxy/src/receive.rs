@@ -1,5 +1,6 @@
 //! Receiving the head of a request. Never looks at what it says.
 
+use crate::invalid;
 use crate::journal::{Cause, Failure, Phase};
 use crate::transaction::{Arrival, Transaction};
 use buf::Buf;
@@ -57,6 +58,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             tx.notes.journal.request = tx.worker.thread.nanos();
             // Of a request with a broken body, nothing is told to any server.
             if let Err(error) = tx.client.mux.check_body(tx.client.input.data()) {
+                invalid::request(tx, error);
                 return Err(bad(tx, error.status, Cause::Proxy));
             }
             tx.notes.journal.bytes_in += consumed as u64;
@@ -68,7 +70,10 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             Ok(true)
         }
         Ok(HeadStep::NeedMore | HeadStep::Interim { .. }) => Ok(false),
-        Err(error) => Err(bad(tx, error.status, Cause::Proxy)),
+        Err(error) => {
+            invalid::request(tx, error);
+            Err(bad(tx, error.status, Cause::Proxy))
+        }
     }
 }
 

@@ -5,8 +5,11 @@ use crate::inspect;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge::{self, Ruling};
 use crate::runtime::{Proxy, ProxyRef};
+use crate::services::Visit;
 use crate::transaction::Transaction;
-use crate::{reply, report, rewrite, verify};
+use crate::{payload, reply, report, rewrite, verify};
+use htx::Method;
+use sample::Side;
 
 /// What becomes of a request.
 #[derive(Debug)]
@@ -110,12 +113,23 @@ async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Option<Rou
     if let Some(route) = judge::statistics(tx, proxy).await?.into() {
         return Ok(Some(route));
     }
-    Ok(show_statistics(tx, proxy).then_some(Route::Answer))
+    let admin = judge::administers(tx, proxy);
+    let changes = admin && tx.space.request.method_id() == Method::Post;
+    if changes {
+        let timeouts = &proxy.settings.timeouts;
+        let span = timeouts.http_request.or(tx.client.proxy.settings.timeouts.client);
+        payload::wait(tx, span, 0).await?;
+    }
+    let whole = changes && payload::is_whole(tx);
+    Ok(show_statistics(tx, proxy, admin, whole).then_some(Route::Answer))
 }
 
-fn show_statistics(tx: &mut Transaction, proxy: &Proxy) -> bool {
-    let answer = tx.worker.services.statistics(&tx.worker, proxy, &tx.space.request);
-    let Some(answer) = answer else { return false };
+/// Has the page answer; `whole` tells that the body of the request has been read.
+fn show_statistics(tx: &mut Transaction, proxy: &Proxy, admin: bool, whole: bool) -> bool {
+    let form = tx.notes.bodies[Side::Request as usize].as_deref().filter(|_| whole);
+    let (worker, request) = (&*tx.worker, &tx.space.request);
+    let visit = Visit { worker, proxy, request, admin, form };
+    let Some(answer) = worker.services.statistics(&visit) else { return false };
     judge::answered(tx);
     judge::prepare(tx, answer);
     true

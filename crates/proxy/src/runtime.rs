@@ -5,12 +5,14 @@
 
 use crate::counters::{Block, Counters, Gauge};
 use crate::idle::Parking;
+use crate::invalid::Captures;
 use crate::limit::{self, Limit};
 use crate::location::Location;
 use crate::mail::Outbox;
 use crate::notice::Availability;
 use crate::queue::Queue;
 use crate::resolver::Resolver;
+use crate::ring::{self, Ring};
 use crate::servers::Servers;
 use crate::settings;
 use crate::stopping::Stopping;
@@ -66,6 +68,14 @@ pub struct Shared {
     pub work: SharedWork<Worker>,
     /// Whether a job in [`Shared::work`] tends the parked connections.
     pub(crate) parked_tended: AtomicBool,
+    /// The rings: the one that is always there, then the `ring` sections.
+    pub rings: Vec<Arc<Ring>>,
+    /// Commands of `debug dev` that were given.
+    pub debug_commands: AtomicU64,
+    /// Messages refused.
+    pub invalid: AtomicU64,
+    /// Messages that `log-forward` sections have received.
+    pub received_logs: AtomicU64,
     /// The `resolvers` sections.
     pub resolvers: Vec<Resolver>,
     /// Where threads leave health checks for each other.
@@ -98,6 +108,10 @@ impl Shared {
             tables: tables(&settings.tables),
             vars: settings.variables.clone(),
             dropped_logs: AtomicU64::new(0),
+            rings: ring::all(&settings.rings),
+            invalid: AtomicU64::new(0),
+            received_logs: AtomicU64::new(0),
+            debug_commands: AtomicU64::new(0),
             resolvers: settings.resolvers.iter().cloned().map(Resolver::new).collect(),
             questions: (0..threads).map(|_| Mutex::default()).collect(),
             work: SharedWork::new(threads),
@@ -216,6 +230,8 @@ pub struct Proxy {
     pub front: Option<Front>,
     /// The server side.
     pub back: Option<Back>,
+    /// The last messages refused.
+    pub invalid: Captures,
     /// Mails on their way, by mailer.
     pub(crate) outboxes: Vec<Outbox>,
 }
@@ -276,6 +292,40 @@ impl RulesAtHand {
     }
 }
 
+/// Cookies computed from addresses (`dynamic-cookie-key`).
+#[derive(Debug, Default)]
+pub struct DynamicCookie {
+    off: AtomicBool,
+    key: Mutex<Option<Arc<str>>>,
+}
+
+impl DynamicCookie {
+    fn new(settings: &settings::Back) -> Self {
+        Self {
+            off: AtomicBool::new(!settings.dynamic_cookie),
+            key: Mutex::new(settings.cookie_key.clone()),
+        }
+    }
+
+    /// Uses them, or not.
+    pub fn switch(&self, on: bool) {
+        self.off.store(!on, Relaxed);
+    }
+
+    /// Computes them with this key from now on.
+    pub fn set_key(&self, key: &str) {
+        *self.key.lock().unwrap_or_else(PoisonError::into_inner) = Some(key.into());
+    }
+
+    /// What they are computed with; `None` if they are not used.
+    pub(crate) fn key(&self) -> Option<Arc<str>> {
+        if self.off.load(Relaxed) {
+            return None;
+        }
+        self.key.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// The client side of a running proxy.
 #[derive(Debug)]
 pub struct Front {
@@ -287,6 +337,8 @@ pub struct Front {
     pub maxconn: AtomicU32,
     /// Accepts nobody for now (`disable frontend`).
     pub disabled: AtomicBool,
+    /// Accepts nobody any more (`shutdown frontend`).
+    pub(crate) shut: AtomicBool,
     /// Lines logged (`%lc`).
     pub lines: AtomicU64,
     /// Its listeners, in the order of the binds.
@@ -339,6 +391,8 @@ pub struct Back {
     /// Milliseconds since the start at which the number of usable servers last changed from or to
     /// zero.
     pub changed_ms: AtomicU64,
+    /// Cookies computed from the servers' addresses.
+    pub dynamic_cookie: DynamicCookie,
     /// `fullconn`: streams that mean full load.
     pub full: AtomicU32,
     /// Whether the connection limit of a server moves.
@@ -477,6 +531,13 @@ fn set_ip(address: &mut Address, ip: IpAddr) {
     }
 }
 
+impl Front {
+    /// Whether it has given its addresses up (`shutdown frontend`).
+    pub fn is_shut(&self) -> bool {
+        self.shut.load(Relaxed)
+    }
+}
+
 impl AsRef<Gauge> for Server {
     fn as_ref(&self) -> &Gauge {
         &self.sessions
@@ -490,6 +551,7 @@ impl Proxy {
             connections: Gauge::default(),
             maxconn: AtomicU32::new(front.maxconn.unwrap_or(0)),
             disabled: AtomicBool::new(false),
+            shut: AtomicBool::new(false),
             lines: AtomicU64::new(0),
             listeners: front.binds.iter().map(|_| Listener::new(front, threads)).collect(),
         });
@@ -498,7 +560,7 @@ impl Proxy {
         let rules = RulesAtHand::of(&settings);
         let mailers = settings.mail.iter().flat_map(|mail| &mail.mailers);
         let outboxes = mailers.map(|_| Outbox::default()).collect();
-        Self { index, settings, rules, front, back, outboxes }
+        Self { index, settings, rules, front, back, outboxes, invalid: Captures::default() }
     }
 
     /// The name.
@@ -536,6 +598,7 @@ impl Back {
             balancer,
             servers,
             queue: Queue::default(),
+            dynamic_cookie: DynamicCookie::new(settings),
             changed_ms: AtomicU64::new(now_ms),
             full: AtomicU32::new(0),
             limits_move: AtomicBool::new(limits_move),

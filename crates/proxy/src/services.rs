@@ -15,10 +15,24 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
+/// A request to the statistics page of a proxy.
+pub struct Visit<'a> {
+    /// The thread that serves it.
+    pub worker: &'a Worker,
+    /// Whose page it is.
+    pub proxy: &'a Proxy,
+    /// The request.
+    pub request: &'a Head,
+    /// Whether a `stats admin` condition holds.
+    pub admin: bool,
+    /// The body, if it was read and fits in a buffer.
+    pub form: Option<&'a [u8]>,
+}
+
 /// The services of a worker. Implemented above the data plane and handed in by the boot.
 pub trait Services {
-    /// Answers a request to the statistics page of `proxy`, or declines.
-    fn statistics(&self, worker: &Worker, proxy: &Proxy, request: &Head) -> Option<Answer>;
+    /// Answers a request to the statistics page of a proxy, or declines.
+    fn statistics(&self, visit: &Visit<'_>) -> Option<Answer>;
 
     /// Answers a request that `use-service` sends to a service.
     fn serve(&self, service: Service, worker: &Worker, request: &Head) -> Answer;
@@ -29,7 +43,7 @@ pub trait Services {
 pub struct NoServices;
 
 impl Services for NoServices {
-    fn statistics(&self, _: &Worker, _: &Proxy, _: &Head) -> Option<Answer> {
+    fn statistics(&self, _: &Visit<'_>) -> Option<Answer> {
         None
     }
 

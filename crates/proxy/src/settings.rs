@@ -77,6 +77,10 @@ pub struct Process {
     pub resolvers: Vec<Resolvers>,
     /// How header names in lower case are written for peers that mind (`h1-case-adjust`).
     pub header_case: Arc<HashMap<Vec<u8>, Vec<u8>>>,
+    /// `ring` sections.
+    pub rings: Vec<Ring>,
+    /// `log-forward` sections.
+    pub log_forwards: Vec<Arc<LogForward>>,
 }
 
 impl Process {
@@ -365,6 +369,8 @@ pub struct LogTarget {
     pub address: LogAddress,
     /// The envelope.
     pub transport: LogTransport,
+    /// Forwarded messages keep the envelope that they came in: none was asked for.
+    pub keeps: bool,
     /// Longest message in bytes.
     pub max_len: usize,
     /// Syslog facility, 0 to 23.
@@ -386,12 +392,70 @@ pub enum LogAddress {
     Unix(PathBuf),
     /// An inherited descriptor.
     Fd(i32),
+    /// A ring, by its index among those of the process.
+    Ring(usize),
+}
+
+/// A ring (configuration manual, section 3.9).
+#[derive(Clone, Debug, Default)]
+pub struct Ring {
+    /// Its name.
+    pub name: String,
+    /// What is said of it.
+    pub description: String,
+    /// The envelope of its messages.
+    pub transport: LogTransport,
+    /// The longest message, in bytes.
+    pub max_len: usize,
+    /// Its size in bytes, at most 1 GiB.
+    pub size: usize,
+    /// Who gets all messages.
+    pub servers: Vec<RingServer>,
+    /// Milliseconds for a connection to a server.
+    pub connect_ms: Option<u32>,
+    /// Milliseconds for a server to take what is sent.
+    pub server_ms: Option<u32>,
+    /// Where what it holds is kept too.
+    pub backing: Option<Arc<dyn Backing>>,
+}
+
+/// A server that gets the messages of a ring.
+#[derive(Clone, Debug)]
+pub struct RingServer {
+    /// Where it is.
+    pub address: Address,
+    /// Messages go behind their length.
+    pub counts: bool,
+}
+
+/// What keeps the bytes of a ring beyond the process. Writing may fail in silence.
+pub trait Backing: std::fmt::Debug + Send + Sync {
+    /// These bytes stand at this place.
+    fn write_at(&self, offset: u64, bytes: &[u8]);
+}
+
+/// A `log-forward` section (configuration manual, section 3.10).
+#[derive(Debug)]
+pub struct LogForward {
+    /// Its name.
+    pub name: String,
+    /// Sockets that listen for connections.
+    pub binds: Vec<reactor::Handle>,
+    /// Sockets for datagrams.
+    pub datagrams: Vec<reactor::Handle>,
+    /// Where messages go; `keeps` of a target holds.
+    pub logs: Arc<Logs>,
+    /// Connections at once; 0 for no limit.
+    pub maxconn: u32,
+    /// Milliseconds that a client may be silent.
+    pub client_ms: Option<u32>,
 }
 
 /// The envelope of a log line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LogTransport {
     /// Like rfc3164, without the host name.
+    #[default]
     Local,
     /// RFC 3164.
     Rfc3164,
@@ -429,8 +493,6 @@ pub struct Server {
     pub address: Address,
     /// Its value in the persistence cookie.
     pub cookie: Option<String>,
-    /// What its value is computed with if it has none (`dynamic-cookie-key`).
-    pub cookie_key: Option<Arc<str>>,
     /// Requests that may wait for it; 0 for no limit.
     pub max_queue: u32,
     /// The lowest that its connection limit sinks to (`minconn`); 0 for a limit that stays.
@@ -519,7 +581,6 @@ impl Server {
             balance,
             address,
             cookie: None,
-            cookie_key: None,
             max_queue: 0,
             minconn: 0,
             pool_max: None,
@@ -757,6 +818,10 @@ pub struct Back {
     pub all_backups: bool,
     /// Persistence by a cookie.
     pub cookie: Option<Cookie>,
+    /// Servers without a value of their own have one computed from their address.
+    pub dynamic_cookie: bool,
+    /// What values of servers without one of their own are computed with (`dynamic-cookie-key`).
+    pub cookie_key: Option<Arc<str>>,
     /// Attempts to connect after the first.
     pub retries: u32,
     /// What these attempts are for.

@@ -147,6 +147,8 @@ pub(crate) fn process(threads: usize) -> Process {
         userlists: Default::default(),
         resolvers: Vec::new(),
         header_case: Default::default(),
+        rings: Vec::new(),
+        log_forwards: Vec::new(),
         variables: Default::default(),
     }
 }
@@ -158,6 +160,7 @@ fn logs(target: SocketAddr) -> Arc<Logs> {
         max_len: 4096,
         facility: 16,
         level: 7,
+        keeps: false,
         min_level: 0,
         sample: None,
     };

@@ -1,11 +1,13 @@
 //! What all tasks of one thread share: its reactor, its pools, the process. Never crosses a thread.
 
-use crate::buffers::Buffers;
+use crate::buffers::{Buffers, PoolUse};
 use crate::check;
 use crate::housekeeper;
 use crate::idle::IdlePool;
 use crate::listener;
+use crate::log_forward;
 use crate::resolver;
+use crate::ring;
 use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::seat::Seats;
 use crate::services::Services;
@@ -108,6 +110,8 @@ impl Worker {
         listener::start_all(&worker);
         check::start(&worker);
         resolver::start(&worker);
+        ring::start(&worker);
+        log_forward::start(&worker);
         worker
     }
 
@@ -134,6 +138,16 @@ impl Worker {
         let percent = 100 - busy.min(100) as u32;
         self.idle_share.set(IdleShare { percent, since: now, used });
         percent
+    }
+
+    /// What this thread keeps for use again.
+    pub fn pools(&self) -> Vec<PoolUse> {
+        let kept = |name, size, kept| PoolUse { name, size, allocated: kept, used: 0 };
+        let workspaces = self.workspaces.borrow().len();
+        let mut pools = self.buffers.pools().to_vec();
+        pools.push(kept("workspace", size_of::<Workspace>(), workspaces));
+        pools.push(kept("notes", size_of::<Notes>(), self.notes.borrow().len()));
+        pools
     }
 
     /// Seconds since 1970 of this turn.

@@ -106,6 +106,8 @@ fn process() -> Process {
         userlists: Default::default(),
         resolvers: Vec::new(),
         header_case: Default::default(),
+        rings: Vec::new(),
+        log_forwards: Vec::new(),
         variables: Default::default(),
         hostname: "host".into(),
         node: "host".into(),

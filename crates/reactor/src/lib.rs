@@ -26,5 +26,5 @@ pub use stdx::Tick;
 pub use sys::namespace::Namespace;
 pub use sys::option::{Buffers as SystemBuffers, KeepAlive};
 pub use sys::socket::{Dial, TcpInfo};
-pub use thread::{Settings, Thread};
+pub use thread::{Settings, Thread, Watched};
 pub use throughput::Throughput;

@@ -32,6 +32,23 @@ const SAMPLED: u64 = 16;
 /// Turns measured that make up an average.
 const SAMPLES: u64 = 64;
 
+/// A descriptor that a thread watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    /// The number that the system gave it.
+    pub number: i32,
+    /// The task that its readiness wakes, as one word.
+    pub owner: u64,
+    /// What its readiness means to that task.
+    pub kind: &'static str,
+    /// Whether reading may find something, and whether that is waited for.
+    pub reads: (bool, bool),
+    /// The same for writing.
+    pub writes: (bool, bool),
+    /// Whether the peer has closed.
+    pub closed: bool,
+}
+
 /// What all tasks of a thread share.
 pub struct Thread {
     /// Number of the thread, from 0.
@@ -168,6 +185,23 @@ impl Thread {
     /// Sockets open and listeners watched.
     pub fn sockets(&self) -> usize {
         self.ios.borrow().len()
+    }
+
+    /// What it watches, for operators.
+    pub fn watched_descriptors(&self) -> Vec<Watched> {
+        let ios = self.ios.borrow();
+        let told = |(_, io): (Key, &Io)| {
+            let bits = |bit| (io.ready & bit != 0, io.wanted & bit != 0);
+            Watched {
+                number: io.handle.0,
+                owner: io.owner.to_bits(),
+                kind: if io.reason == Wake::SIGNAL { "signals" } else { "task" },
+                reads: bits(READ),
+                writes: bits(WRITE),
+                closed: io.ready & CLOSED != 0,
+            }
+        };
+        ios.iter().map(told).collect()
     }
 
     /// Lets the thread sleep from now on, whatever its settings: it only finishes what runs.

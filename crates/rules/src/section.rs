@@ -37,6 +37,8 @@ pub struct Rules {
     pub persistence: Vec<Persistence>,
     /// `monitor fail` conditions.
     pub monitor_fail: Vec<Condition>,
+    /// `stats admin` conditions: who may change servers from the statistics page.
+    pub stats_admin: Vec<Condition>,
     switching_guards: OnceLock<Guards>,
 }
 
@@ -57,6 +59,7 @@ impl Default for Rules {
             selection: Vec::new(),
             persistence: Vec::new(),
             monitor_fail: Vec::new(),
+            stats_admin: Vec::new(),
             switching_guards: OnceLock::new(),
         }
     }

@@ -79,6 +79,43 @@ pub fn tcp(address: SocketAddr, options: &Options) -> io::Result<Fd> {
     Ok(into_raw(fd))
 }
 
+/// Opens a socket that receives datagrams.
+///
+/// # Errors
+/// As [`tcp`].
+pub fn datagrams(address: SocketAddr, options: &Options) -> io::Result<Fd> {
+    let open = || crate::socket::datagram_socket(family(&address));
+    let fd = match &options.namespace {
+        Some(namespace) => namespace.within(open)?,
+        None => open()?,
+    };
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    if !options.exclusive {
+        let _ = sockopt::set_socket_reuseport(&fd, true);
+    }
+    if let Some(interface) = &options.interface {
+        option::set_interface(fd.as_raw_fd(), interface)?;
+    }
+    if options.transparent {
+        let fd = fd.as_raw_fd();
+        option::set_foreign(fd, address.is_ipv4()).or_else(|_| option::set_freebind(fd))?;
+    }
+    net::bind(&fd, &address)?;
+    Ok(into_raw(fd))
+}
+
+/// Adopts a datagram socket that was inherited from the parent.
+///
+/// # Errors
+/// The number is not open, or not a socket.
+pub fn inherited_datagrams(fd: Fd) -> io::Result<Fd> {
+    let socket = borrow(fd)?;
+    net::getsockname(socket)?;
+    rustix::io::ioctl_fionbio(socket, true)?;
+    rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(fd)
+}
+
 /// Sets what accepted connections inherit.
 fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
     if options.max_segment > 0 {

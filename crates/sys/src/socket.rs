@@ -165,6 +165,10 @@ pub(crate) fn stream_socket(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(net::socket_with(family, SocketType::STREAM, FLAGS, None)?)
 }
 
+pub(crate) fn datagram_socket(family: AddressFamily) -> io::Result<OwnedFd> {
+    Ok(net::socket_with(family, SocketType::DGRAM, FLAGS, None)?)
+}
+
 fn under_way(result: rustix::io::Result<()>) -> io::Result<()> {
     match result {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(()),

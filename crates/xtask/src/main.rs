@@ -6,6 +6,7 @@ mod bench;
 mod ci;
 mod clock;
 mod compat;
+mod console;
 mod differ;
 mod failure;
 mod regress;
@@ -66,6 +67,12 @@ const COMMANDS: &[Command] = &[
         summary: "tests that take minutes, on inputs never seen",
         help: soak::HELP,
         run: soak::run,
+    },
+    Command {
+        name: "console",
+        summary: "the same commands to HAProxy and weir",
+        help: console::HELP,
+        run: console::run,
     },
     Command { name: "ci", summary: "what .ci/run calls", help: ci::HELP, run: ci::run },
 ];

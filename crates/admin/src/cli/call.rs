@@ -1,6 +1,8 @@
 //! What a command gets and what it gives back. Never runs one.
 
-use super::{collect, configured, ending, profiling, tasks};
+use super::anon::Anon;
+use super::events::Follow;
+use super::{collect, configured, ending, profiling, system, tasks};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use proxy::journal::Cause;
 use proxy::runtime::{Back, Front, Proxy, Server};
@@ -44,6 +46,8 @@ pub(super) struct State {
     pub(super) expert: bool,
     pub(super) experimental: bool,
     pub(super) severity: SeverityOutput,
+    /// How names and addresses are shown.
+    pub(super) anon: Anon,
     /// Milliseconds that the client may be silent.
     pub(super) timeout_ms: Option<u32>,
 }
@@ -57,6 +61,7 @@ impl State {
             expert: false,
             experimental: false,
             severity: socket.severity,
+            anon: Anon::default(),
             timeout_ms: settings.timeout_ms,
         }
     }
@@ -83,6 +88,8 @@ pub(super) enum Reply {
     Message(Severity, String),
     /// What every worker's own thread has to be asked for.
     Later(Later),
+    /// What is in a ring, and perhaps what comes.
+    Follow(Follow),
 }
 
 /// An answer that takes the words of all workers.
@@ -90,7 +97,13 @@ pub(super) enum Later {
     /// Lines, in the order of the threads.
     Lines(fn(&Worker, &Settings, &mut String)),
     /// `show servers conn` about these.
-    ServersConn(Vec<Arc<Proxy>>),
+    ServersConn(Vec<Arc<Proxy>>, Anon),
+    /// Nothing, after so many milliseconds.
+    Pause(u32),
+    /// `show fd` about this one.
+    Descriptor(i32),
+    /// `show pools`.
+    Pools,
     /// `show tasks`.
     Tasks,
     /// `show profiling`.
@@ -112,10 +125,21 @@ impl Later {
                 });
                 answers.await.concat()
             }
-            Self::ServersConn(proxies) => {
+            Self::ServersConn(proxies, anon) => {
                 let idle = collect::all(worker, Worker::idle_counts).await;
-                configured::connections(&proxies, &idle)
+                configured::connections(&proxies, &idle, anon)
             }
+            Self::Pause(span) => {
+                let until = worker.thread.tick().plus_ms(span);
+                while !until.is_due(worker.thread.tick()) {
+                    worker.thread.scheduler().pause(Some(until)).await;
+                }
+                String::new()
+            }
+            Self::Descriptor(number) => {
+                collect::all(worker, move |asked| system::only(asked, number)).await.concat()
+            }
+            Self::Pools => system::render_pools(collect::all(worker, Worker::pools).await),
             Self::Tasks => {
                 let known = collect::all(worker, tasks::of).await;
                 tasks::render(worker.shared.settings.threads, known.concat())
@@ -142,7 +166,7 @@ impl Reply {
     /// The text as sent, with the empty line that ends every answer.
     pub(super) fn write(self, severity: SeverityOutput, out: &mut Vec<u8>) {
         match self {
-            Self::Done | Self::Later(_) => {}
+            Self::Done | Self::Later(_) | Self::Follow(_) => {}
             Self::Dump(text) => out.extend_from_slice(text.as_bytes()),
             Self::Message(level, text) => {
                 let label = match severity {

@@ -1,5 +1,6 @@
 //! Lists of what is configured and the state it is in. Never changes anything.
 
+use super::anon::Anon;
 use super::call::{Call, Later, Reply};
 use proxy::runtime::{Proxy, Server};
 use reactor::Address;
@@ -18,7 +19,7 @@ const STATE_HEADER: &str = "1\n# be_id be_name srv_id srv_name srv_addr srv_op_s
 pub(super) fn backends(call: &mut Call<'_>) -> Reply {
     let mut out = "# name\n".to_owned();
     for proxy in call.shared().proxies.iter().filter(|proxy| proxy.back.is_some()) {
-        out.push_str(proxy.name());
+        out.push_str(&call.state.anon.word(proxy.name()));
         out.push('\n');
     }
     Reply::Dump(out)
@@ -69,25 +70,26 @@ pub(super) fn servers_state(call: &mut Call<'_>) -> Reply {
     let mut out = STATE_HEADER.to_owned();
     for proxy in &proxies {
         for server in proxy.back.iter().flat_map(|back| &back.servers) {
-            state_line(proxy, server, call.worker.millis(), &mut out);
+            let how = (call.worker.millis(), call.state.anon);
+            state_line(proxy, server, how, &mut out);
         }
     }
     Reply::Dump(out)
 }
 
-fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
+fn state_line(proxy: &Proxy, server: &Server, (now_ms, anon): (u64, Anon), out: &mut String) {
     let (state, settings) = (&server.state, &server.settings);
     let (op, admin) = state.state();
     let record = state.check_record();
     let now = server.location.now();
-    let (address, port) = place(&now.address);
+    let (address, port) = place(&now.address, anon);
     let address = if now.known { address } else { "-".to_owned() };
-    let host = now.host.as_deref().unwrap_or("-");
+    let host = anon.word(now.host.as_deref().unwrap_or("-"));
     let service = settings.resolve.as_ref().filter(|it| it.service).map(|it| &*it.name);
-    let service = service.unwrap_or("-");
+    let service = anon.word(service.unwrap_or("-"));
     let since = now_ms.saturating_sub(state.changed_ms()) / 1_000;
-    let _ = write!(out, "{} {} ", proxy.settings.id, proxy.name());
-    let _ = write!(out, "{} {} {address} ", settings.balance.id, state.name());
+    let _ = write!(out, "{} {} ", proxy.settings.id, anon.word(proxy.name()));
+    let _ = write!(out, "{} {} {address} ", settings.balance.id, anon.word(state.name()));
     let _ = write!(out, "{} {} {} ", op as u8, admin.0, state.user_weight());
     let _ = write!(out, "{} {since} ", state.settings().weight);
     let (status, verdict) = (record.last.status, record.last.status.verdict());
@@ -96,13 +98,13 @@ fn state_line(proxy: &Proxy, server: &Server, now_ms: u64, out: &mut String) {
     let forced = [proxy.settings.forced_id, settings.forced_id].map(u8::from);
     let _ = write!(out, "{check} {agent} {} {} {host} {port} {service} 0 ", forced[0], forced[1]);
     let check_port = now.check_port.unwrap_or(0);
-    let _ = write!(out, "{check_port} {} ", shown(now.check_ip));
+    let _ = write!(out, "{check_port} {} ", shown(now.check_ip, anon));
     let (agent_ip, agent_port) = agent_place(server);
-    let _ = writeln!(out, "{} {agent_port}", shown(agent_ip));
+    let _ = writeln!(out, "{} {agent_port}", shown(agent_ip, anon));
 }
 
-fn shown(ip: Option<IpAddr>) -> String {
-    ip.map_or_else(|| "-".to_owned(), |ip| ip.to_string())
+fn shown(ip: Option<IpAddr>, anon: Anon) -> String {
+    ip.map_or_else(|| "-".to_owned(), |ip| anon.ip(ip))
 }
 
 /// Where an agent is asked, or would be: `addr` and `port` hold for it too.
@@ -139,16 +141,16 @@ fn check_state(server: &Server) -> u8 {
 }
 
 /// Address and port of a server, `-` and 0 for a path.
-fn place(address: &Address) -> (String, u16) {
+fn place(address: &Address, anon: Anon) -> (String, u16) {
     match address.inet() {
-        Some(address) => (address.ip().to_string(), address.port()),
+        Some(address) => (anon.ip(address.ip()), address.port()),
         None => ("-".to_owned(), 0),
     }
 }
 
 pub(super) fn servers_conn(call: &mut Call<'_>) -> Reply {
     match wanted(call, 3) {
-        Ok(proxies) => Reply::Later(Later::ServersConn(proxies)),
+        Ok(proxies) => Reply::Later(Later::ServersConn(proxies, call.state.anon)),
         Err(reply) => reply,
     }
 }
@@ -157,7 +159,7 @@ pub(super) fn servers_conn(call: &mut Call<'_>) -> Reply {
 pub(super) type Idle = Vec<Vec<usize>>;
 
 /// The whole answer, from the idle connections of all threads.
-pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle]) -> String {
+pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle], anon: Anon) -> String {
     let mut out = format!(
         "# bkname/svname bkid/svid addr port - purge_delay used_cur used_max need_est unsafe_nb \
          safe_nb idle_lim idle_cur idle_per_thr[{}]\n",
@@ -165,7 +167,7 @@ pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle]) -> String {
     );
     for proxy in proxies {
         for server in proxy.back.iter().flat_map(|back| &back.servers) {
-            connections_line(proxy, server, &mut out);
+            connections_line(proxy, server, anon, &mut out);
             for thread in idle {
                 let own = thread.get(proxy.index).and_then(|it| it.get(server.state.slot()));
                 let _ = write!(out, " {}", own.copied().unwrap_or(0));
@@ -176,13 +178,14 @@ pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle]) -> String {
     out
 }
 
-fn connections_line(proxy: &Proxy, server: &Server, out: &mut String) {
+fn connections_line(proxy: &Proxy, server: &Server, anon: Anon, out: &mut String) {
     let settings = &server.settings;
-    let (address, port) = place(&server.location.now().address);
+    let (address, port) = place(&server.location.now().address, anon);
     let idle = server.idle();
     let (used, peak) = (server.used.current().saturating_sub(idle), server.used.peak());
     let limit = settings.pool_max.map_or(-1, i64::from);
-    let _ = write!(out, "{}/{} ", proxy.name(), server.state.name());
+    let (backend, name) = (anon.word(proxy.name()), anon.word(server.state.name()));
+    let _ = write!(out, "{backend}/{name} ");
     let _ = write!(out, "{}/{} {address} {port} - ", proxy.settings.id, settings.balance.id);
     let _ = write!(out, "{} {used} {peak} {used} {idle} 0 {limit} {idle}", settings.pool_purge);
 }

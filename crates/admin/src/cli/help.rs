@@ -1,6 +1,6 @@
 //! `help`, and what is said about commands that do not exist. Never runs a command.
 
-use super::call::{Call, Reply, Severity};
+use super::call::{Call, Reply, Severity, State};
 use super::table::{COMMANDS, Entry};
 
 /// Width of the column of commands.
@@ -14,18 +14,20 @@ const BASICS: [&str; 3] = ["help", "prompt", "quit"];
 pub(super) fn run(call: &mut Call<'_>) -> Reply {
     let mut text = "The following commands are valid at this level:\n".to_owned();
     let words = &call.words[1..];
-    let found = if words.is_empty() { everything() } else { alike(words) };
+    let there = everything(call.state);
+    let found = if words.is_empty() { there } else { alike(words, there) };
     list(&found, &mut text);
     Reply::Message(Severity::Info, text)
 }
 
 /// The answer to a command that does not exist.
-pub(super) fn unknown(words: &[String]) -> Reply {
-    let found = if words.is_empty() { Vec::new() } else { alike(words) };
+pub(super) fn unknown(call: &Call<'_>) -> Reply {
+    let (words, there) = (call.words, everything(call.state));
+    let found = if words.is_empty() { Vec::new() } else { alike(words, there) };
     let mut text = String::new();
     if found.is_empty() {
         text.push_str("Unknown command. Please enter one of the following commands only:\n");
-        list(&everything(), &mut text);
+        list(&everything(call.state), &mut text);
     } else {
         text.push_str("Unknown command, but maybe one of the following ones is a better match:\n");
         list(&found, &mut text);
@@ -33,8 +35,11 @@ pub(super) fn unknown(words: &[String]) -> Reply {
     Reply::Message(Severity::Info, text)
 }
 
-fn everything() -> Vec<&'static Entry> {
-    COMMANDS.iter().filter(|entry| !BASICS.contains(&entry.words)).collect()
+/// The commands that are there for this session, whether it may call them or not, but for the basic
+/// ones.
+fn everything(state: &State) -> Vec<&'static Entry> {
+    let others = COMMANDS.iter().filter(|entry| !BASICS.contains(&entry.words));
+    others.filter(|entry| entry.is_there(state)).collect()
 }
 
 /// Lists commands, then the basic ones; without the newline at the end.
@@ -48,12 +53,12 @@ fn list(entries: &[&Entry], text: &mut String) {
 }
 
 /// The commands that begin as `words` do, else those that are spelt most alike.
-fn alike(words: &[String]) -> Vec<&'static Entry> {
-    let begins: Vec<_> = everything().into_iter().filter(|it| begins(it, words)).collect();
+fn alike(words: &[String], there: Vec<&'static Entry>) -> Vec<&'static Entry> {
+    let begins: Vec<_> = there.iter().copied().filter(|it| begins(it, words)).collect();
     if !begins.is_empty() {
         return begins;
     }
-    let rated = everything().into_iter().map(|entry| (distance(entry.words, words), entry));
+    let rated = there.into_iter().map(|entry| (distance(entry.words, words), entry));
     // A command that differs in more than half of its letters is no suggestion.
     let mut near: Vec<_> = rated.filter(|(far, entry)| *far * 2 <= entry.words.len()).collect();
     near.sort_by_key(|(far, _)| *far);

@@ -17,10 +17,23 @@ pub(super) fn enable_frontend(call: &mut Call<'_>) -> Reply {
 
 fn switch_frontend(call: &Call<'_>, disabled: bool, already: &str) -> Reply {
     match call.frontend(2) {
+        Ok(proxy) if front(&proxy).is_shut() => {
+            let verb = if disabled { "disable" } else { "enable" };
+            Reply::error(format!("Frontend was previously shut down, cannot {verb}."))
+        }
         Ok(proxy) if front(&proxy).disabled.swap(disabled, Relaxed) == disabled => {
             Reply::error(already)
         }
         Ok(_) => Reply::Done,
+        Err(reply) => reply,
+    }
+}
+
+/// `shutdown frontend <frontend>`: its addresses are given up for good.
+pub(super) fn shutdown_frontend(call: &mut Call<'_>) -> Reply {
+    match call.frontend(2) {
+        Ok(proxy) if proxy::shut_frontend(call.shared(), &proxy) => Reply::Done,
+        Ok(_) => Reply::error("Frontend was already shut down."),
         Err(reply) => reply,
     }
 }

@@ -1,6 +1,7 @@
 //! `show resolvers`: what name servers have said. Never asks one.
 
 use super::call::{Call, Reply};
+use proxy::Shared;
 use proxy::resolver::{Counters, Resolver};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -39,6 +40,28 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
         true if wanted.is_empty() => Reply::error("No resolvers found"),
         true => Reply::error("Can't find that resolvers section"),
     }
+}
+
+/// `show stat domain resolvers`: a row per name server.
+pub(super) fn csv(shared: &Shared) -> String {
+    let mut out = "# id,pid,".to_owned();
+    for (name, _) in COLUMNS {
+        out.push_str(if *name == "snd_error" { "send_error" } else { name });
+        out.push(',');
+    }
+    out.push('\n');
+    for resolver in &shared.resolvers {
+        let settings = &resolver.settings;
+        for (nameserver, counters) in settings.nameservers.iter().zip(&resolver.counters) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{},{},", nameserver.name, settings.name);
+            for (_, counter) in COLUMNS {
+                let _ = write!(out, "{},", counter(counters).load(Relaxed));
+            }
+            out.push('\n');
+        }
+    }
+    out
 }
 
 fn section(resolver: &Resolver, out: &mut String) {

@@ -6,10 +6,12 @@
 //! newline at its end is dropped.
 
 use super::call::{Call, Reply, State};
+use super::events::Follow;
 use super::line::{Command, Line, Parser};
 use super::table;
 use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
+use proxy::ring::Framing;
 use reactor::{Class, Handle, Listener, Socket, TaskId};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -23,6 +25,8 @@ const RETRY_MS: u32 = 100;
 const LINGER_MS: u32 = 1_000;
 /// Bytes of answers that are sent before the next command runs.
 const FULL: usize = 64 * 1024;
+/// Bytes of a ring that are sent in one go.
+const BATCH: usize = 16 * 1024;
 /// Most bytes of a line with its payload.
 const LONGEST: usize = 1 << 20;
 
@@ -191,7 +195,7 @@ impl Session {
                 Line::Commands(commands) => {
                     ran = true;
                     for command in commands {
-                        self.run(&command).await;
+                        self.run(&command).await?;
                         if self.state.quitting {
                             return Ok(true);
                         }
@@ -214,7 +218,7 @@ impl Session {
         Ok(())
     }
 
-    async fn run(&mut self, command: &Command) {
+    async fn run(&mut self, command: &Command) -> io::Result<()> {
         let mut call = Call {
             worker: &self.worker,
             settings: &self.settings,
@@ -224,14 +228,41 @@ impl Session {
         };
         let reply = match table::run(&mut call) {
             Reply::Later(later) => Reply::Dump(later.render(&self.worker, &self.settings).await),
+            Reply::Follow(follow) => {
+                self.follow(follow).await?;
+                Reply::Done
+            }
             reply => reply,
         };
-        if self.state.quitting {
-            return;
+        if !self.state.quitting {
+            reply.write(self.state.severity, &mut self.output);
+            if self.state.interactive {
+                self.output.extend_from_slice(b"> ");
+            }
         }
-        reply.write(self.state.severity, &mut self.output);
-        if self.state.interactive {
-            self.output.extend_from_slice(b"> ");
+        Ok(())
+    }
+
+    /// Sends what is in a ring; if asked, also what comes, until the client says something.
+    async fn follow(&mut self, follow: Follow) -> io::Result<()> {
+        let mut tap = follow.ring.tap(&self.worker, follow.fresh, false);
+        loop {
+            while tap.read(Framing::Lines, self.output.len() + BATCH, &mut self.output) {
+                tap.confirm();
+                self.flush().await?;
+                self.worker.thread.scheduler().yield_as(Class::Bulk).await;
+            }
+            if !follow.waits {
+                return Ok(());
+            }
+            let mut key = [0; 256];
+            match self.socket.recv(&mut key) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                Err(_) => {}
+            }
+            self.socket.want_read();
+            self.worker.thread.scheduler().pause(None).await;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Commands that report what runs. Never changes anything.
 
 use super::call::{Call, Later, Reply, Severity};
+use super::resolvers;
 use crate::settings::{Level, Settings};
 use crate::stats::{self, Clock, Filter, States, csv, info, json, typed};
 use proxy::Worker;
@@ -36,8 +37,7 @@ pub(super) fn stat(call: &mut Call<'_>) -> Reply {
     if rest.first().is_some_and(|word| word == "domain") {
         match rest.get(1).map(String::as_str) {
             Some("proxy") => rest = &rest[2..],
-            // There is no resolver to report on.
-            Some("dns" | "resolvers") => return Reply::Done,
+            Some("resolvers") => return Reply::Dump(resolvers::csv(call.shared())),
             _ => return Reply::error("Invalid statistics domain."),
         }
     }
@@ -83,13 +83,9 @@ fn number(text: &str) -> Option<i32> {
     text.parse().ok()
 }
 
-/// `show errors`: no message is kept yet, so there is none to show.
-pub(super) fn errors(call: &mut Call<'_>) -> Reply {
-    let mut date = Vec::new();
-    call.worker.local_date().write_clf(&mut date);
-    let (date, ms) =
-        (String::from_utf8_lossy(&date), call.worker.thread.wall() / 1_000_000 % 1_000);
-    Reply::Dump(format!("Total events captured on [{date}.{ms:03}] : 0\n"))
+/// `show schema json`: what the JSON of `show info` and `show stat` looks like.
+pub(super) fn schema(_: &mut Call<'_>) -> Reply {
+    Reply::Dump(format!("{}\n", json::SCHEMA.trim_end()))
 }
 
 /// `show sess`: every worker lists its own streams.

@@ -1,9 +1,9 @@
 //! All implemented commands, one entry each. Never runs more than the one that was called.
 
-use super::call::{Call, Reply, Severity};
+use super::call::{Call, Reply, Severity, State};
 use super::{
-    activity, configured, dynamic, ending, help, known, limits, own, patterns, profiling,
-    resolvers, servers, show, tables, tasks, variables,
+    activity, anon, configured, cookies, debug, dynamic, ending, errors, events, help, known,
+    limits, own, patterns, profiling, resolvers, servers, show, system, tables, tasks, variables,
 };
 use crate::settings::Level;
 use stdx::ignored;
@@ -16,6 +16,8 @@ pub(super) struct Entry {
     pub(super) args: &'static str,
     /// Who may call it.
     pub(super) level: Level,
+    /// The mode of the session that it needs, if any.
+    pub(super) mode: Option<Mode>,
     /// What help says.
     pub(super) doc: &'static str,
     /// What it does.
@@ -29,7 +31,24 @@ const fn entry(
     doc: &'static str,
     run: fn(&mut Call<'_>) -> Reply,
 ) -> Entry {
-    Entry { words, args, level, doc, run }
+    Entry { words, args, level, mode: None, doc, run }
+}
+
+/// A command of `debug dev`, which needs `expert-mode on`.
+const fn expert(
+    words: &'static str,
+    args: &'static str,
+    doc: &'static str,
+    run: fn(&mut Call<'_>) -> Reply,
+) -> Entry {
+    Entry { words, args, level: Admin, mode: Some(Mode::Expert), doc, run }
+}
+
+/// Modes of a session without which some commands are not there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mode {
+    /// `expert-mode on`
+    Expert,
 }
 
 use Level::{Admin, Operator, User};
@@ -48,20 +67,22 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("clear acl", "[@<ver>] <acl>", Operator, "clear the contents of this acl", patterns::clear),
     entry("clear counters", "[all]", Operator, "clear max statistics counters (or all counters)", limits::clear_counters),
     entry("clear map", "[@<ver>] <map>", Operator, "clear the contents of this map", patterns::clear),
+    entry("clear table", "<table> [<filter>]*", Operator, "remove an entry from a table (filter: data/key)", tables::clear),
     entry("commit acl", "@<ver> <acl>", Operator, "commit the ACL at this version", patterns::commit),
     entry("commit map", "@<ver> <map>", Operator, "commit the map at this version", patterns::commit),
     entry("del acl", "<acl> [<key>|#<ref>]", Operator, "delete acl entries matching <key>", patterns::del),
     entry("del map", "<map> [<key>|#<ref>]", Operator, "delete map entries matching <key>", patterns::del),
     entry("del server", "<bk>/<srv>", Admin, "remove a dynamically added server", dynamic::del),
-    entry("clear table", "<table> [<filter>]*", Operator, "remove an entry from a table (filter: data/key)", tables::clear),
     entry("disable agent", "", Admin, "disable agent checks", servers::disable_agent),
+    entry("disable dynamic-cookie backend", "<bk>", Admin, "disable dynamic cookies on a specific backend", cookies::disable),
     entry("disable frontend", "<frontend>", Admin, "temporarily disable specific frontend", limits::disable_frontend),
     entry("disable health", "", Admin, "disable health checks", servers::disable_health),
     entry("disable server", "(DEPRECATED)", Admin, "disable a server for maintenance (use 'set server' instead)", servers::disable),
     entry("enable agent", "", Admin, "enable agent checks", servers::enable_agent),
+    entry("enable dynamic-cookie backend", "<bk>", Admin, "enable dynamic cookies on a specific backend", cookies::enable),
     entry("enable frontend", "<frontend>", Admin, "re-enable specific frontend", limits::enable_frontend),
     entry("enable health", "", Admin, "enable health checks", servers::enable_health),
-    entry("enable server", "(DEPRECATED)", Admin, "enable a disabled server (use 'set server' instead)", servers::enable),
+    entry("enable server", " (DEPRECATED)", Admin, "enable a disabled server (use 'set server' instead)", servers::enable),
     entry("experimental-mode", "[on|off]", Admin, "show or toggle access to experimental commands", own::experimental),
     entry("expert-mode", "[on|off]", Admin, "show or toggle access to expert commands", own::expert),
     entry("get acl", "<acl> <value>", User, "report the patterns matching a sample for an ACL", patterns::get),
@@ -71,6 +92,17 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("operator", "", User, "lower the level of the current CLI session to operator", own::operator),
     entry("prepare acl", "<acl>", Operator, "prepare a new version for atomic ACL replacement", patterns::prepare),
     entry("prepare map", "<acl>", Operator, "prepare a new version for atomic map replacement", patterns::prepare),
+    expert("debug dev check", "", "check an invariant", debug::check),
+    expert("debug dev delay", "[ms]", "sleep this long", debug::delay),
+    expert("debug dev fd", "", "scan for rogue/unhandled FDs", debug::descriptors),
+    expert("debug dev hash", "[msg]", "return msg hashed if anon is set", debug::hash),
+    expert("debug dev log", "[msg] ...", "send this msg to global logs", debug::log),
+    expert("debug dev loop", "[ms]", "loop this long", debug::spin),
+    expert("debug dev warn", "", "log a warning", debug::warn),
+    expert("debug dev write", "[size]", "write that many bytes in return", debug::write),
+    entry("set anon", "<setting> [value]", User, "change the anonymized mode setting", anon::set),
+    entry("set anon global-key", "<value>", Admin, "change the global anonymizing key", anon::set_global),
+    entry("set dynamic-cookie-key backend", "<bk> <k>", Admin, "change a backend secret key for dynamic cookies", cookies::set_key),
     entry("set map", "<map> [<key>|#<ref>] <value>", Operator, "modify a map entry", patterns::set),
     entry("set maxconn frontend", "<frontend> <value>", Admin, "change a frontend's maxconn setting", limits::maxconn_frontend),
     entry("set maxconn global", "<value>", Admin, "change the per-process maxconn setting", limits::maxconn_global),
@@ -85,15 +117,21 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("set weight", "<bk>/<srv>  (DEPRECATED)", Admin, "change a server's weight (use 'set server' instead)", servers::set_weight),
     entry("show acl", "[@<ver>] <acl>]", User, "report available acls or dump an acl's contents", patterns::show),
     entry("show activity", "[-1|0|thread_num]", User, "show per-thread activity stats (for support/developers)", activity::show),
+    entry("show anon", "", User, "display the current state of anonymized mode", anon::show),
     entry("show backend", "", User, "list backends in the current running config", configured::backends),
     entry("show cli level", "", User, "display the level of the current CLI session", own::level),
     entry("show cli sockets", "", User, "dump list of cli sockets", configured::sockets),
     entry("show env", "[var]", Operator, "dump environment variables known to the process", configured::environment),
-    entry("show errors", "[<px>] [request|response]", Operator, "report last request and/or response errors for each proxy", show::errors),
+    entry("show errors", "[<px>] [request|response]", Operator, "report last request and/or response errors for each proxy", errors::show),
+    entry("show events", "[<sink>] [-w] [-n]", Operator, "show event sink state", events::show),
+    entry("show fd", "[num]", Operator, "dump list of file descriptors in use or a specific one", system::descriptors),
     entry("show info", "[desc|json|typed|float]*", User, "report information about the running process", show::info),
+    entry("show libs", "", Operator, "show loaded object files and libraries", system::libraries),
     entry("show map", "[@ver] [map]", User, "report available maps or dump a map's contents", patterns::show),
+    entry("show pools", "", User, "report information about the memory pools usage", system::pools),
     entry("show profiling", "[<what>|<#lines>|<opts>]*", Admin, "show profiling state (all,status,tasks,memory)", profiling::show),
     entry("show resolvers", "[id]", User, "dumps counters from all resolvers section and associated name servers", resolvers::show),
+    entry("show schema json", "", User, "report schema used for stats", show::schema),
     entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configured::servers_conn),
     entry("show servers state", "[<backend>]", User, "dump volatile server information (all or for a single backend)", configured::servers_state),
     entry("show sess", "[id]", Operator, "report the list of current sessions or dump this exact session", show::sessions),
@@ -103,6 +141,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show tasks", "", User, "show running tasks", tasks::tasks),
     entry("show threads", "", User, "show some threads debugging information", tasks::threads),
     entry("show version", "", User, "show version of the current process", show::version),
+    entry("shutdown frontend", "<frontend>", Admin, "stop a specific frontend", limits::shutdown_frontend),
     entry("shutdown session", "[id]", Admin, "kill a specific session", ending::one),
     entry("shutdown sessions server", "<bk>/<srv>", Admin, "kill sessions on a server", ending::of_server),
     entry("user", "", User, "lower the level of the current CLI session to user", own::user),
@@ -112,6 +151,14 @@ pub(super) const COMMANDS: &[Entry] = &[
 ];
 
 impl Entry {
+    /// Whether it is there for this session.
+    pub(super) fn is_there(&self, state: &State) -> bool {
+        match self.mode {
+            Some(Mode::Expert) => state.expert,
+            None => true,
+        }
+    }
+
     /// Number of its words, if a command line begins with all of them.
     pub(super) fn matches(&self, words: &[String]) -> Option<usize> {
         let count = self.words.split(' ').count();
@@ -122,7 +169,8 @@ impl Entry {
 
 /// Runs a command line.
 pub(super) fn run(call: &mut Call<'_>) -> Reply {
-    let matches = |entry: &&Entry| entry.matches(call.words).is_some();
+    let matches =
+        |entry: &&Entry| entry.matches(call.words).is_some() && entry.is_there(call.state);
     let found = COMMANDS.iter().filter(matches).max_by_key(|entry| entry.words.len());
     let not_yet = known::find(call.words);
     match (found, not_yet) {
@@ -139,6 +187,6 @@ pub(super) fn run(call: &mut Call<'_>) -> Reply {
             let text = format!("The command '{name}' is not implemented yet.");
             Reply::Message(Severity::Error, text)
         }
-        (_, None) => help::unknown(call.words),
+        (_, None) => help::unknown(call),
     }
 }

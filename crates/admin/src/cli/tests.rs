@@ -113,6 +113,125 @@ fn server_states_are_shown_and_changed() {
     assert_eq!(bench.run("get weight be/s2"), "7 (initial 5)\n\n");
 }
 
+#[test]
+fn rates_frontends_and_cookies_are_changed() {
+    let bench = Bench::new();
+    assert_eq!(bench.run("set rate-limit connections global 10"), "\n");
+    assert_eq!(bench.run("set rate-limit sessions global 20"), "\n");
+    let info = bench.run("show info");
+    assert!(info.contains("\nConnRateLimit: 10\n") && info.contains("\nSessRateLimit: 20\n"));
+    assert_eq!(bench.run("set rate-limit connections global -1"), "Value out of range.\n\n");
+    assert_eq!(bench.run("set rate-limit connections global"), "Expects an integer value.\n\n");
+    assert!(
+        bench.run("set rate-limit foo global 1").starts_with("'set rate-limit' only supports :")
+    );
+    assert!(bench.run("set rate-limit ssl-sessions global 1").contains("not implemented"));
+
+    assert_eq!(bench.run("shutdown frontend"), "A frontend name is expected.\n\n");
+    assert_eq!(bench.run("shutdown frontend nope"), "No such frontend.\n\n");
+    assert_eq!(bench.run("shutdown frontend fe"), "\n");
+    assert_eq!(bench.run("shutdown frontend fe"), "Frontend was already shut down.\n\n");
+    let refused = "Frontend was previously shut down, cannot enable.\n\n";
+    assert_eq!(bench.run("enable frontend fe"), refused);
+    assert!(bench.run("show stat").contains("\nfe,FRONTEND,,,0,0,50,3,246,219,0,0,0,,,,,STOP,"));
+
+    assert_eq!(bench.run("enable dynamic-cookie backend"), "A backend name is expected.\n\n");
+    assert_eq!(bench.run("disable dynamic-cookie backend nope"), "No such backend.\n\n");
+    assert_eq!(bench.run("enable dynamic-cookie backend be"), "\n");
+    assert_eq!(bench.run("set dynamic-cookie-key backend be"), "String value expected.\n\n");
+    assert_eq!(bench.run("set dynamic-cookie-key backend be k"), "\n");
+}
+
+#[test]
+fn names_are_hidden_when_asked() {
+    let bench = Bench::new();
+    let mut state = State::new(&offer(Level::Admin), &bench.settings);
+    let mut run = |line: &str| {
+        let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        let (worker, settings) = (&bench.worker, &bench.settings);
+        let mut call = Call { worker, settings, state: &mut state, words: &words, payload: None };
+        let mut out = Vec::new();
+        table::run(&mut call).write(SeverityOutput::None, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(run("show anon"), "Anonymized mode disabled\n\n");
+    assert_eq!(run("set anon on 77"), "\n");
+    assert_eq!(run("show anon"), "Anonymized mode enabled\nKey : 77\n\n");
+    let shown = run("show servers state be");
+    assert!(!shown.contains(" s1 ") && !shown.contains("127.0.0.1"), "{shown}");
+    assert!(shown.contains(" IPV4("), "{shown}");
+    assert_eq!(run("set anon global-key 5"), "\n");
+    assert_eq!(run("set anon on"), "\n");
+    assert_eq!(run("show anon"), "Anonymized mode enabled\nKey : 5\n\n");
+    assert!(!run("show backend").contains("be\n"));
+    assert_eq!(run("set anon off"), "\n");
+    assert!(run("show servers state be").contains(" s1 127.0.0.1 "));
+    for wrong in ["set anon", "set anon on x", "set anon global-key", "set anon global-key -1"] {
+        assert!(run(wrong).len() > 1, "{wrong}");
+    }
+    assert_eq!(bench.run_as(Level::Operator, "set anon global-key 5"), "Permission denied\n\n");
+}
+
+#[test]
+fn experts_have_more_commands() {
+    let bench = Bench::new();
+    assert!(bench.run("debug dev write 3").starts_with("Unknown command"));
+    assert!(!bench.run("help").contains("debug dev"));
+    let address = bench.listen(Level::Admin);
+    let answer = bench.ask(
+        address,
+        "expert-mode on;debug dev write 3;debug dev hash x;debug dev delay 1;debug dev loop 1;\
+         debug dev check;debug dev warn;debug dev log hello;debug dev fd;help debug dev\n",
+    );
+    assert!(answer.starts_with("\n...\nx\n\n\n\n\n\n\n    0 "), "{answer}");
+    assert!(answer.contains("\n  debug dev write [size]"), "{answer}");
+    assert!(bench.run("show info").contains("\nDebugCommandsIssued: 8\n"));
+}
+
+#[test]
+fn what_the_process_holds_is_shown() {
+    let bench = Bench::new();
+    let address = bench.listen(Level::Admin);
+    let answer = bench.ask(address, "show fd;show pools;show libs;show schema json\n");
+    assert!(answer.contains(") ref=0 gid=1 tmask=0x1 umask=0x0 "), "{answer}");
+    assert!(answer.contains("\nDumping pools usage. "), "{answer}");
+    assert!(answer.contains("\n  - Pool buffer (16384 bytes) : "), "{answer}");
+    assert!(answer.contains("\nTotal: 4 pools, "), "{answer}");
+    assert!(answer.contains("\n0x") && answer.contains(") /"), "{answer}");
+    assert!(answer.contains("\n{\"$schema\":\"http://json-schema.org/"), "{answer}");
+    let first = answer.trim_start().split(' ').next().unwrap().to_owned();
+    let one = bench.ask(address, &format!("show fd {first}\n"));
+    assert!(one.trim_start().starts_with(&format!("{first} : st=0x")), "{one}");
+    assert_eq!(bench.ask(address, "show fd x\n"), "Expects a number.\n\n");
+}
+
+#[test]
+fn events_are_shown_and_followed() {
+    let bench = Bench::new();
+    let list = bench.run("show events");
+    assert!(list.ends_with("\n    buf0       : type=buffer, 0 dropped, in-memory ring buffer\n\n"));
+    assert_eq!(bench.run("show events nope"), "No such event sink\n");
+    assert_eq!(bench.run("show events buf0 -x"), "unknown option\n");
+    let ring = bench.shared.rings[0].clone();
+    ring.write(b"one");
+    let address = bench.listen(Level::Admin);
+    assert_eq!(bench.ask(address, "show events buf0\n"), "one\n\n");
+    assert_eq!(bench.ask(address, "show events buf0 -n\n"), "\n");
+    let (said, heard) = bench.serve(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(b"show events buf0 -w\n").unwrap();
+        let mut heard = [0; 8];
+        stream.read_exact(&mut heard[..4]).unwrap();
+        ring.write(b"two");
+        stream.read_exact(&mut heard[4..]).unwrap();
+        stream.write_all(b"\n").unwrap();
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        (String::from_utf8(heard.to_vec()).unwrap(), rest)
+    });
+    assert_eq!((said.as_str(), heard.as_str()), ("one\ntwo\n", "\n"));
+}
+
 /// A runtime with a map `m` and an ACL line.
 fn with_patterns() -> Bench {
     use sample::Type;
@@ -308,7 +427,7 @@ fn levels_permit() {
     for entry in table::COMMANDS {
         for level in [Level::User, Level::Operator, Level::Admin] {
             let answer = bench.run_as(level, entry.words);
-            let should = level < entry.level;
+            let should = level < entry.level && entry.mode.is_none();
             assert!(!should || answer == denied, "{} as {}", entry.words, level.name());
         }
     }
@@ -334,7 +453,7 @@ fn unknown_commands_get_suggestions() {
     assert!(bench.run("set maxconn").contains("\n  set maxconn global "));
     let all = bench.run("");
     assert!(all.starts_with("Unknown command. Please enter one of the following commands only:\n"));
-    for entry in table::COMMANDS {
+    for entry in table::COMMANDS.iter().filter(|entry| entry.mode.is_none()) {
         assert!(all.contains(&format!("\n  {}", entry.words)), "{}", entry.words);
     }
     assert!(bench.run("zzzzzzzzzzzzzzzzzzzz").starts_with("Unknown command. Please"));

@@ -2,6 +2,7 @@
 //!
 //! It stands alone: no script, no font and no picture from anywhere.
 
+use super::change::{ACTIONS, Outcome};
 use super::query::Query;
 use crate::settings::Settings;
 use crate::stats::field::Field;
@@ -19,6 +20,8 @@ pub(super) struct View<'a> {
     pub(super) settings: &'a Settings,
     pub(super) page: &'a StatsPage,
     pub(super) query: &'a Query,
+    /// Whether the visitor may change servers.
+    pub(super) admin: bool,
 }
 
 /// Groups of columns, and how many there are in each.
@@ -304,10 +307,10 @@ fn top(view: &View<'_>, out: &mut String) {
         Escaped(&on),
         Escaped(&about)
     );
-    if view.query.denied {
-        out.push_str(
-            "<p class=\"note\" role=\"alert\">Changes are not allowed on this page.</p>\n",
-        );
+    if let Some(outcome) = view.query.outcome {
+        let fine = outcome == Outcome::Done;
+        let (class, role) = if fine { ("note fine", "status") } else { ("note", "alert") };
+        let _ = writeln!(out, "<p class=\"{class}\" role=\"{role}\">{}</p>", outcome.text());
     }
 }
 
@@ -406,13 +409,38 @@ fn table(view: &View<'_>, rows: &[Row], out: &mut String) {
     for more in [Some(algorithm), about].into_iter().flatten().filter(|text| !text.is_empty()) {
         let _ = write!(out, " · {}", Escaped(more));
     }
-    out.push_str("</small></h2>\n<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
+    out.push_str("</small></h2>\n");
+    let changes = view.admin && rows.iter().any(|row| row.kind == Kind::Server);
+    if changes {
+        out.push_str("<form method=\"post\">\n");
+    }
+    out.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
     head(out);
     out.push_str("<tbody>\n");
     for one in rows {
-        row(one, out);
+        row(one, changes, out);
     }
-    out.push_str("</tbody>\n</table>\n</div>\n</section>\n");
+    out.push_str("</tbody>\n</table>\n</div>\n");
+    if changes {
+        actions(first.proxy, out);
+    }
+    out.push_str("</section>\n");
+}
+
+/// What can be done with the servers that are ticked.
+fn actions(proxy: u32, out: &mut String) {
+    out.push_str(
+        "<p><label>Action on the ticked servers: <select name=\"action\">\
+         <option value=\"\"></option>\n",
+    );
+    for (name, title, _) in ACTIONS {
+        let _ = writeln!(out, "<option value=\"{name}\">{title}</option>");
+    }
+    let _ = writeln!(
+        out,
+        "</select></label> <input type=\"hidden\" name=\"b\" value=\"#{proxy}\">\
+         <input type=\"submit\" value=\"Apply\"></p>\n</form>"
+    );
 }
 
 fn head(out: &mut String) {
@@ -427,7 +455,8 @@ fn head(out: &mut String) {
     out.push_str("</tr>\n</thead>\n");
 }
 
-fn row(row: &Row, out: &mut String) {
+/// One row; `changes` tells that servers can be ticked.
+fn row(row: &Row, changes: bool, out: &mut String) {
     let (proxy, name) = (row.get(Field::Pxname).text(), row.get(Field::Svname).text());
     let shown = match row.kind {
         Kind::Frontend => "Frontend",
@@ -444,13 +473,20 @@ fn row(row: &Row, out: &mut String) {
     }
     let _ = write!(
         out,
-        "<tr id=\"{}/{plus}{}\" class=\"{}\"><th scope=\"row\"{}>{}</th>",
+        "<tr id=\"{}/{plus}{}\" class=\"{}\"><th scope=\"row\"{}>",
         Escaped(proxy),
         Escaped(shown),
         class(row),
-        Tip(&tip),
-        Escaped(shown)
+        Tip(&tip)
     );
+    let _ = match changes && row.kind == Kind::Server {
+        true => write!(
+            out,
+            "<label><input type=\"checkbox\" name=\"s\" value=\"{0}\"> {0}</label></th>",
+            Escaped(shown)
+        ),
+        false => write!(out, "{}</th>", Escaped(shown)),
+    };
     for (_, _, fill) in COLUMNS {
         let mut cell = Cell::default();
         fill(row, &mut cell);
@@ -526,7 +562,7 @@ impl Display for Tip<'_> {
 }
 
 /// A value as part of a URI (RFC 3986, section 2.3).
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
         match byte {

@@ -1,6 +1,7 @@
 //! What the address of a page asks for: HAProxy's words after `;`. Never fails: what is not
 //! understood is ignored.
 
+use super::change::Outcome;
 use crate::stats::States;
 
 /// How the figures are written.
@@ -22,8 +23,8 @@ pub(super) struct Query {
     pub(super) refreshes: bool,
     /// Part of the names of the proxies shown.
     pub(super) scope: String,
-    /// Whether a change has just been refused.
-    pub(super) denied: bool,
+    /// How the change that led here went.
+    pub(super) outcome: Option<Outcome>,
 }
 
 /// Longest scope that is looked at, in bytes.
@@ -39,7 +40,7 @@ impl Query {
             states: States::All,
             refreshes: true,
             scope: String::new(),
-            denied: false,
+            outcome: None,
         };
         for word in text.split([';', '?', '&', '/']) {
             query.take(word);
@@ -55,10 +56,11 @@ impl Query {
             "up" => self.states = States::Up,
             "no-maint" => self.states = States::NoMaint,
             "norefresh" => self.refreshes = false,
-            "st=DENY" => self.denied = true,
             _ => {
                 if let Some(scope) = word.strip_prefix("scope=") {
                     self.scope = decode(scope).chars().take(LONGEST_SCOPE).collect();
+                } else if let Some(outcome) = word.strip_prefix("st=") {
+                    self.outcome = Outcome::parse(outcome);
                 }
             }
         }
@@ -102,7 +104,8 @@ mod tests {
         assert_eq!(parse("/?scope=be%2dx+y;csv").scope, "be-x y");
         assert_eq!(parse("/;csv;scope=100%").scope, "100%");
         assert_eq!(Query::parse(b"/haproxy?stats;typed", "/haproxy?stats").format, Format::Typed);
-        assert!(parse("/;st=DENY").denied);
+        assert_eq!(parse("/;st=DENY").outcome, Some(Outcome::Denied));
+        assert_eq!(parse("/;st=<b>").outcome, None);
     }
 
     proptest! {

@@ -18,12 +18,25 @@ impl Bench {
         Self { worker, shared, pages: Pages::new(testing::settings()) }
     }
 
-    fn get(&self, uri: &str) -> (Head, String) {
+    fn visit(&self, (method, uri): (&str, &str), admin: bool, form: Option<&str>) -> Answer {
         let mut request = Head::default();
-        request.set_request(b"GET", uri.as_bytes(), Version::Http11);
+        request.set_request(method.as_bytes(), uri.as_bytes(), Version::Http11);
         let proxy = self.shared.frontend("stats").unwrap();
-        let answer = self.pages.statistics(&self.worker, proxy, &request).unwrap();
+        let form = form.map(str::as_bytes);
+        let visit = Visit { worker: &self.worker, proxy, request: &request, admin, form };
+        self.pages.statistics(&visit).unwrap()
+    }
+
+    fn get(&self, uri: &str) -> (Head, String) {
+        let answer = self.visit(("GET", uri), false, None);
         (answer.head, String::from_utf8(answer.body).unwrap())
+    }
+
+    /// Where a form leads to.
+    fn post(&self, form: &str) -> String {
+        let answer = self.visit(("POST", "/"), true, Some(form));
+        assert_eq!(answer.head.status(), 303);
+        header(&answer.head, "location")
     }
 }
 
@@ -94,11 +107,56 @@ fn options_narrow_the_page() {
 #[test]
 fn changes_are_refused() {
     let bench = Bench::new();
-    let mut request = Head::default();
-    request.set_request(b"POST", b"/;up", Version::Http11);
-    let proxy = bench.shared.frontend("stats").unwrap();
-    let answer = bench.pages.statistics(&bench.worker, proxy, &request).unwrap();
-    assert_eq!((answer.head.status(), header(&answer.head, "location")), (303, "/;st=DENY".into()));
+    let place = |answer: Answer| header(&answer.head, "location");
+    let form = Some("s=s1&action=maint&b=be");
+    let refused = bench.visit(("POST", "/;up"), false, form);
+    assert_eq!((refused.head.status(), place(refused)), (303, "/;st=DENY;up".into()));
+    assert_eq!(place(bench.visit(("POST", "/"), true, None)), "/;st=EXCD");
+    assert!(!bench.shared.proxies[1].back.as_ref().unwrap().servers[0].state.state().1.in_maint());
+}
+
+#[test]
+fn forms_change_servers() {
+    let bench = Bench::new();
+    let state =
+        |slot: usize| bench.shared.proxies[1].back.as_ref().unwrap().servers[slot].state.state();
+    assert_eq!(bench.post("s=s1&s=s2&action=maint&b=%233"), "/;st=DONE");
+    assert!(state(0).1.in_maint() && state(1).1.in_maint());
+    assert_eq!(bench.post("s=s1&s=nobody&action=ready&b=be"), "/;st=PART");
+    assert!(!state(0).1.in_maint() && state(1).1.in_maint());
+    assert_eq!(bench.post("s=s1&action=drain&b=be"), "/;st=DONE");
+    assert!(state(0).1.in_drain());
+    assert_eq!(bench.post("s=s1&action=dhlth&b=be"), "/;st=DONE");
+    assert_eq!(bench.post("s=s1&action=dhlth&b=be"), "/;st=NONE");
+    assert_eq!(bench.post("s=s3&action=ehlth&b=be"), "/;st=NONE", "it has no check");
+    assert_eq!(bench.post("s=s3&action=dagent&b=be"), "/;st=NONE", "it has no agent");
+    assert_eq!(bench.post("s=s3&action=hdown&b=be"), "/;st=DONE");
+    assert_eq!(state(2).0, balance::OpState::Stopped);
+    for (form, outcome) in [
+        ("", "NONE"),
+        ("x", "NONE"),
+        ("s=s1&b=be", "ERRP"),
+        ("s=s1&action=fly&b=be", "ERRP"),
+        ("s=s1&action=maint&b=nobody", "ERRP"),
+        ("s=s1&action=maint&b=fe", "ERRP"),
+        ("s=nobody&action=maint&b=be", "ERRP"),
+    ] {
+        assert_eq!(bench.post(form), format!("/;st={outcome}"), "{form}");
+    }
+    let place = bench.visit(("POST", "/;norefresh;up;scope=b+e"), true, Some(""));
+    assert_eq!(header(&place.head, "location"), "/;st=NONE;up;norefresh?scope=b%20e");
+}
+
+#[test]
+fn only_those_who_may_change_servers_get_forms() {
+    let bench = Bench::new();
+    let ticked = "<input type=\"checkbox\" name=\"s\" value=\"s1\">";
+    let body = String::from_utf8(bench.visit(("GET", "/"), true, None).body).unwrap();
+    for part in ["<form method=\"post\">", ticked, "name=\"b\" value=\"#3\"", "value=\"maint\""] {
+        assert!(body.contains(part), "{part}");
+    }
+    let (_, body) = bench.get("/");
+    assert!(!body.contains("method=\"post\"") && !body.contains("checkbox"));
 }
 
 #[test]
@@ -106,8 +164,9 @@ fn a_proxy_without_a_page_has_none() {
     let bench = Bench::new();
     let mut request = Head::default();
     request.set_request(b"GET", b"/", Version::Http11);
-    let proxy = bench.shared.frontend("fe").unwrap();
-    assert!(bench.pages.statistics(&bench.worker, proxy, &request).is_none());
+    let (proxy, worker) = (bench.shared.frontend("fe").unwrap(), &bench.worker);
+    let visit = Visit { worker, proxy, request: &request, admin: false, form: None };
+    assert!(bench.pages.statistics(&visit).is_none());
 }
 
 #[test]

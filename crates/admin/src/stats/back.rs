@@ -3,11 +3,11 @@
 use super::field::Field;
 use super::front::{COMPRESSION, RESPONSES, sums, zeros};
 use super::server::{SHARED, times};
-use super::{Clock, Kind, Row, is_http, mode};
+use super::{Clock, Filter, Kind, Row, States, is_http, mode};
 use proxy::counters::{Event, Metric};
 use proxy::runtime::{Back, Proxy, Server};
 
-pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, legends: bool) -> Row {
+pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, filter: &Filter) -> Row {
     let mut row = Row::new(Kind::Backend, proxy, 0, "BACKEND");
     let counters = &back.counters;
     row.set(Field::Qcur, back.queue.len());
@@ -28,8 +28,8 @@ pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, legends: bool) -> Ro
         row.set(Field::ReqTot, counters.sum(Metric::Requests));
         zeros(&mut row, &[Field::CacheLookups, Field::CacheHits]);
     }
-    state(&mut row, back, clock);
-    if let Some(settings) = proxy.settings.back.as_ref().filter(|_| legends) {
+    state(&mut row, back, clock, filter.states);
+    if let Some(settings) = proxy.settings.back.as_ref().filter(|_| filter.legends) {
         row.set(Field::Cookie, settings.cookie.as_ref().map(|cookie| cookie.name.as_str()));
         let name = settings.algorithm_name.split_whitespace().next().unwrap_or("roundrobin");
         row.set(Field::Algo, name);
@@ -37,10 +37,22 @@ pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, legends: bool) -> Ro
     row
 }
 
-fn state(row: &mut Row, back: &Back, clock: Clock) {
+fn state(row: &mut Row, back: &Back, clock: Clock, shown: States) {
     let usable = back.balancer.usable();
     let up = back.servers.is_empty() || usable.active + usable.backup > 0;
-    row.set(Field::Status, if up { "UP" } else { "DOWN" });
+    let status = if up { "UP" } else { "DOWN" };
+    // Where servers are left out, their number says how many.
+    row.set(
+        Field::Status,
+        match shown {
+            States::All => status.to_owned(),
+            _ => format!(
+                "{status} ({}/{})",
+                usable.active + usable.backup,
+                back.servers.iter().count()
+            ),
+        },
+    );
     row.set(Field::Act, usable.active);
     row.set(Field::Bck, usable.backup);
     row.set(Field::Weight, total(back, |server| server.state.shown_weight()));

@@ -1,6 +1,6 @@
 //! The columns of `show stat`, in order: management.txt 9.1, tags of 9.2. Never holds a value.
 
-use super::Tags;
+use super::{Kind, Tags};
 
 /// A column. The discriminant is its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -228,6 +228,22 @@ impl Field {
     /// What is fixed about it.
     pub fn column(self) -> &'static Column {
         &COLUMNS[self as usize]
+    }
+}
+
+/// Columns whose tags differ for some kinds of rows, as measured.
+const UNLIKE: [(Kind, Field, &str); 4] = [
+    (Kind::Server, Field::Act, "SGP"),
+    (Kind::Server, Field::Bck, "SGP"),
+    (Kind::Backend, Field::Rate, "MGP"),
+    (Kind::Backend, Field::RateMax, "MGP"),
+];
+
+impl Column {
+    /// Its tags in a row of this kind; `position` is its own.
+    pub fn tags_in(&self, kind: Kind, position: usize) -> Tags {
+        let unlike = UNLIKE.iter().find(|it| it.0 == kind && it.1 as usize == position);
+        unlike.map_or(self.tags, |it| Tags(it.2))
     }
 }
 

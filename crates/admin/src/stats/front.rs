@@ -70,7 +70,11 @@ pub(super) fn row(shared: &Shared, proxy: &Proxy, front: &Front, clock: Clock) -
 }
 
 fn status(shared: &Shared, front: &Front) -> &'static str {
-    if shared.is_stopping() || front.disabled.load(Relaxed) { "STOP" } else { "OPEN" }
+    if shared.is_stopping() || front.disabled.load(Relaxed) || front.is_shut() {
+        "STOP"
+    } else {
+        "OPEN"
+    }
 }
 
 fn rates(row: &mut Row, counters: &Counters, clock: Clock) {

@@ -1,5 +1,8 @@
 //! `show stat json` and `show info json`. Never gathers.
 
+/// The schema of what is written here, in HAProxy's words, for tools that check against it.
+pub const SCHEMA: &str = include_str!("schema.json");
+
 use super::field::COLUMNS;
 use super::info::Item;
 use super::{Row, Tags, Value};
@@ -23,7 +26,8 @@ pub fn write(rows: &[Row], out: &mut String) {
                 row.proxy,
                 row.id
             );
-            field(position, column.name, column.tags, value, out);
+            let tags = column.tags_in(row.kind, position);
+            field(position, column.name, tags, value, out);
             comma = ",";
         }
         out.push(']');

@@ -67,7 +67,8 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
     connections(&mut row, server);
     if legends {
         row.set(Field::Addr, address(&server.location.now().address));
-        row.set(Field::Cookie, settings.cookie.as_deref());
+        let back = proxy.back.as_ref();
+        row.set(Field::Cookie, back.and_then(|back| back.cookie_value(server)));
     }
     row
 }

@@ -18,7 +18,7 @@ pub fn write(rows: &[Row], describe: bool, out: &mut String) {
             if value.is_empty() {
                 continue;
             }
-            let (name, tags) = (column.name, column.tags.0);
+            let (name, tags) = (column.name, column.tags_in(row.kind, position).0);
             // Writing to a string cannot fail.
             let _ = write!(out, "{letter}.{}.{}.{position}.{name}.1:{tags}:", row.proxy, row.id);
             let _ = write!(out, "{}:{}", value.kind(), one_line(&value.to_string()));

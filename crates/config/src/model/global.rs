@@ -1,5 +1,5 @@
 //! Process-wide settings (section 3). Never a default of the machine: `None` means "not set".
-use super::{At, Bind, LogTarget, ThreadSet, Threads, UnixAccess};
+use super::{At, Bind, LogTarget, Ring, ThreadSet, Threads, UnixAccess};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
@@ -16,6 +16,8 @@ pub struct Global {
     pub header_case: HeaderCase,
     /// Runtime sockets.
     pub stats: StatsSettings,
+    /// `ring` sections in order; log targets name them.
+    pub rings: Vec<Ring>,
     /// Log targets for `log global`.
     pub logs: Vec<LogTarget>,
     /// `log-tag`: tag of all messages; the program name when not set.
@@ -32,6 +34,8 @@ pub struct Global {
     pub close_spread: CloseSpread,
     /// `hard-stop-after`: longest soft stop, ms.
     pub hard_stop_after: Option<u64>,
+    /// `anonkey`: what names are hashed with in the anonymized mode; 0 for none.
+    pub anon_key: u32,
     /// `node`: name of this instance.
     pub node: Option<String>,
     /// `description`: text about this instance.

@@ -1,6 +1,7 @@
 //! Where logs go and in which envelope (section 4.2 `log`). Never formats a message.
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// One log target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct LogTarget {
     /// Messages more severe than this are sent as this.
     pub min_level: LogLevel,
     /// True when no `format` was given.
-    pub(crate) default_transport: bool,
+    pub default_transport: bool,
 }
 
 /// Where a log target is.
@@ -32,6 +33,8 @@ pub enum LogAddress {
     Unix(PathBuf),
     /// A descriptor: `stdout` is 1, `stderr` is 2, `fd@N`.
     Fd(i32),
+    /// `ring@`: a ring, by its name.
+    Ring(Arc<str>),
 }
 
 /// `format` of a log target.

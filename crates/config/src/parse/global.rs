@@ -21,6 +21,9 @@ const fn entry(
 
 /// All implemented keywords of `global`, alphabetical.
 pub(crate) const KEYWORDS: &[Entry] = &[
+    entry("anonkey", "<key>", "What names are hashed with in the anonymized mode.", |g, _, a| {
+        integer(a, 0..=u32::MAX).map(|key| g.anon_key = key)
+    }),
     entry("busy-polling", "", "Polls without ever sleeping.", |g, cx, a| {
         a.no_more_than(0)?;
         g.tune.busy_polling = cx.prefix == Prefix::None;

@@ -181,6 +181,14 @@ pub(super) fn monitor(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
     Ok(())
 }
 
+/// `stats admin`
+pub(super) fn stats_admin(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let places = places(proxy.kind, Ruleset::HttpRequest);
+    let condition = condition(proxy, cx, args, 2, places)?;
+    proxy.rules.stats_admin.push(condition);
+    Ok(())
+}
+
 /// `if` or `unless` and a condition, from argument `n` on.
 fn condition(
     proxy: &DraftProxy,

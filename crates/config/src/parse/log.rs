@@ -3,7 +3,9 @@ use crate::addr;
 use crate::cx::{Cx, Prefix};
 use crate::draft::{DraftLog, DraftProxy};
 use crate::line::{Args, Parsed};
-use crate::model::{Address, Facility, LogAddress, LogLevel, LogSample, LogTarget, LogTransport};
+use crate::model::{
+    Address, At, Facility, LogAddress, LogLevel, LogSample, LogTarget, LogTransport,
+};
 use crate::model::{FACILITIES, LEVELS};
 use crate::value;
 
@@ -40,7 +42,7 @@ pub(super) fn proxy(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
     Ok(())
 }
 
-fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
+pub(super) fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogTarget> {
     let text = args.need(1, expected)?;
     let address = address(cx, args, text)?;
     let mut target = LogTarget {
@@ -88,8 +90,10 @@ fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
     if let Some(digits) = text.strip_prefix("fd@") {
         return addr::descriptor(digits, text).map(LogAddress::Fd).map_err(told);
     }
-    if text.starts_with("ring@") {
-        return Err(told("'ring@' is not implemented yet".to_owned()));
+    if let Some(name) = text.strip_prefix("ring@") {
+        let place = args.place().clone();
+        cx.rings.borrow_mut().push(At { value: name.into(), place });
+        return Ok(LogAddress::Ring(name.into()));
     }
     match addr::datagram(text, 514, cx.names).map_err(told)? {
         Address::Ip(ip) => Ok(LogAddress::Udp(ip)),
@@ -106,17 +110,23 @@ fn length(args: Args<'_>, n: usize) -> Parsed<usize> {
 }
 
 fn format(args: Args<'_>, n: usize) -> Parsed<LogTransport> {
-    match args.text(n) {
-        "local" => Ok(LogTransport::Local),
-        "rfc3164" => Ok(LogTransport::Rfc3164),
-        "rfc5424" => Ok(LogTransport::Rfc5424),
-        "priority" => Ok(LogTransport::Priority),
-        "short" => Ok(LogTransport::Short),
-        "timed" => Ok(LogTransport::Timed),
-        "iso" => Ok(LogTransport::Iso),
-        "raw" => Ok(LogTransport::Raw),
-        other => Err(args.fault(n, format!("log : unknown log format '{other}'"))),
-    }
+    let name = args.text(n);
+    transport(name).ok_or_else(|| args.fault(n, format!("log : unknown log format '{name}'")))
+}
+
+/// The envelope of this name.
+pub(super) fn transport(name: &str) -> Option<LogTransport> {
+    Some(match name {
+        "local" => LogTransport::Local,
+        "rfc3164" => LogTransport::Rfc3164,
+        "rfc5424" => LogTransport::Rfc5424,
+        "priority" => LogTransport::Priority,
+        "short" => LogTransport::Short,
+        "timed" => LogTransport::Timed,
+        "iso" => LogTransport::Iso,
+        "raw" => LogTransport::Raw,
+        _ => return None,
+    })
 }
 
 fn sample(args: Args<'_>, n: usize) -> Parsed<LogSample> {

@@ -1,8 +1,8 @@
 //! The lines that open sections (sections 3 and 4): names, `from`, inheritance. Never parses what is inside.
 use crate::cx::Cx;
-use crate::draft::{Draft, DraftKind, DraftProxy, Settings};
+use crate::draft::{Draft, DraftKind, DraftLogForward, DraftProxy, Settings};
 use crate::line::{Args, Parsed};
-use crate::model::{HttpErrors, Mailers, ProxyKind, Resolvers};
+use crate::model::{HttpErrors, LogForward, LogTransport, Mailers, ProxyKind, Resolvers, Ring};
 use crate::parse::DraftUserList;
 use std::sync::Arc;
 use stdx::ignored;
@@ -24,6 +24,10 @@ pub(crate) enum Section {
     Mailers(usize),
     /// `resolvers`, by index.
     Resolvers(usize),
+    /// `ring`, by index.
+    Ring(usize),
+    /// `log-forward`, by index.
+    LogForward(usize),
     /// A proxy, by index.
     Proxy(usize),
     /// One that is not implemented yet: its lines are not judged.
@@ -31,8 +35,7 @@ pub(crate) enum Section {
 }
 
 /// Sections of HAProxy 2.7 that are not implemented yet.
-const OTHERS: [&str; 7] =
-    ["cache", "fcgi-app", "log-forward", "namespace_list", "peers", "program", "ring"];
+const OTHERS: [&str; 5] = ["cache", "fcgi-app", "namespace_list", "peers", "program"];
 
 /// Whether a character may be in the name of a proxy, a server or an ACL (section 4).
 pub(super) fn name_char(c: char) -> bool {
@@ -55,6 +58,8 @@ pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option
         "userlist" => return Some(userlist(draft, cx, args)),
         "mailers" => return Some(mailers(draft, cx, args)),
         "resolvers" => return Some(resolvers(draft, cx, args)),
+        "ring" => return Some(ring(draft, cx, args)),
+        "log-forward" => return Some(log_forward(draft, cx, args)),
         "frontend" => ProxyKind::Frontend,
         "backend" => ProxyKind::Backend,
         "listen" => ProxyKind::Listen,
@@ -155,6 +160,65 @@ fn resolvers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     let (place, dns) = (args.place().clone(), dns::Settings::default());
     draft.resolvers.push(Resolvers { name: name.into(), place, nameservers: Vec::new(), dns });
     Section::Resolvers(draft.resolvers.len() - 1)
+}
+
+fn ring(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
+    let name = told(cx, args, args.need(1, "missing ring name.")).unwrap_or("");
+    if let Some((at, c)) = name.char_indices().find(|(_, c)| !name_char(*c)) {
+        let message = format!("invalid ring name '{name}' (character '{c}' is not permitted).");
+        cx.alert(args, args.fault_at(1, at, message));
+    }
+    let built_in = ["stdout", "stderr", "buf0"].contains(&name);
+    if built_in || draft.rings.iter().any(|first| *first.name == *name) {
+        cx.alert(args, args.fault(1, format!("sink named '{name}' already exists.")));
+    }
+    draft.rings.push(Ring {
+        name: name.into(),
+        place: args.place().clone(),
+        description: name.to_owned(),
+        format: LogTransport::Local,
+        max_len: super::ring::MAX_LEN,
+        size: super::ring::SIZE,
+        backing_file: None,
+        servers: Vec::new(),
+        connect: None,
+        server: None,
+        default_format: true,
+    });
+    Section::Ring(draft.rings.len() - 1)
+}
+
+/// Connections at once of a `log-forward` section unless told.
+const LOG_CLIENTS: u32 = 10;
+
+fn log_forward(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
+    let name = args.need(1, "missing name for log-forward section.");
+    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
+    let name = name.unwrap_or("");
+    if let Some((at, c)) = name.char_indices().find(|(_, c)| !name_char(*c)) {
+        let message = format!("character '{c}' is not permitted in 'log-forward' name '{name}'.");
+        cx.alert(args, args.fault_at(1, at, message));
+    }
+    let mut known = draft.log_forwards.iter().map(|first| &first.section);
+    if let Some(first) = known.find(|first| *first.name == *name) {
+        let message = format!(
+            "log-forward section '{name}' has the same name as another log-forward section declared at {}.",
+            first.place
+        );
+        cx.alert(args, args.fault(1, message));
+    }
+    let section = LogForward {
+        name: name.into(),
+        place: args.place().clone(),
+        binds: Vec::new(),
+        datagrams: Vec::new(),
+        logs: Vec::new(),
+        maxconn: LOG_CLIENTS,
+        backlog: 0,
+        client: None,
+    };
+    draft.log_forwards.push(DraftLogForward { section, logs: Vec::new() });
+    Section::LogForward(draft.log_forwards.len() - 1)
 }
 
 fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) -> Section {

@@ -130,6 +130,11 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("inter", "<delay>", "Between checks.", |s, _, a| {
         delay(a).map(|t| s.options.check.inter = t)
     }),
+    entry("log-proto", "<logproto>", "How a ring sends its messages.", |_, cx, a| {
+        super::ring::octet_count(a)?;
+        cx.warn(a, 0, "'log-proto' has no effect outside 'ring' sections");
+        Ok(())
+    }),
     entry("max-reuse", "<count>", "Times that a connection is used again.", |s, _, a| {
         at_least_minus_one(a).map(|n| s.options.max_reuse = n)
     }),

@@ -28,6 +28,15 @@ fn page(proxy: &mut DraftProxy) -> &mut StatsPage {
 
 /// All implemented verbs, alphabetical. Argument 0 is `stats`, argument 1 the verb.
 pub(crate) const VERBS: &[Entry] = &[
+    Keyword {
+        places: Places::SIDES,
+        ..entry(
+            "admin",
+            "{ if | unless } <condition>",
+            "Who may change servers from the page.",
+            admin,
+        )
+    },
     entry("auth", "<user>:<passwd>", "A user who may see the page.", auth),
     entry("enable", "", "Turns the page on.", |p, _, a| {
         page(p);
@@ -99,6 +108,14 @@ fn access(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     if allowed(proxy, cx, args, Places::SIDES, "stats http-request")? {
         page(proxy);
         language::stats_rule(proxy, cx, args)?;
+    }
+    Ok(())
+}
+
+fn admin(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    if allowed(proxy, cx, args, Places::SIDES, "stats admin")? {
+        page(proxy);
+        language::stats_admin(proxy, cx, args)?;
     }
     Ok(())
 }

@@ -54,6 +54,7 @@ fn global_keywords() {
         ("node n-1", |g| g.node.as_deref() == Some("n-1")),
         ("pidfile /run/x.pid", |g| g.process.pidfile.as_deref() == Some("/run/x.pid".as_ref())),
         ("quiet", |g| g.process.quiet),
+        ("anonkey 4294967295", |g| g.anon_key == u32::MAX),
         ("h1-accept-payload-with-any-method", |g| g.payload_with_any_method),
         ("spread-checks 5", |g| g.spread_checks == 5),
         ("stats socket /run/s level admin mode 660", |g| {
@@ -147,7 +148,7 @@ fn global_errors() {
         ("log 127.0.0.1 sample x local0", "log : Missing sample size"),
         ("log 127.0.0.1 sample 1:0 local0", "log : wrong sample size '0' for sample range '1'"),
         ("log global", "log : 'global' is not supported for a global syslog server"),
-        ("log ring@x local0", "log : 'ring@' is not implemented yet"),
+        ("anonkey x", "'anonkey' expects an integer argument."),
         (
             "stats socket",
             "'stats socket' in global section expects an address or a path to a UNIX socket",
@@ -674,7 +675,7 @@ fn proxy_errors() {
             "stats foo",
             "unknown stats parameter 'foo', expects 'admin', 'uri', 'realm', 'auth', 'scope', 'enable', 'hide-version', 'show-node', 'show-desc' or 'show-legends'.",
         ),
-        ("stats admin if TRUE", "'stats admin' is not implemented yet"),
+        ("stats admin", "'stats' requires either 'if' or 'unless' followed by a condition."),
         ("stats auth", "'auth' needs a user:password account."),
         ("stats realm", "'realm' needs an realm name."),
         ("stats scope", "'scope' needs a proxy name."),

@@ -92,6 +92,7 @@ fn logs() -> Logs {
         max_len: 1_024,
         facility: 16,
         level: 7,
+        keeps: false,
         min_level: 0,
         sample: None,
     };
@@ -136,6 +137,8 @@ pub(crate) fn process(threads: usize) -> Process {
         userlists: Default::default(),
         resolvers: Vec::new(),
         header_case: Default::default(),
+        rings: Vec::new(),
+        log_forwards: Vec::new(),
         variables: Default::default(),
         logs: Arc::default(),
     }

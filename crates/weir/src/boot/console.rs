@@ -53,6 +53,7 @@ pub(super) fn open(
         sockets,
         timeout_ms: Some(u32::try_from(stats.timeout).unwrap_or(u32::MAX)).filter(|ms| *ms > 0),
         max_sessions: stats.maxconn as usize,
+        anon_key: Arc::new(model.global.anon_key.into()),
         max_files: sys::process::descriptor_limit().0,
         max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
         dictionaries: model.dictionaries.clone(),

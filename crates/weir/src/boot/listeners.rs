@@ -72,6 +72,20 @@ impl Opener {
         }
     }
 
+    /// Opens a socket for datagrams.
+    ///
+    /// # Errors
+    /// As the system says.
+    pub(super) fn open_datagrams(&mut self, bind: &Bind, asked: &Asked) -> io::Result<Handle> {
+        let options = self.options(&bind.options, asked)?;
+        let fd = match &bind.address {
+            BindAddress::Inherited(number) => sys::listen::inherited_datagrams(*number)?,
+            BindAddress::At(Address::Ip(address)) => sys::listen::datagrams(*address, &options)?,
+            BindAddress::At(Address::Unix(_)) => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        Ok(Handle(fd))
+    }
+
     /// Another socket of an address that is open already.
     pub(super) fn open_again(
         &mut self,

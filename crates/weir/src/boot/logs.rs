@@ -1,7 +1,14 @@
-//! Log settings of the model as the data plane takes them. Never opens a socket.
+//! Log targets, rings and forwarders of the model as the data plane takes them. Never sends a message.
 
+use super::listeners::{self, Asked, Opener};
 use config::model::{self, SendHostname};
-use proxy::settings::{LogAddress, LogSample, LogTarget, LogTransport, Logs};
+use proxy::settings::{
+    Backing, LogAddress, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring, RingServer,
+};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The log settings of a proxy, or of the process.
@@ -16,26 +23,23 @@ pub(super) fn logs(
         SendHostname::System => Some(sys::hostname()),
         SendHostname::Name(name) => Some(name.clone()),
     };
-    Arc::new(Logs { targets: targets.iter().map(target).collect(), tag, hostname })
+    let targets = targets.iter().map(|it| target(it, &global.rings)).collect();
+    Arc::new(Logs { targets, tag, hostname })
 }
 
-fn target(from: &model::LogTarget) -> LogTarget {
+fn target(from: &model::LogTarget, rings: &[model::Ring]) -> LogTarget {
     LogTarget {
         address: match &from.address {
             model::LogAddress::Udp(address) => LogAddress::Udp(*address),
             model::LogAddress::Unix(path) => LogAddress::Unix(path.clone()),
             model::LogAddress::Fd(number) => LogAddress::Fd(*number),
+            model::LogAddress::Ring(name) => {
+                let section = rings.iter().position(|ring| ring.name == *name);
+                LogAddress::Ring(section.map_or(proxy::ring::OWN, |index| index + 1))
+            }
         },
-        transport: match from.transport {
-            model::LogTransport::Local => LogTransport::Local,
-            model::LogTransport::Rfc3164 => LogTransport::Rfc3164,
-            model::LogTransport::Rfc5424 => LogTransport::Rfc5424,
-            model::LogTransport::Priority => LogTransport::Priority,
-            model::LogTransport::Short => LogTransport::Short,
-            model::LogTransport::Timed => LogTransport::Timed,
-            model::LogTransport::Iso => LogTransport::Iso,
-            model::LogTransport::Raw => LogTransport::Raw,
-        },
+        transport: transport(from.transport),
+        keeps: from.default_transport,
         max_len: from.max_len,
         facility: from.facility.0,
         level: from.level.0,
@@ -46,4 +50,119 @@ fn target(from: &model::LogTarget) -> LogTarget {
             seen: Default::default(),
         }),
     }
+}
+
+fn transport(from: model::LogTransport) -> LogTransport {
+    match from {
+        model::LogTransport::Local => LogTransport::Local,
+        model::LogTransport::Rfc3164 => LogTransport::Rfc3164,
+        model::LogTransport::Rfc5424 => LogTransport::Rfc5424,
+        model::LogTransport::Priority => LogTransport::Priority,
+        model::LogTransport::Short => LogTransport::Short,
+        model::LogTransport::Timed => LogTransport::Timed,
+        model::LogTransport::Iso => LogTransport::Iso,
+        model::LogTransport::Raw => LogTransport::Raw,
+    }
+}
+
+/// The `ring` sections.
+pub(super) fn rings(model: &config::Model, errors: &mut Vec<String>) -> Vec<Ring> {
+    model.global.rings.iter().map(|from| ring(from, errors)).collect()
+}
+
+fn ring(from: &model::Ring, errors: &mut Vec<String>) -> Ring {
+    let span = |span: Option<u64>| span.map(|span| u32::try_from(span).unwrap_or(u32::MAX));
+    let server = |server: &model::RingServer| RingServer {
+        address: match &server.address {
+            model::Address::Ip(address) => reactor::Address::Inet(*address),
+            model::Address::Unix(path) => reactor::Address::Unix(path.clone()),
+        },
+        counts: server.counts,
+    };
+    Ring {
+        name: from.name.to_string(),
+        description: from.description.clone(),
+        transport: transport(from.format),
+        max_len: from.max_len,
+        size: from.size,
+        servers: from.servers.iter().map(server).collect(),
+        connect_ms: span(from.connect),
+        server_ms: span(from.server),
+        backing: from.backing_file.as_ref().and_then(|path| match backing(path, from.size) {
+            Ok(file) => Some(Arc::new(file) as Arc<dyn Backing>),
+            Err(error) => {
+                errors.push(format!(
+                    "ring '{}': cannot open '{}' as a ring buffer: {error}.",
+                    from.name,
+                    path.display()
+                ));
+                None
+            }
+        }),
+    }
+}
+
+/// A file that has what a ring has.
+#[derive(Debug)]
+struct BackingFile(File);
+
+impl Backing for BackingFile {
+    fn write_at(&self, offset: u64, bytes: &[u8]) {
+        // A full disk loses the copy, not the ring.
+        let _ = self.0.write_all_at(bytes, offset);
+    }
+}
+
+/// What was there before goes to a file of its own.
+fn backing(path: &Path, size: usize) -> io::Result<BackingFile> {
+    if std::fs::metadata(path).is_ok_and(|known| known.len() > 0) {
+        let mut old = path.as_os_str().to_owned();
+        old.push(".bak");
+        // Where that is not permitted, no copy is wanted.
+        let _ = std::fs::rename(path, &old);
+    }
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.set_len(size as u64)?;
+    Ok(BackingFile(file))
+}
+
+/// The `log-forward` sections, their sockets open.
+pub(super) fn forwards(
+    model: &config::Model,
+    opener: &mut Opener,
+    errors: &mut Vec<String>,
+) -> Vec<Arc<LogForward>> {
+    let forward = |from: &model::LogForward| {
+        let backlog = if from.backlog > 0 { from.backlog } else { from.maxconn.max(1) };
+        let asked = Asked { backlog, ..Asked::default() };
+        let mut handles = |binds: &[model::Bind], datagrams: bool| -> Vec<reactor::Handle> {
+            let mut open = |bind: &model::Bind| match datagrams {
+                true => opener.open_datagrams(bind, &asked),
+                false => opener.open(bind, &asked).map(|open| open.handle),
+            };
+            let mut told = |bind: &model::Bind| match open(bind) {
+                Ok(handle) => Some(handle),
+                Err(error) => {
+                    errors.push(format!(
+                        "Starting log-forward {}: {} [{}]",
+                        from.name,
+                        listeners::reason(&error),
+                        bind.written
+                    ));
+                    None
+                }
+            };
+            binds.iter().filter_map(&mut told).collect()
+        };
+        Arc::new(LogForward {
+            name: from.name.to_string(),
+            binds: handles(&from.binds, false),
+            datagrams: handles(&from.datagrams, true),
+            logs: logs(&from.logs, None, &model.global),
+            maxconn: from.maxconn,
+            client_ms: from.client.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),
+        })
+    };
+    model.log_forwards.iter().map(forward).collect()
 }

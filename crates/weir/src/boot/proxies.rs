@@ -267,11 +267,9 @@ fn back(
             Err(error) => errors.push(format!("server '{}' : {error}", server.name)),
         }
     }
-    if from.cookie.as_ref().is_some_and(|cookie| cookie.dynamic) {
-        let key: Option<Arc<str>> = from.dynamic_cookie_key.as_deref().map(Arc::from);
-        servers.iter_mut().for_each(|server| server.cookie_key = key.clone());
-    }
     settings::Back {
+        dynamic_cookie: from.cookie.as_ref().is_some_and(|cookie| cookie.dynamic),
+        cookie_key: from.dynamic_cookie_key.as_deref().map(Arc::from),
         check: check(&from.check, global, servers.iter().all(|it| it.check_link.is_plain())),
         servers,
         direct: from.direct.as_ref().map(|to| direct(to, link::without_server(from, global))),
@@ -377,7 +375,6 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
         agent: agent(&address, check),
         address,
         cookie: options.cookie.clone(),
-        cookie_key: None,
         max_queue: options.maxqueue,
         minconn: options.minconn,
         max_reuse: u32::try_from(options.max_reuse).ok(),

@@ -2,7 +2,7 @@
 
 use super::console::{self, Console};
 use super::listeners::Opener;
-use super::{greeting, limits, proxies};
+use super::{greeting, limits, logs, proxies};
 use crate::cli::{Farewell, Options};
 use crate::{complain, fail, signals};
 use config::Model;
@@ -45,6 +45,8 @@ pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
     let mut opener = Opener::default();
     limits::proxies(&mut model, options);
     let proxies = proxies::all(&mut model, &mut opener, &mut errors);
+    let rings = logs::rings(&model, &mut errors);
+    let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
     let (runtime, console) = console::open(&model, (options, said), &mut opener, &mut errors);
     if !errors.is_empty() {
         for error in &errors {
@@ -55,7 +57,7 @@ pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
     if let Err(error) = detach(&model, options) {
         return fail(&format!("[haproxy.main()] {error}"));
     }
-    let settings = process(&model, options, maxconn);
+    let settings = Process { rings, log_forwards, ..process(&model, options, maxconn) };
     let shared = Shared::new(settings, proxies, sys::clock::monotonic());
     dismiss(options);
     if !shared.settings.quiet && !is_daemon(&model, options) {
@@ -134,6 +136,8 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         userlists: model.userlists.clone(),
         variables: model.variables.clone(),
         header_case: Arc::new(model.global.header_case.names.clone()),
+        rings: Vec::new(),
+        log_forwards: Vec::new(),
     }
 }
 

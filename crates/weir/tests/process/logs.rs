@@ -32,12 +32,12 @@ fn httplog_tells_everything_about_a_request() {
 fn syslog_envelopes_are_right() {
     let origin = Origin::saying("hello");
     for (format, begin, middle) in [
-        ("rfc3164", "<134>", " haproxy["),
-        ("rfc5424", "<134>1 ", " haproxy "),
+        ("rfc3164", "<134>", " localhost haproxy["),
+        ("rfc5424", "<134>1 ", " - haproxy "),
         ("short", "<6>", ""),
         ("priority", "<134>", ""),
         ("raw", "127.0.0.1:", ""),
-        ("iso", "2", "+00:00 "),
+        ("iso", "2", "+00:00 127.0.0.1:"),
     ] {
         let log = LogReceiver::new();
         let lines = format!("    log <log> format {format} local0\n    option httplog");

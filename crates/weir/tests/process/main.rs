@@ -32,6 +32,7 @@ mod queues;
 mod quickstart;
 mod resolvers;
 mod retries;
+mod rings;
 mod rules;
 mod runtime;
 mod servers;

@@ -217,3 +217,40 @@ fn fragments_are_taken_where_rules_treat_them() {
     assert_eq!(weir.web().ask(request).status(), 200);
     assert_eq!(origin.request(0).target(), "/a");
 }
+
+#[test]
+fn the_last_malformed_messages_can_be_looked_at() {
+    let origin = Origin::answering("HTTP/1.1 200 OK\r\nno colon\r\n\r\n");
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
+    assert!(weir.cli("show errors").ends_with("] : 0"));
+    let mut client = weir.web();
+    client.ask("GET / HTTP/1.1\r\nHost: x\r\nFoo : bar\r\n\r\n");
+    let shown = weir.cli("show errors web request");
+    let source = client.local();
+    for part in [
+        "] : 1\n \n[".to_owned(),
+        format!(
+            "] frontend web (#2): invalid request\n  backend <NONE> (#-1), server <NONE> (#-1), \
+             event #0, src {source}\n  buffer starts at 0 (including 0 out), 16346 free,\n  \
+             len 38, wraps at 16384, error at position 28\n"
+        ),
+        "\n  00000  GET / HTTP/1.1\\r\\n\n  00016  Host: x\\r\\n\n  00025  Foo : bar\\r\\n\n  \
+         00036  \\r\\n"
+            .to_owned(),
+    ] {
+        assert!(shown.contains(&part), "{part}\n---\n{shown}");
+    }
+    assert_eq!(weir.web().get("/").status(), 502);
+    let shown = weir.cli("show errors app response");
+    for part in [
+        "] : 2\n \n[",
+        "] backend app (#3): invalid response\n  frontend web (#2), server s (#1), event #1, src ",
+        "error at position 19\n",
+        "\n  00000  HTTP/1.1 200 OK\\r\\n\n  00017  no colon\\r\\n\n",
+    ] {
+        assert!(shown.contains(part), "{part}\n---\n{shown}");
+    }
+    assert!(!shown.contains("invalid request"));
+    assert_eq!(weir.cli("show errors nobody"), "No such proxy.");
+}

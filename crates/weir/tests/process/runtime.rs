@@ -211,3 +211,37 @@ fn work_shows_in_the_share_of_idle_time() {
         (percent < 100).then_some(())
     });
 }
+
+#[test]
+fn a_frontend_gives_its_address_up() {
+    let (_origins, mut weir) = start();
+    let mut kept = weir.web();
+    kept.expect_open("/");
+    assert_eq!(weir.cli("shutdown frontend web"), "");
+    let address = weir.address("web");
+    eventually("the address is free", || std::net::TcpListener::bind(address).ok());
+    kept.expect_open("/");
+    assert_eq!(
+        weir.cli("enable frontend web"),
+        "Frontend was previously shut down, cannot enable."
+    );
+    assert!(weir.is_running());
+}
+
+#[test]
+fn cookies_are_computed_with_another_key() {
+    let origin = Origin::saying("a");
+    let back = "    cookie SRV insert dynamic\n    dynamic-cookie-key one\n    server a <origin>\n";
+    let weir = Setup::http("", back).with("origin", origin.address()).start();
+    let cookie = || weir.web().get("/").header("set-cookie").map(str::to_owned);
+    let first = cookie().expect("a value");
+    assert_eq!(weir.cli("set dynamic-cookie-key backend app two"), "");
+    let second = cookie().expect("a value");
+    assert_ne!(first, second);
+    weir.cli("set dynamic-cookie-key backend app one");
+    assert_eq!(cookie().as_ref(), Some(&first));
+    assert_eq!(weir.cli("disable dynamic-cookie backend app"), "");
+    assert_eq!(cookie(), None);
+    assert_eq!(weir.cli("enable dynamic-cookie backend app"), "");
+    assert_eq!(cookie(), Some(first));
+}

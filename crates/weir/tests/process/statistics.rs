@@ -77,3 +77,43 @@ fn an_open_page_needs_nothing() {
     assert!(text.contains("here") && text.contains("of tests"), "{text}");
     assert_eq!(get(&weir, "open", "/haproxy?stats", "x: y").header("refresh"), None);
 }
+
+/// A POST of a form to `/haproxy?stats`: where it leads to.
+fn post(weir: &Running, form: &str, header: &str) -> String {
+    let answer = weir.connect("web").ask(format!(
+        "POST /haproxy?stats HTTP/1.1\r\nHost: t\r\n{header}\r\nContent-Length: {}\r\n\r\n{form}",
+        form.len()
+    ));
+    assert_eq!(answer.status(), 303);
+    answer.header("location").unwrap_or_default().to_owned()
+}
+
+#[test]
+fn whoever_may_changes_servers_from_the_page() {
+    let weir = Setup::new(
+        "global\n    tune.bufsize 16384\n\
+         defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+         timeout server 5s\n\
+         frontend web\n    bind <web>\n    stats enable\n    stats admin if { hdr(x-role) boss }\n\
+         backend be\n    server s1 127.0.0.1:1\n    server s2 127.0.0.1:1\n",
+    )
+    .start();
+    let state = |server: &str| {
+        let text = get(&weir, "web", "/haproxy?stats;csv", "x: y").text();
+        let start = format!("be,{server},");
+        let line = text.lines().find(|line| line.starts_with(&start)).unwrap().to_owned();
+        line.split(',').nth(17).unwrap().to_owned()
+    };
+    let form = "s=s1&s=s2&action=maint&b=be";
+    let (boss, place) = ("X-Role: boss", "/haproxy?stats;st=");
+    assert_eq!(post(&weir, form, "x: y"), format!("{place}DENY"));
+    let foreign = "X-Role: boss\r\nOrigin: http://elsewhere";
+    assert_eq!(post(&weir, form, foreign), format!("{place}DENY"));
+    assert_eq!(state("s1"), "no check");
+    assert_eq!(post(&weir, form, "X-Role: boss\r\nOrigin: http://t"), format!("{place}DONE"));
+    assert_eq!([state("s1"), state("s2")], ["MAINT", "MAINT"]);
+    assert_eq!(post(&weir, "s=s1&s=x&action=drain&b=be", boss), format!("{place}PART"));
+    assert_eq!([state("s1"), state("s2")], ["DRAIN", "MAINT"]);
+    let long = format!("s={}", "x".repeat(17_000));
+    assert_eq!(post(&weir, &long, boss), format!("{place}EXCD"));
+}

@@ -3,8 +3,8 @@
 use super::{Client, Directory, LogReceiver, Origin, eventually};
 use std::collections::BTreeMap;
 use std::io::{Read, Write as _};
-use std::net::{SocketAddr, TcpListener};
-use std::os::fd::AsRawFd as _;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -112,12 +112,11 @@ impl Setup {
     pub(crate) fn start(mut self) -> Running {
         self.names.entry("log".into()).or_insert_with(|| "127.0.0.1:9".into());
         let mut listeners = BTreeMap::new();
-        while let Some(name) = next_bind(&self.text) {
-            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-            let inherited = format!("bind fd@{}", listener.as_raw_fd());
+        while let Some((name, datagrams)) = next_bind(&self.text) {
+            let listener = Listening::open(datagrams);
+            let inherited = format!("bind fd@{}", listener.socket.as_raw_fd());
             self.text = self.text.replace(&format!("bind <{name}>"), &inherited);
-            let address = listener.local_addr().expect("a listening socket");
-            self.names.insert(name.clone(), address.to_string());
+            self.names.insert(name.clone(), listener.address.to_string());
             listeners.insert(name, listener);
         }
         for (name, value) in &self.names {
@@ -125,8 +124,7 @@ impl Setup {
         }
         let file = self.directory.write("weir.cfg", &self.text);
         let mut child = spawn(&self.command(&file), &listeners);
-        let ports = listeners.iter();
-        let ports = ports.map(|(name, it)| (name.clone(), it.local_addr().expect("a port")));
+        let ports = listeners.iter().map(|(name, it)| (name.clone(), it.address));
         Running {
             ports: ports.collect(),
             errors: collect(child.stderr.take()),
@@ -148,20 +146,42 @@ impl Setup {
     }
 }
 
-/// The name of the next `bind <name>`.
-fn next_bind(text: &str) -> Option<String> {
-    let (_, rest) = text.split_once("bind <")?;
-    rest.split_once('>').map(|(name, _)| name.to_owned())
+/// A socket that the program inherits.
+struct Listening {
+    socket: OwnedFd,
+    address: SocketAddr,
 }
 
-fn spawn(words: &[String], listeners: &BTreeMap<String, TcpListener>) -> Child {
+impl Listening {
+    fn open(datagrams: bool) -> Self {
+        let (socket, address) = if datagrams {
+            let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+            let address = socket.local_addr();
+            (socket.into(), address)
+        } else {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let address = listener.local_addr();
+            (listener.into(), address)
+        };
+        Self { socket, address: address.expect("a bound socket") }
+    }
+}
+
+/// The name of the next `bind <name>`, and whether it is a `dgram-bind`.
+fn next_bind(text: &str) -> Option<(String, bool)> {
+    let (before, rest) = text.split_once("bind <")?;
+    rest.split_once('>').map(|(name, _)| (name.to_owned(), before.ends_with("dgram-")))
+}
+
+fn spawn(words: &[String], listeners: &BTreeMap<String, Listening>) -> Child {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let _alone = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let inherit = |keep| {
         for listener in listeners.values() {
-            sys::process::keep_across_exec(listener.as_raw_fd(), keep).expect("an open socket");
+            sys::process::keep_across_exec(listener.socket.as_raw_fd(), keep)
+                .expect("an open socket");
         }
     };
     inherit(true);

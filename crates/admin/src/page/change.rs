@@ -1,0 +1,269 @@
+//! Changes that the forms of the page ask for (`stats admin`). Never decides who may ask.
+//!
+//! A form names one backend, servers of it and what to do with them, as HAProxy's does. How it went
+//! is told by the address that the client is sent to.
+
+use super::query::decode;
+use balance::{Admin, Change};
+use htx::Head;
+use proxy::Worker;
+use proxy::notice::{self, Cause};
+use proxy::runtime::{Back, Proxy};
+use proxy::services::Visit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// How a change went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    /// All of it was done.
+    Done,
+    /// Some of the servers are not known.
+    Partial,
+    /// The form makes no sense.
+    Error,
+    /// Nothing had to be changed.
+    Nothing,
+    /// This client may not change anything.
+    Denied,
+    /// The form does not fit in a buffer.
+    TooLong,
+}
+
+impl Outcome {
+    const ALL: [Self; 6] =
+        [Self::Done, Self::Partial, Self::Error, Self::Nothing, Self::Denied, Self::TooLong];
+
+    /// Its word in the address (`;st=`).
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Done => "DONE",
+            Self::Partial => "PART",
+            Self::Error => "ERRP",
+            Self::Nothing => "NONE",
+            Self::Denied => "DENY",
+            Self::TooLong => "EXCD",
+        }
+    }
+
+    /// What the word in an address means.
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.word() == word)
+    }
+
+    /// What the page says about it.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Done => "Action processed successfully.",
+            Self::Partial => {
+                "Action partially processed: some server names are probably unknown or ambiguous."
+            }
+            Self::Error => {
+                "Action not processed because of invalid parameters: the action is maybe unknown, \
+                 or a server or backend name is not."
+            }
+            Self::Nothing => "Nothing has changed.",
+            Self::Denied => "Action denied: changes are not allowed on this page.",
+            Self::TooLong => {
+                "Action not processed: the buffer could not store all the data. Retry with less \
+                 servers at a time."
+            }
+        }
+    }
+}
+
+/// What can be done with a server.
+type Deed = fn(&Worker, &Arc<Proxy>, &Back, usize) -> bool;
+
+/// All actions: their name in a form, what the page calls them, and what they do. An action tells
+/// whether it applies to the server.
+pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
+    ("ready", "Set state to READY", |worker, proxy, _, slot| {
+        let both = Admin::FORCED_MAINT.with(Admin::FORCED_DRAIN);
+        administer(worker, proxy, slot, Admin::default(), both)
+    }),
+    ("drain", "Set state to DRAIN", |worker, proxy, _, slot| {
+        administer(worker, proxy, slot, Admin::FORCED_DRAIN, Admin::FORCED_MAINT)
+    }),
+    ("maint", "Set state to MAINT", |worker, proxy, _, slot| {
+        administer(worker, proxy, slot, Admin::FORCED_MAINT, Admin::FORCED_DRAIN)
+    }),
+    ("dhlth", "Health: disable checks", |_, _, back, slot| checks(back, slot, true)),
+    ("ehlth", "Health: enable checks", |_, _, back, slot| checks(back, slot, false)),
+    ("hrunn", "Health: force UP", |worker, proxy, back, slot| {
+        force(worker, proxy, back, slot, Change::Up)
+    }),
+    ("hnolb", "Health: force NOLB", |worker, proxy, back, slot| {
+        force(worker, proxy, back, slot, Change::Stopping)
+    }),
+    ("hdown", "Health: force DOWN", |worker, proxy, back, slot| {
+        force(worker, proxy, back, slot, Change::Down)
+    }),
+    ("dagent", "Agent: disable checks", |_, _, back, slot| {
+        agent(back, slot).is_some_and(|off| !off.swap(true, Relaxed))
+    }),
+    ("eagent", "Agent: enable checks", |_, _, back, slot| {
+        agent(back, slot).is_some_and(|off| off.swap(false, Relaxed))
+    }),
+    ("arunn", "Agent: force UP", |worker, proxy, back, slot| {
+        force_agent(worker, proxy, back, slot, true)
+    }),
+    ("adown", "Agent: force DOWN", |worker, proxy, back, slot| {
+        force_agent(worker, proxy, back, slot, false)
+    }),
+];
+
+fn administer(worker: &Worker, proxy: &Proxy, slot: usize, set: Admin, clear: Admin) -> bool {
+    notice::set_admin(worker, proxy, slot, set, clear, Cause::Silent).is_some()
+}
+
+fn checks(back: &Back, slot: usize, off: bool) -> bool {
+    let server = back.servers.get(slot).filter(|server| server.settings.balance.checked);
+    server.is_some_and(|server| server.checks_off.swap(off, Relaxed) != off)
+}
+
+fn force(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize, change: Change) -> bool {
+    let tracks = back.servers.get(slot).is_none_or(|it| it.settings.balance.track.is_some());
+    if !tracks {
+        notice::force_health(worker, proxy, slot, change);
+    }
+    !tracks
+}
+
+fn agent(back: &Back, slot: usize) -> Option<&AtomicBool> {
+    Some(&back.servers.get(slot)?.agent.as_ref()?.off)
+}
+
+fn force_agent(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize, up: bool) -> bool {
+    let listened_to = agent(back, slot).is_some_and(|off| !off.load(Relaxed));
+    if listened_to {
+        notice::force_agent(worker, proxy, slot, up);
+    }
+    listened_to
+}
+
+/// What a form says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Form {
+    backend: String,
+    action: String,
+    servers: Vec<String>,
+}
+
+impl Form {
+    /// Reads `application/x-www-form-urlencoded` text; unknown names are ignored.
+    fn parse(body: &[u8]) -> Self {
+        let (text, mut form) = (String::from_utf8_lossy(body), Self::default());
+        for (name, value) in text.split('&').filter_map(|part| part.split_once('=')) {
+            match name {
+                "b" => form.backend = decode(value),
+                "action" => form.action = decode(value),
+                "s" => form.servers.push(decode(value)),
+                _ => {}
+            }
+        }
+        form
+    }
+}
+
+/// Does what a POST asks for, if it may.
+pub(super) fn apply(visit: &Visit<'_>) -> Outcome {
+    if !visit.admin || !is_own(visit.request) {
+        return Outcome::Denied;
+    }
+    match visit.form {
+        Some(body) => act(visit.worker, &Form::parse(body)),
+        None => Outcome::TooLong,
+    }
+}
+
+fn act(worker: &Worker, form: &Form) -> Outcome {
+    if form.backend.is_empty() || form.servers.is_empty() && form.action.is_empty() {
+        return Outcome::Nothing;
+    }
+    let by_id = form.backend.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
+    let is = |it: &&Arc<Proxy>| it.name() == form.backend || Some(it.settings.id) == by_id;
+    let mut backends = worker.shared.proxies.iter().filter(|proxy| proxy.back.is_some());
+    let Some(proxy) = backends.find(is) else { return Outcome::Error };
+    let known = ACTIONS.iter().find(|(name, ..)| *name == form.action);
+    let (Some((_, _, deed)), Some(back)) = (known, &proxy.back) else { return Outcome::Error };
+    let (mut changed, mut missing) = (0, 0);
+    for name in &form.servers {
+        match back.servers.slot_of(|server| server.state.name() == name) {
+            Some(slot) => changed += u32::from(deed(worker, proxy, back, slot)),
+            None => missing += 1,
+        }
+    }
+    match (changed, missing) {
+        (0, 0) => Outcome::Nothing,
+        (_, 0) => Outcome::Done,
+        (0, _) => Outcome::Error,
+        _ => Outcome::Partial,
+    }
+}
+
+/// Whether a form comes from this page and not from somebody else's: browsers say where a POST
+/// comes from, and other programs do not act for a person who is logged in elsewhere.
+fn is_own(request: &Head) -> bool {
+    if let Some(site) = request.get(b"sec-fetch-site") {
+        return site == b"same-origin" || site == b"none";
+    }
+    let Some(origin) = request.get(b"origin") else { return true };
+    let origin = origin.strip_prefix(b"http://").or_else(|| origin.strip_prefix(b"https://"));
+    origin.is_some_and(|origin| request.get(b"host") == Some(origin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htx::Version;
+    use proptest::prelude::*;
+
+    fn from(headers: &[(&str, &str)]) -> Head {
+        let mut head = Head::default();
+        head.set_request(b"POST", b"/", Version::Http11);
+        headers.iter().for_each(|(name, value)| head.push(name.as_bytes(), value.as_bytes()));
+        head
+    }
+
+    #[test]
+    fn other_pages_have_no_say() {
+        let host = ("host", "a:8080");
+        for (headers, own) in [
+            (&[host][..], true),
+            (&[host, ("origin", "http://a:8080")], true),
+            (&[host, ("origin", "https://a:8080")], true),
+            (&[host, ("origin", "http://a")], false),
+            (&[host, ("origin", "http://evil")], false),
+            (&[host, ("origin", "null")], false),
+            (&[("origin", "http://a")], false),
+            (&[host, ("origin", "http://evil"), ("sec-fetch-site", "cross-site")], false),
+            (&[host, ("sec-fetch-site", "same-site")], false),
+            (&[host, ("origin", "http://b"), ("sec-fetch-site", "same-origin")], true),
+        ] {
+            assert_eq!(is_own(&from(headers)), own, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn forms_are_read() {
+        let form = Form::parse(b"s=a&s=b+c&action=maint&b=%233&x=y&s");
+        assert_eq!((form.backend.as_str(), form.action.as_str()), ("#3", "maint"));
+        assert_eq!(form.servers, ["a", "b c"]);
+    }
+
+    #[test]
+    fn outcomes_have_words() {
+        for outcome in Outcome::ALL {
+            assert_eq!(Outcome::parse(outcome.word()), Some(outcome));
+        }
+        assert_eq!(Outcome::parse("UNKN"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_form_is_understood(body in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = Form::parse(&body);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `ring` and `log-forward` sections, and the log lines that name rings. Never opens anything.
+use crate::cx::Cx;
+use crate::diag::{Diagnostic, Severity};
+use crate::draft::DraftLogForward;
+use crate::model::{LogForward, LogTarget, LogTransport, Ring, SendHostname};
+
+/// The ring that is there without a section.
+const OWN: &str = "buf0";
+
+/// An alert for each log line about a ring that is not there; what rings are without a `format`.
+pub(super) fn complete(
+    mut rings: Vec<Ring>,
+    hostname: &SendHostname,
+    cx: &mut Cx<'_>,
+) -> Vec<Ring> {
+    if *hostname != SendHostname::No {
+        let usual = rings.iter_mut().filter(|ring| ring.default_format);
+        usual.for_each(|ring| ring.format = LogTransport::Rfc3164);
+    }
+    for named in cx.rings.take() {
+        let name = &*named.value;
+        if name == OWN || rings.iter().any(|ring| *ring.name == *name) {
+            continue;
+        }
+        let message = format!("log : unable to find required ring '{name}'.");
+        let mut alert = Diagnostic::about(Severity::Alert, &named.place, message);
+        alert.suggestion = crate::suggest::nearest(name, rings.iter().map(|ring| &*ring.name));
+        cx.diagnostics.push(alert);
+    }
+    rings
+}
+
+/// The sections with the log lines that hold for them.
+pub(super) fn forwards(drafts: Vec<DraftLogForward>, global: &[LogTarget]) -> Vec<LogForward> {
+    let finish = |draft: DraftLogForward| {
+        let mut section = draft.section;
+        section.logs = super::logs(draft.logs, global);
+        super::number(section.binds.iter_mut().map(|bind| &mut bind.id));
+        super::number(section.datagrams.iter_mut().map(|bind| &mut bind.id));
+        section
+    };
+    drafts.into_iter().map(finish).collect()
+}

@@ -1,0 +1,132 @@
+//! `ring` sections (section 3.9). Never holds a message.
+use super::log;
+use super::values::time_at;
+use crate::addr;
+use crate::cx::Cx;
+use crate::known;
+use crate::line::{Args, Parsed};
+use crate::model::{Address, Ring, RingServer, ServerPort};
+use crate::value::{self, Unit};
+
+/// The size of a ring unless told, in bytes: that of a buffer.
+pub(super) const SIZE: usize = 16_384;
+/// The longest message unless told, in bytes.
+pub(super) const MAX_LEN: usize = 1_024;
+
+/// The keywords of the section.
+const KEYWORDS: [&str; 7] =
+    ["backing-file", "description", "format", "maxlen", "server", "size", "timeout"];
+
+/// One line of a `ring` section.
+pub(super) fn line(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    match args.text(0) {
+        "backing-file" => {
+            let path = args.need(1, "'backing-file' expects <path> as an argument.")?;
+            ring.backing_file = Some(path.into());
+            args.no_more_than(1)
+        }
+        "description" => {
+            ring.description = args.need(1, "missing ring description text.")?.to_owned();
+            args.no_more_than(1)
+        }
+        "format" => {
+            let name = args.need(1, "unknown format ''.")?;
+            let unknown = || args.fault(1, format!("unknown format '{name}'."));
+            ring.format = log::transport(name).ok_or_else(unknown)?;
+            ring.default_format = false;
+            args.no_more_than(1)
+        }
+        "maxlen" => {
+            ring.max_len = bytes(args)?;
+            Ok(())
+        }
+        "server" => server(ring, cx, args),
+        "size" => {
+            let size = bytes(args)?;
+            if size < SIZE {
+                let message = format!(
+                    "ignoring new size '{size}' that is smaller than the usual size '{SIZE}' for ring '{}'.",
+                    ring.name
+                );
+                cx.warn(args, 1, message);
+                return Ok(());
+            }
+            ring.size = size;
+            Ok(())
+        }
+        "timeout" => timeout(ring, args),
+        other => {
+            let nearest = crate::suggest::nearest(other, KEYWORDS);
+            Err(args.fault(0, format!("unknown statement '{other}'.")).suggest(nearest))
+        }
+    }
+}
+
+fn bytes(args: Args<'_>) -> Parsed<usize> {
+    let given = args.text(1);
+    let good = value::number(given).filter(|size| (1..=1 << 30).contains(size));
+    let size =
+        good.ok_or_else(|| args.fault(1, format!("invalid size '{given}' for new sink buffer.")))?;
+    args.no_more_than(1)?;
+    Ok(size)
+}
+
+/// `timeout { connect | server } <time>`
+fn timeout(ring: &mut Ring, args: Args<'_>) -> Parsed {
+    let which = args.text(1);
+    let to = match which {
+        "connect" => &mut ring.connect,
+        "server" => &mut ring.server,
+        _ => {
+            let message = format!("'timeout' expects 'connect' or 'server' but got '{which}'.");
+            return Err(args.fault(1, message));
+        }
+    };
+    args.need(2, format!("'timeout {which}' expects <time> as argument."))?;
+    args.from(1).no_more_than(1)?;
+    let subject = format!("argument to <timeout {which}>.");
+    let time = time_at(args, 2, Unit::Milliseconds, &subject)?;
+    *to = (time > 0).then_some(time);
+    Ok(())
+}
+
+/// `server <name> <address> [log-proto <proto>]`
+fn server(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let expected = "'server' expects <name> and <addr>[:<port>] as arguments.";
+    let name = args.need(1, expected)?;
+    let given = cx.address(args.need(2, expected)?);
+    let context = format!("'server {}/{name}'", ring.name);
+    let place =
+        addr::server(&given, cx.names).map_err(|error| args.fault(2, error).within(&context))?;
+    let address = match (place.address, place.port) {
+        (Address::Ip(_), ServerPort::Fixed(0) | ServerPort::FromClient(_)) => {
+            let message = format!("missing port specification in '{given}'");
+            return Err(args.fault(2, message).within(&context));
+        }
+        (address, _) => address,
+    };
+    let mut counts = false;
+    let mut n = 3;
+    while let Some(option) = args.get(n) {
+        if option != "log-proto" {
+            let unknown = format!("unknown keyword '{option}'");
+            return Err(known::fault(args, n, "server", option, unknown).within(&context));
+        }
+        counts = octet_count(args.from(n)).map_err(|fault| fault.within(&context))?;
+        n += 2;
+    }
+    ring.servers.push(RingServer { name: name.to_owned(), address, counts });
+    Ok(())
+}
+
+/// `log-proto { legacy | octet-count }`: whether messages go behind their length.
+pub(super) fn octet_count(args: Args<'_>) -> Parsed<bool> {
+    match args.text(1) {
+        "legacy" => Ok(false),
+        "octet-count" => Ok(true),
+        other => Err(args.fault(
+            1,
+            format!("'log-proto' expects one of 'legacy' or 'octet-count' but got '{other}'."),
+        )),
+    }
+}

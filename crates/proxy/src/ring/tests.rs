@@ -1,0 +1,100 @@
+//! What rings keep and what they lose. Never part of the product.
+
+use super::*;
+use crate::testing::World;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+fn ring(size: usize, max_len: usize) -> Arc<Ring> {
+    Arc::new(Ring::new(settings::Ring { size, max_len, ..settings::Ring::default() }))
+}
+
+fn read(tap: &mut Tap, framing: Framing) -> String {
+    let mut out = Vec::new();
+    while tap.read(framing, usize::MAX, &mut out) {}
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_oldest_give_way() {
+    let (world, ring) = (World::new(Vec::new()), ring(32, 10));
+    for text in ["one", "two", "a long message", "four"] {
+        assert!(ring.write(text.as_bytes()));
+    }
+    let mut tap = ring.tap(&world.workers[0], false, false);
+    assert_eq!(read(&mut tap, Framing::Lines), "two\na long mes\nfour\n");
+    ring.write(b"five");
+    ring.write(b"");
+    assert_eq!(read(&mut tap, Framing::Counted), "4 five0 ");
+    assert_eq!(ring.dropped(), 0);
+}
+
+#[test]
+fn what_a_server_waits_for_stays() {
+    let (world, ring) = (World::new(Vec::new()), ring(32, 100));
+    let mut server = ring.tap(&world.workers[0], false, true);
+    let mut guest = ring.tap(&world.workers[0], true, false);
+    for text in ["first", "second", "third", "fourth"] {
+        ring.write(text.as_bytes());
+    }
+    assert_eq!(ring.dropped(), 1, "there was room for three");
+    assert_eq!(read(&mut guest, Framing::Lines), "first\nsecond\nthird\n");
+    assert_eq!(read(&mut server, Framing::Lines), "first\nsecond\nthird\n");
+    server.rewind();
+    assert_eq!(read(&mut server, Framing::Lines), "first\nsecond\nthird\n", "it did not arrive");
+    assert!(!ring.write(b"fifth"), "nothing was confirmed");
+    server.confirm();
+    assert!(ring.write(b"sixth"));
+    assert_eq!(read(&mut server, Framing::Lines), "sixth\n");
+    drop(server);
+    (0..10).for_each(|_| assert!(ring.write(b"free")));
+    assert_eq!(ring.dropped(), 2);
+}
+
+#[derive(Debug, Default)]
+struct Paper(Mutex<Vec<u8>>);
+
+impl settings::Backing for Paper {
+    fn write_at(&self, offset: u64, bytes: &[u8]) {
+        let mut paper = self.0.lock().unwrap();
+        let end = offset as usize + bytes.len();
+        let len = paper.len().max(end);
+        paper.resize(len, 0);
+        paper[offset as usize..end].copy_from_slice(bytes);
+    }
+}
+
+#[test]
+fn a_backing_file_has_what_the_ring_has() {
+    let paper = Arc::new(Paper::default());
+    let backing = Some(paper.clone() as Arc<dyn settings::Backing>);
+    let settings = settings::Ring { size: 40, max_len: 100, backing, ..Default::default() };
+    let ring = Ring::new(settings);
+    (0..9).for_each(|number| assert!(ring.write(format!("message {number}").as_bytes())));
+    assert_eq!(*paper.0.lock().unwrap(), ring.lock().bytes);
+}
+
+proptest! {
+    #[test]
+    fn a_ring_is_a_queue_that_forgets(
+        messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..60),
+    ) {
+        let ring = Ring::new(settings::Ring { size: 100, max_len: 30, ..Default::default() });
+        let mut model: VecDeque<Vec<u8>> = VecDeque::new();
+        for message in &messages {
+            prop_assert!(ring.write(message));
+            model.push_back(message[..message.len().min(30)].to_vec());
+            while model.iter().map(|it| it.len() + LENGTH).sum::<usize>() > 100 {
+                model.pop_front();
+            }
+            let store = ring.lock();
+            let mut at = store.head;
+            for expected in &model {
+                let parts = store.parts(at + LENGTH as u64, store.length(at) as usize);
+                prop_assert_eq!(&parts.concat(), expected);
+                at += (LENGTH + expected.len()) as u64;
+            }
+            prop_assert_eq!(at, store.tail);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Rings, their servers, and logs of others that are passed on. Never the words of a log line.
+
+use crate::support::{LogReceiver, PATIENCE, Running, Setup, eventually};
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+
+/// A frontend that logs to rings, and whatever `lines` say.
+fn setup(lines: &str) -> Setup {
+    Setup::new(&format!(
+        "global\n    nbthread 2\n    stats socket <dir>/cli level admin\n\
+         defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+         timeout server 5s\n\
+         frontend web\n    bind <web>\n    http-request return status 200\n    \
+         log-format %HU\n    log ring@near format rfc5424 local0\n    log ring@far local1\n\
+         {lines}\n"
+    ))
+}
+
+const RINGS: &str = "ring near\n    description \"close by\"\n    format raw\n    maxlen 20\n    \
+                     size 20000\n    backing-file <dir>/near\n\
+                     ring far\n    format rfc5424\n    timeout connect 2s\n    timeout server 2s\n    \
+                     server s <far>";
+
+/// What a stream says up to a text.
+fn hear(stream: &mut TcpStream, until: &str) -> String {
+    stream.set_read_timeout(Some(PATIENCE)).expect("a stream");
+    let mut heard = Vec::new();
+    while !heard.ends_with(until.as_bytes()) {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("more of it");
+        heard.push(byte[0]);
+    }
+    String::from_utf8(heard).expect("a text")
+}
+
+#[test]
+fn rings_keep_what_their_servers_get() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let weir = setup(RINGS)
+        .with("far", server.local_addr().expect("a socket"))
+        .file("near", "of an earlier run")
+        .start();
+    weir.web_get("/one");
+    let (mut first, _) = server.accept().expect("the ring connects");
+    let line = hear(&mut first, "/one\n");
+    assert!(line.starts_with("<142>1 2"), "{line}");
+    drop(first);
+    let (mut second, _) = server.accept().expect("the ring connects again");
+    weir.web_get("/two");
+    weir.web_get("/three");
+    let heard = hear(&mut second, "/three\n");
+    assert!(heard.contains("/two\n") && !heard.contains("/one\n"), "{heard}");
+    weir.web_get("/a-path-that-is-too-long-for-the-ring");
+    assert_eq!(weir.cli("show events near"), "/one\n/two\n/three\n/a-path-that-is-too-");
+    let listed = weir.cli("show events");
+    assert!(listed.contains("\n    near       : type=buffer, 0 dropped, close by\n"), "{listed}");
+    let file = std::fs::read(weir.path("near")).expect("the backing file");
+    assert_eq!(file.len(), 20_000);
+    assert!(file.windows(6).any(|part| part == b"/three"), "it has what the ring has");
+    let old = std::fs::read_to_string(weir.path("near.bak")).expect("what was there before");
+    assert_eq!(old, "of an earlier run");
+}
+
+#[test]
+fn a_server_that_counts_gets_lengths() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let rings = "ring near\n    format raw\nring far\n    format raw\n    \
+                 server s <far> log-proto octet-count";
+    let weir = setup(rings).with("far", server.local_addr().expect("a socket")).start();
+    weir.web_get("/one");
+    let (mut stream, _) = server.accept().expect("the ring connects");
+    assert_eq!(hear(&mut stream, "/one"), "4 /one");
+}
+
+#[test]
+fn logs_of_others_are_passed_on() {
+    let (udp, raw, sampled) = (LogReceiver::new(), LogReceiver::new(), LogReceiver::new());
+    let weir = setup(
+        "ring near\nring far\n    server s 127.0.0.1:9\n\
+         log-forward others\n    bind <tcp>\n    dgram-bind <udp>\n    maxconn 1\n    backlog 5\n    \
+         timeout client 300ms\n    log <plain> local0 notice\n    \
+         log <raw> len 80 format raw local0\n    log <sampled> sample 2:2 format priority local0",
+    )
+    .with("plain", udp.address())
+    .with("raw", raw.address())
+    .with("sampled", sampled.address())
+    .start();
+    let sender = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let send = |text: &str| sender.send_to(text.as_bytes(), weir.address("udp")).expect("sent");
+    send("<34>Oct 11 22:14:15 host su[12]: one");
+    assert_eq!(udp.line(), "<34>Oct 11 22:14:15 host su[12]: one");
+    assert_eq!(raw.line(), "one");
+    send("<14>only for information");
+    assert_eq!(raw.line(), "only for information");
+    assert_eq!(sampled.line(), "<14>only for information", "it is the second one");
+
+    let mut stream = TcpStream::connect(weir.address("tcp")).expect("a listener");
+    stream.write_all(b"9 <13>three<13>four\n<13>fi").expect("it is read");
+    assert_eq!(udp.line(), "<13>three");
+    assert_eq!(udp.line(), "<13>four");
+    stream.write_all(b"ve\n").expect("it is read");
+    assert_eq!(udp.line(), "<13>five");
+    // There is room for one connection; a silent one makes room.
+    let mut next = TcpStream::connect(weir.address("tcp")).expect("a listener");
+    next.write_all(b"<13>six\n").expect("it is read later");
+    assert_eq!(udp.line(), "<13>six");
+    assert_eq!(stream.read(&mut [0]).expect("the end of the silent one"), 0);
+    eventually("the messages are counted", || {
+        weir.cli("show info").contains("\nCumRecvLogs: 6\n").then_some(())
+    });
+    let long = format!("<13>{}", "x".repeat(100));
+    send(&long);
+    assert!(raw.find("xxxx").len() <= 80);
+}
+
+impl Running {
+    fn web_get(&self, path: &str) {
+        self.web().ask(format!("GET {path} HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n"));
+    }
+}

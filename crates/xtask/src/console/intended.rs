@@ -1,0 +1,171 @@
+//! The intended differences between answers: what is levelled before answers are compared. Never more than fifteen.
+
+/// One intended difference.
+pub(super) struct Rule {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    /// Whether answers to a command can have it.
+    pub(super) applies: fn(&str) -> bool,
+    /// Takes it out of both answers, HAProxy's first.
+    pub(super) level: fn(&mut [Vec<String>; 2]),
+}
+
+/// All of them, in the order in which they are applied; `docs/runtime.md` has the same.
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "description",
+        about: "what `desc` says about figures is in Weir's own words",
+        applies: |command| command.contains("desc"),
+        level: |sides| each_line(sides, |line| cut(line, ":\"", ":\"\"")),
+    },
+    Rule {
+        name: "columns",
+        about: "figures of later versions and of modules stand behind those of 2.7",
+        applies: |command| command.contains("show stat"),
+        level: columns,
+    },
+    Rule {
+        name: "commands",
+        about: "help lists what there is; new commands and their words are shown as they are",
+        applies: |command| command.starts_with("help"),
+        level: commands,
+    },
+    Rule {
+        name: "suggestions",
+        about: "commands that are like an unknown one are found in another way",
+        applies: |_| true,
+        level: suggestions,
+    },
+    Rule {
+        name: "sessions",
+        about: "`show sess` lists traffic alone and tells of it what has a meaning in Weir",
+        applies: |command| command.starts_with("show sess"),
+        level: |sides| sides.iter_mut().for_each(|side| side.retain(|line| !line.contains(" fe="))),
+    },
+    Rule {
+        name: "activity",
+        about: "`show activity` has more lines behind HAProxy's",
+        applies: |command| command.starts_with("show activity"),
+        level: shortest,
+    },
+    Rule {
+        name: "internals",
+        about: "tasks, threads, descriptors, pools and libraries are those of Weir",
+        applies: |command| {
+            let words = ["show tasks", "show threads", "show fd", "show pools", "show libs"];
+            words.iter().chain(&["show profiling"]).any(|it| command.starts_with(it))
+        },
+        level: |sides| sides.iter_mut().for_each(|side| side.truncate(1)),
+    },
+    Rule {
+        name: "startup",
+        about: "what is said at the start is in Weir's words, with the line and a mark below it",
+        applies: |command| command == "show startup-logs",
+        level: |sides| sides.iter_mut().for_each(Vec::clear),
+    },
+    Rule {
+        name: "parser",
+        about: "`show errors` names the reason where HAProxy names the state of its parser",
+        applies: |command| command.starts_with("show errors"),
+        level: |sides| {
+            each_line(sides, |line| cut(line, "HN msg state ", ""));
+            each_line(sides, |line| line.replace("wraps at N", "wraps"));
+        },
+    },
+    Rule {
+        name: "patterns",
+        about: "patterns that HAProxy makes for itself are not there",
+        applies: |command| command == "show acl" || command == "show map",
+        level: |sides| each_line(sides, |line| cut(line, "'httpclient'", "")),
+    },
+];
+
+fn each_line(sides: &mut [Vec<String>; 2], change: impl Fn(&str) -> String) {
+    sides.iter_mut().flatten().for_each(|line| *line = change(line));
+}
+
+/// The line up to a mark, and what stands for the rest.
+fn cut(line: &str, mark: &str, instead: &str) -> String {
+    match line.find(mark) {
+        Some(at) => format!("{}{instead}", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+/// Columns of HAProxy's later versions that Debian's 2.6 has got.
+const LATER: [&str; 2] = ["agg_server_status", "agg_check_status"];
+
+/// As CSV, what both know stands before the column `-`; else each figure stands alone.
+fn columns(sides: &mut [Vec<String>; 2]) {
+    for side in sides {
+        let Some(header) = side.iter().find(|line| line.starts_with("# pxname")).cloned() else {
+            side.retain(|line| !LATER.iter().chain(&MODULES).any(|name| line.contains(name)));
+            // One line with all of it.
+            side.iter_mut()
+                .filter(|line| line.starts_with("[["))
+                .for_each(|line| line.truncate(200));
+            continue;
+        };
+        let names: Vec<&str> = header.trim_start_matches("# ").split(',').collect();
+        let common = names.iter().position(|name| *name == "-").unwrap_or(names.len());
+        for line in side.iter_mut().filter(|line| line.matches(',').count() > 20) {
+            let cells = line.split(',').take(common).zip(&names);
+            let kept = cells.filter(|(_, name)| !LATER.contains(name)).map(|(cell, _)| cell);
+            *line = kept.collect::<Vec<_>>().join(",");
+        }
+    }
+}
+
+/// Parts of the names of figures of modules.
+const MODULES: [&str; 5] = [".ssl_", ".h2_", ".h1_", ".hN_", ".weir_"];
+
+/// The commands that both list, by their words; what they are for is each program's own.
+fn commands(sides: &mut [Vec<String>; 2]) {
+    let words = |line: &String| line.split(" : ").next().unwrap_or(line).trim().to_owned();
+    let known = sides.clone().map(|side| side.iter().map(words).collect::<Vec<_>>());
+    let both = |line: &String| known.iter().all(|side| side.contains(&words(line)));
+    for side in sides {
+        side.retain(|line| !line.starts_with("  ") || both(line));
+        side.iter_mut().for_each(|line| *line = words(line));
+    }
+}
+
+fn suggestions(sides: &mut [Vec<String>; 2]) {
+    for side in sides {
+        if let Some(at) = side.iter().position(|line| line.starts_with("Unknown command")) {
+            side.truncate(at + 1);
+            side[at] = "Unknown command".to_owned();
+        }
+    }
+}
+
+fn shortest(sides: &mut [Vec<String>; 2]) {
+    let least = sides.iter().map(Vec::len).min().unwrap_or(0).saturating_sub(1);
+    sides.iter_mut().for_each(|side| side.truncate(least));
+}
+
+#[cfg(test)]
+mod tests {
+    //! The list is short, and written down.
+    use super::*;
+
+    #[test]
+    fn the_page_explains_every_difference() {
+        let page = include_str!("../../../../docs/runtime.md");
+        assert!(RULES.len() <= 15);
+        for rule in RULES {
+            assert!(page.contains(&format!("- **{}**: ", rule.name)), "{}", rule.name);
+        }
+        assert_eq!(page.matches("\n- **").count(), RULES.len());
+    }
+
+    #[test]
+    fn columns_are_levelled() {
+        let names = (0..21).map(|n| format!("c{n}")).collect::<Vec<_>>().join(",");
+        let one = vec![format!("# pxname,{names},agg_check_status,-,x,"), ",1".repeat(25)];
+        let other = vec![format!("# pxname,{names},-,"), ",1".repeat(23)];
+        let mut sides = [one, other];
+        columns(&mut sides);
+        assert_eq!(sides[0], sides[1]);
+    }
+}

@@ -1,0 +1,130 @@
+//! One program at work: its configuration, its traffic, its runtime socket. Never compares.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::shape::Own;
+use crate::bench::files::Files;
+use crate::bench::process::Process;
+use crate::clock;
+use crate::failure::{self, Outcome};
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The requests, and how often each is sent: good ones, one with an invalid answer, an invalid one.
+const REQUESTS: &[(&str, usize)] = &[
+    ("GET /one HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 4),
+    ("GET /bad HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 1),
+    ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", 1),
+];
+
+pub(super) struct Stage {
+    name: &'static str,
+    directory: PathBuf,
+    _process: Process,
+}
+
+impl Stage {
+    /// Starts a program with an origin of its own.
+    pub(super) fn start(files: &Files, name: &'static str, binary: &Path) -> Outcome<Self> {
+        let directory = files.path().join(name);
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| failure::machine(format!("{}: {error}", directory.display())))?;
+        let origin = origin()?;
+        let file = files.write(&format!("{name}.cfg"), configuration(&directory, origin))?;
+        let log = directory.join("output");
+        let mut command = Command::new(binary);
+        let process = Process::start(command.arg("-f").arg(file).arg("-db"), Some(&log))?;
+        let stage = Self { name, directory, _process: process };
+        let answers = || stage.ask("show version").is_ok_and(|answer| !answer.is_empty());
+        if !clock::wait_until(PATIENCE, Duration::from_millis(50), answers) {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            return Err(failure::check(format!("{name} did not start: {text}")));
+        }
+        Ok(stage)
+    }
+
+    /// Sends the requests, one after the other.
+    pub(super) fn play(&self) -> Outcome {
+        for (request, times) in REQUESTS {
+            for _ in 0..*times {
+                self.talk("fe", request)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the runtime socket answers.
+    pub(super) fn ask(&self, command: &str) -> Outcome<String> {
+        self.talk("cli", &format!("{command}\n"))
+    }
+
+    fn talk(&self, socket: &str, text: &str) -> Outcome<String> {
+        let unusable = |error| failure::check(format!("{}, {socket}: {error}", self.name));
+        let mut stream = UnixStream::connect(self.directory.join(socket)).map_err(unusable)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(unusable)?;
+        stream.write_all(text.as_bytes()).map_err(unusable)?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).map_err(unusable)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+
+    /// What belongs to this run.
+    pub(super) fn own(&self) -> Own {
+        let version = self.ask("show version").unwrap_or_default().trim().to_owned();
+        let mut own = vec![(self.directory.display().to_string(), "DIRECTORY")];
+        own.push((format!("{}.cfg", self.name), "FILE"));
+        if !version.is_empty() {
+            own.push((version, "VERSION"));
+        }
+        own
+    }
+}
+
+/// An origin that answers everything, `/bad` with something that is no response; its port.
+fn origin() -> Outcome<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0");
+    let listener = listener.map_err(|error| failure::machine(error.to_string()))?;
+    let port = listener.local_addr().map_err(|error| failure::machine(error.to_string()))?.port();
+    // It ends with the process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let mut request = [0; 4096];
+            let Ok(count) = stream.read(&mut request) else { continue };
+            let bad = request[..count].starts_with(b"GET /bad");
+            let line = if bad { "no colon" } else { "X-Y: z" };
+            let text = format!("HTTP/1.1 200 OK\r\n{line}\r\nContent-Length: 2\r\n\r\nok");
+            // Whoever left needs no answer.
+            let _ = stream.write_all(text.as_bytes());
+        }
+    });
+    Ok(port)
+}
+
+fn configuration(directory: &Path, origin: u16) -> String {
+    let place = directory.display();
+    format!(
+        "global\n    stats socket unix@{place}/cli level admin\n    maxconn 100\n    nbthread 2\n    \
+         node here\n    description something\n\
+         ring r\n    description \"a ring\"\n    format raw\n    size 32764\n\
+         resolvers one\n    nameserver ns 127.0.0.1:9\n\
+         defaults\n    mode http\n    timeout connect 2s\n    timeout client 5s\n    \
+         timeout server 5s\n    retries 0\n\
+         frontend fe\n    bind unix@{place}/fe\n    log ring@r local0\n    log-format \"%ST %B\"\n    \
+         acl known path /one /bad\n    http-request set-var(proc.seen) path if known\n    \
+         default_backend be\n\
+         backend be\n    balance roundrobin\n    cookie SRV insert\n    \
+         stick-table type string size 100 store http_req_cnt\n    \
+         http-request track-sc0 path\n    \
+         server s1 127.0.0.1:{origin} cookie one check inter 60s\n    \
+         server s2 127.0.0.1:9 disabled cookie two\n    \
+         server s3 127.0.0.1:9 backup weight 5\n\
+         listen tc\n    mode tcp\n    bind unix@{place}/tc\n    server t1 127.0.0.1:{origin}\n"
+    )
+}
