@@ -12,6 +12,7 @@ pub mod listen;
 pub mod namespace;
 pub mod option;
 pub mod process;
+pub mod service;
 pub mod signal;
 pub mod socket;
 

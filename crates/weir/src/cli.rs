@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::generate;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::PathBuf;
@@ -29,8 +30,17 @@ pub(crate) enum Action {
     Version,
     /// `-vv`: print the version and what the build can do, and exit with 0.
     BuildOptions,
+    /// `--generate`: print a man page or a completion, by its name, and exit with 0.
+    Generate(&'static str),
     /// `-dMhelp`: print [`MEMORY_HELP`] and exit with 0.
     MemoryHelp,
+}
+
+impl Action {
+    /// Whether no further word matters.
+    fn is_complete(&self) -> bool {
+        matches!(self, Self::Version | Self::BuildOptions | Self::MemoryHelp | Self::Generate(_))
+    }
 }
 
 /// What becomes of the processes that this one replaces.
@@ -124,12 +134,13 @@ impl fmt::Display for UsageError {
 }
 
 /// One flag of the command line.
-struct Flag {
+pub(crate) struct Flag {
     /// With its dash.
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// How its value is written in the usage text; empty when it has none.
-    value: &'static str,
-    help: &'static str,
+    pub(crate) value: &'static str,
+    /// What it does.
+    pub(crate) help: &'static str,
     /// Takes the flag and its value into the options; none while it is not implemented.
     apply: Option<Apply>,
 }
@@ -152,6 +163,7 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-q", value: "", help: "quiet mode: doesn't display messages", apply: Some(|o, _| on(&mut o.quiet)) },
     Flag { name: "-c", value: "", help: "check mode: only checks config files and exits", apply: Some(|o, _| action(o, Action::Check)) },
     Flag { name: "--output", value: "{json|sarif}", help: "with -c: writes messages for programs to the standard output", apply: Some(output) },
+    Flag { name: "--generate", value: generate::NAMES, help: "writes a man page or a shell's completion and exits", apply: Some(generation) },
     Flag { name: "-cc", value: "<condition>", help: "evaluates a condition and exits", apply: Some(condition) },
     Flag { name: "-n", value: "<maxconn>", help: "sets the maximum total number of connections", apply: Some(|o, w| limit(&mut o.maxconn, w)) },
     Flag { name: "-m", value: "<megs>", help: "limits the usable amount of memory (in MB)", apply: Some(|o, w| limit(&mut o.memory_mib, w)) },
@@ -176,6 +188,11 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-x", value: "<unix_socket>", help: "gets listening sockets from a unix socket", apply: None },
     Flag { name: "-S", value: "<bind>[,<option>...]", help: "binds the master's command socket", apply: None },
 ];
+
+/// The flags that work.
+pub(crate) fn documented() -> impl Iterator<Item = &'static Flag> {
+    FLAGS.iter().filter(|flag| flag.apply.is_some())
+}
 
 /// The words of a command line as they are taken one by one.
 struct Words<'a> {
@@ -231,8 +248,7 @@ pub(crate) fn parse(words: &[OsString]) -> Result<Options, UsageError> {
             true => apply(&mut Options::default(), &mut words)?,
             false => apply(&mut options, &mut words)?,
         }
-        let ends = [Action::Version, Action::BuildOptions, Action::MemoryHelp];
-        if ends.contains(&options.action) {
+        if options.action.is_complete() {
             return Ok(options);
         }
     }
@@ -306,6 +322,12 @@ fn output(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError
     let format = value.to_str().and_then(config::Format::find);
     options.output = Some(format.ok_or_else(|| words.bad("json or sarif", value))?);
     Ok(())
+}
+
+fn generation(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
+    let value = words.value()?;
+    let make = value.to_str().and_then(generate::find);
+    action(options, Action::Generate(make.ok_or_else(|| words.bad(generate::NAMES, value))?))
 }
 
 fn debug(options: &mut Options, _: &mut Words<'_>) -> Result<(), UsageError> {

@@ -4,6 +4,7 @@
 mod boot;
 mod cli;
 mod dump;
+mod generate;
 mod keywords;
 mod progress;
 mod signals;
@@ -37,6 +38,7 @@ fn act(options: Options) -> ExitCode {
         Action::Version => say(&version::short()),
         Action::BuildOptions => say(&version::long(version::FEATURES, &version::services())),
         Action::MemoryHelp => say(cli::MEMORY_HELP),
+        Action::Generate(name) => say(&generate::make(name)),
         Action::Condition(text) => condition(text),
         Action::Check | Action::Run => load(options),
     }

@@ -9,6 +9,7 @@ use reactor::{Class, Handle, Listener, Tick};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use sys::service::Manager;
 use sys::signal;
 
 /// The signal that stopped the process, 0 for none.
@@ -34,6 +35,9 @@ pub(crate) struct Stop {
     pub(crate) hard_after: Option<u32>,
 }
 
+/// The signals that end the process, sooner or later.
+const ENDS: [i32; 3] = [signal::USR1, signal::TERM, signal::INT];
+
 /// What happens next without a signal.
 #[derive(Clone, Copy)]
 enum Next {
@@ -52,11 +56,11 @@ impl Next {
 }
 
 /// Starts the task that acts on signals.
-pub(crate) fn start(worker: &Rc<Worker>, bell: Handle, stop: Stop) {
-    worker.thread.scheduler().spawn(Class::Normal, run(worker.clone(), bell, stop));
+pub(crate) fn start(worker: &Rc<Worker>, bell: Handle, stop: Stop, manager: Option<Arc<Manager>>) {
+    worker.thread.scheduler().spawn(Class::Normal, run(worker.clone(), bell, stop, manager));
 }
 
-async fn run(worker: Rc<Worker>, bell: Handle, stop: Stop) {
+async fn run(worker: Rc<Worker>, bell: Handle, stop: Stop, manager: Option<Arc<Manager>>) {
     let mut bell_watch = Listener::for_signals(&worker.thread, bell);
     let mut next = Next::Nothing;
     loop {
@@ -66,6 +70,9 @@ async fn run(worker: Rc<Worker>, bell: Handle, stop: Stop) {
         worker.thread.scheduler().pause(next.tick()).await;
         sys::eventfd_clear(bell.0);
         for number in signal::take() {
+            if let Some(manager) = manager.as_ref().filter(|_| ENDS.contains(&number)) {
+                manager.stopping();
+            }
             match number {
                 signal::USR1 => next = soft_stop(&worker, stop, next),
                 signal::TERM | signal::INT => stop_now(&worker.shared, number),

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
+use sys::service::Manager;
 
 /// Buffer sizes without `tune.*`.
 const BUFFER_SIZE: usize = 16_384;
@@ -54,6 +55,7 @@ pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
         }
         return fail("[haproxy.main()] Some protocols failed to start their listeners! Exiting.");
     }
+    let manager = manager();
     if let Err(error) = detach(&model, options) {
         return fail(&format!("[haproxy.main()] {error}"));
     }
@@ -63,9 +65,24 @@ pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
     if !shared.settings.quiet && !is_daemon(&model, options) {
         complain(&greeting::text(&shared.proxies, &runtime, shared.settings.pid));
     }
-    match serve(&model, options, &shared, (runtime, console)) {
+    match serve(&model, options, &shared, (runtime, console, manager)) {
         Ok(()) => exit_code(),
         Err(error) => fail(&format!("[haproxy.main()] Cannot start: {error}")),
+    }
+}
+
+/// The service manager that wants to be told, if one has started the process.
+fn manager() -> Option<Manager> {
+    let address = std::env::var_os("NOTIFY_SOCKET")?;
+    match Manager::at(&address) {
+        Ok(manager) => Some(manager),
+        Err(error) => {
+            let (pid, address) = (std::process::id(), address.display());
+            complain(&format!(
+                "[WARNING]  ({pid}) : Cannot reach NOTIFY_SOCKET {address}: {error}\n"
+            ));
+            None
+        }
     }
 }
 
@@ -211,7 +228,7 @@ fn serve(
     model: &Model,
     options: &Options,
     shared: &Arc<Shared>,
-    (runtime, console): (Arc<admin::Settings>, Vec<Console>),
+    (runtime, console, manager): (Arc<admin::Settings>, Vec<Console>, Option<Manager>),
 ) -> io::Result<()> {
     let bell = signals::prepare(options.debug)?;
     let threads = shared.settings.threads;
@@ -230,6 +247,7 @@ fn serve(
         bell,
         runtime,
         console,
+        manager: manager.map(Arc::new),
         ready: Barrier::new(threads),
     };
     let pulses: Vec<Arc<Pulse>> = (0..threads).map(|_| Arc::default()).collect();
@@ -270,6 +288,7 @@ struct Plan {
     bell: Handle,
     runtime: Arc<admin::Settings>,
     console: Vec<Console>,
+    manager: Option<Arc<Manager>>,
     ready: Barrier,
 }
 
@@ -292,9 +311,12 @@ fn work(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) -> 
         for console in &plan.console {
             admin::serve(&worker, console.handle, &console.socket, &plan.runtime);
         }
-        signals::start(&worker, plan.bell, plan.stop);
+        signals::start(&worker, plan.bell, plan.stop, plan.manager.clone());
     }
     plan.ready.wait();
+    if let Some(manager) = plan.manager.as_ref().filter(|_| index == 0) {
+        manager.ready(std::process::id());
+    }
     thread.run()
 }
 

@@ -27,6 +27,7 @@ mod mails;
 mod malformed;
 mod metrics;
 mod observe;
+mod packaging;
 mod proxy_protocol;
 mod queues;
 mod quickstart;
