@@ -159,10 +159,14 @@ impl Client {
         result
     }
 
-    /// What is counted in for it besides its backend: see [`crate::runtime::Front::blocks`].
+    /// What is counted in for it besides its backend: the frontend's block and, with `option
+    /// socket-stats`, the listener's.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &Block> {
-        let thread = self.worker.thread.index;
-        self.proxy.front.iter().flat_map(move |front| front.blocks(self.bind, thread))
+        let front = self.proxy.front.as_ref();
+        let listener = front.and_then(|front| front.listeners.get(self.bind as usize));
+        let own = listener.and_then(|listener| listener.counters.as_ref());
+        let own = own.map(|counters| counters.of(self.worker.thread.index));
+        self.proxy.front_block().into_iter().chain(own)
     }
 
     /// Counts an event on all that the session tracks.

@@ -2,8 +2,8 @@
 //! Never a shared counter on the data path.
 
 use crate::latency::Latencies;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// What is counted per proxy, listener or server. The names are those of the manual's statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -227,7 +227,7 @@ impl Rate {
 /// Counters of one object, over all threads. A thread's block is made at its first touch.
 #[derive(Debug)]
 pub struct Counters {
-    blocks: Box<[OnceLock<Box<Block>>]>,
+    blocks: Box<[OnceLock<Arc<Block>>]>,
     /// The most events of a second that is over.
     peaks: [AtomicU32; 3],
     /// Second in which peaks were cleared last: what it holds is past.
@@ -256,7 +256,12 @@ impl Counters {
 
     /// The block of a thread, for that thread.
     pub fn of(&self, thread: usize) -> &Block {
-        self.blocks[thread].get_or_init(Box::default)
+        self.blocks[thread].get_or_init(Arc::default)
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn share(&self, thread: usize) -> Arc<Block> {
+        self.blocks[thread].get_or_init(Arc::default).clone()
     }
 
     fn blocks(&self) -> impl Iterator<Item = &Block> {
@@ -348,7 +353,13 @@ impl Counters {
     /// Counts an event on a thread.
     #[inline]
     pub fn tick(&self, thread: usize, event: Event, second: u32) {
-        let rate = &self.of(thread).rates[event as usize];
+        self.tick_in(self.of(thread), event, second);
+    }
+
+    /// The same, on a thread's block that is at hand.
+    #[inline]
+    pub(crate) fn tick_in(&self, block: &Block, event: Event, second: u32) {
+        let rate = &block.rates[event as usize];
         if !rate.is_of(second) {
             self.end_second(rate, event, second);
         }
@@ -504,8 +515,8 @@ mod tests {
 
     #[test]
     fn a_presence_leaves_when_dropped() {
-        let gauge = std::sync::Arc::new(Gauge::default());
-        struct Whole(std::sync::Arc<Gauge>);
+        let gauge = Arc::new(Gauge::default());
+        struct Whole(Arc<Gauge>);
         impl AsRef<Gauge> for Whole {
             fn as_ref(&self) -> &Gauge {
                 &self.0

@@ -234,6 +234,10 @@ impl Exchange {
             return Ok(false);
         }
         let Some(server) = &mut tx.server else { return Err(no_answer(tx)) };
+        if server.has_nothing() {
+            self.down = Step::AwaitsSource;
+            return Ok(false);
+        }
         let (input, (_, mux)) = server.input_and_ends();
         match mux.handle_head(input.data(), &mut tx.space.response) {
             Ok(HeadStep::NeedMore) => self.read_head(tx),

@@ -1,7 +1,7 @@
 //! A transaction as expressions, rules and log formats see it. Never sends anything.
 
+use crate::claim::Claim;
 use crate::client::Client;
-use crate::connect::Claim;
 use crate::counters::{Event, Metric};
 use crate::report;
 use crate::resolver::lookup::Wanted;

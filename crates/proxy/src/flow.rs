@@ -217,14 +217,17 @@ impl Flow {
     /// Copies short payload between its framing, so that one plain write does: a vectored write
     /// costs more than copying up to [`COPIED`] bytes.
     fn gather(&mut self, input: &mut Buf) {
-        if self.owed + self.tail.unsent().len() > COPIED || self.outbox.is_empty() {
+        let rest = self.owed + self.tail.unsent().len();
+        if rest == 0 || rest > COPIED || self.outbox.is_empty() {
             return;
         }
         self.outbox.bytes.extend_from_slice(&input.data()[..self.owed]);
-        self.outbox.bytes.extend_from_slice(self.tail.unsent());
         input.consume(self.owed);
         self.owed = 0;
-        self.tail.clear();
+        if !self.tail.is_empty() {
+            self.outbox.bytes.extend_from_slice(self.tail.unsent());
+            self.tail.clear();
+        }
     }
 
     /// Writes what is framed. `false`: the destination takes nothing more now.

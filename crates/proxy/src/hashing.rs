@@ -11,8 +11,7 @@ use sample::{Type, Value};
 
 /// The hash for this request; `None` if the algorithm hashes nothing or the request has no key, so
 /// that servers take turns.
-pub(crate) fn key(tx: &mut Transaction) -> Option<u32> {
-    let backend = tx.backend.clone()?;
+pub(crate) fn key(tx: &mut Transaction, backend: &Proxy) -> Option<u32> {
     let hashing = backend.settings.back.as_ref()?.hashing.as_ref()?;
     let hash = match &hashing.key {
         HashKey::Source => {
@@ -40,24 +39,25 @@ fn mix(hashing: &Hashing, hash: u32) -> u32 {
     if hashing.avalanche { balance::hash::avalanche(hash) } else { hash }
 }
 
-/// Waits for the body of a POST whose query lacks the parameter (`check_post`), as far as it fits
-/// into a buffer.
+/// Whether the body is needed: that of a POST whose query lacks the parameter (`check_post`).
+pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
+    let hashing = backend.settings.back.as_ref().and_then(|back| back.hashing.as_ref());
+    let Some(HashKey::UrlParam { name, check_post: true }) = hashing.map(|it| &it.key) else {
+        return false;
+    };
+    let request = &tx.space.request;
+    let lacks = request.method_id() == Method::Post && of_query(request.uri(), name).is_none();
+    lacks && tx.notes.bodies[0].is_none()
+}
+
+/// Waits for that body, as far as it fits into a buffer.
 ///
 /// # Errors
 /// The client leaves, or takes longer than `timeout http-request`.
 pub(crate) async fn await_body(tx: &mut Transaction, backend: &Proxy) -> Result<(), Failure> {
-    let hashing = backend.settings.back.as_ref().and_then(|back| back.hashing.as_ref());
-    let Some(HashKey::UrlParam { name, check_post: true }) = hashing.map(|it| &it.key) else {
-        return Ok(());
-    };
-    let request = &tx.space.request;
-    let wanted = request.method_id() == Method::Post && of_query(request.uri(), name).is_none();
-    if !wanted || tx.notes.bodies[0].is_some() {
-        return Ok(());
-    }
     let timeouts = &backend.settings.timeouts;
     let span = timeouts.http_request.or(tx.client.proxy.settings.timeouts.client);
-    Box::pin(payload::wait(tx, span, 0)).await
+    payload::wait(tx, span, 0).await
 }
 
 impl HashKey {

@@ -12,7 +12,8 @@
 mod parking;
 mod takeover;
 
-use crate::runtime::{ProxyRef, Server, Shared};
+use crate::local::{LocalServer, ServerRef};
+use crate::runtime::Shared;
 use crate::server_conn::ServerConn;
 use crate::worker::Worker;
 pub(crate) use parking::{Parked, Parking};
@@ -49,9 +50,13 @@ struct Shelf {
     due: Tick,
 }
 
+/// Tells other threads how many connections lie on a server's shelf.
+fn publish(server: &LocalServer, shelf: &Shelf) {
+    server.block().set_idle(shelf.connections.len());
+}
+
 /// All idle connections of a thread, by backend and server.
 pub(crate) struct IdlePool {
-    thread: usize,
     shelves: Vec<Grow<RefCell<Shelf>>>,
     keeper: Cell<TaskId>,
     /// The housekeeper wants to hear of the next connection that is laid down.
@@ -61,7 +66,7 @@ pub(crate) struct IdlePool {
 }
 
 impl IdlePool {
-    pub(crate) fn new(shared: &Arc<Shared>, thread: usize) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         let per_proxy = |proxy: &Arc<crate::runtime::Proxy>| {
             let slots = proxy.back.as_ref().map_or(0, |back| back.servers.slots());
             (0..slots).map(|_| RefCell::default()).collect()
@@ -69,7 +74,6 @@ impl IdlePool {
         let servers = shared.proxies.iter().flat_map(|it| &it.back).flat_map(|it| &it.servers);
         let delays = servers.map(|server| server.settings.pool_purge).filter(|delay| *delay > 0);
         Self {
-            thread,
             shelves: shared.proxies.iter().map(per_proxy).collect(),
             keeper: Cell::new(TaskId::NONE),
             resting: Cell::new(false),
@@ -99,11 +103,6 @@ impl IdlePool {
         shelves.get(slot)
     }
 
-    /// Tells other threads how many connections lie on a server's shelf.
-    fn publish(&self, server: &Server, shelf: &Shelf) {
-        server.counters.of(self.thread).set_idle(shelf.connections.len());
-    }
-
     /// Lays a connection down, unless its server has closed it already or has enough idle ones.
     pub(crate) fn put(&self, connection: Boxed) {
         let server = connection.server();
@@ -115,20 +114,19 @@ impl IdlePool {
         {
             return;
         }
-        let (backend, slot) = (connection.backend_index(), connection.slot());
-        let Some(shelf) = self.shelf_for(backend, slot) else { return };
+        let Some(shelf) = self.shelf_for(server.backend(), server.slot()) else { return };
         connection.socket().watch_for(self.keeper.get());
         if self.resting.replace(false) {
             connection.socket().thread().scheduler().wake(self.keeper.get(), Wake::OTHER);
         }
         let mut shelf = shelf.borrow_mut();
-        server.counters.of(self.thread).set_idle(shelf.connections.len() + 1);
+        server.block().set_idle(shelf.connections.len() + 1);
         shelf.connections.push(connection);
     }
 
     /// Takes the newest connection of this kind that still stands.
-    pub(crate) fn take(&self, backend: usize, slot: usize, wanted: Wanted) -> Option<Boxed> {
-        let mut shelf = self.shelf(backend, slot)?.borrow_mut();
+    pub(crate) fn take(&self, server: &LocalServer, wanted: Wanted) -> Option<Boxed> {
+        let mut shelf = self.shelf(server.backend(), server.slot())?.borrow_mut();
         let mut place = shelf.connections.len();
         while place > 0 {
             place -= 1;
@@ -139,7 +137,7 @@ impl IdlePool {
             }
             let connection = shelf.connections.remove(place);
             shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
-            self.publish(connection.server(), &shelf);
+            publish(server, &shelf);
             if !spoilt {
                 return Some(connection);
             }
@@ -161,7 +159,7 @@ impl IdlePool {
             let spoilt = shelf.connections.extract_if(.., |it| it.is_spoilt()).last();
             shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
             if let Some(spoilt) = spoilt.filter(|_| shelf.connections.len() != before) {
-                self.publish(spoilt.server(), &shelf);
+                publish(spoilt.server(), &shelf);
             }
         }
     }
@@ -170,24 +168,24 @@ impl IdlePool {
     pub(crate) fn take_parked(
         &self,
         worker: &Worker,
-        backend: &ProxyRef,
-        slot: usize,
+        server: &ServerRef,
         wanted: Wanted,
     ) -> Option<Boxed> {
-        let server = backend.back.as_ref()?.servers.get(slot)?;
         // Without a connection parked there is nothing to lock for.
         if !worker.shared.settings.shared_pools || server.parked.count() == 0 {
             return None;
         }
         server.parked.take(worker, wanted, |socket, parked| {
-            Box::new(ServerConn::unpark(socket, parked, backend, slot))
+            Box::new(ServerConn::unpark(socket, parked, server))
         })
     }
 
     /// Parks the newest connection that still stands, for a thread that has none. `false`: there is
     /// none that it could use.
     fn give(&self, worker: &Worker, backend: usize, slot: usize, wanted: Wanted) -> bool {
-        self.take(backend, slot, wanted).is_some_and(|connection| parking::park(worker, connection))
+        let server = worker.proxies.get(backend).and_then(|backend| backend.server(slot));
+        let idle = server.and_then(|server| self.take(&server, wanted));
+        idle.is_some_and(|connection| parking::park(worker, *connection))
     }
 
     /// Where purges are due, drops half of the connections that nobody has needed since the last
@@ -197,11 +195,11 @@ impl IdlePool {
         let now = worker.thread.tick();
         for shelf in self.all() {
             let mut shelf = shelf.borrow_mut();
-            let Some(server) = shelf.connections.first().map(|first| first.server_ref()) else {
+            let Some(server) = shelf.connections.first().map(|first| first.server().clone()) else {
                 shelf.unneeded = 0;
                 continue;
             };
-            let delay = server.server().settings.pool_purge;
+            let delay = server.settings.pool_purge;
             // Purges a moment early are as good, and need no timer of their own.
             if delay > self.period && !shelf.due.is_due(now) && shelf.due != Tick::default() {
                 continue;
@@ -210,11 +208,11 @@ impl IdlePool {
             let surplus = shelf.unneeded.div_ceil(2).min(shelf.connections.len());
             for connection in shelf.connections.drain(..surplus) {
                 if parks {
-                    parking::park(worker, connection);
+                    parking::park(worker, *connection);
                 }
             }
             shelf.unneeded = shelf.connections.len();
-            self.publish(server.server(), &shelf);
+            publish(&server, &shelf);
         }
     }
 
@@ -244,7 +242,7 @@ impl IdlePool {
     fn empty(&self, shelf: &RefCell<Shelf>) {
         let mut shelf = shelf.borrow_mut();
         for connection in std::mem::take(&mut shelf.connections) {
-            connection.server().counters.of(self.thread).set_idle(0);
+            connection.server().block().set_idle(0);
         }
     }
 }

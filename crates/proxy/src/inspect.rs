@@ -34,9 +34,10 @@ enum Ruling {
 
 /// One look at the rules of a proxy.
 fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Ruling {
-    report::fill_record(tx, false);
     for section in proxy.settings.rule_sections() {
-        match set(section).evaluate(Cursor::default(), &mut tx.view()) {
+        let rules = set(section);
+        report::prepare(tx, rules);
+        match rules.evaluate(Cursor::default(), &mut tx.view()) {
             Verdict::Allow => return Ruling::Pass,
             Verdict::Suspend { .. } if tx.notes.lookups.is_asked() => return Ruling::Resolve,
             Verdict::Suspend { .. } if tx.notes.partial => return Ruling::Wait,

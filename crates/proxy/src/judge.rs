@@ -35,6 +35,11 @@ pub(crate) enum Ruling {
     Wait(Cursor, Need),
 }
 
+/// Whether a proxy has anything to do with a request before it is routed.
+pub(crate) fn looks_at_requests(proxy: &ProxyRef) -> bool {
+    proxy.rules.request || proxy.settings.buffer_request
+}
+
 /// The request's rules of one proxy.
 ///
 /// # Errors
@@ -133,6 +138,7 @@ pub(crate) fn after_response(tx: &mut Transaction) -> Result<(), Failure> {
     for proxy in both(tx, |rules| rules.after_response).into_iter().flatten() {
         for section in proxy.settings.rule_sections() {
             let rules = &section.http_after_response;
+            report::prepare(tx, rules);
             match rules.evaluate(Cursor::default(), &mut tx.view()) {
                 Verdict::RewriteFailed => {
                     return Err(Failure::new(500, Cause::Proxy, Phase::Headers));
@@ -208,7 +214,7 @@ fn run(
     if rules.is_empty() {
         return Ok(Ruling::Pass);
     }
-    report::fill_record(tx, false);
+    report::prepare(tx, rules);
     let verdict = rules.evaluate(cursor, &mut tx.view());
     send_hints(tx);
     let metric = denial(rules);

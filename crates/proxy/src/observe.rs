@@ -2,7 +2,7 @@
 //! well (`observe`). Never looks at a message.
 
 use crate::check;
-use crate::connect::Claim;
+use crate::claim::Claim;
 use crate::transaction::Transaction;
 use balance::{Balancer, Sign};
 

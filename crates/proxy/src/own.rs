@@ -1,6 +1,8 @@
 //! Idle server connections that belong to one client, because nobody else may use them. Never opens one.
 
+use crate::local::ServerRef;
 use crate::server_conn::ServerConn;
+use std::rc::Rc;
 
 /// The connections, oldest first. One that has none takes a word, and no memory besides.
 #[derive(Default)]
@@ -18,15 +20,9 @@ impl Own {
     }
 
     /// Takes the newest connection to this server that began in this way and still stands.
-    pub(crate) fn take(
-        &mut self,
-        backend: usize,
-        slot: usize,
-        key: u64,
-    ) -> Option<Box<ServerConn>> {
+    pub(crate) fn take(&mut self, server: &ServerRef, key: u64) -> Option<Box<ServerConn>> {
         let list = self.0.as_mut()?;
-        let fits =
-            |it: &ServerConn| it.backend_index() == backend && it.slot() == slot && it.key() == key;
+        let fits = |it: &ServerConn| Rc::ptr_eq(it.server(), server) && it.key() == key;
         while let Some(place) = list.iter().rposition(|it| fits(it)) {
             let connection = list.remove(place);
             if !connection.is_stale() {

@@ -9,7 +9,15 @@ use std::io;
 use stdx::Tick;
 use table::DataType;
 
-/// Reads until the head is complete.
+/// Takes a head that has come in one piece, as nearly all do. `false`: it has to be read.
+///
+/// # Errors
+/// As [`head`].
+pub(crate) fn at_once(tx: &mut Transaction, arrival: Arrival) -> Result<bool, Failure> {
+    if arrival == Arrival::Data { parse(tx) } else { Ok(false) }
+}
+
+/// Reads until the head is complete, what is there having been looked at.
 ///
 /// # Errors
 /// 400 for a malformed or cut-off one, 408 for one that takes too long; both close.
@@ -21,10 +29,8 @@ pub(crate) async fn head(tx: &mut Transaction, arrival: Arrival) -> Result<(), F
     }
     let deadline = deadline(tx);
     loop {
-        if parse(tx)? {
-            return Ok(());
-        }
         match fill(tx) {
+            Ok(true) if parse(tx)? => return Ok(()),
             Ok(true) => {}
             Ok(false) => {
                 let thread = tx.worker.thread.clone();

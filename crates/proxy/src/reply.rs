@@ -4,6 +4,7 @@ use crate::case;
 use crate::facts::View;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
+use crate::report;
 use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::settings::ErrorReply;
 use crate::transaction::Transaction;
@@ -20,6 +21,7 @@ pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
     let reply = configured(tx, status);
     match (reply, tx.notes.journal.bad_request) {
         (Some(ErrorReply::Reply(reply)), _) => {
+            report::fill_record(tx, false);
             prepare_rendered(tx, |view, files, head, body| reply.render(view, files, head, body));
         }
         (Some(ErrorReply::File { raw, .. }), true) => verbatim(tx, status, &raw),

@@ -1,10 +1,11 @@
 //! What statistics and logs learn of transactions. Never changes what happens to them.
 
-use crate::connect::Claim;
+use crate::claim::Claim;
 use crate::counters::{Block, Event, Metric};
 use crate::facts::wall;
 use crate::journal::{Cause, Journal, Phase};
 use crate::latency::{Latencies, Span};
+use crate::local::LocalProxy;
 use crate::log;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::Mode;
@@ -12,6 +13,7 @@ use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::Notes;
 use htx::HeaderId;
+use rules::RuleSet;
 use sample::{Facts as _, Side};
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
@@ -30,12 +32,13 @@ impl Drop for Entered {
 /// The request's head has been understood.
 pub(crate) fn request_received(tx: &mut Transaction) {
     let (worker, proxy) = (&tx.worker, &tx.client.proxy);
-    let (thread, second) = (worker.thread.index, worker.second());
-    worker.shared.totals.of(thread).count(Metric::Requests);
-    worker.shared.totals.tick(thread, Event::Request, second);
-    if let Some(front) = &proxy.front {
-        front.counters.of(thread).count(Metric::Requests);
-        front.counters.tick(thread, Event::Request, second);
+    let second = worker.second();
+    let (totals, block) = (&worker.shared.totals, worker.totals());
+    block.count(Metric::Requests);
+    totals.tick_in(block, Event::Request, second);
+    if let (Some(front), Some(block)) = (&proxy.front, proxy.front_block()) {
+        block.count(Metric::Requests);
+        front.counters.tick_in(block, Event::Request, second);
     }
     count_tracked(tx, DataType::REQUEST, 1);
     tx.notes.journal.counted = true;
@@ -102,14 +105,13 @@ fn capture_cookie(tx: &mut Transaction, side: Side) {
 
 /// The request belongs to a backend from now on.
 pub(crate) fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
-    let (thread, second) = (tx.worker.thread.index, tx.worker.second());
-    if let Some(back) = &proxy.back {
-        let block = back.counters.of(thread);
+    let second = tx.worker.second();
+    if let (Some(back), Some(block)) = (&proxy.back, proxy.back_block()) {
         block.count(Metric::Sessions);
-        back.counters.tick(thread, Event::Session, second);
+        back.counters.tick_in(block, Event::Session, second);
         if tx.client.proxy.settings.mode == Mode::Http {
             block.count(Metric::Requests);
-            back.counters.tick(thread, Event::Request, second);
+            back.counters.tick_in(block, Event::Request, second);
         }
         back.sessions.enter();
         tx.entered = Some(Entered(proxy.clone()));
@@ -133,13 +135,12 @@ pub(crate) fn response_received(tx: &mut Transaction) {
         capture(tx, Side::Response);
         capture_cookie(tx, Side::Response);
     }
-    let thread = tx.worker.thread.index;
     let status = tx.space.response.status();
     count_tracked(tx, blamed(status), 1);
-    let metric = Metric::of_status(status);
     if let Some(claim) = &tx.claim {
-        claim.server().counters.of(thread).count(metric);
-        claim.server().counters.of(thread).count(Metric::Requests);
+        let block = claim.server().block();
+        block.count(Metric::of_status(status));
+        block.count(Metric::Requests);
     }
 }
 
@@ -156,6 +157,9 @@ pub(crate) fn blamed(status: u16) -> &'static [DataType] {
 
 /// Counts on all that the session and the stream track.
 pub(crate) fn count_tracked(tx: &Transaction, events: &[DataType], amount: u64) {
+    if !tracks(tx) || events.is_empty() {
+        return;
+    }
     let now = tx.worker.millis();
     tx.notes.trackers.count(events, amount, now);
     if let Some(trackers) = tx.client.trackers.get() {
@@ -163,14 +167,18 @@ pub(crate) fn count_tracked(tx: &Transaction, events: &[DataType], amount: u64) 
     }
 }
 
+/// Whether the session or the stream tracks anything.
+fn tracks(tx: &Transaction) -> bool {
+    !tx.notes.trackers.is_empty() || tx.client.trackers.get().is_some()
+}
+
 /// A rule refused the request or the response, in this proxy.
-pub(crate) fn denied(tx: &Transaction, proxy: &Proxy, metric: Metric) {
-    let thread = tx.worker.thread.index;
+pub(crate) fn denied(tx: &Transaction, proxy: &LocalProxy, metric: Metric) {
     if proxy.index == tx.client.proxy.index {
         tx.client.counted().for_each(|block| block.count(metric));
     }
-    if let Some(back) = proxy.back.as_ref().filter(|_| tx.backend.is_some()) {
-        back.counters.of(thread).count(metric);
+    if let Some(block) = proxy.back_block().filter(|_| tx.backend.is_some()) {
+        block.count(metric);
     }
 }
 
@@ -181,9 +189,8 @@ pub(crate) fn count_both(tx: &Transaction, metric: Metric) {
 
 /// The counters of the frontend and its listener, and those of the backend if there is one.
 fn both(tx: &Transaction) -> impl Iterator<Item = &Block> {
-    let thread = tx.worker.thread.index;
-    let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
-    tx.client.counted().chain(back.map(|back| back.counters.of(thread)))
+    let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
+    tx.client.counted().chain(back)
 }
 
 /// Bytes from the client and to it so far.
@@ -198,12 +205,12 @@ pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
     let before = std::mem::replace(&mut tx.notes.journal.bytes_counted, bytes);
     let (bytes_in, bytes_out) =
         (bytes.0.saturating_sub(before.0), bytes.1.saturating_sub(before.1));
-    let server = tx.claim.as_ref().map(|it| it.server().counters.of(tx.worker.thread.index));
+    let server = tx.claim.as_ref().map(|it| it.server().block());
     for block in both(tx).chain(server) {
         block.add(Metric::BytesIn, bytes_in);
         block.add(Metric::BytesOut, bytes_out);
     }
-    if !tx.notes.journal.bad_request {
+    if tracks(tx) && !tx.notes.journal.bad_request {
         count_tracked(tx, DataType::BYTES_IN, bytes_in);
         count_tracked(tx, DataType::BYTES_OUT, bytes_out);
     }
@@ -229,9 +236,7 @@ pub(crate) fn finished(tx: &mut Transaction) {
 }
 
 fn count_ending(tx: &Transaction) {
-    let thread = tx.worker.thread.index;
     let journal = &tx.notes.journal;
-    let server = tx.claim.as_ref().map(|claim| claim.server().counters.of(thread));
     let metric = match (journal.cause, journal.phase) {
         (_, Phase::Request) if journal.cause != Cause::Local => {
             if journal.bad_request {
@@ -248,17 +253,11 @@ fn count_ending(tx: &Transaction) {
         }
         _ => return,
     };
-    if let Some(block) = server {
-        block.count(metric);
-    }
-    if let Some(back) = tx.backend.as_ref().and_then(|backend| backend.back.as_ref()) {
-        back.counters.of(thread).count(metric);
-    }
-    if matches!(metric, Metric::ClientAborts | Metric::ServerAborts)
-        && let Some(front) = &tx.client.proxy.front
-    {
-        front.counters.of(thread).count(metric);
-    }
+    let server = tx.claim.as_ref().map(|claim| claim.server().block());
+    let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
+    let both_sides = matches!(metric, Metric::ClientAborts | Metric::ServerAborts);
+    let front = tx.client.proxy.front_block().filter(|_| both_sides);
+    [server, back, front].into_iter().flatten().for_each(|block| block.count(metric));
 }
 
 fn count_times(tx: &Transaction) {
@@ -272,10 +271,11 @@ fn count_times(tx: &Transaction) {
         ms(journal.connected, journal.response),
         ms(journal.first_byte, journal.ended),
     ];
-    claim.server().counters.of(thread).time(times);
+    claim.server().block().time(times);
     record_spans(&claim.server().counters.latencies, thread, journal);
-    if let Some(back) = tx.backend.as_ref().and_then(|backend| backend.back.as_ref()) {
-        back.counters.of(thread).time(times);
+    let Some(backend) = &tx.backend else { return };
+    if let (Some(back), Some(block)) = (&backend.back, backend.back_block()) {
+        block.time(times);
         record_spans(&back.counters.latencies, thread, journal);
     }
 }
@@ -299,12 +299,8 @@ fn record_front(tx: &Transaction) {
         latencies.record(thread, Span::Total, journal.first_byte, journal.ended);
     }
     if tx.client.requests == 0 && tx.client.handshake > 0 {
-        latencies.record(
-            thread,
-            Span::Handshake,
-            journal.began,
-            journal.began + tx.client.handshake,
-        );
+        let stood = journal.began + tx.client.handshake;
+        latencies.record(thread, Span::Handshake, journal.began, stood);
     }
 }
 
@@ -318,9 +314,12 @@ pub(crate) fn log_asap(tx: &mut Transaction) {
 
 /// Writes the transaction's line, if the frontend wants it.
 pub(crate) fn write_line(tx: &mut Transaction, early: bool) {
+    let Some(level) = level(tx, &tx.client.proxy) else { return };
     let proxy = tx.client.proxy.clone();
-    let Some(level) = level(tx, &proxy) else { return };
     fill_record(tx, early);
+    if let Some(front) = &proxy.front {
+        front.lines.fetch_add(1, Relaxed);
+    }
     let mut line = tx.worker.take_scratch();
     let mut data = tx.worker.take_scratch();
     let settings = &proxy.settings;
@@ -359,6 +358,15 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
     }
     let usual = if failed && front.separate_errors { log::level::ERR } else { log::level::INFO };
     Some(journal.level.unwrap_or(usual))
+}
+
+/// Makes the notes ready for rules: what they may leave there is cleared later, and the record is
+/// up to date if they look at it.
+pub(crate) fn prepare(tx: &mut Transaction, rules: &RuleSet) {
+    tx.notes.used = true;
+    if rules.wants_record() {
+        fill_record(tx, false);
+    }
 }
 
 /// Brings the record up to date, for logs and for rules whose formats name log variables.
@@ -410,7 +418,7 @@ fn fill_counts(tx: &mut Transaction, early: bool) {
     record.pid = shared.settings.pid;
     record.process_connections = shared.connections.current();
     record.frontend_connections = front.map_or(0, |front| front.connections.current());
-    record.log_count = front.map_or(0, |front| front.lines.fetch_add(1, Relaxed));
+    record.log_count = front.map_or(0, |front| front.lines.load(Relaxed));
     record.request_count = shared.totals.sum(Metric::Requests);
     let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
     let own = u32::from(tx.entered.is_some() && !early);

@@ -20,21 +20,22 @@ pub(crate) fn request(tx: &mut Transaction) {
     cacheable::note(tx);
     cookie::request(tx);
     name_request(tx);
-    let (front, back) = (tx.client.proxy.clone(), tx.backend.clone());
-    let of = |proxy: &Option<ProxyRef>, pick: Pick| {
-        proxy.as_ref().and_then(|proxy| pick(&proxy.settings).clone())
-    };
-    let front = Some(front);
+    let tells = |proxy: &Proxy| proxy.forward_for.is_some() || proxy.original_to.is_some();
+    let front = tx.client.proxy.clone();
+    let Some(back) = tx.backend.clone() else { return };
+    if !tells(&front.settings) && !tells(&back.settings) {
+        return;
+    }
     let options: [(Pick, bool); 2] =
         [(|proxy| &proxy.forward_for, true), (|proxy| &proxy.original_to, false)];
     for (pick, source) in options {
-        let (front, back) = (of(&front, pick), of(&back, pick));
+        let (front, back) = (pick(&front.settings).as_ref(), pick(&back.settings).as_ref());
         if front.is_none() && back.is_none() {
             continue;
         }
         let address = if source { tx.view().source() } else { tx.view().destination() };
         if let Some(address) = address {
-            forward_for(&mut tx.space.request, front.as_ref(), back.as_ref(), address.ip());
+            forward_for(&mut tx.space.request, front, back, address.ip());
         }
     }
 }
@@ -43,11 +44,19 @@ pub(crate) fn request(tx: &mut Transaction) {
 ///
 /// # Errors
 /// 403: a name has a character that it must not have.
+#[inline]
 pub(crate) fn restrict_names(tx: &mut Transaction, proxy: &ProxyRef) -> Result<(), Failure> {
-    let policy = proxy.settings.header_names;
+    match proxy.settings.header_names {
+        HeaderNames::Preserve => Ok(()),
+        policy => restrict(tx, proxy, policy),
+    }
+}
+
+#[cold]
+fn restrict(tx: &mut Transaction, proxy: &ProxyRef, policy: HeaderNames) -> Result<(), Failure> {
     let plain = |name: &[u8]| name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
     let head = &mut tx.space.request;
-    if policy == HeaderNames::Preserve || head.fields().all(|field| plain(field.name)) {
+    if head.fields().all(|field| plain(field.name)) {
         return Ok(());
     }
     if policy == HeaderNames::Delete {
@@ -61,6 +70,9 @@ pub(crate) fn restrict_names(tx: &mut Transaction, proxy: &ProxyRef) -> Result<(
 /// Builds the unique id while the request is there, whoever asks for it later, and sends it along
 /// as `unique-id-header`.
 fn name_request(tx: &mut Transaction) {
+    if tx.client.proxy.settings.unique_id.is_none() {
+        return;
+    }
     let proxy = tx.client.proxy.clone();
     let Some(id) = tx.view().unique_id().map(|id| id.to_vec()) else { return };
     tx.notes.used = true;

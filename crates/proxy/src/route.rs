@@ -41,7 +41,9 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     if is_monitored(tx, &front) {
         return Ok(Route::Answer);
     }
-    if let Some(route) = judge::request(tx, &front).await?.into() {
+    if judge::looks_at_requests(&front)
+        && let Some(route) = judge::request(tx, &front).await?.into()
+    {
         return Ok(route);
     }
     if asks_for_statistics(tx, &front)
@@ -63,7 +65,9 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
         if backend.rules.content {
             Box::pin(inspect::request(tx, &backend)).await?;
         }
-        if let Some(route) = judge::request(tx, &backend).await?.into() {
+        if judge::looks_at_requests(&backend)
+            && let Some(route) = judge::request(tx, &backend).await?.into()
+        {
             return Ok(route);
         }
         if asks_for_statistics(tx, &backend)

@@ -7,6 +7,7 @@ use crate::counters::{Block, Counters, Gauge};
 use crate::idle::Parking;
 use crate::invalid::Captures;
 use crate::limit::{self, Limit};
+pub use crate::local::ProxyRef;
 use crate::location::Location;
 use crate::mail::Outbox;
 use crate::notice::Availability;
@@ -24,7 +25,6 @@ use reactor::{Address, Mailbox, Pulse, TaskId, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
 use std::net::IpAddr;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use stdx::Grow;
@@ -213,9 +213,6 @@ fn tables(settings: &[table::Settings]) -> Vec<Arc<Table>> {
     };
     settings.iter().enumerate().map(table).collect()
 }
-
-/// A worker's own handle on a proxy: cloning it touches nothing that another thread writes.
-pub type ProxyRef = Rc<Arc<Proxy>>;
 
 /// A running proxy.
 #[derive(Debug)]

@@ -2,11 +2,10 @@
 
 use crate::idle::Parked;
 use crate::link::Link;
+use crate::local::ServerRef;
 use crate::machine::Machine;
-use crate::runtime::{ProxyRef, Server};
 use crate::worker::Worker;
 use buf::Buf;
-
 use reactor::{Need, Socket};
 use std::cell::OnceCell;
 use std::io;
@@ -22,8 +21,7 @@ pub(crate) struct ServerConn {
     pub(crate) mux: Machine,
     /// Received and not yet understood; no memory while idle.
     input: Buf,
-    backend: ProxyRef,
-    slot: usize,
+    server: ServerRef,
     requests: u32,
     private: bool,
     local: OnceCell<Option<SocketAddr>>,
@@ -34,35 +32,32 @@ pub(crate) struct ServerConn {
 }
 
 impl ServerConn {
-    /// A new connection to a server of `backend`, which must have that slot.
-    pub(crate) fn new(socket: Link, mux: Machine, backend: &ProxyRef, slot: usize) -> Self {
-        let backend = backend.clone();
-        let this = Self {
+    /// A new connection to a server.
+    pub(crate) fn new(socket: Link, mux: Machine, server: &ServerRef) -> Self {
+        server.used.enter();
+        Self {
             socket,
             mux,
             input: Buf::empty(),
-            backend,
-            slot,
+            server: server.clone(),
             requests: 0,
             private: false,
             local: OnceCell::new(),
             key: 0,
             to: None,
-        };
-        this.server().used.enter();
-        this
+        }
     }
 
     /// A connection that another thread has parked.
-    pub(crate) fn unpark(socket: Socket, parked: &Parked, backend: &ProxyRef, slot: usize) -> Self {
-        let mut this = Self::new(Link::Socket(socket), Machine::H1(parked.mux), backend, slot);
+    pub(crate) fn unpark(socket: Socket, parked: &Parked, server: &ServerRef) -> Self {
+        let mut this = Self::new(Link::Socket(socket), Machine::H1(parked.mux), server);
         this.requests = parked.requests;
         this.key = parked.key;
         this
     }
 
     /// Makes an idle connection one of no thread; `None` if its server has closed it.
-    pub(crate) fn park(self: Box<Self>) -> Option<Parked> {
+    pub(crate) fn park(self) -> Option<Parked> {
         if self.is_spoilt() {
             return None;
         }
@@ -113,6 +108,11 @@ impl ServerConn {
         self.input.capacity() == 0 && self.socket.is_readable()
     }
 
+    /// Whether nothing of an answer has come: nor can anything be read.
+    pub(crate) fn has_nothing(&self) -> bool {
+        self.input.capacity() == 0 && !self.socket.is_readable()
+    }
+
     /// Gives it a buffer to read into; returns the one that it had.
     pub(crate) fn give_input(&mut self, buffer: Buf) -> Buf {
         std::mem::replace(&mut self.input, buffer)
@@ -140,22 +140,8 @@ impl ServerConn {
         result
     }
 
-    pub(crate) fn server(&self) -> &Server {
-        let back = self.backend.back.as_ref().expect("a server connection has a backend");
-        &back.servers[self.slot]
-    }
-
-    /// Its server, for those who outlive it.
-    pub(crate) fn server_ref(&self) -> ServerRef {
-        ServerRef { backend: self.backend.clone(), slot: self.slot }
-    }
-
-    pub(crate) fn backend_index(&self) -> usize {
-        self.backend.index
-    }
-
-    pub(crate) fn slot(&self) -> usize {
-        self.slot
+    pub(crate) fn server(&self) -> &ServerRef {
+        &self.server
     }
 
     /// Requests sent so far.
@@ -169,7 +155,7 @@ impl ServerConn {
 
     /// Whether its present request is the last that `max-reuse` allows.
     pub(crate) fn is_worn_out(&self) -> bool {
-        self.server().settings.max_reuse.is_some_and(|limit| self.requests > limit)
+        self.server.settings.max_reuse.is_some_and(|limit| self.requests > limit)
     }
 
     /// What tells it from connections of another kind to the same server.
@@ -183,7 +169,7 @@ impl ServerConn {
 
     /// The address that it was made to.
     pub(crate) fn destination(&self) -> Option<SocketAddr> {
-        self.to.or_else(|| self.server().location.now().address.inet())
+        self.to.or_else(|| self.server.location.now().address.inet())
     }
 
     /// Whether only the client that opened it may use it.
@@ -209,21 +195,8 @@ impl ServerConn {
     }
 }
 
-/// A server of a backend.
-pub(crate) struct ServerRef {
-    backend: ProxyRef,
-    slot: usize,
-}
-
-impl ServerRef {
-    pub(crate) fn server(&self) -> &Server {
-        let back = self.backend.back.as_ref().expect("a server connection has a backend");
-        &back.servers[self.slot]
-    }
-}
-
 impl Drop for ServerConn {
     fn drop(&mut self) {
-        self.server().used.leave();
+        self.server.used.leave();
     }
 }

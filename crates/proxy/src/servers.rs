@@ -6,13 +6,14 @@
 
 use crate::runtime::Server;
 use std::ops::Index;
+use std::sync::Arc;
 use stdx::Grow;
 
 /// The servers by slot.
 #[derive(Debug, Default)]
 pub struct Servers {
-    listed: Grow<Server>,
-    direct: Option<Box<Server>>,
+    listed: Grow<Arc<Server>>,
+    direct: Option<Arc<Server>>,
 }
 
 impl Servers {
@@ -22,7 +23,7 @@ impl Servers {
     /// These servers, and where requests go that none of them is chosen for (`dispatch`, `option
     /// transparent`).
     pub(crate) fn new(listed: impl IntoIterator<Item = Server>, direct: Option<Server>) -> Self {
-        Self { listed: listed.into_iter().collect(), direct: direct.map(Box::new) }
+        Self { listed: listed.into_iter().map(Arc::new).collect(), direct: direct.map(Arc::new) }
     }
 
     /// Where requests go that no server is chosen for.
@@ -32,17 +33,22 @@ impl Servers {
 
     /// Appends a server, in the slot that its state names.
     pub(crate) fn push(&self, server: Server) -> usize {
-        self.listed.push(server)
+        self.listed.push(Arc::new(server))
     }
 
     /// The server in a slot, unless it has been deleted.
     pub fn get(&self, slot: usize) -> Option<&Server> {
-        self.listed.get(slot).filter(|server| !server.is_deleted())
+        self.listed.get(slot).map(|server| &**server).filter(|server| !server.is_deleted())
+    }
+
+    /// The server in a slot, deleted or not, or what stands for none: to be kept.
+    pub(crate) fn share(&self, slot: usize) -> Option<Arc<Server>> {
+        if slot == Self::DIRECT { self.direct.clone() } else { self.listed.get(slot).cloned() }
     }
 
     /// All that are there, in order of their slots.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Server> {
-        self.listed.iter().filter(|server| !server.is_deleted())
+        self.listed.iter().map(|server| &**server).filter(|server| !server.is_deleted())
     }
 
     /// The slot of the first server of which something holds.

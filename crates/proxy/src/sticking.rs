@@ -3,7 +3,7 @@
 //! Keys are taken from the request before a server is chosen, and from the response when it is
 //! there. They are stored once it is known which server answered (manual section 4.2, `stick`).
 
-use crate::connect::Claim;
+use crate::claim::Claim;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::transaction::Transaction;
 use reactor::Address;

@@ -1,8 +1,9 @@
 //! The life of one HTTP request, top to bottom. Never borrows from its connection: it owns its parts and
 //! hands them back.
 
+use crate::claim::Claim;
 use crate::client::{Client, Last};
-use crate::connect::{self, Claim};
+use crate::connect;
 use crate::cookie::Dates;
 use crate::exchange;
 use crate::inspect;
@@ -141,7 +142,9 @@ impl Transaction {
 
     /// The way of a request that goes well; everything else is a failure with an ending of its own.
     async fn serve(&mut self, arrival: Arrival) -> Result<(), Failure> {
-        receive::head(self, arrival).await?;
+        if !receive::at_once(self, arrival)? {
+            receive::head(self, arrival).await?;
+        }
         self.list();
         let front = self.client.proxy.clone();
         if front.rules.content {
@@ -227,9 +230,12 @@ impl Transaction {
         self.entered = None;
         self.listed = None;
         let reset = self.reset_client;
-        let farewell = !reset && self.owes_farewell();
+        let again = self.client.mux.can_reuse();
+        let farewell = !again && !reset && self.owes_farewell();
         let Self { worker, mut client, mut space, mut notes, .. } = self;
-        notes.trackers.release(worker.millis());
+        if !notes.trackers.is_empty() {
+            notes.trackers.release(worker.millis());
+        }
         client.requests += 1;
         client.since = worker.thread.nanos();
         space.release(&worker);
@@ -237,7 +243,7 @@ impl Transaction {
         if reset {
             client.vanishes = true;
         }
-        if !client.mux.can_reuse() {
+        if !again {
             return if farewell { Outcome::Farewell(client) } else { Outcome::Over };
         }
         client.mux.reset_for_next();
@@ -269,8 +275,8 @@ impl Transaction {
         let settings = self.side().settings.back.as_ref();
         self.client.last =
             (self.challenged || settings.is_some_and(|back| back.prefer_last)).then(|| Last {
-                backend: server.backend_index() as u32,
-                slot: server.slot() as u32,
+                backend: server.server().backend() as u32,
+                slot: server.server().slot() as u32,
                 challenged: self.challenged,
             });
         server.mux.reset_for_next();

@@ -2,9 +2,11 @@
 
 use crate::buffers::{Buffers, PoolUse};
 use crate::check;
+use crate::counters::Block;
 use crate::housekeeper;
 use crate::idle::IdlePool;
 use crate::listener;
+use crate::local::LocalProxy;
 use crate::log_forward;
 use crate::resolver;
 use crate::ring;
@@ -52,6 +54,7 @@ pub struct Worker {
     /// Client connections of this thread.
     pub(crate) clients: Cell<usize>,
     idle_share: Cell<IdleShare>,
+    totals: Arc<Block>,
 }
 
 /// What share of its time a thread spent waiting, and since when it is being measured.
@@ -81,11 +84,12 @@ impl Worker {
         services: Box<dyn Services>,
     ) -> Rc<Self> {
         let settings = &shared.settings;
+        let handle = |proxy: &Arc<Proxy>| LocalProxy::new(proxy.clone(), thread.index);
         let worker = Rc::new_cyclic(|own| Self {
             own: own.clone(),
             thread: thread.clone(),
             shared: shared.clone(),
-            proxies: shared.proxies.iter().cloned().map(Rc::new).collect(),
+            proxies: shared.proxies.iter().map(handle).collect(),
             buffers: Buffers::new(
                 thread,
                 settings.buffer_size,
@@ -93,7 +97,7 @@ impl Worker {
                 settings.threads,
             ),
             services,
-            idle: IdlePool::new(shared, thread.index),
+            idle: IdlePool::new(shared),
             seats: Seats::default(),
             streams: Streams::default(),
             workspaces: RefCell::default(),
@@ -102,6 +106,7 @@ impl Worker {
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),
             clients: Cell::new(0),
+            totals: shared.totals.share(thread.index),
             idle_share: Cell::new(IdleShare { percent: 100, since: thread.nanos(), used: 0 }),
         });
         let keeper = thread.scheduler().spawn(Class::Normal, housekeeper::run(worker.clone()));
@@ -175,6 +180,12 @@ impl Worker {
     /// The local date of this turn.
     pub fn local_date(&self) -> Date {
         Date::new(i64::from(self.second()), self.local_offset())
+    }
+
+    /// The thread's counters of the whole process.
+    #[inline]
+    pub(crate) fn totals(&self) -> &Block {
+        &self.totals
     }
 
     /// The proxy with a server side that has this name.

@@ -64,6 +64,7 @@ pub struct Rule {
     condition: Option<Condition>,
     file: Arc<str>,
     line: u32,
+    wants_record: bool,
 }
 
 impl Rule {
@@ -74,6 +75,7 @@ impl Rule {
         words: &[&str],
         cx: &mut Parser<'_>,
     ) -> Result<Rule, ParseError> {
+        cx.wants_record.set(false);
         let (action, used) = action::parse(ruleset, words, cx)?;
         let name = words.first().copied().unwrap_or("");
         let context = format!("'{} {name}' ", ruleset.keyword());
@@ -97,7 +99,8 @@ impl Rule {
             };
             error.shifted(used).context(what)
         })?;
-        Ok(Rule { action, condition, file: cx.file.clone(), line: cx.line })
+        let wants_record = cx.wants_record.get();
+        Ok(Rule { action, condition, file: cx.file.clone(), line: cx.line, wants_record })
     }
 
     /// File and line of the rule.
@@ -191,17 +194,19 @@ pub enum Verdict<'r> {
 pub struct RuleSet {
     ruleset: Ruleset,
     rules: Vec<Rule>,
+    wants_record: bool,
     guards: OnceLock<Guards>,
 }
 
 impl RuleSet {
     /// An empty set.
     pub fn new(ruleset: Ruleset) -> RuleSet {
-        RuleSet { ruleset, rules: Vec::new(), guards: OnceLock::new() }
+        RuleSet { ruleset, rules: Vec::new(), wants_record: false, guards: OnceLock::new() }
     }
 
     /// Appends a rule.
     pub fn push(&mut self, rule: Rule) {
+        self.wants_record |= rule.wants_record;
         self.rules.push(rule);
         self.guards = OnceLock::new();
     }
@@ -210,6 +215,11 @@ impl RuleSet {
     /// the rules that name them.
     pub fn guards(&self) -> &Guards {
         self.guards.get_or_init(|| Guards::new(self.rules.iter().map(Rule::condition)))
+    }
+
+    /// Whether a rule's format has a log variable: only then need [`Facts::record`] be up to date.
+    pub fn wants_record(&self) -> bool {
+        self.wants_record
     }
 
     /// Which set it is.

@@ -197,6 +197,7 @@ impl Builder<'_, '_> {
             let message = format!("format variable '{name}' is reserved for HTTP mode");
             return Err(ParseError::at(0, at, message));
         }
+        self.cx.wants_record.set(true);
         self.piece(Piece::Tag(tag, flags));
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::mention::Mention;
 use crate::pattern::PatternFiles;
 use crate::place::Places;
 use crate::tables::TableNames;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
@@ -84,6 +84,8 @@ pub struct Parser<'a> {
     pub line: u32,
     /// Warnings found on the way, in HAProxy's words.
     pub warnings: Vec<String>,
+    /// A format on the way has a log variable, which wants the record of the transaction.
+    pub wants_record: Cell<bool>,
 }
 
 impl<'a> Parser<'a> {
@@ -100,6 +102,7 @@ impl<'a> Parser<'a> {
             file: "".into(),
             line: 0,
             warnings: Vec::new(),
+            wants_record: Cell::new(false),
         }
     }
 

@@ -22,7 +22,12 @@ pub struct Grow<T> {
 }
 
 /// The chunk of an item, and its place there.
+#[inline]
 fn place(at: usize) -> (usize, usize) {
+    if at < FIRST {
+        // Most lists are short.
+        return (0, at);
+    }
     let chunk = ((at / FIRST) + 1).ilog2() as usize;
     (chunk, at - FIRST * ((1 << chunk) - 1))
 }

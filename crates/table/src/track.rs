@@ -45,6 +45,11 @@ impl Trackers {
         self.0.get(slot)?.get().map(Tracker::entry)
     }
 
+    /// Whether nothing is tracked.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|cell| cell.get().is_none())
+    }
+
     /// Fills a place that is free; a tracker too many is dropped.
     pub fn set(&self, slot: usize, tracker: Tracker) {
         if let Some(cell) = self.0.get(slot) {

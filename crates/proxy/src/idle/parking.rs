@@ -3,7 +3,8 @@
 //! Nobody hears when the server closes a parked connection; whoever takes one looks first, and the
 //! purges drop those that nobody takes.
 
-use super::{Boxed, Wanted};
+use super::Wanted;
+use crate::server_conn::ServerConn;
 use crate::worker::Worker;
 use mux::h1;
 use reactor::{Handle, Socket};
@@ -110,10 +111,10 @@ impl Parking {
 }
 
 /// Lays a connection where any thread may take it. `false`: its server has closed it.
-pub(super) fn park(worker: &Worker, connection: Boxed) -> bool {
-    let place = connection.server_ref();
+pub(super) fn park(worker: &Worker, connection: ServerConn) -> bool {
+    let server = connection.server().clone();
     let Some(parked) = connection.park() else { return false };
-    let parking = &place.server().parked;
+    let parking = &server.parked;
     let mut list = parking.lock();
     list.push(parked);
     parking.recount(&list);

@@ -6,7 +6,7 @@
 //! parked later serves the next. So idle connections need no lock while threads keep to their own.
 
 use super::{Boxed, Wanted};
-use crate::runtime::ProxyRef;
+use crate::local::ServerRef;
 use crate::worker::Worker;
 use reactor::Wake;
 use std::rc::Rc;
@@ -19,12 +19,10 @@ const PATIENCE_MS: u32 = 2;
 /// Takes a connection of this kind of another thread that still stands.
 pub(crate) async fn take_over(
     worker: &Rc<Worker>,
-    backend: &ProxyRef,
-    slot: usize,
+    server: &ServerRef,
     wanted: Wanted,
 ) -> Option<Boxed> {
-    let server = backend.back.as_ref()?.servers.get(slot)?;
-    let parked = || worker.idle.take_parked(worker, backend, slot, wanted);
+    let parked = || worker.idle.take_parked(worker, server, wanted);
     if let Some(connection) = parked() {
         return Some(connection);
     }
@@ -34,12 +32,12 @@ pub(crate) async fn take_over(
     }
     let donor = server.counters.richest_besides(thread.index)?;
     let answered = Arc::new(AtomicBool::new(false));
-    let (answer, index) = (answered.clone(), backend.index);
+    let (answer, backend, slot) = (answered.clone(), server.backend(), server.slot());
     let (mailbox, asker) = (thread.mailbox().clone(), thread.scheduler().current());
     worker.shared.ask(
         donor,
         Box::new(move |donor| {
-            donor.idle.give(donor, index, slot, wanted);
+            donor.idle.give(donor, backend, slot, wanted);
             answer.store(true, Release);
             mailbox.wake(asker, Wake::RESOURCE);
         }),

@@ -1,0 +1,359 @@
+//! A request's claim on a server: the choice, and the wait for a place on it. Never connects.
+
+use crate::client::Last;
+use crate::connect;
+use crate::counters::{Block, Event, Metric};
+use crate::hashing;
+use crate::journal::{Cause, Failure, Phase};
+use crate::judge;
+use crate::limit;
+use crate::local::{LocalServer, ProxyRef, ServerRef};
+use crate::queue::{Order, Place, Queue, Waiter};
+use crate::runtime::{Back, Proxy, Server};
+use crate::settings;
+use crate::transaction::Transaction;
+use balance::{Algorithm, NoServer, Ticket, Wish};
+use std::sync::atomic::Ordering::Relaxed;
+use stdx::Tick;
+
+/// A claim on a server. Its drop gives the place to the next in the queue.
+pub(crate) struct Claim {
+    ticket: Option<Ticket>,
+    backend: ProxyRef,
+    server: ServerRef,
+    /// Counted among the server's sessions.
+    entered: bool,
+}
+
+impl Claim {
+    fn new(ticket: Ticket, backend: &ProxyRef) -> Option<Self> {
+        let server = backend.server(ticket.server().slot())?;
+        Some(Self { ticket: Some(ticket), backend: backend.clone(), server, entered: false })
+    }
+
+    /// A claim on what stands for no server, if the backend has that and nothing names a server.
+    fn direct(tx: &Transaction, backend: &ProxyRef) -> Option<Self> {
+        let server = backend.direct().filter(|_| tx.wanted.is_none())?;
+        let ticket = Some(Ticket::claim(&server.state));
+        Some(Self { ticket, backend: backend.clone(), server, entered: false })
+    }
+
+    /// The server.
+    pub(crate) fn server(&self) -> &ServerRef {
+        &self.server
+    }
+
+    /// Its number in the backend, from 0.
+    pub(crate) fn slot(&self) -> usize {
+        self.server.slot()
+    }
+
+    /// Whether it has a place on the server.
+    pub(crate) fn is_served(&self) -> bool {
+        self.entered
+    }
+
+    /// Takes a place on the server if there is room.
+    fn try_serve(&mut self) -> bool {
+        let served = self.ticket.as_mut().is_some_and(Ticket::try_serve);
+        if served && !std::mem::replace(&mut self.entered, true) {
+            self.server.sessions.enter();
+        }
+        served
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        drop(self.ticket.take());
+        if self.entered {
+            self.server.sessions.leave();
+            let _ = self.server.queue.call() || back(&self.backend).queue.call();
+        }
+    }
+}
+
+/// A place on a server is free: its own queue goes first, then the backend's.
+pub(crate) fn call_next(backend: &Proxy, slot: usize) {
+    let back = back(backend);
+    let _ = back.servers[slot].queue.call() || back.queue.call();
+}
+
+pub(crate) fn back(proxy: &Proxy) -> &Back {
+    proxy.back.as_ref().expect("only proxies with a server side are routed to")
+}
+
+/// What there is for a request at once.
+pub(crate) enum Found {
+    /// A place on a server, which it has now.
+    Place,
+    /// A server, in whose queue it has to wait.
+    Server(Claim),
+    /// No server with room.
+    Nothing,
+}
+
+/// Claims a server, and a place on it if there is one.
+///
+/// # Errors
+/// 503: no server is usable.
+pub(crate) fn look(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+) -> Result<Found, Failure> {
+    let all = back(backend);
+    if all.limits_move.load(Relaxed) {
+        limit::adjust(all);
+    }
+    if let Some(mut claim) = Claim::direct(tx, backend) {
+        // It has no limit.
+        claim.try_serve();
+        settle(tx, claim);
+        return Ok(Found::Place);
+    }
+    // Those who wait for any server go first, unless the cookie names one.
+    if tx.wanted.is_none() && !all.queue.is_empty() {
+        return Ok(Found::Nothing);
+    }
+    let mut claim = match choose(tx, backend, avoid) {
+        Ok(claim) => claim,
+        Err(NoServer::Full) => return Ok(Found::Nothing),
+        Err(NoServer::Unusable) => return Err(refused()),
+    };
+    if !claim.server.queue.is_empty() || !claim.try_serve() {
+        return Ok(Found::Server(claim));
+    }
+    settle(tx, claim);
+    Ok(Found::Place)
+}
+
+/// Waits in queues, from what was found, until the request has a place on a server.
+///
+/// # Errors
+/// 503: too long, or no server is usable any more.
+pub(crate) async fn wait(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+    mut found: Found,
+) -> Result<(), Failure> {
+    let span = backend.settings.timeouts.queue.or(backend.settings.timeouts.connect);
+    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
+    loop {
+        let claim = match found {
+            Found::Place => return Ok(()),
+            Found::Nothing => Some(wait_for_any(tx, backend, avoid, deadline).await?),
+            Found::Server(mut claim) => {
+                let forced = tx.persistence == judge::Persistence::Forced;
+                if !has_full_queue(claim.server()) || forced {
+                    wait_for_server(tx, &mut claim, deadline).await?.then_some(claim)
+                } else {
+                    drop(claim);
+                    // Whoever is bound to the server goes elsewhere; the others wait for any.
+                    match tx.wanted.take() {
+                        Some(_) => None,
+                        None => Some(wait_for_any(tx, backend, avoid, deadline).await?),
+                    }
+                }
+            }
+        };
+        if let Some(claim) = claim {
+            settle(tx, claim);
+            return Ok(());
+        }
+        found = look(tx, backend, avoid)?;
+    }
+}
+
+/// `maxqueue`
+fn has_full_queue(server: &LocalServer) -> bool {
+    let limit = server.settings.max_queue;
+    limit != 0 && server.queue.len() >= limit
+}
+
+fn settle(tx: &mut Transaction, claim: Claim) {
+    let (server, second) = (&claim.server, tx.worker.second());
+    server.block().count(Metric::Sessions);
+    server.tick(Event::Session, second);
+    if tx.wanted.is_none() {
+        server.block().count(Metric::Balanced);
+        if let Some(block) = claim.backend.back_block() {
+            block.count(Metric::Balanced);
+        }
+    }
+    tx.notes.journal.queued = tx.worker.thread.nanos();
+    if let Some(listed) = &tx.listed {
+        listed.set_server(claim.slot());
+    }
+    tx.claim = Some(claim);
+}
+
+/// The server that the request's cookie names, or the algorithm's choice.
+fn choose(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+) -> Result<Claim, NoServer> {
+    let ticket = pick(tx, backend, avoid)?;
+    Claim::new(ticket, backend).ok_or(NoServer::Unusable)
+}
+
+fn pick(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+) -> Result<Ticket, NoServer> {
+    let back = back(backend);
+    if let Some(server) = tx.wanted.and_then(|slot| back.servers.get(slot)) {
+        return Ok(Ticket::claim(&server.state));
+    }
+    let key = hashing::key(tx, backend);
+    let thread = &tx.worker.thread;
+    if let Some(server) = tx.client.last.filter(|_| avoid.is_none()).and_then(|last| {
+        let settings = backend.settings.back.as_ref()?;
+        stays(last, backend.index, back, settings)
+    }) {
+        return Ok(Ticket::claim(&server.state));
+    }
+    let wish = Wish { key, avoid, random: thread.prng(), now_ns: thread.nanos() };
+    back.balancer.pick(&wish)
+}
+
+/// The server of the client's last request, if this one should go there too: it holds a connection,
+/// and the algorithm leaves a choice (`option prefer-last-server`, `max-keep-alive-queue`).
+fn stays<'a>(
+    last: Last,
+    backend: usize,
+    back: &'a Back,
+    settings: &settings::Back,
+) -> Option<&'a Server> {
+    let server =
+        back.servers.get(last.slot as usize).filter(|_| last.backend as usize == backend)?;
+    let hashes = matches!(back.balancer.algorithm(), Algorithm::Hash { .. });
+    let patient = last.challenged
+        || server.state.load().has_room()
+        || settings.keep_alive_queue.is_none_or(|limit| server.queue.len() < limit);
+    let connected = last.challenged || server.used.current() > 0;
+    (!hashes && patient && connected && server.state.is_usable()).then_some(server)
+}
+
+/// Waits in a server's queue. `false`: the server is gone, choose again.
+async fn wait_for_server(
+    tx: &mut Transaction,
+    claim: &mut Claim,
+    deadline: Option<Tick>,
+) -> Result<bool, Failure> {
+    let (backend, server) = (claim.backend.clone(), claim.server.clone());
+    // As the manual's example logs it: the place in the queue, this request included.
+    tx.notes.journal.queue_positions.0 = server.queue.len() + 1;
+    if let Some(ticket) = &mut claim.ticket {
+        ticket.enqueue();
+    }
+    let waiting = Waiting::join(tx, &backend, Some(server.slot()));
+    loop {
+        // Looked at once more after joining: a place that came free in between has called nobody.
+        if waiting.may_try() && claim.try_serve() {
+            return Ok(true);
+        }
+        if !server.state.accepts_persistent() {
+            return Ok(false);
+        }
+        if let Err(failure) = waiting.pause(tx, deadline).await {
+            count_unserved(Some(server.block()), failure);
+            return Err(failure);
+        }
+    }
+}
+
+/// Waits in the backend's queue until a server has room, and takes the place.
+async fn wait_for_any(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+    deadline: Option<Tick>,
+) -> Result<Claim, Failure> {
+    tx.notes.journal.queue_positions.1 = back(backend).queue.len() + 1;
+    let waiting = Waiting::join(tx, backend, None);
+    loop {
+        if waiting.may_try() {
+            match choose(tx, backend, avoid) {
+                Ok(mut claim) => {
+                    if claim.try_serve() {
+                        return Ok(claim);
+                    }
+                }
+                Err(NoServer::Full) => {}
+                Err(NoServer::Unusable) => return Err(refused()),
+            }
+        }
+        waiting.pause(tx, deadline).await?;
+    }
+}
+
+/// A stay in the queue of a server or a backend, which ends when dropped; a call that was not used
+/// is passed on.
+struct Waiting<'a> {
+    backend: &'a Proxy,
+    slot: Option<usize>,
+    place: Place,
+}
+
+impl<'a> Waiting<'a> {
+    fn join(tx: &Transaction, backend: &'a Proxy, slot: Option<usize>) -> Self {
+        let thread = &tx.worker.thread;
+        let waiter =
+            Waiter { mailbox: thread.mailbox().clone(), task: thread.scheduler().current() };
+        let (class, offset) = tx.notes.priority;
+        let now = (tx.worker.thread.nanos() / 1_000_000) as i64;
+        let order = Order { class, moment: now + i64::from(offset) };
+        Self { backend, slot, place: queue(backend, slot).join(waiter, order) }
+    }
+
+    /// Waits to be called, or woken for another reason.
+    async fn pause(&self, tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
+        let thread = tx.worker.thread.clone();
+        // Until the end of this wait, whatever it leads to.
+        tx.notes.journal.queued = thread.nanos();
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Queue));
+        }
+        connect::stay(tx, Phase::Queue)?;
+        thread.scheduler().pause(deadline).await;
+        Ok(())
+    }
+
+    fn may_try(&self) -> bool {
+        queue(self.backend, self.slot).may_try(self.place)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let owes_call = !queue(self.backend, self.slot).leave(self.place);
+        match self.slot {
+            Some(slot) if owes_call => call_next(self.backend, slot),
+            None if owes_call => drop(back(self.backend).queue.call()),
+            _ => {}
+        }
+    }
+}
+
+/// The queue of a server, or of the backend.
+fn queue(backend: &Proxy, slot: Option<usize>) -> &Queue {
+    let back = back(backend);
+    slot.map_or(&back.queue, |slot| &back.servers[slot].queue)
+}
+
+/// No server took the request, unless it was the client that left.
+pub(crate) fn count_unserved(block: Option<&Block>, failure: Failure) {
+    if failure.cause != Cause::ClientAbort
+        && let Some(block) = block
+    {
+        block.count(Metric::FailedConnections);
+    }
+}
+
+pub(crate) fn refused() -> Failure {
+    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+}
