@@ -33,3 +33,22 @@ fn charts_move_and_a_server_that_goes_down_turns_red() {
     println!("red after {} ms", took.as_millis());
     assert_eq!(browser.text("document.querySelectorAll('.checks i.bad').length > 0"), "true");
 }
+
+#[test]
+fn an_action_drains_a_server() {
+    let Some(mut browser) = Browser::start() else {
+        println!("skipped: no chromium; on Debian: sudo apt-get install chromium");
+        return;
+    };
+    let origin = Origin::saying("hello");
+    let front = "    stats uri /stats\n    stats admin if TRUE";
+    let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
+    browser.open(&format!("http://{}/stats/ui", weir.address("web")), (400, 900));
+    browser.wait("document.querySelector('tbody tr .pill')?.className", "pill none");
+    let choose = "(() => { const it = document.querySelector('tbody select'); it.value = 'drain'; \
+                  it.dispatchEvent(new Event('change')); return 'chosen'; })()";
+    assert_eq!(browser.text(choose), "chosen");
+    browser.wait("document.getElementById('told').textContent", "Drain app/s: done");
+    browser.wait("document.querySelector('tbody tr .pill').className", "pill drain");
+    assert_eq!(weir.stat("app", "s", "status"), "DRAIN");
+}

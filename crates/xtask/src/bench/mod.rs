@@ -32,6 +32,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench leastconn
        cargo xtask bench lookup
        cargo xtask bench heavy
+       cargo xtask bench histogram
        cargo xtask bench sched
        cargo xtask bench timers
 
@@ -53,6 +54,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   lookup   in one process: how long a thread looks for its own next item in a queue shared by 64,
            beside a search that skips the items of others one by one
   heavy    in one process: how long a plain request waits among 1,000 heavy tasks
+  histogram  in one process: what it costs to count a time, and how far quantiles are off
   sched    in one process: what spawning, waking and running a task costs, and what a light task
            waits, tokio and smol beside
   timers   in one process: arming, cancelling and extending 1,000,000 timers; a storm of 200,000
