@@ -19,6 +19,7 @@ mod mentions;
 mod resolvers;
 mod rings;
 mod tables;
+pub(crate) mod tls;
 mod track;
 mod tracking;
 
@@ -38,6 +39,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     for proxy in draft.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
         checks::external(proxy, &draft.global.process, cx);
     }
+    let store = tls::complete(&mut draft.proxies, &mut draft.global, cx);
     let userlists = userlists(std::mem::take(&mut draft.userlists), cx);
     let inherited = draft.defaults.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {
@@ -74,6 +76,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         dictionaries: Arc::new(cx.patterns.finish()),
         tables,
         env: std::mem::take(&mut cx.env),
+        store,
     })
 }
 

@@ -77,6 +77,11 @@ pub(crate) struct Args<'l> {
 }
 
 impl<'l> Args<'l> {
+    /// The number of argument 0 among the words of the line.
+    pub(crate) fn first(&self) -> usize {
+        self.first
+    }
+
     /// The same line seen from `n` words further.
     pub(crate) fn from(self, n: usize) -> Self {
         Self { first: self.first + n, ..self }

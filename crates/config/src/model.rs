@@ -21,7 +21,9 @@ mod ring;
 mod rules;
 mod server;
 mod threads;
+mod tls;
 
+pub use self::tls::{ServerName, TlsBind, TlsProcess, TlsServer};
 pub use ::rules::{Rules, Switching};
 pub use address::{Address, BindAddress, ServerAddress, ServerPort};
 pub use balance::{Balance, HashFunction, HashMethod, HashType, UriKey};
@@ -69,6 +71,8 @@ pub struct Model {
     pub tables: Vec<table::Settings>,
     /// The environment after `setenv` and its family, for child processes.
     pub env: Environment,
+    /// Certificates, authorities and revocation lists.
+    pub store: Arc<::tls::Store>,
     /// The patterns of ACLs and maps, which change while the program runs.
     pub dictionaries: Arc<sample::pattern::Dictionaries>,
 }

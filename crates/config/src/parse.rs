@@ -37,6 +37,8 @@ mod stats_socket;
 mod stick_table;
 mod threads;
 pub(crate) mod timeout;
+pub(crate) mod tls;
+pub(crate) mod tls_global;
 mod userlist;
 mod values;
 mod variable;

@@ -1,7 +1,7 @@
 //! All implemented keywords as data, for the reference page and the coverage report. Never parses.
 use crate::keyword::{Keyword, Places};
 use crate::known;
-use crate::parse::{bind, global, option, proxy, server, stats, timeout};
+use crate::parse::{bind, global, option, proxy, server, stats, timeout, tls, tls_global};
 
 /// One implemented keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +26,19 @@ pub struct KeywordDoc {
 /// All implemented keywords, table by table, alphabetical in each.
 pub fn keywords() -> Vec<KeywordDoc> {
     let mut all = Vec::new();
-    all.extend(global::KEYWORDS.iter().map(|k| doc("global", k)));
+    all.extend(global::KEYWORDS.iter().chain(tls_global::KEYWORDS).map(|k| doc("global", k)));
     all.extend(proxy::KEYWORDS.iter().map(|k| doc("proxy", k)));
     all.extend(option::OPTIONS.iter().map(|choice| doc("option", &choice.keyword)));
     all.extend(
         timeout::TIMEOUTS.iter().map(|t| entry("timeout", t.name, "<time>", t.places, t.doc)),
     );
     all.extend(stats::VERBS.iter().map(|k| doc("stats", k)));
-    all.extend(bind::OPTIONS.iter().map(|k| doc("bind", k)));
-    all.extend(server::OPTIONS.iter().map(|k| doc("server", k)));
+    all.extend(bind::OPTIONS.iter().chain(tls::BIND).map(|k| doc("bind", k)));
+    all.extend(server::OPTIONS.iter().chain(tls::SERVER).map(|k| doc("server", k)));
+    // Words of TLS have tables of their own.
+    for class in all.chunk_by_mut(|one, next| one.class == next.class) {
+        class.sort_by_key(|keyword| keyword.name);
+    }
     all
 }
 

@@ -15,7 +15,7 @@ use buf::Buf;
 use mux::{Side, h1};
 use reactor::{Need, Socket, Tick};
 use sample::VarStore;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, Ref};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -85,7 +85,7 @@ impl Client {
             worker: worker.clone(),
             mux: Machine::H1(h1::Conn::new(Side::Client, settings)),
             proxy: proxy.clone(),
-            socket: Link::Socket(socket),
+            socket: Link::Socket(socket.into()),
             input: Buf::empty(),
             peer,
             since: worker.thread.nanos(),
@@ -131,6 +131,17 @@ impl Client {
     /// Whether the soft stop ends it now.
     pub(crate) fn must_end(&self) -> bool {
         self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
+    }
+
+    /// The TLS session, if the connection is encrypted.
+    pub(crate) fn session(&self) -> Option<Ref<'_, tls::Conn>> {
+        self.socket.transport()?.session()
+    }
+
+    /// The protocol that the client and the bind line have chosen (RFC 7301).
+    #[expect(dead_code, reason = "for protocols beside HTTP/1")]
+    pub(crate) fn alpn(&self) -> Option<Ref<'_, [u8]>> {
+        Ref::filter_map(self.session()?, |session| session.alpn()).ok()
     }
 
     /// Makes another address the one that accepted it.
@@ -198,6 +209,9 @@ impl Drop for Client {
         let worker = &self.worker;
         worker.clients.set(worker.clients.get() - 1);
         gauges(worker, &self.proxy, self.bind as usize).for_each(Gauge::leave);
+        if self.session().is_some() {
+            worker.shared.tls.current.leave();
+        }
         if let Some(trackers) = self.trackers.get_mut() {
             trackers.release(worker.millis());
         }

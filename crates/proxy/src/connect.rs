@@ -235,7 +235,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     let place = to.location.now();
     let way = Way::new(tx, &to, &place.address);
     let deadline = connect_deadline(tx);
-    let (connection, fresh) = match reuse(tx, backend, &to, way.key) {
+    let (mut connection, fresh) = match reuse(tx, backend, &to, way.key) {
         Reused::Yes(connection) => (connection, false),
         Reused::No => (open(tx, backend, &to, &way)?, true),
         Reused::Elsewhere(wanted) => match elsewhere(tx, &to, wanted).await {
@@ -246,6 +246,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     connection.socket().own();
     if fresh {
         way.begin(tx, connection.socket(), deadline, true, &place.address).await?;
+        way.encrypt(tx, connection.socket_mut(), deadline).await?;
     }
     take(tx, backend, connection, fresh);
     if fresh {
@@ -313,6 +314,7 @@ async fn establish_plain(
     let deadline = connect_deadline(tx);
     let more = !tx.client.input.is_empty();
     way.begin(tx, server.socket(), deadline, more, &place.address).await?;
+    way.encrypt(tx, server.socket_mut(), deadline).await?;
     while !tcp::greet(tx, server.socket()).map_err(|_| refused())? {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
@@ -396,7 +398,7 @@ fn open(
     let socket = way.open(&tx.worker.thread, &place.address).map_err(|_| refused())?;
     let settings = tx.worker.mux_settings(backend, Side::Server);
     let mux = Machine::H1(h1::Conn::new(Side::Server, settings));
-    let mut server = Box::new(ServerConn::new(Link::Socket(socket), mux, to));
+    let mut server = Box::new(ServerConn::new(Link::Socket(socket.into()), mux, to));
     server.set_way(way.key, way.to);
     if reuse_policy(backend, to) == Reuse::Never {
         server.make_private();

@@ -52,6 +52,18 @@ impl Transaction {
 }
 
 impl View<'_> {
+    /// A text about the client's TLS session.
+    fn session_text(&self, text: Text) -> Option<Bytes<'static>> {
+        let session = self.client.session()?;
+        match text {
+            Text::TlsSni => session.server_name().map(|name| Bytes::Owned(name.to_vec())),
+            Text::TlsAlpn => session.alpn().map(|name| Bytes::Owned(name.to_vec())),
+            Text::TlsVersion => Some(Bytes::Borrowed(session.version().as_bytes())),
+            Text::TlsCipher => Some(Bytes::Borrowed(session.cipher()?.as_bytes())),
+            _ => None,
+        }
+    }
+
     fn proxy(&self, name: Option<&str>) -> Option<&Proxy> {
         match name {
             None => Some(self.backend.unwrap_or(&self.client.proxy)),
@@ -230,15 +242,19 @@ impl Facts for View<'_> {
         self.worker.thread.kernel().is_local(address.ip())
     }
 
-    fn text(&self, text: Text) -> Option<&[u8]> {
-        match text {
-            Text::ProxyAuthority => self.client.told.as_ref()?.authority.as_deref(),
-            Text::ProxyUniqueId => self.client.told.as_ref()?.unique_id.as_deref(),
+    fn text(&self, text: Text) -> Option<Bytes<'_>> {
+        let told = self.client.told.as_ref();
+        let own = match text {
+            Text::ProxyAuthority => told?.authority.as_deref(),
+            Text::ProxyUniqueId => told?.unique_id.as_deref(),
             // Rules run on connections that stand.
-            Text::ClientError => Some(b"Success"),
+            Text::ClientError => Some(&b"Success"[..]),
             Text::ServerError => self.server.map(|_| &b"Success"[..]),
-            _ => None,
-        }
+            Text::TlsSni | Text::TlsVersion | Text::TlsCipher | Text::TlsAlpn => {
+                return self.session_text(text);
+            }
+        };
+        own.map(Bytes::Borrowed)
     }
 
     fn name(&self, name: Name) -> Option<&[u8]> {
@@ -289,9 +305,17 @@ impl Facts for View<'_> {
                 Some(listener.connections.current().into())
             }
             Number::ReceivedProxy => Some(self.client.told.is_some().into()),
-            Number::TlsClient | Number::ClientError => Some(0),
+            Number::TlsClient => Some(self.client.session().is_some().into()),
+            Number::ClientError => Some(0),
+            Number::TlsClientError => self.client.session().map(|_| 0),
+            Number::TlsCertificateError => {
+                Some(self.client.session()?.checked().certificate_error.into())
+            }
+            Number::TlsAuthorityError => {
+                Some(self.client.session()?.checked().authority_error.into())
+            }
+            Number::TlsResumed => Some(self.client.session()?.is_resumed().into()),
             Number::ServerError => self.server.map(|_| 0),
-            _ => None,
         }
     }
 

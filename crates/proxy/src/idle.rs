@@ -176,7 +176,7 @@ impl IdlePool {
             return None;
         }
         server.parked.take(worker, wanted, |socket, parked| {
-            Box::new(ServerConn::unpark(socket, parked, server))
+            Box::new(ServerConn::unpark(worker, socket, parked, server))
         })
     }
 

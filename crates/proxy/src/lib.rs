@@ -21,6 +21,7 @@ mod expiry;
 mod facts;
 mod flow;
 mod gate;
+mod handshake;
 mod hashing;
 mod housekeeper;
 mod idle;
@@ -66,8 +67,10 @@ pub mod streams;
 mod tcp;
 #[cfg(test)]
 mod testing;
+pub mod tls_counters;
 mod tracking;
 mod transaction;
+mod transport;
 pub mod verify;
 mod way;
 mod worker;

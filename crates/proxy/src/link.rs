@@ -4,6 +4,7 @@
 //! A transaction has one on either side. Whatever it is, reading and writing it, waiting for it and
 //! closing it look the same.
 
+use crate::transport::Transport;
 use reactor::{Handle, Socket, TaskId, TcpInfo, Thread};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -13,14 +14,19 @@ use std::rc::Rc;
 #[derive(Debug)]
 pub(crate) enum Link {
     /// A connection of its own.
-    Socket(Socket),
+    Socket(Transport),
 }
 
 impl Link {
     /// The connection, where it is one of its own.
     pub(crate) fn socket(&self) -> Option<&Socket> {
-        let Self::Socket(socket) = self;
-        Some(socket)
+        self.transport().map(Transport::socket)
+    }
+
+    /// The connection and what it is encrypted with, where it is one of its own.
+    pub(crate) fn transport(&self) -> Option<&Transport> {
+        let Self::Socket(transport) = self;
+        Some(transport)
     }
 
     /// The thread that it belongs to.
@@ -41,8 +47,8 @@ impl Link {
         socket.watch_for(owner);
     }
 
-    /// Lets go of a connection of its own; see [`Socket::let_go`].
-    pub(crate) fn let_go(&self) -> Handle {
+    /// Lets go of a connection of its own; see [`Transport::let_go`].
+    pub(crate) fn let_go(&mut self) -> (Handle, Option<tls::Conn>) {
         let Self::Socket(socket) = self;
         socket.let_go()
     }
@@ -83,6 +89,12 @@ impl Link {
         socket.is_readable()
     }
 
+    /// Whether the peer has said something that nobody asked for, or has closed.
+    pub(crate) fn is_spoilt(&self) -> bool {
+        let Self::Socket(socket) = self;
+        socket.is_spoilt()
+    }
+
     /// Whether it is open and has nothing to read, as the system knows at this moment.
     pub(crate) fn is_quiet(&self) -> bool {
         let Self::Socket(socket) = self;
@@ -115,8 +127,7 @@ impl Link {
 
     /// Our address of the connection.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
-        let Self::Socket(socket) = self;
-        socket.local_address()
+        self.socket()?.local_address()
     }
 
     /// What the system knows about the TCP connection.

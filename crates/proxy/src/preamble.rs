@@ -1,4 +1,5 @@
-//! What a client's connection begins with before its first byte: PROXY protocol and NetScaler headers.
+//! What a client's connection begins with before its first byte: PROXY protocol and NetScaler headers,
+//! then the handshake of TLS.
 //! Never guesses: a listener, or a rule, says that one is expected (manual sections 5.1 and 4.2).
 //!
 //! The addresses that a header names hold for everything that comes after it. Who breaks the
@@ -7,6 +8,7 @@
 use crate::client::{self, Client};
 use crate::facts::wall;
 use crate::gate;
+use crate::handshake;
 use crate::log;
 use crate::worker::Worker;
 use reactor::{Need, Tick};
@@ -51,9 +53,18 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     let kinds = [(expected.netscaler, Kind::NetScaler), (expected.proxy, Kind::Proxy)];
     for (_, kind) in kinds.into_iter().filter(|(expected, _)| *expected) {
         if let Err(trouble) = receive(&mut client, kind).await {
-            report(&client, kind, trouble);
+            let silent = client.input.capacity() == 0;
+            report(&client, words(kind, trouble), silent);
             return;
         }
+    }
+    let front = client.proxy.clone();
+    let bind = front.settings.front.as_ref().and_then(|it| it.binds.get(client.bind as usize));
+    if let Some(acceptor) = bind.and_then(|bind| bind.tls.as_ref())
+        && let Err(trouble) = handshake::accept(&mut client, acceptor).await
+    {
+        report(&client, trouble.words().1, trouble.is_silence());
+        return;
     }
     client.handshake_over();
     if gate::opens_session(&mut client) {
@@ -170,10 +181,10 @@ fn words(kind: Kind, trouble: Trouble) -> &'static str {
 }
 
 /// The short line of a connection that never became a session (manual section 8.2.6).
-fn report(client: &Client, kind: Kind, trouble: Trouble) {
+fn report(client: &Client, words: &str, silent: bool) {
     let (worker, settings) = (&client.worker, &client.proxy.settings);
     let Some(front) = &settings.front else { return };
-    if front.dont_log_null && client.input.capacity() == 0 {
+    if front.dont_log_null && silent {
         return;
     }
     let level = if front.separate_errors { log::level::ERR } else { log::level::INFO };
@@ -190,7 +201,7 @@ fn report(client: &Client, kind: Kind, trouble: Trouble) {
         Some(name) => write!(line, "{name}"),
         None => write!(line, "{}", bind.map_or(client.bind + 1, |bind| bind.id)),
     };
-    let _ = write!(line, ": {}", words(kind, trouble));
+    let _ = write!(line, ": {words}");
     log::send(worker, &settings.logs, level, line.as_bytes());
 }
 

@@ -378,9 +378,11 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     };
     let ends = |server: &crate::server_conn::ServerConn| (server.local(), server.destination());
     let server_ends = tx.server.as_deref().map(ends);
+    let encrypted = tx.client.session().is_some();
     let under_way = tx.space.down.sent + tx.space.down.outbox.unsent().len() as u64;
     let Notes { journal, record, .. } = &mut *tx.notes;
     record.client = source;
+    record.encrypted = encrypted;
     record.frontend = local;
     (record.backend_source, record.server) = server_ends.unwrap_or_default();
     record.accepted = wall(journal.began_wall);

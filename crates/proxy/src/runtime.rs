@@ -17,6 +17,7 @@ use crate::ring::{self, Ring};
 use crate::servers::Servers;
 use crate::settings;
 use crate::stopping::Stopping;
+use crate::tls_counters::TlsCounters;
 use crate::tracking;
 use crate::worker::Worker;
 use balance::Balancer;
@@ -40,6 +41,8 @@ pub struct Shared {
     pub connections: Gauge,
     /// Connections accepted, requests made, and the rates and peaks of both.
     pub totals: Counters,
+    /// What is counted of TLS.
+    pub tls: TlsCounters,
     /// Monotonic nanoseconds at the start.
     pub started: u64,
     /// Concurrent client connections allowed now; 0 for no limit.
@@ -97,6 +100,7 @@ impl Shared {
             proxies: proxies.into_iter().enumerate().map(build).collect(),
             connections: Gauge::default(),
             totals: Counters::new(threads),
+            tls: TlsCounters::default(),
             started: now,
             maxconn: AtomicU32::new(settings.maxconn),
             max_rates: (settings.max_rates.0.into(), settings.max_rates.1.into()),

@@ -4,6 +4,7 @@ use crate::idle::Parked;
 use crate::link::Link;
 use crate::local::ServerRef;
 use crate::machine::Machine;
+use crate::transport::Transport;
 use crate::worker::Worker;
 use buf::Buf;
 use reactor::{Need, Socket};
@@ -49,24 +50,39 @@ impl ServerConn {
     }
 
     /// A connection that another thread has parked.
-    pub(crate) fn unpark(socket: Socket, parked: &Parked, server: &ServerRef) -> Self {
-        let mut this = Self::new(Link::Socket(socket), Machine::H1(parked.mux), server);
+    pub(crate) fn unpark(
+        worker: &Worker,
+        socket: Socket,
+        parked: Parked,
+        server: &ServerRef,
+    ) -> Self {
+        let mut transport = Transport::from(socket);
+        if let Some(session) = parked.session {
+            transport.secure(*session, &worker.tls);
+        }
+        let mut this = Self::new(Link::Socket(transport), Machine::H1(parked.mux), server);
         this.requests = parked.requests;
         this.key = parked.key;
         this
     }
 
     /// Makes an idle connection one of no thread; `None` if its server has closed it.
-    pub(crate) fn park(self) -> Option<Parked> {
+    pub(crate) fn park(mut self) -> Option<Parked> {
         if self.is_spoilt() {
             return None;
         }
         let Machine::H1(mux) = self.mux;
-        Some(Parked::new(self.socket.let_go(), mux, self.requests, self.key))
+        let (handle, session) = self.socket.let_go();
+        Some(Parked::new(handle, session, mux, self.requests, self.key))
     }
 
     pub(crate) fn socket(&self) -> &Link {
         &self.socket
+    }
+
+    /// As [`ServerConn::socket`], for what is said before the first request.
+    pub(crate) fn socket_mut(&mut self) -> &mut Link {
+        &mut self.socket
     }
 
     /// Its address on our side, once it stands; the system is asked once.
@@ -184,7 +200,7 @@ impl ServerConn {
     /// Whether an idle connection must not be used: closed by the server, or it has sent something
     /// that nobody asked for.
     pub(crate) fn is_spoilt(&self) -> bool {
-        self.socket.is_readable()
+        self.socket.is_spoilt()
     }
 
     /// As [`ServerConn::is_spoilt`], for one that is about to be used. A server that closes after

@@ -14,7 +14,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use link::{Announce, Disguise, Expected, Follows, Link, Ports, Values};
+pub use link::{
+    Announce, Disguise, Encryption, Expected, Follows, Link, Ports, ServerName, Values,
+};
 
 /// Settings of the whole process.
 #[derive(Clone, Debug)]
@@ -726,6 +728,8 @@ pub struct Bind {
     pub nice: i16,
     /// What the connections begin with.
     pub expects: Expected,
+    /// What they are encrypted with.
+    pub tls: Option<Arc<tls::Acceptor>>,
     /// By how many bytes segments are smaller than clients have announced.
     pub mss_reduction: u32,
     /// Other sockets of the same address, each with the threads that it is for; the first one is

@@ -239,6 +239,7 @@ pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, So
         threads: Vec::new(),
         nice: 0,
         expects: Default::default(),
+        tls: None,
         mss_reduction: 0,
         shards: Vec::new(),
     };

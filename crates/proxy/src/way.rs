@@ -4,10 +4,11 @@
 //! A connection that says whose it is (PROXY protocol) serves only requests that would say the
 //! same: the key of what was said goes with it.
 
+use crate::handshake;
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
 use crate::runtime::Server;
-use crate::settings::{Announce, Disguise, Follows, Ports, Values};
+use crate::settings::{self, Announce, Disguise, Encryption, Follows, Ports, ServerName, Values};
 use crate::transaction::Transaction;
 use reactor::{Address, Dial, Socket, Thread};
 use sample::{Facts, Text};
@@ -32,6 +33,8 @@ pub(crate) struct Way {
     socks4: Option<SocketAddr>,
     /// What is said before the first byte of the request.
     preface: Vec<u8>,
+    /// What it is encrypted with, and the name that the server is asked by.
+    encryption: Option<(Encryption, Option<String>)>,
 }
 
 /// How many ports of a range are tried for one connection.
@@ -45,6 +48,7 @@ impl Way {
             return Self::default();
         }
         let mut preface = Vec::new();
+        let encryption = encrypted(link, &tx.view());
         let mut dial = link.dial.clone();
         let facts = tx.view();
         if let Some(announce) = link.announce {
@@ -58,12 +62,13 @@ impl Way {
         // Whether the number of a request is used belongs to the notes.
         tx.notes.used = true;
         let source = dial.source.filter(|_| link.disguise != Disguise::None);
-        let plain = preface.is_empty() && source.is_none() && to.is_none();
+        let name = encryption.as_ref().and_then(|(_, name)| name.as_deref());
+        let plain = preface.is_empty() && source.is_none() && to.is_none() && name.is_none();
         let mut hasher = DefaultHasher::new();
-        (&preface, source, to).hash(&mut hasher);
+        (&preface, source, to, name).hash(&mut hasher);
         let key = if plain { 0 } else { hasher.finish() | 1 };
         let ports = link.ports.clone();
-        Self { key, dial: Some(dial), ports, to, socks4: link.socks4, preface }
+        Self { key, dial: Some(dial), ports, to, socks4: link.socks4, preface, encryption }
     }
 
     /// Starts a connection of this kind to a server at `address`.
@@ -114,6 +119,38 @@ impl Way {
         }
         say(tx, socket, &self.preface, deadline, more).await
     }
+
+    /// Makes a new connection that has begun an encrypted one, if it is to be one.
+    ///
+    /// # Errors
+    /// The server is not who it should be, or too slow.
+    pub(crate) async fn encrypt(
+        &self,
+        tx: &mut Transaction,
+        link: &mut Link,
+        deadline: Option<Tick>,
+    ) -> Result<(), Failure> {
+        match &self.encryption {
+            None => Ok(()),
+            Some((encryption, name)) => {
+                let name = name.as_deref();
+                Box::pin(handshake::connect(tx, link, encryption, name, deadline)).await
+            }
+        }
+    }
+}
+
+/// What a connection for this request is encrypted with, and the name that its server is asked by.
+fn encrypted(link: &settings::Link, facts: &dyn Facts) -> Option<(Encryption, Option<String>)> {
+    let encryption = link.encryption.as_ref()?;
+    let name = match &encryption.name {
+        ServerName::None => None,
+        ServerName::Fixed(name) => Some(name.clone()),
+        ServerName::Sample(expr) => {
+            expr.eval_str(facts).and_then(|name| String::from_utf8(name.to_vec()).ok())
+        }
+    };
+    Some((encryption.clone(), name.filter(|name| !name.is_empty() && !name.contains('\0'))))
 }
 
 /// Writes all of it.
@@ -236,7 +273,7 @@ fn introduce(
             let unique_id = facts.unique_id().filter(|_| values.unique_id);
             let unique_id = unique_id.as_deref();
             let authority = facts.text(Text::TlsSni).or_else(|| facts.text(Text::ProxyAuthority));
-            let authority = authority.filter(|_| values.authority);
+            let authority = authority.as_deref().filter(|_| values.authority);
             let header = Header { ends, unique_id, authority, ..header(values) };
             proxy_protocol::encode_v2(&header, out);
         }

@@ -48,6 +48,8 @@ pub struct Worker {
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     notes: RefCell<Vec<Box<Notes>>>,
     scratch: RefCell<Vec<Vec<u8>>>,
+    /// What encrypting takes.
+    pub(crate) tls: Rc<tls::Scratch>,
     date: Cell<(i64, i32)>,
     /// Where passwords are verified.
     pub(crate) verifier: Verifier,
@@ -103,6 +105,7 @@ impl Worker {
             workspaces: RefCell::default(),
             notes: RefCell::default(),
             scratch: RefCell::default(),
+            tls: Rc::default(),
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),
             clients: Cell::new(0),

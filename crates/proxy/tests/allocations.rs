@@ -134,6 +134,7 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         threads: Vec::new(),
         nice: 0,
         expects: Default::default(),
+        tls: None,
         mss_reduction: 0,
         shards: Vec::new(),
     };

@@ -272,7 +272,7 @@ pub trait Facts {
     }
 
     /// A text about the connections.
-    fn text(&self, _text: Text) -> Option<&[u8]> {
+    fn text(&self, _text: Text) -> Option<Bytes<'_>> {
         None
     }
 

@@ -148,7 +148,7 @@ impl Fetch {
         let value = match self.source {
             Source::Call(eval) => return eval(args, facts),
             Source::Name(name) => facts.name(name).map(Value::str),
-            Source::Text(text) => facts.text(text).map(Value::str),
+            Source::Text(text) => facts.text(text).map(Value::Str),
             Source::Number(number) => facts.number(number).map(Value::Int),
             Source::Flag(number) => Some(Value::Bool(facts.number(number).unwrap_or(0) != 0)),
             Source::Count(count) => facts.count(count, args.some_text(0)).map(Value::Int),

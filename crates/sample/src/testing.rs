@@ -240,8 +240,8 @@ impl Facts for World {
         })
     }
 
-    fn text(&self, text: Text) -> Option<&[u8]> {
-        Some(match text {
+    fn text(&self, text: Text) -> Option<Bytes<'_>> {
+        Some(Bytes::Borrowed(match text {
             Text::ClientError => b"broken",
             Text::ServerError => b"lost",
             Text::ProxyAuthority => b"auth",
@@ -250,7 +250,7 @@ impl Facts for World {
             Text::TlsVersion => b"TLSv1.3",
             Text::TlsCipher => b"AES",
             Text::TlsAlpn => b"h2",
-        })
+        }))
     }
 
     fn number(&self, number: Number) -> Option<i64> {

@@ -78,6 +78,7 @@ impl Conn {
     /// Bytes that have been received before the session begins.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.early.extend_from_slice(bytes);
+        self.buffered = !self.early.is_empty();
     }
 
     /// Goes on with the handshake.
@@ -88,6 +89,7 @@ impl Conn {
         if !self.stands {
             let outcome = self.run(wire, scratch, Channel::handshake);
             if let Err(error) = outcome {
+                self.buffered = false;
                 let flushed = self.flush(wire, scratch);
                 return match waits(&error) {
                     Some(_) => flushed
@@ -118,6 +120,11 @@ impl Conn {
             }
         }
         fault
+    }
+
+    /// Whether it is the server's side.
+    pub fn accepts(&self) -> bool {
+        self.ssl().is_server()
     }
 
     /// Whether the handshake is over.

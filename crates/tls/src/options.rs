@@ -130,6 +130,7 @@ const OPTIONS: &[Given] = &[
             "none" => Verify::None,
             "optional" => Verify::Optional,
             "required" => Verify::Required,
+            "" => return Err("missing verify method".to_owned()),
             _ => {
                 return Err(format!(
                     "'verify' : unknown verify method '{value}', only 'none', 'optional', and \

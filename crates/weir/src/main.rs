@@ -81,7 +81,9 @@ fn environment() -> Environment {
 }
 
 fn features<'a>(words: &'a [&'a str]) -> Features<'a> {
-    Features { version: version::VERSION, words, enabled: &["EPOLL"], ..Features::default() }
+    let ssl_library = tls::library();
+    let openssl_version = ssl_library.split(' ').nth(1).unwrap_or_default();
+    Features { version: version::VERSION, words, enabled: &["EPOLL"], ssl_library, openssl_version }
 }
 
 /// Reads the configuration, says what is wrong with it, and starts if that is asked for.

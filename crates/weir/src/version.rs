@@ -53,7 +53,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     lacks("MEMORY_PROFILING"),
     lacks("NETFILTER"),
     lacks("NS"),
-    lacks("OPENSSL"),
+    works("OPENSSL"),
     lacks("OT"),
     lacks("PCRE"),
     works("PCRE2"),

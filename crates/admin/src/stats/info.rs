@@ -4,6 +4,7 @@ use super::typed::end;
 use super::{Clock, Tags, Value};
 use crate::settings::Settings;
 use proxy::counters::{Event, Metric};
+use proxy::tls_counters::{Rate, TlsCounters};
 use proxy::{Shared, Worker};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
@@ -35,6 +36,23 @@ struct Source<'a> {
 impl Source<'_> {
     fn pools(&self) -> (u64, u64) {
         self.worker.shared.buffer_bytes()
+    }
+
+    fn tls(&self) -> &TlsCounters {
+        &self.worker.shared.tls
+    }
+
+    /// Events of TLS in the last second.
+    fn tls_rate(&self, which: fn(&TlsCounters) -> &Rate) -> u32 {
+        let ms = (self.worker.thread.wall() / 1_000_000 % 1_000) as u32;
+        which(self.tls()).get(self.worker.second(), ms)
+    }
+
+    /// How many of the handshakes of clients in the last second were resumed.
+    fn reused_percent(&self) -> u32 {
+        let (fresh, reused) =
+            (self.tls_rate(|it| &it.front_keys), self.tls_rate(|it| &it.front_reuses));
+        (reused * 100).checked_div(fresh + reused).unwrap_or(0)
     }
 
     fn sent(&self) -> (u64, u64) {
@@ -103,8 +121,14 @@ const ENTRIES: &[Entry] = &[
         "Requests in all",
     ),
     (20, "MaxSslConns", "MMP", none, "Limit of TLS connections"),
-    (21, "CurrSslConns", "MGP", none, "TLS connections now"),
-    (22, "CumSslConns", "MCP", none, "TLS connections in all"),
+    (21, "CurrSslConns", "MGP", |s| s.tls().current.current().into(), "TLS connections now"),
+    (
+        22,
+        "CumSslConns",
+        "MCP",
+        |s| number(s.tls().total.load(Relaxed)).into(),
+        "TLS connections in all",
+    ),
     (23, "Maxpipes", "CLP", none, "Limit of pipes"),
     (24, "PipesUsed", "MGP", none, "Pipes in use"),
     (25, "PipesFree", "MGP", none, "Pipes free"),
@@ -150,14 +174,56 @@ const ENTRIES: &[Entry] = &[
         |s| s.worker.shared.totals.peak(Event::Session).into(),
         "Most sessions in one second",
     ),
-    (32, "SslRate", "MRP", none, "TLS connections in the last second"),
+    (
+        32,
+        "SslRate",
+        "MRP",
+        |s| s.tls_rate(|it| &it.front).into(),
+        "TLS connections in the last second",
+    ),
     (33, "SslRateLimit", "CLP", none, "Limit of TLS connections a second"),
-    (34, "MaxSslRate", "MMP", none, "Most TLS connections in one second"),
-    (35, "SslFrontendKeyRate", "MGP", none, "Full handshakes with clients in the last second"),
-    (36, "SslFrontendMaxKeyRate", "MMP", none, "Most full handshakes with clients in one second"),
-    (37, "SslFrontendSessionReuse_pct", "MGP", none, "Resumed sessions of clients, in percent"),
-    (38, "SslBackendKeyRate", "MRP", none, "Full handshakes with servers in the last second"),
-    (39, "SslBackendMaxKeyRate", "MMP", none, "Most full handshakes with servers in one second"),
+    (
+        34,
+        "MaxSslRate",
+        "MMP",
+        |s| s.tls().front.most().into(),
+        "Most TLS connections in one second",
+    ),
+    (
+        35,
+        "SslFrontendKeyRate",
+        "MGP",
+        |s| s.tls_rate(|it| &it.front_keys).into(),
+        "Full handshakes with clients in the last second",
+    ),
+    (
+        36,
+        "SslFrontendMaxKeyRate",
+        "MMP",
+        |s| s.tls().front_keys.most().into(),
+        "Most full handshakes with clients in one second",
+    ),
+    (
+        37,
+        "SslFrontendSessionReuse_pct",
+        "MGP",
+        |s| s.reused_percent().into(),
+        "Resumed sessions of clients, in percent",
+    ),
+    (
+        38,
+        "SslBackendKeyRate",
+        "MRP",
+        |s| s.tls_rate(|it| &it.back_keys).into(),
+        "Full handshakes with servers in the last second",
+    ),
+    (
+        39,
+        "SslBackendMaxKeyRate",
+        "MMP",
+        |s| s.tls().back_keys.most().into(),
+        "Most full handshakes with servers in one second",
+    ),
     (40, "SslCacheLookups", "MCP", none, "Sessions looked up in the TLS cache"),
     (41, "SslCacheMisses", "MCP", none, "Sessions not found in the TLS cache"),
     (42, "CompressBpsIn", "MRP", none, "Bytes given to the compressor in the last second"),

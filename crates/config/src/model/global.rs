@@ -1,5 +1,5 @@
 //! Process-wide settings (section 3). Never a default of the machine: `None` means "not set".
-use super::{At, Bind, LogTarget, Ring, ThreadSet, Threads, UnixAccess};
+use super::{At, Bind, LogTarget, Ring, ThreadSet, Threads, TlsProcess, UnixAccess};
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
@@ -10,6 +10,8 @@ pub struct Global {
     pub process: Process,
     /// Performance settings.
     pub tune: Tune,
+    /// TLS.
+    pub tls: TlsProcess,
     /// `h1-accept-payload-with-any-method`.
     pub payload_with_any_method: bool,
     /// `h1-case-adjust` and `h1-case-adjust-file`.

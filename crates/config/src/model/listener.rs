@@ -1,5 +1,5 @@
 //! What a proxy or the runtime API listens on (sections 4.2 `bind` and 5.1). Never opens a socket.
-use super::{BindAddress, ThreadSet};
+use super::{BindAddress, ThreadSet, TlsBind};
 use crate::diag::Place;
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ pub struct Bind {
     pub place: Place,
     /// Everything after the address.
     pub options: Arc<BindOptions>,
+    /// What its connections are encrypted with.
+    pub tls: Option<Arc<tls::Acceptor>>,
 }
 
 /// Everything after the address of a `bind` or `stats socket` line.
@@ -57,6 +59,8 @@ pub struct BindOptions {
     pub accept_proxy: bool,
     /// `accept-netscaler-cip`: connections begin with a NetScaler header of this magic number.
     pub accept_netscaler: Option<u32>,
+    /// `ssl` and what belongs to it.
+    pub tls: TlsBind,
     /// `level` of a runtime socket.
     pub level: Level,
     /// `severity-output` of a runtime socket.

@@ -1,5 +1,5 @@
 //! Servers of a backend (sections 4.2 `server` and 5.2). Never holds running state.
-use super::{Check, Link, Resolve, ResolveOptions, ServerAddress};
+use super::{Check, Link, Resolve, ResolveOptions, ServerAddress, TlsServer};
 use crate::diag::Place;
 use std::sync::Arc;
 
@@ -28,6 +28,8 @@ pub struct Server {
     pub tracked: Option<(Arc<str>, Arc<str>)>,
     /// Whether rules or other servers name it.
     pub referenced: bool,
+    /// What its connections are encrypted with.
+    pub tls: Option<Arc<tls::Connector>>,
 }
 
 /// Everything after the address of a `server` line.
@@ -77,6 +79,8 @@ pub struct ServerOptions {
     pub down_ends_sessions: bool,
     /// `on-marked-up shutdown-backup-sessions`
     pub up_ends_backup_sessions: bool,
+    /// `ssl` and what belongs to it.
+    pub tls: TlsServer,
 }
 
 /// What is looked at to tell a server's health from its traffic (`observe`).
@@ -127,6 +131,7 @@ impl Default for ServerOptions {
             on_error: OnError::default(),
             down_ends_sessions: false,
             up_ends_backup_sessions: false,
+            tls: TlsServer::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `bind` lines and the options after their address (sections 4.2 and 5.1). Never opens a socket.
 use super::values::number_at;
-use super::{accounts, link, threads};
+use super::{accounts, link, threads, tls};
 use crate::addr;
 use crate::cx::Cx;
 use crate::keyword::{Fill, Keyword, Places};
@@ -180,7 +180,7 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     for (address, written) in found {
         let id = options.id.unwrap_or(0);
         let (place, options) = (args.place().clone(), Arc::clone(&options));
-        into.push(Bind { address, written, id, place, options });
+        into.push(Bind { address, written, id, place, options, tls: None });
     }
     Ok(())
 }
@@ -189,7 +189,7 @@ fn options(cx: &mut Cx<'_>, args: Args<'_>, context: &str) -> Parsed<BindOptions
     let mut options = BindOptions::default();
     let mut n = 2;
     while let Some(name) = args.get(n) {
-        let Some(keyword) = Keyword::find(OPTIONS, name) else {
+        let Some(keyword) = find(name) else {
             let unknown = format!("unknown keyword '{name}'");
             return Err(known::fault(args, n, "bind", name, unknown).within(context));
         };
@@ -197,6 +197,11 @@ fn options(cx: &mut Cx<'_>, args: Args<'_>, context: &str) -> Parsed<BindOptions
         n += 1 + keyword.takes();
     }
     Ok(options)
+}
+
+/// The entry of a word.
+pub(super) fn find(name: &str) -> Option<&'static Entry> {
+    Keyword::find(OPTIONS, name).or_else(|| Keyword::find(tls::BIND, name))
 }
 
 fn level(args: Args<'_>) -> Parsed<Level> {

@@ -1,6 +1,6 @@
 //! Servers that an operator adds while the program runs (management.txt 9.3, `add server`): the words of a `server`
 //! line, without presets. Never adds one.
-use super::server::{self, OPTIONS};
+use super::server;
 use crate::addr::{Family, Resolver};
 use crate::cx::{Cx, Setup};
 use crate::diag::Place;
@@ -70,7 +70,7 @@ fn refuse(words: &[String]) -> Result<(), String> {
         if !ACCEPTED.contains(&format!(" {word} ")) {
             return Err(format!("'{word}' option is not accepted for dynamic server"));
         }
-        let takes = Keyword::find(OPTIONS, word).map_or(0, Keyword::takes);
+        let takes = server::find(word).map_or(0, Keyword::takes);
         for _ in 0..takes {
             rest.next();
         }

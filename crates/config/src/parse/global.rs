@@ -1,7 +1,8 @@
 //! Keywords of the `global` section (section 3). Never starts anything.
 use super::values::{flag, integer, on_off, text, time};
 use super::{
-    accounts, bind, case, cpu_map, environment, hints, log, stats_socket, threads, variable,
+    accounts, bind, case, cpu_map, environment, hints, log, stats_socket, threads, tls_global,
+    variable,
 };
 use crate::cx::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
@@ -335,7 +336,8 @@ pub(crate) fn line(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Pars
         cx.warn(args, 0, format!("{what} already specified. Continuing."));
         return Ok(());
     }
-    if let Some(keyword) = Keyword::find(KEYWORDS, name) {
+    let own = Keyword::find(KEYWORDS, name);
+    if let Some(keyword) = own.or_else(|| Keyword::find(tls_global::KEYWORDS, name)) {
         return (keyword.parse)(global, cx, args);
     }
     if let Some((_, hint)) = REMOVED.iter().find(|(removed, _)| *removed == name) {

@@ -39,7 +39,7 @@ const SERVERS: &[&str] = &["server", "default-server"];
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     ("balance", &["balance"], Line),
-    ("bind-option", LISTENS, Gone(|name| Keyword::find(bind::OPTIONS, name).map_or(0, Keyword::takes))),
+    ("bind-option", LISTENS, Gone(|name| bind::find(name).map_or(0, Keyword::takes))),
     ("capture-verb", &["capture"], Line),
     ("cfg-global", &[""], Line),
     ("cfg-proxy", &[""], Line),
@@ -64,7 +64,7 @@ const ROWS: &[Row] = &[
     ("proxy-mode", &["mode"], Line),
     ("retry-on", &["retry-on"], Gone(|_| 0)),
     ("server-init-addr", SERVERS, Part),
-    ("server-option", SERVERS, Gone(|name| Keyword::find(server::OPTIONS, name).map_or(0, Keyword::takes))),
+    ("server-option", SERVERS, Gone(|name| server::find(name).map_or(0, Keyword::takes))),
     ("server-proxy-v2-option", SERVERS, Part),
     ("server-resolve-opts", SERVERS, Part),
     ("stats-verb", &["stats"], Line),

@@ -1,6 +1,7 @@
 //! `server` and `default-server` lines (sections 4.2 and 5.2). Never connects.
 use super::http;
 use super::link;
+use super::tls;
 use super::values::{number_at, time_at};
 use crate::cx::Cx;
 use crate::draft::{DraftKind, DraftProxy};
@@ -16,7 +17,7 @@ use std::sync::Arc;
 
 /// What one line fills: options, and the number that only servers may have.
 pub(crate) struct Filling {
-    options: ServerOptions,
+    pub(super) options: ServerOptions,
     id: Option<u32>,
     /// Whether the section is in HTTP mode.
     http: bool,
@@ -358,7 +359,8 @@ fn define(
     let (mut address, named) =
         addr::server_place(&given).map_err(|e| args.fault(at, e).within(&context))?;
     let filling = Filling::of(proxy);
-    let Filling { options, id, .. } = options(filling, cx, args, at + 1, &context)?;
+    let Filling { mut options, id, .. } = options(filling, cx, args, at + 1, &context)?;
+    tls::understand(&mut options, proxy, cx, args).map_err(|f| f.within(&context))?;
     let agent = &options.check.agent;
     if agent.enabled && agent.port.is_none() && options.check.port.is_none() {
         let message = "using 'agent-check' requires 'agent-port' to be set";
@@ -380,6 +382,7 @@ fn define(
             forced_id: false,
             tracked: None,
             referenced: false,
+            tls: None,
             address: address.clone(),
             place: args.place().clone(),
             host: host.clone(),
@@ -461,7 +464,9 @@ pub(super) fn default(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
     if filling.id.is_some() {
         return Err(args.fault(1, "'id' is not supported in 'default-server' lines"));
     }
-    proxy.settings.default_server = filling.options;
+    let mut options = filling.options;
+    tls::understand(&mut options, proxy, cx, args).map_err(|f| f.within(&context))?;
+    proxy.settings.default_server = options;
     Ok(())
 }
 
@@ -481,7 +486,7 @@ fn options(
             n += 2;
             continue;
         }
-        let Some(keyword) = Keyword::find(OPTIONS, name) else {
+        let Some(keyword) = find(name) else {
             let unknown = format!("unknown keyword '{name}'");
             return Err(known::fault(args, n, "server", name, unknown).within(context));
         };
@@ -489,6 +494,11 @@ fn options(
         n += 1 + keyword.takes();
     }
     Ok(filling)
+}
+
+/// The entry of a word.
+pub(super) fn find(name: &str) -> Option<&'static Entry> {
+    Keyword::find(OPTIONS, name).or_else(|| Keyword::find(tls::SERVER, name))
 }
 
 fn delay(args: Args<'_>) -> Parsed<u64> {

@@ -187,7 +187,7 @@ fn global_errors() {
             "'node' requires valid node name - non-empty string with digits(0-9), letters(A-Z, a-z), dot(.), hyphen(-) or underscode(_).",
         ),
         ("description", "'description' expects a string argument."),
-        ("ca-base /x", "'ca-base' is not implemented yet"),
+        ("issuers-chain-path /x", "'issuers-chain-path' is not implemented yet"),
         (
             "nbproc 2",
             "nbproc is not supported any more since HAProxy 2.5. Threads will automatically be used on multi-processor machines if available.",
@@ -521,7 +521,7 @@ fn proxy_errors() {
             "'bind' : '' resolves to an empty address (environment variable missing?)",
         ),
         ("bind :8000 foo", "'bind :8000' : unknown keyword 'foo'"),
-        ("bind :8000 ssl", "'bind :8000' : 'ssl' is not implemented yet"),
+        ("bind :8000 npn h2", "'bind :8000' : 'npn' is not implemented yet"),
         ("bind :80 maxconn", "'bind :80' : 'maxconn' : missing value"),
         (
             "bind :80 thread 9999",
@@ -650,7 +650,7 @@ fn proxy_errors() {
         ("server a", "'server' expects <name> and <addr>[:<port>] as arguments."),
         ("server b/c 1.2.3.4", "character '/' is not permitted in server name 'b/c'."),
         ("server s 1.2.3.4:80 chek", "'server l/s' : unknown keyword 'chek'"),
-        ("server s 1.2.3.4:80 ssl", "'server l/s' : 'ssl' is not implemented yet"),
+        ("server s 1.2.3.4:80 npn h2", "'server l/s' : 'npn' is not implemented yet"),
         (
             "server s 1.2.3.4:80 weight 500",
             "'server l/s' : weight of server is not within 0 and 256 (500).",

@@ -22,6 +22,8 @@ const PARKED_FOR: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Parked {
     pub(crate) handle: Handle,
+    /// What it is encrypted with.
+    pub(crate) session: Option<Box<tls::Conn>>,
     pub(crate) mux: h1::Conn,
     /// Requests sent on it so far.
     pub(crate) requests: u32,
@@ -32,8 +34,14 @@ pub(crate) struct Parked {
 }
 
 impl Parked {
-    pub(crate) fn new(handle: Handle, mux: h1::Conn, requests: u32, key: u64) -> Self {
-        Self { handle, mux, requests, key, age: 0 }
+    pub(crate) fn new(
+        handle: Handle,
+        session: Option<tls::Conn>,
+        mux: h1::Conn,
+        requests: u32,
+        key: u64,
+    ) -> Self {
+        Self { handle, session: session.map(Box::new), mux, requests, key, age: 0 }
     }
 }
 
@@ -64,7 +72,7 @@ impl Parking {
         &self,
         worker: &Worker,
         wanted: Wanted,
-        make: impl FnOnce(Socket, &Parked) -> T,
+        make: impl FnOnce(Socket, Parked) -> T,
     ) -> Option<T> {
         let (kernel, activity) = (worker.thread.kernel(), worker.thread.pulse().activity());
         let mut list = self.lock();
@@ -78,7 +86,7 @@ impl Parking {
             }
             let socket = Socket::take_over(&worker.thread, candidate.handle).ok()?;
             activity.taken_over.add(1);
-            return Some(make(socket, &candidate));
+            return Some(make(socket, candidate));
         }
         None
     }

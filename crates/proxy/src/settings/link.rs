@@ -1,6 +1,7 @@
 //! How connections to a server begin, beyond its address. Data only.
 
 use reactor::Dial;
+use sample::Expr;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -20,7 +21,40 @@ pub struct Link {
     pub socks4: Option<SocketAddr>,
     /// What of the client's own destination they go to.
     pub follows: Follows,
+    /// What they are encrypted with.
+    pub encryption: Option<Encryption>,
 }
+
+/// What encrypts the connections to a server.
+#[derive(Clone, Debug)]
+pub struct Encryption {
+    /// The server's side of TLS.
+    pub connector: Arc<tls::Connector>,
+    /// The name that it is asked by (`sni`, `check-sni`).
+    pub name: ServerName,
+    /// What is offered instead of the line's own protocols (`check-alpn`), in wire format.
+    pub alpn: Option<Arc<[u8]>>,
+}
+
+/// The name that a server is asked by.
+#[derive(Clone, Debug)]
+pub enum ServerName {
+    /// None.
+    None,
+    /// Always this one.
+    Fixed(String),
+    /// What an expression says.
+    Sample(Arc<Expr>),
+}
+
+impl PartialEq for Encryption {
+    /// Whether they are of the same line.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.connector, &other.connector)
+    }
+}
+
+impl Eq for Encryption {}
 
 /// Whose address connections pretend to come from (`usesrc`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

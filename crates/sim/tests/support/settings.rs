@@ -51,6 +51,7 @@ impl Listen {
             threads: Vec::new(),
             nice: 0,
             expects: Default::default(),
+            tls: None,
             mss_reduction: 0,
             shards: Vec::new(),
         };

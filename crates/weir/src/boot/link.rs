@@ -3,7 +3,7 @@
 
 use super::listeners::Opener;
 use config::model::{self, Address, Announce, Back, Global, Server, ServerPort, Source};
-use proxy::settings::{self, Disguise, Follows, Link, Ports, Values};
+use proxy::settings::{self, Disguise, Encryption, Follows, Link, Ports, ServerName, Values};
 use reactor::{Dial, KeepAlive, SystemBuffers};
 use std::io;
 use std::net::SocketAddr;
@@ -35,6 +35,7 @@ pub(super) fn links(
         announce: announced.then(|| announce(asked, never_local)),
         dial: dial.clone(),
         socks4: options.link.socks4.filter(|_| options.check.via_socks4),
+        encryption: check_encryption(server, same),
         ..Link::default()
     };
     let link = Link {
@@ -43,6 +44,7 @@ pub(super) fn links(
         dial: Dial { fast_open: options.link.tfo, ..dial },
         socks4: options.link.socks4,
         follows: follows(server),
+        encryption: encryption(server),
         ..from(source)
     };
     Ok((link, check_link))
@@ -86,6 +88,26 @@ fn disguise(source: &Source) -> Disguise {
         model::Disguise::ClientIp => Disguise::ClientIp,
         model::Disguise::Header(name, occurrence) => Disguise::Header(name.clone(), *occurrence),
     }
+}
+
+/// What connections to a server are encrypted with.
+fn encryption(server: &Server) -> Option<Encryption> {
+    let line = &server.options.tls;
+    let connector = server.tls.clone().filter(|_| line.enabled)?;
+    let sni = line.sni.as_ref().and_then(|sni| sni.expr.clone());
+    let name = sni.map_or(ServerName::None, ServerName::Sample);
+    Some(Encryption { connector, name, alpn: None })
+}
+
+/// What its checks are encrypted with; by itself only one of the same service.
+fn check_encryption(server: &Server, same: bool) -> Option<Encryption> {
+    let line = &server.options.tls;
+    let wanted = line.check.unwrap_or(line.enabled && same);
+    let connector = server.tls.clone().filter(|_| wanted)?;
+    let name = line.check_sni.clone().map_or(ServerName::None, ServerName::Fixed);
+    // Checks speak HTTP/1, unless they are told what to offer.
+    let alpn = line.check_alpn.as_deref().unwrap_or_default().into();
+    Some(Encryption { connector, name, alpn: Some(alpn) })
 }
 
 fn follows(server: &Server) -> Follows {

@@ -193,6 +193,7 @@ fn front(
                     netscaler: bind.options.accept_netscaler.is_some(),
                     magic: bind.options.accept_netscaler.unwrap_or(0),
                 },
+                tls: bind.tls.clone(),
             }),
             Err(error) => errors.push(format!(
                 "Starting {} {}: {} [{}]",

@@ -44,3 +44,4 @@ mod strictness;
 mod tables;
 mod threads;
 mod timeouts;
+mod tls;

@@ -11,6 +11,7 @@ mod log;
 mod message;
 mod origin;
 mod program;
+mod secure;
 
 pub(crate) use browser::Browser;
 pub(crate) use client::Client;
@@ -20,6 +21,7 @@ pub(crate) use log::{LogReceiver, shape};
 pub(crate) use message::{Message, reply};
 pub(crate) use origin::{Origin, serve_forever};
 pub(crate) use program::{Running, Setup, program, run, stat_of};
+pub(crate) use secure::{Identity, Secure};
 
 use std::time::Duration;
 

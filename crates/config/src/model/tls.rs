@@ -1,0 +1,73 @@
+//! What lines say of TLS (sections 3.2, 5.1 and 5.2). Never a session.
+use sample::Expr;
+use std::sync::Arc;
+
+/// TLS of a bind line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsBind {
+    /// `ssl`: connections are encrypted.
+    pub enabled: bool,
+    /// Certificates, versions and what else there is.
+    pub settings: tls::BindSettings,
+}
+
+/// TLS of a server line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsServer {
+    /// `ssl`: connections are encrypted.
+    pub enabled: bool,
+    /// `check-ssl`: so are those of checks; `None` where the line does not say.
+    pub check: Option<bool>,
+    /// `verify`; `None` is what `ssl-server-verify` says.
+    pub verify: Option<bool>,
+    /// `verifyhost`
+    pub verify_host: Option<String>,
+    /// `crt`
+    pub certificate: Option<String>,
+    /// `no-ssl-reuse`
+    pub no_reuse: bool,
+    /// `sni`
+    pub sni: Option<ServerName>,
+    /// `check-sni`
+    pub check_sni: Option<String>,
+    /// `check-alpn`, in wire format.
+    pub check_alpn: Option<Vec<u8>>,
+    /// Versions, ciphers, authorities.
+    pub options: tls::Options,
+}
+
+/// The name that a server is asked by.
+#[derive(Clone, Debug)]
+pub struct ServerName {
+    /// As written, and the number of its word.
+    pub written: (String, usize),
+    /// The same, understood.
+    pub expr: Option<Arc<Expr>>,
+}
+
+impl PartialEq for ServerName {
+    fn eq(&self, other: &Self) -> bool {
+        self.written == other.written
+    }
+}
+
+impl Eq for ServerName {}
+
+/// TLS of the whole process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsProcess {
+    /// `crt-base`: where relative names of certificates start.
+    pub crt_base: Option<String>,
+    /// `ca-base`: where relative names of authorities and revocation lists start.
+    pub ca_base: Option<String>,
+    /// `ssl-default-bind-*`
+    pub bind: tls::Options,
+    /// `ssl-default-server-*`
+    pub server: tls::Options,
+    /// `ssl-server-verify none`
+    pub trusts_servers: bool,
+    /// `ssl-load-extra-files`, `ssl-load-extra-del-ext`
+    pub extras: tls::Extras,
+    /// `tune.ssl.*`
+    pub defaults: tls::Defaults,
+}

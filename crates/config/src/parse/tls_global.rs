@@ -1,0 +1,158 @@
+//! TLS in the `global` section (sections 3.1 and 3.2). Never reads a certificate.
+use super::values::{integer, text};
+use crate::keyword::{Fill, Keyword, Places};
+use crate::line::{Args, Parsed};
+use crate::model::Global;
+use tls::{Extras, Given, Options};
+
+type Entry = Keyword<Fill<Global>>;
+
+const fn entry(
+    name: &'static str,
+    arguments: &'static str,
+    doc: &'static str,
+    parse: Fill<Global>,
+) -> Entry {
+    Keyword { name, arguments, places: Places::GLOBAL, doc, parse }
+}
+
+/// Keywords of `global`, alphabetical.
+pub(crate) const KEYWORDS: &[Entry] = &[
+    entry("ca-base", "<dir>", "Says where names of authorities start.", |g, _, a| {
+        text(a, "a directory path as an argument.").map(|dir| g.tls.ca_base = Some(dir))
+    }),
+    entry("crt-base", "<dir>", "Says where names of certificates start.", |g, _, a| {
+        text(a, "a directory path as an argument.").map(|dir| g.tls.crt_base = Some(dir))
+    }),
+    entry("ssl-default-bind-ciphers", "<ciphers>", "Ciphers up to TLS 1.2.", |g, _, a| {
+        preset(&mut g.tls.bind, "ciphers", a)
+    }),
+    entry(
+        "ssl-default-bind-ciphersuites",
+        "<ciphersuites>",
+        "Ciphers from TLS 1.3 on.",
+        |g, _, a| preset(&mut g.tls.bind, "ciphersuites", a),
+    ),
+    entry("ssl-default-bind-curves", "<curves>", "Curves to exchange keys with.", |g, _, a| {
+        preset(&mut g.tls.bind, "curves", a)
+    }),
+    entry("ssl-default-bind-options", "[<option>]*", "Options of bind lines.", |g, _, a| {
+        options(&mut g.tls.bind, a, &["no-tls-tickets", "prefer-client-ciphers"])
+    }),
+    entry("ssl-default-server-ciphers", "<ciphers>", "Ciphers up to TLS 1.2.", |g, _, a| {
+        preset(&mut g.tls.server, "ciphers", a)
+    }),
+    entry(
+        "ssl-default-server-ciphersuites",
+        "<ciphersuites>",
+        "Ciphers from TLS 1.3 on.",
+        |g, _, a| preset(&mut g.tls.server, "ciphersuites", a),
+    ),
+    entry("ssl-default-server-options", "[<option>]*", "Options of servers.", |g, _, a| {
+        options(&mut g.tls.server, a, &["no-tls-tickets"])
+    }),
+    entry("ssl-load-extra-del-ext", "", "Extra files are named without `.crt`.", |g, _, a| {
+        a.no_more_than(0)?;
+        g.tls.extras.without_extension = true;
+        Ok(())
+    }),
+    entry("ssl-load-extra-files", "<none|all|...>*", "Files beside certificates.", |g, _, a| {
+        extras(&mut g.tls.extras, a)
+    }),
+    entry("ssl-server-verify", "[none|required]", "Whether servers are verified.", |g, _, a| {
+        g.tls.trusts_servers = match a.text(1) {
+            "none" => true,
+            "required" => false,
+            _ => {
+                let message = "'ssl-server-verify' expects 'none' or 'required' as argument.";
+                return Err(a.fault(1, message));
+            }
+        };
+        Ok(())
+    }),
+    entry("tune.ssl.cachesize", "<number>", "Sessions that are remembered.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.cache_size = n)
+    }),
+    entry("tune.ssl.default-dh-param", "<number>", "Bits of key exchange by DH.", |g, _, a| {
+        let bits = integer(a, 0..=i32::MAX as u32)?;
+        if bits < 1024 {
+            let message = "'tune.ssl.default-dh-param' expects a value >= 1024.";
+            return Err(a.fault(1, message));
+        }
+        g.tls.defaults.default_dh = bits;
+        Ok(())
+    }),
+    entry("tune.ssl.lifetime", "<timeout>", "How long sessions are remembered.", |g, _, a| {
+        let given = a.need(
+            1,
+            "'tune.ssl.lifetime' expects ssl sessions <lifetime> in seconds as argument.",
+        )?;
+        let seconds = crate::value::time(given, crate::value::Unit::Seconds);
+        let seconds = seconds.map_err(|_| {
+            a.fault(1, format!("unexpected character in argument to <{}>.", a.text(0)))
+        })?;
+        g.tls.defaults.lifetime = u32::try_from(seconds / 1_000).unwrap_or(u32::MAX);
+        Ok(())
+    }),
+    entry("tune.ssl.maxrecord", "<number>", "Bytes of one record.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.max_record = n)
+    }),
+];
+
+fn preset(options: &mut Options, name: &str, args: Args<'_>) -> Parsed {
+    args.need(
+        1,
+        format!("global statement '{}' expects a cipher string as an argument.", args.text(0)),
+    )?;
+    args.no_more_than(1)?;
+    let read = Given::find(name).map_or(Ok(()), |given| given.read(options, args.text(1)));
+    read.map_err(|message| args.fault(1, message))
+}
+
+/// Words about versions, and some others.
+fn options(to: &mut Options, args: Args<'_>, others: &[&str]) -> Parsed {
+    args.need(1, format!("global statement '{}' expects an option as an argument.", args.text(0)))?;
+    let mut n = 1;
+    while let Some(word) = args.get(n) {
+        let version = ["no-sslv3", "no-tlsv", "force-", "ssl-min-ver", "ssl-max-ver"];
+        let known = version.iter().any(|start| word.starts_with(start)) || others.contains(&word);
+        let Some(given) = Given::find(word).filter(|_| known) else {
+            let message =
+                format!("unknown option '{word}' on global statement '{}'.", args.text(0));
+            return Err(args.fault(n, message));
+        };
+        let value = if given.has_value { args.text(n + 1) } else { "" };
+        given.read(to, value).map_err(|message| args.fault(n + 1, message))?;
+        n += 1 + usize::from(given.has_value);
+    }
+    Ok(())
+}
+
+/// `ssl-load-extra-files`
+fn extras(extras: &mut Extras, args: Args<'_>) -> Parsed {
+    let without_extension = extras.without_extension;
+    let (all, none) = (Extras::default(), false);
+    *extras =
+        Extras { bundle: none, sctl: none, ocsp: none, issuer: none, key: none, without_extension };
+    args.need(1, "'ssl-load-extra-files' expects at least one argument.")?;
+    let mut n = 1;
+    while let Some(word) = args.get(n) {
+        match word {
+            "all" => *extras = Extras { without_extension, ..all },
+            "none" => {}
+            "bundle" => extras.bundle = true,
+            "sctl" => extras.sctl = true,
+            "ocsp" => extras.ocsp = true,
+            "issuer" => extras.issuer = true,
+            "key" => extras.key = true,
+            _ => {
+                let message = format!(
+                    "'ssl-load-extra-files' : unknown argument '{word}'; 'none', 'all', 'bundle', 'sctl', 'ocsp', 'issuer' or 'key' expected"
+                );
+                return Err(args.fault(n, message));
+            }
+        }
+        n += 1;
+    }
+    Ok(())
+}

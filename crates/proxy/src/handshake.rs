@@ -1,0 +1,132 @@
+//! Handshakes of TLS on both sides: one heavy step at a time, so that other traffic goes first. Never
+//! touches records.
+
+use crate::client::Client;
+use crate::connect;
+use crate::journal::{Cause, Failure, Phase};
+use crate::link::Link;
+use crate::settings::Encryption;
+use crate::transaction::Transaction;
+use crate::transport::Transport;
+use crate::worker::Worker;
+use buf::Buf;
+use reactor::{Class, Tick};
+use tls::{Fault, Reason, Step};
+
+/// Why there is no session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Trouble {
+    Failed(Fault),
+    Late,
+    /// Nobody waits for it any more.
+    Given(Failure),
+}
+
+impl Trouble {
+    /// Its number and the words for it, as the manual lists them for `fc_err` and `fc_err_str`.
+    pub(crate) fn words(&self) -> (u8, &'static str) {
+        match self {
+            Self::Late => (26, "Timeout during SSL handshake"),
+            Self::Given(_) => (25, "Connection error during SSL handshake"),
+            Self::Failed(fault) => match fault.reason {
+                Reason::Closed => (24, "Connection closed during SSL handshake"),
+                Reason::Authority => (30, "SSL client CA chain cannot be verified"),
+                Reason::Certificate => (31, "SSL client certificate not trusted"),
+                Reason::Broken | Reason::Handshake => (34, "SSL handshake failure"),
+            },
+        }
+    }
+
+    /// Whether the peer has just not said anything (`option dontlognull`).
+    pub(crate) fn is_silence(&self) -> bool {
+        match self {
+            Self::Late => true,
+            Self::Failed(fault) => fault.reason == Reason::Closed,
+            Self::Given(_) => false,
+        }
+    }
+}
+
+/// Makes a client's connection an encrypted one; what it has sent already belongs to the session.
+pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Result<(), Trouble> {
+    let worker = client.worker.clone();
+    let mut session = acceptor.accept().map_err(Trouble::Failed)?;
+    session.feed(client.input.data());
+    worker.release(std::mem::replace(&mut client.input, Buf::empty()));
+    let Link::Socket(transport) = &mut client.socket;
+    transport.secure(session, &worker.tls);
+    worker.shared.tls.current.enter();
+    let span = client.proxy.settings.timeouts.client;
+    let deadline = span.map(|span| Tick::from_nanos(client.since).plus_ms(span));
+    let result = run(transport, deadline, &mut || Ok(())).await;
+    worker.shared.tls.count_front(&worker, transport, result.is_ok());
+    result
+}
+
+/// Makes the connection to a server an encrypted one.
+pub(crate) async fn connect(
+    tx: &mut Transaction,
+    link: &mut Link,
+    encryption: &Encryption,
+    name: Option<&str>,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let worker = tx.worker.clone();
+    let Link::Socket(transport) = link;
+    begin(&worker, transport, encryption, name).map_err(|_| refused())?;
+    let mut stay = || connect::stay(tx, Phase::Connect);
+    let result = run(transport, deadline, &mut stay).await;
+    worker.shared.tls.count_back(&worker, transport, result.is_ok());
+    result.map_err(|trouble| match trouble {
+        Trouble::Given(failure) => failure,
+        Trouble::Late => Failure::new(503, Cause::ServerTimeout, Phase::Connect),
+        Trouble::Failed(_) => refused(),
+    })
+}
+
+/// Begins a session with a server, without a word yet.
+pub(crate) fn begin(
+    worker: &Worker,
+    transport: &mut Transport,
+    encryption: &Encryption,
+    name: Option<&str>,
+) -> Result<(), Fault> {
+    let alpn = encryption.alpn.as_deref();
+    let session = encryption.connector.connect(worker.thread.index, name, alpn)?;
+    transport.secure(session, &worker.tls);
+    Ok(())
+}
+
+/// Takes steps until the session stands.
+pub(crate) async fn run(
+    transport: &Transport,
+    deadline: Option<Tick>,
+    stay: &mut dyn FnMut() -> Result<(), Failure>,
+) -> Result<(), Trouble> {
+    let thread = transport.thread().clone();
+    let accepts = transport.session().is_some_and(|session| session.accepts());
+    let mut awaited = if accepts { Step::Receive } else { Step::Send };
+    loop {
+        let fruitless = awaited == Step::Receive && !transport.is_readable();
+        if !fruitless {
+            thread.scheduler().yield_as(Class::Heavy).await;
+            awaited = transport.handshake().map_err(Trouble::Failed)?;
+            if awaited == Step::Done {
+                return Ok(());
+            }
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Trouble::Late);
+        }
+        stay().map_err(Trouble::Given)?;
+        match awaited {
+            Step::Send => transport.want_write(),
+            Step::Receive | Step::Done => transport.want_read(),
+        }
+        thread.scheduler().pause(deadline).await;
+    }
+}
+
+fn refused() -> Failure {
+    Failure::new(503, Cause::ServerAbort, Phase::Connect)
+}

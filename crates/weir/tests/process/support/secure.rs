@@ -1,0 +1,135 @@
+//! Clients that encrypt, and certificates made on the spot. Never a secret that outlives its test.
+
+use super::PATIENCE;
+use openssl::asn1::Asn1Time;
+use openssl::bn::BigNum;
+use openssl::ec::{EcGroup, EcKey};
+use openssl::hash::MessageDigest;
+use openssl::nid::Nid;
+use openssl::pkey::{PKey, Private};
+use openssl::ssl::{SslConnector, SslConnectorBuilder, SslMethod, SslStream, SslVerifyMode};
+use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
+use openssl::x509::{X509, X509Builder, X509NameBuilder};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+/// A certificate and its key.
+pub(crate) struct Identity {
+    certificate: X509,
+    key: PKey<Private>,
+}
+
+impl Identity {
+    /// One for this name, signed by `by` or by itself.
+    pub(crate) fn new(name: &str, by: Option<&Self>) -> Self {
+        let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).expect("a known curve");
+        let key = EcKey::generate(&group).and_then(PKey::from_ec_key).expect("a key");
+        let certificate = sign(name, &key, by).expect("a certificate");
+        Self { certificate, key }
+    }
+
+    /// Certificate and key as a file has them.
+    pub(crate) fn pem(&self) -> String {
+        let key = self.key.private_key_to_pem_pkcs8().expect("a key");
+        self.certificate() + &String::from_utf8(key).expect("a text")
+    }
+
+    pub(crate) fn certificate(&self) -> String {
+        let text = self.certificate.to_pem().expect("a certificate");
+        String::from_utf8(text).expect("a text")
+    }
+}
+
+fn sign(
+    name: &str,
+    key: &PKey<Private>,
+    by: Option<&Identity>,
+) -> Result<X509, openssl::error::ErrorStack> {
+    let mut subject = X509NameBuilder::new()?;
+    subject.append_entry_by_nid(Nid::COMMONNAME, name)?;
+    let subject = subject.build();
+    let mut builder = X509Builder::new()?;
+    builder.set_version(2)?;
+    builder.set_serial_number(&*BigNum::from_u32(name.len() as u32)?.to_asn1_integer()?)?;
+    builder.set_subject_name(&subject)?;
+    builder.set_not_before(&*Asn1Time::days_from_now(0)?)?;
+    builder.set_not_after(&*Asn1Time::days_from_now(2)?)?;
+    builder.set_pubkey(key)?;
+    builder.set_issuer_name(by.map_or(&*subject, |by| by.certificate.subject_name()))?;
+    if by.is_none() {
+        builder.append_extension(BasicConstraints::new().ca().build()?)?;
+    }
+    let names =
+        SubjectAlternativeName::new().dns(name).build(&builder.x509v3_context(None, None))?;
+    builder.append_extension(names)?;
+    builder.sign(by.map_or(key, |by| &by.key), MessageDigest::sha256())?;
+    Ok(builder.build())
+}
+
+/// An encrypted connection.
+pub(crate) struct Secure(pub(crate) SslStream<TcpStream>);
+
+impl Secure {
+    /// Connects and asks for a name; nothing is verified.
+    pub(crate) fn connect(address: SocketAddr, name: &str) -> Self {
+        Self::try_connect(address, name, |_| {}).expect("a handshake that goes well")
+    }
+
+    /// The same with more to say; an error is one of the handshake.
+    pub(crate) fn try_connect(
+        address: SocketAddr,
+        name: &str,
+        prepare: impl FnOnce(&mut SslConnectorBuilder),
+    ) -> Result<Self, String> {
+        let stream = TcpStream::connect_timeout(&address, PATIENCE).expect("a listener");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a TCP socket");
+        stream.set_nodelay(true).expect("a TCP socket");
+        let mut builder = SslConnector::builder(SslMethod::tls()).expect("a context");
+        builder.set_verify(SslVerifyMode::NONE);
+        prepare(&mut builder);
+        let mut config = builder.build().configure().expect("a session");
+        config.set_verify_hostname(false);
+        config.connect(name, stream).map(Self).map_err(|error| error.to_string())
+    }
+
+    /// Shows a certificate.
+    pub(crate) fn show(builder: &mut SslConnectorBuilder, identity: &Identity) {
+        builder.set_certificate(&identity.certificate).expect("a certificate");
+        builder.set_private_key(&identity.key).expect("its key");
+    }
+
+    /// The name in the certificate that it was shown.
+    pub(crate) fn peer(&self) -> String {
+        let certificate = self.0.ssl().peer_certificate().expect("a server's certificate");
+        let mut names = certificate.subject_name().entries_by_nid(Nid::COMMONNAME);
+        names.next().and_then(|it| it.data().to_string().ok()).expect("a name").to_string()
+    }
+
+    /// Sends a request, and takes an answer whose length is announced: its head and its body.
+    pub(crate) fn ask(&mut self, request: impl AsRef<[u8]>) -> Result<(String, Vec<u8>), String> {
+        self.0.write_all(request.as_ref()).map_err(|error| error.to_string())?;
+        let (mut received, mut bytes) = (Vec::new(), [0; 16_384]);
+        loop {
+            let end = received.windows(4).position(|part| part == b"\r\n\r\n");
+            if let Some(end) = end {
+                let head = String::from_utf8_lossy(&received[..end]).into_owned();
+                let length = head.split("content-length: ").nth(1);
+                let length = length.and_then(|rest| rest.lines().next()?.parse().ok());
+                if received.len() >= end + 4 + length.unwrap_or(0) {
+                    return Ok((head, received.split_off(end + 4)));
+                }
+            }
+            match self.0.read(&mut bytes).map_err(|error| error.to_string())? {
+                0 => return Err("the end".to_owned()),
+                count => received.extend_from_slice(&bytes[..count]),
+            }
+        }
+    }
+
+    /// The body of the answer to a GET.
+    pub(crate) fn get(&mut self, target: &str) -> String {
+        let (_, body) =
+            self.ask(format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n")).expect("an answer");
+        String::from_utf8(body).expect("a text")
+    }
+}

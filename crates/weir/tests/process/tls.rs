@@ -1,0 +1,293 @@
+//! TLS between clients, the program and servers. Never looks at records.
+
+use crate::support::{Client, Identity, LogReceiver, Origin, Running, Secure, Setup, program, run};
+
+/// What every configuration here begins with: an authority, a server's and a client's certificate.
+fn setup(sections: &str) -> Setup {
+    let authority = Identity::new("authority", None);
+    let server = Identity::new("a.test", Some(&authority));
+    let other = Identity::new("b.test", Some(&authority));
+    Setup::new(&format!(
+        "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n    ca-base <dir>\n    \
+         crt-base <dir>\ndefaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
+         timeout server 20s\n    log <log> format raw local0\n    option httplog\n{sections}"
+    ))
+    .file("ca.pem", &authority.certificate())
+    .file("a.pem", &server.pem())
+    .file("b.pem", &other.pem())
+}
+
+const ORIGIN: &str = "frontend origin
+    bind <origin> ssl crt a.pem crt b.pem
+    http-request return status 200 content-type text/plain lf-string %[ssl_fc_sni],%[ssl_fc_protocol],%[src_port]
+";
+
+fn start(sections: &str) -> Running {
+    setup(&format!("{sections}{ORIGIN}")).start()
+}
+
+#[test]
+fn both_sides_are_encrypted() {
+    let log = LogReceiver::new();
+    let sections = "frontend web
+    bind <web> ssl crt a.pem
+    log-format \"%ft %sslv %sslc %ST %[ssl_fc] %[ssl_fc_sni]\"
+    default_backend app
+backend app
+    http-reuse always
+    server s <origin> ssl verify required ca-file ca.pem sni str(b.test)
+";
+    let origin = ORIGIN.replace("    http-request", "    no log\n    http-request");
+    let weir = setup(&format!("{sections}{origin}")).with("log", log.address()).start();
+    let mut client = Secure::connect(weir.address("web"), "name.test");
+    let first = client.get("/1");
+    assert!(first.starts_with("b.test,TLSv1.3,"), "{first}");
+    assert_eq!(log.line(), "web~ TLSv1.3 TLS_AES_256_GCM_SHA384 200 1 name.test");
+    assert_eq!(client.get("/2"), first, "the same connection of the server");
+    let mut another = Secure::connect(weir.address("web"), "name.test");
+    assert_eq!(another.get("/3"), first, "which others may use too");
+    assert_eq!(weir.stat("app", "s", "connect"), "1");
+    assert_eq!(weir.stat("app", "s", "reuse"), "2");
+    let info = weir.cli("show info");
+    assert!(info.contains("CurrSslConns: 3\n") && info.contains("CumSslConns: 3\n"), "{info}");
+}
+
+#[test]
+fn connections_for_different_names_are_kept_apart() {
+    let weir = start(
+        "frontend web
+    bind <web>
+    default_backend app
+backend app
+    http-reuse always
+    server s <origin> ssl verify none sni req.hdr(x-name)
+",
+    );
+    let mut client = weir.web();
+    let mut ask = |name: &str| {
+        client.ask(format!("GET / HTTP/1.1\r\nhost: x\r\nx-name: {name}\r\n\r\n")).text()
+    };
+    let (first, second) = (ask("a.test"), ask("b.test"));
+    assert!(first.starts_with("a.test,") && second.starts_with("b.test,"), "{first} {second}");
+    assert_eq!((ask("a.test"), ask("b.test")), (first, second));
+}
+
+#[test]
+fn servers_have_to_be_who_they_should_be() {
+    let weir = start(
+        "frontend web
+    bind <web>
+    use_backend %[path,field(2,/)]
+backend known
+    server s <origin> ssl verify required ca-file ca.pem verifyhost a.test
+backend wrong
+    retries 0
+    server s <origin> ssl verify required ca-file ca.pem verifyhost c.test
+backend named
+    retries 0
+    server s <origin> ssl verify required ca-file ca.pem sni str(c.test)
+backend foreign
+    retries 0
+    server s <origin> ssl verify required ca-file b.pem
+backend old
+    retries 0
+    server s <origin> ssl verify none ssl-max-ver TLSv1.1
+",
+    );
+    let status = |name: &str| weir.web().get(&format!("/{name}")).status();
+    assert_eq!(status("known"), 200);
+    for name in ["wrong", "named", "foreign", "old"] {
+        assert_eq!(status(name), 503, "{name}");
+    }
+}
+
+#[test]
+fn clients_may_have_to_show_a_certificate() {
+    let weir = start(
+        "frontend web
+    bind <web> ssl crt a.pem ca-file ca.pem verify required
+    http-request return status 200 content-type text/plain lf-string %[ssl_c_err]
+frontend lenient
+    bind <lenient> ssl crt a.pem ca-file b.pem verify optional crt-ignore-err all
+    http-request return status 200 content-type text/plain lf-string %[ssl_c_err],%[ssl_c_ca_err]
+",
+    );
+    let authority = Identity::new("authority", None);
+    let foreign = Identity::new("client", Some(&authority));
+    let shown =
+        |name: &str| Secure::try_connect(weir.address(name), "x", |it| Secure::show(it, &foreign));
+    let refused = shown("web").and_then(|mut it| it.ask("GET / HTTP/1.1\r\nhost: x\r\n\r\n"));
+    assert!(refused.is_err());
+    let nothing = Secure::try_connect(weir.address("web"), "x", |_| {});
+    assert!(nothing.and_then(|mut it| it.ask("GET / HTTP/1.1\r\nhost: x\r\n\r\n")).is_err());
+    assert_eq!(shown("lenient").unwrap().get("/"), "20,0");
+    assert_eq!(Secure::connect(weir.address("lenient"), "x").get("/"), "0,0");
+}
+
+#[test]
+fn the_name_decides_about_the_certificate() {
+    let weir = setup(
+        "frontend web
+    bind <web> ssl crt a.pem crt-list <dir>/list
+    http-request return status 200
+frontend strict
+    bind <strict> ssl strict-sni crt a.pem crt b.pem
+    http-request return status 200
+",
+    )
+    .file("list", "b.pem [ssl-max-ver TLSv1.2] *.c.test !no.c.test\n")
+    .start();
+    let peer = |place: &str, name: &str| {
+        Secure::try_connect(weir.address(place), name, |_| {}).map(|it| it.peer()).ok()
+    };
+    assert_eq!(peer("web", "x.c.test").as_deref(), Some("b.test"));
+    assert_eq!(peer("web", "no.c.test").as_deref(), Some("a.test"));
+    assert_eq!(peer("web", "b.test").as_deref(), Some("a.test"));
+    assert_eq!(peer("strict", "b.test").as_deref(), Some("b.test"));
+    assert_eq!(peer("strict", "c.test"), None);
+    let mut client = Secure::connect(weir.address("web"), "x.c.test");
+    assert!(client.ask("GET / HTTP/1.1\r\nhost: x\r\n\r\n").is_ok());
+    assert_eq!(client.0.ssl().version_str(), "TLSv1.2");
+}
+
+#[test]
+fn large_bodies_pass_both_ways() {
+    let origin = Origin::new(|mut peer| {
+        while let Some(request) = peer.request() {
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", request.body.len());
+            peer.send([head.as_bytes(), &request.body].concat());
+        }
+    });
+    let weir = setup(
+        "frontend web
+    bind <web> ssl crt a.pem
+    default_backend app
+backend app
+    server s <inner> ssl verify none
+listen inner
+    bind <inner> ssl crt b.pem
+    server s <origin>
+",
+    )
+    .with("origin", origin.address())
+    .start();
+    let body: Vec<u8> = (0..1_500_000u32).map(|n| ((n * 7) >> 3) as u8).collect();
+    let mut client = Secure::connect(weir.address("web"), "x");
+    for size in [1, 16_384, 16_385, body.len()] {
+        let head = format!("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: {size}\r\n\r\n");
+        let (head, answer) = client.ask([head.as_bytes(), &body[..size]].concat()).unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        assert!(answer == body[..size], "{size}");
+    }
+}
+
+#[test]
+fn bytes_are_carried_between_encrypted_ends() {
+    let weir = start(
+        "listen web
+    mode tcp
+    bind <web> ssl crt b.pem
+    server s <origin> ssl verify none sni ssl_fc_sni
+",
+    );
+    let mut client = Secure::connect(weir.address("web"), "n.test");
+    assert_eq!(client.peer(), "b.test");
+    assert!(client.get("/").starts_with("n.test,TLSv1.3,"));
+}
+
+#[test]
+fn handshakes_that_fail_are_logged() {
+    let log = LogReceiver::new();
+    let weir = setup(
+        "frontend web
+    bind <web> ssl crt a.pem name x
+    timeout client 300ms
+    http-request return status 200
+frontend quiet
+    bind <quiet> ssl crt a.pem name y
+    timeout client 300ms
+    option dontlognull
+    http-request return status 200
+",
+    )
+    .with("log", log.address())
+    .start();
+    let say = |name: &str, bytes: &[u8], close: bool| {
+        let mut client = weir.connect(name);
+        client.send(bytes);
+        match close {
+            true => client.half_close(),
+            false => drop(client.rest()),
+        }
+        let _ = client.has_ended();
+    };
+    let reason = |line: String| line.split("] ").nth(1).unwrap_or_default().to_owned();
+    say("web", b"", true);
+    assert_eq!(reason(log.line()), "web/x: Connection closed during SSL handshake");
+    say("web", b"\x16\x03\x01", true);
+    assert_eq!(reason(log.line()), "web/x: Connection closed during SSL handshake");
+    say("web", b"GET / HTTP/1.1\r\n\r\n", true);
+    assert_eq!(reason(log.line()), "web/x: SSL handshake failure");
+    say("web", b"", false);
+    assert_eq!(reason(log.line()), "web/x: Timeout during SSL handshake");
+    say("quiet", b"", true);
+    say("quiet", b"", false);
+    say("quiet", b"GET / HTTP/1.1\r\n\r\n", true);
+    assert_eq!(reason(log.line()), "quiet/y: SSL handshake failure");
+}
+
+#[test]
+fn sessions_of_clients_are_resumed() {
+    let weir = start("");
+    let address = weir.address("origin");
+    let session = std::sync::Arc::new(std::sync::Mutex::new(None));
+    let keep = session.clone();
+    let mut first = Secure::try_connect(address, "a.test", move |it| {
+        it.set_session_cache_mode(openssl::ssl::SslSessionCacheMode::CLIENT);
+        it.set_new_session_callback(move |_, session| *keep.lock().unwrap() = Some(session));
+    })
+    .unwrap();
+    first.get("/");
+    assert!(!first.0.ssl().session_reused());
+    assert!(session.lock().unwrap().is_some(), "a ticket came");
+}
+
+#[test]
+fn a_proxy_header_goes_before_the_handshake() {
+    let weir = setup(
+        "frontend web
+    bind <web> ssl crt a.pem accept-proxy
+    http-request return status 200 content-type text/plain lf-string %[src],%[ssl_fc_sni]
+frontend plain
+    bind <plain>
+    default_backend app
+backend app
+    server s <web> ssl verify none send-proxy-v2 sni str(a.test)
+",
+    )
+    .start();
+    let mut client: Client = weir.connect("plain");
+    client.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert_eq!(client.response().text(), "127.0.0.1,a.test");
+}
+
+#[test]
+fn mistakes_are_told_before_anything_listens() {
+    let directory = crate::support::Directory::new();
+    let file = directory.write(
+        "weir.cfg",
+        "defaults\n    timeout client 1s\n    timeout server 1s\n    timeout connect 1s\n\
+         frontend f\n    bind :1 ssl crt /nowhere.pem\n    bind :2 ssl\n\
+         backend b\n    server s 127.0.0.1:1 ssl\n",
+    );
+    let output = run(&["-c", "-f", file.to_str().unwrap()]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{} {errors}", program().display());
+    for part in [
+        "/nowhere.pem",
+        "no SSL certificate specified for bind ':2'",
+        "verify is enabled by default but no CA file specified",
+    ] {
+        assert!(errors.contains(part), "{part}: {errors}");
+    }
+}
