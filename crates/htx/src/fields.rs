@@ -402,11 +402,6 @@ impl Fields {
         &mut self.arena
     }
 
-    /// Overwrites arena bytes in place: a start line's version token.
-    pub(crate) fn overwrite(&mut self, at: usize, bytes: &[u8]) {
-        self.arena[at..at + bytes.len()].copy_from_slice(bytes);
-    }
-
     #[inline]
     fn view(&self, index: usize, field: Field) -> FieldRef<'_> {
         let (name, value) = (&self.arena[field.name()], &self.arena[field.value()]);

@@ -226,19 +226,6 @@ impl Head {
         }
     }
 
-    /// Replaces the version; the start line follows.
-    pub fn set_version(&mut self, version: Version) {
-        let token = version.h1_token().as_bytes();
-        let line = self.line_range();
-        let at = match self.kind {
-            Kind::Empty => return,
-            Kind::Request => line.end - 2 - token.len(),
-            Kind::Response => line.start,
-        };
-        self.version = version;
-        self.fields.overwrite(at, token);
-    }
-
     // ---- fields
 
     /// The live fields, in order.

@@ -124,6 +124,9 @@ impl Client {
 
     /// When the soft stop ends it, if there is one.
     fn last_moment(&self) -> Option<Tick> {
+        if !self.worker.shared.is_stopping() {
+            return None;
+        }
         let moment = self.worker.shared.last_moment(self.socket.socket()?.handle().0 as u32)?;
         Some(Tick::from_nanos(moment * 1_000_000))
     }

@@ -233,14 +233,20 @@ impl Flow {
     /// Writes what is framed. `false`: the destination takes nothing more now.
     pub(crate) fn flush(&mut self, input: &mut Buf, to: &Link) -> Result<bool, Fault> {
         self.gather(input);
-        while !self.is_flushed() {
-            let sent = if self.owed == 0 && self.tail.is_empty() {
-                to.send(&[IoSlice::new(self.outbox.unsent())], false)
-            } else {
-                self.send_parts(input, to)
-            };
-            match sent {
+        while self.owed > 0 || !self.tail.is_empty() {
+            match self.send_parts(input, to) {
                 Ok(count) => self.advance(count, input),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Fault::Write(error)),
+            }
+        }
+        while !self.outbox.is_empty() {
+            match to.send(&[IoSlice::new(self.outbox.unsent())], false) {
+                Ok(count) => {
+                    self.sent += count as u64;
+                    self.outbox.advance(count);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(Fault::Write(error)),

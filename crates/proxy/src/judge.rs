@@ -152,8 +152,12 @@ pub(crate) fn after_response(tx: &mut Transaction) -> Result<(), Failure> {
 }
 
 /// The backend, then the frontend, as far as they have rules of a kind and are not the same.
+#[inline]
 fn both(tx: &Transaction, has: impl Fn(&RulesAtHand) -> bool) -> [Option<ProxyRef>; 2] {
     let front = &tx.client.proxy;
+    if !has(&front.rules) && !tx.backend.as_ref().is_some_and(|back| has(&back.rules)) {
+        return [None, None];
+    }
     let back = tx.backend.as_ref().filter(|back| back.index != front.index && has(&back.rules));
     [back.cloned(), Some(front).filter(|front| has(&front.rules)).cloned()]
 }

@@ -26,7 +26,7 @@ pub const SPANS: [Span; 5] =
 
 /// One thread's histograms, in microseconds.
 #[derive(Debug, Default)]
-struct Block {
+pub(crate) struct Block {
     /// The clearing that these counts came after.
     generation: AtomicU32,
     spans: [Histogram; SPANS.len()],
@@ -52,27 +52,35 @@ impl Latencies {
     /// of them is 0, which is to say not reached.
     #[inline]
     pub fn record(&self, thread: usize, span: Span, from: u64, to: u64) {
-        if from == 0 || to == 0 {
-            return;
-        }
+        self.of(thread).record(span, from, to);
+    }
+
+    /// The histograms of a thread, for that thread.
+    #[inline]
+    pub(crate) fn of(&self, thread: usize) -> &Block {
         let block = self.blocks[thread].get_or_init(Box::default);
         let generation = self.generation.load(Relaxed);
         if block.generation.load(Relaxed) != generation {
             block.restart(generation);
         }
-        block.spans[span as usize].record(to.saturating_sub(from) / 1000);
+        block
     }
 
     /// What was counted, in microseconds.
     pub fn summary(&self, span: Span) -> Summary {
-        let generation = self.generation.load(Relaxed);
         let mut summary = Summary::default();
+        self.add_to(&mut summary, span);
+        summary
+    }
+
+    /// Adds what was counted.
+    pub(crate) fn add_to(&self, summary: &mut Summary, span: Span) {
+        let generation = self.generation.load(Relaxed);
         for block in self.blocks.iter().filter_map(OnceLock::get) {
             if block.generation.load(Relaxed) == generation {
                 summary.add(&block.spans[span as usize]);
             }
         }
-        summary
     }
 
     /// Forgets everything (`clear counters all`).
@@ -82,6 +90,14 @@ impl Latencies {
 }
 
 impl Block {
+    /// As [`Latencies::record`].
+    #[inline]
+    pub(crate) fn record(&self, span: Span, from: u64, to: u64) {
+        if from != 0 && to != 0 {
+            self.spans[span as usize].record(to.saturating_sub(from) / 1000);
+        }
+    }
+
     #[cold]
     fn restart(&self, generation: u32) {
         self.spans.iter().for_each(Histogram::clear);

@@ -4,7 +4,7 @@ use crate::claim::Claim;
 use crate::counters::{Block, Event, Metric};
 use crate::facts::wall;
 use crate::journal::{Cause, Journal, Phase};
-use crate::latency::{Latencies, Span};
+use crate::latency::Span;
 use crate::local::LocalProxy;
 use crate::log;
 use crate::runtime::{Proxy, ProxyRef};
@@ -261,7 +261,6 @@ fn count_ending(tx: &Transaction) {
 }
 
 fn count_times(tx: &Transaction) {
-    let thread = tx.worker.thread.index;
     let journal = &tx.notes.journal;
     let Some(claim) = &tx.claim else { return };
     let ms = |from, to| Journal::span(from, to).max(0) as u32;
@@ -272,22 +271,17 @@ fn count_times(tx: &Transaction) {
         ms(journal.first_byte, journal.ended),
     ];
     claim.server().block().time(times);
-    record_spans(&claim.server().counters.latencies, thread, journal);
-    let Some(backend) = &tx.backend else { return };
-    if let (Some(back), Some(block)) = (&backend.back, backend.back_block()) {
+    if let Some(block) = tx.backend.as_ref().and_then(|backend| backend.back_block()) {
         block.time(times);
-        record_spans(&back.counters.latencies, thread, journal);
     }
-}
-
-/// What a request spent on its way to a server and back, into histograms.
-fn record_spans(latencies: &Latencies, thread: usize, journal: &Journal) {
-    latencies.record(thread, Span::Queue, journal.request, journal.queued);
+    // Those of the backend are those of its servers.
+    let latencies = claim.server().counters.latencies.of(tx.worker.thread.index);
+    latencies.record(Span::Queue, journal.request, journal.queued);
     if journal.fresh {
-        latencies.record(thread, Span::Connect, journal.queued, journal.connected);
+        latencies.record(Span::Connect, journal.queued, journal.connected);
     }
-    latencies.record(thread, Span::Response, journal.connected, journal.response);
-    latencies.record(thread, Span::Total, journal.first_byte, journal.ended);
+    latencies.record(Span::Response, journal.connected, journal.response);
+    latencies.record(Span::Total, journal.first_byte, journal.ended);
 }
 
 /// The whole of a request in the histograms of its frontend, and its connection's beginning once.

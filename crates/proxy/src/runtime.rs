@@ -6,6 +6,7 @@
 use crate::counters::{Block, Counters, Gauge};
 use crate::idle::Parking;
 use crate::invalid::Captures;
+use crate::latency::Span;
 use crate::limit::{self, Limit};
 pub use crate::local::ProxyRef;
 use crate::location::Location;
@@ -28,7 +29,7 @@ use sched::SharedWork;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use stdx::Grow;
+use stdx::{Grow, Summary};
 use table::Table;
 
 /// The running process.
@@ -576,6 +577,16 @@ impl Proxy {
 }
 
 impl Back {
+    /// How long requests to all servers took together, in microseconds.
+    pub fn latencies(&self, span: Span) -> Summary {
+        let mut summary = Summary::default();
+        let servers = (0..self.servers.slots()).map(|slot| &self.servers[slot]);
+        for server in servers.chain(self.servers.direct()) {
+            server.counters.latencies.add_to(&mut summary, span);
+        }
+        summary
+    }
+
     fn new(settings: &settings::Back, threads: usize, now: u64) -> Self {
         let servers = settings.servers.iter().map(|server| server.balance.clone()).collect();
         let now_ms = now / 1_000_000;

@@ -223,11 +223,6 @@ impl Expr {
         self.eval(facts).ok()?.to_str()
     }
 
-    /// The sample's integer now, if there is any.
-    pub fn eval_int(&self, facts: &dyn Facts) -> Option<i64> {
-        self.eval(facts).ok()?.to_int()
-    }
-
     /// Offers every sample to `visit` until it returns true: all the values of a header, of a
     /// cookie. True when `visit` was satisfied.
     ///

@@ -249,18 +249,6 @@ impl Scheduler {
         }
     }
 
-    /// Sets the user's mark of a task, which survives its wake-ups.
-    pub fn mark(&self, id: TaskId, marked: bool) {
-        if let Some(slot) = self.inner.borrow_mut().tasks.get_mut(id) {
-            slot.state.set(State::MARKED, marked);
-        }
-    }
-
-    /// The user's mark of a task.
-    pub fn is_marked(&self, id: TaskId) -> bool {
-        self.inner.borrow().tasks.get(id).is_some_and(|slot| slot.state.contains(State::MARKED))
-    }
-
     /// Sets or clears the deadline of the running task. O(1); pushing one later touches no list.
     #[inline]
     pub fn set_deadline(&self, deadline: Option<Tick>) {

@@ -18,8 +18,6 @@ bitflags::bitflags! {
         const QUEUED = 1;
         /// Its future is to be dropped instead of polled.
         const KILLED = 1 << 1;
-        /// A mark of the user, which survives wake-ups.
-        const MARKED = 1 << 2;
     }
 }
 

@@ -9,6 +9,7 @@ use crate::stats::Kind;
 use proxy::Shared;
 use proxy::counters::Counters;
 use proxy::latency::{SPANS, Span};
+use proxy::runtime::Back;
 use stdx::Summary;
 
 /// Powers of two of microseconds that are edges of buckets.
@@ -31,7 +32,23 @@ fn words(span: Span) -> (&'static str, &'static str) {
 struct Object<'a> {
     proxy: &'a str,
     server: Option<&'a str>,
-    counters: &'a Counters,
+    times: Times<'a>,
+}
+
+/// Where the times of an object are kept.
+enum Times<'a> {
+    Own(&'a Counters),
+    /// They are those of all servers together.
+    Servers(&'a Back),
+}
+
+impl Times<'_> {
+    fn summary(&self, span: Span) -> Summary {
+        match self {
+            Self::Own(counters) => counters.latencies.summary(span),
+            Self::Servers(back) => back.latencies(span),
+        }
+    }
 }
 
 pub(super) fn write(shared: &Shared, out: &mut String) {
@@ -50,20 +67,23 @@ pub(super) fn write(shared: &Shared, out: &mut String) {
     }
 }
 
-fn objects(shared: &Shared, kind: Kind) -> Vec<Object<'_>> {
+fn objects<'a>(shared: &'a Shared, kind: Kind) -> Vec<Object<'a>> {
     let mut objects = Vec::new();
     for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
-        let object = |server, counters| Object { proxy: proxy.name(), server, counters };
+        let object = |server, times| Object { proxy: proxy.name(), server, times };
         match kind {
             Kind::Frontend => {
-                objects.extend(proxy.front.iter().map(|front| object(None, &front.counters)));
+                objects.extend(proxy.front.iter().map(|it| object(None, Times::Own(&it.counters))));
             }
             Kind::Backend => {
-                objects.extend(proxy.back.iter().map(|back| object(None, &back.counters)));
+                objects.extend(proxy.back.iter().map(|it| object(None, Times::Servers(it))));
             }
             Kind::Server => {
                 let servers = proxy.back.iter().flat_map(|back| back.servers.iter());
-                objects.extend(servers.map(|it| object(Some(it.state.name()), &it.counters)));
+                let of = |it: &'a proxy::runtime::Server| {
+                    object(Some(it.state.name()), Times::Own(&it.counters))
+                };
+                objects.extend(servers.map(of));
             }
             // Its times are those of its frontend.
             Kind::Listener => {}
@@ -76,7 +96,7 @@ fn objects(shared: &Shared, kind: Kind) -> Vec<Object<'_>> {
 fn block(objects: &[Object<'_>], span: Span, name: &str, help: &str, out: &mut String) {
     let mut begun = false;
     for object in objects {
-        let summary = object.counters.latencies.summary(span);
+        let summary = object.times.summary(span);
         if summary.count() == 0 {
             continue;
         }
@@ -118,7 +138,7 @@ mod tests {
         let shared = testing::shared();
         let back = shared.proxies[1].back.as_ref().unwrap();
         for (from, to) in [(1, 50_001), (1, 70_001), (1, 90_000_000_001)] {
-            back.counters.latencies.record(0, Span::Total, from, to);
+            back.servers[0].counters.latencies.record(0, Span::Total, from, to);
         }
         let mut out = String::new();
         write(&shared, &mut out);

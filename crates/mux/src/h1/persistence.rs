@@ -54,10 +54,10 @@ pub(super) fn peer_closes(head: &Head, options: Options) -> bool {
     options.close || (!head.version().at_least_11() && !options.keep_alive)
 }
 
-/// Makes the head say whether its connection persists. HTTP/1.1 says only `close`, HTTP/1.0 only
-/// `keep-alive`; a response to an HTTP/1.0 client says either.
+/// Makes a head without `close` and `keep-alive` say whether its connection persists. HTTP/1.1 says
+/// only `close`, HTTP/1.0 only `keep-alive`; a response to an HTTP/1.0 client says either.
+#[inline]
 pub(super) fn announce(head: &mut Head, closes: bool, to_old_client: bool) {
-    strip(head);
     if head.version().at_least_11() {
         if closes {
             head.push(b"connection", b"close");
@@ -70,16 +70,17 @@ pub(super) fn announce(head: &mut Head, closes: bool, to_old_client: bool) {
 }
 
 /// Removes `close` and `keep-alive`; the other options stay, joined by commas. Fields without
-/// either stay as they are.
+/// either stay as they are. Whether `upgrade` is one of those that stay.
 #[inline]
-pub(super) fn strip(head: &mut Head) {
-    let Some(first) = head.first(HeaderId::Connection) else { return };
-    match sole_option(head, first.value) {
-        Some(_) => {
-            head.remove_at(first.index);
-        }
-        None => strip_all(head),
+pub(super) fn strip(head: &mut Head) -> bool {
+    let Some(first) = head.first(HeaderId::Connection) else { return false };
+    if sole_option(head, first.value).is_some() {
+        head.remove_at(first.index);
+        return false;
     }
+    let upgrade = all_options(head).upgrade;
+    strip_all(head);
+    upgrade
 }
 
 #[inline(never)]

@@ -78,13 +78,10 @@ impl Conn {
         if body == BodyKind::UntilClose || old_chunked {
             self.flags.set(Flags::CLOSE, true);
         }
-        match persistence::options(head).upgrade {
-            // As HAProxy does: an upgrade that is offered stands alone.
-            true => persistence::strip(head),
-            false => {
-                let old = self.flags.has(Flags::OLD_REQUEST);
-                persistence::announce(head, self.must_close(), old);
-            }
+        // As HAProxy does: an upgrade that is offered stands alone.
+        if !persistence::strip(head) {
+            let old = self.flags.has(Flags::OLD_REQUEST);
+            persistence::announce(head, self.must_close(), old);
         }
         self.begin_sending(body);
         body
@@ -144,12 +141,9 @@ impl Conn {
         self.note_request(head, asked);
         let closes = self.must_close() || old_chunked;
         self.flags.set(Flags::CLOSE, closes);
-        match options.upgrade {
-            true => persistence::strip(head),
-            false => {
-                let told = closes && !self.flags.has(Flags::PRETENDS);
-                persistence::announce(head, told, false);
-            }
+        if !persistence::strip(head) {
+            let told = closes && !self.flags.has(Flags::PRETENDS);
+            persistence::announce(head, told, false);
         }
         self.begin_sending(body);
         body

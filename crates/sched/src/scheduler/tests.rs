@@ -36,10 +36,6 @@ fn wakes_carry_their_reasons_and_merge() {
     scheduler.wake(id, Wake::MESSAGE);
     assert_eq!(scheduler.run(), Round { ran: 1, more: false });
     assert_eq!(*log.borrow(), [(1, Wake::INIT), (1, Wake::IO | Wake::MESSAGE)]);
-    scheduler.mark(id, true);
-    scheduler.wake(id, Wake::IO);
-    scheduler.run();
-    assert!(scheduler.is_marked(id), "a mark survives wake-ups");
 }
 
 #[test]
