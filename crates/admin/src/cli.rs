@@ -26,6 +26,7 @@ mod profiling;
 mod resolvers;
 mod servers;
 mod session;
+mod sessions;
 mod show;
 mod system;
 mod table;

@@ -73,8 +73,8 @@ pub struct Settings {
     pub max_memory: u64,
     /// The patterns of ACLs and maps.
     pub dictionaries: Arc<Dictionaries>,
-    /// Description of the streams of a worker, one line each, for `show sess`.
-    pub streams: fn(&proxy::Worker, &mut String),
+    /// The streams of a worker, for `show sess`.
+    pub streams: fn(&proxy::Worker) -> Vec<proxy::streams::Listing>,
     /// Makes the settings of a server that `add server` adds: its backend, its name, the words from
     /// its address on, and whether the backend speaks HTTP.
     pub server: MakeServer,
@@ -97,7 +97,7 @@ impl Default for Settings {
             max_files: 0,
             max_memory: 0,
             dictionaries: Arc::default(),
-            streams: |_, _| {},
+            streams: |_| Vec::new(),
             server: |_, _, _, _| Err("no servers can be made".to_owned()),
         }
     }

@@ -37,6 +37,8 @@ pub enum Value {
     S32(i32),
     /// A long number.
     U64(u64),
+    /// Seconds with a fraction, from microseconds.
+    Micros(u64),
     /// A text.
     Text(String),
 }
@@ -52,6 +54,7 @@ impl Value {
         match self {
             Self::U32(value) => u64::from(*value),
             Self::U64(value) => *value,
+            Self::Micros(value) => *value / 1_000_000,
             Self::S32(value) => u64::try_from(*value).unwrap_or(0),
             Self::Empty | Self::Text(_) => 0,
         }
@@ -72,6 +75,7 @@ impl Value {
             Self::U32(_) => "u32",
             Self::S32(_) => "s32",
             Self::U64(_) => "u64",
+            Self::Micros(_) => "flt",
             Self::Text(_) => "str",
         }
     }
@@ -84,6 +88,7 @@ impl std::fmt::Display for Value {
             Self::U32(value) => value.fmt(f),
             Self::S32(value) => value.fmt(f),
             Self::U64(value) => value.fmt(f),
+            Self::Micros(value) => write!(f, "{}.{:06}", value / 1_000_000, value % 1_000_000),
             Self::Text(text) => f.write_str(text),
         }
     }

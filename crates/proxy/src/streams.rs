@@ -11,7 +11,6 @@ use crate::runtime::Shared;
 use crate::worker::Worker;
 use reactor::{TaskId, Wake};
 use std::cell::{Cell, RefCell};
-use std::fmt::Write;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use stdx::slab::{Key, Slab};
@@ -26,6 +25,7 @@ struct Stream {
     bind: u32,
     /// Monotonic nanoseconds.
     since: u64,
+    descriptor: i32,
     task: TaskId,
     /// Why it has to end, if it has.
     ends: Option<Cause>,
@@ -37,6 +37,31 @@ pub(crate) struct Streams {
     all: RefCell<Slab<Stream>>,
     /// How many have to end and run still. Streams look at this alone while there is none.
     ending: Cell<usize>,
+}
+
+/// What operators are told of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Its number, unique in the process.
+    pub number: u64,
+    /// The frontend, by index.
+    pub frontend: usize,
+    /// The backend, by index, once there is one.
+    pub backend: Option<usize>,
+    /// The server, by slot, once there is one.
+    pub server: Option<usize>,
+    /// The client; none over a unix socket.
+    pub peer: Option<SocketAddr>,
+    /// The listener, by its place.
+    pub bind: u32,
+    /// The descriptor of the client's connection.
+    pub descriptor: i32,
+    /// Its task, as one word.
+    pub task: u64,
+    /// Its age in seconds.
+    pub age_s: u64,
+    /// When it began, in nanoseconds since 1970.
+    pub began: u64,
 }
 
 /// Which streams an end is for.
@@ -74,6 +99,7 @@ impl Listed {
             peer: client.peer,
             bind: client.bind,
             since: worker.thread.nanos(),
+            descriptor: client.socket.socket().map_or(-1, |it| it.handle().0),
             task: worker.thread.scheduler().current(),
             ends: None,
         };
@@ -115,12 +141,25 @@ impl Drop for Listed {
 }
 
 impl Worker {
-    /// Writes one line per stream of this thread, in the words of HAProxy's `show sess`, as far as
-    /// they have a meaning here.
-    pub fn list_streams(&self, out: &mut String) {
-        for (key, stream) in self.streams.all.borrow().iter() {
-            self.list_stream(key, stream, out);
-        }
+    /// The streams of this thread.
+    pub fn streams(&self) -> Vec<Listing> {
+        let (now, wall) = (self.thread.nanos(), self.thread.wall());
+        let told = |(key, stream): (Key, &Stream)| {
+            let age = now.saturating_sub(stream.since);
+            Listing {
+                number: self.number(key),
+                frontend: stream.frontend,
+                backend: stream.backend,
+                server: stream.server,
+                peer: stream.peer,
+                bind: stream.bind,
+                descriptor: stream.descriptor,
+                task: stream.task.to_bits(),
+                age_s: age / 1_000_000_000,
+                began: wall.saturating_sub(age),
+            }
+        };
+        self.streams.all.borrow().iter().map(told).collect()
     }
 
     /// Ends streams of this thread; tells how many there were.
@@ -150,74 +189,13 @@ impl Worker {
         let generation = u64::from(key.generation) << 24;
         (self.thread.index as u64 + 1) << 56 | generation | u64::from(key.index) << 4
     }
-
-    fn list_stream(&self, key: Key, stream: &Stream, out: &mut String) {
-        let id = self.number(key);
-        let seconds = self.thread.nanos().saturating_sub(stream.since) / 1_000_000_000;
-        let backend = stream.backend.and_then(|index| self.proxies.get(index));
-        let server = || backend?.back.as_ref()?.servers.get(stream.server?);
-        // Writing to a string cannot fail.
-        let _ = write!(out, "0x{id:x}: {}", Peer(stream.peer, stream.bind));
-        let _ = writeln!(
-            out,
-            " fe={} be={} srv={} ts=00 epoch=0 age={}",
-            self.proxies.get(stream.frontend).map_or("<NONE>", |proxy| proxy.name()),
-            backend.map_or("<NONE>", |proxy| proxy.name()),
-            server().map_or("<none>", |server| server.state.name()),
-            Age(seconds),
-        );
-    }
-}
-
-/// Protocol and address of a client; one without an address came over a bind line's unix socket.
-struct Peer(Option<SocketAddr>, u32);
-
-impl std::fmt::Display for Peer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Some(SocketAddr::V4(address)) => write!(f, "proto=tcpv4 src={address}"),
-            Some(SocketAddr::V6(address)) => {
-                write!(f, "proto=tcpv6 src={}:{}", address.ip(), address.port())
-            }
-            None => write!(f, "proto=unix_stream src=unix:{}", self.1 + 1),
-        }
-    }
-}
-
-/// Seconds in the two largest units: `1h5m`.
-struct Age(u64);
-
-impl std::fmt::Display for Age {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let units = [(86_400, 'd'), (3_600, 'h'), (60, 'm'), (1, 's')];
-        let mut rest = self.0;
-        let mut written = 0;
-        for (span, unit) in units {
-            let count = rest / span;
-            rest %= span;
-            if count > 0 && written < 2 {
-                write!(f, "{count}{unit}")?;
-                written += 1;
-            } else if written == 1 {
-                break;
-            }
-        }
-        if written == 0 { f.write_str("0s") } else { Ok(()) }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::settings::Mode;
     use crate::testing::{self, Origin, World};
     use std::io::Write;
-
-    #[test]
-    fn an_age_has_two_units() {
-        let ages = [0, 59, 61, 3_600, 3_605, 90_061, 5 * 86_400].map(|age| Age(age).to_string());
-        assert_eq!(ages, ["0s", "59s", "1m1s", "1h", "1h", "1d1h", "5d"]);
-    }
 
     #[test]
     fn streams_are_listed_and_idle_connections_are_not() {
@@ -238,21 +216,17 @@ mod tests {
             stream
         });
         let session = world.play(move || testing::client(bytes));
-        let list = || {
-            let mut out = String::new();
-            world.workers[0].list_streams(&mut out);
-            out
-        };
-        world.until("both are with their servers", || list().matches("srv=s1").count() == 2);
+        let list = || world.workers[0].streams();
+        let with_server = || list().iter().filter(|it| it.server == Some(0)).count();
+        world.until("both are with their servers", || with_server() == 2);
         let listed = list();
-        for (stream, name) in [(&busy, "px"), (&session, "by")] {
-            let source = stream.local_addr().unwrap();
-            let line = format!(
-                ": proto=tcpv4 src={source} fe={name} be={name} srv=s1 ts=00 epoch=0 age=0s\n"
-            );
-            assert!(listed.contains(&line), "{listed}");
+        assert_eq!(listed.len(), 2, "{listed:?}");
+        for (stream, index) in [(&busy, 0), (&session, 1)] {
+            let source = stream.local_addr().ok();
+            let told = listed.iter().find(|it| it.peer == source).expect("it is listed");
+            assert_eq!((told.frontend, told.backend, told.age_s), (index, Some(index), 0));
+            assert!(told.descriptor > 0);
         }
-        assert_eq!(listed.lines().count(), 2, "{listed}");
         drop((release, idle, busy, session));
         world.until("nothing is listed", || list().is_empty());
     }

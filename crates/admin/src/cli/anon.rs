@@ -5,7 +5,7 @@ use super::call::{Call, Reply, Severity};
 use crate::settings::Level;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The key of a session; none while names are shown as they are.
@@ -20,6 +20,14 @@ impl Anon {
                 Cow::Owned(format!("{:06x}", digest(key, text.as_bytes())))
             }
             _ => Cow::Borrowed(text),
+        }
+    }
+
+    /// An address with its port, which stays.
+    pub(super) fn address(&self, address: SocketAddr) -> String {
+        match self.0 {
+            None => address.to_string(),
+            Some(_) => format!("{}:{}", self.ip(address.ip()), address.port()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::anon::Anon;
 use super::events::Follow;
-use super::{collect, configured, ending, profiling, system, tasks};
+use super::{collect, configured, ending, profiling, sessions, system, tasks};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use proxy::journal::Cause;
 use proxy::runtime::{Back, Front, Proxy, Server};
@@ -39,6 +39,8 @@ impl Severity {
 pub(super) struct State {
     /// What it may do now; it can only be lowered.
     pub(super) level: Level,
+    /// What its socket permits.
+    pub(super) offered: Level,
     /// Whether a prompt is shown and the connection stays open.
     pub(super) interactive: bool,
     /// Whether the client wants to leave.
@@ -56,6 +58,7 @@ impl State {
     pub(super) fn new(socket: &CliSocket, settings: &Settings) -> Self {
         Self {
             level: socket.level,
+            offered: socket.level,
             interactive: false,
             quitting: false,
             expert: false,
@@ -86,6 +89,8 @@ pub(super) enum Reply {
     Dump(String),
     /// One message, without its newline.
     Message(Severity, String),
+    /// One message whose end is that of the answer: no empty line follows it.
+    Bare(Severity, String),
     /// What every worker's own thread has to be asked for.
     Later(Later),
     /// What is in a ring, and perhaps what comes.
@@ -100,6 +105,8 @@ pub(super) enum Later {
     ServersConn(Vec<Arc<Proxy>>, Anon),
     /// Nothing, after so many milliseconds.
     Pause(u32),
+    /// `show sess`.
+    Sessions(sessions::Wanted, Anon),
     /// `show fd` about this one.
     Descriptor(i32),
     /// `show pools`.
@@ -128,6 +135,12 @@ impl Later {
             Self::ServersConn(proxies, anon) => {
                 let idle = collect::all(worker, Worker::idle_counts).await;
                 configured::connections(&proxies, &idle, anon)
+            }
+            Self::Sessions(wanted, anon) => {
+                let streams = collect::all(worker, settings.streams).await.concat();
+                let proxies = &worker.shared.proxies;
+                let offset = worker.local_offset();
+                sessions::Page { proxies, anon, offset }.render(wanted, &streams)
             }
             Self::Pause(span) => {
                 let until = worker.thread.tick().plus_ms(span);
@@ -163,12 +176,21 @@ impl Reply {
         Self::Message(Severity::Error, text.into())
     }
 
+    /// The same without the empty line at its end.
+    pub(super) fn bare(self) -> Self {
+        match self {
+            Self::Message(severity, text) => Self::Bare(severity, text),
+            other => other,
+        }
+    }
+
     /// The text as sent, with the empty line that ends every answer.
     pub(super) fn write(self, severity: SeverityOutput, out: &mut Vec<u8>) {
+        let bare = matches!(self, Self::Bare(..));
         match self {
             Self::Done | Self::Later(_) | Self::Follow(_) => {}
             Self::Dump(text) => out.extend_from_slice(text.as_bytes()),
-            Self::Message(level, text) => {
+            Self::Message(level, text) | Self::Bare(level, text) => {
                 let label = match severity {
                     SeverityOutput::None => String::new(),
                     SeverityOutput::Number => format!("[{}]: ", level.number()),
@@ -176,7 +198,9 @@ impl Reply {
                 };
                 out.extend_from_slice(label.as_bytes());
                 out.extend_from_slice(text.as_bytes());
-                out.push(b'\n');
+                if !bare {
+                    out.push(b'\n');
+                }
             }
         }
         out.push(b'\n');

@@ -9,10 +9,11 @@ use proxy::settings::{self, Mode};
 pub(super) fn add(call: &mut Call<'_>) -> Reply {
     let Some((backend, name)) = call.word(2).split_once('/').filter(|(_, name)| !name.is_empty())
     else {
-        return Reply::error("Require 'backend/server'.");
+        return Reply::error("Require 'backend/server'.").bare();
     };
-    let Some(proxy) = call.backend(backend) else { return Reply::error("No such backend.") };
-    let Some(back) = &proxy.back else { return Reply::error("No such backend.") };
+    let unknown = || Reply::error("No such backend.").bare();
+    let Some(proxy) = call.backend(backend) else { return unknown() };
+    let Some(back) = &proxy.back else { return unknown() };
     if !dynamic::takes_servers(back.balancer.algorithm()) {
         return refused(&proxy, Refusal::Static);
     }
@@ -56,16 +57,16 @@ fn leads(call: &Call<'_>, server: settings::Server) -> Result<settings::Server, 
 pub(super) fn del(call: &mut Call<'_>) -> Reply {
     let target = match call.target(2) {
         Ok(target) => target,
-        Err(reply) => return reply,
+        Err(reply) => return reply.bare(),
     };
     match dynamic::delete(call.worker, &target.proxy, target.slot) {
-        Ok(()) => Reply::Message(Severity::Info, "Server deleted.".to_owned()),
+        Ok(()) => Reply::Bare(Severity::Info, "Server deleted.".to_owned()),
         Err(refusal) => refused(&target.proxy, refusal),
     }
 }
 
 fn refused(proxy: &Proxy, refusal: Refusal) -> Reply {
-    Reply::error(text(proxy, refusal))
+    Reply::error(text(proxy, refusal)).bare()
 }
 
 fn text(proxy: &Proxy, refusal: Refusal) -> String {

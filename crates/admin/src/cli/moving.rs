@@ -119,8 +119,8 @@ fn unchecked(target: &Target) -> Option<Reply> {
 fn port(given: &str) -> Result<u16, Reply> {
     match given.parse::<i64>() {
         Ok(port @ 0..=65535) => Ok(port as u16),
-        Ok(_) => Err(Reply::error("provided port is not valid.")),
-        Err(_) => Err(Reply::error("provided port is not an integer")),
+        Ok(_) => Err(Reply::error("provided port is not valid.").bare()),
+        Err(_) => Err(Reply::error("provided port is not an integer").bare()),
     }
 }
 

@@ -105,7 +105,8 @@ fn change_agent(call: &Call<'_>, target: &Target) -> Reply {
     let agent = target.server().agent.as_ref().filter(|agent| !agent.off.load(Relaxed));
     let Some(agent) = agent else {
         let end = if matches!(what, "agent" | "agent-send") { "." } else { "" };
-        return Reply::error(format!("agent checks are not enabled on this server{end}"));
+        let refused = Reply::error(format!("agent checks are not enabled on this server{end}"));
+        return if end.is_empty() { refused.bare() } else { refused };
     };
     match what {
         "agent" => match call.word(4) {
@@ -250,6 +251,7 @@ fn change_weight(call: &Call<'_>, target: &Target, at: usize) -> Reply {
             notice::set_weight(call.worker, &target.proxy, target.slot, weight);
             Reply::Done
         }
+        Err(text) if text.ends_with("garbage") => Reply::error(text).bare(),
         Err(text) => Reply::error(text),
     }
 }

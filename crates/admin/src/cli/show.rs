@@ -1,10 +1,9 @@
 //! Commands that report what runs. Never changes anything.
 
-use super::call::{Call, Later, Reply, Severity};
+use super::call::{Call, Reply, Severity};
 use super::resolvers;
-use crate::settings::{Level, Settings};
+use crate::settings::Level;
 use crate::stats::{self, Clock, Filter, States, csv, info, json, typed};
-use proxy::Worker;
 
 pub(super) fn version(call: &mut Call<'_>) -> Reply {
     Reply::Message(Severity::Info, call.settings.version.clone())
@@ -18,7 +17,7 @@ pub(super) fn startup_logs(call: &mut Call<'_>) -> Reply {
 /// `show info [typed|json] [desc] [float]`.
 pub(super) fn info(call: &mut Call<'_>) -> Reply {
     let has = |word: &str| call.words[2..].iter().any(|it| it == word);
-    let items = info::all(call.worker, call.settings);
+    let items = info::all(call.worker, call.settings, has("float"));
     let mut out = String::new();
     if has("json") {
         json::write_info(&items, &mut out);
@@ -42,7 +41,7 @@ pub(super) fn stat(call: &mut Call<'_>) -> Reply {
         }
     }
     let has = |word: &str| rest.iter().any(|it| it == word);
-    let mut filter = Filter { legends: call.state.level >= Level::Operator, ..Filter::default() };
+    let mut filter = Filter { legends: call.state.offered >= Level::Operator, ..Filter::default() };
     if has("up") {
         filter.states = States::Up;
     } else if has("no-maint") {
@@ -86,16 +85,4 @@ fn number(text: &str) -> Option<i32> {
 /// `show schema json`: what the JSON of `show info` and `show stat` looks like.
 pub(super) fn schema(_: &mut Call<'_>) -> Reply {
     Reply::Dump(format!("{}\n", json::SCHEMA.trim_end()))
-}
-
-/// `show sess`: every worker lists its own streams.
-pub(super) fn sessions(call: &mut Call<'_>) -> Reply {
-    match call.word(2) {
-        "" | "all" => Reply::Later(Later::Lines(streams)),
-        _ => Reply::Message(Severity::Info, "Session not found.".to_owned()),
-    }
-}
-
-fn streams(worker: &Worker, settings: &Settings, out: &mut String) {
-    (settings.streams)(worker, out);
 }

@@ -3,7 +3,8 @@
 use super::call::{Call, Reply, Severity, State};
 use super::{
     activity, anon, configured, cookies, debug, dynamic, ending, errors, events, help, known,
-    limits, own, patterns, profiling, resolvers, servers, show, system, tables, tasks, variables,
+    limits, own, patterns, profiling, resolvers, servers, sessions, show, system, tables, tasks,
+    variables,
 };
 use crate::settings::Level;
 use stdx::ignored;
@@ -134,7 +135,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show schema json", "", User, "report schema used for stats", show::schema),
     entry("show servers conn", "[<backend>]", User, "dump server connections status (all or for a single backend)", configured::servers_conn),
     entry("show servers state", "[<backend>]", User, "dump volatile server information (all or for a single backend)", configured::servers_state),
-    entry("show sess", "[id]", Operator, "report the list of current sessions or dump this exact session", show::sessions),
+    entry("show sess", "[id]", Operator, "report the list of current sessions or dump this exact session", sessions::show),
     entry("show startup-logs", "", User, "report logs emitted during HAProxy startup", show::startup_logs),
     entry("show stat", "[desc|json|no-maint|typed|up]*", User, "report counters for each proxy and server", show::stat),
     entry("show table", "<table> [<filter>]*", User, "report table usage stats or dump this table's contents (filter: data/key)", tables::show),

@@ -370,7 +370,6 @@ fn refusals_have_the_measured_words() {
         ("show env NO_SUCH_VARIABLE", "Variable not found"),
         ("show stat nope 1 1", "No such proxy."),
         ("show stat domain x", "Invalid statistics domain."),
-        ("show sess 0x12", "Session not found."),
         ("set severity-output x", "one of 'none', 'number', 'string' is a required argument"),
         ("show cache", "The command 'show cache' is not implemented yet."),
         ("clear table t", "No such table"),
@@ -399,7 +398,7 @@ fn limits_and_counters_change() {
     bench.run("set maxconn global 60");
     assert!(bench.run("show info").contains("\nMaxconn: 60\nHard_maxconn: 100\n"));
     bench.run("disable frontend fe");
-    assert_eq!(field("show stat fe 1 -1", 17), "STOP");
+    assert_eq!(field("show stat fe 1 -1", 17), "PAUSED");
     assert_eq!(bench.run("disable frontend fe"), "All sockets are already disabled.\n\n");
     bench.run("enable frontend fe");
     assert_eq!(field("show stat fe 1 -1", 17), "OPEN");
@@ -580,12 +579,37 @@ fn more_sessions_than_allowed_wait() {
 #[test]
 fn every_thread_is_asked_for_its_streams() {
     let mut bench = Bench::new();
-    let streams = |worker: &Worker, out: &mut String| {
-        out.push_str(&format!("0x1: thread={}\n", worker.thread.index));
+    let streams = |worker: &Worker| {
+        vec![proxy::streams::Listing {
+            number: 0x10 + worker.thread.index as u64,
+            frontend: 0,
+            backend: Some(1),
+            server: Some(0),
+            peer: "10.1.2.3:4567".parse().ok(),
+            bind: 0,
+            descriptor: 7,
+            task: 9,
+            age_s: 61,
+            began: 1_000_000_000_000,
+        }]
     };
     bench.settings = Arc::new(Settings { streams, ..(*bench.settings).clone() });
     let address = bench.listen(Level::Admin);
-    assert_eq!(bench.ask(address, "show sess\n"), "0x1: thread=0\n\n");
+    assert_eq!(
+        bench.ask(address, "show sess\n"),
+        "0x10: proto=tcpv4 src=10.1.2.3:4567 fe=fe be=be srv=s1 ts=00 epoch=0 age=1m1s calls=0 \
+         rate=0 cpu=0 lat=0 rq[f=000000h,i=0,an=00h,rx=,wx=,ax=] \
+         rp[f=000000h,i=0,an=00h,rx=,wx=,ax=] scf=[8,0h,fd=7] scb=[8,0h,fd=-1] exp= rc=0 c_exp=\n\n"
+    );
+    let detail = bench.ask(address, "show sess 0x10\n");
+    assert!(detail.starts_with("0x10: [01/Jan/1970:00:16:40.000000] id=1 proto=tcpv4 source=10"));
+    assert!(detail.contains("\n  frontend=fe (id=2 mode=http), listener=? (id=1)\n"), "{detail}");
+    assert!(detail.contains("\n  backend=be (id=3 mode=http)\n  server=s1 (id=1)\n"), "{detail}");
+    assert_eq!(bench.ask(address, "show sess all\n"), detail);
+    assert_eq!(bench.ask(address, "show sess 0x11\n"), "Session not found.\n\n");
+    let hidden = bench.ask(address, "set anon on 5;show sess;show sess all\n");
+    assert!(hidden.contains(" src=IPV4(") && !hidden.contains("10.1.2.3"), "{hidden}");
+    assert!(!hidden.contains("srv=s1") && !hidden.contains("fe=fe "), "{hidden}");
     assert_eq!(bench.ask(address, "user;show sess\n"), "\nPermission denied\n\n");
 }
 

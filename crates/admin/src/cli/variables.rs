@@ -47,7 +47,8 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
     };
     match assign(&call.shared().vars, name, source) {
         Ok(()) => Reply::Done,
-        Err(text) => Reply::error(text),
+        Err(text) if text.starts_with("Missing ") => Reply::error(text),
+        Err(text) => Reply::error(text).bare(),
     }
 }
 

@@ -10,6 +10,7 @@ use proxy::Worker;
 use proxy::notice::{self, Cause};
 use proxy::runtime::{Back, Proxy};
 use proxy::services::Visit;
+use proxy::streams::{self, Which};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -110,6 +111,11 @@ pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
     }),
     ("adown", "Agent: force DOWN", |worker, proxy, back, slot| {
         force_agent(worker, proxy, back, slot, false)
+    }),
+    ("shutdown", "Kill Sessions", |worker, proxy, _, slot| {
+        let which = Which::Server(proxy.index, slot);
+        streams::end_all(&worker.shared, which, proxy::journal::Cause::Killed);
+        true
     }),
 ];
 

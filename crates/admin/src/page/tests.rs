@@ -130,6 +130,7 @@ fn forms_change_servers() {
     assert_eq!(bench.post("s=s1&action=dhlth&b=be"), "/;st=NONE");
     assert_eq!(bench.post("s=s3&action=ehlth&b=be"), "/;st=NONE", "it has no check");
     assert_eq!(bench.post("s=s3&action=dagent&b=be"), "/;st=NONE", "it has no agent");
+    assert_eq!(bench.post("s=s3&action=shutdown&b=be"), "/;st=DONE");
     assert_eq!(bench.post("s=s3&action=hdown&b=be"), "/;st=DONE");
     assert_eq!(state(2).0, balance::OpState::Stopped);
     for (form, outcome) in [

@@ -73,7 +73,7 @@ const METRICS: &[(&str, &str, &str)] = &[
 ];
 
 pub(super) fn write(worker: &Worker, settings: &Settings, out: &mut String) {
-    let items = info::all(worker, settings);
+    let items = info::all(worker, settings, false);
     for (name, kind, from) in METRICS {
         let name = format!("process_{name}");
         let item = items.iter().find(|item| item.name == *from);

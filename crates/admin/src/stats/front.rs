@@ -70,8 +70,10 @@ pub(super) fn row(shared: &Shared, proxy: &Proxy, front: &Front, clock: Clock) -
 }
 
 fn status(shared: &Shared, front: &Front) -> &'static str {
-    if shared.is_stopping() || front.disabled.load(Relaxed) || front.is_shut() {
+    if shared.is_stopping() || front.is_shut() {
         "STOP"
+    } else if front.disabled.load(Relaxed) {
+        "PAUSED"
     } else {
         "OPEN"
     }

@@ -30,10 +30,18 @@ struct Source<'a> {
     worker: &'a Worker,
     settings: &'a Settings,
     clock: Clock,
+    /// Microseconds since the start.
     uptime: u64,
+    /// Whether times have fractions.
+    precise: bool,
 }
 
 impl Source<'_> {
+    /// Seconds, from microseconds.
+    fn moment(&self, micros: u64) -> Value {
+        if self.precise { Value::Micros(micros) } else { number(micros / 1_000_000).into() }
+    }
+
     fn pools(&self) -> (u64, u64) {
         self.worker.shared.buffer_bytes()
     }
@@ -71,8 +79,8 @@ const ENTRIES: &[Entry] = &[
     (4, "Nbproc", "CGS", |_| 1u32.into(), "Processes, always 1"),
     (5, "Process_num", "KGP", |_| 1u32.into(), "Number of the process, always 1"),
     (6, "Pid", "SGP", |s| s.worker.shared.settings.pid.into(), "Process identifier"),
-    (7, "Uptime", "MDP", |s| span(s.uptime).into(), "Time since the start"),
-    (8, "Uptime_sec", "MDP", |s| number(s.uptime).into(), "Seconds since the start"),
+    (7, "Uptime", "MDP", |s| span(s.uptime / 1_000_000).into(), "Time since the start"),
+    (8, "Uptime_sec", "MDP", |s| s.moment(s.uptime), "Seconds since the start"),
     (
         9,
         "Memmax_MB",
@@ -252,6 +260,13 @@ const ENTRIES: &[Entry] = &[
     ),
     (50, "node", "COS", |s| s.worker.shared.settings.node.as_str().into(), "Name of this node"),
     (
+        51,
+        "description",
+        "COS",
+        |s| s.worker.shared.settings.description.as_deref().into(),
+        "Description of this instance",
+    ),
+    (
         52,
         "Stopping",
         "MGP",
@@ -315,7 +330,7 @@ const ENTRIES: &[Entry] = &[
         70,
         "Start_time_sec",
         "MDP",
-        |s| s.clock.second.wrapping_sub(number(s.uptime)).into(),
+        |s| s.moment((s.worker.thread.wall() / 1_000).saturating_sub(s.uptime)),
         "Date of the start, in seconds since 1970",
     ),
     (71, "Tainted", "SGP", |_| "0".into(), "Traces of unsafe use"),
@@ -330,17 +345,18 @@ fn none_long(_: &Source<'_>) -> Value {
     Value::U64(0)
 }
 
-/// Gathers all values, as the worker that answers sees them.
-pub fn all(worker: &Worker, settings: &Settings) -> Vec<Item> {
+/// Gathers all values, as the worker that answers sees them; `precise`: times with fractions.
+pub fn all(worker: &Worker, settings: &Settings, precise: bool) -> Vec<Item> {
     let clock = Clock::of(worker);
-    let uptime = clock.ms.saturating_sub(worker.shared.started / 1_000_000) / 1_000;
-    let source = Source { worker, settings, clock, uptime };
+    let uptime = worker.thread.nanos().saturating_sub(worker.shared.started) / 1_000;
+    let source = Source { worker, settings, clock, uptime, precise };
     let item = |entry: &Entry| {
         let (position, name, tags, value, doc) = *entry;
         let value = if ignored("info-field", name) { Value::Empty } else { value(&source) };
         Item { position, name, tags: Tags(tags), value, doc }
     };
-    ENTRIES.iter().map(item).collect()
+    // Only the description may be missing.
+    ENTRIES.iter().map(item).filter(|it| it.position != 51 || !it.value.is_empty()).collect()
 }
 
 /// The plain form: a line `name: value` each; `describe` appends what it says, quoted.

@@ -120,7 +120,7 @@ fn json_has_the_measured_shape() {
 fn info_has_all_fields_in_order() {
     let shared = testing::shared();
     let worker = testing::worker(&shared);
-    let items = info::all(&worker, &testing::settings());
+    let items = info::all(&worker, &testing::settings(), false);
     let names: Vec<_> = items.iter().map(|item| item.name).collect();
     let listed: Vec<_> = include_str!("tests/info-fields.txt").lines().collect();
     assert_eq!(names, listed);
@@ -166,7 +166,7 @@ fn every_field_of_info_has_its_value() {
     shared.dropped_logs.store(5, Relaxed);
     let settings = testing::settings();
     let settings = Settings { max_memory: 5 << 20, max_files: 99, ..(*settings).clone() };
-    let items = info::all(&worker, &settings);
+    let items = info::all(&worker, &settings, false);
     assert_eq!(items.len(), INFO.len());
     for (item, (name, expected)) in items.iter().zip(INFO) {
         let value = item.value.to_string();
@@ -248,7 +248,7 @@ fn limits_of_rates_are_shown() {
     proxies[0].front.as_mut().unwrap().session_rate = 9;
     let shared = Shared::new(process, proxies, 0);
     let worker = testing::worker(&shared);
-    let items = info::all(&worker, &testing::settings());
+    let items = info::all(&worker, &testing::settings(), false);
     let of =
         |name: &str| items.iter().find(|item| item.name == name).map(|item| item.value.number());
     assert_eq!((of("ConnRateLimit"), of("SessRateLimit")), (Some(7), Some(8)));

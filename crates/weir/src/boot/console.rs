@@ -5,6 +5,7 @@ use crate::cli::Options;
 use crate::version;
 use admin::{CliSocket, Level, Settings, SeverityOutput};
 use config::{Model, model};
+use proxy::Worker;
 use reactor::Handle;
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ pub(super) fn open(
         max_files: sys::process::descriptor_limit().0,
         max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
         dictionaries: model.dictionaries.clone(),
-        streams: |worker, out| worker.list_streams(out),
+        streams: Worker::streams,
         server: super::proxies::dynamic_server,
     };
     (Arc::new(settings), consoles)

@@ -72,7 +72,6 @@ pub(super) const COMMANDS: &[&str] = &[
     "show activity",
     "show profiling",
     "show profiling status",
-    "show profiling nope",
     "set profiling",
     "set profiling tasks nope",
     "show tasks",

@@ -55,7 +55,10 @@ pub(super) const RULES: &[Rule] = &[
             let words = ["show tasks", "show threads", "show fd", "show pools", "show libs"];
             words.iter().chain(&["show profiling"]).any(|it| command.starts_with(it))
         },
-        level: |sides| sides.iter_mut().for_each(|side| side.truncate(1)),
+        level: |sides| {
+            sides.iter_mut().for_each(|side| side.truncate(1));
+            each_line(sides, |line| cut(&cut(line, " : ", ""), ") /", "").replace('*', " "));
+        },
     },
     Rule {
         name: "startup",
@@ -73,10 +76,21 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
+        name: "numbers",
+        about: "what is no number is refused, where HAProxy takes it for 0",
+        applies: |command| command.contains(" x"),
+        level: |sides| {
+            let said = |line: &String| line.contains("nteger value");
+            sides.iter_mut().for_each(|side| side.retain(|line| !said(line)));
+        },
+    },
+    Rule {
         name: "patterns",
         about: "patterns that HAProxy makes for itself are not there",
         applies: |command| command == "show acl" || command == "show map",
-        level: |sides| each_line(sides, |line| cut(line, "'httpclient'", "")),
+        level: |sides| {
+            sides.iter_mut().for_each(|side| side.retain(|line| !line.contains("'httpclient'")));
+        },
     },
 ];
 
@@ -99,7 +113,8 @@ const LATER: [&str; 2] = ["agg_server_status", "agg_check_status"];
 fn columns(sides: &mut [Vec<String>; 2]) {
     for side in sides {
         let Some(header) = side.iter().find(|line| line.starts_with("# pxname")).cloned() else {
-            side.retain(|line| !LATER.iter().chain(&MODULES).any(|name| line.contains(name)));
+            let later = |line: &String| LATER.iter().chain(&MODULES).any(|it| line.contains(it));
+            side.retain(|line| line.starts_with("[[") || !later(line));
             // One line with all of it.
             side.iter_mut()
                 .filter(|line| line.starts_with("[["))

@@ -1,0 +1,191 @@
+//! `show sess`: the streams of all threads, a line each or one at length (management.txt 9.3). Never touches one.
+//!
+//! The lines are HAProxy's. What has no meaning here, such as the flags of its buffers, is empty or
+//! zero, so that tools find every field.
+
+use super::anon::Anon;
+use super::call::{Call, Later, Reply};
+use proxy::runtime::Proxy;
+use proxy::streams::Listing;
+use sample::calendar::Date;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// Which streams, and how they are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// A line each.
+    Lines,
+    /// All of them at length.
+    All,
+    /// The one with this number at length.
+    One(u64),
+}
+
+/// `show sess [<id> | all]`
+pub(super) fn show(call: &mut Call<'_>) -> Reply {
+    let wanted = match call.word(2) {
+        "" => Wanted::Lines,
+        "all" => Wanted::All,
+        id => match u64::from_str_radix(id.strip_prefix("0x").unwrap_or(id), 16) {
+            Ok(number) => Wanted::One(number),
+            Err(_) => Wanted::One(0),
+        },
+    };
+    Reply::Later(Later::Sessions(wanted, call.state.anon))
+}
+
+/// What is told, from the streams of all threads.
+pub(super) struct Page<'a> {
+    pub(super) proxies: &'a [Arc<Proxy>],
+    pub(super) anon: Anon,
+    /// Seconds east of Greenwich.
+    pub(super) offset: i32,
+}
+
+impl Page<'_> {
+    pub(super) fn render(&self, wanted: Wanted, streams: &[Listing]) -> String {
+        let mut out = String::new();
+        for stream in streams {
+            match wanted {
+                Wanted::Lines => self.line(stream, &mut out),
+                Wanted::All => self.detail(stream, &mut out),
+                Wanted::One(number) if number == stream.number => self.detail(stream, &mut out),
+                Wanted::One(_) => {}
+            }
+        }
+        if out.is_empty() && matches!(wanted, Wanted::One(_)) {
+            out.push_str("Session not found.\n");
+        }
+        out
+    }
+
+    fn line(&self, stream: &Listing, out: &mut String) {
+        let name = |index: Option<usize>| match index.and_then(|index| self.proxies.get(index)) {
+            Some(proxy) => self.anon.word(proxy.name()),
+            None => "<NONE>".into(),
+        };
+        let server = self.server(stream).map(|(name, _)| self.anon.word(name).into_owned());
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "0x{:x}: {} fe={} be={} srv={} ts=00 epoch=0 age={} calls=0 rate=0 cpu=0 lat=0",
+            stream.number,
+            self.source(stream, "src"),
+            name(Some(stream.frontend)),
+            name(stream.backend),
+            server.as_deref().unwrap_or("<none>"),
+            Age(stream.age_s),
+        );
+        let _ = writeln!(
+            out,
+            " rq[f=000000h,i=0,an=00h,rx=,wx=,ax=] rp[f=000000h,i=0,an=00h,rx=,wx=,ax=] \
+             scf=[8,0h,fd={}] scb=[8,0h,fd=-1] exp= rc=0 c_exp=",
+            stream.descriptor
+        );
+    }
+
+    fn detail(&self, stream: &Listing, out: &mut String) {
+        let mut date = Vec::new();
+        Date::new((stream.began / 1_000_000_000) as i64, self.offset).write_clf(&mut date);
+        let micros = stream.began / 1_000 % 1_000_000;
+        let _ = writeln!(
+            out,
+            "0x{:x}: [{}.{micros:06}] id={} {}",
+            stream.number,
+            String::from_utf8_lossy(&date),
+            stream.number >> 4 & 0xf_ffff,
+            self.source(stream, "source"),
+        );
+        out.push_str(
+            "  flags=0x0, conn_retries=0, conn_exp=<NEVER> conn_et=0x000 srv_conn=(nil), \
+             pend_pos=(nil) waiting=0 epoch=0\n",
+        );
+        let _ = writeln!(
+            out,
+            "  frontend={}, listener=? (id={})\n  backend={}",
+            self.proxy(Some(stream.frontend)),
+            stream.bind + 1,
+            self.proxy(stream.backend)
+        );
+        let _ = match self.server(stream) {
+            Some((name, id)) => writeln!(out, "  server={} (id={id})", self.anon.word(name)),
+            None => writeln!(out, "  server=<NONE> (id=-1)"),
+        };
+        let _ = writeln!(
+            out,
+            "  task=0x{:x} (state=0x00 nice=0 calls=0 rate=0 exp=<NEVER> age={})\n  \
+             scf fd={}",
+            stream.task,
+            Age(stream.age_s),
+            stream.descriptor
+        );
+    }
+
+    /// `fe (id=2 mode=http)`
+    fn proxy(&self, index: Option<usize>) -> String {
+        match index.and_then(|index| self.proxies.get(index)) {
+            Some(proxy) => {
+                let http = proxy.settings.mode == proxy::settings::Mode::Http;
+                let mode = if http { "http" } else { "tcp" };
+                format!("{} (id={} mode={mode})", self.anon.word(proxy.name()), proxy.settings.id)
+            }
+            None => "<NONE> (id=-1 mode=-)".to_owned(),
+        }
+    }
+
+    /// Name and number of the server.
+    fn server<'s>(&'s self, stream: &Listing) -> Option<(&'s str, u32)> {
+        let back = self.proxies.get(stream.backend?)?.back.as_ref()?;
+        let server = back.servers.get(stream.server?)?;
+        Some((server.state.name(), server.settings.balance.id))
+    }
+
+    /// Protocol and address of the client; one without an address came over a unix socket.
+    fn source(&self, stream: &Listing, word: &str) -> String {
+        match stream.peer {
+            Some(SocketAddr::V4(address)) => {
+                format!("proto=tcpv4 {word}={}", self.anon.address(address.into()))
+            }
+            Some(SocketAddr::V6(address)) => {
+                let ip = self.anon.ip((*address.ip()).into());
+                format!("proto=tcpv6 {word}={ip}:{}", address.port())
+            }
+            None => format!("proto=unix_stream {word}=unix:{}", stream.bind + 1),
+        }
+    }
+}
+
+/// Seconds in the two largest units: `1h5m`.
+struct Age(u64);
+
+impl std::fmt::Display for Age {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let units = [(86_400, 'd'), (3_600, 'h'), (60, 'm'), (1, 's')];
+        let mut rest = self.0;
+        let mut written = 0;
+        for (span, unit) in units {
+            let count = rest / span;
+            rest %= span;
+            if count > 0 && written < 2 {
+                write!(f, "{count}{unit}")?;
+                written += 1;
+            } else if written == 1 {
+                break;
+            }
+        }
+        if written == 0 { f.write_str("0s") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Age;
+
+    #[test]
+    fn an_age_has_two_units() {
+        let ages = [0, 59, 61, 3_600, 3_605, 90_061, 5 * 86_400].map(|age| Age(age).to_string());
+        assert_eq!(ages, ["0s", "59s", "1m1s", "1h", "1h", "1d1h", "5d"]);
+    }
+}
