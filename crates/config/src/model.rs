@@ -42,6 +42,7 @@ pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, Lo
 pub use mail::{EmailAlert, Mailer, Mailers};
 pub use proxy::{
     Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, Mode, Proxy, ProxyKind,
+    Splice,
 };
 pub use resolvers::{InitAddr, NameServer, Resolve, ResolveOptions, Resolvers};
 pub use ring::{LogForward, Ring, RingServer};

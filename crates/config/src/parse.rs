@@ -140,6 +140,7 @@ impl Reader<'_, '_> {
         match self.section {
             Section::Outside | Section::Skipped => "",
             Section::Global => "global",
+            Section::Namespaces => "",
             Section::HttpErrors(at) => &self.draft.http_errors[at].name,
             Section::UserList(at) => &self.draft.userlists[at].name,
             Section::Mailers(at) => &self.draft.mailers[at].name,
@@ -201,6 +202,7 @@ impl Reader<'_, '_> {
                 log_forward::line(&mut self.draft.log_forwards[at], self.cx, args)
             }
             Section::Mailers(at) => mailers::line(&mut self.draft.mailers[at], self.cx, args),
+            Section::Namespaces => link::namespaces(&mut self.draft.global, args),
             Section::Global => {
                 if args.text(0) == "stats" {
                     let before = self.draft.proxies.len();

@@ -76,10 +76,19 @@ impl Client {
         socket: Socket,
         peer: Option<SocketAddr>,
     ) -> Self {
+        enter(worker, proxy, bind, worker.thread.index);
+        Self::entered(worker, proxy, bind, socket, peer)
+    }
+
+    /// As [`Client::new`], of one that has been counted already ([`enter`]).
+    pub(crate) fn entered(
+        worker: &Rc<Worker>,
+        proxy: &ProxyRef,
+        bind: usize,
+        socket: Socket,
+        peer: Option<SocketAddr>,
+    ) -> Self {
         worker.clients.set(worker.clients.get() + 1);
-        gauges(worker, proxy, bind).for_each(|gauge| {
-            gauge.enter();
-        });
         let settings = worker.mux_settings(proxy, Side::Client);
         Self {
             worker: worker.clone(),
@@ -191,6 +200,20 @@ impl Client {
     }
 }
 
+/// Counts a client of a thread.
+pub(crate) fn enter(worker: &Worker, proxy: &Proxy, bind: usize, thread: usize) {
+    worker.shared.loads.enter(thread);
+    gauges(worker, proxy, bind).for_each(|gauge| {
+        gauge.enter();
+    });
+}
+
+/// Takes that back for one that could not be served.
+pub(crate) fn leave(worker: &Worker, proxy: &Proxy, bind: usize) {
+    worker.shared.loads.leave(worker.thread.index);
+    gauges(worker, proxy, bind).for_each(Gauge::leave);
+}
+
 fn gauges<'a>(
     worker: &'a Worker,
     proxy: &'a Proxy,
@@ -211,6 +234,7 @@ impl Drop for Client {
     fn drop(&mut self) {
         let worker = &self.worker;
         worker.clients.set(worker.clients.get() - 1);
+        worker.shared.loads.leave(worker.thread.index);
         gauges(worker, &self.proxy, self.bind as usize).for_each(Gauge::leave);
         if self.session().is_some() {
             worker.shared.tls.current.leave();

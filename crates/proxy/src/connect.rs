@@ -400,6 +400,7 @@ fn open(
     let mux = Machine::H1(h1::Conn::new(Side::Server, settings));
     let mut server = Box::new(ServerConn::new(Link::Socket(socket.into()), mux, to));
     server.set_way(way.key, way.to);
+    tx.worker.idle.make_room(&server);
     if reuse_policy(backend, to) == Reuse::Never {
         server.make_private();
     }

@@ -16,6 +16,7 @@ use crate::payload;
 use crate::report;
 use crate::retry;
 use crate::settings::RetryOn;
+use crate::splice::{self, Splicing};
 use crate::sticking;
 use crate::transaction::Transaction;
 use balance::Sign;
@@ -60,6 +61,8 @@ struct Exchange {
     down: Step,
     /// For a buffer, while there are none.
     claim: Claim,
+    /// Whether payload goes through pipes, by direction.
+    splicing: [Splicing; 2],
     /// When each peer was last heard of.
     client_seen: Tick,
     server_seen: Tick,
@@ -80,6 +83,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         minds_close: tx.side().settings.back.as_ref().is_some_and(|back| back.abort_on_close),
         up: Step::AwaitsDestination,
         down: Step::AwaitsSource,
+        splicing: splice::of(tx),
         claim: Claim::default(),
         client_seen: now,
         server_seen: now,
@@ -138,7 +142,8 @@ impl Exchange {
         let (space, client) = (&mut *tx.space, &mut tx.client);
         let before = (space.up.sent, space.up.read);
         let from = (&client.socket, &mut client.mux);
-        let mut ends = Ends { from, to: server.ends(), need: Need::Ordinary };
+        let mut ends =
+            Ends { from, to: server.ends(), need: Need::Ordinary, splicing: self.splicing[0] };
         let result = space.up.step(&tx.worker, &mut client.input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.up.sent != before.0 {
@@ -198,7 +203,7 @@ impl Exchange {
         let before = (space.down.sent, space.down.read);
         let (input, from) = server.input_and_ends();
         let to = (&client.socket, &mut client.mux);
-        let mut ends = Ends { from, to, need: Need::Urgent };
+        let mut ends = Ends { from, to, need: Need::Urgent, splicing: self.splicing[1] };
         let result = space.down.step(&tx.worker, input, &mut ends);
         let now = tx.worker.thread.tick();
         if space.down.sent != before.0 {

@@ -6,6 +6,7 @@
 
 use crate::link::Link;
 use crate::machine::Machine;
+use crate::splice::{self, Lane, Splicing};
 use crate::worker::Worker;
 use buf::Buf;
 use htx::Fields;
@@ -80,6 +81,8 @@ pub(crate) struct Ends<'a> {
     pub(crate) to: (&'a Link, &'a mut Machine),
     /// What a buffer is taken for.
     pub(crate) need: Need,
+    /// Whether payload goes through a pipe.
+    pub(crate) splicing: Splicing,
 }
 
 /// The state of one direction.
@@ -105,6 +108,9 @@ pub(crate) struct Flow {
     pub(crate) keep: Option<Vec<u8>>,
     /// The last read filled an ordinary buffer: a bigger one pays.
     filled: bool,
+    /// The pipe that payload goes through instead of the buffer, while there is any in it or
+    /// coming.
+    lane: Option<Lane>,
     /// Bytes written to the destination.
     pub(crate) sent: u64,
     /// Bytes read from the source.
@@ -121,11 +127,15 @@ impl Flow {
         (self.received, self.ended, self.starved) = (false, false, false);
         (self.discards, self.filled) = (false, false);
         self.keep = None;
+        self.lane = None;
     }
 
     /// Whether nothing waits to be written.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.outbox.is_empty() && self.owed == 0 && self.tail.is_empty()
+        self.outbox.is_empty()
+            && self.owed == 0
+            && self.tail.is_empty()
+            && self.lane.as_ref().is_none_or(|lane| !lane.holds_data())
     }
 
     /// The message is complete and encoded: what is in the outbox is all.
@@ -163,7 +173,12 @@ impl Flow {
             if self.frames_more(input) {
                 continue;
             }
-            if let Some(awaited) = self.refill(worker, input, ends)? {
+            let awaited = match self.splices(worker, input, ends) {
+                true => self.refill_lane(worker, input, ends)?,
+                false => self.refill(worker, input, ends)?,
+            };
+            if let Some(awaited) = awaited {
+                self.lane = None;
                 return Ok(awaited);
             }
         }
@@ -183,7 +198,8 @@ impl Flow {
     /// Takes payload from the front of the buffer and puts framing around it.
     fn frame(&mut self, input: &mut Buf, ends: &mut Ends<'_>) -> Result<(), Fault> {
         // What comes next must not overtake the end of what is owed.
-        if self.owed > 0 || !self.tail.is_empty() || self.ended {
+        let lane = self.lane.as_ref().is_some_and(Lane::holds_data);
+        if self.owed > 0 || !self.tail.is_empty() || self.ended || lane {
             return Ok(());
         }
         if !self.received {
@@ -252,7 +268,74 @@ impl Flow {
                 Err(error) => return Err(Fault::Write(error)),
             }
         }
-        Ok(true)
+        if self.lane.is_some() { self.drain_lane(to) } else { Ok(true) }
+    }
+
+    /// Lets go what the pipe holds. `false`: the destination takes nothing more now.
+    #[inline(never)]
+    fn drain_lane(&mut self, to: &Link) -> Result<bool, Fault> {
+        let (Some(lane), Some(socket)) = (&mut self.lane, to.bare()) else { return Ok(true) };
+        let (sent, outcome) = lane.drain(socket);
+        self.sent += sent as u64;
+        match outcome {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(Fault::Write(error)),
+        }
+    }
+
+    /// Whether what comes next goes through a pipe: there is more of it than a buffer holds, it is
+    /// framed already, and nobody wants to see it. Takes a pipe.
+    fn splices(&mut self, worker: &Worker, input: &Buf, ends: &Ends<'_>) -> bool {
+        let wanted = match ends.splicing {
+            Splicing::Never => return false,
+            Splicing::Bulk => self.filled,
+            Splicing::Always => true,
+        };
+        let bare = ends.from.0.bare().is_some() && ends.to.0.bare().is_some();
+        let much = ends.from.1.payload_left() > worker.buffers.size() as u64;
+        let unseen = input.is_empty() && self.keep.is_none() && !self.discards;
+        if !wanted || !bare || !much || !unseen || ends.to.1.frames_payload() {
+            return false;
+        }
+        self.lane = self.lane.take().or_else(|| Lane::take(worker));
+        self.lane.is_some()
+    }
+
+    /// Takes more into the pipe, unless something has to be waited for.
+    #[inline(never)]
+    fn refill_lane(
+        &mut self,
+        worker: &Worker,
+        input: &mut Buf,
+        ends: &mut Ends<'_>,
+    ) -> Result<Option<Step>, Fault> {
+        let (Some(lane), Some(from)) = (&mut self.lane, ends.from.0.bare()) else {
+            return Ok(None);
+        };
+        match lane.fill(from, ends.from.1.payload_left()) {
+            Ok(0) => self.end_of_stream(ends).map(|()| None),
+            Ok(count) => {
+                let count = count as u64;
+                self.read += count;
+                self.filled = 2 * count > worker.buffers.size() as u64;
+                self.received = ends.from.1.skip_payload(count);
+                if self.received {
+                    from.settle();
+                }
+                ends.to.1.encode_data(count);
+                Ok(None)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Ok(Some(Self::wait(worker, input)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) if splice::is_unable(&error) => {
+                ends.splicing = Splicing::Never;
+                Ok(None)
+            }
+            Err(error) => Err(Fault::Read(error)),
+        }
     }
 
     /// Writes payload from where it lies, with the framing around it.

@@ -11,14 +11,14 @@ pub(crate) async fn run(worker: Rc<Worker>) {
     let (thread, scheduler) = (worker.thread.index, worker.thread.scheduler());
     worker.shared.work.attend(thread, worker.thread.mailbox().clone(), scheduler.current());
     let mut told = false;
+    // Others may have asked before this task first ran.
+    answer(&worker);
     let mut purge = (!worker.idle.rests()).then(|| next_purge(&worker));
     loop {
         let deadline = Tick::earlier(purge, next_shared(&worker));
         let woken = scheduler.pause(deadline).await;
         if woken.contains(Wake::MESSAGE) {
-            for question in worker.shared.take_questions(worker.thread.index) {
-                question(&worker);
-            }
+            answer(&worker);
         }
         worker.idle.sweep();
         if purge.is_some_and(|at| at.is_due(worker.thread.tick())) {
@@ -41,6 +41,12 @@ pub(crate) async fn run(worker: Rc<Worker>) {
             worker.thread.stop();
             return;
         }
+    }
+}
+
+fn answer(worker: &Worker) {
+    for question in worker.shared.take_questions(worker.thread.index) {
+        question(worker);
     }
 }
 

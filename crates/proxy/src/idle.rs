@@ -25,6 +25,12 @@ pub(crate) use takeover::take_over;
 
 type Boxed = Box<ServerConn>;
 
+/// How many descriptors were in use when a connection was opened, at least: the system always gives
+/// the lowest number that is free.
+fn number(connection: &ServerConn) -> i32 {
+    connection.socket().socket().map_or(0, |socket| socket.handle().0)
+}
+
 /// Which connections a request can use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
@@ -61,6 +67,8 @@ pub(crate) struct IdlePool {
     keeper: Cell<TaskId>,
     /// The housekeeper wants to hear of the next connection that is laid down.
     resting: Cell<bool>,
+    /// Descriptors in use above which nothing is kept, and above which room is made.
+    bounds: Option<(i32, i32)>,
     /// The shortest `pool-purge-delay` of all servers: how often the housekeeper looks.
     period: u32,
 }
@@ -77,6 +85,7 @@ impl IdlePool {
             shelves: shared.proxies.iter().map(per_proxy).collect(),
             keeper: Cell::new(TaskId::NONE),
             resting: Cell::new(false),
+            bounds: shared.settings.idle_descriptors,
             period: delays.min().unwrap_or(parking::TENDED_MS),
         }
     }
@@ -108,6 +117,7 @@ impl IdlePool {
         let server = connection.server();
         let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
         if full
+            || self.bounds.is_some_and(|(keep, _)| number(&connection) > keep)
             || connection.is_spoilt()
             || server.settings.pool_purge == 0
             || server.state.state().1.in_maint()
@@ -122,6 +132,21 @@ impl IdlePool {
         let mut shelf = shelf.borrow_mut();
         server.block().set_idle(shelf.connections.len() + 1);
         shelf.connections.push(connection);
+    }
+
+    /// Closes one connection if a new one says that descriptors run short.
+    pub(crate) fn make_room(&self, opened: &ServerConn) {
+        if self.bounds.is_none_or(|(_, spare)| number(opened) <= spare) {
+            return;
+        }
+        let longest = self.all().max_by_key(|shelf| shelf.borrow().connections.len());
+        let Some(mut shelf) = longest.map(RefCell::borrow_mut) else { return };
+        if shelf.connections.is_empty() {
+            return;
+        }
+        let oldest = shelf.connections.remove(0);
+        shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
+        publish(oldest.server(), &shelf);
     }
 
     /// Takes the newest connection of this kind that still stands.

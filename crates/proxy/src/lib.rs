@@ -61,6 +61,8 @@ mod server_conn;
 mod servers;
 pub mod services;
 pub mod settings;
+pub mod splice;
+pub mod spread;
 mod sticking;
 pub mod stopping;
 pub mod streams;

@@ -29,6 +29,12 @@ impl Link {
         Some(transport)
     }
 
+    /// The connection, where its bytes are what travels: they may go through a pipe.
+    pub(crate) fn bare(&self) -> Option<&Socket> {
+        let transport = self.transport()?;
+        transport.session().is_none().then(|| transport.socket())
+    }
+
     /// The thread that it belongs to.
     pub(crate) fn thread(&self) -> &Rc<Thread> {
         let Self::Socket(socket) = self;

@@ -10,8 +10,9 @@ use crate::counters::{Counters, Event, Metric};
 use crate::gate;
 use crate::preamble;
 use crate::runtime::{Front, Proxy, ProxyRef, Shared};
+use crate::spread;
 use crate::worker::Worker;
-use reactor::{Class, Handle, Listener, Wake};
+use reactor::{Class, Handle, Listener, Socket, Wake};
 use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
@@ -116,7 +117,7 @@ fn accept_some(
         if standing(&worker.shared, proxy, place, (worker.second(), ms)) != Standing::Open {
             return Ok(false);
         }
-        let (socket, peer) = match listener.accept() {
+        let (handle, peer) = match listener.take() {
             Ok(accepted) => accepted,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
             // The client left before it was taken: no fault of ours, look for the next.
@@ -125,23 +126,38 @@ fn accept_some(
             Err(error) => return Err(error),
         };
         count_connection(worker, proxy, place);
-        let mut client = Client::new(worker, proxy, place, socket, peer);
-        client.expects = bind.expects;
-        if bind.mss_reduction > 0
-            && let Some(socket) = client.socket.socket()
-        {
-            let kernel = worker.thread.kernel();
-            // Without it segments are as large as the client allows, which is no harm.
-            let _ = kernel.reduce_max_segment(socket.handle(), bind.mss_reduction);
-        }
-        if gate::admits(&mut client) {
-            welcome(worker, client, bind.nice);
+        match spread::choose(worker, bind) {
+            Some(thread) => spread::send(worker, thread, (proxy.index, place), (handle, peer)),
+            None => {
+                let socket = Socket::adopt(&worker.thread, handle)?;
+                begin(worker, Client::new(worker, proxy, place, socket, peer));
+            }
         }
     }
     Ok(true)
 }
 
-/// Begins to serve a client.
+/// Begins to serve a client, if it may be.
+pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
+    let settings = client.proxy.settings.front.as_ref();
+    let Some(bind) = settings.and_then(|front| front.binds.get(client.bind as usize)) else {
+        return;
+    };
+    let (nice, reduction) = (bind.nice, bind.mss_reduction);
+    client.expects = bind.expects;
+    if reduction > 0
+        && let Some(socket) = client.socket.socket()
+    {
+        let kernel = worker.thread.kernel();
+        // Without it segments are as large as the client allows, which is no harm.
+        let _ = kernel.reduce_max_segment(socket.handle(), reduction);
+    }
+    if gate::admits(&mut client) {
+        welcome(worker, client, nice);
+    }
+}
+
+/// Spawns the task of a client.
 fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
     let scheduler = worker.thread.scheduler();
     let bind =

@@ -131,6 +131,20 @@ impl Machine {
         conn.payload_left()
     }
 
+    /// Whether something goes around each piece of the outgoing payload.
+    #[inline]
+    pub(crate) fn frames_payload(&self) -> bool {
+        let Self::H1(conn) = self;
+        conn.frames_payload()
+    }
+
+    /// Counts payload that was forwarded unseen; whether the message ended with it.
+    #[inline]
+    pub(crate) fn skip_payload(&mut self, bytes: u64) -> bool {
+        let Self::H1(conn) = self;
+        conn.skip_payload(bytes)
+    }
+
     /// Takes note that the peer will send nothing more.
     #[inline]
     pub(crate) fn handle_eof(&mut self) -> Eof {

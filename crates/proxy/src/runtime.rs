@@ -60,6 +60,10 @@ pub struct Shared {
     levels: Vec<OnceLock<[Arc<Levels>; 2]>>,
     /// The sockets that are listened on.
     pub(crate) listening: crate::listener::Listening,
+    /// Clients of each thread.
+    pub loads: crate::spread::Loads,
+    /// The pipes that payload goes through.
+    pub pipes: crate::splice::Pipes,
     /// The stick tables, by the index that rules name.
     pub tables: Vec<Arc<Table>>,
     /// The `proc` variables.
@@ -110,6 +114,8 @@ impl Shared {
             pulses: (0..threads).map(|_| OnceLock::new()).collect(),
             levels: (0..threads).map(|_| OnceLock::new()).collect(),
             listening: Default::default(),
+            pipes: Default::default(),
+            loads: crate::spread::Loads::new(threads),
             tables: tables(&settings.tables),
             vars: settings.variables.clone(),
             dropped_logs: AtomicU64::new(0),

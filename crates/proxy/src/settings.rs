@@ -77,6 +77,13 @@ pub struct Process {
     pub tables: Vec<table::Settings>,
     /// `resolvers` sections; servers name them by their index.
     pub resolvers: Vec<Resolvers>,
+    /// Descriptors in use above which no idle server connection is kept, and above which one is
+    /// closed for each that is opened (`tune.pool-*-fd-ratio`).
+    pub idle_descriptors: Option<(i32, i32)>,
+    /// Clients go to the thread that has the fewest (`tune.listener.multi-queue`).
+    pub spreads_clients: bool,
+    /// Bounds on the pipes that payload may go through.
+    pub splice: crate::splice::Limits,
     /// How header names in lower case are written for peers that mind (`h1-case-adjust`).
     pub header_case: Arc<HashMap<Vec<u8>, Vec<u8>>>,
     /// `ring` sections.
@@ -883,6 +890,8 @@ pub struct Proxy {
     pub header_names: HeaderNames,
     /// `option http-buffer-request`.
     pub buffer_request: bool,
+    /// `option splice-auto`, `splice-request`, `splice-response`.
+    pub splice: crate::splice::Wishes,
     /// Replies that replace built-in ones, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// The statistics page.

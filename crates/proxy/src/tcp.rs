@@ -15,6 +15,7 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
 use crate::meter::Meter;
 use crate::route;
+use crate::splice;
 use crate::sticking;
 use crate::transaction::{Arrival, Parts, Transaction};
 use crate::{report, worker::Worker};
@@ -160,8 +161,9 @@ impl Relay {
     fn new(tx: &mut Transaction) -> Self {
         let now = tx.worker.thread.tick();
         let input = std::mem::replace(&mut tx.client.input, Buf::empty());
-        let up = Pipe::new(input, tx.space.up.sent, Need::Ordinary);
-        let down = Pipe::new(Buf::empty(), 0, Need::Urgent);
+        let splicing = splice::of(tx);
+        let up = Pipe::new(input, tx.space.up.sent, Need::Ordinary, splicing[0]);
+        let down = Pipe::new(Buf::empty(), 0, Need::Urgent, splicing[1]);
         let inspection = Inspection::begin(tx);
         let (claim, meter) = (Claim::default(), Meter::begin(tx));
         Self {
@@ -233,7 +235,7 @@ impl Relay {
             sticking::store(tx, &backend);
         }
         let input = tx.server.as_mut().map(|server| server.take_input());
-        self.down = Pipe::new(input.unwrap_or_else(Buf::empty), 0, Need::Urgent);
+        self.down = Pipe::new(input.unwrap_or_else(Buf::empty), 0, Need::Urgent, splice::of(tx)[1]);
         if let inspect::Decision::Close = decision {
             self.up.end();
             self.down.end();

@@ -41,6 +41,8 @@ pub struct Worker {
     /// What answers requests in the proxy's own name.
     pub services: Box<dyn Services>,
     pub(crate) idle: IdlePool,
+    /// Its free pipes.
+    pub(crate) pipes: crate::splice::Shelf,
     pub(crate) seats: Seats,
     pub(crate) streams: Streams,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
@@ -99,6 +101,7 @@ impl Worker {
                 settings.threads,
             ),
             services,
+            pipes: Default::default(),
             idle: IdlePool::new(shared),
             seats: Seats::default(),
             streams: Streams::default(),

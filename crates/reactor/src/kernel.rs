@@ -96,6 +96,16 @@ pub trait Kernel {
     fn peek(&self, handle: Handle, buffer: &mut [u8]) -> io::Result<usize>;
     /// Writes what fits. `more`: the next write follows at once.
     fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize>;
+    /// Opens a pipe of about so many bytes, 0 for the system's choice: its end to read from, its
+    /// end to write to, and the bytes that it holds.
+    fn pipe(&self, _size: usize) -> io::Result<(Handle, Handle, usize)> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    /// Moves bytes between an end of a pipe and a stream socket without copying them; 0 at the end
+    /// of a stream. `more`: the next ones follow at once.
+    fn splice(&self, _from: Handle, _to: Handle, _len: usize, _more: bool) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Whether a connection that nobody watches is open and has nothing to read.
     fn is_quiet(&self, handle: Handle) -> bool;
     /// Tells the peer that nothing more will be written.

@@ -165,6 +165,14 @@ impl Kernel for Os {
         socket::send(handle.0, parts, more)
     }
 
+    fn pipe(&self, size: usize) -> io::Result<(Handle, Handle, usize)> {
+        sys::pipe::open(size).map(|(read, write, size)| (Handle(read), Handle(write), size))
+    }
+
+    fn splice(&self, from: Handle, to: Handle, len: usize, more: bool) -> io::Result<usize> {
+        sys::pipe::splice(from.0, to.0, len, more)
+    }
+
     fn is_quiet(&self, handle: Handle) -> bool {
         socket::is_quiet(handle.0)
     }

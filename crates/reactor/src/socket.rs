@@ -4,7 +4,7 @@
 //! clears the bit when the system has no more; the poller reports each change once. So whoever
 //! stops before "would block" finds the bit still set later, and must look again by itself.
 
-use crate::kernel::{Address, Handle, Watch};
+use crate::kernel::{Address, Handle, Kernel, Watch};
 use crate::thread::Thread;
 use sched::{TaskId, Wake};
 use std::io::{self, IoSlice};
@@ -172,6 +172,23 @@ impl Socket {
         result
     }
 
+    /// Calls the system while the bit of this direction is set, and clears it when it would block.
+    pub(crate) fn attempt(
+        &self,
+        direction: u8,
+        call: impl FnOnce(&dyn Kernel, Handle) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
+        if ready & direction == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let result = call(self.thread.kernel(), handle);
+        if matches!(&result, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            self.thread.io(self.key, |io| io.ready &= !direction);
+        }
+        result
+    }
+
     /// Asks to be woken when reading becomes possible; again for each change until it wants
     /// nothing.
     pub fn want_read(&self) {
@@ -210,6 +227,14 @@ impl Socket {
     /// Whether the connection is open and has nothing to read, as the system knows at this moment.
     pub fn is_quiet(&self) -> bool {
         self.thread.kernel().is_quiet(self.handle())
+    }
+
+    /// As [`Socket::is_quiet`], and takes note of it: what is readable is not known otherwise after
+    /// bytes have gone through a pipe.
+    pub fn settle(&self) {
+        if self.is_quiet() {
+            self.thread.io(self.key, |io| io.ready &= !READ);
+        }
     }
 
     /// Whether a write may find room.
@@ -337,8 +362,16 @@ impl Listener {
     /// # Errors
     /// `WouldBlock` when none waits; otherwise as the system says, such as no descriptors left.
     pub fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
-        let (handle, peer) = self.thread.kernel().accept(self.handle)?;
+        let (handle, peer) = self.take()?;
         Ok((Socket::adopt(&self.thread, handle)?, peer))
+    }
+
+    /// As [`Listener::accept`], for a thread that is yet to be chosen: the handle is the caller's.
+    ///
+    /// # Errors
+    /// As [`Listener::accept`].
+    pub fn take(&self) -> io::Result<(Handle, Option<SocketAddr>)> {
+        self.thread.kernel().accept(self.handle)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod epoll;
 pub mod listen;
 pub mod namespace;
 pub mod option;
+pub mod pipe;
 pub mod process;
 pub mod service;
 pub mod signal;

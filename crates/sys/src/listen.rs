@@ -42,6 +42,8 @@ pub struct Options {
     pub buffers: Buffers,
     /// Closing a connection drops what is unsent, and resets it.
     pub resets: bool,
+    /// What a client sends first is acknowledged with what it is answered, if that comes soon.
+    pub patient: bool,
 }
 
 /// Opens a TCP listener.
@@ -132,6 +134,10 @@ fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
     }
     if options.resets {
         crate::socket::reset_on_close(fd)?;
+    }
+    if options.patient {
+        // Packets are saved, or not: it is no error where the system cannot.
+        let _ = sockopt::set_tcp_quickack(borrow(fd)?, false);
     }
     option::set_buffers(fd, options.buffers)
 }

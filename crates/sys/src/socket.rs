@@ -57,6 +57,8 @@ pub struct Dial {
     pub user_timeout_ms: u32,
     /// The first write goes with the first packet; nothing may be read before.
     pub fast_open: bool,
+    /// The last packet of the handshake waits for the first bytes, if they come soon.
+    pub patient: bool,
     /// Probes of a silent peer.
     pub keep_alive: Option<KeepAlive>,
     /// Sizes of the system's buffers.
@@ -108,6 +110,10 @@ fn prepare(socket: &OwnedFd, how: &Dial) -> io::Result<()> {
     }
     if how.resets {
         reset_on_close(fd)?;
+    }
+    if how.patient {
+        // Packets are saved, or not: it is no error where the system cannot.
+        let _ = sockopt::set_tcp_quickack(socket, false);
     }
     if how.fast_open {
         // A kernel that cannot do it connects in the usual way.

@@ -98,6 +98,8 @@ pub(crate) struct Options {
     pub(crate) ignore_resolution: bool,
     /// `-dR`: listeners do not set SO_REUSEPORT.
     pub(crate) no_reuse_port: bool,
+    /// `-dS`: no payload goes through pipes.
+    pub(crate) no_splice: bool,
     /// `-sf`, `-st`: processes to tell when this one serves.
     pub(crate) old_pids: Vec<u32>,
     /// What to tell them.
@@ -174,7 +176,7 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-dC", value: "[<key>]", help: "dumps the configuration; with a key, without names and secrets", apply: Some(listing) },
     Flag { name: "-de", value: "", help: "disables epoll (no effect)", apply: Some(|o, _| note(o, "-de", "epoll is the only poller")) },
     Flag { name: "-dp", value: "", help: "disables poll (no effect)", apply: Some(|o, _| note(o, "-dp", "epoll is the only poller")) },
-    Flag { name: "-dS", value: "", help: "disables splice (no effect)", apply: Some(|o, _| note(o, "-dS", "splice is not used")) },
+    Flag { name: "-dS", value: "", help: "disables splice", apply: Some(|o, _| on(&mut o.no_splice)) },
     Flag { name: "-dG", value: "", help: "disables getaddrinfo (no effect)", apply: Some(|o, _| note(o, "-dG", "there is one resolver call")) },
     Flag { name: "-dR", value: "", help: "disables SO_REUSEPORT", apply: Some(|o, _| on(&mut o.no_reuse_port)) },
     Flag { name: "-dL", value: "", help: "dumps loaded object files", apply: Some(|o, _| on(&mut o.libraries)) },

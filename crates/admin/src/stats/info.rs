@@ -137,9 +137,9 @@ const ENTRIES: &[Entry] = &[
         |s| number(s.tls().total.load(Relaxed)).into(),
         "TLS connections in all",
     ),
-    (23, "Maxpipes", "CLP", none, "Limit of pipes"),
-    (24, "PipesUsed", "MGP", none, "Pipes in use"),
-    (25, "PipesFree", "MGP", none, "Pipes free"),
+    (23, "Maxpipes", "CLP", |s| s.worker.shared.settings.splice.pipes.into(), "Limit of pipes"),
+    (24, "PipesUsed", "MGP", |s| s.worker.shared.pipes.counts().0.into(), "Pipes in use"),
+    (25, "PipesFree", "MGP", |s| s.worker.shared.pipes.counts().1.into(), "Pipes free"),
     (
         26,
         "ConnRate",
@@ -300,7 +300,13 @@ const ENTRIES: &[Entry] = &[
     ),
     (60, "FailedResolutions", "MGP", none, "Failed DNS resolutions"),
     (61, "TotalBytesOut", "MGP", |s| s.sent().0.into(), "Bytes sent on all connections"),
-    (62, "TotalSplicdedBytesOut", "MGP", none_long, "Bytes sent through pipes"),
+    (
+        62,
+        "TotalSplicdedBytesOut",
+        "MGP",
+        |s| s.worker.shared.pipes.bytes().into(),
+        "Bytes sent through pipes",
+    ),
     (
         63,
         "BytesOutRate",
@@ -339,10 +345,6 @@ const ENTRIES: &[Entry] = &[
 /// What no part of the process counts.
 fn none(_: &Source<'_>) -> Value {
     Value::U32(0)
-}
-
-fn none_long(_: &Source<'_>) -> Value {
-    Value::U64(0)
 }
 
 /// Gathers all values, as the worker that answers sees them; `precise`: times with fractions.

@@ -100,6 +100,12 @@ pub struct Process {
     pub maxconnrate: u32,
     /// `maxsessrate`: sessions per second; 0 for no limit.
     pub maxsessrate: u32,
+    /// `maxpipes`: pipes for splicing; a quarter of the connections when not set.
+    pub maxpipes: Option<u32>,
+    /// `nosplice`: none at all.
+    pub nosplice: bool,
+    /// `namespace_list`: network namespaces that are opened at the start.
+    pub namespaces: Vec<String>,
     /// `noreuseport`: nobody else may listen on the addresses of this process.
     pub noreuseport: bool,
     /// `unix-bind`: what unix sockets have unless their own line says otherwise.
@@ -141,6 +147,9 @@ impl Default for Process {
             maxconn: None,
             maxconnrate: 0,
             maxsessrate: 0,
+            maxpipes: None,
+            nosplice: false,
+            namespaces: Vec::new(),
             noreuseport: false,
             unix_bind: UnixAccess::default(),
             unix_prefix: None,
@@ -182,6 +191,14 @@ pub struct Tune {
     pub buffer_limit: u32,
     /// `tune.buffers.reserve`: how many of them are kept back to end what has begun; 2 by default.
     pub buffer_reserve: Option<u32>,
+    /// `tune.listener.multi-queue`: clients go to the thread that has the fewest; on by default.
+    pub multi_queue: Option<bool>,
+    /// `tune.pipesize`, bytes; 0 for the system's choice.
+    pub pipe_size: u32,
+    /// `tune.pool-low-fd-ratio`, percent; 20 by default.
+    pub pool_low: Option<u32>,
+    /// `tune.pool-high-fd-ratio`, percent; 25 by default.
+    pub pool_high: Option<u32>,
     /// `tune.maxrewrite`, bytes of a buffer kept for rewriting.
     pub maxrewrite: Option<u32>,
     /// `tune.http.maxhdr`: header lines of a message, 1 to 32767.

@@ -102,6 +102,8 @@ pub struct Common {
     pub header_names: HeaderNames,
     /// `option http-buffer-request`.
     pub buffer_request: bool,
+    /// `option splice-auto`, `splice-request`, `splice-response`.
+    pub splice: Splice,
     /// `errorfile` and `errorloc*`, by status.
     pub error_replies: BTreeMap<u16, ErrorReply>,
     /// `stats *`; `None` when the page is off.
@@ -116,6 +118,17 @@ pub struct Common {
     pub timeout_tarpit: Option<u64>,
     /// `tcp-request inspect-delay`.
     pub tcp_request_inspect_delay: Option<u64>,
+}
+
+/// Which payload goes through pipes of the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Splice {
+    /// `option splice-auto`.
+    pub auto: bool,
+    /// `option splice-request`.
+    pub request: bool,
+    /// `option splice-response`.
+    pub response: bool,
 }
 
 /// The client side.
@@ -137,6 +150,8 @@ pub struct Front {
     pub log_style: LogStyle,
     /// `option clitcpka` and its family.
     pub keep_alive: KeepAlive,
+    /// `option tcp-smart-accept`; `None` is on in HTTP mode alone.
+    pub smart_accept: Option<bool>,
     /// `rate-limit sessions`; 0 for none.
     pub session_rate: u32,
     /// `max-session-srv-conns`: idle server connections of one client's own; `None` for 5.
@@ -227,6 +242,8 @@ pub struct Back {
     pub source: Option<Source>,
     /// `option srvtcpka` and its family.
     pub keep_alive: KeepAlive,
+    /// `option tcp-smart-connect`.
+    pub smart_connect: bool,
     /// `option nolinger`.
     pub nolinger: bool,
     /// `option log-health-checks`.

@@ -94,6 +94,9 @@ pub(crate) const OPTIONS: &[Entry] = &[
         Ok(())
     }),
     entry("nice", "<nice>", "Priority of the connections.", |o, _, a| nice(a).map(|n| o.nice = n)),
+    entry("process", "[<process-set>/]<thread-set>", "Threads that accept.", |o, cx, a| {
+        threads::of_process(&mut o.threads, cx, a)
+    }),
     entry("severity-output", "<format>", "How severities are shown.", |o, _, a| {
         severity_output(a).map(|output| o.severity_output = output)
     }),

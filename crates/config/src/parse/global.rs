@@ -8,6 +8,7 @@ use crate::cx::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::{CloseSpread, Global, Profiling, SendHostname};
+use crate::value;
 
 type Entry = Keyword<Fill<Global>>;
 
@@ -128,6 +129,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("maxconnrate", "<number>", "Bounds the connections per second.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconnrate = n)
     }),
+    entry("maxpipes", "<number>", "Bounds the pipes that payload goes through.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxpipes = Some(n))
+    }),
     entry("maxsessrate", "<number>", "Bounds the sessions per second.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsessrate = n)
     }),
@@ -147,6 +151,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("nopoll", "", "Does not use poll.", |_, _, a| a.no_more_than(0)),
     entry("noreuseport", "", "Shares no address with others.", |g, _, a| {
         flag(a, &mut g.process.noreuseport)
+    }),
+    entry("nosplice", "", "Moves nothing through pipes.", |g, _, a| {
+        flag(a, &mut g.process.nosplice)
     }),
     entry("numa-cpu-mapping", "", "Has no effect.", |_, cx, a| hints::numa(cx, a)),
     entry("pidfile", "<pidfile>", "Writes the process id to a file.", |g, _, a| {
@@ -240,6 +247,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         on_off(a).map(|on| g.tune.idle_pool_shared = Some(on))
     }),
     entry("tune.idletimer", "<time>", "Has no effect.", |_, cx, a| hints::idle_timer(cx, a)),
+    entry("tune.listener.multi-queue", "{ on | off }", "Spreads clients by load.", |g, _, a| {
+        on_off(a).map(|on| g.tune.multi_queue = Some(on))
+    }),
     entry("tune.maxaccept", "<number>", "Bounds connections accepted in a row.", |g, _, a| {
         maxaccept(a).map(|n| g.tune.maxaccept = Some(n))
     }),
@@ -252,6 +262,21 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.pattern.cache-size", "<number>", "Has no effect.", |_, cx, a| {
         hints::pattern_cache(cx, a)
     }),
+    entry("tune.pipesize", "<number>", "Sets the size of pipes.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.pipe_size = n)
+    }),
+    entry(
+        "tune.pool-high-fd-ratio",
+        "<number>",
+        "Descriptors in use above which idle connections are closed for new ones.",
+        |g, _, a| percent(a).map(|n| g.tune.pool_high = Some(n)),
+    ),
+    entry(
+        "tune.pool-low-fd-ratio",
+        "<number>",
+        "Descriptors in use above which no connection is kept.",
+        |g, _, a| percent(a).map(|n| g.tune.pool_low = Some(n)),
+    ),
     entry("tune.rcvbuf.client", "<number>", "Sets the system's buffers of clients.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.rcvbuf_client = n)
     }),
@@ -359,6 +384,7 @@ fn given_before(global: &Global, name: &str) -> Option<&'static str> {
             (global.log_send_hostname != SendHostname::default(), "'log-send-hostname'")
         }
         "maxconn" => (process.maxconn.is_some_and(|n| n > 0), "'maxconn'"),
+        "maxpipes" => (process.maxpipes.is_some_and(|n| n > 0), "'maxpipes'"),
         "pidfile" => (process.pidfile.is_some(), "'pidfile'"),
         "spread-checks" => (global.spread_checks > 0, "spread-checks"),
         "tune.maxaccept" => (tune.maxaccept.is_some_and(|n| n != 0), "'tune.maxaccept'"),
@@ -376,8 +402,16 @@ fn room(args: Args<'_>) -> Parsed<usize> {
     args.no_more_than(1)?;
     let (name, given) = (args.text(0), args.text(1));
     let message = format!("{name}: '{given}' is an invalid size");
-    let size = crate::value::size(args.need(1, &*message)?);
+    let size = value::size(args.need(1, &*message)?);
     size.map(|size| size as usize).map_err(|at| args.fault_at(1, at, message))
+}
+
+/// A part of all descriptors.
+fn percent(args: Args<'_>) -> Parsed<u32> {
+    args.no_more_than(1)?;
+    let number = value::number(args.text(1)).filter(|n| *n <= 100 && args.get(1).is_some());
+    let message = format!("'{}' expects an integer argument between 0 and 100.", args.text(0));
+    number.ok_or_else(|| args.fault(1, message))
 }
 
 /// A time, or `infinite`.
@@ -391,7 +425,7 @@ fn close_spread(args: Args<'_>) -> Parsed<CloseSpread> {
 fn positive(args: Args<'_>) -> Parsed<u32> {
     let message = format!("'{}' expects a positive integer argument.", args.text(0));
     args.no_more_than(1)?;
-    let number = crate::value::number(args.text(1)).filter(|n| (1..=1 << 30).contains(n));
+    let number = value::number(args.text(1)).filter(|n| (1..=1 << 30).contains(n));
     number.ok_or_else(|| args.fault(1, message))
 }
 
@@ -424,7 +458,7 @@ fn maxaccept(args: Args<'_>) -> Parsed<i32> {
 
 fn spread_checks(args: Args<'_>) -> Parsed<u32> {
     args.no_more_than(1)?;
-    let number = crate::value::number(args.text(1)).filter(|n| *n <= 50 && args.get(1).is_some());
+    let number = value::number(args.text(1)).filter(|n| *n <= 50 && args.get(1).is_some());
     number.ok_or_else(|| args.fault(1, "'spread-checks' needs a positive value in range 0..50."))
 }
 

@@ -130,6 +130,12 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Ok(())
     }),
     switch(
+        "http-no-delay",
+        Places::ALL,
+        "Sends what there is at once, as is always done.",
+        |_, _, _| Ok(()),
+    ),
+    switch(
         "http-pretend-keepalive",
         Places::D_BACK,
         "Does not tell servers that their connection closes.",
@@ -252,6 +258,18 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.front.options.socket_stats = wanted(cx);
         Ok(())
     }),
+    switch("splice-auto", Places::ALL, "Moves bulk through pipes.", |p, cx, _| {
+        p.settings.common.splice.auto = wanted(cx);
+        Ok(())
+    }),
+    switch("splice-request", Places::ALL, "Moves requests through pipes.", |p, cx, _| {
+        p.settings.common.splice.request = wanted(cx);
+        Ok(())
+    }),
+    switch("splice-response", Places::ALL, "Moves responses through pipes.", |p, cx, _| {
+        p.settings.common.splice.response = wanted(cx);
+        Ok(())
+    }),
     choice("spop-check", "", Places::BACK, "Checks SPOE agents.", check::plain),
     switch("srvtcpka", Places::D_BACK, "Probes silent servers.", |p, cx, _| {
         p.settings.back.keep_alive.enabled = wanted(cx);
@@ -265,6 +283,28 @@ pub(crate) const OPTIONS: &[Choice] = &[
         check::plain,
     ),
     choice("tcp-check", "", Places::D_BACK, "Checks servers by tcp-check lines.", check::tcp_check),
+    switch(
+        "tcp-smart-accept",
+        Places::D_FRONT,
+        "Acknowledges a client's first bytes with the answer.",
+        |p, cx, _| {
+            p.settings.front.smart_accept = match cx.prefix {
+                Prefix::None => Some(true),
+                Prefix::No => Some(false),
+                Prefix::Default => None,
+            };
+            Ok(())
+        },
+    ),
+    switch(
+        "tcp-smart-connect",
+        Places::D_BACK,
+        "Ends the handshake with the first bytes.",
+        |p, cx, _| {
+            p.settings.back.smart_connect = wanted(cx);
+            Ok(())
+        },
+    ),
     switch("tcpka", Places::ALL, "Probes silent peers.", |p, cx, _| {
         let probes = wanted(cx);
         p.settings.front.keep_alive.enabled = probes;

@@ -28,6 +28,8 @@ pub(crate) enum Section {
     Ring(usize),
     /// `log-forward`, by index.
     LogForward(usize),
+    /// `namespace_list`.
+    Namespaces,
     /// A proxy, by index.
     Proxy(usize),
     /// One that is not implemented yet: its lines are not judged.
@@ -35,7 +37,7 @@ pub(crate) enum Section {
 }
 
 /// Sections of HAProxy 2.7 that are not implemented yet.
-const OTHERS: [&str; 5] = ["cache", "fcgi-app", "namespace_list", "peers", "program"];
+const OTHERS: [&str; 4] = ["cache", "fcgi-app", "peers", "program"];
 
 /// Whether a character may be in the name of a proxy, a server or an ACL (section 4).
 pub(super) fn name_char(c: char) -> bool {
@@ -60,6 +62,7 @@ pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option
         "resolvers" => return Some(resolvers(draft, cx, args)),
         "ring" => return Some(ring(draft, cx, args)),
         "log-forward" => return Some(log_forward(draft, cx, args)),
+        "namespace_list" => return Some(Section::Namespaces),
         "frontend" => ProxyKind::Frontend,
         "backend" => ProxyKind::Backend,
         "listen" => ProxyKind::Listen,

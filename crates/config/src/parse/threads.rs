@@ -1,5 +1,6 @@
 //! `nbthread`, `thread-groups`, `thread-group`, and sets of threads (section 3.1). Never asks the
 //! machine how many processors it has.
+use crate::cx::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::{Global, MAX_GROUPS, MAX_THREADS, PER_GROUP, ThreadSet};
 use crate::value;
@@ -49,6 +50,34 @@ fn number(args: Args<'_>, most: u16, what: &str) -> Parsed<u16> {
         let message = format!("'{name}' {what} must be between 1 and {most} (was {number})");
         args.fault(1, message)
     })
+}
+
+/// `process <process-set>[/<thread-set>]` of a bind line, which `thread` replaces.
+pub(super) fn of_process(into: &mut ThreadSet, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let given = args.text(1);
+    let (processes, threads) = match given.split_once('/') {
+        Some((processes, threads)) => (processes, Some(threads)),
+        None => (given, None),
+    };
+    // There is one process.
+    if !matches!(processes, "all" | "odd" | "even" | "1" | "1-1") {
+        let message = format!(
+            "'process' : '{processes}' is not a valid number/range. It supports numbers from 1 to 1."
+        );
+        return Err(args.fault(1, message));
+    }
+    let mut instead = String::new();
+    if let Some(threads) = threads.filter(|threads| *threads != "all") {
+        let set = value::numbers(threads, PER_GROUP)
+            .map_err(|error| args.fault(1, format!("'process' : {error}")))?;
+        set.into_iter().for_each(|thread| into.insert(thread - 1));
+        instead = format!(" Please use 'thread {threads}' instead.");
+    }
+    let message = format!(
+        "'process {given}' on 'bind' lines is deprecated and will be removed in 2.7.{instead}"
+    );
+    cx.warn(args, 0, message);
+    Ok(())
 }
 
 /// `thread [<thread-group>/]<thread-set>` of a bind line; repeated ones add up.

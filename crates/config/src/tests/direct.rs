@@ -83,3 +83,34 @@ fn header_names_differ_in_case_alone() {
         assert_eq!(said, [message], "{lines}");
     }
 }
+
+#[test]
+fn processes_of_bind_lines_are_threads() {
+    let threads = |process: &str| {
+        let text = format!("global\n nbthread 3\n{}", listen("").replace(":80", process));
+        let said = messages(&text, Severity::Warning);
+        let model = model(&text);
+        let bind = &model.proxies[0].front.as_ref().unwrap().binds[0];
+        (model.global.process.threads.of(&bind.options.threads), said.concat())
+    };
+    let deprecated = |given: &str, instead: &str| {
+        format!(
+            "'bind :80' : 'process {given}' on 'bind' lines is deprecated and will be removed in 2.7.{instead}"
+        )
+    };
+    for (given, expected, instead) in [
+        ("1", vec![], ""),
+        ("all/all", vec![], ""),
+        ("1/2", vec![1], " Please use 'thread 2' instead."),
+        ("odd/odd", vec![0, 2], " Please use 'thread odd' instead."),
+    ] {
+        let (threads, said) = threads(&format!(":80 process {given}"));
+        assert_eq!(threads, expected, "{given}");
+        assert!(
+            said.contains(&deprecated(given, instead).split(" : ").last().unwrap().to_owned()),
+            "{said}"
+        );
+    }
+    let said = messages(&listen("").replace(":80", ":80 process 2"), Severity::Alert);
+    assert!(said[0].ends_with("'2' is not a valid number/range. It supports numbers from 1 to 1."));
+}

@@ -50,6 +50,15 @@ fn global_keywords() {
         ("log-tag x", |g| g.log_tag.as_deref() == Some("x")),
         ("max-spread-checks 5s", |g| g.max_spread_checks == Some(5000)),
         ("maxconn 100", |g| g.process.maxconn == Some(100)),
+        ("maxpipes 100", |g| g.process.maxpipes == Some(100)),
+        ("nosplice", |g| g.process.nosplice),
+        ("tune.pipesize 100", |g| g.tune.pipe_size == 100),
+        ("tune.pool-low-fd-ratio 7", |g| g.tune.pool_low == Some(7)),
+        ("tune.pool-high-fd-ratio 8", |g| g.tune.pool_high == Some(8)),
+        ("tune.listener.multi-queue off", |g| g.tune.multi_queue == Some(false)),
+        ("maxconn 5\nnamespace_list\n namespace a\n namespace b", |g| {
+            g.process.namespaces == ["a", "b"]
+        }),
         ("nbthread 4", |g| g.process.nbthread == Some(4)),
         ("node n-1", |g| g.node.as_deref() == Some("n-1")),
         ("pidfile /run/x.pid", |g| g.process.pidfile.as_deref() == Some("/run/x.pid".as_ref())),
@@ -734,6 +743,10 @@ fn keywords_without_effect_say_so() {
         let said = messages(&text, Severity::Warning);
         assert_eq!(said, [format!("'{keyword}' has no effect: {why}")], "{line}");
     }
+    let no_delay = |line: &str| messages(&listen(&format!(" {line}")), Severity::Alert);
+    assert_eq!(no_delay("option http-no-delay"), [""; 0], "nothing is ever delayed");
+    let extra = "'option http-no-delay' cannot handle unexpected argument 'x'.";
+    assert_eq!(no_delay("option http-no-delay x"), [extra]);
     let quiet = "global\n expose-experimental-directives\n nopoll\n nokqueue\n noevports\n \
                  no-memory-trimming\n no numa-cpu-mapping\n tune.fd.edge-triggered on\n \
                  tune.fail-alloc 0\n tune.pattern.cache-size 0\n";

@@ -160,6 +160,11 @@ impl Conn {
         self.send == Send::Done
     }
 
+    /// Whether something goes around each piece of the outgoing payload.
+    pub fn frames_payload(&self) -> bool {
+        self.send == Send::Chunked
+    }
+
     /// Whether the final head of the outgoing message was encoded.
     pub fn has_sent_head(&self) -> bool {
         self.send != Send::Head

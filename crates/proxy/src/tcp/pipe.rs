@@ -5,6 +5,7 @@
 //! it has slowed down.
 
 use crate::link::Link;
+use crate::splice::{self, Lane, Splicing};
 use crate::worker::Worker;
 use buf::Buf;
 use reactor::Need;
@@ -47,6 +48,10 @@ pub(super) struct Pipe {
     shut: bool,
     /// The source fills buffers: a big one pays.
     fast: bool,
+    /// Whether bytes go through a pipe of the system.
+    splicing: Splicing,
+    /// That pipe, while it holds some or some are coming.
+    lane: Option<Lane>,
     /// Bytes read from the source.
     pub(super) read: u64,
     /// Bytes written to the destination.
@@ -56,8 +61,9 @@ pub(super) struct Pipe {
 impl Pipe {
     /// A direction that begins with what has been received already; `sent` bytes before it have
     /// been passed on.
-    pub(super) fn new(buffer: Buf, sent: u64, need: Need) -> Self {
-        Self { buffer, need, ended: false, shut: false, fast: false, read: 0, sent }
+    pub(super) fn new(buffer: Buf, sent: u64, need: Need, splicing: Splicing) -> Self {
+        let (ended, shut, fast, lane) = (false, false, false, None);
+        Self { buffer, need, ended, shut, fast, splicing, lane, read: 0, sent }
     }
 
     pub(super) fn into_buffer(self) -> Buf {
@@ -78,7 +84,7 @@ impl Pipe {
     }
 
     pub(super) fn holds_data(&self) -> bool {
-        !self.buffer.is_empty()
+        !self.buffer.is_empty() || self.lane.as_ref().is_some_and(Lane::holds_data)
     }
 
     /// Reads and writes until one of the ends has to be waited for.
@@ -95,7 +101,12 @@ impl Pipe {
                 self.rest(worker);
                 return Ok(Step::Done);
             }
-            if let Some(awaited) = self.refill(worker, from)? {
+            let awaited = match self.splices(worker, from, to) {
+                true => self.refill_lane(worker, from)?,
+                false => self.refill(worker, from)?,
+            };
+            if let Some(awaited) = awaited {
+                self.lane = None;
                 self.rest(worker);
                 return Ok(awaited);
             }
@@ -125,7 +136,48 @@ impl Pipe {
                 Err(_) => return Err(Fault::Write),
             }
         }
-        Ok(true)
+        let (Some(lane), Some(to)) = (&mut self.lane, to.bare()) else { return Ok(true) };
+        let (sent, outcome) = lane.drain(to);
+        self.sent += sent as u64;
+        match outcome {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(_) => Err(Fault::Write),
+        }
+    }
+
+    /// Whether what comes next goes through a pipe of the system. Takes one.
+    fn splices(&mut self, worker: &Worker, from: &Link, to: &Link) -> bool {
+        let wanted = match self.splicing {
+            Splicing::Never => return false,
+            Splicing::Bulk => self.fast,
+            Splicing::Always => true,
+        };
+        if !wanted || !from.is_readable() || from.bare().is_none() || to.bare().is_none() {
+            return false;
+        }
+        self.lane = self.lane.take().or_else(|| Lane::take(worker));
+        self.lane.is_some()
+    }
+
+    /// Takes more into the pipe, unless something has to be waited for.
+    fn refill_lane(&mut self, worker: &Worker, from: &Link) -> Result<Option<Step>, Fault> {
+        self.rest(worker);
+        let (Some(lane), Some(from)) = (&mut self.lane, from.bare()) else { return Ok(None) };
+        match lane.fill(from, u64::MAX) {
+            Ok(count) => {
+                self.ended = count == 0;
+                self.fast = 2 * count > worker.buffers.size();
+                self.read += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(Some(Step::AwaitsSource));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if splice::is_unable(&error) => self.splicing = Splicing::Never,
+            Err(_) => return Err(Fault::Read),
+        }
+        Ok(None)
     }
 
     /// Takes a buffer that was waited for; returns the one that it had.

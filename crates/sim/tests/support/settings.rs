@@ -140,6 +140,9 @@ pub(crate) fn process(threads: usize) -> Process {
         header_case: Default::default(),
         rings: Vec::new(),
         log_forwards: Vec::new(),
+        splice: Default::default(),
+        idle_descriptors: None,
+        spreads_clients: false,
         variables: Default::default(),
         logs: Arc::default(),
     }

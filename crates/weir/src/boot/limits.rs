@@ -2,7 +2,9 @@
 
 use crate::cli::Options;
 use crate::complain;
-use config::model::{CpuMap, Global, Process, Seat};
+use config::Model;
+use config::model::{CpuMap, Process, Seat, Splice, Tune};
+use proxy::splice::Limits;
 
 /// Descriptors needed besides those of connections: listeners, pollers, logs, files.
 const SPARE: u64 = 64;
@@ -15,14 +17,19 @@ const MOST: u64 = 1 << 20;
 /// # Errors
 /// The system does not allow as many descriptors as are needed, and `strict-limits` holds.
 pub(super) fn connections(
-    global: &Global,
+    model: &Model,
     options: &Options,
     listeners: usize,
 ) -> Result<u32, String> {
-    let (process, fixed) = (&global.process, SPARE + listeners as u64);
+    let (process, spliced) = (&model.global.process, splices(model, options));
+    // A pipe has two ends.
+    let asked_pipes = process.maxpipes.filter(|_| spliced).map_or(0, |pipes| 2 * u64::from(pipes));
+    let fixed = SPARE + listeners as u64 + asked_pipes;
+    // Of every four connections one may have a pipe, unless it is said how many have.
+    let four = if spliced && process.maxpipes.is_none() { 10 } else { 8 };
     let asked = process.ulimit_n.map(u64::from);
     if let Some(wanted) = options.maxconn.or(process.maxconn) {
-        raise(process, asked.unwrap_or(0).max(2 * u64::from(wanted) + fixed))?;
+        raise(process, asked.unwrap_or(0).max(four * u64::from(wanted) / 4 + fixed))?;
         return Ok(wanted);
     }
     let (soft, hard) = sys::process::descriptor_limit();
@@ -30,7 +37,28 @@ pub(super) fn connections(
     let target = asked.unwrap_or(hard.min(MOST).min(bound));
     let allowed = raise(process, target.max(soft.min(bound)))?;
     let usable = if asked.is_some() { allowed } else { allowed.min(bound) };
-    Ok(u32::try_from(usable.saturating_sub(fixed) / 2).unwrap_or(u32::MAX).max(1))
+    Ok(u32::try_from(usable.saturating_sub(fixed) * 4 / four).unwrap_or(u32::MAX).max(1))
+}
+
+/// Whether any proxy wants payload to go through pipes.
+fn splices(model: &Model, options: &Options) -> bool {
+    let off = model.global.process.nosplice || options.no_splice;
+    !off && model.proxies.iter().any(|proxy| proxy.common.splice != Splice::default())
+}
+
+/// Bounds on pipes (`maxpipes`, `tune.pipesize`), for so many connections.
+pub(super) fn pipes(model: &Model, options: &Options, maxconn: u32) -> Limits {
+    let global = &model.global;
+    let off = global.process.nosplice || options.no_splice;
+    let pipes = global.process.maxpipes.unwrap_or(maxconn.div_ceil(4));
+    Limits { pipes: if off { 0 } else { pipes }, size: global.tune.pipe_size }
+}
+
+/// Descriptors in use above which idle connections are not kept, and above which some are closed.
+pub(super) fn idle(tune: &Tune) -> (i32, i32) {
+    let (all, _) = sys::process::descriptor_limit();
+    let part = |percent: u32| i32::try_from(all / 100 * u64::from(percent)).unwrap_or(i32::MAX);
+    (part(tune.pool_low.unwrap_or(20)), part(tune.pool_high.unwrap_or(25)))
 }
 
 /// Raises the limit of descriptors; what it is then.
@@ -48,7 +76,7 @@ fn raise(process: &Process, wanted: u64) -> Result<u64, String> {
 }
 
 /// Gives frontends without a limit that of the command line (`-N`).
-pub(super) fn proxies(model: &mut config::Model, options: &Options) {
+pub(super) fn proxies(model: &mut Model, options: &Options) {
     for front in model.proxies.iter_mut().filter_map(|proxy| proxy.front.as_mut()) {
         front.maxconn = front.maxconn.or(options.proxy_maxconn);
     }

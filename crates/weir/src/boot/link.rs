@@ -33,7 +33,7 @@ pub(super) fn links(
     let announced = (asked.any() && same) || options.check.send_proxy;
     let check_link = Link {
         announce: announced.then(|| announce(asked, never_local)),
-        dial: dial.clone(),
+        dial: Dial { patient: false, ..dial.clone() },
         socks4: options.link.socks4.filter(|_| options.check.via_socks4),
         encryption: check_encryption(server, same),
         ..Link::default()
@@ -67,6 +67,7 @@ fn dial(source: Option<&Source>, back: &Back, global: &Global) -> Dial {
             send: global.tune.sndbuf_server,
         },
         resets: back.nolinger,
+        patient: back.smart_connect,
         ..Dial::default()
     }
 }
@@ -233,6 +234,8 @@ mod tests {
         // Linux keeps as much again for itself.
         let sizes = [8, 7].map(|name| socket(server, sockets, name));
         assert_eq!(sizes, [40_000, 60_000], "tune.rcvbuf.server, tune.sndbuf.server");
+        let smart = whole(&format!("option tcp-smart-connect\n{server}")).0.dial.patient;
+        assert!(smart && !whole(server).0.dial.patient);
         assert!(whole(&format!("option nolinger\n{server}")).0.dial.resets);
         let interface = whole(&format!("{server} source 127.0.0.1 interface lo")).0.dial.interface;
         assert_eq!(interface.as_deref(), Some("lo"));

@@ -1,6 +1,6 @@
 //! Listening sockets, opened before privileges are dropped. Never accepts.
 
-use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, UnixAccess};
+use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, Mode, UnixAccess};
 use reactor::{Handle, KeepAlive, Namespace, SystemBuffers};
 use std::collections::HashMap;
 use std::io;
@@ -22,6 +22,8 @@ pub(super) struct Asked {
     pub(super) keep_alive: Option<KeepAlive>,
     /// Connections end with a reset.
     pub(super) resets: bool,
+    /// Acknowledgements wait for answers.
+    pub(super) patient: bool,
     /// Sizes of the system's buffers.
     pub(super) buffers: SystemBuffers,
     /// Nobody else may listen on the address.
@@ -32,11 +34,12 @@ pub(super) struct Asked {
 
 impl Asked {
     /// What a frontend asks of its listeners, with queues of this length.
-    pub(super) fn of(front: &Front, global: &Global, backlog: u32) -> Self {
+    pub(super) fn of(front: &Front, mode: Mode, global: &Global, backlog: u32) -> Self {
         Self {
             backlog,
             keep_alive: super::link::probes(front.keep_alive),
             resets: front.options.nolinger,
+            patient: front.smart_accept.unwrap_or(mode == Mode::Http),
             buffers: SystemBuffers {
                 receive: global.tune.rcvbuf_client,
                 send: global.tune.sndbuf_client,
@@ -114,6 +117,7 @@ impl Opener {
             keep_alive: asked.keep_alive,
             buffers: asked.buffers,
             resets: asked.resets,
+            patient: asked.patient,
         })
     }
 
@@ -233,9 +237,10 @@ mod tests {
     fn options_of_a_section_reach_its_sockets() {
         let probes = KeepAlive { count: Some(3), idle: Some(11), interval: Some(7) };
         let buffers = SystemBuffers { receive: 20_000, send: 30_000 };
-        let asked = Asked { keep_alive: Some(probes), buffers, ..Asked::default() };
+        let asked = Asked { keep_alive: Some(probes), buffers, patient: true, ..Asked::default() };
         for (level, name, expected) in [
             (SOCKET, 9, 1),
+            (TCP, 12, 0),
             (TCP, 6, 3),
             (TCP, 4, 11),
             (TCP, 5, 7),
@@ -250,10 +255,12 @@ mod tests {
     fn sections_ask_for_what_they_say() {
         let text = "global\n noreuseport\n tune.rcvbuf.client 20000\n tune.sndbuf.client 30000\n\
                     listen l\n bind :1\n timeout client 1s\n option clitcpka\n clitcpka-cnt 3\n \
-                    clitcpka-idle 11\n clitcpka-intvl 7s\n option nolinger\n";
+                    clitcpka-idle 11\n clitcpka-intvl 7s\n option nolinger\n \
+                    option tcp-smart-accept\n";
         let model = model(text);
         let front = model.proxies[0].front.as_ref().expect("a listen section");
-        let asked = Asked::of(front, &model.global, 5);
+        let asked = Asked::of(front, Mode::Tcp, &model.global, 5);
+        assert!(asked.patient, "because the section says so");
         let probes = KeepAlive { count: Some(3), idle: Some(11), interval: Some(7) };
         assert_eq!((asked.keep_alive, asked.resets, asked.exclusive), (Some(probes), true, true));
         assert_eq!((asked.buffers.receive, asked.buffers.send), (20_000, 30_000));

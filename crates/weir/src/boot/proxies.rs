@@ -7,6 +7,7 @@ use super::logs;
 use crate::complain;
 use config::model::{self, Address, ServerPort};
 use proxy::settings::{self, Link};
+use proxy::splice::Wishes;
 use rules::check::SimpleHttp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,6 +48,11 @@ pub(super) fn proxy(
             model::HeaderNames::Reject => settings::HeaderNames::Reject,
         },
         buffer_request: common.buffer_request,
+        splice: Wishes {
+            auto: common.splice.auto,
+            request: common.splice.request,
+            response: common.splice.response,
+        },
         error_replies: common
             .error_replies
             .iter()
@@ -169,7 +175,7 @@ fn front(
     errors: &mut Vec<String>,
 ) -> settings::Front {
     let backlog = from.backlog.or(from.maxconn).unwrap_or(4096).max(128);
-    let asked = Asked::of(from, global, backlog);
+    let asked = Asked::of(from, proxy.mode, global, backlog);
     let mut binds = Vec::new();
     for bind in from.binds.iter().filter(|_| !proxy.disabled) {
         let threads = global.process.threads.of(&bind.options.threads);

@@ -38,13 +38,17 @@ pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
     {
         return fail(&format!("[haproxy.main()] Cannot limit memory to {mib} MB: {error}"));
     }
-    let maxconn = match limits::connections(&model.global, options, proxies::listeners(&model)) {
+    let mut opener = Opener::default();
+    if let Err(error) = namespaces(&model, &mut opener) {
+        return fail(&format!("[haproxy.main()] {error}"));
+    }
+    let maxconn = match limits::connections(&model, options, proxies::listeners(&model)) {
         Ok(maxconn) => maxconn,
         Err(error) => return fail(&format!("[haproxy.main()] {error}")),
     };
     let mut errors = Vec::new();
-    let mut opener = Opener::default();
     limits::proxies(&mut model, options);
+    model.global.process.noreuseport |= options.no_reuse_port;
     let proxies = proxies::all(&mut model, &mut opener, &mut errors);
     let rings = logs::rings(&model, &mut errors);
     let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
@@ -84,6 +88,11 @@ fn manager() -> Option<Manager> {
             None
         }
     }
+}
+
+/// Opens the namespaces of `namespace_list`, so that it is known that they are there.
+fn namespaces(model: &Model, opener: &mut Opener) -> io::Result<()> {
+    model.global.process.namespaces.iter().try_for_each(|name| opener.namespace(name).map(drop))
 }
 
 fn exit_code() -> ExitCode {
@@ -152,6 +161,9 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         resolvers: proxies::resolvers(&model.resolvers),
         userlists: model.userlists.clone(),
         variables: model.variables.clone(),
+        idle_descriptors: Some(limits::idle(&global.tune)),
+        spreads_clients: global.tune.multi_queue.unwrap_or(true),
+        splice: limits::pipes(model, options, maxconn),
         header_case: Arc::new(model.global.header_case.names.clone()),
         rings: Vec::new(),
         log_forwards: Vec::new(),
@@ -345,6 +357,13 @@ mod tests {
             processors: 1,
         };
         config::load(&[config::Source::new("a.cfg", &text)], setup).model.expect("a good text")
+    }
+
+    #[test]
+    fn tuning_reaches_the_process() {
+        let settings = |lines: &str| process(&model(lines), &Options::default(), 40);
+        assert!(settings("").spreads_clients);
+        assert!(!settings(" tune.listener.multi-queue off\n").spreads_clients);
     }
 
     #[test]

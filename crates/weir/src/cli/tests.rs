@@ -63,6 +63,7 @@ fn switches() {
         ("-dD", |o| o.diagnostics = true),
         ("-dr", |o| o.ignore_resolution = true),
         ("-dR", |o| o.no_reuse_port = true),
+        ("-dS", |o| o.no_splice = true),
         ("-c", |o| o.action = Action::Check),
         ("-sf", |o| o.farewell = Some(Farewell::Finish)),
         ("-st", |o| o.farewell = Some(Farewell::Terminate)),
@@ -175,8 +176,8 @@ fn memory_debugging_is_checked_and_noted() {
 
 #[test]
 fn what_has_no_effect_is_noted() {
-    let options = ok("-de -dp -dS -dG -dV -f a");
-    assert_eq!(options.notes.len(), 5);
+    let options = ok("-de -dp -dG -dV -f a");
+    assert_eq!(options.notes.len(), 4);
     assert!(options.notes.iter().all(|note| note.contains(" has no effect: ")));
     assert_eq!(Options { notes: vec![], ..options }, with(|_| ()));
 }

@@ -95,6 +95,24 @@ fn idle_connections_are_kept_as_long_and_as_many_as_allowed() {
 }
 
 #[test]
+fn idle_connections_give_way_when_descriptors_run_short() {
+    let origin = Origin::saying("hello");
+    let idle = |tune: &str| {
+        let weir = Setup::http("", "    http-reuse safe\n    server s <origin>")
+            .global(tune)
+            .with("origin", origin.address())
+            .start();
+        let mut clients: Vec<Client> = (0..10).map(|_| weir.web()).collect();
+        clients.iter_mut().for_each(|it| it.expect_open("/"));
+        weir.stat("app", "s", "idle_conn_cur").parse::<u32>().expect("a number")
+    };
+    assert_eq!(idle("tune.pool-low-fd-ratio 100\n    tune.pool-high-fd-ratio 100"), 10);
+    assert_eq!(idle("tune.pool-low-fd-ratio 0\n    tune.pool-high-fd-ratio 100"), 0);
+    let left = idle("tune.pool-low-fd-ratio 100\n    tune.pool-high-fd-ratio 0");
+    assert_eq!(left, 1, "one is closed for each that is opened");
+}
+
+#[test]
 fn a_client_may_stay_with_its_last_server() {
     let [a, b] = ["a", "b"].map(Origin::saying);
     let served = |option: &str| {

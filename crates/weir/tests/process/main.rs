@@ -39,6 +39,7 @@ mod runtime;
 mod servers;
 mod signals;
 mod sockets;
+mod splice;
 mod statistics;
 mod strictness;
 mod tables;

@@ -215,6 +215,17 @@ fn a_line_may_have_a_socket_per_thread() {
 }
 
 #[test]
+fn namespaces_that_are_listed_have_to_be_there() {
+    let mut weir = Setup::new(
+        "namespace_list\n    namespace weir-none\nlisten l\n    mode http\n    \
+         timeout client 5s\n    bind <web>\n    http-request return status 200\n",
+    )
+    .start();
+    weir.expect_error("Cannot open namespace 'weir-none'");
+    assert!(!weir.wait().success());
+}
+
+#[test]
 fn sockets_belong_to_the_namespace_asked_for() {
     let name = format!("weir-test-{}", std::process::id());
     let ip = |words: &[&str]| {
