@@ -263,6 +263,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
             check_timeouts(&draft, cx);
             tracking::check(&draft, cx);
             advice::rules(&draft, cx);
+            advice::acls(&draft, cx);
         }
     }
     duplicate_ids(&draft, cx);
@@ -315,6 +316,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
 
 /// Servers that `use-server` rules name.
 fn select_servers(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    let word = draft.word();
     let servers = &draft.settings.back.servers;
     for selection in &mut draft.rules.selection {
         let BackendName::Fixed(name) = selection.rule.name() else { continue };
@@ -322,8 +324,8 @@ fn select_servers(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
         if selection.server.is_none() {
             let (file, line) = selection.rule.place();
             let message = format!(
-                "{} '{}' : unable to find server '{name}' referenced in a 'use-server' rule.",
-                draft.name, draft.name
+                "{word} '{}' : unable to find server '{name}' referenced in a 'use-server' rule.",
+                draft.name
             );
             let place = Place { file: file.into(), line };
             let mut alert = Diagnostic::about(Severity::Alert, &place, message);

@@ -80,6 +80,11 @@ impl View<'_> {
         list.users.get(std::str::from_utf8(user).ok()?)
     }
 
+    /// What the task has used for this request.
+    fn usage(&self) -> sched::Usage {
+        self.worker.thread.scheduler().usage().since(self.notes.journal.usage)
+    }
+
     fn server_name(&self) -> Option<&[u8]> {
         let back = self.backend?.back.as_ref()?;
         Some(back.servers.get(self.slot?)?.state.name().as_bytes())
@@ -315,6 +320,9 @@ impl Facts for View<'_> {
                 Some(self.client.session()?.checked().authority_error.into())
             }
             Number::TlsResumed => Some(self.client.session()?.is_resumed().into()),
+            Number::Turns => Some(self.usage().calls.into()),
+            Number::TurnTime => i64::try_from(self.usage().cpu).ok(),
+            Number::TurnLatency => i64::try_from(self.usage().latency).ok(),
             Number::ServerError => self.server.map(|_| 0),
         }
     }

@@ -111,6 +111,8 @@ pub struct Journal {
     pub response: u64,
     /// All was passed on.
     pub ended: u64,
+    /// What the connection's task had used before.
+    pub usage: sched::Usage,
     /// Status sent to the client; 0 for none.
     pub status: u16,
     /// Bytes received from the client.

@@ -112,6 +112,7 @@ impl Transaction {
             began: client.since,
             began_wall: wall - (now - client.since).min(wall),
             first_byte: now,
+            usage: worker.thread.scheduler().usage_before(),
             cookie: (b'-', b'-'),
             ..Journal::default()
         };

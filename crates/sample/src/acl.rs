@@ -412,7 +412,28 @@ impl Acl {
 /// The ACLs of one section by name. Predefined ones are made on first use.
 #[derive(Debug, Default)]
 pub struct AclTable {
-    acls: RefCell<HashMap<Box<str>, Arc<Acl>>>,
+    acls: RefCell<HashMap<Box<str>, Named>>,
+}
+
+/// One of them, with file and line of its first definition unless it is a predefined one.
+#[derive(Debug)]
+struct Named {
+    acl: Arc<Acl>,
+    place: Option<(Arc<str>, u32)>,
+}
+
+/// An ACL that may not be what its author wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OddAcl {
+    /// Its name.
+    pub name: String,
+    /// The file of its first line.
+    pub file: Arc<str>,
+    /// That line.
+    pub line: u32,
+    /// It has the name of a predefined one, which is not reached any more; otherwise nobody uses
+    /// it.
+    pub hides: bool,
 }
 
 impl AclTable {
@@ -439,18 +460,35 @@ impl AclTable {
         })?;
         let mut acls = self.acls.borrow_mut();
         match acls.get(name) {
-            Some(first) => first.push(acl),
+            Some(first) => first.acl.push(acl),
             None => {
-                acls.insert(name.into(), Arc::new(acl));
+                let place = Some((cx.file.clone(), cx.line));
+                acls.insert(name.into(), Named { acl: Arc::new(acl), place });
             }
         }
         Ok(())
     }
 
+    /// The ACLs that hide predefined ones, and those that no condition holds; by line.
+    pub fn odd(&self) -> Vec<OddAcl> {
+        let acls = self.acls.borrow();
+        let mut odd: Vec<OddAcl> = acls
+            .iter()
+            .filter_map(|(name, Named { acl, place })| {
+                let (file, line) = place.clone()?;
+                let hides = PREDEFINED.iter().any(|(known, _)| *known == &**name);
+                let unused = Arc::strong_count(acl) == 1;
+                (hides || unused).then(|| OddAcl { name: name.to_string(), file, line, hides })
+            })
+            .collect();
+        odd.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        odd
+    }
+
     /// The ACL called `name`, defined or predefined.
     pub fn find(&self, name: &str, cx: &Parser<'_>) -> Result<Arc<Acl>, String> {
-        if let Some(acl) = self.acls.borrow().get(name) {
-            return Ok(acl.clone());
+        if let Some(found) = self.acls.borrow().get(name) {
+            return Ok(found.acl.clone());
         }
         let Some((_, words)) = PREDEFINED.iter().find(|(found, _)| *found == name) else {
             let acls = self.acls.borrow();
@@ -461,7 +499,7 @@ impl AclTable {
         let words = if ignored("acl-predefined", name) { opposite } else { words };
         let acl = Acl::parse(name, words, cx).map_err(|error| error.message)?;
         let acl = Arc::new(acl);
-        self.acls.borrow_mut().insert(name.into(), acl.clone());
+        self.acls.borrow_mut().insert(name.into(), Named { acl: acl.clone(), place: None });
         Ok(acl)
     }
 }

@@ -96,6 +96,12 @@ pub enum Number {
     ListenerConnections,
     /// `bc_err`
     ServerError,
+    /// `cpu_calls`: turns of the task that serves the request.
+    Turns,
+    /// `cpu_ns_tot`: nanoseconds in these turns.
+    TurnTime,
+    /// `lat_ns_tot`: nanoseconds from wake-ups to these turns.
+    TurnLatency,
 }
 
 /// What the system knows about the client's TCP connection; times are microseconds.

@@ -26,7 +26,7 @@ pub mod wheel;
 pub use activity::Activity;
 pub use class::Class;
 pub use mailbox::{Alarm, Mailbox};
-pub use profile::{Clock, Mode as Profiling};
+pub use profile::{Clock, Mode as Profiling, Usage};
 pub use scheduler::{Queued, Round, Scheduler, Settings, TaskId};
 pub use shared::SharedWork;
 pub use supply::{Need, Supply, Ticket};

@@ -111,6 +111,36 @@ struct Lap {
     start: u64,
 }
 
+impl Lap {
+    /// From the wake-up to the turn, if the wake-up has a date.
+    fn latency(&self) -> Option<u64> {
+        let mark = self.mark.filter(|mark| mark.date != 0)?;
+        Some(self.start.saturating_sub(mark.date))
+    }
+}
+
+/// What one task has used of its thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Its turns.
+    pub calls: u32,
+    /// Nanoseconds in turns that have ended while tasks were profiled.
+    pub cpu: u64,
+    /// Nanoseconds from wake-ups to their turns, while tasks were profiled.
+    pub latency: u64,
+}
+
+impl Usage {
+    /// What has come since `before`.
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            calls: self.calls.wrapping_sub(before.calls),
+            cpu: self.cpu.wrapping_sub(before.cpu),
+            latency: self.latency.wrapping_sub(before.latency),
+        }
+    }
+}
+
 /// How many nanoseconds the average turn takes when automatic profiling begins, and ends.
 const AUTO: (u64, u64) = (1_000_000, 990_000);
 
@@ -122,6 +152,9 @@ pub(crate) struct Profile {
     slow: Cell<bool>,
     marks: RefCell<Vec<Option<Mark>>>,
     lap: Cell<Lap>,
+    /// Times in turns, and before them, by the position of the task. They go on when another task
+    /// takes the position: only differences are of use.
+    spent: RefCell<Vec<(u64, u64)>>,
     table: RefCell<Table>,
 }
 
@@ -134,6 +167,7 @@ impl Profile {
             slow: Cell::new(false),
             marks: RefCell::default(),
             lap: Cell::default(),
+            spent: RefCell::default(),
             table: RefCell::default(),
         }
     }
@@ -204,16 +238,39 @@ impl Profile {
     #[cold]
     pub(crate) fn begin(&self, id: TaskId) {
         let mark = self.marks.borrow_mut().get_mut(id.0.index as usize).and_then(Option::take);
-        self.lap.set(Lap { mark, start: self.clock.nanos() });
+        let lap = Lap { mark, start: self.clock.nanos() };
+        self.spend(id, 0, lap.latency().unwrap_or(0));
+        self.lap.set(lap);
+    }
+
+    fn spend(&self, id: TaskId, cpu: u64, latency: u64) {
+        let spent = &mut *self.spent.borrow_mut();
+        let index = id.0.index as usize;
+        if spent.len() <= index {
+            spent.resize(index + 1, (0, 0));
+        }
+        let (own_cpu, own_latency) = &mut spent[index];
+        *own_cpu = own_cpu.wrapping_add(cpu);
+        *own_latency = own_latency.wrapping_add(latency);
+    }
+
+    /// The times of a task in turns that have ended, and before turns that have begun.
+    pub(crate) fn spent(&self, id: TaskId) -> (u64, u64) {
+        self.spent.borrow().get(id.0.index as usize).copied().unwrap_or_default()
+    }
+
+    /// How long the turn that runs was waited for.
+    pub(crate) fn waited(&self) -> u64 {
+        self.lap.get().latency().unwrap_or(0)
     }
 
     /// A task's turn has ended.
     #[cold]
-    pub(crate) fn end(&self, function: &'static Function) {
+    pub(crate) fn end(&self, id: TaskId, function: &'static Function) {
         let lap = self.lap.take();
         let cpu = self.clock.nanos().saturating_sub(lap.start);
-        let dated = lap.mark.filter(|mark| mark.date != 0);
-        let latency = dated.map(|mark| lap.start.saturating_sub(mark.date));
+        let latency = lap.latency();
+        self.spend(id, cpu, 0);
         let caller = lap.mark.map(|mark| (mark.caller, mark.reason));
         self.table.borrow_mut().add(function, caller, cpu, latency);
     }

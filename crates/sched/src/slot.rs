@@ -37,6 +37,8 @@ pub(crate) struct Slot {
     pub(crate) armed: Option<Tick>,
     pub(crate) reasons: Wake,
     pub(crate) state: State,
+    /// Its turns so far.
+    pub(crate) turns: u32,
     /// The class that its own yield asked for.
     pub(crate) yields_to: Option<Class>,
     /// -1024 (first) to 1024 (last) in the normal class.
@@ -56,6 +58,7 @@ impl Slot {
             armed: None,
             reasons: Wake::INIT,
             state: State::empty(),
+            turns: 0,
             yields_to: None,
             nice: 0,
         }

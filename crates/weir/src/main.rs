@@ -123,13 +123,16 @@ fn load(options: Options) -> ExitCode {
         say(&libraries());
     }
     let said = config::report(&loaded.diagnostics, pid, Style::Plain, options.diagnostics);
-    if let Some(format) = options.output.filter(|_| options.action == Action::Check) {
-        let version = env!("CARGO_PKG_VERSION");
-        say(&config::document(&loaded.diagnostics, format, version, options.diagnostics));
+    let checks = options.action == Action::Check;
+    if let Some(format) = options.output.filter(|_| checks) {
+        // Advice is for editors; it changes no verdict.
+        say(&config::document(&loaded.diagnostics, format, env!("CARGO_PKG_VERSION"), true));
         return ExitCode::from(verdict.exit_code());
     }
     if !options.quiet || verdict == Verdict::Invalid {
-        complain(&config::report(&loaded.diagnostics, pid, style, options.diagnostics));
+        // People who check on a terminal want advice; tools that read the lines do not.
+        let advice = options.diagnostics || (checks && style == Style::Pretty);
+        complain(&config::report(&loaded.diagnostics, pid, style, advice));
     }
     if options.action == Action::Check {
         if let Some(message) = verdict.message().filter(|_| !options.quiet) {

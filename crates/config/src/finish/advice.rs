@@ -1,8 +1,9 @@
-//! Advice about what is legal and cannot be meant: rules that never run, backends that nobody uses. Never refuses anything.
+//! Advice about what is legal and cannot be meant: rules that never run, backends and ACLs that nobody uses. Never refuses anything.
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
 use rules::{BackendName, Rule};
+use sample::acl::OddAcl;
 use std::collections::HashSet;
 
 /// Rules behind one that always ends their set. HAProxy says nothing, so this is told in diagnostic
@@ -29,6 +30,15 @@ pub(super) fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
         );
         let (file, line) = line.rule.place();
         about(cx, &Place { file: file.into(), line }, message);
+    }
+}
+
+/// ACLs that nobody uses, and those that hide predefined ones.
+pub(super) fn acls(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    for OddAcl { name, file, line, hides } in draft.acls.odd() {
+        let what =
+            if hides { "hides the predefined one of that name" } else { "is used by nobody" };
+        about(cx, &Place { file, line }, format!("acl '{name}' {what}."));
     }
 }
 

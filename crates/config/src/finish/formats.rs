@@ -16,18 +16,25 @@ pub(super) fn compile(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>)
     let kept = &draft.settings.formats;
     let logs = logs_somewhere(draft, global);
     let log = match &kept.log {
-        Some(kept) => custom(draft, cx, kept, Place::Log),
+        Some(kept) => custom(draft, cx, kept, ("log-format", Place::Log)),
         None if logs => Some(predefined(draft, cx)),
         None => None,
     };
     Formats {
         log: log.filter(|_| logs),
-        error: kept.error.as_ref().filter(|_| logs).and_then(|k| custom(draft, cx, k, Place::Log)),
+        error: kept
+            .error
+            .as_ref()
+            .filter(|_| logs)
+            .and_then(|k| custom(draft, cx, k, ("error-log-format", Place::Log))),
         structured_data: kept
             .structured_data
             .as_ref()
-            .and_then(|k| custom(draft, cx, k, Place::Log)),
-        unique_id: kept.unique_id.as_ref().and_then(|k| custom(draft, cx, k, Place::FeHttpRequest)),
+            .and_then(|k| custom(draft, cx, k, ("log-format-sd", Place::Log))),
+        unique_id: kept
+            .unique_id
+            .as_ref()
+            .and_then(|k| custom(draft, cx, k, ("unique-id", Place::FeHttpRequest))),
     }
 }
 
@@ -75,7 +82,13 @@ fn predefined(draft: &DraftProxy, cx: &mut Cx<'_>) -> LogFormat {
         .unwrap_or_else(|_| LogFormat::literal(b"unusable predefined log format"))
 }
 
-fn custom(draft: &DraftProxy, cx: &mut Cx<'_>, kept: &Kept, place: Place) -> Option<LogFormat> {
+/// A format as configured, with its name in HAProxy's messages.
+fn custom(
+    draft: &DraftProxy,
+    cx: &mut Cx<'_>,
+    kept: &Kept,
+    (name, place): (&str, Place),
+) -> Option<LogFormat> {
     match parse(draft, cx, kept.text(), place) {
         Ok((format, mentions)) => {
             for mention in mentions {
@@ -86,7 +99,8 @@ fn custom(draft: &DraftProxy, cx: &mut Cx<'_>, kept: &Kept, place: Place) -> Opt
             Some(format)
         }
         Err(error) => {
-            let alert = kept.alert(error.offset, error.message);
+            let message = format!("failed to parse {name} : {}", error.message);
+            let alert = kept.alert(error.offset, message);
             // A format of `defaults` is compiled for each proxy; one alert is enough.
             if !cx.diagnostics.iter().any(|told| *told == alert) {
                 cx.diagnostics.push(alert);

@@ -9,7 +9,7 @@ use crate::cx::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
 use crate::draft::{DraftKind, DraftProxy, Kept};
 use crate::keyword::Places as Sections;
-use crate::line::{Args, Parsed};
+use crate::line::{Args, Fault, Parsed};
 use crate::model::{Mode, ProxyKind, Switching};
 use crate::value::{self, Unit};
 use rules::{Persistence, Selection};
@@ -114,7 +114,8 @@ pub(super) fn redirect(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) 
     let words = args.all_texts(1);
     let places = places(proxy.kind, Ruleset::HttpRequest);
     let rule =
-        with_parser(proxy, cx, args, 1, places, |parser| rules::parse_redirect(&words, parser))?;
+        with_parser(proxy, cx, args, 1, places, |parser| rules::parse_redirect(&words, parser));
+    let rule = rule.map_err(|fault| in_rule(fault, proxy, "redirect rule"))?;
     in_order(proxy, cx, args, Rank::Redirect, "redirect");
     proxy.rules.redirect.push(rule);
     Ok(())
@@ -219,11 +220,23 @@ fn rule(
     let words = args.all_texts(skip);
     may_stand_here(proxy, cx, args, ruleset, skip)?;
     let places = places(proxy.kind, ruleset);
-    let rule =
-        with_parser(proxy, cx, args, skip, places, |parser| Rule::parse(ruleset, &words, parser))?;
+    let parsed =
+        with_parser(proxy, cx, args, skip, places, |parser| Rule::parse(ruleset, &words, parser));
+    let what = format!("'{} {}' rule", ruleset.keyword(), args.text(skip));
+    let rule = parsed.map_err(|fault| in_rule(fault, proxy, &what))?;
     in_order(proxy, cx, args, Rank::of(ruleset), ruleset.keyword());
     proxy.rules.set_mut(ruleset).push(rule);
     Ok(())
+}
+
+/// A fault with the rule that it is in, unless it says so itself.
+fn in_rule(fault: Fault, proxy: &DraftProxy, what: &str) -> Fault {
+    let told = ["error detected", "'http-re", "'http-after", "'tcp-re"];
+    if told.iter().any(|start| fault.message.starts_with(start)) {
+        return fault;
+    }
+    let (word, name) = (proxy.word(), &proxy.name);
+    fault.within(&format!("error detected in {word} '{name}' while parsing {what}"))
 }
 
 /// What some actions need besides a rule set that knows them.

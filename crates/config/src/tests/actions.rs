@@ -60,7 +60,7 @@ fn mistakes() {
         ),
         (
             listen("use-server x if TRUE"),
-            "l 'l' : unable to find server 'x' referenced in a 'use-server' rule.",
+            "proxy 'l' : unable to find server 'x' referenced in a 'use-server' rule.",
         ),
         (
             listen("use-server x"),

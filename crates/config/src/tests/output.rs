@@ -1,5 +1,5 @@
 //! The same mistakes as text, JSON and SARIF, each at its place.
-use super::{loaded, messages};
+use super::{listen, loaded, messages};
 use crate::diag::Severity;
 use crate::output::{Format, document};
 use crate::render::{Style, report};
@@ -77,6 +77,17 @@ fn rules_that_never_run_and_lonely_backends_are_told_in_diagnostic_mode() {
         ]
     );
     assert!(messages(text, Severity::Warning).is_empty());
+}
+
+#[test]
+fn acls_that_hide_others_or_are_not_used_are_told_in_diagnostic_mode() {
+    let text = listen(
+        " acl METH_GET path /\n acl used path /\n acl used path /x\n acl idle path /\n http-request deny if METH_GET used TRUE",
+    );
+    let told =
+        ["acl 'METH_GET' hides the predefined one of that name.", "acl 'idle' is used by nobody."];
+    assert_eq!(messages(&text, Severity::Diag), told);
+    assert!(messages(&text, Severity::Warning).is_empty());
 }
 
 #[test]

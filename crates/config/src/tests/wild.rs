@@ -82,7 +82,7 @@ fn an_option_replaces_an_inherited_log_format() {
     let text = format!("{defaults}frontend f\n mode tcp\n bind :1\n");
     assert_eq!(
         messages(&text, Severity::Alert),
-        ["format variable 'Tq' is reserved for HTTP mode"]
+        ["failed to parse log-format : format variable 'Tq' is reserved for HTTP mode"]
     );
 }
 
@@ -203,7 +203,8 @@ fn a_backend_fills_the_slots_of_whichever_frontend_comes() {
     let text = |section: &str| format!("{TIMES}{section}\n {rule}\nlisten l\n bind :2\n");
     assert_eq!(messages(&text("backend b"), Severity::Alert), Vec::<String>::new());
     let alerts = messages(&text("frontend f\n bind :1"), Severity::Alert);
-    assert_eq!(alerts, ["unable to find capture id '0' referenced by this rule"]);
+    let message = "error detected in frontend 'f' while parsing 'http-request capture' rule : unable to find capture id '0' referenced by this rule";
+    assert_eq!(alerts, [message]);
 }
 
 #[test]

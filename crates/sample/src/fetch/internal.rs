@@ -43,6 +43,11 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("srv_weight", "server", Type::Int, INTERNAL, "Weight of a server in effect.", Server(ServerCount::Weight)),
     fetch("srv_iweight", "server", Type::Int, INTERNAL, "Weight of a server at start.", Server(ServerCount::InitialWeight)),
     fetch("srv_uweight", "server", Type::Int, INTERNAL, "Weight of a server as last set.", Server(ServerCount::UserWeight)),
+    fetch("cpu_calls", "", Type::Int, INTERNAL, "Turns of the task that serves the request.", Num(Number::Turns)),
+    fetch("cpu_ns_avg", "", Type::Int, INTERNAL, "Nanoseconds of an average turn, while tasks are profiled.", Call(|_, facts| average(facts, Number::TurnTime))),
+    fetch("cpu_ns_tot", "", Type::Int, INTERNAL, "Nanoseconds of all turns, while tasks are profiled.", Num(Number::TurnTime)),
+    fetch("lat_ns_avg", "", Type::Int, INTERNAL, "Nanoseconds that an average turn was waited for, while tasks are profiled.", Call(|_, facts| average(facts, Number::TurnLatency))),
+    fetch("lat_ns_tot", "", Type::Int, INTERNAL, "Nanoseconds that all turns were waited for, while tasks are profiled.", Num(Number::TurnLatency)),
     fetch("last_rule_file", "", Type::Str, INTERNAL, "File of the rule that decided last.", Call(rule_file)),
     fetch("last_rule_line", "", Type::Int, INTERNAL, "Line of the rule that decided last.", Call(rule_line)),
 ];
@@ -53,4 +58,10 @@ fn rule_file<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 
 fn rule_line<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     facts.last_rule().map(|(_, line)| Value::Int(line.into())).ok_or(Missing::Absent)
+}
+
+/// A sum over all turns by their number.
+fn average(facts: &dyn Facts, sum: Number) -> Outcome<'_> {
+    let number = |number| facts.number(number).ok_or(Missing::Absent);
+    Ok(Value::Int(number(sum)?.checked_div(number(Number::Turns)?).unwrap_or(0)))
 }

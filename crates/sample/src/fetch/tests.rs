@@ -53,6 +53,7 @@ const CASES: &[(&str, &str)] = &[
     ("capture.req.hdr(0)", "cap0"), ("capture.req.hdr(1)", "undefined"), ("capture.res.hdr(0)", "rcap"),
     ("capture.req.method", "GET"), ("capture.req.uri", "/p/a.html?x=1&y=&x=2;z"), ("capture.req.ver", "HTTP/1.1"),
     ("capture.res.ver", "HTTP/1.1"),
+    ("cpu_calls", "124"), ("cpu_ns_tot", "125"), ("cpu_ns_avg", "1"), ("lat_ns_tot", "126"), ("lat_ns_avg", "1"),
     ("fe_name", "fe"), ("fe_id", "100"), ("fe_defbe", "def"), ("fe_client_timeout", "107"),
     ("be_name", "be"), ("be_id", "101"), ("be_server_timeout", "108"), ("be_tunnel_timeout", "109"),
     ("cur_server_timeout", "110"), ("cur_tunnel_timeout", "111"), ("srv_name", "srv1"), ("srv_id", "102"),

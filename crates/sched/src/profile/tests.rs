@@ -164,3 +164,34 @@ fn without_a_clock_calls_are_counted_and_times_are_not() {
     scheduler.run();
     assert_eq!(sum(&scheduler), Totals { calls: 1, cpu: 0, dated: 0, latency: 0 });
 }
+
+#[test]
+fn a_task_knows_what_it_has_used() {
+    for mode in [Mode::On, Mode::Off] {
+        let (scheduler, clock) = scheduler(mode);
+        scheduler.run();
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let notes = (seen.clone(), scheduler.clone(), clock.clone());
+        let id = scheduler.spawn(Class::Normal, async move {
+            let (seen, scheduler, clock) = notes;
+            let mut begin = scheduler.usage_before();
+            loop {
+                clock.pass(70);
+                seen.borrow_mut().push(scheduler.usage().since(begin));
+                scheduler.pause(None).await;
+                if seen.borrow().len() == 2 {
+                    begin = scheduler.usage_before();
+                }
+            }
+        });
+        for _ in 0..3 {
+            clock.pass(30);
+            scheduler.run();
+            scheduler.wake(id, Wake::MESSAGE);
+        }
+        let timed = u64::from(mode == Mode::On);
+        let of = |calls, cpu, latency| Usage { calls, cpu: cpu * timed, latency: latency * timed };
+        assert_eq!(*seen.borrow(), [of(1, 0, 30), of(2, 70, 60), of(1, 0, 30)], "{mode:?}");
+        assert_eq!(scheduler.usage(), Usage::default(), "no task runs");
+    }
+}

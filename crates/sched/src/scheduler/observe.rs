@@ -3,7 +3,7 @@
 use super::{Round, Scheduler};
 use crate::activity::Activity;
 use crate::class::{COUNT, Class};
-use crate::profile::Entry;
+use crate::profile::{Entry, Usage};
 use std::sync::Arc;
 
 /// What stands in the run queue of one thread, of one function and class ("show tasks").
@@ -30,6 +30,26 @@ impl Scheduler {
     /// The times by function and caller since profiling was last turned on; for the own thread.
     pub fn profile(&self) -> Vec<Entry> {
         self.profile.entries()
+    }
+
+    /// What the running task has used; nothing outside of tasks.
+    pub fn usage(&self) -> Usage {
+        let id = self.current.get();
+        let turns = self.inner.borrow().tasks.get(id).map(|slot| slot.turns);
+        let Some(calls) = turns else { return Usage::default() };
+        let (cpu, latency) = self.profile.spent(id);
+        Usage { calls, cpu, latency }
+    }
+
+    /// What the running task had used before this turn was due.
+    pub fn usage_before(&self) -> Usage {
+        let now = self.usage();
+        let waited = if self.profile.is_on() { self.profile.waited() } else { 0 };
+        Usage {
+            calls: now.calls.saturating_sub(1),
+            latency: now.latency.wrapping_sub(waited),
+            ..now
+        }
     }
 
     /// What is queued now, by function and class; for the own thread. O(length of the queue).

@@ -121,6 +121,7 @@ impl Scheduler {
             return Some(Turn::Drop(work));
         }
         let function = slot.function;
+        slot.turns = slot.turns.wrapping_add(1);
         self.reasons.set(std::mem::take(&mut slot.reasons));
         self.deadline.set(slot.deadline);
         Some(Turn::Poll(id, work, function))
@@ -133,7 +134,7 @@ impl Scheduler {
             Turn::Poll(id, work, function) => {
                 self.poll(id, work, function);
                 if self.profile.is_on() {
-                    self.profile.end(function);
+                    self.profile.end(id, function);
                 }
             }
             // Dropped here, outside the borrow: a future's drop may call back into the scheduler.

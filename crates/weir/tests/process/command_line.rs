@@ -110,6 +110,20 @@ fn the_configuration_is_listed_as_it_is_understood() {
 }
 
 #[test]
+fn editors_get_advice_and_tools_do_not() {
+    let (_kept, file) = written(&format!("{GOOD}    acl idle path /\n"));
+    let checked = run(&["-c", "-f", &file]);
+    assert_eq!(errors(&checked), "");
+    let document = run(&["-c", "--output", "json", "-f", &file]);
+    assert_eq!(code(&document), 0);
+    let text = words(&document);
+    assert!(
+        text.contains("acl 'idle' is used by nobody.") && text.contains("\"line\": 5"),
+        "{text}"
+    );
+}
+
+#[test]
 fn loaded_files_are_listed() {
     let (_kept, file) = written(GOOD);
     let listed = words(&run(&["-c", "-q", "-dL", "-f", &file]));

@@ -225,3 +225,26 @@ fn few_buffers_make_requests_wait_and_none_fails() {
         assert_eq!(client.response().text(), "a");
     }
 }
+
+#[test]
+fn requests_know_what_they_cost() {
+    let origin = Origin::saying("hello");
+    let front = "    http-response set-header x-cost \
+                 \"%[cpu_calls] %[cpu_ns_tot] %[cpu_ns_avg] %[lat_ns_tot] %[lat_ns_avg]\"";
+    let weir = Setup::http(front, "    server s <origin>")
+        .with("origin", origin.address())
+        .global("profiling.tasks on")
+        .start();
+    let mut client = weir.web();
+    for _ in 0..3 {
+        let answer = client.get("/");
+        let cost = answer.header("x-cost").expect("a cost").to_owned();
+        let numbers: Vec<u64> = cost.split(' ').map(|n| n.parse().expect("a number")).collect();
+        let [calls, cpu, cpu_average, latency, latency_average] = numbers[..] else {
+            panic!("five numbers: {cost}")
+        };
+        assert!((2..10).contains(&calls), "a turn for the request, one for the answer: {cost}");
+        assert!(cpu > 0 && latency > 0, "{cost}");
+        assert_eq!((cpu_average, latency_average), (cpu / calls, latency / calls), "{cost}");
+    }
+}
