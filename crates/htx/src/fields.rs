@@ -205,6 +205,19 @@ impl Fields {
         );
     }
 
+    /// The same for a name that is in lower case already, and whose identity is known.
+    #[inline]
+    pub fn push_lower(&mut self, id: HeaderId, name: &[u8], value: &[u8]) {
+        debug_assert!(id == HeaderId::from_lower(name), "the identity belongs to the name");
+        self.arena.reserve(name.len() + value.len() + 4);
+        let start = self.arena.len();
+        append(&mut self.arena, name);
+        self.arena.extend_from_slice(b": ");
+        append(&mut self.arena, value);
+        self.arena.extend_from_slice(b"\r\n");
+        self.index_line(start, id, name.len());
+    }
+
     /// Appends a line that is already `name: value\r\n`, with a name of this many bytes: one copy,
     /// no assembly.
     ///
@@ -382,6 +395,15 @@ impl Fields {
             return Runs { fields: self, next: self.fields.len(), pending: 0..self.arena.len() };
         }
         Runs { fields: self, next: 0, pending: first }
+    }
+
+    /// The live lines alone, where a start line of this range is kept in the arena.
+    pub(crate) fn runs_behind(&self, first: Range<usize>) -> Runs<'_> {
+        if self.whole {
+            let pending = first.end..self.arena.len();
+            return Runs { fields: self, next: self.fields.len(), pending };
+        }
+        Runs { fields: self, next: 0, pending: 0..0 }
     }
 
     /// The arena, for the start line that a head keeps in it.

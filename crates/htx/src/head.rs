@@ -30,6 +30,8 @@ pub struct Head {
     method_len: u32,
     /// Length of the URI, or of the reason.
     text_len: u32,
+    /// See [`Head::is_normalized`].
+    normalized: bool,
 }
 
 impl Head {
@@ -48,6 +50,7 @@ impl Head {
         self.line = (0, 0);
         self.method_len = 0;
         self.text_len = 0;
+        self.normalized = false;
     }
 
     /// Whether nothing has been set since the last `clear`.
@@ -83,7 +86,49 @@ impl Head {
         self.kind = Kind::Request;
         self.version = version;
         self.method_id = Method::of(method);
+        self.normalized = false;
         self.set_line(start, method.len(), uri.len());
+    }
+
+    /// Starts a request head whose target is absolute because its protocol names scheme and
+    /// authority beside the path, not because the client asks for a proxy: towards a server that
+    /// speaks HTTP/1 the path alone goes out, unless the target is replaced (`is_normalized`).
+    pub fn set_request_target(
+        &mut self,
+        method: &[u8],
+        scheme: &[u8],
+        authority: &[u8],
+        path: &[u8],
+        version: Version,
+    ) {
+        let arena = self.fields.arena_for_start_line();
+        let start = arena.len();
+        for part in [method, b" ", scheme, b"://", authority, path] {
+            arena.extend_from_slice(part);
+        }
+        let uri_len = arena.len() - start - method.len() - 1;
+        end_request_line(arena, version);
+        self.kind = Kind::Request;
+        self.version = version;
+        self.method_id = Method::of(method);
+        self.set_line(start, method.len(), uri_len);
+        self.normalized = true;
+    }
+
+    /// Scheme and authority of an absolute target, with what is between them.
+    fn origin(&self) -> &[u8] {
+        let uri = self.uri();
+        &uri[..origin_len(uri)]
+    }
+
+    /// The target without scheme and authority, if it is normalized: what HTTP/1 servers get.
+    pub fn origin_form(&self) -> Option<&[u8]> {
+        self.normalized.then(|| &self.uri()[origin_len(self.uri())..])
+    }
+
+    /// Whether the target is absolute only for want of another way to show it.
+    pub fn is_normalized(&self) -> bool {
+        self.normalized
     }
 
     /// Starts a request head with a line that is already in wire form: a method of this many bytes,
@@ -94,6 +139,7 @@ impl Head {
     pub fn begin_request(&mut self, line: &[u8], method_len: usize, version: Version) {
         debug_assert!(line[method_len..].starts_with(b" ") && line.ends_with(b"\r\n"));
         self.fields.begin(line);
+        self.normalized = false;
         self.kind = Kind::Request;
         self.version = version;
         self.method_id = Method::of(&line[..method_len]);
@@ -139,6 +185,7 @@ impl Head {
             return;
         }
         let method = self.method_range();
+        self.normalized &= origin_len(uri) > 0 && uri.starts_with(self.origin());
         let arena = self.fields.arena_for_start_line();
         let start = arena.len();
         arena.extend_from_within(method.clone());
@@ -311,6 +358,11 @@ impl Head {
         self.fields.runs_after(self.line_range())
     }
 
+    /// The live lines without the start line, in as few contiguous pieces as possible.
+    pub fn field_runs(&self) -> Runs<'_> {
+        self.fields.runs_behind(self.line_range())
+    }
+
     /// The start line, with its `\r\n`.
     pub fn start_line(&self) -> &[u8] {
         &self.fields.arena()[self.line_range()]
@@ -356,6 +408,14 @@ impl Head {
         }
         let end = self.line.1 as usize - 2;
         end - self.text_len as usize..end
+    }
+}
+
+/// Bytes of `scheme://authority` at the front of a target; 0 if it does not begin so.
+fn origin_len(uri: &[u8]) -> usize {
+    match Target::parse(Method::Other, uri) {
+        Target::Absolute { scheme, authority, .. } => scheme.len() + 3 + authority.len(),
+        _ => 0,
     }
 }
 

@@ -328,6 +328,9 @@ impl ShortName {
 }
 
 impl HeaderId {
+    /// Every identifier with its lower-case name, in the order of the enum.
+    pub const ALL: [(Self, &'static str); TABLE.len()] = TABLE;
+
     /// The identifier of a name that is already in lower case; `Other` when it has none.
     pub fn from_lower(name: &[u8]) -> Self {
         if name.len() > LONGEST { Self::Other } else { Self::find(&load(name)) }

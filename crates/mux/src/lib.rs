@@ -8,9 +8,12 @@
 mod body;
 mod error;
 pub mod h1;
+pub mod h2;
+mod step;
 
 pub use body::BodyKind;
 pub use error::{Error, Fault};
+pub use step::{BodyStep, Eof, HeadStep};
 
 /// Which of the proxy's two sides a connection is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ pub mod settings;
 mod upgrade;
 
 pub use conn::Conn;
-pub use recv::{BodyStep, Eof, HeadStep};
+pub use crate::{BodyStep, Eof, HeadStep};
 pub use send::{DataFraming, HEAD_GROWTH};
 pub use settings::{Mode, Settings};
 

@@ -14,7 +14,7 @@ use crate::{BodyKind, Side};
 pub const HEAD_GROWTH: usize = 64;
 
 /// What goes around a piece of payload.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct DataFraming {
     prefix: Option<ChunkSize>,
 }

@@ -12,9 +12,24 @@ pub fn head_len(head: &Head) -> usize {
 /// Writes a head with its final empty line. A head that nobody edited is two copies: itself and the
 /// empty line.
 pub fn head(head: &Head, out: &mut impl Sink) {
-    for run in head.runs() {
-        out.put(run);
+    if head.is_normalized() {
+        start_line(head, out);
+        head.field_runs().for_each(|run| out.put(run));
+    } else {
+        head.runs().for_each(|run| out.put(run));
     }
+    out.put(b"\r\n");
+}
+
+/// The start line as HTTP/1 servers get it: of a target that is absolute only because another
+/// version has no other way, the path alone.
+fn start_line(head: &Head, out: &mut impl Sink) {
+    let Some(target) = head.origin_form() else { return out.put(head.start_line()) };
+    out.put(head.method());
+    out.put(b" ");
+    out.put(target);
+    out.put(b" ");
+    out.put(head.version().h1_token().as_bytes());
     out.put(b"\r\n");
 }
 
@@ -25,7 +40,7 @@ pub fn head_with_case<'a>(
     adjust: &dyn Fn(&[u8]) -> Option<&'a [u8]>,
     out: &mut impl Sink,
 ) {
-    out.put(head.start_line());
+    start_line(head, out);
     for field in head.fields() {
         out.put(adjust(field.name).unwrap_or(field.name));
         out.put(b": ");

@@ -1,0 +1,105 @@
+//! How much nonsense a peer may send. Never names a frame's meaning: it counts points.
+//!
+//! What costs us more than it costs the peer, or serves nothing, costs points: a reset of a request
+//! that is not answered yet, PING, SETTINGS, empty frames, windows of a few bytes, errors of
+//! streams. Points come back with time and with every exchange that is completed. Who has none left
+//! is told to calm down and loses the connection. So a peer can be as odd as it likes for a while,
+//! and a busy one may cancel as many requests as it finishes, but no peer lives on nonsense.
+
+/// Points of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// The most that it can have, which is what it begins with.
+    pub points: u32,
+    /// How many come back in a second.
+    pub per_second: u32,
+    /// How many come back with an exchange.
+    pub per_exchange: u32,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { points: 2_000, per_second: 100, per_exchange: 10 }
+    }
+}
+
+/// What costs how many points.
+pub mod price {
+    /// A request reset before its response was complete (rapid reset).
+    pub const RESET: u32 = 10;
+    /// An error that ends a stream, or a stream beyond the limit.
+    pub const STREAM_ERROR: u32 = 10;
+    /// SETTINGS: each may change every stream.
+    pub const SETTINGS: u32 = 10;
+    /// PING: each has to be answered.
+    pub const PING: u32 = 4;
+    /// DATA without data that ends nothing, and CONTINUATION without a field.
+    pub const EMPTY: u32 = 10;
+    /// CONTINUATION: no list that we accept needs many.
+    pub const CONTINUATION: u32 = 4;
+    /// A frame of a few bytes because the window is that small, or an update of as few.
+    pub const TINY: u32 = 1;
+    /// PRIORITY, unknown frames.
+    pub const IGNORED: u32 = 1;
+}
+
+/// What is left of a connection's points.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    patience: Patience,
+    left: u32,
+    /// Milliseconds; what of the refill was not a whole point is left for the next time.
+    refilled: u64,
+}
+
+impl Budget {
+    pub(super) fn new(patience: Patience) -> Self {
+        Self { patience, left: patience.points, refilled: 0 }
+    }
+
+    /// Gives back what time brings.
+    pub(super) fn refill(&mut self, now_ms: u64) {
+        let passed = now_ms.saturating_sub(self.refilled).min(3_600_000);
+        let earned = passed * u64::from(self.patience.per_second) / 1_000;
+        if earned > 0 {
+            self.refilled = now_ms;
+            self.add(earned as u32);
+        }
+    }
+
+    /// Gives back what an exchange brings.
+    pub(super) fn reward(&mut self) {
+        self.add(self.patience.per_exchange);
+    }
+
+    fn add(&mut self, points: u32) {
+        self.left = self.left.saturating_add(points).min(self.patience.points);
+    }
+
+    /// Takes points; `false` when there are not as many.
+    pub(super) fn spend(&mut self, points: u32) -> bool {
+        let enough = points <= self.left;
+        self.left = self.left.saturating_sub(points);
+        enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_come_back_with_time_and_work() {
+        let mut budget = Budget::new(Patience { points: 10, per_second: 10, per_exchange: 3 });
+        budget.refill(1_000);
+        assert!(budget.spend(10) && !budget.spend(1));
+        budget.refill(1_050);
+        assert!(!budget.spend(1), "half a point is none");
+        budget.refill(1_100);
+        assert!(budget.spend(1) && !budget.spend(1), "both halves are one");
+        budget.reward();
+        assert!(budget.spend(3) && !budget.spend(1));
+        budget.refill(u64::MAX);
+        assert!(budget.spend(10) && !budget.spend(1), "never more than at the beginning");
+    }
+}

@@ -1,0 +1,452 @@
+//! The state of one HTTP/2 connection and what can be asked of it. Never touches a frame: see
+//! `recv` and `send`.
+
+use super::abuse::Budget;
+use super::counters::Counters;
+use super::settings::Settings;
+use super::stream::{Recv as StreamRecv, Reset, Send, Stream, Streams};
+use crate::{BodyKind, Side};
+use htx::Head;
+use std::collections::VecDeque;
+use std::fmt;
+use stdx::Key;
+use wire::h2::hpack::Decoder;
+use wire::h2::{Code, DEFAULT_WINDOW, FrameHeader, MAX_STREAM_ID, PREFACE, encode, request};
+
+/// Bytes for the peer beyond which streams wait for their turn.
+pub const OUTPUT: usize = 64 * 1024;
+
+/// Bytes for the peer beyond which nothing more is read from it: who does not listen has to wait.
+const CONGESTED: usize = OUTPUT + 64 * 1024;
+
+/// Memory of streams that is kept for the next ones.
+const SPARE: usize = 32;
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// What the peer is told.
+    pub code: Code,
+    /// A short text for logs.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.code, self.reason)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// What a stream waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready(pub(super) u8);
+
+impl Ready {
+    /// A head, payload, or the end.
+    pub const READ: Self = Self(1);
+    /// Room for payload.
+    pub const WRITE: Self = Self(2);
+}
+
+/// What comes next from the peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Recv {
+    /// The rest of the preface, from this byte on.
+    Preface(u8),
+    Frame,
+    /// The payload of a frame that is not DATA; what has come of it is in `partial`.
+    Payload(FrameHeader),
+    /// Payload of DATA, then its padding.
+    Data { key: Key, left: u32, padding: u32, end: bool },
+    /// Nothing is read any more.
+    Closed,
+}
+
+/// A header block that goes on in CONTINUATION frames.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    pub(super) stream: u32,
+    pub(super) end: bool,
+}
+
+/// The protocol machine of one connection, on either side.
+///
+/// Bounds on its memory: what has come and was not read, the window (see [`Settings`]); what was
+/// not sent, 128 KiB and the heads of its streams; heads, one list per stream; the tables of header
+/// compression, twice what was announced; a header block, twice the largest list.
+#[derive(Debug)]
+pub struct Conn {
+    pub(super) side: Side,
+    pub(super) settings: Settings,
+    /// What the peer has told.
+    pub(super) peer: wire::h2::Settings,
+    /// The first SETTINGS have come.
+    pub(super) greeted: bool,
+    pub(super) recv: Recv,
+    pub(super) partial: Vec<u8>,
+    pub(super) block: Option<Block>,
+    pub(super) block_bytes: Vec<u8>,
+    pub(super) decoder: Decoder,
+    pub(super) reader: request::Reader,
+    pub(super) streams: Streams,
+    /// The highest stream that the peer has opened.
+    pub(super) last_peer: u32,
+    /// The next stream that we open.
+    pub(super) next_own: u32,
+    /// Streams that the peer has opened and nobody has taken yet.
+    pub(super) opened: VecDeque<Key>,
+    pub(super) recv_window: i64,
+    pub(super) unreturned: u32,
+    pub(super) send_window: i64,
+    pub(super) out: Vec<u8>,
+    pub(super) sent: usize,
+    /// What our encoder has to say of its table before the next block.
+    pub(super) table_size: u32,
+    pub(super) says_table_size: bool,
+    /// Streams that wait for their turn, in order.
+    pub(super) line: VecDeque<Key>,
+    /// Whose wait is over.
+    pub(super) woken: Vec<u64>,
+    pub(super) budget: Budget,
+    pub(super) counters: Counters,
+    /// The last stream that is served, once the peer was told so.
+    pub(super) leaving: Option<u32>,
+    /// The peer opens no more, or answers no more, than up to this stream.
+    pub(super) peer_leaves: Option<u32>,
+    pub(super) broken: Option<Broken>,
+    pub(super) heads: Vec<Box<Head>>,
+    pub(super) inboxes: Vec<Vec<u8>>,
+    pub(super) seed: u64,
+}
+
+impl Conn {
+    /// A connection before its first byte. What it says first is its output already.
+    pub fn new(side: Side, settings: Settings) -> Self {
+        let mut out = Vec::with_capacity(128);
+        if side == Side::Server {
+            out.extend_from_slice(PREFACE);
+        }
+        encode::settings(&settings.announced, &mut out);
+        let window = settings.window.max(DEFAULT_WINDOW);
+        if window > DEFAULT_WINDOW {
+            encode::window_update(0, window - DEFAULT_WINDOW, &mut out);
+        }
+        Self {
+            side,
+            settings,
+            peer: wire::h2::Settings::default(),
+            greeted: false,
+            recv: if side == Side::Client { Recv::Preface(0) } else { Recv::Frame },
+            partial: Vec::new(),
+            block: None,
+            block_bytes: Vec::new(),
+            decoder: Decoder::new(settings.announced.header_table_size),
+            reader: request::Reader::new(),
+            streams: Streams::default(),
+            last_peer: 0,
+            next_own: 1,
+            opened: VecDeque::new(),
+            recv_window: i64::from(window),
+            unreturned: 0,
+            send_window: i64::from(DEFAULT_WINDOW),
+            out,
+            sent: 0,
+            table_size: wire::h2::Settings::default().header_table_size,
+            says_table_size: false,
+            line: VecDeque::new(),
+            woken: Vec::new(),
+            budget: Budget::new(settings.patience),
+            counters: Counters::default(),
+            leaving: None,
+            peer_leaves: None,
+            broken: None,
+            heads: Vec::new(),
+            inboxes: Vec::new(),
+            seed: settings.seed | 1,
+        }
+    }
+
+    // ---- the connection
+
+    /// Streams that are in use.
+    pub fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// The next stream that the peer has opened.
+    pub fn poll_opened(&mut self) -> Option<Key> {
+        self.opened.pop_front()
+    }
+
+    /// Whether another stream can be opened by us.
+    pub fn can_open(&self) -> bool {
+        let limit = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
+        self.is_open() && self.streams.open < limit && self.next_own <= MAX_STREAM_ID
+    }
+
+    /// Whether new streams may be opened at all, by us or by the peer.
+    pub fn is_open(&self) -> bool {
+        self.broken.is_none() && self.leaving.is_none() && self.peer_leaves.is_none()
+    }
+
+    /// Whether the peer takes extended CONNECT (RFC 8441).
+    pub fn takes_extended_connect(&self) -> bool {
+        self.peer.enable_connect_protocol
+    }
+
+    /// Whether the peer's settings are known.
+    pub fn is_greeted(&self) -> bool {
+        self.greeted
+    }
+
+    /// Opens a stream for a request.
+    pub fn open(&mut self) -> Option<Key> {
+        if !self.can_open() {
+            return None;
+        }
+        let id = self.next_own;
+        self.next_own += 2;
+        Some(self.insert(id))
+    }
+
+    pub(super) fn insert(&mut self, id: u32) -> Key {
+        let recv_window = self.settings.announced.initial_window_size;
+        let mut stream = Stream::new(id, recv_window, self.peer.initial_window_size);
+        stream.inbox = self.inboxes.pop().unwrap_or_default();
+        self.counters.streams += 1;
+        self.streams.insert(stream)
+    }
+
+    /// Tells the peer that no more streams are taken; those that are there go on.
+    pub fn leave(&mut self) {
+        if self.leaving.is_none() && self.broken.is_none() {
+            self.leaving = Some(self.last_peer);
+            self.counters.go_aways_sent += 1;
+            encode::go_away(self.last_peer, Code::NO_ERROR, &mut self.out);
+        }
+    }
+
+    /// Whether nothing is left to do but to close.
+    pub fn is_over(&self) -> bool {
+        let drained = self.streams.len() == 0 && !self.is_open();
+        (drained || self.broken.is_some()) && self.output().is_empty()
+    }
+
+    /// Why it ends, if it broke.
+    pub fn broken(&self) -> Option<Broken> {
+        self.broken
+    }
+
+    /// The peer's stream has ended, or the connection is gone: no stream can go on.
+    pub fn handle_eof(&mut self) {
+        self.recv = Recv::Closed;
+        if self.broken.is_none() {
+            let reason = "the connection was closed";
+            self.broken = Some(Broken { code: Code::NO_ERROR, reason });
+        }
+        self.out.clear();
+        self.sent = 0;
+        self.end_streams(Code::CANCEL);
+    }
+
+    /// Ends the connection for a fault of the peer.
+    pub(super) fn fail(&mut self, code: Code, reason: &'static str) -> Broken {
+        let broken = Broken { code, reason };
+        if self.broken.is_none() {
+            self.broken = Some(broken);
+            self.counters.connection_errors += 1;
+            self.counters.go_aways_sent += 1;
+            encode::go_away(self.last_peer, code, &mut self.out);
+            self.end_streams(Code::CANCEL);
+        }
+        self.recv = Recv::Closed;
+        broken
+    }
+
+    fn end_streams(&mut self, code: Code) {
+        let keys: Vec<Key> = self.streams.keys().collect();
+        for key in keys {
+            self.mark_reset(key, Reset { code, by_peer: true });
+        }
+    }
+
+    /// What has happened since this was asked before.
+    pub fn take_counters(&mut self) -> Counters {
+        std::mem::take(&mut self.counters)
+    }
+
+    /// Those whose wait is over, by token.
+    pub fn take_woken(&mut self) -> Option<u64> {
+        self.woken.pop()
+    }
+
+    /// Whether input is of use now. While it is not, the peer has to wait: streams of its making
+    /// are not released yet, or it does not take what we have for it.
+    pub fn takes_input(&self) -> bool {
+        !matches!(self.recv, Recv::Closed) && self.pending() <= CONGESTED && !self.is_crowded()
+    }
+
+    /// Streams are released later than they are closed; of those that linger there are no more
+    /// than may be open.
+    pub(super) fn is_crowded(&self) -> bool {
+        let limit = self.settings.announced.max_concurrent_streams.unwrap_or(u32::MAX / 2);
+        self.side == Side::Client && self.streams.len() >= 2 * limit as usize
+    }
+
+    // ---- its streams
+
+    /// The identifier of a stream; 0 if it is gone.
+    pub fn id(&self, key: Key) -> u32 {
+        self.streams.get(key).map_or(0, |stream| stream.id)
+    }
+
+    /// Asks that `token` be woken once a stream is ready. `true`: it is ready already.
+    pub fn want(&mut self, key: Key, ready: Ready, token: u64) -> bool {
+        let room = self.pending() < OUTPUT && self.send_window > 0;
+        let Some(stream) = self.streams.get_mut(key) else { return true };
+        let readable = ready == Ready::READ && stream.is_readable();
+        let waits = stream.queued || !room || stream.send_window <= 0;
+        if readable || (ready == Ready::WRITE && (stream.reset.is_some() || !waits)) {
+            return true;
+        }
+        stream.token = token;
+        stream.wants |= ready.0;
+        false
+    }
+
+    /// Asks that nobody be woken any more.
+    pub fn want_nothing(&mut self, key: Key) {
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.wants = 0;
+        }
+    }
+
+    pub(super) fn wake(&mut self, key: Key, ready: Ready) {
+        if let Some(stream) = self.streams.get_mut(key)
+            && stream.wants & ready.0 != 0
+        {
+            stream.wants = 0;
+            self.woken.push(stream.token);
+        }
+    }
+
+    /// Whether reading a stream would say something.
+    pub fn is_readable(&self, key: Key) -> bool {
+        self.streams.get(key).is_none_or(Stream::is_readable)
+    }
+
+    /// Whether a stream was reset, by either side, or its connection is gone.
+    pub fn is_reset(&self, key: Key) -> bool {
+        self.streams.get(key).is_none_or(|stream| stream.reset.is_some())
+    }
+
+    /// Whether a reset says that the request was not looked at: it may be sent again elsewhere.
+    pub fn is_refused(&self, key: Key) -> bool {
+        let reset = self.streams.get(key).and_then(|stream| stream.reset);
+        reset.is_some_and(|reset| reset.code == Code::REFUSED_STREAM)
+    }
+
+    /// Whether the incoming message is complete and was read.
+    pub fn has_received_all(&self, key: Key) -> bool {
+        self.streams.get(key).is_none_or(|it| it.recv == StreamRecv::Ended && it.unread().is_empty())
+    }
+
+    /// Whether the outgoing message is complete.
+    pub fn has_sent_all(&self, key: Key) -> bool {
+        self.streams.get(key).is_some_and(|stream| stream.send == Send::Ended)
+    }
+
+    /// Whether the final head of the outgoing message was encoded.
+    pub fn has_sent_head(&self, key: Key) -> bool {
+        self.streams.get(key).is_none_or(|stream| stream.send != Send::Head)
+    }
+
+    /// Whether the stream carries opaque bytes.
+    pub fn is_tunnel(&self, key: Key) -> bool {
+        self.streams.get(key).is_some_and(|stream| stream.tunnel)
+    }
+
+    /// Payload bytes received of the current message.
+    pub fn payload_received(&self, key: Key) -> u64 {
+        self.streams.get(key).map_or(0, |stream| stream.received)
+    }
+
+    /// Payload that is still to come; `u64::MAX` where nothing announces how much.
+    pub fn payload_left(&self, key: Key) -> u64 {
+        self.streams.get(key).map_or(0, |stream| match (stream.recv, stream.length) {
+            (StreamRecv::Ended, _) => stream.unread().len() as u64,
+            (_, Some(left)) => left + stream.unread().len() as u64,
+            (_, None) => u64::MAX,
+        })
+    }
+
+    /// Ends the use of a stream. What is not complete is reset.
+    pub fn release(&mut self, key: Key) {
+        let Some(stream) = self.streams.get(key) else { return };
+        if !stream.is_closed() && self.broken.is_none() {
+            let code = match (self.side, stream.send) {
+                // The answer is complete: the rest of the request is not needed (section 8.1).
+                (Side::Client, Send::Ended) => Code::NO_ERROR,
+                (Side::Client, Send::Head) => Code::INTERNAL_ERROR,
+                _ => Code::CANCEL,
+            };
+            self.reset(key, code);
+        } else if stream.reset.is_none() {
+            self.budget.reward();
+        }
+        let Some(mut stream) = self.streams.remove(key) else { return };
+        self.unreturned += stream.unread().len() as u32;
+        for (head, _) in stream.heads.drain(..) {
+            self.spare_head(head);
+        }
+        stream.inbox.clear();
+        if self.inboxes.len() < SPARE && stream.inbox.capacity() > 0 {
+            self.inboxes.push(stream.inbox);
+        }
+        self.return_window();
+    }
+
+    /// Resets a stream.
+    pub fn reset(&mut self, key: Key, code: Code) {
+        let Some(stream) = self.streams.get(key) else { return };
+        if stream.reset.is_none() && self.broken.is_none() {
+            let id = stream.id;
+            self.send_reset(id, code);
+            self.mark_reset(key, Reset { code, by_peer: false });
+        }
+    }
+
+    pub(super) fn send_reset(&mut self, id: u32, code: Code) {
+        self.counters.resets_sent += 1;
+        encode::rst_stream(id, code, &mut self.out);
+    }
+
+    /// Takes note of a reset.
+    pub(super) fn mark_reset(&mut self, key: Key, reset: Reset) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        if stream.reset.is_none() {
+            stream.reset = Some(reset);
+            self.streams.discount(key);
+            self.wake(key, Ready(Ready::READ.0 | Ready::WRITE.0));
+        }
+    }
+
+    /// A cleared head; allocates only when none is spare.
+    pub(super) fn take_head(&mut self) -> Box<Head> {
+        self.heads.pop().unwrap_or_default()
+    }
+
+    pub(super) fn spare_head(&mut self, mut head: Box<Head>) {
+        if self.heads.len() < SPARE {
+            head.clear();
+            self.heads.push(head);
+        }
+    }
+
+    /// What a body of unknown or known length is called.
+    pub(super) fn body_kind(length: Option<u64>) -> BodyKind {
+        length.map_or(BodyKind::Chunked, BodyKind::Length)
+    }
+}

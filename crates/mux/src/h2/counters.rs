@@ -1,0 +1,28 @@
+//! What has happened on a connection since somebody asked. Never resets itself.
+
+/// Frames and errors, as the statistics module `h2` names them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// HEADERS frames received.
+    pub headers: u32,
+    /// DATA frames received.
+    pub data: u32,
+    /// SETTINGS frames received.
+    pub settings: u32,
+    /// RST_STREAM frames received.
+    pub resets: u32,
+    /// GOAWAY frames received.
+    pub go_aways: u32,
+    /// Errors of the peer that ended the connection.
+    pub connection_errors: u32,
+    /// Errors of the peer that ended a stream.
+    pub stream_errors: u32,
+    /// RST_STREAM frames sent.
+    pub resets_sent: u32,
+    /// GOAWAY frames sent.
+    pub go_aways_sent: u32,
+    /// Streams opened.
+    pub streams: u32,
+    /// What was suspicious, whether or not it was too much.
+    pub glitches: u32,
+}

@@ -1,0 +1,112 @@
+//! Flow control (RFC 9113 section 5.2): what either side may still send, and whose turn it is.
+//! Never moves payload.
+
+use super::abuse::price;
+use super::conn::{Broken, Conn, OUTPUT, Ready};
+use super::stream::Recv;
+use stdx::Key;
+use wire::h2::{Code, DEFAULT_FRAME_SIZE, MAX_WINDOW, encode};
+
+/// A window update of fewer bytes, or a frame of fewer for want of a window, is odd.
+pub(super) const TINY: u32 = 64;
+
+impl Conn {
+    /// Gives the connection's window back to the peer once half of it was used.
+    pub(super) fn return_window(&mut self) {
+        if self.unreturned >= self.settings.window / 2 && self.broken.is_none() {
+            self.recv_window += i64::from(self.unreturned);
+            encode::window_update(0, self.unreturned, &mut self.out);
+            self.unreturned = 0;
+        }
+    }
+
+    /// Payload of a stream was read, or dropped: the same for its own window.
+    pub(super) fn return_stream_window(&mut self, key: Key, count: u32) {
+        self.unreturned += count;
+        self.return_window();
+        let half = self.settings.announced.initial_window_size / 2;
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        stream.unreturned += count;
+        let open = stream.recv != Recv::Ended && stream.reset.is_none();
+        if stream.unreturned >= half.max(1) && open && self.broken.is_none() {
+            stream.recv_window += i64::from(stream.unreturned);
+            encode::window_update(stream.id, stream.unreturned, &mut self.out);
+            stream.unreturned = 0;
+        }
+    }
+
+    /// The peer lets us send more on all streams together.
+    pub(super) fn widen(&mut self, increment: u32) -> Result<(), Broken> {
+        if increment == 0 {
+            return Err(self.fail(Code::PROTOCOL_ERROR, "window update of nothing"));
+        }
+        self.send_window += i64::from(increment);
+        if self.send_window > i64::from(MAX_WINDOW) {
+            return Err(self.fail(Code::FLOW_CONTROL_ERROR, "window too large"));
+        }
+        self.call_next();
+        Ok(())
+    }
+
+    /// The peer lets us send more on one stream.
+    pub(super) fn widen_stream(&mut self, key: Key, increment: u32) -> Result<(), Broken> {
+        if increment < TINY {
+            self.charge(price::TINY)?;
+        }
+        if increment == 0 {
+            return self.stream_error(key, Code::PROTOCOL_ERROR);
+        }
+        let Some(stream) = self.streams.get_mut(key) else { return Ok(()) };
+        stream.send_window += i64::from(increment);
+        if stream.send_window > i64::from(MAX_WINDOW) {
+            return self.stream_error(key, Code::FLOW_CONTROL_ERROR);
+        }
+        self.wake(key, Ready::WRITE);
+        Ok(())
+    }
+
+    /// The peer's initial window changes: so does every stream's (section 6.9.2).
+    pub(super) fn shift_windows(&mut self, by: i64) -> Result<(), Broken> {
+        for stream in self.streams.iter_mut() {
+            stream.send_window += by;
+            if stream.send_window > i64::from(MAX_WINDOW) {
+                return Err(self.fail(Code::FLOW_CONTROL_ERROR, "window too large"));
+            }
+        }
+        if by > 0 {
+            let keys: Vec<Key> = self.streams.keys().collect();
+            keys.into_iter().for_each(|key| self.wake(key, Ready::WRITE));
+        }
+        Ok(())
+    }
+
+    /// Bytes that streams may put into the output now.
+    pub(super) fn room(&self) -> usize {
+        OUTPUT.saturating_sub(self.pending())
+    }
+
+    /// A stream has to wait for its turn.
+    pub(super) fn queue(&mut self, key: Key) {
+        if let Some(stream) = self.streams.get_mut(key)
+            && !std::mem::replace(&mut stream.queued, true)
+        {
+            self.line.push_back(key);
+        }
+    }
+
+    /// Those at the front of the line may send, as many as there is room for.
+    pub(super) fn call_next(&mut self) {
+        if self.line.is_empty() || self.send_window <= 0 {
+            return;
+        }
+        let mut turns = self.room() / DEFAULT_FRAME_SIZE as usize;
+        while turns > 0 {
+            let Some(key) = self.line.pop_front() else { return };
+            if let Some(stream) = self.streams.get_mut(key) {
+                (stream.queued, stream.served) = (false, false);
+                turns -= 1;
+                self.wake(key, Ready::WRITE);
+            }
+        }
+    }
+}

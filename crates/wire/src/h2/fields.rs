@@ -1,0 +1,152 @@
+//! What holds for every field of HTTP/2, whatever message it is in (RFC 9113 section 8.2). Never
+//! looks at pseudo-fields.
+
+use htx::{Head, HeaderId, list};
+
+use super::error::Malformed;
+
+/// How large a header list may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListLimits {
+    /// Bytes of names and values, with 32 more per field (section 6.5.2).
+    pub bytes: u32,
+    /// Fields, pseudo-fields not counted.
+    pub fields: u16,
+}
+
+/// Counts a header list while it is decoded. What comes beyond the limits is not kept; the decoder
+/// still has to read it for the sake of its table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meter {
+    left: u32,
+    fields: u16,
+}
+
+impl Meter {
+    pub(super) fn new(limits: ListLimits) -> Self {
+        Self { left: limits.bytes, fields: limits.fields }
+    }
+
+    /// Counts the text of a field.
+    #[inline]
+    pub(super) fn count(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+        let size = name.len() + value.len() + super::hpack::ENTRY_OVERHEAD;
+        match u32::try_from(size).ok().and_then(|size| self.left.checked_sub(size)) {
+            Some(left) => self.left = left,
+            None => {
+                self.left = 0;
+                return Err(Malformed::Status(400, "header list too large"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a field that is not a pseudo-field.
+    #[inline]
+    pub(super) fn count_field(&mut self) -> Result<(), Malformed> {
+        self.fields = self.fields.checked_sub(1).ok_or(Malformed::Status(400, "too many fields"))?;
+        Ok(())
+    }
+}
+
+/// The identity of a field's name, if the field may stand in a message at all.
+#[inline]
+pub(super) fn check(name: &[u8], value: &[u8]) -> Result<HeaderId, Malformed> {
+    let id = HeaderId::from_lower(name);
+    if id == HeaderId::Other && !is_lower_token(name) {
+        return Err(Malformed::Stream("invalid field name"));
+    }
+    if !is_text(value) {
+        return Err(Malformed::Stream("invalid character in a field value"));
+    }
+    match id {
+        HeaderId::Connection
+        | HeaderId::KeepAlive
+        | HeaderId::ProxyConnection
+        | HeaderId::TransferEncoding
+        | HeaderId::Upgrade => Err(Malformed::Stream("connection-specific field")),
+        HeaderId::Te if !value.eq_ignore_ascii_case(b"trailers") => {
+            Err(Malformed::Stream("te is not trailers"))
+        }
+        id => Ok(id),
+    }
+}
+
+/// Whether a field of an outgoing message is left behind: what concerns a connection of HTTP/1, and
+/// what pseudo-fields say.
+#[inline]
+pub(super) fn stays_behind(id: HeaderId) -> bool {
+    matches!(
+        id,
+        HeaderId::Connection
+            | HeaderId::KeepAlive
+            | HeaderId::ProxyConnection
+            | HeaderId::TransferEncoding
+            | HeaderId::Upgrade
+            | HeaderId::Http2Settings
+            | HeaderId::Host
+    )
+}
+
+/// The value without white space around it.
+#[inline]
+pub(super) fn trimmed(value: &[u8]) -> &[u8] {
+    list::trim(value)
+}
+
+/// No NUL, CR or LF (section 8.2.1).
+#[inline]
+fn is_text(value: &[u8]) -> bool {
+    // Without an early end, many bytes are looked at together.
+    !value.iter().fold(false, |found, byte| found | matches!(byte, 0 | b'\r' | b'\n'))
+}
+
+fn is_lower_token(name: &[u8]) -> bool {
+    let allowed = |byte: &u8| {
+        matches!(
+            byte,
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'!' | b'#' | b'$' | b'%' | b'&'
+                | b'\'' | b'*' | b'+' | b'^' | b'`' | b'|' | b'~'
+        )
+    };
+    !name.is_empty() && name.iter().all(allowed)
+}
+
+/// A method token (RFC 9110 section 9.1).
+pub(super) fn is_method(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(|byte| is_lower_token(&[byte.to_ascii_lowercase()]))
+}
+
+/// What `content-length` announces; equal values are merged.
+pub(super) fn content_length(head: &mut Head) -> Result<Option<u64>, Malformed> {
+    const BAD: Malformed = Malformed::Stream("invalid content-length");
+    if !head.has(HeaderId::ContentLength) {
+        return Ok(None);
+    }
+    let (mut agreed, mut kept, mut items) = (None, None, 0);
+    for field in head.by_id(HeaderId::ContentLength) {
+        kept = kept.or(Some(field.index));
+        for item in field.value.split(|byte| *byte == b',').map(list::trim) {
+            let value = decimal(item).ok_or(BAD)?;
+            if agreed.is_some_and(|before| before != value) {
+                return Err(BAD);
+            }
+            (agreed, items) = (Some(value), items + 1);
+        }
+    }
+    if let (Some(value), Some(kept)) = (agreed, kept.filter(|_| items > 1)) {
+        head.replace_value(kept, value.to_string().as_bytes());
+        head.as_fields_mut().remove_where(|f| f.id == HeaderId::ContentLength && f.index != kept);
+    }
+    Ok(agreed)
+}
+
+fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    text.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}

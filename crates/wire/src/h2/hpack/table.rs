@@ -1,0 +1,95 @@
+//! The dynamic table of a decoder (RFC 7541 section 2.3.2): the newest fields first, the oldest
+//! dropped for want of room. Never larger than it may be.
+//!
+//! Texts stand in one ring of bytes of at most twice the table's size, so that each is one piece.
+
+use super::ENTRY_OVERHEAD;
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    start: u32,
+    name_len: u32,
+    value_len: u32,
+}
+
+impl Entry {
+    fn size(self) -> usize {
+        (self.name_len + self.value_len) as usize + ENTRY_OVERHEAD
+    }
+}
+
+/// A dynamic table; without an entry it has no memory.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// Newest first.
+    entries: VecDeque<Entry>,
+    /// Texts in the order of their coming. What is before the oldest entry is dropped when the
+    /// bytes have grown to twice the limit.
+    bytes: Vec<u8>,
+    size: usize,
+    /// The most that the encoder wants to use.
+    limit: usize,
+}
+
+impl Table {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { entries: VecDeque::new(), bytes: Vec::new(), size: 0, limit }
+    }
+
+    /// Its size as section 4.1 counts.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The entry at an index, from 0.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<(&[u8], &[u8])> {
+        let entry = self.entries.get(index)?;
+        let start = entry.start as usize;
+        let middle = start + entry.name_len as usize;
+        Some((&self.bytes[start..middle], &self.bytes[middle..middle + entry.value_len as usize]))
+    }
+
+    /// Changes the limit; the oldest entries go if they do not fit.
+    pub(super) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        self.evict(0);
+    }
+
+    /// Adds a field. One that is larger than the table empties it.
+    pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
+        let needed = name.len() + value.len() + ENTRY_OVERHEAD;
+        self.evict(needed);
+        if needed > self.limit {
+            return;
+        }
+        if self.entries.is_empty() {
+            self.bytes.clear();
+        } else if self.bytes.len() + name.len() + value.len() > 2 * self.limit {
+            self.compact();
+        }
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(name);
+        self.bytes.extend_from_slice(value);
+        let (name_len, value_len) = (name.len() as u32, value.len() as u32);
+        self.entries.push_front(Entry { start, name_len, value_len });
+        self.size += needed;
+    }
+
+    /// Drops old entries until this much more fits.
+    fn evict(&mut self, needed: usize) {
+        while self.size + needed > self.limit {
+            let Some(oldest) = self.entries.pop_back() else { return };
+            self.size -= oldest.size();
+        }
+    }
+
+    /// Drops the texts of entries that are gone.
+    fn compact(&mut self) {
+        let Some(oldest) = self.entries.back() else { return };
+        let gone = oldest.start;
+        self.bytes.drain(..gone as usize);
+        self.entries.iter_mut().for_each(|entry| entry.start -= gone);
+    }
+}

@@ -1,0 +1,298 @@
+//! Requests from and to header lists (RFC 9113 section 8.3.1, RFC 8441 section 4). Never decides
+//! what a request is good for.
+//!
+//! The target becomes the absolute form, as HAProxy shows it; `Host` is what `:authority` says. An
+//! extended CONNECT becomes the upgrade that it stands for in HTTP/1, and the other way about.
+
+use htx::target::{Target, without_userinfo};
+use htx::{Head, HeaderId, Method, Version, list};
+
+use super::error::Malformed;
+pub use super::fields::ListLimits;
+use super::fields::{self, Meter};
+use super::hpack;
+
+/// A part of the text of the pseudo-fields.
+type Span = (u32, u32);
+
+/// What a complete request says of what follows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// The length of its body.
+    pub length: Option<u64>,
+    /// CONNECT: opaque bytes follow once it is accepted.
+    pub connect: bool,
+    /// An extended CONNECT, shown as an upgrade.
+    pub extended: bool,
+}
+
+/// A request while its fields come in. Made for one list after another: it keeps its memory.
+#[derive(Debug)]
+pub struct Reader {
+    meter: Meter,
+    /// The text of pseudo-fields.
+    text: Vec<u8>,
+    method: Option<Span>,
+    scheme: Option<Span>,
+    authority: Option<Span>,
+    path: Option<Span>,
+    protocol: Option<Span>,
+    /// The crumbs of `cookie`, joined.
+    cookie: Vec<u8>,
+    /// The start line was made: pseudo-fields come no more.
+    begun: bool,
+    trouble: Option<Malformed>,
+}
+
+impl Reader {
+    /// A reader before any list.
+    pub fn new() -> Self {
+        Self {
+            meter: Meter::new(ListLimits { bytes: 0, fields: 0 }),
+            text: Vec::new(),
+            method: None,
+            scheme: None,
+            authority: None,
+            path: None,
+            protocol: None,
+            cookie: Vec::new(),
+            begun: false,
+            trouble: None,
+        }
+    }
+
+    /// Begins with a list.
+    pub fn begin(&mut self, limits: ListLimits) {
+        self.meter = Meter::new(limits);
+        self.text.clear();
+        self.cookie.clear();
+        (self.method, self.scheme, self.authority) = (None, None, None);
+        (self.path, self.protocol) = (None, None);
+        (self.begun, self.trouble) = (false, None);
+    }
+
+    /// Takes the next field of the list into `head`, which was cleared before the first.
+    #[inline]
+    pub fn field(&mut self, name: &[u8], value: &[u8], head: &mut Head) {
+        if self.trouble.is_none()
+            && let Err(trouble) = self.take(name, value, head)
+        {
+            self.trouble = Some(trouble);
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, name: &[u8], value: &[u8], head: &mut Head) -> Result<(), Malformed> {
+        self.meter.count(name, value)?;
+        if name.first() == Some(&b':') {
+            return self.pseudo(name, value);
+        }
+        let id = fields::check(name, value)?;
+        self.meter.count_field()?;
+        if !self.begun {
+            self.start_line(head)?;
+        }
+        let value = fields::trimmed(value);
+        match id {
+            HeaderId::Cookie => {
+                if !self.cookie.is_empty() {
+                    self.cookie.extend_from_slice(b"; ");
+                }
+                self.cookie.extend_from_slice(value);
+            }
+            HeaderId::Host if self.authority.is_some() => {}
+            id => head.as_fields_mut().push_lower(id, name, value),
+        }
+        Ok(())
+    }
+
+    fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), Malformed> {
+        if self.begun {
+            return Err(Malformed::Stream("pseudo-field after a field"));
+        }
+        let place = match name {
+            b":method" => &mut self.method,
+            b":scheme" => &mut self.scheme,
+            b":authority" => &mut self.authority,
+            b":path" => &mut self.path,
+            b":protocol" => &mut self.protocol,
+            _ => return Err(Malformed::Stream("unknown pseudo-field")),
+        };
+        if place.is_some() {
+            return Err(Malformed::Stream("repeated pseudo-field"));
+        }
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(value);
+        *place = Some((start, self.text.len() as u32));
+        Ok(())
+    }
+
+    fn text(&self, span: Option<Span>) -> Option<&[u8]> {
+        let (start, end) = span?;
+        self.text.get(start as usize..end as usize)
+    }
+
+    /// Makes the start line and `Host` from the pseudo-fields.
+    fn start_line(&mut self, head: &mut Head) -> Result<(), Malformed> {
+        self.begun = true;
+        self.authority = self.authority.filter(|(start, end)| start < end);
+        let method = self.text(self.method).ok_or(Malformed::Stream("no :method"))?;
+        if !fields::is_method(method) {
+            return Err(Malformed::Status(400, "invalid method"));
+        }
+        let authority = self.text(self.authority);
+        if authority.is_some_and(|text| !text.iter().all(is_authority)) {
+            return Err(Malformed::Status(400, "invalid :authority"));
+        }
+        if method == b"CONNECT" && self.protocol.is_none() {
+            if self.scheme.is_some() || self.path.is_some() {
+                return Err(Malformed::Stream("CONNECT with :scheme or :path"));
+            }
+            let authority = authority.ok_or(Malformed::Stream("CONNECT without :authority"))?;
+            head.set_request(method, authority, Version::Http2);
+        } else {
+            self.usual_line(method, authority, head)?;
+        }
+        if let Some(authority) = authority {
+            let host = without_userinfo(authority);
+            head.as_fields_mut().push_lower(HeaderId::Host, b"host", host);
+        }
+        Ok(())
+    }
+
+    fn usual_line(
+        &self,
+        method: &[u8],
+        authority: Option<&[u8]>,
+        head: &mut Head,
+    ) -> Result<(), Malformed> {
+        let path = self.text(self.path).ok_or(Malformed::Stream("no :path"))?;
+        let scheme = self.text(self.scheme).ok_or(Malformed::Stream("no :scheme"))?;
+        let asterisk = path == b"*" && method == b"OPTIONS";
+        if !asterisk && (path.first() != Some(&b'/') || !path.iter().all(is_target)) {
+            return Err(Malformed::Stream("invalid :path"));
+        }
+        if !is_scheme(scheme) {
+            return Err(Malformed::Status(400, "invalid :scheme"));
+        }
+        let method = match self.text(self.protocol) {
+            Some(_) if method != b"CONNECT" => {
+                return Err(Malformed::Stream(":protocol without CONNECT"));
+            }
+            Some(protocol) if !fields::is_method(protocol) => {
+                return Err(Malformed::Stream("invalid :protocol"));
+            }
+            Some(_) => b"GET",
+            None => method,
+        };
+        match authority {
+            Some(authority) if !asterisk => {
+                head.set_request_target(method, scheme, authority, path, Version::Http2);
+            }
+            _ => head.set_request(method, path, Version::Http2),
+        }
+        Ok(())
+    }
+
+    /// Ends the list. `key` makes a key for websocket requests, which HTTP/2 has none for.
+    ///
+    /// # Errors
+    /// It is no request. The decoder is in order: the connection may go on.
+    pub fn finish(
+        &mut self,
+        head: &mut Head,
+        key: impl FnOnce() -> [u8; 24],
+    ) -> Result<Announced, Malformed> {
+        if self.trouble.is_none() && !self.begun {
+            self.trouble = self.start_line(head).err();
+        }
+        if let Some(trouble) = self.trouble {
+            return Err(trouble);
+        }
+        if !self.cookie.is_empty() {
+            head.as_fields_mut().push_lower(HeaderId::Cookie, b"cookie", &self.cookie);
+        }
+        if let Some(protocol) = self.text(self.protocol) {
+            head.push(b"connection", b"upgrade");
+            head.push(b"upgrade", protocol);
+            if protocol.eq_ignore_ascii_case(b"websocket") {
+                head.set(b"sec-websocket-key", &key());
+            }
+        }
+        let extended = self.protocol.is_some();
+        let connect = head.method_id() == Method::Connect || extended;
+        Ok(Announced { length: fields::content_length(head)?, connect, extended })
+    }
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Visible ASCII.
+fn is_target(byte: &u8) -> bool {
+    byte.is_ascii_graphic()
+}
+
+fn is_authority(byte: &u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'/' | b'?' | b'#')
+}
+
+fn is_scheme(text: &[u8]) -> bool {
+    text.first().is_some_and(u8::is_ascii_alphabetic)
+        && text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+}
+
+/// The protocol that a request asks to switch to, if it does in a way that HTTP/2 knows.
+pub fn protocol(head: &Head) -> Option<&[u8]> {
+    let asked = head.by_id(HeaderId::Connection).any(|f| list::has_token(f.value, b"upgrade"));
+    asked.then(|| head.first(HeaderId::Upgrade).map(|field| field.value))?
+}
+
+/// Writes the header block of a request. `scheme` is that of the connection, for a target that
+/// names none; `extended`: an upgrade is written as the extended CONNECT that stands for it.
+pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
+    let protocol = protocol(head).filter(|_| extended);
+    let target = head.target();
+    let method: &[u8] = if protocol.is_some() { b"CONNECT" } else { head.method() };
+    match method {
+        b"GET" => out.push(0x82),
+        b"POST" => out.push(0x83),
+        method => hpack::indexed_name(2, method, out),
+    }
+    if let Some(authority) = head.host().or(target.authority().map(without_userinfo)) {
+        hpack::indexed_name(1, authority, out);
+    }
+    if !matches!(target, Target::Authority(_)) {
+        let scheme = if let Target::Absolute { scheme, .. } = target { scheme } else { scheme };
+        match scheme {
+            b"http" => out.push(0x86),
+            b"https" => out.push(0x87),
+            scheme => hpack::indexed_name(6, scheme, out),
+        }
+        path(head, target, out);
+    }
+    if let Some(protocol) = protocol {
+        hpack::field(HeaderId::Other, b":protocol", protocol, out);
+    }
+    for field in head.fields() {
+        let keyless = protocol.is_some() && field.id == HeaderId::SecWebSocketKey;
+        let te = field.id == HeaderId::Te && !list::has_token(field.value, b"trailers");
+        if !(fields::stays_behind(field.id) || keyless || te) {
+            hpack::field(field.id, field.name, field.value, out);
+        }
+    }
+}
+
+fn path(head: &Head, target: Target<'_>, out: &mut Vec<u8>) {
+    match target.path_and_query() {
+        Some(b"/") | Some(b"") => out.push(0x84),
+        Some(path) if path.first() == Some(&b'?') => {
+            hpack::indexed_name(4, &[b"/", path].concat(), out);
+        }
+        Some(path) => hpack::indexed_name(4, path, out),
+        None => hpack::indexed_name(4, head.uri(), out),
+    }
+}

@@ -1,0 +1,92 @@
+//! Responses from and to header lists (RFC 9113 section 8.3.2). Never decides whether one may have
+//! a body.
+
+use htx::{Head, Version, start};
+
+use super::error::Malformed;
+use super::fields::{self, ListLimits, Meter};
+use super::hpack;
+
+/// A response while its fields come in.
+#[derive(Debug)]
+pub struct Reader {
+    meter: Meter,
+    begun: bool,
+    status: Option<u16>,
+    trouble: Option<Malformed>,
+}
+
+impl Reader {
+    /// Begins with a list.
+    pub fn new(limits: ListLimits) -> Self {
+        Self { meter: Meter::new(limits), begun: false, status: None, trouble: None }
+    }
+
+    /// Takes the next field of the list into `head`, which was cleared before the first.
+    #[inline]
+    pub fn field(&mut self, name: &[u8], value: &[u8], head: &mut Head) {
+        if self.trouble.is_none()
+            && let Err(trouble) = self.take(name, value, head)
+        {
+            self.trouble = Some(trouble);
+        }
+    }
+
+    fn take(&mut self, name: &[u8], value: &[u8], head: &mut Head) -> Result<(), Malformed> {
+        self.meter.count(name, value)?;
+        if name.first() == Some(&b':') {
+            if name != b":status" || self.begun || self.status.is_some() {
+                return Err(Malformed::Stream("invalid pseudo-field in a response"));
+            }
+            self.status = Some(status(value).ok_or(Malformed::Stream("invalid :status"))?);
+            return Ok(());
+        }
+        let id = fields::check(name, value)?;
+        self.meter.count_field()?;
+        self.start_line(head)?;
+        head.as_fields_mut().push_lower(id, name, fields::trimmed(value));
+        Ok(())
+    }
+
+    fn start_line(&mut self, head: &mut Head) -> Result<(), Malformed> {
+        if !std::mem::replace(&mut self.begun, true) {
+            let status = self.status.ok_or(Malformed::Stream("no :status"))?;
+            head.set_response(Version::Http2, status, start::reason(status).as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Ends the list; the length that the body announces.
+    ///
+    /// # Errors
+    /// It is no response. The decoder is in order: the connection may go on.
+    pub fn finish(mut self, head: &mut Head) -> Result<Option<u64>, Malformed> {
+        if let Some(trouble) = self.trouble {
+            return Err(trouble);
+        }
+        self.start_line(head)?;
+        if head.status() == 101 {
+            return Err(Malformed::Stream("101 in HTTP/2"));
+        }
+        fields::content_length(head)
+    }
+}
+
+fn status(text: &[u8]) -> Option<u16> {
+    let [a @ b'1'..=b'9', b, c] = text else { return None };
+    if !b.is_ascii_digit() || !c.is_ascii_digit() {
+        return None;
+    }
+    let digit = |byte: &u8| u16::from(byte - b'0');
+    Some(digit(a) * 100 + digit(b) * 10 + digit(c))
+}
+
+/// Writes the header block of a response with this status.
+pub fn encode(head: &Head, status: u16, out: &mut Vec<u8>) {
+    hpack::status(status, out);
+    for field in head.fields() {
+        if !fields::stays_behind(field.id) {
+            hpack::field(field.id, field.name, field.value, out);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Frames and messages of HTTP/2: single rules, and arbitrary bytes. Never a connection.
+
+use super::frame::{self, FrameHeader, Kind};
+use super::hpack::Decoder;
+use super::request::{self, ListLimits};
+use super::{Code, Malformed, Settings, encode, response, trailers};
+use htx::{Fields, Head, Version};
+use proptest::prelude::*;
+
+const LIMITS: ListLimits = ListLimits { bytes: 16_000, fields: 100 };
+
+fn read(fields: &[(&str, &str)]) -> Result<(Head, request::Announced), Malformed> {
+    let (mut head, mut reader) = (Head::default(), request::Reader::new());
+    reader.begin(LIMITS);
+    for (name, value) in fields {
+        reader.field(name.as_bytes(), value.as_bytes(), &mut head);
+    }
+    let announced = reader.finish(&mut head, || [b'k'; 24])?;
+    Ok((head, announced))
+}
+
+fn text(head: &Head) -> String {
+    String::from_utf8(head.runs().flatten().copied().collect()).unwrap()
+}
+
+const GET: [(&str, &str); 4] =
+    [(":method", "GET"), (":scheme", "http"), (":path", "/p?q"), (":authority", "u@h:81")];
+
+fn with(more: &[(&'static str, &'static str)]) -> Vec<(&'static str, &'static str)> {
+    [&GET[..], more].concat()
+}
+
+#[test]
+fn a_request_becomes_what_http1_would_say() {
+    let crumbs = [("cookie", "a=b"), ("x-y", " z "), ("host", "other"), ("cookie", "c=d")];
+    let (head, announced) = read(&with(&crumbs)).unwrap();
+    assert_eq!(
+        text(&head),
+        "GET http://u@h:81/p?q HTTP/1.1\r\nhost: h:81\r\nx-y: z\r\ncookie: a=b; c=d\r\n"
+    );
+    assert_eq!((head.version(), announced.length), (Version::Http2, None));
+    let mut out = Vec::new();
+    crate::h1::encode::head(&head, &mut out);
+    assert!(out.starts_with(b"GET /p?q HTTP/1.1\r\nhost: h:81\r\n"), "the path alone goes out");
+}
+
+#[test]
+fn targets_that_are_no_path() {
+    let options = [(":method", "OPTIONS"), (":scheme", "http"), (":path", "*")];
+    assert_eq!(text(&read(&options).unwrap().0), "OPTIONS * HTTP/1.1\r\n");
+    let connect = [(":method", "CONNECT"), (":authority", "h:443")];
+    let (head, announced) = read(&connect).unwrap();
+    assert_eq!(text(&head), "CONNECT h:443 HTTP/1.1\r\nhost: h:443\r\n");
+    assert!(announced.connect && !announced.extended);
+}
+
+#[test]
+fn an_extended_connect_becomes_an_upgrade() {
+    let mut fields = with(&[(":protocol", "websocket"), ("sec-websocket-version", "13")]);
+    fields[0].1 = "CONNECT";
+    let (head, announced) = read(&fields).unwrap();
+    assert!(announced.extended);
+    assert!(text(&head).starts_with("GET http://u@h:81/p?q "));
+    for (name, value) in
+        [("connection", "upgrade"), ("upgrade", "websocket"), ("sec-websocket-version", "13")]
+    {
+        assert_eq!(head.get(name.as_bytes()), Some(value.as_bytes()));
+    }
+    assert_eq!(head.get(b"sec-websocket-key"), Some(&[b'k'; 24][..]));
+    let mut block = Vec::new();
+    request::encode(&head, b"http", true, &mut block);
+    let mut again = Vec::new();
+    Decoder::new(4_096)
+        .decode(&block, |name, value| {
+            again.push((String::from_utf8_lossy(name).into_owned(), value.to_vec()));
+        })
+        .unwrap();
+    assert!(again.contains(&(":method".into(), b"CONNECT".to_vec())));
+    assert!(again.contains(&(":protocol".into(), b"websocket".to_vec())));
+    assert!(!again.iter().any(|(name, _)| name == "sec-websocket-key" || name == "upgrade"));
+}
+
+#[test]
+fn what_is_no_request() {
+    let reset = |fields: &[(&str, &str)]| {
+        let result = read(fields);
+        assert!(matches!(result, Err(Malformed::Stream(_))), "{fields:?}: {result:?}");
+    };
+    for missing in 0..3 {
+        let mut fields = GET.to_vec();
+        fields.remove(missing);
+        reset(&fields);
+    }
+    for more in [
+        (":method", "GET"),
+        (":status", "200"),
+        ("Upper", "x"),
+        ("", "x"),
+        ("a b", "x"),
+        ("connection", "close"),
+        ("transfer-encoding", "chunked"),
+        ("te", "gzip"),
+        ("a", "b\r\nc: d"),
+        ("content-length", "1x"),
+    ] {
+        reset(&with(&[more]));
+    }
+    reset(&with(&[("a", "b"), (":path", "/")]));
+    reset(&with(&[("content-length", "1"), ("content-length", "2")]));
+    reset(&[(":method", "GET"), (":scheme", "http"), (":path", "hello")]);
+    reset(&[(":method", "CONNECT"), (":path", "/"), (":authority", "h:1")]);
+    for (at, value) in [(0, "GET?"), (1, "http://x/?"), (3, "a/b")] {
+        let mut fields = GET;
+        fields[at].1 = value;
+        assert!(matches!(read(&fields), Err(Malformed::Status(400, _))), "{value}");
+    }
+}
+
+#[test]
+fn lists_are_bounded() {
+    let long = "x".repeat(16_000);
+    let fields: Vec<(&str, &str)> = GET.iter().copied().chain([("a", &*long)]).collect();
+    assert!(matches!(read(&fields), Err(Malformed::Status(400, _))));
+    let many: Vec<(&str, &str)> = GET.iter().copied().chain([("a", "b"); 101]).collect();
+    assert!(matches!(read(&many), Err(Malformed::Status(400, _))));
+}
+
+#[test]
+fn responses_and_trailers() {
+    let mut head = Head::default();
+    head.set_response(Version::Http11, 404, b"Nope");
+    head.push(b"Content-Length", b"3");
+    head.push(b"Connection", b"close");
+    let mut block = Vec::new();
+    response::encode(&head, 404, &mut block);
+    let (mut reader, mut again) = (response::Reader::new(LIMITS), Head::default());
+    Decoder::new(0).decode(&block, |name, value| reader.field(name, value, &mut again)).unwrap();
+    assert_eq!(reader.finish(&mut again), Ok(Some(3)));
+    assert_eq!(text(&again), "HTTP/1.1 404 Not Found\r\ncontent-length: 3\r\n");
+
+    let mut fields = Fields::default();
+    fields.push(b"grpc-status", b"0");
+    block.clear();
+    trailers::encode(&fields, &mut block);
+    let (mut reader, mut again) = (trailers::Reader::new(LIMITS), Fields::default());
+    Decoder::new(0).decode(&block, |name, value| reader.field(name, value, &mut again)).unwrap();
+    assert_eq!((reader.finish(), again.get(b"grpc-status")), (Ok(()), Some(&b"0"[..])));
+    let mut reader = trailers::Reader::new(LIMITS);
+    reader.field(b":status", b"200", &mut again);
+    assert!(reader.finish().is_err());
+}
+
+#[test]
+fn settings_survive() {
+    let settings = Settings {
+        max_concurrent_streams: Some(7),
+        initial_window_size: 1,
+        enable_push: false,
+        enable_connect_protocol: true,
+        ..Settings::default()
+    };
+    let mut out = Vec::new();
+    encode::settings(&settings, &mut out);
+    let header = FrameHeader::parse(&out).unwrap();
+    assert_eq!((header.kind, header.check(16_384)), (Kind::Settings, Ok(())));
+    let mut again = Settings::default();
+    again.apply(&out[frame::HEADER_LEN..]).unwrap();
+    assert_eq!(again, settings);
+    for (id, value, code) in [
+        (2, 2, Code::PROTOCOL_ERROR),
+        (4, 1 << 31, Code::FLOW_CONTROL_ERROR),
+        (5, 16_383, Code::PROTOCOL_ERROR),
+        (5, 1 << 24, Code::PROTOCOL_ERROR),
+        (8, 0, Code::PROTOCOL_ERROR),
+    ] {
+        let entry = [&[0, id][..], &u32::to_be_bytes(value)].concat();
+        assert_eq!(again.apply(&entry), Err(code), "{id} {value}");
+    }
+}
+
+#[test]
+fn long_blocks_are_continued() {
+    let mut out = Vec::new();
+    let at = encode::begin_headers(&mut out);
+    out.extend_from_slice(&[b'x'; 40_000]);
+    encode::end_headers(at, 3, true, 0, &mut out);
+    let (mut rest, mut kinds) = (&out[..], Vec::new());
+    while let Some(header) = FrameHeader::parse(rest) {
+        kinds.push((header.kind, header.flags, header.len));
+        rest = &rest[frame::HEADER_LEN + header.len as usize..];
+    }
+    assert_eq!(
+        kinds,
+        [
+            (Kind::Headers, frame::END_STREAM, 16_384),
+            (Kind::Continuation, 0, 16_384),
+            (Kind::Continuation, frame::END_HEADERS, 40_000 - 2 * 16_384)
+        ]
+    );
+}
+
+proptest! {
+    #[test]
+    fn frame_headers_survive(bytes in any::<[u8; 9]>()) {
+        let header = FrameHeader::parse(&bytes).unwrap();
+        let mut expected = bytes;
+        expected[5] &= 0x7f;
+        prop_assert_eq!(header.bytes(), expected);
+        let _ = header.check(16_384);
+    }
+
+    #[test]
+    fn no_payload_is_too_much(flags in any::<u8>(), payload in proptest::collection::vec(any::<u8>(), 0..40)) {
+        let header = FrameHeader { len: payload.len() as u32, kind: Kind::Headers, flags, stream: 1 };
+        let _ = frame::headers_block(&header, &payload);
+        let _ = Settings::default().apply(&payload);
+    }
+}

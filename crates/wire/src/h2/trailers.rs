@@ -1,0 +1,53 @@
+//! Trailers from and to header lists (RFC 9113 section 8.1). Never a pseudo-field.
+
+use htx::Fields;
+
+use super::error::Malformed;
+use super::fields::{self, ListLimits, Meter};
+use super::hpack;
+
+/// A trailer section while its fields come in.
+#[derive(Debug)]
+pub struct Reader {
+    meter: Meter,
+    trouble: Option<Malformed>,
+}
+
+impl Reader {
+    /// Begins with a list.
+    pub fn new(limits: ListLimits) -> Self {
+        Self { meter: Meter::new(limits), trouble: None }
+    }
+
+    /// Takes the next field of the list.
+    pub fn field(&mut self, name: &[u8], value: &[u8], trailers: &mut Fields) {
+        if self.trouble.is_none()
+            && let Err(trouble) = self.take(name, value, trailers)
+        {
+            self.trouble = Some(trouble);
+        }
+    }
+
+    fn take(&mut self, name: &[u8], value: &[u8], out: &mut Fields) -> Result<(), Malformed> {
+        self.meter.count(name, value)?;
+        let id = fields::check(name, value)?;
+        self.meter.count_field()?;
+        out.push_lower(id, name, fields::trimmed(value));
+        Ok(())
+    }
+
+    /// Ends the list.
+    ///
+    /// # Errors
+    /// It is no trailer section.
+    pub fn finish(self) -> Result<(), Malformed> {
+        self.trouble.map_or(Ok(()), Err)
+    }
+}
+
+/// Writes the header block of trailers. Fields that have no place there are left out.
+pub fn encode(trailers: &Fields, out: &mut Vec<u8>) {
+    for field in trailers.iter().filter(|field| !fields::stays_behind(field.id)) {
+        hpack::field(field.id, field.name, field.value, out);
+    }
+}
