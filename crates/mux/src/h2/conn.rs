@@ -406,6 +406,7 @@ impl Conn {
             self.inboxes.push(stream.inbox);
         }
         self.return_window();
+        self.call_next();
     }
 
     /// Resets a stream.

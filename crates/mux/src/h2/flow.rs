@@ -67,15 +67,16 @@ impl Conn {
 
     /// The peer's initial window changes: so does every stream's (section 6.9.2).
     pub(super) fn shift_windows(&mut self, by: i64) -> Result<(), Broken> {
-        for stream in self.streams.iter_mut() {
+        let keys: Vec<Key> = self.streams.keys().collect();
+        for key in keys {
+            let Some(stream) = self.streams.get_mut(key) else { continue };
             stream.send_window += by;
             if stream.send_window > i64::from(MAX_WINDOW) {
                 return Err(self.fail(Code::FLOW_CONTROL_ERROR, "window too large"));
             }
-        }
-        if by > 0 {
-            let keys: Vec<Key> = self.streams.keys().collect();
-            keys.into_iter().for_each(|key| self.wake(key, Ready::WRITE));
+            if by > 0 {
+                self.wake(key, Ready::WRITE);
+            }
         }
         Ok(())
     }

@@ -214,8 +214,4 @@ impl Streams {
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
         self.index.iter().map(|(_, key)| *key)
     }
-
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
-        self.slab.iter_mut().map(|(_, stream)| stream)
-    }
 }

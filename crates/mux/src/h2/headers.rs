@@ -1,0 +1,281 @@
+//! Header blocks: new streams, responses, trailers. Never looks at payload.
+
+use super::abuse::price;
+use super::conn::{Block, Broken, Conn, Ready};
+use super::stream::{Arrived, Recv};
+use crate::{BodyKind, Error, Fault, HeadStep, Side};
+use htx::{Fields, Head, Method};
+use stdx::Key;
+use wire::h2::frame::{self, END_HEADERS, END_STREAM};
+use wire::h2::{Code, FrameHeader, Malformed, response, trailers};
+
+impl Conn {
+    pub(super) fn headers_frame(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<(), Broken> {
+        self.counters.headers += 1;
+        let (block, parent) = match frame::headers_block(&header, payload) {
+            Ok(parts) => parts,
+            Err(code) => return Err(self.fail(code, "padding longer than its frame")),
+        };
+        let end = header.has(END_STREAM);
+        let block_of = Block { stream: header.stream, end };
+        let depends_on_itself = parent == Some(header.stream);
+        if header.has(END_HEADERS) {
+            return self.header_block(block_of, block, depends_on_itself);
+        }
+        self.block = Some(block_of);
+        self.block_bytes.clear();
+        self.extend_block(block)
+    }
+
+    pub(super) fn continuation(
+        &mut self,
+        header: FrameHeader,
+        payload: &[u8],
+    ) -> Result<(), Broken> {
+        let empty = payload.is_empty();
+        self.charge(if empty { price::EMPTY } else { price::CONTINUATION })?;
+        self.extend_block(payload)?;
+        if !header.has(END_HEADERS) {
+            return Ok(());
+        }
+        let Some(block) = self.block.take() else { return Ok(()) };
+        let bytes = std::mem::take(&mut self.block_bytes);
+        let result = self.header_block(block, &bytes, false);
+        self.block_bytes = bytes;
+        result
+    }
+
+    /// A block is kept until it is complete, up to twice the largest list: beyond that nobody needs
+    /// to know what it says.
+    fn extend_block(&mut self, part: &[u8]) -> Result<(), Broken> {
+        let limit = 2 * self.settings.list.bytes as usize;
+        if self.block_bytes.len() + part.len() > limit {
+            return Err(self.fail(Code::ENHANCE_YOUR_CALM, "header block too large"));
+        }
+        self.block_bytes.extend_from_slice(part);
+        Ok(())
+    }
+
+    /// A complete header block: it has to be decoded whatever becomes of it.
+    fn header_block(
+        &mut self,
+        block: Block,
+        bytes: &[u8],
+        depends_on_itself: bool,
+    ) -> Result<(), Broken> {
+        let known = self.streams.find(block.stream);
+        if let Some(key) = known {
+            return match self.streams.get(key).map(|stream| (stream.recv, stream.reset)) {
+                Some((_, Some(reset))) if !reset.by_peer => self.discard_block(bytes),
+                Some((Recv::Ended, _) | (_, Some(_))) => {
+                    self.discard_block(bytes)?;
+                    self.stream_error(key, Code::STREAM_CLOSED)
+                }
+                Some((Recv::Head, None)) if self.side == Side::Server => {
+                    self.response_block(key, block, bytes)
+                }
+                _ => self.trailers_block(key, block, bytes),
+            };
+        }
+        if !self.is_idle(block.stream) {
+            return match self.streams.was_reset(block.stream) {
+                Some(true) => self.discard_block(bytes),
+                Some(false) => Err(self.fail(Code::STREAM_CLOSED, "HEADERS on a closed stream")),
+                None => Err(self.fail(Code::PROTOCOL_ERROR, "HEADERS on an old stream")),
+            };
+        }
+        if self.side == Side::Server || block.stream.is_multiple_of(2) {
+            return Err(self.fail(Code::PROTOCOL_ERROR, "HEADERS on a stream that is not its own"));
+        }
+        self.request_block(block, bytes, depends_on_itself)
+    }
+
+    fn broken_block(&mut self) -> Broken {
+        self.fail(Code::COMPRESSION_ERROR, "header block that cannot be decoded")
+    }
+
+    fn discard_block(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        let result = self.decoder.decode(bytes, |_, _| ());
+        result.map_err(|_| self.broken_block())
+    }
+
+    /// A new stream.
+    fn request_block(
+        &mut self,
+        block: Block,
+        bytes: &[u8],
+        depends_on_itself: bool,
+    ) -> Result<(), Broken> {
+        if self.leaving.is_some_and(|last| block.stream > last) {
+            return self.discard_block(bytes);
+        }
+        self.last_peer = block.stream;
+        let mut head = self.take_head();
+        self.reader.begin(self.settings.list);
+        let reader = &mut self.reader;
+        let decoded = self.decoder.decode(bytes, |name, value| {
+            reader.field(name, value, &mut head);
+        });
+        if decoded.is_err() {
+            return Err(self.broken_block());
+        }
+        let limit = self.settings.announced.max_concurrent_streams;
+        if limit.is_some_and(|limit| self.streams.open >= limit) {
+            self.streams.remember(block.stream, true);
+            return self.error_on(block.stream, Code::REFUSED_STREAM);
+        }
+        if depends_on_itself {
+            self.streams.remember(block.stream, true);
+            return self.error_on(block.stream, Code::PROTOCOL_ERROR);
+        }
+        let seed = &mut self.seed;
+        match self.reader.finish(&mut head, || websocket_key(seed)) {
+            Ok(announced) => {
+                let key = self.insert(block.stream);
+                if let Some(stream) = self.streams.get_mut(key) {
+                    stream.connect = announced.connect;
+                    stream.extended = announced.extended;
+                    stream.head_only = head.method_id() == Method::Head;
+                    stream.length = announced.length;
+                    stream.recv = Recv::Body;
+                }
+                let body = match (block.end, announced.connect) {
+                    (true, _) | (_, true) => BodyKind::None,
+                    (false, false) => Self::body_kind(announced.length),
+                };
+                self.arrive(key, (head, Some(body)));
+                self.opened.push_back(key);
+                if block.end { self.end_received(key) } else { Ok(()) }
+            }
+            Err(Malformed::Stream(_)) => {
+                self.spare_head(head);
+                self.streams.remember(block.stream, true);
+                self.error_on(block.stream, Code::PROTOCOL_ERROR)
+            }
+            Err(Malformed::Status(status, reason)) => {
+                self.spare_head(head);
+                let key = self.insert(block.stream);
+                if let Some(stream) = self.streams.get_mut(key) {
+                    stream.recv = if block.end { Recv::Ended } else { Recv::Body };
+                    stream.refusal = Some(Error { status, fault: Fault::Client, at: None, reason });
+                }
+                self.opened.push_back(key);
+                Ok(())
+            }
+        }
+    }
+
+    /// A response, or an interim one.
+    fn response_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
+        let mut head = self.take_head();
+        let mut reader = response::Reader::new(self.settings.list);
+        let decoded = self.decoder.decode(bytes, |name, value| {
+            reader.field(name, value, &mut head);
+        });
+        if decoded.is_err() {
+            return Err(self.broken_block());
+        }
+        let Ok(length) = reader.finish(&mut head) else {
+            return self.stream_error(key, Code::PROTOCOL_ERROR);
+        };
+        let Some(stream) = self.streams.get_mut(key) else { return Ok(()) };
+        if head.status() < 200 {
+            if block.end {
+                return self.stream_error(key, Code::PROTOCOL_ERROR);
+            }
+            // Nobody sends so many.
+            self.charge(price::IGNORED)?;
+            self.arrive(key, (head, None));
+            return Ok(());
+        }
+        stream.recv = Recv::Body;
+        let bodiless = stream.head_only || matches!(head.status(), 204 | 304);
+        let accepted = stream.connect && (200..300).contains(&head.status());
+        stream.length = length.filter(|_| !bodiless && !accepted);
+        let body = match (accepted, block.end || bodiless) {
+            (true, _) => {
+                stream.tunnel = true;
+                if stream.extended {
+                    accept_upgrade(&mut head);
+                }
+                BodyKind::Tunnel
+            }
+            (_, true) => BodyKind::None,
+            _ => Self::body_kind(length),
+        };
+        self.arrive(key, (head, Some(body)));
+        if block.end { self.end_received(key) } else { Ok(()) }
+    }
+
+    fn trailers_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
+        let mut section = Box::<Fields>::default();
+        let mut reader = trailers::Reader::new(self.settings.list);
+        let decoded = self.decoder.decode(bytes, |name, value| {
+            reader.field(name, value, &mut section);
+        });
+        if decoded.is_err() {
+            return Err(self.broken_block());
+        }
+        if !block.end || reader.finish().is_err() {
+            return self.stream_error(key, Code::PROTOCOL_ERROR);
+        }
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.trailers = Some(section);
+        }
+        self.end_received(key)
+    }
+
+    fn arrive(&mut self, key: Key, arrived: Arrived) {
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.heads.push_back(arrived);
+        }
+        self.wake(key, Ready::READ);
+    }
+
+    /// The next head of a stream, which takes the place of `head`.
+    ///
+    /// # Errors
+    /// There is none: the request cannot be accepted.
+    pub fn handle_head(&mut self, key: Key, head: &mut Head) -> Result<HeadStep, Error> {
+        let Some(stream) = self.streams.get_mut(key) else { return Ok(HeadStep::NeedMore) };
+        if let Some(error) = stream.refusal.take() {
+            return Err(error);
+        }
+        let Some((mut arrived, body)) = stream.heads.pop_front() else {
+            return Ok(HeadStep::NeedMore);
+        };
+        std::mem::swap(&mut *arrived, head);
+        self.spare_head(arrived);
+        Ok(match body {
+            Some(body) => HeadStep::Complete { consumed: 0, body },
+            None => HeadStep::Interim { consumed: 0 },
+        })
+    }
+}
+
+/// What accepts an extended CONNECT accepts an upgrade in HTTP/1.
+fn accept_upgrade(head: &mut Head) {
+    head.set_status(101);
+    head.push(b"connection", b"upgrade");
+}
+
+/// Sixteen bytes in base64 (RFC 6455 section 4.1), which no two requests share.
+fn websocket_key(seed: &mut u64) -> [u8; 24] {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut key = [b'='; 24];
+    for (at, digit) in key[..22].iter_mut().enumerate() {
+        if at % 10 == 0 {
+            *seed ^= *seed << 13;
+            *seed ^= *seed >> 7;
+            *seed ^= *seed << 17;
+        }
+        *digit = DIGITS[(*seed >> (6 * (at % 10)) & 63) as usize];
+    }
+    // Of the last digit four bits are padding.
+    key[21] = DIGITS[(*seed & 3) as usize * 16];
+    key
+}

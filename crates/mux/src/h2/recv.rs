@@ -1,0 +1,441 @@
+//! Bytes from the peer: frames, and the payload of DATA. Never keeps what it can pass on: payload
+//! goes to its stream as it comes.
+
+use super::abuse::price;
+use super::conn::{Broken, Conn, Ready, Recv};
+use super::stream::{Recv as StreamRecv, Reset};
+use crate::{BodyStep, Eof, Side};
+use htx::Fields;
+use stdx::Key;
+use wire::h2::frame::{self, ACK, END_STREAM, HEADER_LEN, PADDED};
+use wire::h2::{Code, FrameHeader, Kind, PREFACE, encode};
+
+impl Conn {
+    /// Takes bytes from the peer; returns how many are to be dropped. What is left is the beginning
+    /// of something: pass it again with what comes after, or when [`Conn::takes_input`] again.
+    /// `now_ms` is any clock in milliseconds.
+    ///
+    /// # Errors
+    /// The peer broke the protocol, or has tried our patience. The output says so to it; all
+    /// streams are over.
+    pub fn handle_input(&mut self, input: &[u8], now_ms: u64) -> Result<usize, Broken> {
+        self.budget.refill(now_ms);
+        let mut at = 0;
+        while self.takes_input() {
+            let taken = self.take(&input[at..])?;
+            at += taken;
+            if taken == 0 {
+                break;
+            }
+        }
+        self.return_window();
+        Ok(at)
+    }
+
+    /// Takes one piece of the input; 0 when more is needed.
+    fn take(&mut self, input: &[u8]) -> Result<usize, Broken> {
+        match self.recv {
+            Recv::Preface(at) => self.preface(at, input),
+            Recv::Frame => self.begin_frame(input),
+            Recv::Payload(header) => self.gather(header, input),
+            Recv::Data { key, left, padding, end } => {
+                self.take_data(key, left, padding, end, input)
+            }
+            Recv::Closed => Ok(0),
+        }
+    }
+
+    fn preface(&mut self, at: u8, input: &[u8]) -> Result<usize, Broken> {
+        let expected = &PREFACE[usize::from(at)..];
+        let count = expected.len().min(input.len());
+        if input[..count] != expected[..count] {
+            return Err(self.fail(Code::PROTOCOL_ERROR, "not the preface of HTTP/2"));
+        }
+        self.recv = match count == expected.len() {
+            true => Recv::Frame,
+            false => Recv::Preface(at + count as u8),
+        };
+        Ok(count)
+    }
+
+    fn begin_frame(&mut self, input: &[u8]) -> Result<usize, Broken> {
+        let Some(header) = FrameHeader::parse(input) else { return Ok(0) };
+        self.check_frame(&header)?;
+        let rest = &input[HEADER_LEN..];
+        if header.kind == Kind::Data {
+            return self.begin_data(header, rest).map(|taken| taken.map_or(0, |n| n + HEADER_LEN));
+        }
+        match rest.get(..header.len as usize) {
+            Some(payload) => {
+                self.frame(header, payload)?;
+                Ok(HEADER_LEN + payload.len())
+            }
+            None => {
+                self.recv = Recv::Payload(header);
+                Ok(HEADER_LEN)
+            }
+        }
+    }
+
+    fn check_frame(&mut self, header: &FrameHeader) -> Result<(), Broken> {
+        if !self.greeted && (header.kind != Kind::Settings || header.has(ACK)) {
+            return Err(self.fail(Code::PROTOCOL_ERROR, "SETTINGS do not come first"));
+        }
+        if let Err(code) = header.check(self.settings.announced.max_frame_size) {
+            return Err(self.fail(code, "a frame of the wrong size or place"));
+        }
+        let continues = |stream| header.kind == Kind::Continuation && header.stream == stream;
+        match self.block {
+            Some(block) if !continues(block.stream) => {
+                Err(self.fail(Code::PROTOCOL_ERROR, "a header block was interrupted"))
+            }
+            None if header.kind == Kind::Continuation => {
+                Err(self.fail(Code::PROTOCOL_ERROR, "CONTINUATION of nothing"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps what has come of a payload that is not complete yet; at most one frame.
+    fn gather(&mut self, header: FrameHeader, input: &[u8]) -> Result<usize, Broken> {
+        let missing = header.len as usize - self.partial.len();
+        let count = missing.min(input.len());
+        self.partial.extend_from_slice(&input[..count]);
+        if count == missing {
+            let mut payload = std::mem::take(&mut self.partial);
+            self.recv = Recv::Frame;
+            let result = self.frame(header, &payload);
+            payload.clear();
+            self.partial = payload;
+            result?;
+        }
+        Ok(count)
+    }
+
+    /// A whole frame that is not DATA.
+    fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
+        match header.kind {
+            Kind::Headers => self.headers_frame(header, payload),
+            Kind::Continuation => self.continuation(header, payload),
+            Kind::Settings => self.settings_frame(header, payload),
+            Kind::WindowUpdate => self.window_frame(header, payload),
+            Kind::RstStream => self.reset_frame(header, payload),
+            Kind::GoAway => self.go_away_frame(payload),
+            Kind::Priority => self.priority_frame(header, payload),
+            Kind::Ping => {
+                self.charge(price::PING)?;
+                if !header.has(ACK) {
+                    encode::ping_ack(payload, &mut self.out);
+                }
+                Ok(())
+            }
+            // We have told that nobody may push to us, and clients cannot (section 8.4).
+            Kind::PushPromise => Err(self.fail(Code::PROTOCOL_ERROR, "PUSH_PROMISE")),
+            Kind::Unknown(_) | Kind::Data => self.charge(price::IGNORED),
+        }
+    }
+
+    fn settings_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
+        self.counters.settings += 1;
+        if header.has(ACK) {
+            return Ok(());
+        }
+        if self.greeted {
+            self.charge(price::SETTINGS)?;
+        }
+        self.greeted = true;
+        let before = self.peer.initial_window_size;
+        if let Err(code) = self.peer.apply(payload) {
+            return Err(self.fail(code, "invalid SETTINGS"));
+        }
+        self.shift_windows(i64::from(self.peer.initial_window_size) - i64::from(before))?;
+        if self.peer.header_table_size < self.table_size {
+            // Our encoder uses no table; that it knows has to be said all the same (RFC 7541 4.2).
+            self.table_size = self.peer.header_table_size;
+            self.says_table_size = true;
+        }
+        encode::settings_ack(&mut self.out);
+        Ok(())
+    }
+
+    fn window_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
+        let increment = frame::number31(payload);
+        if header.stream == 0 {
+            return self.widen(increment);
+        }
+        self.refuse_idle(header.stream)?;
+        match self.streams.find(header.stream) {
+            Some(key) => self.widen_stream(key, increment),
+            None => Ok(()),
+        }
+    }
+
+    fn reset_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
+        self.counters.resets += 1;
+        self.refuse_idle(header.stream)?;
+        let Some(key) = self.streams.find(header.stream) else { return Ok(()) };
+        let complete = self.has_sent_all(key) || self.is_reset(key);
+        let code = Code(frame::number(payload));
+        self.mark_reset(key, Reset { code, by_peer: true });
+        match self.side {
+            Side::Client if !complete => self.charge(price::RESET),
+            _ => Ok(()),
+        }
+    }
+
+    fn go_away_frame(&mut self, payload: &[u8]) -> Result<(), Broken> {
+        self.counters.go_aways += 1;
+        let last = frame::number31(payload);
+        self.peer_leaves = Some(last);
+        if self.side == Side::Server {
+            // What is above was not looked at, and may be sent again (section 6.8).
+            let above: Vec<Key> =
+                self.streams.keys().filter(|key| self.id(*key) > last).collect();
+            let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
+            above.into_iter().for_each(|key| self.mark_reset(key, reset));
+        }
+        Ok(())
+    }
+
+    /// Priorities are not followed (section 5.3.2); a stream cannot depend on itself all the same.
+    fn priority_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
+        self.charge(price::IGNORED)?;
+        if payload.len() != 5 {
+            return self.error_on(header.stream, Code::FRAME_SIZE_ERROR);
+        }
+        if frame::number31(payload) == header.stream {
+            return self.error_on(header.stream, Code::PROTOCOL_ERROR);
+        }
+        Ok(())
+    }
+
+    /// Whether a stream was never opened.
+    pub(super) fn is_idle(&self, stream: u32) -> bool {
+        let ours = stream % 2 == 1;
+        match (self.side, ours) {
+            (Side::Client, true) => stream > self.last_peer,
+            (Side::Server, true) => stream >= self.next_own,
+            // No side here lets servers open streams.
+            (_, false) => true,
+        }
+    }
+
+    fn refuse_idle(&mut self, stream: u32) -> Result<(), Broken> {
+        match self.is_idle(stream) {
+            true => Err(self.fail(Code::PROTOCOL_ERROR, "a frame on an idle stream")),
+            false => Ok(()),
+        }
+    }
+
+    // ---- errors
+
+    /// Takes points off the connection; see [`super::abuse`].
+    pub(super) fn charge(&mut self, points: u32) -> Result<(), Broken> {
+        self.counters.glitches += 1;
+        match self.budget.spend(points) {
+            true => Ok(()),
+            false => Err(self.fail(Code::ENHANCE_YOUR_CALM, "too much nonsense")),
+        }
+    }
+
+    /// Ends a stream for a fault of the peer.
+    pub(super) fn stream_error(&mut self, key: Key, code: Code) -> Result<(), Broken> {
+        self.counters.stream_errors += 1;
+        self.reset(key, code);
+        self.charge(price::STREAM_ERROR)
+    }
+
+    /// The same for a stream that may be gone, or was never there.
+    pub(super) fn error_on(&mut self, stream: u32, code: Code) -> Result<(), Broken> {
+        if let Some(key) = self.streams.find(stream) {
+            return self.stream_error(key, code);
+        }
+        self.counters.stream_errors += 1;
+        self.send_reset(stream, code);
+        self.charge(price::STREAM_ERROR)
+    }
+
+    // ---- DATA
+
+    /// Begins with a DATA frame; `None` when its first byte is needed as well.
+    fn begin_data(
+        &mut self,
+        header: FrameHeader,
+        rest: &[u8],
+    ) -> Result<Option<usize>, Broken> {
+        let padded = header.has(PADDED);
+        let padding = match (padded, rest.first()) {
+            (true, None) => return Ok(None),
+            (true, Some(count)) => u32::from(*count) + 1,
+            (false, _) => 0,
+        };
+        if padding > header.len {
+            let code = if header.len == 0 { Code::FRAME_SIZE_ERROR } else { Code::PROTOCOL_ERROR };
+            return Err(self.fail(code, "padding longer than its frame"));
+        }
+        self.counters.data += 1;
+        self.refuse_idle(header.stream)?;
+        self.recv_window -= i64::from(header.len);
+        if self.recv_window < 0 {
+            return Err(self.fail(Code::FLOW_CONTROL_ERROR, "more than the window allows"));
+        }
+        let payload = header.len - padding;
+        let end = header.has(END_STREAM);
+        if payload == 0 && !end {
+            self.charge(price::EMPTY)?;
+        }
+        let key = self.find_for_data(header, payload)?;
+        self.return_stream_window(key, padding);
+        let after = padding.saturating_sub(1);
+        self.recv = Recv::Data { key, left: payload, padding: after, end };
+        self.end_of_data(key, payload, after, end)?;
+        Ok(Some(usize::from(padded)))
+    }
+
+    /// The stream that payload is for; one that is gone where it is to be dropped.
+    fn find_for_data(&mut self, header: FrameHeader, payload: u32) -> Result<Key, Broken> {
+        let Some(key) = self.streams.find(header.stream) else {
+            return match self.streams.was_reset(header.stream) {
+                // It was sent before the peer knew.
+                Some(true) => Ok(Key::NONE),
+                _ => Err(self.fail(Code::STREAM_CLOSED, "DATA on a closed stream")),
+            };
+        };
+        let Some(stream) = self.streams.get_mut(key) else { return Ok(Key::NONE) };
+        if stream.reset.is_some_and(|reset| !reset.by_peer) {
+            return Ok(Key::NONE);
+        }
+        stream.recv_window -= i64::from(header.len);
+        let wrong = if stream.recv == StreamRecv::Ended || stream.reset.is_some() {
+            Some(Code::STREAM_CLOSED)
+        } else if stream.recv_window < 0 {
+            Some(Code::FLOW_CONTROL_ERROR)
+        } else if stream.recv == StreamRecv::Head {
+            Some(Code::PROTOCOL_ERROR)
+        } else {
+            let length = stream.length.map(|left| left.checked_sub(u64::from(payload)));
+            let exceeds = length == Some(None);
+            stream.length = length.flatten();
+            exceeds.then_some(Code::PROTOCOL_ERROR)
+        };
+        match wrong {
+            Some(code) => self.stream_error(key, code).map(|()| Key::NONE),
+            None => Ok(key),
+        }
+    }
+
+    fn take_data(
+        &mut self,
+        key: Key,
+        left: u32,
+        padding: u32,
+        end: bool,
+        input: &[u8],
+    ) -> Result<usize, Broken> {
+        let count = input.len().min(if left > 0 { left } else { padding } as usize);
+        if left == 0 {
+            self.recv = Recv::Data { key, left, padding: padding - count as u32, end };
+            return self.end_of_data(key, 0, padding - count as u32, end).map(|()| count);
+        }
+        let left = left - count as u32;
+        self.recv = Recv::Data { key, left, padding, end };
+        match self.streams.get_mut(key).filter(|stream| stream.reset.is_none()) {
+            Some(stream) => {
+                stream.inbox.extend_from_slice(&input[..count]);
+                self.wake(key, Ready::READ);
+            }
+            None => self.return_stream_window(key, count as u32),
+        }
+        self.end_of_data(key, left, padding, end)?;
+        Ok(count)
+    }
+
+    /// Looks whether that was all of the frame.
+    fn end_of_data(
+        &mut self,
+        key: Key,
+        left: u32,
+        padding: u32,
+        end: bool,
+    ) -> Result<(), Broken> {
+        if left > 0 || padding > 0 {
+            return Ok(());
+        }
+        self.recv = Recv::Frame;
+        if end { self.end_received(key) } else { Ok(()) }
+    }
+
+    /// The peer's message on a stream is complete.
+    pub(super) fn end_received(&mut self, key: Key) -> Result<(), Broken> {
+        let Some(stream) = self.streams.get_mut(key) else { return Ok(()) };
+        if stream.reset.is_some() {
+            return Ok(());
+        }
+        if stream.length.is_some_and(|left| left > 0) {
+            return self.stream_error(key, Code::PROTOCOL_ERROR);
+        }
+        stream.recv = StreamRecv::Ended;
+        if stream.is_closed() {
+            self.streams.discount(key);
+        }
+        self.wake(key, Ready::READ);
+        Ok(())
+    }
+
+    // ---- for the stream's user
+
+    /// Moves payload that has come into `buffer`; `None` when there is none now, 0 at the end of
+    /// the message.
+    ///
+    /// # Errors
+    /// The stream was reset, and what it had is gone.
+    pub fn read(&mut self, key: Key, buffer: &mut [u8]) -> Result<Option<usize>, super::Gone> {
+        let stream = self.streams.get_mut(key).ok_or(super::Gone)?;
+        let count = stream.unread().len().min(buffer.len());
+        if count == 0 {
+            return match (stream.reset, stream.recv) {
+                (Some(reset), _) if reset.code != Code::NO_ERROR => Err(super::Gone),
+                (Some(_), _) | (None, StreamRecv::Ended) => Ok(Some(0)),
+                (None, _) => Ok(None),
+            };
+        }
+        buffer[..count].copy_from_slice(&stream.unread()[..count]);
+        stream.taken += count;
+        if stream.taken == stream.inbox.len() {
+            stream.inbox.clear();
+            stream.taken = 0;
+        } else if stream.taken > stream.inbox.len() / 2 {
+            // What is left moves to the front, for the inbox to stay as small as the window.
+            stream.inbox.drain(..stream.taken);
+            stream.taken = 0;
+        }
+        self.return_stream_window(key, count as u32);
+        Ok(Some(count))
+    }
+
+    /// Says what is payload at the front of what was read from a stream: all of it. Trailers come
+    /// with the end.
+    pub fn handle_body(&mut self, key: Key, input: &[u8], trailers: &mut Fields) -> BodyStep {
+        let mut step = BodyStep { skip: 0, data: input.len(), done: true };
+        let Some(stream) = self.streams.get_mut(key) else { return step };
+        stream.received += input.len() as u64;
+        // Behind a request to connect, nothing comes that is a message.
+        let opaque = stream.connect && !stream.tunnel && self.side == Side::Client;
+        let all = stream.recv == StreamRecv::Ended && stream.unread().is_empty();
+        step.done = (all && stream.reset.is_none()) || opaque;
+        if step.done
+            && let Some(section) = stream.trailers.take()
+        {
+            section.iter().for_each(|field| trailers.push(field.name, field.value));
+        }
+        step
+    }
+
+    /// What the end of a stream means that [`Conn::read`] has told of.
+    pub fn end_of(&self, key: Key) -> Eof {
+        match self.streams.get(key) {
+            Some(stream) if stream.recv == StreamRecv::Ended => Eof::MessageEnd,
+            _ => Eof::Truncated,
+        }
+    }
+}

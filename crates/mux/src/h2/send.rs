@@ -1,0 +1,290 @@
+//! Bytes for the peer: heads, payload, ends. Never waits: what finds no room is told to.
+
+use super::abuse::price;
+use super::conn::Conn;
+use super::flow::TINY;
+use super::stream::{Recv, Send};
+use crate::{BodyKind, Side};
+use htx::{Fields, Head, HeaderId, Method};
+use std::io::IoSlice;
+use stdx::Key;
+use wire::h2::{DEFAULT_FRAME_SIZE, encode, hpack, request, response, trailers};
+
+/// The stream was reset, or its connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+impl Conn {
+    // ---- the connection's output
+
+    /// What is to be written to the peer.
+    pub fn output(&self) -> &[u8] {
+        &self.out[self.sent..]
+    }
+
+    pub(super) fn pending(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    /// Takes note of output that was written; streams that wait for room may be woken.
+    pub fn advance_output(&mut self, count: usize) {
+        self.sent += count.min(self.pending());
+        if self.sent == self.out.len() {
+            self.out.clear();
+            self.sent = 0;
+            self.out.shrink_to(2 * super::conn::OUTPUT);
+        } else if self.sent > super::conn::OUTPUT {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+        self.call_next();
+    }
+
+    // ---- a stream's message
+
+    /// Sends a head. `body` is how the sender delimits the payload; the result is how it goes out
+    /// here: `None` means that no payload may be sent, and what there is has to be discarded. An
+    /// interim response leaves the stream waiting for the final head.
+    ///
+    /// `scheme` is that of the connection, for requests that name none.
+    pub fn encode_head(
+        &mut self,
+        key: Key,
+        head: &mut Head,
+        body: BodyKind,
+        scheme: &[u8],
+    ) -> BodyKind {
+        match self.side {
+            Side::Client => self.encode_response(key, head, body),
+            Side::Server => self.encode_request(key, head, body, scheme),
+        }
+    }
+
+    fn encode_response(&mut self, key: Key, head: &mut Head, body: BodyKind) -> BodyKind {
+        let Some(stream) = self.streams.get_mut(key) else { return BodyKind::None };
+        let (id, gone) = (stream.id, stream.reset.is_some());
+        let mut status = head.status();
+        let interim = (100..200).contains(&status) && status != 101;
+        let (mut body, mut end) = (body, false);
+        if interim {
+            head.remove_id(HeaderId::ContentLength);
+            body = BodyKind::None;
+        } else if stream.connect && (status == 101 || (200..300).contains(&status)) {
+            // An upgrade is accepted with 200 (RFC 8441 section 5).
+            status = if status == 101 { 200 } else { status };
+            head.remove_id(HeaderId::ContentLength);
+            head.remove_id(HeaderId::SecWebSocketAccept);
+            stream.tunnel = true;
+            stream.send = Send::Body;
+            body = BodyKind::Tunnel;
+        } else {
+            body = response_body(head, body, stream.head_only);
+            end = body.is_empty();
+            stream.send = if end { Send::Ended } else { Send::Body };
+        }
+        if !gone && self.broken.is_none() {
+            let at = self.begin_block();
+            response::encode(head, status, &mut self.out);
+            encode::end_headers(at, id, end, self.peer.max_frame_size, &mut self.out);
+        }
+        self.close_if_done(key);
+        body
+    }
+
+    fn encode_request(
+        &mut self,
+        key: Key,
+        head: &mut Head,
+        body: BodyKind,
+        scheme: &[u8],
+    ) -> BodyKind {
+        let extended = self.peer.enable_connect_protocol && request::protocol(head).is_some();
+        let Some(stream) = self.streams.get_mut(key) else { return BodyKind::None };
+        let (id, gone) = (stream.id, stream.reset.is_some());
+        stream.head_only = head.method_id() == Method::Head;
+        stream.connect = head.method_id() == Method::Connect || extended;
+        stream.extended = extended;
+        let body = match body {
+            BodyKind::UntilClose | BodyKind::Chunked => BodyKind::Chunked,
+            BodyKind::Tunnel => BodyKind::None,
+            other => other,
+        };
+        let end = body.is_empty() && !stream.connect;
+        stream.send = if end { Send::Ended } else { Send::Body };
+        if !gone && self.broken.is_none() {
+            let at = self.begin_block();
+            request::encode(head, scheme, extended, &mut self.out);
+            encode::end_headers(at, id, end, self.peer.max_frame_size, &mut self.out);
+        }
+        if body.is_empty() { BodyKind::None } else { body }
+    }
+
+    fn begin_block(&mut self) -> usize {
+        let at = encode::begin_headers(&mut self.out);
+        if std::mem::take(&mut self.says_table_size) {
+            hpack::size_update(0, &mut self.out);
+            self.table_size = 0;
+        }
+        at
+    }
+
+    /// Announces payload that will be sent.
+    pub fn encode_data(&mut self, key: Key, len: u64) {
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.owed += len;
+        }
+    }
+
+    /// Ends the outgoing message once all payload that was announced is sent.
+    pub fn encode_end(&mut self, key: Key, trailers: Option<&Fields>) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        if stream.send != Send::Body || stream.ending {
+            return;
+        }
+        stream.ending = true;
+        stream.last = trailers.filter(|it| !it.is_empty()).cloned().map(Box::new);
+        if stream.owed == 0 {
+            self.end_sent(key);
+        }
+    }
+
+    /// Nothing is owed any more: the end goes out, with the trailers if there are any.
+    fn end_sent(&mut self, key: Key) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        let (id, last, gone) = (stream.id, stream.last.take(), stream.reset.is_some());
+        stream.send = Send::Ended;
+        if !gone && self.broken.is_none() {
+            match last {
+                Some(section) => {
+                    let at = self.begin_block();
+                    trailers::encode(&section, &mut self.out);
+                    encode::end_headers(at, id, true, self.peer.max_frame_size, &mut self.out);
+                }
+                None => encode::data(id, 0, true, &mut self.out),
+            }
+        }
+        self.close_if_done(key);
+    }
+
+    fn close_if_done(&mut self, key: Key) {
+        if self.streams.get(key).is_some_and(|stream| stream.is_closed()) {
+            self.streams.discount(key);
+        }
+    }
+
+    /// Sends as much payload as there is room for, at most a frame; 0: the stream has to wait.
+    ///
+    /// # Errors
+    /// Nobody wants it any more.
+    pub fn send(&mut self, key: Key, parts: &[IoSlice<'_>]) -> Result<usize, Gone> {
+        let total = parts.iter().map(|part| part.len()).sum::<usize>();
+        if self.broken.is_some() {
+            return Err(Gone);
+        }
+        let count = match self.may_send(key, total)? {
+            0 if total > 0 => return Ok(0),
+            count => count,
+        };
+        let Some(stream) = self.streams.get_mut(key) else { return Err(Gone) };
+        let id = stream.id;
+        stream.send_window -= count as i64;
+        stream.owed = stream.owed.saturating_sub(count as u64);
+        let all = stream.ending && stream.owed == 0;
+        let end = all && stream.last.is_none();
+        stream.served = true;
+        self.send_window -= count as i64;
+        encode::data(id, count, end, &mut self.out);
+        let mut left = count;
+        for part in parts {
+            let piece = &part[..part.len().min(left)];
+            self.out.extend_from_slice(piece);
+            left -= piece.len();
+        }
+        if end {
+            if let Some(stream) = self.streams.get_mut(key) {
+                stream.send = Send::Ended;
+            }
+            self.close_if_done(key);
+        } else if all {
+            self.end_sent(key);
+        }
+        Ok(count)
+    }
+
+    /// How much of `total` a stream may send now; it stands in line if that is nothing.
+    fn may_send(&mut self, key: Key, total: usize) -> Result<usize, Gone> {
+        let (room, shared) = (self.room(), self.send_window.max(0) as usize);
+        let others_wait = !self.line.is_empty();
+        let stream = self.streams.get_mut(key).ok_or(Gone)?;
+        if stream.reset.is_some() {
+            return Err(Gone);
+        }
+        if stream.queued {
+            return Ok(0);
+        }
+        let own = stream.send_window.max(0) as usize;
+        if own == 0 {
+            // It waits for its window alone; whoever is next in line need not.
+            self.call_next();
+            return Ok(0);
+        }
+        if room == 0 || shared == 0 || (others_wait && stream.served) {
+            self.queue(key);
+            if room > 0 {
+                self.call_next();
+            }
+            return Ok(0);
+        }
+        let frame = self.peer.max_frame_size.min(DEFAULT_FRAME_SIZE) as usize;
+        let count = total.min(own).min(shared).min(room).min(frame);
+        if count < total && own.min(shared) < TINY as usize {
+            // A window of a few bytes makes us send more frames than payload.
+            self.charge(price::TINY).map_err(|_| Gone)?;
+        }
+        Ok(count)
+    }
+
+    /// Ends a tunnel's outgoing half.
+    pub fn shutdown(&mut self, key: Key) {
+        self.encode_end(key, None);
+    }
+
+    /// Whether the peer's half is over, so that nothing that is said could be answered.
+    pub fn is_half_closed(&self, key: Key) -> bool {
+        self.streams
+            .get(key)
+            .is_none_or(|stream| stream.reset.is_some() || stream.recv == Recv::Ended)
+    }
+
+}
+
+/// How the body of a response goes out, and what its head says about that.
+fn response_body(head: &mut Head, body: BodyKind, head_only: bool) -> BodyKind {
+    match head.status() {
+        101 | 204 => {
+            head.remove_id(HeaderId::ContentLength);
+            return BodyKind::None;
+        }
+        304 => return BodyKind::None,
+        _ if head_only => return BodyKind::None,
+        _ => {}
+    }
+    match body {
+        BodyKind::None | BodyKind::Length(0) => {
+            if !head.has(HeaderId::ContentLength) {
+                head.push(b"content-length", b"0");
+            }
+            BodyKind::None
+        }
+        BodyKind::Length(length) => {
+            if !head.has(HeaderId::ContentLength) {
+                head.push(b"content-length", length.to_string().as_bytes());
+            }
+            body
+        }
+        BodyKind::Chunked | BodyKind::UntilClose | BodyKind::Tunnel => {
+            head.remove_id(HeaderId::ContentLength);
+            BodyKind::Chunked
+        }
+    }
+}

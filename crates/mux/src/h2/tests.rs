@@ -1,0 +1,104 @@
+//! Tests of the HTTP/2 machine: exchanges through both sides, single rules, abuse, arbitrary bytes.
+//! Never opens a socket.
+
+mod abuse;
+mod exchange;
+mod rules;
+
+use super::{Conn, Key, Settings};
+use crate::{BodyKind, HeadStep, Side};
+use htx::{Head, Version};
+use wire::h2::frame::{FrameHeader, HEADER_LEN};
+use wire::h2::{Kind, PREFACE, encode};
+
+/// A client's and a server's machine, one talking to the other.
+struct Pair {
+    /// Towards the server: our server side.
+    client: Conn,
+    /// Towards the client: our client side.
+    server: Conn,
+    now: u64,
+}
+
+impl Pair {
+    fn new(client: Settings, server: Settings) -> Self {
+        let (client, server) = (Conn::new(Side::Server, client), Conn::new(Side::Client, server));
+        let mut pair = Self { client, server, now: 0 };
+        pair.talk();
+        pair
+    }
+
+    /// Passes on what either has to say until both are silent.
+    fn talk(&mut self) {
+        for _ in 0..1_000 {
+            let up = pass(&mut self.client, &mut self.server, self.now);
+            let down = pass(&mut self.server, &mut self.client, self.now);
+            if !up && !down {
+                return;
+            }
+        }
+        panic!("the two never come to an end");
+    }
+
+    /// A request that has arrived: the client's key and the server's.
+    fn request(&mut self, method: &[u8], body: BodyKind) -> (Key, Key, Head) {
+        let key = self.client.open().unwrap();
+        let mut head = Head::default();
+        head.set_request(method, b"/path", Version::Http11);
+        head.push(b"host", b"example.org");
+        self.client.encode_head(key, &mut head, body, b"http");
+        self.talk();
+        let taken = self.server.poll_opened().unwrap();
+        let mut arrived = Head::default();
+        let step = self.server.handle_head(taken, &mut arrived).unwrap();
+        assert!(matches!(step, HeadStep::Complete { .. }));
+        (key, taken, arrived)
+    }
+}
+
+fn pass(from: &mut Conn, to: &mut Conn, now: u64) -> bool {
+    let bytes = from.output().to_vec();
+    let taken = to.handle_input(&bytes, now).unwrap();
+    from.advance_output(taken);
+    taken > 0
+}
+
+/// All of a stream's payload that has come.
+fn read_all(conn: &mut Conn, key: Key) -> Vec<u8> {
+    let (mut all, mut buffer) = (Vec::new(), [0; 1_000]);
+    while let Ok(Some(count @ 1..)) = conn.read(key, &mut buffer) {
+        all.extend_from_slice(&buffer[..count]);
+    }
+    all
+}
+
+/// A machine towards a client that has said hello, and whose own words were heard.
+fn greeted(settings: Settings) -> Conn {
+    let mut conn = Conn::new(Side::Client, settings);
+    let mut hello = PREFACE.to_vec();
+    encode::settings(&wire::h2::Settings::default(), &mut hello);
+    assert_eq!(conn.handle_input(&hello, 0), Ok(hello.len()));
+    drain(&mut conn);
+    conn
+}
+
+/// What a machine says: kind, flags and stream of each frame, with its payload.
+fn drain(conn: &mut Conn) -> Vec<(FrameHeader, Vec<u8>)> {
+    let bytes = conn.output().to_vec();
+    conn.advance_output(bytes.len());
+    let (mut rest, mut frames) = (bytes.strip_prefix(PREFACE).unwrap_or(&bytes), Vec::new());
+    while let Some(header) = FrameHeader::parse(rest) {
+        let end = HEADER_LEN + header.len as usize;
+        frames.push((header, rest[HEADER_LEN..end].to_vec()));
+        rest = &rest[end..];
+    }
+    frames
+}
+
+fn frame(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let header = FrameHeader { len: payload.len() as u32, kind, flags, stream };
+    [&header.bytes(), payload].concat()
+}
+
+/// `GET http://a/` as a header block.
+const GET: &[u8] = b"\x82\x86\x84\x41\x01a";

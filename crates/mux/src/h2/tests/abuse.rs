@@ -1,0 +1,214 @@
+//! Every way to be a nuisance has an end: what each costs, and that what is honest goes on. Never
+//! measures time.
+
+use super::{GET, drain, frame, greeted};
+use crate::h2::abuse::{Patience, price};
+use crate::h2::{Conn, Settings};
+use htx::{Head, Version};
+use std::io::IoSlice;
+use wire::h2::frame::{END_HEADERS, END_STREAM};
+use wire::h2::{Code, Kind, encode};
+
+const WHOLE: u8 = END_HEADERS | END_STREAM;
+
+/// Repeats frames until the connection ends; how often that was, and why it ended.
+fn repeat(conn: &mut Conn, mut frames: impl FnMut(u32) -> Vec<u8>) -> (u32, Code) {
+    for round in 0..1_000_000 {
+        let bytes = frames(round);
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            match conn.handle_input(rest, 0) {
+                Ok(0) => panic!("it waits for ever in round {round}"),
+                Ok(taken) => rest = &rest[taken..],
+                Err(broken) => return (round, broken.code),
+            }
+            while let Some(key) = conn.poll_opened() {
+                conn.release(key);
+            }
+            drain(conn);
+        }
+        assert!(conn.streams() <= 200, "streams are bounded");
+    }
+    panic!("nobody has ended it");
+}
+
+fn calm(frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
+    let mut conn = greeted(Settings::default());
+    let (rounds, code) = repeat(&mut conn, frames);
+    assert_eq!(code, Code::ENHANCE_YOUR_CALM);
+    let allowed = Patience::default().points / price;
+    assert!(rounds <= allowed, "{rounds} rounds, {allowed} allowed");
+    assert!(conn.take_counters().glitches >= rounds);
+}
+
+#[test]
+fn rapid_reset() {
+    let reset = |round| {
+        let stream = 2 * round + 1;
+        let cancel = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
+        [frame(Kind::Headers, WHOLE, stream, GET), cancel].concat()
+    };
+    calm(reset, price::RESET);
+}
+
+/// Requests that are answered pay for some that are cancelled.
+#[test]
+fn honest_cancels_are_paid_for() {
+    let mut conn = greeted(Settings::default());
+    for round in 0..5_000 {
+        let stream = 4 * round + 1;
+        let (one, two) = (frame(Kind::Headers, WHOLE, stream, GET), stream + 2);
+        let cancel = frame(Kind::RstStream, 0, two, &Code::CANCEL.0.to_be_bytes());
+        let bytes = [one, frame(Kind::Headers, WHOLE, two, GET), cancel].concat();
+        assert_eq!(conn.handle_input(&bytes, 0), Ok(bytes.len()));
+        while let Some(key) = conn.poll_opened() {
+            let mut head = Head::default();
+            head.set_response(Version::Http11, 200, b"OK");
+            conn.encode_head(key, &mut head, crate::BodyKind::None, b"");
+            conn.release(key);
+        }
+        drain(&mut conn);
+    }
+}
+
+#[test]
+fn pings() {
+    calm(|_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
+}
+
+#[test]
+fn settings() {
+    calm(|_| frame(Kind::Settings, 0, 0, b""), price::SETTINGS);
+}
+
+#[test]
+fn empty_frames() {
+    let mut conn = greeted(Settings::default());
+    conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
+    conn.poll_opened();
+    let (rounds, code) = repeat(&mut conn, |_| frame(Kind::Data, 0, 1, b""));
+    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2_000 / price::EMPTY));
+}
+
+#[test]
+fn continuations() {
+    let mut conn = greeted(Settings::default());
+    conn.handle_input(&frame(Kind::Headers, 0, 1, GET), 0).unwrap();
+    let (rounds, code) = repeat(&mut conn, |_| frame(Kind::Continuation, 0, 1, b"\x00\x01a\x01b"));
+    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2_000 / price::CONTINUATION));
+    // Large ones are bounded by their size.
+    let mut conn = greeted(Settings::default());
+    conn.handle_input(&frame(Kind::Headers, 0, 1, GET), 0).unwrap();
+    let (rounds, code) = repeat(&mut conn, |_| frame(Kind::Continuation, 0, 1, &[0; 16_000]));
+    assert_eq!((code, rounds), (Code::ENHANCE_YOUR_CALM, 2));
+}
+
+#[test]
+fn priorities_and_unknown_frames() {
+    calm(|_| frame(Kind::Priority, 0, 1, &[0, 0, 0, 3, 1]), price::IGNORED);
+    calm(|_| frame(Kind::Unknown(99), 0, 0, b"x"), price::IGNORED);
+}
+
+#[test]
+fn malformed_requests() {
+    let bad = |round| frame(Kind::Headers, WHOLE, 2 * round + 1, b"\x82");
+    calm(bad, price::STREAM_ERROR);
+}
+
+#[test]
+fn streams_beyond_the_limit() {
+    let mut settings = Settings::default();
+    settings.announced.max_concurrent_streams = Some(1);
+    let mut conn = greeted(settings);
+    let mut refused = 0;
+    for round in 0.. {
+        let bytes = frame(Kind::Headers, WHOLE, 2 * round + 1, GET);
+        match conn.handle_input(&bytes, 0) {
+            Ok(taken) => assert_eq!(taken, bytes.len()),
+            Err(broken) => {
+                assert_eq!(broken.code, Code::ENHANCE_YOUR_CALM);
+                break;
+            }
+        }
+        let said = drain(&mut conn);
+        refused += said.iter().filter(|it| it.1 == Code::REFUSED_STREAM.0.to_be_bytes()).count();
+        assert_eq!(conn.streams(), 1);
+    }
+    assert_eq!(refused, 2_000 / price::STREAM_ERROR as usize);
+}
+
+/// Resets free the peer's limit before our side is done: the input waits meanwhile.
+#[test]
+fn streams_that_linger() {
+    let mut settings = Settings::default();
+    settings.announced.max_concurrent_streams = Some(2);
+    let mut conn = greeted(settings);
+    let mut bytes = Vec::new();
+    for stream in [1, 3, 5, 7, 9, 11] {
+        bytes.extend(frame(Kind::Headers, WHOLE, stream, GET));
+        bytes.extend(frame(Kind::RstStream, 0, stream, &[0, 0, 0, 8]));
+    }
+    let taken = conn.handle_input(&bytes, 0).unwrap();
+    assert!(taken < bytes.len() && !conn.takes_input());
+    assert_eq!(conn.streams(), 4);
+    let key = conn.poll_opened().unwrap();
+    conn.release(key);
+    assert!(conn.takes_input(), "one is gone, one more may come");
+}
+
+/// A block of a few bytes that stands for many: nothing is kept beyond the limit.
+#[test]
+fn header_bombs() {
+    let mut conn = greeted(Settings::default());
+    let value = [b'v'; 4_000];
+    let mut block = GET.to_vec();
+    block.extend_from_slice(b"\x40\x01n\x7f\xa1\x1e");
+    block.extend_from_slice(&value);
+    block.extend_from_slice(&[0xbe; 12_000]);
+    conn.handle_input(&frame(Kind::Headers, WHOLE, 1, &block), 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    let mut head = Head::default();
+    assert_eq!(conn.handle_head(key, &mut head).map_err(|error| error.status), Err(400));
+    assert!(head.is_empty());
+}
+
+#[test]
+fn tiny_windows() {
+    let mut conn = greeted(Settings::default());
+    let mut bytes = Vec::new();
+    let tiny = wire::h2::Settings { initial_window_size: 1, ..wire::h2::Settings::default() };
+    encode::settings(&tiny, &mut bytes);
+    bytes.extend(frame(Kind::Headers, WHOLE, 1, GET));
+    conn.handle_input(&bytes, 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    let mut head = Head::default();
+    head.set_response(Version::Http11, 200, b"OK");
+    conn.encode_head(key, &mut head, crate::BodyKind::Chunked, b"");
+    conn.encode_data(key, 1 << 20);
+    let body = [0; 1_000];
+    let mut frames = 0;
+    let code = loop {
+        if conn.send(key, &[IoSlice::new(&body)]).is_ok_and(|count| count > 0) {
+            frames += 1;
+        }
+        drain(&mut conn);
+        if let Err(broken) = conn.handle_input(&frame(Kind::WindowUpdate, 0, 1, &[0, 0, 0, 1]), 0) {
+            break broken.code;
+        }
+    };
+    assert_eq!(code, Code::ENHANCE_YOUR_CALM);
+    assert!(frames <= 2_000);
+}
+
+/// Who asks and does not listen is not answered for ever.
+#[test]
+fn output_is_bounded() {
+    let patience = Patience { points: u32::MAX, ..Patience::default() };
+    let mut conn = greeted(Settings { patience, ..Settings::default() });
+    let pings = frame(Kind::Ping, 0, 0, &[0; 8]).repeat(1_000);
+    let mut stopped = false;
+    for _ in 0..100 {
+        stopped |= conn.handle_input(&pings, 0).unwrap() < pings.len();
+    }
+    assert!(stopped && conn.output().len() <= 130 * 1_024, "{}", conn.output().len());
+}

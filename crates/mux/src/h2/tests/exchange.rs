@@ -1,0 +1,234 @@
+//! Exchanges from one machine through the other. Never a byte that no machine has written.
+
+use super::super::conn::{OUTPUT, Ready};
+use super::{Pair, drain, read_all};
+use crate::h2::{Gone, Key, Settings};
+use crate::{BodyKind, HeadStep};
+use htx::{Fields, Head, Version};
+use std::io::IoSlice;
+
+fn pair() -> Pair {
+    Pair::new(Settings::default(), Settings::default())
+}
+
+fn respond(pair: &mut Pair, key: Key, status: u16, body: BodyKind) -> BodyKind {
+    let mut head = Head::default();
+    head.set_response(Version::Http11, status, b"");
+    head.push(b"connection", b"close");
+    let sent_as = pair.server.encode_head(key, &mut head, body, b"");
+    pair.talk();
+    sent_as
+}
+
+fn answer(pair: &mut Pair, key: Key) -> (Head, HeadStep) {
+    let mut head = Head::default();
+    let step = pair.client.handle_head(key, &mut head).unwrap();
+    (head, step)
+}
+
+#[test]
+fn a_request_and_its_answer() {
+    let mut pair = pair();
+    let (up, down, head) = pair.request(b"GET", BodyKind::None);
+    assert_eq!(head.uri(), b"http://example.org/path");
+    assert!(pair.server.has_received_all(down));
+    assert_eq!(respond(&mut pair, down, 200, BodyKind::Length(5)), BodyKind::Length(5));
+    pair.server.encode_data(down, 5);
+    pair.server.encode_end(down, None);
+    assert!(!pair.server.has_sent_all(down), "payload is owed still");
+    assert_eq!(pair.server.send(down, &[IoSlice::new(b"he"), IoSlice::new(b"llo")]), Ok(5));
+    assert!(pair.server.has_sent_all(down));
+    pair.talk();
+    let (head, step) = answer(&mut pair, up);
+    assert_eq!(step, HeadStep::Complete { consumed: 0, body: BodyKind::Length(5) });
+    assert_eq!((head.status(), head.get(b"connection")), (200, None));
+    assert_eq!(read_all(&mut pair.client, up), b"hello");
+    assert!(pair.client.has_received_all(up));
+    pair.server.release(down);
+    pair.client.release(up);
+    assert_eq!((pair.server.streams(), pair.client.streams()), (0, 0));
+    assert!(drain(&mut pair.server).is_empty() && drain(&mut pair.client).is_empty());
+}
+
+#[test]
+fn interim_answers_and_trailers_both_ways() {
+    let mut pair = pair();
+    let (up, down, _) = pair.request(b"POST", BodyKind::Chunked);
+    respond(&mut pair, down, 103, BodyKind::None);
+    assert_eq!(answer(&mut pair, up).1, HeadStep::Interim { consumed: 0 });
+    let mut trailers = Fields::default();
+    trailers.push(b"checksum", b"1");
+    pair.client.encode_data(up, 1);
+    pair.client.encode_end(up, Some(&trailers));
+    assert_eq!(pair.client.send(up, &[IoSlice::new(b"x")]), Ok(1));
+    pair.talk();
+    let mut section = Fields::default();
+    assert_eq!(read_all(&mut pair.server, down), b"x");
+    assert!(pair.server.handle_body(down, b"x", &mut section).done);
+    assert_eq!(section.get(b"checksum"), Some(&b"1"[..]));
+    respond(&mut pair, down, 200, BodyKind::Chunked);
+    pair.server.encode_end(down, Some(&trailers));
+    pair.talk();
+    assert!(matches!(answer(&mut pair, up).1, HeadStep::Complete { body: BodyKind::Chunked, .. }));
+    assert!(pair.client.handle_body(up, b"", &mut section).done);
+    assert_eq!(section.len(), 2);
+}
+
+#[test]
+fn answers_without_a_body() {
+    let mut pair = pair();
+    for (method, status) in [(&b"HEAD"[..], 200), (b"GET", 204), (b"GET", 304)] {
+        let (up, down, _) = pair.request(method, BodyKind::None);
+        let sent_as = respond(&mut pair, down, status, BodyKind::Length(3));
+        assert_eq!(sent_as, BodyKind::None, "{status}");
+        assert!(pair.server.has_sent_all(down));
+        let (_, step) = answer(&mut pair, up);
+        assert_eq!(step, HeadStep::Complete { consumed: 0, body: BodyKind::None });
+        assert!(pair.client.has_received_all(up));
+        pair.server.release(down);
+        pair.client.release(up);
+    }
+}
+
+#[test]
+fn a_connection_for_opaque_bytes() {
+    let mut pair = pair();
+    let key = pair.client.open().unwrap();
+    let mut head = Head::default();
+    head.set_request(b"CONNECT", b"example.org:443", Version::Http11);
+    pair.client.encode_head(key, &mut head, BodyKind::None, b"http");
+    pair.talk();
+    let taken = pair.server.poll_opened().unwrap();
+    assert!(pair.server.handle_head(taken, &mut head).is_ok());
+    assert_eq!(respond(&mut pair, taken, 200, BodyKind::Chunked), BodyKind::Tunnel);
+    let (_, step) = answer(&mut pair, key);
+    assert_eq!(step, HeadStep::Complete { consumed: 0, body: BodyKind::Tunnel });
+    assert_eq!(pair.client.send(key, &[IoSlice::new(b"up")]), Ok(2));
+    assert_eq!(pair.server.send(taken, &[IoSlice::new(b"down")]), Ok(4));
+    pair.client.shutdown(key);
+    pair.talk();
+    assert_eq!(read_all(&mut pair.server, taken), b"up");
+    assert_eq!(read_all(&mut pair.client, key), b"down");
+    assert!(pair.server.has_received_all(taken) && !pair.client.has_received_all(key));
+}
+
+#[test]
+fn an_upgrade_goes_as_extended_connect() {
+    let mut settings = Settings::default();
+    settings.announced.enable_connect_protocol = true;
+    let mut pair = Pair::new(Settings::default(), settings);
+    let key = pair.client.open().unwrap();
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/chat", Version::Http11);
+    for (name, value) in [("host", "h"), ("connection", "upgrade"), ("upgrade", "websocket")] {
+        head.push(name.as_bytes(), value.as_bytes());
+    }
+    pair.client.encode_head(key, &mut head, BodyKind::None, b"http");
+    pair.talk();
+    let taken = pair.server.poll_opened().unwrap();
+    assert!(pair.server.handle_head(taken, &mut head).is_ok());
+    assert_eq!((head.method(), head.get(b"upgrade")), (&b"GET"[..], Some(&b"websocket"[..])));
+    assert_eq!(head.get(b"sec-websocket-key").map(<[u8]>::len), Some(24));
+    assert_eq!(respond(&mut pair, taken, 101, BodyKind::Tunnel), BodyKind::Tunnel);
+    let (head, _) = answer(&mut pair, key);
+    assert_eq!((head.status(), pair.client.is_tunnel(key)), (101, true));
+}
+
+#[test]
+fn payload_waits_for_windows() {
+    let mut small = Settings::default();
+    small.announced.initial_window_size = 10;
+    let mut pair = Pair::new(small, Settings::default());
+    let (up, down, _) = pair.request(b"GET", BodyKind::None);
+    respond(&mut pair, down, 200, BodyKind::Length(25));
+    pair.server.encode_data(down, 25);
+    pair.server.encode_end(down, None);
+    let (body, mut sent, mut got) = ([b'x'; 25], 0, Vec::new());
+    for _ in 0..10 {
+        match pair.server.send(down, &[IoSlice::new(&body[sent..])]) {
+            Ok(0) => assert!(!pair.server.want(down, Ready::WRITE, 7)),
+            Ok(count) => sent += count,
+            Err(Gone) => panic!("the stream is there"),
+        }
+        pair.talk();
+        got.extend(read_all(&mut pair.client, up));
+        pair.talk();
+    }
+    assert_eq!((sent, got.len(), pair.client.has_received_all(up)), (25, 25, true));
+    assert_eq!(pair.server.take_woken(), Some(7));
+}
+
+/// One stream that always has something to send does not keep the others from it.
+#[test]
+fn streams_take_turns() {
+    let mut wide = Settings::default();
+    wide.announced.initial_window_size = 1 << 24;
+    wide.window = 1 << 24;
+    let mut pair = Pair::new(wide, Settings::default());
+    let keys: Vec<Key> = (0..3).map(|_| pair.request(b"GET", BodyKind::None).1).collect();
+    for key in &keys {
+        respond(&mut pair, *key, 200, BodyKind::Chunked);
+        pair.server.encode_data(*key, 1 << 24);
+    }
+    let piece = [0; 40_000];
+    let mut shares = [0; 3];
+    for _ in 0..100 {
+        // The first is always asked first, until it has to wait.
+        for (key, share) in keys.iter().zip(&mut shares) {
+            while let Ok(count @ 1..) = pair.server.send(*key, &[IoSlice::new(&piece)]) {
+                *share += count;
+            }
+            pair.server.want(*key, Ready::WRITE, 1);
+        }
+        assert!(pair.server.output().len() <= OUTPUT + 9 * 8);
+        let half = pair.server.output().len() / 2;
+        pair.server.advance_output(half.max(1));
+    }
+    let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+    assert!(*most < least + least / 4, "fair shares: {shares:?}");
+}
+
+#[test]
+fn what_was_not_looked_at_may_be_sent_again() {
+    let mut pair = pair();
+    let (first, _, _) = pair.request(b"GET", BodyKind::None);
+    pair.server.leave();
+    let second = pair.client.open().unwrap();
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/", Version::Http11);
+    pair.client.encode_head(second, &mut head, BodyKind::None, b"http");
+    pair.talk();
+    assert!(pair.client.is_refused(second) && !pair.client.is_reset(first));
+    assert!(pair.client.open().is_none(), "no more streams");
+    assert!(pair.server.poll_opened().is_none());
+    pair.client.release(second);
+    pair.client.release(first);
+    assert!(drain(&mut pair.client).len() == 1, "the first is cancelled, the second never was");
+    assert!(pair.client.is_over());
+}
+
+#[test]
+fn limits_of_the_peer_are_kept() {
+    let mut settings = Settings::default();
+    settings.announced.max_concurrent_streams = Some(1);
+    let mut pair = Pair::new(Settings::default(), settings);
+    let (up, down, _) = pair.request(b"GET", BodyKind::None);
+    assert!(pair.client.open().is_none());
+    respond(&mut pair, down, 200, BodyKind::None);
+    assert!(pair.client.open().is_some(), "a stream that is closed counts no more");
+    pair.client.release(up);
+}
+
+#[test]
+fn a_release_in_the_middle_is_a_reset() {
+    let mut pair = pair();
+    let (up, down, _) = pair.request(b"POST", BodyKind::Chunked);
+    respond(&mut pair, down, 200, BodyKind::None);
+    pair.server.release(down);
+    pair.talk();
+    assert!(pair.client.is_reset(up) && !pair.client.is_refused(up));
+    assert_eq!(answer(&mut pair, up).0.status(), 200, "the answer is there all the same");
+    assert_eq!(pair.client.send(up, &[IoSlice::new(b"more")]), Err(Gone));
+    let mut nothing = [0; 1];
+    assert_eq!(pair.client.read(up, &mut nothing), Ok(Some(0)));
+}

@@ -1,0 +1,216 @@
+//! What the RFC says of wrong frames, and that no bytes are too much. Never through two machines.
+
+use super::{GET, drain, frame, greeted};
+use crate::h2::{Conn, Settings};
+use crate::{HeadStep, Side};
+use htx::Head;
+use proptest::prelude::*;
+use wire::h2::frame::{ACK, END_HEADERS, END_STREAM, PADDED, PRIORITY};
+use wire::h2::{Code, Kind, PREFACE, encode};
+
+const WHOLE: u8 = END_HEADERS | END_STREAM;
+
+/// Feeds frames; the code that ends the connection.
+fn fatal(frames: &[Vec<u8>]) -> Option<Code> {
+    let mut conn = greeted(Settings::default());
+    let code = frames.iter().find_map(|it| conn.handle_input(it, 0).err()).map(|it| it.code);
+    if let Some(code) = code {
+        let said = drain(&mut conn);
+        let last = said.last().expect("GOAWAY");
+        assert_eq!((last.0.kind, &last.1[4..]), (Kind::GoAway, &code.0.to_be_bytes()[..]));
+        assert!(conn.is_over());
+    }
+    code
+}
+
+/// Feeds frames; the code that ends stream 1, and nothing else.
+fn resets(frames: &[Vec<u8>]) -> Option<Code> {
+    let mut conn = greeted(Settings::default());
+    for bytes in frames {
+        assert_eq!(conn.handle_input(bytes, 0), Ok(bytes.len()));
+    }
+    let said = drain(&mut conn);
+    let reset = said.iter().find(|(header, _)| header.kind == Kind::RstStream)?;
+    assert_eq!(reset.0.stream, 1);
+    Some(Code(u32::from_be_bytes(reset.1[..].try_into().unwrap())))
+}
+
+fn headers(flags: u8, stream: u32) -> Vec<u8> {
+    frame(Kind::Headers, flags, stream, GET)
+}
+
+#[test]
+fn what_ends_the_connection() {
+    let open = || headers(END_HEADERS, 1);
+    let cases: &[(&[Vec<u8>], Code)] = &[
+        (&[frame(Kind::Data, 0, 0, b"")], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::Data, 0, 1, b"x")], Code::PROTOCOL_ERROR),
+        (&[open(), frame(Kind::Data, PADDED, 1, b"\x02x")], Code::PROTOCOL_ERROR),
+        (&[headers(END_HEADERS, 2)], Code::PROTOCOL_ERROR),
+        (&[headers(WHOLE, 5), headers(WHOLE, 3)], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::Headers, WHOLE, 1, b"\x80")], Code::COMPRESSION_ERROR),
+        (&[frame(Kind::Headers, WHOLE | PADDED, 1, b"\x09\x82")], Code::PROTOCOL_ERROR),
+        (&[headers(0, 1), frame(Kind::Ping, 0, 0, &[0; 8])], Code::PROTOCOL_ERROR),
+        (&[headers(0, 1), frame(Kind::Continuation, 0, 3, b"")], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::Continuation, 0, 1, b"")], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::RstStream, 0, 1, &[0; 4])], Code::PROTOCOL_ERROR),
+        (&[open(), frame(Kind::RstStream, 0, 1, &[0; 3])], Code::FRAME_SIZE_ERROR),
+        (&[frame(Kind::Settings, 0, 0, &[0; 5])], Code::FRAME_SIZE_ERROR),
+        (&[frame(Kind::Settings, ACK, 0, &[0; 6])], Code::FRAME_SIZE_ERROR),
+        (&[frame(Kind::Settings, 0, 1, b"")], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::Ping, 0, 0, &[0; 7])], Code::FRAME_SIZE_ERROR),
+        (&[frame(Kind::PushPromise, 0, 1, &[0; 4])], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::WindowUpdate, 0, 0, &[0; 4])], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::WindowUpdate, 0, 0, &[0x7f, 255, 255, 255])], Code::FLOW_CONTROL_ERROR),
+        (&[frame(Kind::WindowUpdate, 0, 1, &[0, 0, 0, 1])], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::Unknown(77), 0, 0, &[0; 20_000])], Code::FRAME_SIZE_ERROR),
+    ];
+    for (frames, code) in cases {
+        assert_eq!(fatal(frames), Some(*code), "{frames:x?}");
+    }
+}
+
+#[test]
+fn what_ends_a_stream() {
+    let open = || headers(END_HEADERS, 1);
+    let length = [GET, b"\x0f\x0d\x012"].concat();
+    let announced = || frame(Kind::Headers, END_HEADERS, 1, &length);
+    let cases: &[(&[Vec<u8>], Code)] = &[
+        (&[headers(WHOLE, 1), frame(Kind::Data, 0, 1, b"x")], Code::STREAM_CLOSED),
+        (&[headers(WHOLE, 1), headers(WHOLE, 1)], Code::STREAM_CLOSED),
+        (&[open(), headers(END_HEADERS, 1)], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::Headers, WHOLE, 1, b"\x82")], Code::PROTOCOL_ERROR),
+        (&[open(), frame(Kind::WindowUpdate, 0, 1, &[0; 4])], Code::PROTOCOL_ERROR),
+        (&[open(), frame(Kind::WindowUpdate, 0, 1, &[127, 255, 255, 255])], Code::FLOW_CONTROL_ERROR),
+        (&[frame(Kind::Priority, 0, 1, &[0; 4])], Code::FRAME_SIZE_ERROR),
+        (&[frame(Kind::Priority, 0, 1, &[0, 0, 0, 1, 9])], Code::PROTOCOL_ERROR),
+        (&[announced(), frame(Kind::Data, END_STREAM, 1, b"x")], Code::PROTOCOL_ERROR),
+        (&[announced(), frame(Kind::Data, 0, 1, b"xyz")], Code::PROTOCOL_ERROR),
+        (&[frame(Kind::Headers, WHOLE, 1, &length)], Code::PROTOCOL_ERROR),
+    ];
+    for (frames, code) in cases {
+        assert_eq!(resets(frames), Some(*code), "{frames:x?}");
+    }
+    let itself = [&[0, 0, 0, 1, 9][..], GET].concat();
+    let frames = [frame(Kind::Headers, WHOLE | PRIORITY, 1, &itself)];
+    assert_eq!(resets(&frames), Some(Code::PROTOCOL_ERROR), "it depends on itself");
+}
+
+#[test]
+fn what_is_fine() {
+    for frames in [
+        vec![headers(0, 1), frame(Kind::Continuation, END_HEADERS, 1, b"")],
+        vec![headers(END_HEADERS, 1), frame(Kind::Data, PADDED | END_STREAM, 1, b"\x02xyz")],
+        vec![frame(Kind::Unknown(200), 255, 7, b"whatever")],
+        vec![frame(Kind::Priority, 0, 9, &[0, 0, 0, 1, 9])],
+        vec![frame(Kind::Settings, 0, 0, &[0, 99, 0, 0, 0, 1])],
+        vec![frame(Kind::GoAway, 0, 0, &[0; 12])],
+    ] {
+        assert_eq!((fatal(&frames), resets(&frames)), (None, None), "{frames:x?}");
+    }
+}
+
+#[test]
+fn pings_are_answered() {
+    let mut conn = greeted(Settings::default());
+    let ping = frame(Kind::Ping, 0, 0, b"12345678");
+    conn.handle_input(&ping, 0).unwrap();
+    let said = drain(&mut conn);
+    assert_eq!((said[0].0.kind, said[0].0.flags, &said[0].1[..]), (Kind::Ping, ACK, &b"12345678"[..]));
+}
+
+#[test]
+fn another_protocol_is_noticed_at_once() {
+    let mut conn = Conn::new(Side::Client, Settings::default());
+    assert_eq!(conn.handle_input(b"GET / H", 0).map_err(|it| it.code), Err(Code::PROTOCOL_ERROR));
+    let mut conn = Conn::new(Side::Client, Settings::default());
+    assert_eq!(conn.handle_input(PREFACE, 0), Ok(24));
+    let early = frame(Kind::Ping, 0, 0, &[0; 8]);
+    assert_eq!(conn.handle_input(&early, 0).map_err(|it| it.code), Err(Code::PROTOCOL_ERROR));
+}
+
+#[test]
+fn a_window_that_was_not_given_is_not_used() {
+    let mut settings = Settings::default();
+    settings.announced.initial_window_size = 4;
+    let mut conn = greeted(settings);
+    conn.handle_input(&headers(END_HEADERS, 1), 0).unwrap();
+    conn.handle_input(&frame(Kind::Data, 0, 1, b"12345"), 0).unwrap();
+    let said = drain(&mut conn);
+    assert_eq!(said[0].1, Code::FLOW_CONTROL_ERROR.0.to_be_bytes());
+}
+
+#[test]
+fn a_request_that_can_be_answered_only() {
+    let mut conn = greeted(Settings::default());
+    let bad = b"\x42\x04GET?\x86\x84\x41\x01a";
+    conn.handle_input(&frame(Kind::Headers, WHOLE, 1, bad), 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    let error = conn.handle_head(key, &mut Head::default()).unwrap_err();
+    assert_eq!(error.status, 400);
+}
+
+/// A decoder that was told of a smaller table hears that we keep to it.
+#[test]
+fn a_smaller_table_is_acknowledged_in_the_next_block() {
+    let mut conn = greeted(Settings::default());
+    let mut bytes = Vec::new();
+    let none = wire::h2::Settings { header_table_size: 0, ..wire::h2::Settings::default() };
+    encode::settings(&none, &mut bytes);
+    bytes.extend(headers(WHOLE, 1));
+    conn.handle_input(&bytes, 0).unwrap();
+    drain(&mut conn);
+    let key = conn.poll_opened().unwrap();
+    let mut head = Head::default();
+    assert!(matches!(conn.handle_head(key, &mut head), Ok(HeadStep::Complete { .. })));
+    head.set_response(htx::Version::Http11, 200, b"OK");
+    conn.encode_head(key, &mut head, crate::BodyKind::None, b"");
+    assert_eq!(drain(&mut conn)[0].1[..2], [0x20, 0x88]);
+}
+
+fn any_frame() -> impl Strategy<Value = Vec<u8>> {
+    let payload = prop_oneof![
+        Just(GET.to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..30),
+        Just(vec![0, 0, 0, 1]),
+        Just(vec![0; 8]),
+    ];
+    (0..11u8, prop_oneof![Just(END_HEADERS), Just(WHOLE), any::<u8>()], 0..6u32, payload)
+        .prop_map(|(kind, flags, stream, payload)| frame(Kind::of(kind), flags, stream, &payload))
+}
+
+proptest! {
+    /// The pieces in which bytes come do not matter, and nothing panics or grows.
+    #[test]
+    fn pieces_do_not_matter(
+        frames in proptest::collection::vec(any_frame(), 0..30),
+        tail in proptest::collection::vec(any::<u8>(), 0..20),
+        size in 1..50usize,
+    ) {
+        let mut bytes = frames.concat();
+        bytes.extend(tail);
+        let mut whole = greeted(Settings::default());
+        let result = whole.handle_input(&bytes, 0);
+        let mut pieces = greeted(Settings::default());
+        let (mut kept, mut error) = (Vec::new(), None);
+        for piece in bytes.chunks(size) {
+            kept.extend_from_slice(piece);
+            match pieces.handle_input(&kept, 0) {
+                Ok(taken) => drop(kept.drain(..taken)),
+                Err(broken) => {
+                    error = Some(broken);
+                    break;
+                }
+            }
+        }
+        prop_assert_eq!(result.err(), error);
+        prop_assert_eq!(whole.output(), pieces.output());
+        prop_assert_eq!(whole.streams(), pieces.streams());
+        while let Some(key) = whole.poll_opened() {
+            let _ = whole.handle_head(key, &mut Head::default());
+            let _ = whole.read(key, &mut [0; 100]);
+            whole.release(key);
+        }
+        prop_assert_eq!(whole.streams(), 0);
+    }
+}
