@@ -102,6 +102,16 @@ impl Version {
         }
     }
 
+    /// The token that logs show: that of HTTP/1 start lines up to there.
+    #[inline]
+    pub fn token(self) -> &'static str {
+        match self {
+            Self::Http2 => "HTTP/2.0",
+            Self::Http3 => "HTTP/3.0",
+            older => older.h1_token(),
+        }
+    }
+
     /// The token that an HTTP/1 start line carries for this version: `HTTP/1.0` below 1.1, else
     /// `HTTP/1.1`.
     #[inline]

@@ -7,6 +7,7 @@
 
 pub mod configuration;
 pub mod h1;
+pub mod h2;
 pub mod language;
 pub mod patterns;
 pub mod runtime;
@@ -27,5 +28,8 @@ pub const ORDEALS: &[(&str, Ordeal)] = &[
     ("map_file", patterns::map),
     ("h1_head", h1::head),
     ("h1_chunks", h1::chunks),
+    ("h2_header_block", h2::header_block),
+    ("h2_frames", h2::frames),
+    ("h2_operations", h2::operations),
     ("runtime_line", runtime::line),
 ];

@@ -182,5 +182,8 @@ ordeals!(
     map_file,
     h1_head,
     h1_chunks,
+    h2_header_block,
+    h2_frames,
+    h2_operations,
     runtime_line,
 );

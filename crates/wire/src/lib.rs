@@ -1,7 +1,8 @@
 //! Codecs between bytes and `htx`. No I/O, no clock, no connection state beyond one message.
 //!
-//! Reading order: [`sink`] (where encoders write), [`h1`] (RFC 9112), [`h2`] (RFC 9113). Beside them is what goes
-//! before any message on a connection: [`proxy_protocol`], [`netscaler`], [`socks4`].
+//! Reading order: [`sink`] (where encoders write), [`h1`] (RFC 9112), [`h2`] (RFC 9113). Beside
+//! them is what goes before any message on a connection: [`proxy_protocol`], [`netscaler`],
+//! [`socks4`].
 #![forbid(unsafe_code)]
 
 pub mod h1;

@@ -18,8 +18,8 @@ pub mod send;
 pub mod settings;
 mod upgrade;
 
-pub use conn::Conn;
 pub use crate::{BodyStep, Eof, HeadStep};
+pub use conn::Conn;
 pub use send::{DataFraming, HEAD_GROWTH};
 pub use settings::{Mode, Settings};
 

@@ -59,7 +59,12 @@ pub(super) enum Recv {
     /// The payload of a frame that is not DATA; what has come of it is in `partial`.
     Payload(FrameHeader),
     /// Payload of DATA, then its padding.
-    Data { key: Key, left: u32, padding: u32, end: bool },
+    Data {
+        key: Key,
+        left: u32,
+        padding: u32,
+        end: bool,
+    },
     /// Nothing is read any more.
     Closed,
 }
@@ -98,6 +103,8 @@ pub struct Conn {
     /// Streams that the peer has opened and nobody has taken yet.
     pub(super) opened: VecDeque<Key>,
     pub(super) recv_window: i64,
+    /// The peer has been told of the whole window, which it learns with its first payload.
+    pub(super) widened: bool,
     pub(super) unreturned: u32,
     pub(super) send_window: i64,
     pub(super) out: Vec<u8>,
@@ -107,6 +114,8 @@ pub struct Conn {
     pub(super) says_table_size: bool,
     /// Streams that wait for their turn, in order.
     pub(super) line: VecDeque<Key>,
+    /// How many have been called and have not sent yet.
+    pub(super) called: usize,
     /// Whose wait is over.
     pub(super) woken: Vec<u64>,
     pub(super) budget: Budget,
@@ -116,6 +125,7 @@ pub struct Conn {
     /// The peer opens no more, or answers no more, than up to this stream.
     pub(super) peer_leaves: Option<u32>,
     pub(super) broken: Option<Broken>,
+    #[expect(clippy::vec_box, reason = "a head moves between here and its stream by pointer")]
     pub(super) heads: Vec<Box<Head>>,
     pub(super) inboxes: Vec<Vec<u8>>,
     pub(super) seed: u64,
@@ -129,10 +139,6 @@ impl Conn {
             out.extend_from_slice(PREFACE);
         }
         encode::settings(&settings.announced, &mut out);
-        let window = settings.window.max(DEFAULT_WINDOW);
-        if window > DEFAULT_WINDOW {
-            encode::window_update(0, window - DEFAULT_WINDOW, &mut out);
-        }
         Self {
             side,
             settings,
@@ -148,7 +154,8 @@ impl Conn {
             last_peer: 0,
             next_own: 1,
             opened: VecDeque::new(),
-            recv_window: i64::from(window),
+            recv_window: i64::from(DEFAULT_WINDOW),
+            widened: false,
             unreturned: 0,
             send_window: i64::from(DEFAULT_WINDOW),
             out,
@@ -156,6 +163,7 @@ impl Conn {
             table_size: wire::h2::Settings::default().header_table_size,
             says_table_size: false,
             line: VecDeque::new(),
+            called: 0,
             woken: Vec::new(),
             budget: Budget::new(settings.patience),
             counters: Counters::default(),
@@ -350,7 +358,9 @@ impl Conn {
 
     /// Whether the incoming message is complete and was read.
     pub fn has_received_all(&self, key: Key) -> bool {
-        self.streams.get(key).is_none_or(|it| it.recv == StreamRecv::Ended && it.unread().is_empty())
+        self.streams
+            .get(key)
+            .is_none_or(|it| it.recv == StreamRecv::Ended && it.unread().is_empty())
     }
 
     /// Whether the outgoing message is complete.
@@ -396,6 +406,7 @@ impl Conn {
         } else if stream.reset.is_none() {
             self.budget.reward();
         }
+        self.answer_call(key);
         let Some(mut stream) = self.streams.remove(key) else { return };
         self.unreturned += stream.unread().len() as u32;
         for (head, _) in stream.heads.drain(..) {

@@ -3,32 +3,44 @@
 
 use super::abuse::price;
 use super::conn::{Broken, Conn, OUTPUT, Ready};
-use super::stream::Recv;
+use super::stream::Send;
 use stdx::Key;
-use wire::h2::{Code, DEFAULT_FRAME_SIZE, MAX_WINDOW, encode};
+use wire::h2::{Code, DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MAX_WINDOW, encode};
 
 /// A window update of fewer bytes, or a frame of fewer for want of a window, is odd.
 pub(super) const TINY: u32 = 64;
 
 impl Conn {
+    /// Tells the peer of the connection's window beyond what everybody assumes.
+    pub(super) fn widen_own(&mut self) {
+        let more = self.settings.window.saturating_sub(DEFAULT_WINDOW);
+        if more > 0 && !std::mem::replace(&mut self.widened, true) {
+            self.recv_window += i64::from(more);
+            encode::window_update(0, more, &mut self.out);
+        }
+    }
+
     /// Gives the connection's window back to the peer once half of it was used.
     pub(super) fn return_window(&mut self) {
-        if self.unreturned >= self.settings.window / 2 && self.broken.is_none() {
+        if self.unreturned >= self.settings.window.max(DEFAULT_WINDOW) / 2 && self.broken.is_none()
+        {
             self.recv_window += i64::from(self.unreturned);
             encode::window_update(0, self.unreturned, &mut self.out);
             self.unreturned = 0;
         }
     }
 
-    /// Payload of a stream was read, or dropped: the same for its own window.
+    /// Payload of a stream was read, or dropped: the same for its own window, and whenever the
+    /// stream has nothing left to read, so that no peer waits for nothing.
     pub(super) fn return_stream_window(&mut self, key: Key, count: u32) {
         self.unreturned += count;
         self.return_window();
         let half = self.settings.announced.initial_window_size / 2;
         let Some(stream) = self.streams.get_mut(key) else { return };
         stream.unreturned += count;
-        let open = stream.recv != Recv::Ended && stream.reset.is_none();
-        if stream.unreturned >= half.max(1) && open && self.broken.is_none() {
+        let open = stream.send != Send::Ended && stream.reset.is_none();
+        let due = stream.unreturned >= half || stream.unread().is_empty();
+        if stream.unreturned > 0 && due && open && self.broken.is_none() {
             stream.recv_window += i64::from(stream.unreturned);
             encode::window_update(stream.id, stream.unreturned, &mut self.out);
             stream.unreturned = 0;
@@ -95,6 +107,15 @@ impl Conn {
         }
     }
 
+    /// A stream that was called has its turn, or needs none.
+    pub(super) fn answer_call(&mut self, key: Key) {
+        if let Some(stream) = self.streams.get_mut(key)
+            && std::mem::take(&mut stream.called)
+        {
+            self.called -= 1;
+        }
+    }
+
     /// Those at the front of the line may send, as many as there is room for.
     pub(super) fn call_next(&mut self) {
         if self.line.is_empty() || self.send_window <= 0 {
@@ -104,7 +125,8 @@ impl Conn {
         while turns > 0 {
             let Some(key) = self.line.pop_front() else { return };
             if let Some(stream) = self.streams.get_mut(key) {
-                (stream.queued, stream.served) = (false, false);
+                (stream.queued, stream.served, stream.called) = (false, false, true);
+                self.called += 1;
                 turns -= 1;
                 self.wake(key, Ready::WRITE);
             }

@@ -20,6 +20,9 @@ impl Conn {
     /// streams are over.
     pub fn handle_input(&mut self, input: &[u8], now_ms: u64) -> Result<usize, Broken> {
         self.budget.refill(now_ms);
+        if let Some(broken) = self.broken {
+            return Err(broken);
+        }
         let mut at = 0;
         while self.takes_input() {
             let taken = self.take(&input[at..])?;
@@ -189,8 +192,7 @@ impl Conn {
         self.peer_leaves = Some(last);
         if self.side == Side::Server {
             // What is above was not looked at, and may be sent again (section 6.8).
-            let above: Vec<Key> =
-                self.streams.keys().filter(|key| self.id(*key) > last).collect();
+            let above: Vec<Key> = self.streams.keys().filter(|key| self.id(*key) > last).collect();
             let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
             above.into_iter().for_each(|key| self.mark_reset(key, reset));
         }
@@ -258,11 +260,7 @@ impl Conn {
     // ---- DATA
 
     /// Begins with a DATA frame; `None` when its first byte is needed as well.
-    fn begin_data(
-        &mut self,
-        header: FrameHeader,
-        rest: &[u8],
-    ) -> Result<Option<usize>, Broken> {
+    fn begin_data(&mut self, header: FrameHeader, rest: &[u8]) -> Result<Option<usize>, Broken> {
         let padded = header.has(PADDED);
         let padding = match (padded, rest.first()) {
             (true, None) => return Ok(None),
@@ -275,6 +273,7 @@ impl Conn {
         }
         self.counters.data += 1;
         self.refuse_idle(header.stream)?;
+        self.widen_own();
         self.recv_window -= i64::from(header.len);
         if self.recv_window < 0 {
             return Err(self.fail(Code::FLOW_CONTROL_ERROR, "more than the window allows"));
@@ -351,13 +350,7 @@ impl Conn {
     }
 
     /// Looks whether that was all of the frame.
-    fn end_of_data(
-        &mut self,
-        key: Key,
-        left: u32,
-        padding: u32,
-        end: bool,
-    ) -> Result<(), Broken> {
+    fn end_of_data(&mut self, key: Key, left: u32, padding: u32, end: bool) -> Result<(), Broken> {
         if left > 0 || padding > 0 {
             return Ok(());
         }
@@ -422,7 +415,7 @@ impl Conn {
         // Behind a request to connect, nothing comes that is a message.
         let opaque = stream.connect && !stream.tunnel && self.side == Side::Client;
         let all = stream.recv == StreamRecv::Ended && stream.unread().is_empty();
-        step.done = (all && stream.reset.is_none()) || opaque;
+        step.done = all || opaque;
         if step.done
             && let Some(section) = stream.trailers.take()
         {

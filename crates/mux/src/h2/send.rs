@@ -109,6 +109,7 @@ impl Conn {
             BodyKind::Tunnel => BodyKind::None,
             other => other,
         };
+        announce_length(head, body);
         let end = body.is_empty() && !stream.connect;
         stream.send = if end { Send::Ended } else { Send::Body };
         if !gone && self.broken.is_none() {
@@ -181,10 +182,10 @@ impl Conn {
         if self.broken.is_some() {
             return Err(Gone);
         }
-        let count = match self.may_send(key, total)? {
-            0 if total > 0 => return Ok(0),
-            count => count,
-        };
+        let count = if total > 0 { self.may_send(key, total)? } else { 0 };
+        if count == 0 {
+            return Ok(0);
+        }
         let Some(stream) = self.streams.get_mut(key) else { return Err(Gone) };
         let id = stream.id;
         stream.send_window -= count as i64;
@@ -214,7 +215,8 @@ impl Conn {
     /// How much of `total` a stream may send now; it stands in line if that is nothing.
     fn may_send(&mut self, key: Key, total: usize) -> Result<usize, Gone> {
         let (room, shared) = (self.room(), self.send_window.max(0) as usize);
-        let others_wait = !self.line.is_empty();
+        self.answer_call(key);
+        let others_wait = !self.line.is_empty() || self.called > 0;
         let stream = self.streams.get_mut(key).ok_or(Gone)?;
         if stream.reset.is_some() {
             return Err(Gone);
@@ -255,7 +257,15 @@ impl Conn {
             .get(key)
             .is_none_or(|stream| stream.reset.is_some() || stream.recv == Recv::Ended)
     }
+}
 
+/// A length that is known is told, for the sake of those behind the peer that need it.
+fn announce_length(head: &mut Head, body: BodyKind) {
+    if let BodyKind::Length(length) = body
+        && !head.has(HeaderId::ContentLength)
+    {
+        head.push(b"content-length", length.to_string().as_bytes());
+    }
 }
 
 /// How the body of a response goes out, and what its head says about that.
@@ -276,10 +286,8 @@ fn response_body(head: &mut Head, body: BodyKind, head_only: bool) -> BodyKind {
             }
             BodyKind::None
         }
-        BodyKind::Length(length) => {
-            if !head.has(HeaderId::ContentLength) {
-                head.push(b"content-length", length.to_string().as_bytes());
-            }
+        BodyKind::Length(_) => {
+            announce_length(head, body);
             body
         }
         BodyKind::Chunked | BodyKind::UntilClose | BodyKind::Tunnel => {

@@ -68,6 +68,8 @@ pub(super) struct Stream {
     pub(super) last: Option<Box<Fields>>,
     /// It stands in the line of those that wait for their turn.
     pub(super) queued: bool,
+    /// It is its turn, and it has not sent anything since.
+    pub(super) called: bool,
     /// It has sent a frame since its last turn.
     pub(super) served: bool,
 
@@ -104,6 +106,7 @@ impl Stream {
             ending: false,
             last: None,
             queued: false,
+            called: false,
             served: false,
             reset: None,
             head_only: false,

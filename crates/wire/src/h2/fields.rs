@@ -44,7 +44,8 @@ impl Meter {
     /// Counts a field that is not a pseudo-field.
     #[inline]
     pub(super) fn count_field(&mut self) -> Result<(), Malformed> {
-        self.fields = self.fields.checked_sub(1).ok_or(Malformed::Status(400, "too many fields"))?;
+        self.fields =
+            self.fields.checked_sub(1).ok_or(Malformed::Status(400, "too many fields"))?;
         Ok(())
     }
 }

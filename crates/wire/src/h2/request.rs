@@ -140,7 +140,8 @@ impl Reader {
         if !fields::is_method(method) {
             return Err(Malformed::Status(400, "invalid method"));
         }
-        let authority = self.text(self.authority);
+        let scheme = self.text(self.scheme).unwrap_or_default();
+        let authority = self.text(self.authority).map(|it| without_default_port(scheme, it));
         if authority.is_some_and(|text| !text.iter().all(is_authority)) {
             return Err(Malformed::Status(400, "invalid :authority"));
         }
@@ -229,6 +230,16 @@ impl Default for Reader {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// An authority without a port that goes without saying (RFC 9110 section 4.2.3).
+fn without_default_port<'a>(scheme: &[u8], authority: &'a [u8]) -> &'a [u8] {
+    let default: &[u8] = match scheme {
+        b"http" => b":80",
+        b"https" => b":443",
+        _ => return authority,
+    };
+    authority.strip_suffix(default).unwrap_or(authority)
 }
 
 /// Visible ASCII.

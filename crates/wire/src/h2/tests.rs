@@ -45,6 +45,19 @@ fn a_request_becomes_what_http1_would_say() {
 }
 
 #[test]
+fn default_ports_go_without_saying() {
+    for (scheme, port, left) in [("http", "80", ""), ("https", "443", ""), ("http", "443", ":443")]
+    {
+        let mut fields = GET;
+        let authority = format!("h:{port}");
+        (fields[1].1, fields[3].1) = (scheme, &authority);
+        let head = read(&fields).unwrap().0;
+        assert_eq!(head.uri(), format!("{scheme}://h{left}/p?q").as_bytes());
+        assert_eq!(head.host(), Some(format!("h{left}").as_bytes()));
+    }
+}
+
+#[test]
 fn targets_that_are_no_path() {
     let options = [(":method", "OPTIONS"), (":scheme", "http"), (":path", "*")];
     assert_eq!(text(&read(&options).unwrap().0), "OPTIONS * HTTP/1.1\r\n");

@@ -65,7 +65,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "table", "wire",
         ],
     ),
-    ("ordeal", &["admin", "config", "htx", "sample", "wire"]),
+    ("ordeal", &["admin", "config", "htx", "mux", "sample", "wire"]),
     ("bench", &[]),
     ("xtask", &[]),
 ];

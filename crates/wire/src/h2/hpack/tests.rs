@@ -83,14 +83,14 @@ fn responses_of_the_rfc() {
 #[test]
 fn what_cannot_be_decoded() {
     for block in [
-        "80",                // index 0
-        "be",                // beyond the table
-        "ff ff ff ff ff 7f", // an integer too large
-        "82 20",             // a size update after a field
-        "3f e2 1f",          // a size above what was announced
+        "80",                                  // index 0
+        "be",                                  // beyond the table
+        "ff ff ff ff ff 7f",                   // an integer too large
+        "82 20",                               // a size update after a field
+        "3f e2 1f",                            // a size above what was announced
         "00 85 f2 b2 4a 84 ff 84 49 50 9f ff", // padding longer than seven bits
         "00 83 ff ff ff 01 61",                // the end of the string inside it
-        "00 03 61 62",       // cut off
+        "00 03 61 62",                         // cut off
     ] {
         assert_eq!(decoded(&mut Decoder::new(4_096), &bytes(block)), Err(Broken), "{block}");
     }

@@ -1,0 +1,4 @@
+//! Fuzzes HTTP/2: frames. Never holds a check: those are in `ordeal`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::h2::frames(data));
