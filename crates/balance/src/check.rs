@@ -65,6 +65,34 @@ pub enum CheckStatus {
 }
 
 impl CheckStatus {
+    /// The status of this number; one that is of no use here is unknown.
+    pub fn from_number(number: u8) -> Option<Self> {
+        use CheckStatus::*;
+        let all = [
+            Unknown,
+            Initializing,
+            Checked,
+            HealthAnalysis,
+            SocketError,
+            L4Ok,
+            L4Timeout,
+            L4Connection,
+            L6Ok,
+            L6Timeout,
+            L6Response,
+            L7Timeout,
+            L7Response,
+            L7Ok,
+            L7OkConditional,
+            L7Status,
+            ProcessError,
+            ProcessTimeout,
+            ProcessOk,
+        ];
+        let found = all.into_iter().find(|status| *status as u8 == number);
+        found.or((number <= ProcessOk as u8).then_some(Unknown))
+    }
+
     /// The code of the `check_status` column, such as `L4OK`.
     pub fn code(self) -> &'static str {
         match self.row().0 {

@@ -90,6 +90,11 @@ impl Health {
         self.value = self.rise;
     }
 
+    /// Takes a counter over, within its range; a server without checks has none but 0.
+    pub(crate) fn clamp(&mut self, value: u32, counts: bool) {
+        self.value = if counts { value.min(self.top()) } else { 0 };
+    }
+
     /// So that `failures` more take it down, unless fewer do already.
     pub(crate) fn weaken(&mut self, failures: u32) {
         self.value = self.value.min(self.rise.saturating_add(failures.max(1) - 1));

@@ -24,6 +24,8 @@ pub enum Cause<'a> {
     Check(&'a CheckResult),
     /// A command.
     Cli,
+    /// The state of a process before.
+    Restored,
     /// Its name does not resolve, for this reason.
     Resolution(&'a str),
     /// The tracked server.
@@ -152,12 +154,17 @@ pub fn leaving_admin(backend: &str, server: &Server, before: Admin) -> Vec<Strin
         let forced = if before.any(Admin::FORCED_MAINT) { "forced " } else { "" };
         lines.push(format!("{subject} is {state}/{mode} (leaving {forced}maintenance)."));
         if now.any(Admin::FORCED_DRAIN) {
-            lines.push(format!("{subject} remains in forced drain mode."));
+            lines.push(remains_drained(backend, server));
         }
     } else if before.in_drain() && !now.in_drain() {
         lines.push(format!("{subject} is {state} (leaving forced drain)."));
     }
     lines
+}
+
+/// The line for a server that an operator has told to drain, and that does so still.
+pub fn remains_drained(backend: &str, server: &Server) -> String {
+    format!("{} remains in forced drain mode.", subject(backend, server))
 }
 
 /// The `status` column of the statistics (management.txt 9.1).
@@ -202,6 +209,7 @@ fn because(cause: Cause<'_>) -> String {
         Cause::Silent => String::new(),
         Cause::Check(result) => reason(result),
         Cause::Cli => ", changed from CLI".to_owned(),
+        Cause::Restored => ", changed from server-state after a reload".to_owned(),
         Cause::Resolution(why) => format!(" ({why})"),
         Cause::Tracked(by) => format!(" via {}/{}", by.backend, by.server),
     }

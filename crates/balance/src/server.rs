@@ -318,6 +318,12 @@ impl Server {
         }
     }
 
+    /// Puts a new server into the state that it had before the process began, since `since_ms`.
+    pub(crate) fn revive(&self, op: OpState, admin: Admin, since_ms: u64) {
+        self.state.update(|_, _| (op, admin));
+        self.changed_ms.store(since_ms, Relaxed);
+    }
+
     /// Notes a change that is none of the operational state, unless time counts in that state.
     pub(crate) fn touch(&self, now_ms: u64) {
         if matches!(self.state().0, OpState::Running | OpState::Stopping) {

@@ -71,6 +71,16 @@ pub(crate) struct DraftProxy {
     pub(crate) parent: Option<usize>,
     /// Who took settings from this `defaults` section.
     pub(crate) heirs: Heirs,
+    /// What there is to say of servers whose address is not known, unless a state file knows it.
+    pub(crate) unknown_addresses: Vec<UnknownAddress>,
+}
+
+/// Servers of a line whose host has no address so far.
+pub(crate) struct UnknownAddress {
+    /// Which ones.
+    pub(crate) servers: std::ops::Range<usize>,
+    /// What is said.
+    pub(crate) diagnostic: Diagnostic,
 }
 
 /// Who takes settings from a `defaults` section.
@@ -247,6 +257,7 @@ impl DraftProxy {
             last_rule: (Rank::default(), ""),
             parent: None,
             heirs: Heirs::default(),
+            unknown_addresses: Vec::new(),
         }
     }
 

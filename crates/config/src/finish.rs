@@ -18,6 +18,7 @@ mod formats;
 mod mentions;
 mod resolvers;
 mod rings;
+mod states;
 mod tables;
 pub(crate) mod tls;
 mod track;
@@ -35,6 +36,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         cx.diagnostics.push(Diagnostic::general(Severity::Alert, told));
     }
     advice::backends(&draft.proxies, cx);
+    states::load(&mut draft.proxies, &draft.global, cx);
     track::resolve(&mut draft.proxies, cx);
     for proxy in draft.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
         checks::external(proxy, &draft.global.process, cx);

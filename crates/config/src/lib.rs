@@ -29,6 +29,7 @@ mod point;
 mod reference;
 mod render;
 mod source;
+mod state_file;
 mod suggest;
 #[cfg(test)]
 mod tests;

@@ -41,8 +41,8 @@ pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
 pub use mail::{EmailAlert, Mailer, Mailers};
 pub use proxy::{
-    Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, Mode, Proxy, ProxyKind,
-    Splice,
+    Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, LoadState, Mode, Proxy,
+    ProxyKind, Splice,
 };
 pub use resolvers::{InitAddr, NameServer, Resolve, ResolveOptions, Resolvers};
 pub use ring::{LogForward, Ring, RingServer};

@@ -32,8 +32,8 @@ impl Location {
     pub(crate) fn new(settings: &settings::Server) -> Self {
         Self(ArcSwap::from_pointee(Place {
             address: settings.address.clone(),
-            check_ip: settings.check_ip,
-            check_port: settings.check_port,
+            check_ip: settings.checked_at.0.or(settings.check_ip),
+            check_port: settings.checked_at.1.or(settings.check_port),
             host: settings.host.as_deref().map(Arc::from),
             known: !settings.balance.unresolved,
         }))

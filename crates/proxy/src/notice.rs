@@ -9,7 +9,7 @@ use crate::journal::Cause as End;
 use crate::location::Place;
 use crate::log;
 use crate::mail;
-use crate::runtime::{Back, Proxy};
+use crate::runtime::{Back, Proxy, Server, Shared};
 use crate::streams::{self, Which};
 use crate::tracking;
 use crate::worker::Worker;
@@ -45,6 +45,41 @@ impl Back {
         let before = self.availability.downtime_ms.load(Relaxed);
         let down = self.availability.down.load(Relaxed);
         before + if down { now_ms.saturating_sub(self.changed_ms.load(Relaxed)) } else { 0 }
+    }
+}
+
+/// Puts servers into the states that a process before has left, before anything runs.
+pub(crate) fn restore_all(shared: &Shared) {
+    let mut told = Vec::new();
+    for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
+        let Some(back) = &proxy.back else { continue };
+        for server in &back.servers {
+            if let Some(from) = &server.settings.restored {
+                told.extend(restore(proxy, back, server, from, shared.started / 1_000_000));
+            }
+        }
+        let usable = back.balancer.usable();
+        back.availability.down.store(usable.active + usable.backup == 0, Relaxed);
+    }
+    let _ = shared.restored.set(told);
+}
+
+fn restore(
+    proxy: &Proxy,
+    back: &Back,
+    server: &Server,
+    from: &balance::Restored,
+    now_ms: u64,
+) -> Option<String> {
+    let (name, state, none) = (proxy.name(), &server.state, Sessions::default());
+    let change = back.balancer.restore(state.slot(), from, now_ms);
+    server.paused.store(state.state().1.in_maint(), Relaxed);
+    let usable = back.balancer.usable();
+    match change {
+        Change::Down => Some(notice::down(name, state, Cause::Restored, usable, none)),
+        Change::Stopping => Some(notice::stopping(name, state, Cause::Restored, usable, none)),
+        _ if state.state().1.any(Admin::FORCED_DRAIN) => Some(notice::remains_drained(name, state)),
+        _ => None,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::limit::{self, Limit};
 pub use crate::local::ProxyRef;
 use crate::location::Location;
 use crate::mail::Outbox;
-use crate::notice::Availability;
+use crate::notice::{self, Availability};
 use crate::queue::Queue;
 use crate::resolver::Resolver;
 use crate::ring::{self, Ring};
@@ -68,6 +68,8 @@ pub struct Shared {
     pub tables: Vec<Arc<Table>>,
     /// The `proc` variables.
     pub vars: Arc<SharedVars>,
+    /// What the states that a process before has left have changed at the start.
+    pub restored: OnceLock<Vec<String>>,
     /// Messages of our own that were dropped because a log target was full.
     pub dropped_logs: AtomicU64,
     /// Answers to questions that only the owning thread can answer; see [`crate::ask`].
@@ -118,6 +120,7 @@ impl Shared {
             loads: crate::spread::Loads::new(threads),
             tables: tables(&settings.tables),
             vars: settings.variables.clone(),
+            restored: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),
             rings: ring::all(&settings.rings),
             invalid: AtomicU64::new(0),
@@ -131,6 +134,7 @@ impl Shared {
             settings,
         });
         limit::settle(&shared.proxies, shared.settings.maxconn);
+        notice::restore_all(&shared);
         tracking::introduce_all(&shared);
         crate::expiry::tend_all(&shared);
         shared
@@ -456,8 +460,8 @@ impl Server {
             queue: Queue::default(),
             used: Gauge::default(),
             paused: AtomicBool::new(settings.balance.disabled),
-            checks_off: AtomicBool::new(false),
-            agent: settings.agent.as_ref().map(Agent::new),
+            checks_off: AtomicBool::new(settings.off.0),
+            agent: settings.agent.as_ref().map(|agent| Agent::new(agent, settings.off.1)),
             parked: Parking::default(),
             limit: Limit::new(&settings),
             followers: Grow::new(),
@@ -495,10 +499,10 @@ pub struct Agent {
 }
 
 impl Agent {
-    fn new(settings: &settings::Agent) -> Self {
+    fn new(settings: &settings::Agent, off: bool) -> Self {
         let target = Mutex::new((settings.address.clone(), settings.send.clone()));
         let follows = AtomicBool::new(settings.follows);
-        Self { off: AtomicBool::new(false), inter_ms: settings.inter_ms, follows, target }
+        Self { off: AtomicBool::new(off), inter_ms: settings.inter_ms, follows, target }
     }
 
     /// Where it is now, and what it is told first.

@@ -540,6 +540,12 @@ pub struct Server {
     pub ends_streams: bool,
     /// Those of backup servers end when it comes up (`on-marked-up shutdown-backup-sessions`).
     pub relieves_backups: bool,
+    /// The state that a process before has left of it.
+    pub restored: Option<balance::Restored>,
+    /// Where its checks go at first, if that is not where the configuration says.
+    pub checked_at: (Option<IpAddr>, Option<u16>),
+    /// Its checks are suspended at first, its agent is left alone at first.
+    pub off: (bool, bool),
 }
 
 /// How the name of a server is resolved (`resolvers`, `resolve-*`).
@@ -609,6 +615,9 @@ impl Server {
             resolve: None,
             ends_streams: false,
             relieves_backups: false,
+            restored: None,
+            checked_at: (None, None),
+            off: (false, false),
         }
     }
 }

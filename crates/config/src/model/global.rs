@@ -16,6 +16,10 @@ pub struct Global {
     pub payload_with_any_method: bool,
     /// `h1-case-adjust` and `h1-case-adjust-file`.
     pub header_case: HeaderCase,
+    /// `server-state-base`
+    pub server_state_base: Option<String>,
+    /// `server-state-file`
+    pub server_state_file: Option<String>,
     /// Runtime sockets.
     pub stats: StatsSettings,
     /// `ring` sections in order; log targets name them.

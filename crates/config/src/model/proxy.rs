@@ -264,6 +264,22 @@ pub struct Back {
     pub adjusts_case: bool,
     /// `option allbackups`.
     pub allbackups: bool,
+    /// `load-server-state-from-file`
+    pub load_state: LoadState,
+    /// `server-state-file-name`; the name of the section when not set.
+    pub state_file: Option<String>,
+}
+
+/// Where the states of servers that a process before has left are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadState {
+    /// Nowhere.
+    #[default]
+    None,
+    /// In the file of `global`.
+    Global,
+    /// In a file of the section.
+    Local,
 }
 
 /// Where requests go that nothing names a server for.

@@ -30,6 +30,18 @@ pub struct Server {
     pub referenced: bool,
     /// What its connections are encrypted with.
     pub tls: Option<Arc<tls::Connector>>,
+    /// Whether the address of a state file goes before what was found (`init-addr`).
+    pub last_address: bool,
+    /// What a state file says of it.
+    pub restored: Option<balance::Restored>,
+    /// The host that it stands for, if it serves as a part of a service.
+    pub serves_as: Option<String>,
+    /// Where a state file has its checks go, if that is somewhere else.
+    pub checked_at: (Option<std::net::IpAddr>, Option<u16>),
+    /// Its checks are suspended.
+    pub checks_off: bool,
+    /// Its agent is left alone.
+    pub agent_off: bool,
 }
 
 /// Everything after the address of a `server` line.

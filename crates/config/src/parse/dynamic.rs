@@ -56,6 +56,11 @@ pub fn dynamic_server(
             None => message.to_owned(),
         }
     })?;
+    if let Some(unknown) = draft.unknown_addresses.pop() {
+        let message = unknown.diagnostic.message;
+        let (_, told) = message.split_once(" : ").unwrap_or(("", &message));
+        return Err(told.to_owned());
+    }
     let server = draft.settings.back.servers.pop().ok_or("no server")?;
     judge(backend, server)
 }

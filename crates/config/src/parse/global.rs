@@ -177,6 +177,16 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     }),
     entry("quiet", "", "Says nothing at start.", |g, _, a| flag(a, &mut g.process.quiet)),
     entry("resetenv", "[<name> ...]", "Removes all variables but these.", environment::reset),
+    entry("server-state-base", "<directory>", "Where server state files are.", |g, _, a| {
+        let directory = a.need(1, "'server-state-base' expects one argument: a directory path.")?;
+        g.server_state_base = Some(directory.to_owned());
+        Ok(())
+    }),
+    entry("server-state-file", "<file>", "The last states of all servers.", |g, _, a| {
+        let file = a.need(1, "'server-state-file' expect one argument: a file path.")?;
+        g.server_state_file = Some(file.to_owned());
+        Ok(())
+    }),
     entry("set-dumpable", "", "Tries to leave core dumps.", |g, cx, a| {
         a.no_more_than(0)?;
         g.process.dumpable = cx.prefix == Prefix::None;
@@ -386,6 +396,8 @@ fn given_before(global: &Global, name: &str) -> Option<&'static str> {
         "maxconn" => (process.maxconn.is_some_and(|n| n > 0), "'maxconn'"),
         "maxpipes" => (process.maxpipes.is_some_and(|n| n > 0), "'maxpipes'"),
         "pidfile" => (process.pidfile.is_some(), "'pidfile'"),
+        "server-state-base" => (global.server_state_base.is_some(), "'server-state-base'"),
+        "server-state-file" => (global.server_state_file.is_some(), "'server-state-file'"),
         "spread-checks" => (global.spread_checks > 0, "spread-checks"),
         "tune.maxaccept" => (tune.maxaccept.is_some_and(|n| n != 0), "'tune.maxaccept'"),
         "tune.maxpollevents" => (tune.maxpollevents.is_some(), "'tune.maxpollevents'"),

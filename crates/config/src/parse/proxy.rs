@@ -8,7 +8,7 @@ use crate::cx::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
-use crate::model::{At, HttpReuse, Mode};
+use crate::model::{At, HttpReuse, LoadState, Mode};
 use crate::{known, value};
 
 type Entry = Keyword<Fill<DraftProxy>>;
@@ -277,6 +277,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         language::persistence,
     ),
     entry(
+        "load-server-state-from-file",
+        "{ global | local | none }",
+        Places::D_BACK,
+        "Where the servers' last states are found.",
+        |p, _, a| load_state(a).map(|from| p.settings.back.load_state = from),
+    ),
+    entry(
         "log",
         "global | <target> [len <length>] [format <format>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]",
         Places::ALL,
@@ -375,6 +382,17 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Places::BACK,
         "Declares a server.",
         server::server,
+    ),
+    entry(
+        "server-state-file-name",
+        "[ { use-backend-name | <file> } ]",
+        Places::D_BACK,
+        "The file with the last states of the servers.",
+        |p, _, a| {
+            let name = a.get(1).filter(|name| *name != "use-backend-name");
+            p.settings.back.state_file = name.map(str::to_owned);
+            a.no_more_than(1)
+        },
     ),
     entry(
         "server-template",
@@ -614,4 +632,19 @@ fn rate_limit(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed 
     }
     args.no_more_than(2)?;
     number_at(args, 2, 0..=i32::MAX as u32).map(|n| proxy.settings.front.session_rate = n)
+}
+
+/// `load-server-state-from-file`; what follows does not count, as in HAProxy.
+fn load_state(args: Args<'_>) -> Parsed<LoadState> {
+    match args.text(1) {
+        "global" => Ok(LoadState::Global),
+        "local" => Ok(LoadState::Local),
+        "none" => Ok(LoadState::None),
+        other => {
+            let message = format!(
+                "'load-server-state-from-file' expects 'global', 'local' or 'none'. Got '{other}'"
+            );
+            Err(args.fault(1, message))
+        }
+    }
 }

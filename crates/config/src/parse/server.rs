@@ -4,7 +4,8 @@ use super::link;
 use super::tls;
 use super::values::{number_at, time_at};
 use crate::cx::Cx;
-use crate::draft::{DraftKind, DraftProxy};
+use crate::diag::Severity;
+use crate::draft::{DraftKind, DraftProxy, UnknownAddress};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::{
@@ -367,11 +368,22 @@ fn define(
         return Err(args.fault(1, message).within(&context));
     }
     let host = named.map(|_| address.host.clone());
-    let mut unresolved = false;
+    let (mut unresolved, mut last_address) = (false, false);
     if let (Some(family), Address::Ip(socket)) = (named, &mut address.address) {
-        let first = initial(cx, args, (&address.host, family), &options.resolve, (at, &context))?;
-        unresolved = first.is_none();
-        first.into_iter().for_each(|ip| socket.set_ip(ip));
+        let first = initial(cx, (&address.host, family), &options.resolve, &context);
+        (unresolved, last_address) = (first.ip.is_none(), first.last);
+        first.ip.into_iter().for_each(|ip| socket.set_ip(ip));
+        match first.said {
+            Some((Severity::Alert, message)) if !first.last => return Err(args.fault(at, message)),
+            Some((severity, message)) => proxy.unknown_addresses.push(UnknownAddress {
+                servers: {
+                    let from = proxy.settings.back.servers.len();
+                    from..from + names.len()
+                },
+                diagnostic: args.diagnostic(severity, args.fault(at, message)),
+            }),
+            None => {}
+        }
     }
     for name in names {
         let name: Arc<str> = name.as_str().into();
@@ -389,6 +401,12 @@ fn define(
             unresolved,
             resolve: None,
             options: options.clone(),
+            last_address,
+            restored: None,
+            serves_as: None,
+            checked_at: (None, None),
+            checks_off: false,
+            agent_off: false,
         });
     }
     Ok(())
@@ -406,50 +424,55 @@ fn refuse_double(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, name: &str
     }
 }
 
-/// The first address of a server that is given by name (`init-addr`); `None` if it has to do
-/// without for now.
+/// What was found of the first address of a server.
+struct First {
+    /// The address; without one it has to do without for now.
+    ip: Option<IpAddr>,
+    /// Whether that of a state file goes first.
+    last: bool,
+    /// What there is to say.
+    said: Option<(Severity, String)>,
+}
+
+/// The first address of a server that is given by name (`init-addr`).
 fn initial(
-    cx: &mut Cx<'_>,
-    args: Args<'_>,
+    cx: &Cx<'_>,
     (host, family): (&str, addr::Family),
     options: &ResolveOptions,
-    (at, context): (usize, &str),
-) -> Parsed<Option<IpAddr>> {
+    context: &str,
+) -> First {
     let resolved = options.resolvers.is_some();
-    if resolved && host.starts_with('_') {
-        return Ok(None);
-    }
+    let service = resolved && host.starts_with('_');
     let usual: &[InitAddr] = match resolved {
         true => &[InitAddr::Last, InitAddr::Libc, InitAddr::None],
         false => &[InitAddr::Last, InitAddr::Libc],
     };
-    let mut tried = false;
+    let (mut tried, mut last) = (false, service);
     for method in options.init.as_deref().unwrap_or(usual) {
         match method {
-            // There is nothing to take it from: state files are refused.
-            InitAddr::Last => {}
+            InitAddr::Last => last = true,
             InitAddr::Libc if host.starts_with('_') => {}
             InitAddr::Libc => match cx.names.resolve(host, family) {
-                Some(ip) => return Ok(Some(ip)),
+                Some(ip) => return First { ip: Some(ip), last, said: None },
                 None => tried = true,
             },
-            InitAddr::Ip(ip) => return Ok(Some(*ip)),
+            InitAddr::Ip(ip) => return First { ip: Some(*ip), last, said: None },
             InitAddr::None => {
-                if tried {
-                    let text = format!(
-                        "{context} : could not resolve address '{host}', disabling server."
-                    );
-                    cx.warn(args, at, text);
-                }
-                return Ok(None);
+                let text =
+                    format!("{context} : could not resolve address '{host}', disabling server.");
+                let said = tried.then_some((Severity::Warning, text));
+                return First { ip: None, last, said };
             }
         }
     }
+    if service {
+        return First { ip: None, last, said: None };
+    }
     let message = match tried {
-        true => format!("could not resolve address '{host}'."),
-        false => format!("no method found to resolve address '{host}'."),
+        true => format!("{context} : could not resolve address '{host}'."),
+        false => format!("{context} : no method found to resolve address '{host}'."),
     };
-    Err(args.fault(at, message).within(context))
+    First { ip: None, last, said: Some((Severity::Alert, message)) }
 }
 
 /// A `default-server` line: presets for the servers after it.

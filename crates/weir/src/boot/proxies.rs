@@ -389,11 +389,17 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
         non_stick: options.non_stick,
         pool_max: u32::try_from(options.pool_max_conn).ok(),
         pool_purge: u32::try_from(options.pool_purge_delay).unwrap_or(u32::MAX),
-        host: from.host.clone().filter(|host| !host.starts_with('_')),
+        host: from
+            .serves_as
+            .clone()
+            .or_else(|| from.host.clone().filter(|host| !host.starts_with('_'))),
         resolve: from.resolve.as_ref().map(resolve),
         referenced: from.referenced,
         forced_id: from.forced_id,
         dynamic: false,
+        restored: from.restored.clone(),
+        checked_at: from.checked_at,
+        off: (from.checks_off, from.agent_off),
         ends_streams: options.down_ends_sessions,
         relieves_backups: options.up_ends_backup_sessions,
     }

@@ -65,6 +65,9 @@ pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
     }
     let settings = Process { rings, log_forwards, ..process(&model, options, maxconn) };
     let shared = Shared::new(settings, proxies, sys::clock::monotonic());
+    for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
+        complain(&format!("[WARNING]  ({}) : config : {text}\n", shared.settings.pid));
+    }
     dismiss(options);
     if !shared.settings.quiet && !is_daemon(&model, options) {
         complain(&greeting::text(&shared.proxies, &runtime, shared.settings.pid));

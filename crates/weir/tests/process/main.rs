@@ -40,6 +40,7 @@ mod servers;
 mod signals;
 mod sockets;
 mod splice;
+mod states;
 mod statistics;
 mod strictness;
 mod tables;

@@ -1,0 +1,222 @@
+//! What a process before has left of the servers (section 3.1 `server-state-file`, section 4.2
+//! `load-server-state-from-file`): files read, and their lines taken over. Never changes a file.
+//!
+//! Names decide which line is whose. Addresses are taken only for names of hosts, and only where
+//! `init-addr` lets them (`last`).
+use crate::cx::Cx;
+use crate::diag::{Diagnostic, Severity};
+use crate::draft::DraftProxy;
+use crate::model::{Address, Global, LoadState, Server, ServerPort};
+use crate::state_file::{self, Broken, Late, Line, Saved};
+use balance::{Admin, Restored};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// Lines by server.
+type Lines<'t> = HashMap<&'t str, &'t Line<'t>>;
+
+/// Takes over what the files say, and tells of addresses that nobody knows.
+pub(super) fn load(proxies: &mut [DraftProxy], global: &Global, cx: &mut Cx<'_>) {
+    let wants = |it: &DraftProxy, from| it.has_backend() && it.settings.back.load_state == from;
+    let shared = proxies.iter().any(|it| wants(it, LoadState::Global));
+    let path = global.server_state_file.as_deref();
+    let text = path.filter(|_| shared).and_then(|name| {
+        let path = place(global, name);
+        let told = |what: Told| match what {
+            Told::Open(error) => {
+                format!("config: Can't open global server state file '{path}': {error}")
+            }
+            Told::Version => {
+                format!("config: Can't get version of the global server state file '{path}'.")
+            }
+            Told::Line(line) => {
+                format!("config: corrupted global server state file '{path}' at line {line}.")
+            }
+        };
+        read(&path, &told, cx)
+    });
+    let lines = text.as_ref().map(|text| state_file::lines(text).0).unwrap_or_default();
+    for proxy in proxies.iter_mut().filter(|it| it.has_backend()) {
+        match proxy.settings.back.load_state {
+            LoadState::None => {}
+            LoadState::Global if path.is_none() => {
+                let message = format!(
+                    "backend '{}' configured to load server state file from global section 'server-state-file' directive. Unfortunately, 'server-state-file' is not set!",
+                    proxy.name
+                );
+                cx.diagnostics.push(Diagnostic::general(Severity::Warning, message));
+            }
+            LoadState::Global => {
+                let own = lines.iter().filter(|line| *line.backend() == *proxy.name);
+                apply(proxy, &own.map(|line| (line.server(), line)).collect(), cx);
+            }
+            LoadState::Local => local(proxy, global, cx),
+        }
+    }
+    proxies.iter_mut().for_each(|proxy| tell_unknown(proxy, cx));
+}
+
+/// What can be wrong with a file.
+enum Told {
+    Open(String),
+    Version,
+    Line(usize),
+}
+
+/// The states of one backend, from a file of its own.
+fn local(proxy: &mut DraftProxy, global: &Global, cx: &mut Cx<'_>) {
+    let name = proxy.settings.back.state_file.clone().unwrap_or_else(|| proxy.name.to_string());
+    let path = place(global, &name);
+    let context = format!("Proxy '{}'", proxy.name);
+    let told = |what: Told| match what {
+        Told::Open(error) => format!("{context}: Can't open server state file '{path}': {error}."),
+        Told::Version => {
+            format!("{context}: Can't get version of the server state file '{path}'.")
+        }
+        Told::Line(line) => {
+            format!("{context}: corrupted server state file '{path}' at line {line}.")
+        }
+    };
+    let Some(text) = read(&path, &told, cx) else { return };
+    let lines = state_file::lines(&text).0;
+    let own = lines.iter().filter(|line| *line.backend() == *proxy.name);
+    apply(proxy, &own.map(|line| (line.server(), line)).collect(), cx);
+}
+
+/// A file's place: behind `server-state-base`, unless its name says where it is.
+fn place(global: &Global, name: &str) -> String {
+    match &global.server_state_base {
+        Some(base) if !name.starts_with('/') => format!("{base}/{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The text of a file; what is wrong with it is told.
+fn read(path: &str, told: &dyn Fn(Told) -> String, cx: &mut Cx<'_>) -> Option<String> {
+    let mut warn = |what| {
+        cx.diagnostics.push(Diagnostic::general(Severity::Warning, told(what)));
+    };
+    let bytes = match cx.files.read(&PathBuf::from(path)) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let text = error.to_string();
+            let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+            warn(Told::Open(text));
+            return None;
+        }
+    };
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    for broken in state_file::lines(&text).1 {
+        warn(match broken {
+            Broken::Version => Told::Version,
+            Broken::Line(line) => Told::Line(line),
+        });
+    }
+    Some(text)
+}
+
+fn apply(proxy: &mut DraftProxy, lines: &Lines<'_>, cx: &mut Cx<'_>) {
+    let backend = proxy.name.clone();
+    for server in &mut proxy.settings.back.servers {
+        let Some(line) = lines.get(&*server.name) else { continue };
+        let said = match line.read() {
+            Err(why) => Some(("application failed", why)),
+            Ok(saved) => {
+                take_place(server, &saved);
+                let partly = take_checks(server, line).err();
+                server.restored = Some(restored(server, &saved));
+                server.checks_off = saved.check & (CONFIGURED | ENABLED) == CONFIGURED;
+                server.agent_off = saved.agent & (CONFIGURED | ENABLED) == CONFIGURED;
+                partly.map(|why| ("partially applied", why))
+            }
+        };
+        if let Some((what, why)) = said {
+            let name = &server.name;
+            let message = format!("server-state {what} for server '{backend}/{name}', {why}");
+            cx.diagnostics.push(Diagnostic::general(Severity::Warning, message));
+        }
+    }
+}
+
+/// Bits of `srv_check_state` and `srv_agent_state`.
+const CONFIGURED: u8 = 2;
+const ENABLED: u8 = 4;
+
+fn restored(server: &Server, saved: &Saved) -> Restored {
+    let same = saved.initial_weight == server.options.weight;
+    Restored {
+        op: saved.op,
+        admin: saved.admin,
+        weight: same.then_some(saved.user_weight),
+        since_ms: saved.since * 1_000,
+        status: saved.status,
+        health: saved.health,
+    }
+}
+
+/// Address and port, and the name if an operator or a service has given it.
+fn take_place(server: &mut Server, saved: &Saved) {
+    let service = server.host.as_ref().filter(|host| host.starts_with('_'));
+    let served = service.is_some();
+    if served && saved.service != server.host {
+        return;
+    }
+    if served {
+        server.serves_as.clone_from(&saved.fqdn);
+    } else if saved.admin.any(Admin::FQDN_CHANGED) && server.host.is_some() {
+        server.host = saved.fqdn.clone().or_else(|| server.host.take());
+    }
+    let Address::Ip(socket) = &mut server.address.address else { return };
+    if let Some(ip) = saved.address.filter(|_| server.host.is_some() && server.last_address) {
+        socket.set_ip(ip);
+        server.unresolved = false;
+    }
+    if let ServerPort::Fixed(port) = &mut server.address.port
+        && saved.port > 0
+    {
+        socket.set_port(saved.port);
+        *port = saved.port;
+    }
+}
+
+/// Where checks and agents go.
+fn take_checks(server: &mut Server, line: &Line<'_>) -> Result<(), String> {
+    let check = &server.options.check;
+    let (port, addr) = (line.late(Late::CheckPort), line.late(Late::CheckAddr));
+    if !check.enabled {
+        let own = [check.port.map(|port| port.to_string()), check.addr.map(|ip| ip.to_string())];
+        let new = [port, addr]
+            .into_iter()
+            .zip(&own)
+            .any(|(saved, own)| saved.is_some_and(|saved| Some(saved) != own.as_deref()));
+        let refused = Err("health checks are not enabled on this server".to_owned());
+        return if new { refused } else { Ok(()) };
+    }
+    if let Some(port) = port {
+        server.checked_at.1 =
+            Some(port.parse().map_err(|_| "provided port is invalid".to_owned())?);
+    }
+    if let Some(addr) = addr {
+        server.checked_at.0 = Some(addr.parse().map_err(|_| format!("invalid addr '{addr}'"))?);
+    }
+    let agent = &mut server.options.check.agent;
+    if agent.enabled {
+        if let Some(addr) = line.late(Late::AgentAddr) {
+            agent.addr = Some(addr.parse().map_err(|_| format!("invalid addr '{addr}'"))?);
+        }
+        if let Some(port) = line.late(Late::AgentPort) {
+            agent.port = Some(port.parse().map_err(|_| "provided port is invalid".to_owned())?);
+        }
+    }
+    Ok(())
+}
+
+/// What was to be said of addresses that no method has found, where no file knew them either.
+fn tell_unknown(proxy: &mut DraftProxy, cx: &mut Cx<'_>) {
+    for unknown in std::mem::take(&mut proxy.unknown_addresses) {
+        let servers = &proxy.settings.back.servers[unknown.servers];
+        if servers.iter().any(|server| server.unresolved) {
+            cx.diagnostics.push(unknown.diagnostic);
+        }
+    }
+}
