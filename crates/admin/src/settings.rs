@@ -81,7 +81,17 @@ pub struct Settings {
 }
 
 /// See [`Settings::server`]; an error is what the operator is told.
-pub type MakeServer = fn(&str, &str, &[String], bool) -> Result<proxy::settings::Server, String>;
+#[derive(Clone)]
+pub struct MakeServer(pub Arc<MakesServer>);
+
+type MakesServer =
+    dyn Fn(&str, &str, &[String], bool) -> Result<proxy::settings::Server, String> + Send + Sync;
+
+impl std::fmt::Debug for MakeServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MakeServer")
+    }
+}
 
 impl Default for Settings {
     /// As without any `stats` line in the configuration.
@@ -98,7 +108,7 @@ impl Default for Settings {
             max_memory: 0,
             dictionaries: Arc::default(),
             streams: |_| Vec::new(),
-            server: |_, _, _, _| Err("no servers can be made".to_owned()),
+            server: MakeServer(Arc::new(|_, _, _, _| Err("no servers can be made".to_owned()))),
         }
     }
 }

@@ -3,6 +3,9 @@
 //!
 //! What is received stays until somebody forgets it, up to the size of a buffer.
 
+use crate::handshake;
+use crate::settings::{Encryption, ServerName};
+use crate::transport::Transport;
 use crate::worker::Worker;
 use buf::Buf;
 use reactor::{Address, Dial, Socket, Tick};
@@ -23,7 +26,7 @@ pub(crate) enum Trouble {
 /// The connection, and the time that is left for it.
 pub(crate) struct Line {
     worker: Rc<Worker>,
-    socket: Option<Socket>,
+    socket: Option<Transport>,
     input: Buf,
     /// Nothing more will come.
     ended: bool,
@@ -69,7 +72,8 @@ impl Line {
         if self.answer_ms.is_some() {
             self.deadline = self.now().plus_ms(self.connect_ms);
         }
-        self.socket = Some(Socket::dial(&self.worker.thread, to, how).map_err(Trouble::Broken)?);
+        let socket = Socket::dial(&self.worker.thread, to, how).map_err(Trouble::Broken)?;
+        self.socket = Some(socket.into());
         self.send(b"").await?;
         if let Some(span) = self.answer_ms {
             self.deadline = self.now().plus_ms(span);
@@ -77,12 +81,29 @@ impl Line {
         Ok(())
     }
 
+    /// Encrypts all that is said from now on.
+    pub(crate) async fn encrypt(
+        &mut self,
+        encryption: &Encryption,
+    ) -> Result<(), handshake::Trouble> {
+        let Some(transport) = &mut self.socket else { return Err(handshake::Trouble::Late) };
+        let name = match &encryption.name {
+            ServerName::Fixed(name) => Some(name.as_str()),
+            ServerName::None | ServerName::Sample(_) => None,
+        };
+        let begun = handshake::begin(&self.worker, transport, encryption, name);
+        begun.map_err(handshake::Trouble::Failed)?;
+        let result = handshake::run(transport, Some(self.deadline), &mut || Ok(())).await;
+        self.worker.shared.tls.count_back(&self.worker, transport, result.is_ok());
+        result
+    }
+
     /// Sends all of it; that an empty text is sent tells that the connection stands.
     pub(crate) async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Trouble> {
         loop {
             match self.socket()?.send(&[IoSlice::new(bytes)], false) {
                 Ok(count) => bytes = &bytes[count..],
-                Err(error) if is_transient(&error) => self.wait(Socket::want_write).await?,
+                Err(error) if is_transient(&error) => self.wait(Transport::want_write).await?,
                 Err(error) => return Err(Trouble::Broken(error)),
             }
             if bytes.is_empty() && self.socket()?.is_writable() {
@@ -117,10 +138,10 @@ impl Line {
 
     /// Waits until something can be read.
     pub(crate) async fn wait_for_more(&self) -> Result<(), Trouble> {
-        self.wait(Socket::want_read).await
+        self.wait(Transport::want_read).await
     }
 
-    async fn wait(&self, want: fn(&Socket)) -> Result<(), Trouble> {
+    async fn wait(&self, want: fn(&Transport)) -> Result<(), Trouble> {
         let socket = self.socket()?;
         if self.deadline.is_due(self.now()) {
             return Err(Trouble::Late);
@@ -169,14 +190,14 @@ impl Line {
 
     /// Our address of the connection.
     pub(crate) fn local(&self) -> Option<std::net::SocketAddr> {
-        self.socket.as_ref()?.local_address()
+        self.socket.as_ref()?.socket().local_address()
     }
 
     fn now(&self) -> Tick {
         self.worker.thread.tick()
     }
 
-    fn socket(&self) -> Result<&Socket, Trouble> {
+    fn socket(&self) -> Result<&Transport, Trouble> {
         self.socket.as_ref().ok_or_else(|| Trouble::Broken(io::ErrorKind::NotConnected.into()))
     }
 

@@ -143,6 +143,11 @@ impl Transport {
             || self.secure.as_ref().is_some_and(|secure| secure.session.borrow().has_buffered())
     }
 
+    /// Whether a write may find room.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.socket.is_writable()
+    }
+
     /// Whether the peer has said something that nobody asked for, or has closed, as far as
     /// reported.
     #[inline]

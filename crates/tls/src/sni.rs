@@ -49,23 +49,31 @@ impl Names {
     pub(crate) fn find(&self, hello: &Hello) -> Option<usize> {
         let name = hello.name.as_deref()?;
         let exact = self.exact.get(name);
-        if let Some(found) = exact.and_then(|slot| pick(slot, hello, &[])) {
-            return Some(found);
-        }
         let refusing = exact.map_or(&[][..], |slot| &slot.refusing);
         let dot = name.iter().position(|byte| *byte == b'.');
         let wild = dot.and_then(|dot| self.wild.get(&name[dot..]));
-        wild.and_then(|slot| pick(slot, hello, refusing))
-            .or_else(|| pick(&self.any, hello, refusing))
+        let slots = [exact, wild, Some(&self.any)];
+        let good = |slot| verifiable(slot, hello, refusing);
+        // One that the client may not be able to verify is for it to refuse.
+        let some = |slot| pick(slot, [KeyKind::Rsa, KeyKind::Ecdsa, KeyKind::Dsa], refusing);
+        let slots = || slots.into_iter().flatten();
+        slots().find_map(good).or_else(|| slots().find_map(some))
     }
 }
 
-/// The best of a slot: of the kinds that the client can verify the first one, or any.
-fn pick(slot: &Slot, hello: &Hello, refusing: &[usize]) -> Option<usize> {
+/// The best of a slot that the client can verify.
+fn verifiable(slot: &Slot, hello: &Hello, refusing: &[usize]) -> Option<usize> {
+    pick(slot, KeyKind::ALL.into_iter().filter(|kind| hello.can_verify(*kind)), refusing)
+}
+
+/// The first of these kinds that a slot has.
+fn pick(
+    slot: &Slot,
+    kinds: impl IntoIterator<Item = KeyKind>,
+    refusing: &[usize],
+) -> Option<usize> {
     let there = |kind: KeyKind| slot.kinds[kind as usize].filter(|it| !refusing.contains(it));
-    let good = KeyKind::ALL.into_iter().filter(|kind| hello.can_verify(*kind)).find_map(there);
-    // One that the client may not be able to verify is for it to refuse.
-    good.or_else(|| [KeyKind::Rsa, KeyKind::Ecdsa, KeyKind::Dsa].into_iter().find_map(there))
+    kinds.into_iter().find_map(there)
 }
 
 #[cfg(test)]
@@ -106,5 +114,9 @@ mod tests {
         names.claim("a.b", KeyKind::Ecdsa, 1);
         assert_eq!(names.find(&hello("a.b", true)), Some(1));
         assert_eq!(names.find(&hello("a.b", false)), Some(0));
+        names.claim("*.b", KeyKind::Rsa, 2);
+        names.claim("c.b", KeyKind::Ecdsa, 3);
+        assert_eq!(names.find(&hello("c.b", true)), Some(3));
+        assert_eq!(names.find(&hello("c.b", false)), Some(2), "rather the wildcard");
     }
 }

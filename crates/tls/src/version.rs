@@ -104,6 +104,39 @@ mod tests {
             .map_or("none".into(), |(low, high)| format!("{} {}", low.name(), high.name()))
     }
 
+    /// What one word of a line leaves.
+    fn left(word: &str, value: &str) -> String {
+        let mut options = crate::Options::default();
+        crate::Given::find(word).unwrap().read(&mut options, value).unwrap();
+        let Some((low, high)) = options.versions.range(Version::Tls12) else {
+            return "none".into();
+        };
+        format!("{} {}", low.name(), high.name())
+    }
+
+    #[test]
+    fn words_allow_what_they_say() {
+        for (word, value, expected) in [
+            ("ssl-min-ver", "TLSv1.3", "TLSv1.3 TLSv1.3"),
+            ("ssl-min-ver", "TLSv1.1", "TLSv1.1 TLSv1.3"),
+            ("ssl-min-ver", "SSLv3", "TLSv1.0 TLSv1.3"),
+            ("ssl-max-ver", "TLSv1.2", "TLSv1.2 TLSv1.2"),
+            ("ssl-max-ver", "TLSv1.0", "none"),
+            ("force-sslv3", "", "none"),
+            ("force-tlsv10", "", "TLSv1.0 TLSv1.0"),
+            ("force-tlsv11", "", "TLSv1.1 TLSv1.1"),
+            ("force-tlsv12", "", "TLSv1.2 TLSv1.2"),
+            ("force-tlsv13", "", "TLSv1.3 TLSv1.3"),
+            ("no-sslv3", "", "TLSv1.0 TLSv1.3"),
+            ("no-tlsv10", "", "TLSv1.1 TLSv1.3"),
+            ("no-tlsv11", "", "TLSv1.2 TLSv1.3"),
+            ("no-tlsv12", "", "TLSv1.3 TLSv1.3"),
+            ("no-tlsv13", "", "TLSv1.0 TLSv1.2"),
+        ] {
+            assert_eq!(left(word, value), expected, "{word} {value}");
+        }
+    }
+
     #[test]
     fn what_is_left_is_one_run() {
         use Version::{Ssl3, Tls10, Tls11, Tls12, Tls13};

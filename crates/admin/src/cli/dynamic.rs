@@ -18,7 +18,7 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
         return refused(&proxy, Refusal::Static);
     }
     let http = proxy.settings.mode == Mode::Http;
-    let made = (call.settings.server)(proxy.name(), name, &call.words[3..], http);
+    let made = (call.settings.server.0)(proxy.name(), name, &call.words[3..], http);
     let added = made.and_then(|server| {
         let server = leads(call, server)?;
         dynamic::add(call.worker, &proxy, server).map_err(|refusal| text(&proxy, refusal))

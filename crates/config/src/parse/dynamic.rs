@@ -7,12 +7,14 @@ use crate::diag::Place;
 use crate::draft::{DraftKind, DraftProxy, Settings};
 use crate::env::Environment;
 use crate::features::Features;
+use crate::finish::tls::connector;
 use crate::keyword::Keyword;
 use crate::lex::Word;
 use crate::line::Line;
-use crate::model::{Mode, ProxyKind, Server, ServerPort};
+use crate::model::{Mode, ProxyKind, Server, ServerPort, TlsProcess};
 use crate::source::Disk;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// The words that such a server may have.
 const ACCEPTED: &str = " addr agent-addr agent-check agent-inter agent-port agent-send allow-0rtt alpn backup ca-file check check-alpn check-proto check-send-proxy check-sni check-ssl check-via-socks4 ciphers ciphersuites crl-file crt disabled downinter enabled error-limit fall fastinter force-sslv3 force-tlsv10 force-tlsv11 force-tlsv12 force-tlsv13 id inter maxconn maxqueue minconn no-ssl-reuse no-sslv3 no-tlsv10 no-tlsv11 no-tlsv12 no-tlsv13 no-tls-tickets npn observe on-error on-marked-down on-marked-up pool-low-conn pool-max-conn pool-purge-delay port proto proxy-v2-options rise send-proxy send-proxy-v2 send-proxy-v2-ssl send-proxy-v2-ssl-cn slowstart sni source ssl ssl-max-ver ssl-min-ver tfo tls-tickets track usesrc verify verifyhost weight ws ";
@@ -36,6 +38,7 @@ pub fn dynamic_server(
     name: &str,
     words: &[String],
     http: bool,
+    (process, store): (&TlsProcess, &tls::Store),
 ) -> Result<Server, String> {
     let features =
         Features { version: "", words: &[], enabled: &[], ssl_library: "", openssl_version: "" };
@@ -61,7 +64,9 @@ pub fn dynamic_server(
         let (_, told) = message.split_once(" : ").unwrap_or(("", &message));
         return Err(told.to_owned());
     }
-    let server = draft.settings.back.servers.pop().ok_or("no server")?;
+    let mut server = draft.settings.back.servers.pop().ok_or("no server")?;
+    let made = connector(&server.options, (backend, name), process, store, &Disk)?;
+    server.tls = made.map(Arc::new);
     judge(backend, server)
 }
 

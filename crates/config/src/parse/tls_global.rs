@@ -73,6 +73,15 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.ssl.cachesize", "<number>", "Sessions that are remembered.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.cache_size = n)
     }),
+    entry("tune.ssl.capture-buffer-size", "<number>", "Has no effect yet.", |_, cx, a| {
+        integer(a, 0..=i32::MAX as u32)?;
+        cx.warn(
+            a,
+            0,
+            "'tune.ssl.capture-buffer-size' has no effect yet: no sample captures hellos",
+        );
+        Ok(())
+    }),
     entry("tune.ssl.default-dh-param", "<number>", "Bits of key exchange by DH.", |g, _, a| {
         let bits = integer(a, 0..=i32::MAX as u32)?;
         if bits < 1024 {

@@ -9,8 +9,9 @@ use super::state_header;
 use super::store::Record;
 use super::turn::{Subject, Turn, Underway};
 use super::verdict;
+use crate::handshake;
 use crate::line::{Line, Trouble};
-use crate::settings::Announce;
+use crate::settings::{Announce, Encryption};
 use crate::way;
 use crate::worker::Worker;
 use balance::{CheckResult, CheckStatus};
@@ -45,6 +46,8 @@ struct Play<'a> {
     line: Line,
     /// Whether a request has been sent, so that what comes is a response.
     asked: bool,
+    /// The last connection is encrypted.
+    encrypted: bool,
     reply: Option<Reply>,
     variables: Variables,
     /// What is worth telling in the end.
@@ -77,6 +80,7 @@ impl<'a> Play<'a> {
             script,
             line: Line::new(worker, connect_ms, answer_ms),
             asked: false,
+            encrypted: false,
             reply: None,
             variables: Variables { process, ..Variables::default() },
             info: None,
@@ -103,6 +107,8 @@ impl<'a> Play<'a> {
             Kind::Tcp if script.acts() => b"(tcp-check)".to_vec(),
             _ => Vec::new(),
         });
+        // A connection is the more worth for being encrypted.
+        let status = if self.encrypted && status == Status::L4Ok { Status::L6Ok } else { status };
         self.result(known(status), &info)
     }
 
@@ -168,7 +174,7 @@ impl<'a> Play<'a> {
                 address.set_port(port);
             }
         }
-        self.asked = false;
+        (self.asked, self.encrypted) = (false, false);
         self.begin_step();
         let settings = &self.subject.server.settings;
         let proxy = match connect.via_socks4 {
@@ -191,7 +197,25 @@ impl<'a> Play<'a> {
             way::introduce_self(announce, ends, &mut header);
             self.put(&header).await?;
         }
-        Ok(())
+        let encryption = self.subject.server.settings.check_link.encryption.as_ref();
+        match encryption.filter(|_| connect.as_server) {
+            Some(encryption) => self.encrypt(encryption).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Encrypts what is said from now on.
+    async fn encrypt(&mut self, encryption: &Encryption) -> Result<(), Stop> {
+        self.encrypted = true;
+        self.line.encrypt(encryption).await.map_err(|trouble| match trouble {
+            handshake::Trouble::Late => Stop::Late(CheckStatus::L6Timeout),
+            trouble => Stop::Failed(Failure {
+                status: Status::L6Response,
+                info: trouble.words().1.as_bytes().to_vec(),
+                code: None,
+                empty: false,
+            }),
+        })
     }
 
     /// Connects to the server, or to the SOCKS4 proxy that passes connections on to it.

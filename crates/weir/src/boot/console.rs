@@ -3,7 +3,7 @@
 use super::listeners::{self, Asked, Opener};
 use crate::cli::Options;
 use crate::version;
-use admin::{CliSocket, Level, Settings, SeverityOutput};
+use admin::{CliSocket, Level, MakeServer, Settings, SeverityOutput};
 use config::{Model, model};
 use proxy::Worker;
 use reactor::Handle;
@@ -47,6 +47,9 @@ pub(super) fn open(
             )),
         }
     }
+    let mut process = model.global.tls.clone();
+    process.defaults.threads = model.global.process.threads.count().max(1);
+    let store = model.store.clone();
     let settings = Settings {
         version: version::VERSION.to_owned(),
         date: version::DATE.to_owned(),
@@ -59,7 +62,9 @@ pub(super) fn open(
         max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
         dictionaries: model.dictionaries.clone(),
         streams: Worker::streams,
-        server: super::proxies::dynamic_server,
+        server: MakeServer(Arc::new(move |backend, name, words, http| {
+            super::proxies::dynamic_server(backend, name, words, http, (&process, &store))
+        })),
     };
     (Arc::new(settings), consoles)
 }

@@ -426,8 +426,9 @@ pub(super) fn dynamic_server(
     name: &str,
     words: &[String],
     http: bool,
+    (process, store): (&model::TlsProcess, &tls::Store),
 ) -> Result<settings::Server, String> {
-    let made = config::dynamic_server(backend, name, words, http)?;
+    let made = config::dynamic_server(backend, name, words, http, (process, store))?;
     let enabled = words.iter().any(|word| word == "enabled");
     let track = made.options.track.as_deref();
     let track = track.map(|given| given.split_once('/').unwrap_or((backend, given)));

@@ -291,3 +291,54 @@ fn mistakes_are_told_before_anything_listens() {
         assert!(errors.contains(part), "{part}: {errors}");
     }
 }
+
+#[test]
+fn checks_speak_what_servers_do() {
+    let weir = start(
+        "frontend web
+    bind <web>
+    default_backend app
+backend app
+    option httpchk
+    http-check send meth GET uri / ver HTTP/1.1 hdr host x
+    http-check expect string c.test
+    server good <origin> ssl verify none check inter 50ms check-sni c.test
+    server other <origin> ssl verify none check inter 50ms check-sni d.test
+    server foreign <origin> ssl verify required ca-file b.pem check inter 50ms
+    server plain <origin> ssl verify none check inter 50ms no-check-ssl
+    server clear <origin> verify none check inter 50ms check-ssl check-sni c.test check-alpn http/1.1
+backend connected
+    server s <origin> ssl verify none check inter 50ms
+",
+    );
+    let status = |backend: &str, server: &str, wanted: &str| {
+        crate::support::eventually(&format!("{server} is {wanted}"), || {
+            (weir.stat(backend, server, "check_status") == wanted).then_some(())
+        });
+    };
+    status("app", "good", "L7OK");
+    status("app", "clear", "L7OK");
+    status("app", "other", "L7RSP");
+    status("app", "foreign", "L6RSP");
+    status("connected", "s", "L6OK");
+    assert_ne!(weir.stat("app", "plain", "check_status"), "L7OK");
+}
+
+#[test]
+fn servers_that_are_added_are_encrypted_too() {
+    let weir = start(
+        "frontend web
+    bind <web>
+    default_backend app
+backend app
+    balance roundrobin
+",
+    );
+    let origin = weir.address("origin");
+    let said = weir.cli(&format!("add server app/new {origin} ssl verify none sni str(b.test)"));
+    assert!(said.contains("New server registered."), "{said}");
+    weir.cli("enable server app/new");
+    assert!(weir.web().get("/").text().starts_with("b.test,TLSv1.3,"));
+    let said = weir.cli(&format!("add server app/bad {origin} ssl"));
+    assert!(said.contains("verify is enabled by default"), "{said}");
+}
