@@ -345,3 +345,11 @@ fn variables_have_room() {
         assert_eq!(messages(&format!("global\n {line}\n"), Severity::Alert), [message]);
     }
 }
+
+#[test]
+fn what_does_nothing_takes_no_words() {
+    for name in ["no-memory-trimming", "noevports", "nokqueue", "nopoll"] {
+        let told = messages(&format!("global\n {name}\n {name} x\n"), Severity::Alert);
+        assert_eq!(told, [format!("'{name}' cannot handle unexpected argument 'x'.")]);
+    }
+}
