@@ -576,6 +576,10 @@ fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
     for server in draft.settings.back.servers.iter().filter(is_host) {
         let check = &server.options.check;
         let follows = matches!(server.address.port, ServerPort::FromClient(_));
+        // As measured: one without an address of its own may do without a port too.
+        if server.host.is_none() && server.address.is_anywhere() {
+            continue;
+        }
         if !(check.enabled && check.port.is_none() && follows) {
             continue;
         }

@@ -39,3 +39,10 @@ pub struct ServerAddress {
     /// The host part as written.
     pub host: String,
 }
+
+impl ServerAddress {
+    /// Whether it is no address in particular: `*`, or nothing before the colon.
+    pub(crate) fn is_anywhere(&self) -> bool {
+        matches!(&self.address, Address::Ip(address) if address.ip().is_unspecified())
+    }
+}

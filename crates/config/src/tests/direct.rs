@@ -114,3 +114,16 @@ fn processes_of_bind_lines_are_threads() {
     let said = messages(&listen("").replace(":80", ":80 process 2"), Severity::Alert);
     assert!(said[0].ends_with("'2' is not a valid number/range. It supports numbers from 1 to 1."));
 }
+
+#[test]
+fn checks_need_a_port_where_there_is_an_address() {
+    let said =
+        |address: &str| messages(&listen(&format!(" server s {address} check")), Severity::Alert);
+    for address in [":", "*", "*:", "0.0.0.0:", "1.1.1.1:80"] {
+        assert_eq!(said(address), [""; 0], "{address}");
+    }
+    for address in ["1.1.1.1", "1.1.1.1:0"] {
+        let wrong = "proxy 'l': server 's' has neither service port nor check port.";
+        assert_eq!(said(address), [wrong], "{address}");
+    }
+}
