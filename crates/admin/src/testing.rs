@@ -21,6 +21,7 @@ pub(crate) fn process() -> Process {
         log_uri_len: 1_024,
         max_rewrite: 1_024,
         max_headers: 101,
+        h2: Default::default(),
         payload_with_any_method: false,
         max_accept: 4,
         max_rates: (0, 0),

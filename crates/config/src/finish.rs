@@ -4,7 +4,7 @@ use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
     Balance, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS, Mailers, Mode,
-    Model, PER_GROUP, Process, Proxy, ProxyKind, Resolvers, Rules, SendHostname, Server,
+    Model, PER_GROUP, Process, Protocol, Proxy, ProxyKind, Resolvers, Rules, SendHostname, Server,
     ServerPort, Threads,
 };
 use rules::{RuleSet, Ruleset};
@@ -437,8 +437,42 @@ fn logs(own: Vec<DraftLog>, global: &[LogTarget]) -> Vec<LogTarget> {
     logs
 }
 
+/// What is spoken on a line has to be something that a proxy of this mode understands.
+fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let http = draft.settings.mode == Mode::Http;
+    let usable = |protocol: Protocol| match protocol {
+        Protocol::H1 | Protocol::H2 => http,
+        Protocol::None => !http,
+        Protocol::Fcgi => false,
+    };
+    let mut wrong = Vec::new();
+    for bind in draft.settings.front.binds.iter().filter(|_| draft.has_frontend()) {
+        if let Some(protocol) = bind.options.protocol.filter(|it| !usable(*it)) {
+            wrong.push((protocol, format!("bind {}", bind.written), bind.place.clone()));
+        }
+    }
+    for server in draft.settings.back.servers.iter().filter(|_| draft.has_backend()) {
+        if let Some(protocol) = server.options.protocol.filter(|it| !usable(*it)) {
+            wrong.push((protocol, format!("server {}", server.name), server.place.clone()));
+        }
+    }
+    for (protocol, line, place) in wrong {
+        // As HAProxy writes it, a server's name alone stands in quotes.
+        let line = match line.strip_prefix("server ") {
+            Some(name) => format!("server '{name}'"),
+            None => format!("'{line}'"),
+        };
+        let (name, word) = (&draft.name, protocol.name());
+        let message = format!(
+            "proxy '{name}' : MUX protocol '{word}' is not usable for {line} at [{place}]."
+        );
+        cx.about(Severity::Alert, &place, message);
+    }
+}
+
 /// What needs HTTP mode and does not have it.
 fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    check_protocols(draft, cx);
     if draft.settings.mode == Mode::Http {
         return;
     }

@@ -30,13 +30,14 @@ pub use balance::{Balance, HashFunction, HashMethod, HashType, UriKey};
 pub use check::{AgentCheck, Check, HealthCheck};
 pub use global::{
     CloseSpread, CpuMap, Global, HeaderCase, Process, Profiling, SendHostname, StatsSettings, Tune,
+    TuneH2,
 };
 pub use http::{
     ConnectionMode, Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, HttpErrors, HttpReuse,
     Network, Redispatch, RetryOn, StatsPage,
 };
 pub use link::{Announce, Disguise, KeepAlive, Link, Source};
-pub use listener::{Bind, BindOptions, Level, SeverityOutput, UnixAccess};
+pub use listener::{Bind, BindOptions, Level, Protocol, SeverityOutput, UnixAccess};
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
 pub use mail::{EmailAlert, Mailer, Mailers};

@@ -3,6 +3,8 @@
 //! While idle it holds neither a buffer nor a transaction: this future is all that there is.
 
 use crate::counters::{Block, Gauge};
+use crate::h2::front::Front;
+use crate::h2::{self, Stream};
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::own::Own;
@@ -12,6 +14,7 @@ use crate::settings::{ConnectionMode, Expected, Mode};
 use crate::transaction::{self, Arrival, Outcome, Parts};
 use crate::worker::Worker;
 use buf::Buf;
+use mux::h2::Key;
 use mux::{Side, h1};
 use reactor::{Need, Socket, Tick};
 use sample::VarStore;
@@ -30,6 +33,8 @@ const FAREWELL_BYTES: usize = 1 << 20;
 pub(crate) struct Client {
     pub(crate) worker: Rc<Worker>,
     pub(crate) proxy: ProxyRef,
+    /// Tells it from the other clients of the thread; the same for all streams of a connection.
+    pub(crate) id: u64,
     pub(crate) socket: Link,
     /// The protocol machine, server side.
     pub(crate) mux: Machine,
@@ -50,16 +55,18 @@ pub(crate) struct Client {
     /// The `sess` variables.
     pub(crate) variables: VarStore,
     /// The entries of stick tables that the session tracks, once there are any.
-    pub(crate) trackers: OnceCell<Box<Trackers>>,
+    pub(crate) trackers: OnceCell<Rc<Trackers>>,
     /// What a preamble, `set-src` or `set-dst` said before the first request.
     pub(crate) source: Option<SocketAddr>,
     pub(crate) destination: Option<SocketAddr>,
     /// What has to come before its first byte.
     pub(crate) expects: Expected,
     /// What a PROXY protocol header told of it.
-    pub(crate) told: Option<Box<Told>>,
+    pub(crate) told: Option<Rc<Told>>,
     /// Nanoseconds from its acceptance until its preamble was there.
     pub(crate) handshake: u64,
+    /// Nothing but HTTP/2 is expected.
+    pub(crate) speaks_h2: bool,
     /// The connection ends with a reset.
     pub(crate) reset: bool,
     /// The client is not told that its connection ends (`silent-drop`).
@@ -94,6 +101,7 @@ impl Client {
             worker: worker.clone(),
             mux: Machine::H1(h1::Conn::new(Side::Client, settings)),
             proxy: proxy.clone(),
+            id: worker.next_client(),
             socket: Link::Socket(socket.into()),
             input: Buf::empty(),
             peer,
@@ -109,6 +117,42 @@ impl Client {
             expects: Expected::default(),
             told: None,
             handshake: 0,
+            speaks_h2: false,
+            reset: false,
+            vanishes: false,
+            local: OnceCell::new(),
+        }
+    }
+}
+
+impl Client {
+    /// A stream of a connection that was accepted before, the `number`th from 0: it has what the
+    /// connection has, and counts for nothing where connections are counted.
+    pub(crate) fn of_stream(front: &Rc<Front>, key: Key, number: u32) -> Self {
+        let connection = front.client();
+        let (own, last, variables) = front.lend();
+        let stream = Stream::of_client(front, key);
+        Self {
+            worker: connection.worker.clone(),
+            mux: Machine::H2(stream.half()),
+            proxy: connection.proxy.clone(),
+            id: connection.id,
+            socket: Link::Stream(stream),
+            input: Buf::empty(),
+            peer: connection.peer,
+            since: connection.worker.thread.nanos(),
+            own,
+            last,
+            bind: connection.bind,
+            requests: number,
+            variables,
+            trackers: connection.trackers.clone(),
+            source: connection.source,
+            destination: connection.destination,
+            expects: Expected::default(),
+            told: connection.told.clone(),
+            handshake: if number == 0 { connection.handshake } else { 0 },
+            speaks_h2: true,
             reset: false,
             vanishes: false,
             local: OnceCell::new(),
@@ -132,7 +176,7 @@ impl Client {
     }
 
     /// When the soft stop ends it, if there is one.
-    fn last_moment(&self) -> Option<Tick> {
+    pub(crate) fn last_moment(&self) -> Option<Tick> {
         if !self.worker.shared.is_stopping() {
             return None;
         }
@@ -151,7 +195,6 @@ impl Client {
     }
 
     /// The protocol that the client and the bind line have chosen (RFC 7301).
-    #[expect(dead_code, reason = "for protocols beside HTTP/1")]
     pub(crate) fn alpn(&self) -> Option<Ref<'_, [u8]>> {
         Ref::filter_map(self.session()?, |session| session.alpn()).ok()
     }
@@ -232,6 +275,10 @@ fn gauges<'a>(
 
 impl Drop for Client {
     fn drop(&mut self) {
+        if let Some(front) = self.socket.front() {
+            front.take_back(self);
+            return self.end_link();
+        }
         let worker = &self.worker;
         worker.clients.set(worker.clients.get() - 1);
         worker.shared.loads.leave(worker.thread.index);
@@ -239,18 +286,27 @@ impl Drop for Client {
         if self.session().is_some() {
             worker.shared.tls.current.leave();
         }
-        if let Some(trackers) = self.trackers.get_mut() {
-            trackers.release(worker.millis());
+        let millis = worker.millis();
+        if let Some(trackers) = self.trackers.get_mut().and_then(Rc::get_mut) {
+            trackers.release(millis);
         }
+        self.end_link();
+        let worker = &self.worker;
+        if worker.shared.is_stopping() && worker.clients.get() == 0 {
+            worker.shared.rouse_one(worker.thread.index);
+        }
+    }
+}
+
+impl Client {
+    /// What its end looks like to the peer.
+    fn end_link(&mut self) {
         if self.vanishes {
             self.socket.vanish_on_close();
         } else if self.reset {
             self.socket.reset_on_close();
         }
-        worker.release(std::mem::replace(&mut self.input, Buf::empty()));
-        if worker.shared.is_stopping() && worker.clients.get() == 0 {
-            worker.shared.rouse_one(worker.thread.index);
-        }
+        self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
     }
 }
 
@@ -260,6 +316,10 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     if client.proxy.settings.mode == Mode::Tcp {
         return Box::pin(crate::tcp::run(client)).await;
     }
+    let chosen = client.alpn().is_some_and(|name| &*name == b"h2");
+    if client.speaks_h2 || chosen {
+        return Box::pin(h2::front::run(worker, client)).await;
+    }
     loop {
         let arrival = match client.input.is_empty() {
             true => first_bytes(&mut client).await,
@@ -268,6 +328,12 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
         let idle_end = arrival != Arrival::Data && client.requests > 0;
         if idle_end || (arrival != Arrival::Data && ignores_probes(&client)) {
             return;
+        }
+        if client.requests == 0 && h2::front::may_begin(&client) {
+            let recognized = Box::pin(h2::front::recognize(&mut client)).await;
+            if recognized {
+                return Box::pin(h2::front::run(worker, client)).await;
+            }
         }
         match worker.seats.run(transaction::run, Parts { client, arrival }).await {
             Outcome::Again(back) if !back.must_end() => client = back,
@@ -356,7 +422,7 @@ fn read_first(client: &mut Client, mut input: Buf) -> Option<Arrival> {
     }
 }
 
-fn idle_deadline(client: &Client) -> Option<Tick> {
+pub(crate) fn idle_deadline(client: &Client) -> Option<Tick> {
     let timeouts = &client.proxy.settings.timeouts;
     let first = client.requests == 0;
     let keep_alive = timeouts.http_keep_alive.filter(|_| !first);

@@ -7,6 +7,7 @@
 use crate::case;
 use crate::claim::{self, Claim, Found, back, refused};
 use crate::counters::{Block, Metric};
+use crate::h2::trunk::{self, Asker, Trunk};
 use crate::hashing;
 use crate::idle::{self, Wanted};
 use crate::journal::{Cause, Failure, Phase};
@@ -64,7 +65,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
 /// none, or more has to be seen to.
 fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
     let Some(server) = tx.claim.as_ref().map(|claim| claim.server().clone()) else { return false };
-    if !server.settings.link.is_plain() {
+    if !server.settings.link.is_plain() || server.settings.speaks_h2 {
         return false;
     }
     let Reused::Yes(connection) = reuse(tx, backend, &server, 0) else { return false };
@@ -232,6 +233,9 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if tx.client.proxy.settings.mode == Mode::Tcp {
         return establish_plain(tx, backend, &to).await;
     }
+    if to.settings.speaks_h2 {
+        return Box::pin(establish_stream(tx, backend, &to)).await;
+    }
     let place = to.location.now();
     let way = Way::new(tx, &to, &place.address);
     let deadline = connect_deadline(tx);
@@ -257,6 +261,65 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     Ok(())
 }
 
+/// The same with a server that speaks HTTP/2: a stream of a connection that stands, or of a new
+/// one.
+async fn establish_stream(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    to: &ServerRef,
+) -> Result<(), Failure> {
+    let place = to.location.now();
+    let way = Way::new(tx, to, &place.address);
+    let deadline = connect_deadline(tx);
+    let (client, first) = (tx.client.id, tx.client.requests == 0);
+    let asker = Asker { client, first, policy: reuse_policy(backend, to), key: way.key };
+    if let Some((trunk, stream)) = tx.worker.trunks.take(to, asker) {
+        take(tx, backend, Box::new(ServerConn::of_stream(&trunk, stream)), false);
+    } else {
+        let socket = way.open(&tx.worker.thread, &place.address).map_err(|_| refused())?;
+        let mut link = Link::Socket(socket.into());
+        link.own();
+        way.begin(tx, &link, deadline, true, &place.address).await?;
+        way.encrypt(tx, &mut link, deadline).await?;
+        let secure = link.transport().is_some_and(|transport| transport.session().is_some());
+        let owner = (client, if secure { &b"https"[..] } else { b"http" });
+        let (trunk, stream) = Trunk::new(&tx.worker, backend, to, (way.key, way.to), owner);
+        let stream = stream.ok_or(refused())?;
+        take(tx, backend, Box::new(ServerConn::of_stream(&trunk, stream)), true);
+        stand_trunk(tx, &trunk, &link, deadline).await?;
+        observe::sign(tx, Sign::Connected);
+        trunk::serve(&tx.worker, &trunk, link);
+    }
+    tx.notes.journal.connected = tx.worker.thread.nanos();
+    Ok(())
+}
+
+/// Writes what goes first on a connection that streams will share; that tells whether it stands.
+async fn stand_trunk(
+    tx: &mut Transaction,
+    trunk: &Trunk,
+    link: &Link,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let thread = tx.worker.thread.clone();
+    let Some(socket) = link.transport() else { return Err(refused()) };
+    let first = trunk.session.look(|mux| mux.output().len());
+    loop {
+        match trunk.session.flush(socket) {
+            Ok(true) => return Ok(()),
+            Ok(false) if trunk.session.look(|mux| mux.output().len()) < first => return Ok(()),
+            Ok(false) => {}
+            Err(_) => return Err(refused()),
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        stay(tx, Phase::Connect)?;
+        link.want_write();
+        thread.scheduler().pause(deadline).await;
+    }
+}
+
 /// Makes a connection the one that the request goes over, and lays the request's head out for it.
 fn take(tx: &mut Transaction, backend: &ProxyRef, mut server: Box<ServerConn>, fresh: bool) {
     tx.notes.journal.fresh = fresh;
@@ -264,7 +327,7 @@ fn take(tx: &mut Transaction, backend: &ProxyRef, mut server: Box<ServerConn>, f
     count_both(tx.claim.as_ref(), backend, if fresh { Metric::Connects } else { Metric::Reuses });
     tx.space.up.clear();
     let again = tx.kept.is_some();
-    retry::keep_head(tx);
+    retry::keep_head(tx, server.socket().is_stream());
     retry::restore_head(tx);
     name_server(tx, backend, &server);
     let space = &mut *tx.space;

@@ -548,7 +548,7 @@ fn no_answer(tx: &mut Transaction) -> Failure {
     let empty = tx.space.response.is_empty()
         && tx.server.as_ref().is_none_or(|server| server.received().is_empty());
     let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
-    if reused && retry::was_not_sent(tx) {
+    if (reused && retry::was_not_sent(tx)) || retry::was_refused(tx) {
         return retry::again(tx);
     }
     observe::sign(tx, Sign::Closed);

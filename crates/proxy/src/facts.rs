@@ -168,6 +168,13 @@ fn free_places(proxy: &Proxy) -> Option<i64> {
     Some(free)
 }
 
+impl View<'_> {
+    /// The major version of HTTP that the server's connection speaks.
+    fn server_major(&self) -> u8 {
+        self.server.map_or(1, |server| server.mux.major())
+    }
+}
+
 impl Facts for View<'_> {
     fn request(&self) -> Option<&Head> {
         Some(&self.space.request).filter(|head| !head.is_empty())
@@ -291,7 +298,8 @@ impl Facts for View<'_> {
             }
             Number::ListenerId => Some(i64::from(self.client.bind) + 1),
             Number::Thread => Some(self.worker.thread.index as i64),
-            Number::ClientHttpMajor | Number::ServerHttpMajor => Some(1),
+            Number::ClientHttpMajor => Some(self.client.mux.major().into()),
+            Number::ServerHttpMajor => Some(self.server_major().into()),
             Number::ClientTimeout => timeouts.client.map(i64::from),
             Number::BackendServerTimeout => server_side.server.map(i64::from),
             Number::CurrentServerTimeout => {
@@ -504,7 +512,7 @@ impl Context for View<'_> {
         let now = self.worker.millis();
         let Some(tracker) = table.track(key, now, DataType::CONNECTION) else { return };
         if rule.session {
-            self.client.trackers.get_or_init(Box::default).set(rule.slot, tracker);
+            self.client.trackers.get_or_init(std::rc::Rc::default).set(rule.slot, tracker);
             return;
         }
         // Who comes late learns of the request, and of the response, that are there already.

@@ -53,7 +53,7 @@ pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Res
     let mut session = acceptor.accept().map_err(Trouble::Failed)?;
     session.feed(client.input.data());
     worker.release(std::mem::replace(&mut client.input, Buf::empty()));
-    let Link::Socket(transport) = &mut client.socket;
+    let Link::Socket(transport) = &mut client.socket else { return Ok(()) };
     transport.secure(session, &worker.tls);
     worker.shared.tls.current.enter();
     let span = client.proxy.settings.timeouts.client;
@@ -72,7 +72,7 @@ pub(crate) async fn connect(
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
     let worker = tx.worker.clone();
-    let Link::Socket(transport) = link;
+    let Link::Socket(transport) = link else { return Err(refused()) };
     begin(&worker, transport, encryption, name).map_err(|_| refused())?;
     let mut stay = || connect::stay(tx, Phase::Connect);
     let result = run(transport, deadline, &mut stay).await;

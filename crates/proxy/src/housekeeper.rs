@@ -35,6 +35,7 @@ pub(crate) async fn run(worker: Rc<Worker>) {
             scheduler.wake_all(Wake::SIGNAL);
             worker.thread.stop_busy_polling();
             worker.idle.clear_all();
+            worker.trunks.clear_all();
         }
         if worker.shared.is_stopping() && worker.clients.get() == 0 {
             worker.shared.work.leave(thread);

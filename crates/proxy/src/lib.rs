@@ -21,6 +21,7 @@ mod expiry;
 mod facts;
 mod flow;
 mod gate;
+pub mod h2;
 mod handshake;
 mod hashing;
 mod housekeeper;

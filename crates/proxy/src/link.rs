@@ -4,7 +4,10 @@
 //! A transaction has one on either side. Whatever it is, reading and writing it, waiting for it and
 //! closing it look the same.
 
+use crate::h2::Stream;
+use crate::h2::front::Front;
 use crate::transport::Transport;
+use mux::h2::Ready;
 use reactor::{Handle, Socket, TaskId, TcpInfo, Thread};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -15,139 +18,203 @@ use std::rc::Rc;
 pub(crate) enum Link {
     /// A connection of its own.
     Socket(Transport),
+    /// A stream of an HTTP/2 connection.
+    Stream(Stream),
 }
 
 impl Link {
+    /// The client's connection that it is a stream of, if it is one.
+    pub(crate) fn front(&self) -> Option<Rc<Front>> {
+        match self {
+            Self::Socket(_) => None,
+            Self::Stream(stream) => stream.front().cloned(),
+        }
+    }
+
+    /// Whether it is one of several on its connection.
+    pub(crate) fn is_stream(&self) -> bool {
+        matches!(self, Self::Stream(_))
+    }
+
     /// The connection, where it is one of its own.
     pub(crate) fn socket(&self) -> Option<&Socket> {
+        match self {
+            Self::Socket(transport) => Some(transport.socket()),
+            Self::Stream(_) => None,
+        }
+    }
+
+    /// The connection that it is, or that it is a stream of.
+    fn carrier(&self) -> Option<&Socket> {
         self.transport().map(Transport::socket)
     }
 
-    /// The connection and what it is encrypted with, where it is one of its own.
+    /// The same with what it is encrypted with.
     pub(crate) fn transport(&self) -> Option<&Transport> {
-        let Self::Socket(transport) = self;
-        Some(transport)
+        match self {
+            Self::Socket(transport) => Some(transport),
+            Self::Stream(stream) => stream.transport(),
+        }
     }
 
     /// The connection, where its bytes are what travels: they may go through a pipe.
     pub(crate) fn bare(&self) -> Option<&Socket> {
-        let transport = self.transport()?;
+        // What travels on a stream are frames.
+        let Self::Socket(transport) = self else { return None };
         transport.session().is_none().then(|| transport.socket())
     }
 
     /// The thread that it belongs to.
     pub(crate) fn thread(&self) -> &Rc<Thread> {
-        let Self::Socket(socket) = self;
-        socket.thread()
+        match self {
+            Self::Socket(socket) => socket.thread(),
+            Self::Stream(stream) => stream.session().thread(),
+        }
     }
 
     /// Makes the running task the one that readiness wakes.
     pub(crate) fn own(&self) {
-        let Self::Socket(socket) = self;
-        socket.own();
+        match self {
+            Self::Socket(socket) => socket.own(),
+            Self::Stream(_) => {}
+        }
     }
 
     /// Makes another task the owner, to be woken when something arrives or the peer closes.
     pub(crate) fn watch_for(&self, owner: TaskId) {
-        let Self::Socket(socket) = self;
-        socket.watch_for(owner);
+        match self {
+            Self::Socket(socket) => socket.watch_for(owner),
+            Self::Stream(_) => {}
+        }
     }
 
     /// Lets go of a connection of its own; see [`Transport::let_go`].
-    pub(crate) fn let_go(&mut self) -> (Handle, Option<tls::Conn>) {
-        let Self::Socket(socket) = self;
-        socket.let_go()
+    pub(crate) fn let_go(&mut self) -> Option<(Handle, Option<tls::Conn>)> {
+        match self {
+            Self::Socket(socket) => Some(socket.let_go()),
+            Self::Stream(_) => None,
+        }
     }
 
     /// Reads what is there; 0 at the end.
     pub(crate) fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Self::Socket(socket) = self;
-        socket.recv(buffer)
+        match self {
+            Self::Socket(socket) => socket.recv(buffer),
+            Self::Stream(stream) => stream.recv(buffer),
+        }
     }
 
     /// Writes what fits. `more`: the next write follows at once.
     pub(crate) fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
-        let Self::Socket(socket) = self;
-        socket.send(parts, more)
+        match self {
+            Self::Socket(socket) => socket.send(parts, more),
+            Self::Stream(stream) => stream.send(parts),
+        }
     }
 
     /// Asks to be woken when reading becomes possible.
     pub(crate) fn want_read(&self) {
-        let Self::Socket(socket) = self;
-        socket.want_read();
+        match self {
+            Self::Socket(socket) => socket.want_read(),
+            Self::Stream(stream) => stream.want(Ready::READ),
+        }
     }
 
     /// Asks to be woken when writing becomes possible.
     pub(crate) fn want_write(&self) {
-        let Self::Socket(socket) = self;
-        socket.want_write();
+        match self {
+            Self::Socket(socket) => socket.want_write(),
+            Self::Stream(stream) => stream.want(Ready::WRITE),
+        }
     }
 
     /// Asks not to be woken any more.
     pub(crate) fn want_nothing(&self) {
-        let Self::Socket(socket) = self;
-        socket.want_nothing();
+        match self {
+            Self::Socket(socket) => socket.want_nothing(),
+            Self::Stream(stream) => stream.want_nothing(),
+        }
     }
 
     /// Whether a read may find something.
     pub(crate) fn is_readable(&self) -> bool {
-        let Self::Socket(socket) = self;
-        socket.is_readable()
+        match self {
+            Self::Socket(socket) => socket.is_readable(),
+            Self::Stream(stream) => stream.is_readable(),
+        }
     }
 
     /// Whether the peer has said something that nobody asked for, or has closed.
     pub(crate) fn is_spoilt(&self) -> bool {
-        let Self::Socket(socket) = self;
-        socket.is_spoilt()
+        match self {
+            Self::Socket(socket) => socket.is_spoilt(),
+            Self::Stream(stream) => stream.is_readable(),
+        }
     }
 
     /// Whether it is open and has nothing to read, as the system knows at this moment.
     pub(crate) fn is_quiet(&self) -> bool {
-        let Self::Socket(socket) = self;
-        socket.is_quiet()
+        match self {
+            Self::Socket(socket) => socket.is_quiet(),
+            Self::Stream(stream) => !stream.is_readable(),
+        }
     }
 
     /// Whether the peer has closed its side, or the way is broken, as far as reported.
     pub(crate) fn is_closed(&self) -> bool {
-        let Self::Socket(socket) = self;
-        socket.is_closed()
+        match self {
+            Self::Socket(socket) => socket.is_closed(),
+            Self::Stream(stream) => stream.is_reset(),
+        }
     }
 
     /// Tells the peer that nothing more will be written.
     pub(crate) fn shutdown_write(&self) -> io::Result<()> {
-        let Self::Socket(socket) = self;
-        socket.shutdown_write()
+        match self {
+            Self::Socket(socket) => socket.shutdown_write(),
+            Self::Stream(stream) => {
+                stream.shutdown();
+                Ok(())
+            }
+        }
     }
 
     /// Makes the coming drop a reset.
     pub(crate) fn reset_on_close(&self) {
-        let Self::Socket(socket) = self;
-        socket.reset_on_close();
+        match self {
+            Self::Socket(socket) => socket.reset_on_close(),
+            Self::Stream(stream) => stream.reset(),
+        }
     }
 
     /// Makes the coming drop one that the peer is not told of, as far as possible.
     pub(crate) fn vanish_on_close(&self) {
-        let Self::Socket(socket) = self;
-        socket.vanish_on_close();
+        match self {
+            Self::Socket(socket) => socket.vanish_on_close(),
+            Self::Stream(stream) => stream.session().vanish(),
+        }
     }
 
     /// Our address of the connection.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
-        self.socket()?.local_address()
+        match self {
+            Self::Socket(transport) => transport.socket().local_address(),
+            Self::Stream(stream) => stream.local_address(),
+        }
     }
 
     /// What the system knows about the TCP connection.
     pub(crate) fn tcp_info(&self) -> Option<TcpInfo> {
-        self.socket()?.tcp_info()
+        self.carrier()?.tcp_info()
     }
 
     /// Sets the type of service of the packets to the peer.
     pub(crate) fn set_tos(&self, tos: u8) -> io::Result<()> {
-        self.socket().map_or(Ok(()), |socket| socket.set_tos(tos))
+        self.carrier().map_or(Ok(()), |socket| socket.set_tos(tos))
     }
 
     /// Sets the mark of the packets to the peer; needs a privilege.
     pub(crate) fn set_mark(&self, mark: u32) -> io::Result<()> {
-        self.socket().map_or(Ok(()), |socket| socket.set_mark(mark))
+        self.carrier().map_or(Ok(()), |socket| socket.set_mark(mark))
     }
 }

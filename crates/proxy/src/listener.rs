@@ -145,6 +145,7 @@ pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
     };
     let (nice, reduction) = (bind.nice, bind.mss_reduction);
     client.expects = bind.expects;
+    client.speaks_h2 = bind.speaks_h2;
     if reduction > 0
         && let Some(socket) = client.socket.socket()
     {

@@ -341,8 +341,15 @@ pub(crate) fn drop_idle(worker: &Worker, backend: &Proxy, slot: usize) {
         server.parked.clear(worker);
     }
     worker.idle.clear(index, slot);
+    worker.trunks.clear(index, slot);
     for thread in (0..worker.shared.settings.threads).filter(|it| *it != worker.thread.index) {
-        worker.shared.ask(thread, Box::new(move |worker| worker.idle.clear(index, slot)));
+        worker.shared.ask(
+            thread,
+            Box::new(move |worker| {
+                worker.idle.clear(index, slot);
+                worker.trunks.clear(index, slot);
+            }),
+        );
     }
 }
 

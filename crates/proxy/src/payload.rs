@@ -97,7 +97,17 @@ fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool
     let body = tx.notes.bodies[side as usize].get_or_insert_default();
     body.clear();
     tx.notes.used = true;
-    let complete = peek(kind, input, body);
+    let machine = match side {
+        Side::Request => Some(&tx.client.mux),
+        Side::Response => tx.server.as_ref().map(|server| &server.mux),
+    };
+    let complete = match machine {
+        Some(machine) if !machine.is_h1() => {
+            body.extend_from_slice(input);
+            machine.has_received_all()
+        }
+        _ => peek(kind, input, body),
+    };
     let enough = at_least > 0 && body.len() as u64 >= at_least;
     complete || enough || input.len() + settings.max_rewrite + head >= settings.buffer_size
 }
@@ -109,7 +119,7 @@ fn encourage(tx: &mut Transaction) {
     }
     tx.space.request.remove(b"expect");
     let down = &mut tx.space.down;
-    down.outbox.bytes.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+    tx.client.mux.encourage(&mut down.outbox.bytes);
     // What cannot be written now goes before the answer.
     let _ = down.flush(&mut buf::Buf::empty(), &tx.client.socket);
 }

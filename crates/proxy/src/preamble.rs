@@ -122,7 +122,7 @@ fn take_proxy(client: &mut Client) -> Result<bool, Trouble> {
         (client.source, client.destination) = (Some(from), Some(to));
     }
     let (authority, unique_id) = (header.authority.map(Box::from), header.unique_id.map(Box::from));
-    client.told = Some(Box::new(Told { authority, unique_id }));
+    client.told = Some(Rc::new(Told { authority, unique_id }));
     client.input.consume(len);
     Ok(true)
 }

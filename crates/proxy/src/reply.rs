@@ -19,7 +19,9 @@ mod tests;
 /// Prepares the reply for a failure: the one configured for its status, else the built-in one.
 pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
     let reply = configured(tx, status);
-    match (reply, tx.notes.journal.bad_request) {
+    // Only where bytes are what goes to the client they can go as they are.
+    let as_it_is = tx.notes.journal.bad_request && tx.client.mux.is_h1();
+    match (reply, as_it_is) {
         (Some(ErrorReply::Reply(reply)), _) => {
             report::fill_record(tx, false);
             prepare_rendered(tx, |view, files, head, body| reply.render(view, files, head, body));

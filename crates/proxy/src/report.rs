@@ -52,7 +52,7 @@ pub(crate) fn request_received(tx: &mut Transaction) {
     let parts = [
         (&mut record.method, request.method()),
         (&mut record.uri, request.uri()),
-        (&mut record.version, request.version().h1_token().as_bytes()),
+        (&mut record.version, request.version().token().as_bytes()),
     ];
     for (to, from) in parts {
         to.extend_from_slice(&from[..from.len().min(room)]);

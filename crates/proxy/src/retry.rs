@@ -27,8 +27,11 @@ pub(crate) struct Kept {
 pub(crate) const AGAIN: u16 = 2;
 
 /// Keeps the head of a request that may be sent again.
-pub(crate) fn keep_head(tx: &mut Transaction) {
-    if tx.kept.is_none() && policy(tx).looks_at_answers() && !tx.notes.sent_once {
+pub(crate) fn keep_head(tx: &mut Transaction, is_stream: bool) {
+    // A stream may be refused without having been looked at (RFC 9113 section 8.7).
+    let refusable = is_stream && tx.request_body == BodyKind::None;
+    let wanted = policy(tx).looks_at_answers() || refusable;
+    if tx.kept.is_none() && wanted && !tx.notes.sent_once {
         let head = tx.space.request.clone();
         let (payload, trailers) = Default::default();
         tx.kept = Some(Box::new(Kept { head, payload, trailers, whole: false }));
@@ -89,6 +92,12 @@ pub(crate) fn refuses_status(tx: &Transaction, status: u16) -> bool {
 pub(crate) fn was_not_sent(tx: &Transaction) -> bool {
     let nothing = tx.space.up.sent == 0 && tx.request_body == BodyKind::None;
     nothing && policy(tx).has(RetryOn::CONNECTION) && may_again(tx) && !tx.space.request.is_empty()
+}
+
+/// Whether a request that the server has not looked at can be sent again.
+pub(crate) fn was_refused(tx: &Transaction) -> bool {
+    let refused = tx.server.as_ref().is_some_and(|server| server.mux.is_refused());
+    refused && tx.kept.is_some() && may_again(tx)
 }
 
 /// Prepares the workspace for another try.

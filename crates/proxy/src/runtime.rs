@@ -244,6 +244,8 @@ pub struct Proxy {
     pub back: Option<Back>,
     /// The last messages refused.
     pub invalid: Captures,
+    /// What its HTTP/2 connections have counted.
+    pub h2: crate::h2::stats::Sides,
     /// Mails on their way, by mailer.
     pub(crate) outboxes: Vec<Outbox>,
 }
@@ -572,7 +574,8 @@ impl Proxy {
         let rules = RulesAtHand::of(&settings);
         let mailers = settings.mail.iter().flat_map(|mail| &mail.mailers);
         let outboxes = mailers.map(|_| Outbox::default()).collect();
-        Self { index, settings, rules, front, back, outboxes, invalid: Captures::default() }
+        let (invalid, h2) = (Captures::default(), crate::h2::stats::Sides::default());
+        Self { index, settings, rules, front, back, outboxes, invalid, h2 }
     }
 
     /// The name.

@@ -1,5 +1,7 @@
 //! A connection to a server: data that moves between the pool and transactions. Never a task.
 
+use crate::h2::Stream;
+use crate::h2::trunk::Trunk;
 use crate::idle::Parked;
 use crate::link::Link;
 use crate::local::ServerRef;
@@ -7,10 +9,12 @@ use crate::machine::Machine;
 use crate::transport::Transport;
 use crate::worker::Worker;
 use buf::Buf;
+use mux::h2::Key;
 use reactor::{Need, Socket};
 use std::cell::OnceCell;
 use std::io;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 /// One end of a direction.
 pub(crate) type End<'a> = (&'a Link, &'a mut Machine);
@@ -49,6 +53,16 @@ impl ServerConn {
         }
     }
 
+    /// A stream of a connection that carries others too.
+    pub(crate) fn of_stream(trunk: &Rc<Trunk>, stream: Key) -> Self {
+        let stream = Stream::of_server(trunk, stream);
+        let machine = Machine::H2(stream.half());
+        let mut this = Self::new(Link::Stream(stream), machine, trunk.server());
+        this.requests = trunk.count_request();
+        this.set_way(trunk.key, trunk.to);
+        this
+    }
+
     /// A connection that another thread has parked.
     pub(crate) fn unpark(
         worker: &Worker,
@@ -71,8 +85,8 @@ impl ServerConn {
         if self.is_spoilt() {
             return None;
         }
-        let Machine::H1(mux) = self.mux;
-        let (handle, session) = self.socket.let_go();
+        let Machine::H1(mux) = self.mux else { return None };
+        let (handle, session) = self.socket.let_go()?;
         Some(Parked::new(handle, session, mux, self.requests, self.key))
     }
 

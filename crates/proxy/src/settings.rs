@@ -84,12 +84,42 @@ pub struct Process {
     pub spreads_clients: bool,
     /// Bounds on the pipes that payload may go through.
     pub splice: crate::splice::Limits,
+    /// What peers are told that speak HTTP/2 (`tune.h2.*`).
+    pub h2: Http2,
     /// How header names in lower case are written for peers that mind (`h1-case-adjust`).
     pub header_case: Arc<HashMap<Vec<u8>, Vec<u8>>>,
     /// `ring` sections.
     pub rings: Vec<Ring>,
     /// `log-forward` sections.
     pub log_forwards: Vec<Arc<LogForward>>,
+}
+
+/// Settings of HTTP/2 connections (`tune.h2.*`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Http2 {
+    /// Bytes of table that a peer may have kept.
+    pub header_table_size: u32,
+    /// Payload that may be on its way on a stream, in bytes.
+    pub initial_window_size: u32,
+    /// Streams that a client may have open; `None` for no limit.
+    pub max_concurrent_streams: Option<u32>,
+    /// The largest payload of a frame.
+    pub max_frame_size: u32,
+    /// Clients are not told that websockets can be had on a stream
+    /// (`h2-workaround-bogus-websocket-clients`).
+    pub hides_websockets: bool,
+}
+
+impl Default for Http2 {
+    fn default() -> Self {
+        Self {
+            header_table_size: 4_096,
+            initial_window_size: 65_536,
+            max_concurrent_streams: Some(100),
+            max_frame_size: 16_384,
+            hides_websockets: false,
+        }
+    }
 }
 
 impl Process {
@@ -514,6 +544,8 @@ pub struct Server {
     pub pool_purge: u32,
     /// How often a connection may be used again; `None` for no limit.
     pub max_reuse: Option<u32>,
+    /// Its connections speak HTTP/2 (`proto h2`).
+    pub speaks_h2: bool,
     /// `stick` rules never store it.
     pub non_stick: bool,
     /// The address that is checked, if it is another one (`addr`).
@@ -602,6 +634,7 @@ impl Server {
             pool_low: 0,
             pool_purge: 5_000,
             max_reuse: None,
+            speaks_h2: false,
             non_stick: false,
             check_ip: None,
             check_port: None,
@@ -709,6 +742,8 @@ pub struct Front {
     pub proxy_header: bool,
     /// `option accept-invalid-http-request`.
     pub accept_invalid: bool,
+    /// `option disable-h2-upgrade`: clear connections do not become HTTP/2.
+    pub disable_h2_upgrade: bool,
     /// `monitor-uri`.
     pub monitor_uri: Option<String>,
     /// Sessions accepted per second; 0 for no limit.
@@ -746,6 +781,8 @@ pub struct Bind {
     pub expects: Expected,
     /// What they are encrypted with.
     pub tls: Option<Arc<tls::Acceptor>>,
+    /// Connections speak HTTP/2 (`proto h2`).
+    pub speaks_h2: bool,
     /// By how many bytes segments are smaller than clients have announced.
     pub mss_reduction: u32,
     /// Other sockets of the same address, each with the threads that it is for; the first one is

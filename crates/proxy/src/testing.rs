@@ -128,6 +128,7 @@ pub(crate) fn process(threads: usize) -> Process {
         log_uri_len: 1_024,
         max_rewrite: 1024,
         max_headers: 101,
+        h2: Http2::default(),
         payload_with_any_method: false,
         max_accept: 4,
         max_rates: (0, 0),
@@ -234,6 +235,7 @@ pub(crate) fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
 pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
     let (handle, address) = bound();
     let bind = Bind {
+        speaks_h2: false,
         handle,
         address: Address::Inet(address),
         name: None,

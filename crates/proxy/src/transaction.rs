@@ -257,6 +257,9 @@ impl Transaction {
     /// Whether the answer is on its way to a client that may be sending still: closing at once
     /// would reset the connection under the answer (RFC 9112 section 9.6).
     fn owes_farewell(&self) -> bool {
+        if self.client.socket.is_stream() {
+            return false;
+        }
         let (mux, journal) = (&self.client.mux, &self.notes.journal);
         let quiet = mux.peer_closes() && mux.has_received_all() && self.client.input.is_empty();
         let left = matches!(journal.cause, Cause::ClientAbort | Cause::ClientTimeout);

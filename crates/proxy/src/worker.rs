@@ -3,6 +3,7 @@
 use crate::buffers::{Buffers, PoolUse};
 use crate::check;
 use crate::counters::Block;
+use crate::h2::trunk::Trunks;
 use crate::housekeeper;
 use crate::idle::IdlePool;
 use crate::listener;
@@ -16,13 +17,15 @@ use crate::services::Services;
 use crate::streams::Streams;
 use crate::verify::Verifier;
 use crate::workspace::{Notes, Workspace};
-use mux::{Side, h1};
+use mux::{Side, h1, h2};
 use reactor::{Class, Thread};
 use sample::calendar::Date;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use wire::h1::{Exceptions, Limits};
+use wire::h2::hpack::ENTRY_OVERHEAD;
+use wire::h2::request::ListLimits;
 
 /// Free workspaces that a thread keeps.
 const KEEP: usize = 256;
@@ -57,6 +60,10 @@ pub struct Worker {
     pub(crate) verifier: Verifier,
     /// Client connections of this thread.
     pub(crate) clients: Cell<usize>,
+    /// How many there have been.
+    met: Cell<u64>,
+    /// Its connections to servers that speak HTTP/2.
+    pub(crate) trunks: Trunks,
     idle_share: Cell<IdleShare>,
     totals: Arc<Block>,
 }
@@ -113,6 +120,8 @@ impl Worker {
             verifier: Verifier::default(),
             clients: Cell::new(0),
             totals: shared.totals.share(thread.index),
+            met: Cell::new(0),
+            trunks: Trunks::default(),
             idle_share: Cell::new(IdleShare { percent: 100, since: thread.nanos(), used: 0 }),
         });
         let keeper = thread.scheduler().spawn(Class::Normal, housekeeper::run(worker.clone()));
@@ -159,6 +168,12 @@ impl Worker {
         pools.push(kept("workspace", size_of::<Workspace>(), workspaces));
         pools.push(kept("notes", size_of::<Notes>(), self.notes.borrow().len()));
         pools
+    }
+
+    /// A number that no other client of this thread has.
+    pub(crate) fn next_client(&self) -> u64 {
+        self.met.set(self.met.get() + 1);
+        self.met.get()
     }
 
     /// Seconds since 1970 of this turn.
@@ -223,6 +238,29 @@ impl Worker {
                 .with(Exceptions::PAYLOAD_WITH_ANY_METHOD, settings.payload_with_any_method),
         };
         h1::Settings { limits, mode: proxy.settings.connection_mode.into() }
+    }
+
+    /// How HTTP/2 is spoken on a side of a proxy.
+    pub(crate) fn h2_settings(&self, proxy: &Proxy, side: Side) -> h2::Settings {
+        let (own, limits) = (&self.shared.settings.h2, self.mux_settings(proxy, side).limits);
+        let client = side == Side::Client;
+        let announced = wire::h2::Settings {
+            header_table_size: own.header_table_size,
+            enable_push: client,
+            max_concurrent_streams: own.max_concurrent_streams.filter(|_| client),
+            initial_window_size: own.initial_window_size,
+            max_frame_size: own.max_frame_size,
+            max_header_list_size: None,
+            enable_connect_protocol: client && !own.hides_websockets,
+        };
+        // Short fields count for much more than their text in a list.
+        let overhead = ENTRY_OVERHEAD as u32 * u32::from(limits.header_lines);
+        let list = ListLimits {
+            bytes: limits.head_bytes.saturating_add(overhead),
+            fields: limits.header_lines,
+        };
+        let seed = self.thread.prng().next_u64();
+        h2::Settings { announced, list, seed, ..h2::Settings::default() }
     }
 
     /// A cleared workspace for a transaction; allocates only when none is free.

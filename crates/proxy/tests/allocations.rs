@@ -95,6 +95,7 @@ fn process() -> Process {
         log_uri_len: 1_024,
         max_rewrite: 1_024,
         max_headers: 101,
+        h2: Default::default(),
         payload_with_any_method: false,
         max_accept: 4,
         max_rates: (0, 0),
@@ -138,6 +139,7 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         nice: 0,
         expects: Default::default(),
         tls: None,
+        speaks_h2: false,
         mss_reduction: 0,
         shards: Vec::new(),
     };

@@ -104,7 +104,7 @@ struct Entry {
 
 /// The variables of one scope. Few by nature, so a scan over hashes beats a map and keeps its
 /// allocation when cleared.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct VarStore {
     entries: RefCell<Vec<Entry>>,
     /// Where its variables count, when those of the whole process are limited.

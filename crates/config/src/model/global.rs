@@ -14,6 +14,8 @@ pub struct Global {
     pub tls: TlsProcess,
     /// `h1-accept-payload-with-any-method`.
     pub payload_with_any_method: bool,
+    /// `h2-workaround-bogus-websocket-clients`
+    pub hides_h2_websockets: bool,
     /// `h1-case-adjust` and `h1-case-adjust-file`.
     pub header_case: HeaderCase,
     /// `server-state-base`
@@ -181,6 +183,19 @@ pub struct CpuMap {
     pub cpus: Vec<u32>,
 }
 
+/// `tune.h2.*`; `None` means the built-in default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TuneH2 {
+    /// `tune.h2.header-table-size`, 4096 to 65536 bytes.
+    pub header_table_size: Option<u32>,
+    /// `tune.h2.initial-window-size`, bytes.
+    pub initial_window_size: Option<u32>,
+    /// `tune.h2.max-concurrent-streams`; 0 for no limit.
+    pub max_concurrent_streams: Option<u32>,
+    /// `tune.h2.max-frame-size`, 16384 to 16777215 bytes.
+    pub max_frame_size: Option<u32>,
+}
+
 /// `tune.*`; `None` means the built-in default.
 #[derive(Debug, Default)]
 pub struct Tune {
@@ -205,6 +220,8 @@ pub struct Tune {
     pub pool_high: Option<u32>,
     /// `tune.maxrewrite`, bytes of a buffer kept for rewriting.
     pub maxrewrite: Option<u32>,
+    /// `tune.h2.*`
+    pub h2: TuneH2,
     /// `tune.http.maxhdr`: header lines of a message, 1 to 32767.
     pub maxhdr: Option<u32>,
     /// `tune.maxaccept`: connections accepted in a row; -1 for no limit.

@@ -20,6 +20,35 @@ pub struct Bind {
     pub tls: Option<Arc<tls::Acceptor>>,
 }
 
+/// A protocol that connections can be told to speak (`proto`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Bytes.
+    None,
+    /// HTTP/1.
+    H1,
+    /// HTTP/2.
+    H2,
+    /// FastCGI.
+    Fcgi,
+}
+
+impl Protocol {
+    /// Every protocol by its name.
+    const NAMES: [(&'static str, Self); 4] =
+        [("none", Self::None), ("h1", Self::H1), ("h2", Self::H2), ("fcgi", Self::Fcgi)];
+
+    /// The protocol with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, protocol)| *protocol)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, it)| *it == self).map_or("", |(name, _)| *name)
+    }
+}
+
 /// Everything after the address of a `bind` or `stats socket` line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BindOptions {
@@ -55,6 +84,8 @@ pub struct BindOptions {
     pub namespace: Option<String>,
     /// `shards`: sockets for the threads of the line; 0 for one each (`by-thread`).
     pub shards: Option<u16>,
+    /// `proto`: what is spoken, whatever the connection says.
+    pub protocol: Option<Protocol>,
     /// `accept-proxy`: connections begin with a PROXY protocol header.
     pub accept_proxy: bool,
     /// `accept-netscaler-cip`: connections begin with a NetScaler header of this magic number.

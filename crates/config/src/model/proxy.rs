@@ -192,6 +192,8 @@ pub struct FrontOptions {
     pub http_use_proxy_header: bool,
     /// `option accept-invalid-http-request`.
     pub accept_invalid_request: bool,
+    /// `option disable-h2-upgrade`
+    pub disable_h2_upgrade: bool,
     /// `option nolinger`.
     pub nolinger: bool,
     /// `option independent-streams`.

@@ -1,5 +1,5 @@
 //! Servers of a backend (sections 4.2 `server` and 5.2). Never holds running state.
-use super::{Check, Link, Resolve, ResolveOptions, ServerAddress, TlsServer};
+use super::{Check, Link, Protocol, Resolve, ResolveOptions, ServerAddress, TlsServer};
 use crate::diag::Place;
 use std::sync::Arc;
 
@@ -73,6 +73,8 @@ pub struct ServerOptions {
     pub pool_purge_delay: u64,
     /// `non-stick`: `stick` rules never store it.
     pub non_stick: bool,
+    /// `proto`: what its connections speak.
+    pub protocol: Option<Protocol>,
     /// How its connections are made.
     pub link: Link,
     /// Health checks.
@@ -134,6 +136,7 @@ impl Default for ServerOptions {
             max_reuse: -1,
             pool_purge_delay: 5000,
             non_stick: false,
+            protocol: None,
             link: Link::default(),
             check: Check::default(),
             resolve: ResolveOptions::default(),

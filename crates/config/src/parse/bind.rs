@@ -7,7 +7,7 @@ use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{Address, Bind, BindAddress, BindOptions, Global, Level};
-use crate::model::{MAX_THREADS, SeverityOutput};
+use crate::model::{MAX_THREADS, Protocol, SeverityOutput};
 use crate::value;
 use std::sync::Arc;
 
@@ -96,6 +96,13 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("nice", "<nice>", "Priority of the connections.", |o, _, a| nice(a).map(|n| o.nice = n)),
     entry("process", "[<process-set>/]<thread-set>", "Threads that accept.", |o, cx, a| {
         threads::of_process(&mut o.threads, cx, a)
+    }),
+    entry("proto", "<name>", "Protocol of the connections.", |o, _, a| {
+        let given = a.need(1, "'proto' : missing value")?;
+        let known = Protocol::named(given);
+        let unknown = || a.fault(1, format!("'proto' :  unknown MUX protocol '{given}'"));
+        o.protocol = Some(known.ok_or_else(unknown)?);
+        Ok(())
     }),
     entry("severity-output", "<format>", "How severities are shown.", |o, _, a| {
         severity_output(a).map(|output| o.severity_output = output)

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::cx::{Cx, DefaultPath, Prefix};
 use crate::keyword::{Fill, Keyword, Places};
-use crate::line::{Args, Parsed};
+use crate::line::{Args, Fault, Parsed};
 use crate::model::{CloseSpread, Global, Profiling, SendHostname};
 use crate::value;
 
@@ -19,6 +19,12 @@ const fn entry(
     parse: Fill<Global>,
 ) -> Entry {
     Keyword { name, arguments, places: Places::GLOBAL, doc, parse }
+}
+
+/// A number of `tune.h2.*`.
+fn h2(args: Args<'_>, expected: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Fault> {
+    let number = value::number(args.text(1)).filter(|number| range.contains(number));
+    number.ok_or_else(|| args.fault(1, format!("'{}' expects {expected}.", args.text(0))))
 }
 
 /// All implemented keywords of `global`, alphabetical.
@@ -88,6 +94,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("h1-case-adjust-file", "<hdrs-file>", "How to write header names.", |g, _, a| {
         case::file(g, a)
     }),
+    entry(
+        "h2-workaround-bogus-websocket-clients",
+        "",
+        "Does not tell clients that streams can be websockets.",
+        |g, _, a| flag(a, &mut g.hides_h2_websockets),
+    ),
     entry("hard-stop-after", "<time>", "Bounds a soft stop.", |g, _, a| {
         time(a, "argument to <hard-stop-after>.").map(|t| g.hard_stop_after = Some(t))
     }),
@@ -240,6 +252,22 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.fail-alloc", "<percent>", "Has no effect.", |_, cx, a| hints::fail_alloc(cx, a)),
     entry("tune.fd.edge-triggered", "{ on | off }", "Is always on.", |_, cx, a| {
         hints::edge_triggered(cx, a)
+    }),
+    entry("tune.h2.header-table-size", "<number>", "Bounds a peer's table.", |g, _, a| {
+        let range = "a numeric value between 4096 and 65536";
+        h2(a, range, 4_096..=65_536).map(|n| g.tune.h2.header_table_size = Some(n))
+    }),
+    entry("tune.h2.initial-window-size", "<number>", "Window of a stream.", |g, _, a| {
+        let range = "a positive numeric value";
+        h2(a, range, 0..=i32::MAX as u32).map(|n| g.tune.h2.initial_window_size = Some(n))
+    }),
+    entry("tune.h2.max-concurrent-streams", "<number>", "Streams of a connection.", |g, _, a| {
+        let range = "a positive numeric value";
+        h2(a, range, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_concurrent_streams = Some(n))
+    }),
+    entry("tune.h2.max-frame-size", "<number>", "Largest frame taken.", |g, _, a| {
+        let range = "a numeric value between 16384 and 16777215";
+        h2(a, range, 16_384..=16_777_215).map(|n| g.tune.h2.max_frame_size = Some(n))
     }),
     entry("tune.http.cookielen", "<number>", "Bounds captured cookies.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.cookie_len = n)

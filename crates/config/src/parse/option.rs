@@ -73,6 +73,15 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.front.options.contstats = wanted(cx);
         Ok(())
     }),
+    switch(
+        "disable-h2-upgrade",
+        Places::D_FRONT,
+        "Clear connections do not become HTTP/2.",
+        |p, cx, _| {
+            p.settings.front.options.disable_h2_upgrade = wanted(cx);
+            Ok(())
+        },
+    ),
     switch("dontlog-normal", Places::D_FRONT, "Logs only what went wrong.", |p, cx, _| {
         p.settings.front.options.dontlog_normal = wanted(cx);
         Ok(())

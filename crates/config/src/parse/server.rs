@@ -9,7 +9,8 @@ use crate::draft::{DraftKind, DraftProxy, UnknownAddress};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::{
-    Address, At, InitAddr, Mode, Network, Observe, OnError, ResolveOptions, Server, ServerOptions,
+    Address, At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server,
+    ServerOptions,
 };
 use crate::value::{self, Unit};
 use crate::{addr, known};
@@ -223,6 +224,12 @@ pub(crate) const OPTIONS: &[Entry] = &[
     }),
     entry("port", "<port>", "Port to check.", |s, _, a| {
         number_at(a, 1, 1..=65535).map(|n| s.options.check.port = Some(n as u16))
+    }),
+    entry("proto", "<name>", "Protocol of the connections.", |s, _, a| {
+        let given = a.need(1, "'proto' : missing value")?;
+        let unknown = || a.fault(1, format!("'proto' :  unknown MUX protocol '{given}'."));
+        s.options.protocol = Some(Protocol::named(given).ok_or_else(unknown)?);
+        Ok(())
     }),
     entry("proxy-v2-options", "<option>[,<option>]*", "What PROXY headers say.", |s, _, a| {
         link::proxy_v2_options(&mut s.options.link.announce, a)

@@ -85,6 +85,11 @@ fn global_keywords() {
         ("tune.buffers.limit 100", |g| g.tune.buffer_limit == 100),
         ("tune.buffers.reserve 3", |g| g.tune.buffer_reserve == Some(3)),
         ("tune.bufsize 32768", |g| g.tune.bufsize == Some(32768)),
+        ("tune.h2.header-table-size 8192", |g| g.tune.h2.header_table_size == Some(8_192)),
+        ("tune.h2.initial-window-size 10", |g| g.tune.h2.initial_window_size == Some(10)),
+        ("tune.h2.max-concurrent-streams 0", |g| g.tune.h2.max_concurrent_streams == Some(0)),
+        ("tune.h2.max-frame-size 20000", |g| g.tune.h2.max_frame_size == Some(20_000)),
+        ("h2-workaround-bogus-websocket-clients", |g| g.hides_h2_websockets),
         ("tune.http.maxhdr 10", |g| g.tune.maxhdr == Some(10)),
         ("tune.idle-pool.shared off", |g| g.tune.idle_pool_shared == Some(false)),
         ("tune.maxaccept -1", |g| g.tune.maxaccept == Some(-1)),
@@ -135,6 +140,14 @@ fn global_errors() {
         (
             "thread-group 1 1,2",
             "'thread-group 1' passed an unparsable or invalid thread number '1,2' (valid range is 1 to 1024)",
+        ),
+        (
+            "tune.h2.header-table-size 70000",
+            "'tune.h2.header-table-size' expects a numeric value between 4096 and 65536.",
+        ),
+        (
+            "tune.h2.max-frame-size",
+            "'tune.h2.max-frame-size' expects a numeric value between 16384 and 16777215.",
         ),
         ("busy-polling on", "'busy-polling' cannot handle unexpected argument 'on'."),
         (
@@ -376,6 +389,7 @@ fn options() {
         }),
         ("allbackups", |p| back(p).allbackups),
         ("checkcache", |p| back(p).check_cache),
+        ("disable-h2-upgrade", |p| front(p).options.disable_h2_upgrade),
         ("dontlog-normal", |p| front(p).options.dontlog_normal),
         ("dontlognull", |p| front(p).options.dontlognull),
         ("forwardfor except 10.0.0.0/8 header X-Client if-none", |p| {

@@ -52,6 +52,7 @@ impl Listen {
             nice: 0,
             expects: Default::default(),
             tls: None,
+            speaks_h2: false,
             mss_reduction: 0,
             shards: Vec::new(),
         };
@@ -120,6 +121,7 @@ pub(crate) fn process(threads: usize) -> Process {
         log_uri_len: 1_024,
         max_rewrite: 1_024,
         max_headers: 101,
+        h2: Default::default(),
         payload_with_any_method: false,
         max_accept: 4,
         max_rates: (0, 0),

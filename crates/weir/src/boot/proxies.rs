@@ -185,6 +185,7 @@ fn front(
         });
         match opened {
             Ok((open, shards)) => binds.push(settings::Bind {
+                speaks_h2: bind.options.protocol == Some(model::Protocol::H2),
                 mss_reduction: bind.options.mss.min(0).unsigned_abs(),
                 shards,
                 handle: open.handle,
@@ -221,6 +222,7 @@ fn front(
         ignore_probes: from.options.http_ignore_probes,
         proxy_header: from.options.http_use_proxy_header,
         accept_invalid: from.options.accept_invalid_request,
+        disable_h2_upgrade: from.options.disable_h2_upgrade,
         monitor_uri: from.monitor_uri.clone(),
         session_rate: from.session_rate,
         socket_stats: from.options.socket_stats,
@@ -386,6 +388,7 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
         minconn: options.minconn,
         max_reuse: u32::try_from(options.max_reuse).ok(),
         pool_low: options.pool_low_conn,
+        speaks_h2: options.protocol == Some(model::Protocol::H2),
         non_stick: options.non_stick,
         pool_max: u32::try_from(options.pool_max_conn).ok(),
         pool_purge: u32::try_from(options.pool_purge_delay).unwrap_or(u32::MAX),

@@ -6,8 +6,8 @@ use super::{greeting, limits, logs, proxies};
 use crate::cli::{Farewell, Options};
 use crate::{complain, fail, signals};
 use config::Model;
-use config::model::CloseSpread;
-use proxy::settings::Process;
+use config::model::{CloseSpread, Global};
+use proxy::settings::{Http2, Process};
 use proxy::stopping::Spread;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
@@ -141,6 +141,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
         },
         max_rewrite: size(global.tune.maxrewrite, MAX_REWRITE),
         max_headers: size(global.tune.maxhdr, MAX_HEADERS),
+        h2: http2(global),
         payload_with_any_method: global.payload_with_any_method,
         max_accept: match global.tune.maxaccept {
             Some(-1) => usize::MAX,
@@ -344,6 +345,24 @@ fn watch(pulses: Vec<Arc<Pulse>>) -> io::Result<()> {
         ));
         std::process::abort();
     })
+}
+
+/// What peers are told that speak HTTP/2.
+fn http2(global: &Global) -> Http2 {
+    let (own, usual) = (&global.tune.h2, Http2::default());
+    let buffer = global.tune.bufsize.unwrap_or(BUFFER_SIZE as u32);
+    // No frame may be larger than a buffer, so that it can be taken in one piece.
+    let largest = buffer.clamp(usual.max_frame_size, (1 << 24) - 1);
+    Http2 {
+        header_table_size: own.header_table_size.unwrap_or(usual.header_table_size),
+        initial_window_size: own.initial_window_size.unwrap_or(usual.initial_window_size),
+        max_concurrent_streams: match own.max_concurrent_streams {
+            Some(0) => None,
+            limit => limit.or(usual.max_concurrent_streams),
+        },
+        max_frame_size: own.max_frame_size.unwrap_or(largest).min(largest),
+        hides_websockets: global.hides_h2_websockets,
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod dynamic;
 mod failures;
 mod header_case;
 mod health;
+mod http2;
 mod identity;
 mod keep_alive;
 mod logs;

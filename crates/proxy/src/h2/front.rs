@@ -1,0 +1,190 @@
+//! Connections from clients that speak HTTP/2: reads, writes, and starts a transaction for each
+//! stream. Never looks into a request.
+
+use super::Session;
+use super::pump::{Pump, Turn};
+use crate::client::{Client, Last, idle_deadline};
+use crate::own::Own;
+use crate::transaction::{self, Arrival, Parts};
+use crate::transport::Transport;
+use crate::worker::Worker;
+use buf::Buf;
+use mux::Side;
+use mux::h2::{Conn, Key};
+use reactor::{Class, Tick};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use wire::h2::PREFACE;
+
+/// What the streams of a client's connection share beside the machine.
+pub(crate) struct Front {
+    /// The connection.
+    client: Box<Client>,
+    pub(crate) session: Rc<Session>,
+    /// Server connections that only this client may use, between two requests.
+    own: RefCell<Own>,
+    last: Cell<Option<Last>>,
+    variables: RefCell<sample::VarStore>,
+}
+
+impl std::fmt::Debug for Front {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Front").finish_non_exhaustive()
+    }
+}
+
+/// Whether what has come of a connection may be the beginning of HTTP/2.
+pub(crate) fn may_begin(client: &Client) -> bool {
+    let settings = client.proxy.settings.front.as_ref();
+    let clear = client.session().is_none();
+    let upgrades = clear && settings.is_some_and(|front| !front.disable_h2_upgrade);
+    upgrades && begins(client.input.data())
+}
+
+/// Whether all that there is agrees with the preface.
+fn begins(input: &[u8]) -> bool {
+    let count = input.len().min(PREFACE.len());
+    count > 0 && input[..count] == PREFACE[..count]
+}
+
+/// Waits until it is clear whether a connection begins with the preface of HTTP/2.
+pub(crate) async fn recognize(client: &mut Client) -> bool {
+    let deadline = idle_deadline(client);
+    let thread = client.worker.thread.clone();
+    while begins(client.input.data()) {
+        if client.input.len() >= PREFACE.len() {
+            return true;
+        }
+        match client.read() {
+            Ok(1..) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                    return false;
+                }
+                client.socket.want_read();
+                thread.scheduler().pause(deadline).await;
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Serves a client's connection until it is over. What has come of it stands in its input.
+pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
+    let input = std::mem::replace(&mut client.input, Buf::empty());
+    let variables = RefCell::new(std::mem::take(&mut client.variables));
+    let machine = Conn::new(Side::Client, worker.h2_settings(&client.proxy, Side::Client));
+    let scheme: &'static [u8] = if client.session().is_some() { b"https" } else { b"http" };
+    let session = Session::new(&worker.thread, machine, scheme);
+    let pump = Pump::new(&session, input, worker.thread.tick());
+    let (own, last) = (RefCell::default(), Cell::new(None));
+    let front = Rc::new(Front { client, session, own, last, variables });
+    let mut driver = Driver { front: front.clone(), pump, streams: 0 };
+    let stats = &front.client.proxy.h2.front;
+    let Some(socket) = front.client.socket.transport() else { return };
+    stats.open();
+    driver.run(&worker, socket).await;
+    driver.count();
+    stats.close();
+    driver.pump.close(&worker, socket).await;
+}
+
+/// What a connection's task remembers.
+struct Driver {
+    front: Rc<Front>,
+    pump: Pump,
+    /// Streams so far.
+    streams: u32,
+}
+
+impl Driver {
+    async fn run(&mut self, worker: &Rc<Worker>, socket: &Transport) {
+        let thread = worker.thread.clone();
+        loop {
+            let (front, streams) = (&self.front, &mut self.streams);
+            let turn = self.pump.turn(worker, socket, |key| {
+                start(worker, front, key, *streams);
+                *streams = streams.saturating_add(1);
+            });
+            self.count();
+            match turn {
+                Turn::Over => return,
+                Turn::More => thread.scheduler().yield_as(Class::Bulk).await,
+                Turn::Waits => {
+                    let deadline = self.deadline(worker);
+                    if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                        if self.pump.is_stalled() || !self.front.session.look(Conn::is_open) {
+                            return;
+                        }
+                        self.front.session.drive(Conn::leave);
+                        continue;
+                    }
+                    self.pump.want(socket);
+                    thread.scheduler().pause(deadline).await;
+                }
+            }
+        }
+    }
+
+    /// When the client will have taken too long: in between requests, or in taking what there is
+    /// for it. Each stream looks after itself.
+    fn deadline(&self, worker: &Worker) -> Option<Tick> {
+        let timeouts = &self.front.client.proxy.settings.timeouts;
+        let (idle, open) = self.front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
+        let span = match (self.pump.is_stalled(), idle, self.streams) {
+            (true, ..) => timeouts.client,
+            (false, true, 0) => timeouts.http_request.or(timeouts.client),
+            (false, true, _) => {
+                timeouts.http_keep_alive.or(timeouts.http_request).or(timeouts.client)
+            }
+            (false, false, _) => None,
+        };
+        let own = span.map(|span| self.pump.seen.plus_ms(span));
+        let stop = worker.shared.is_stopping().then(|| self.front.client.last_moment()).flatten();
+        Tick::earlier(own, stop.filter(|_| open))
+    }
+
+    /// Enters what has happened into the books.
+    fn count(&self) {
+        let counters = self.front.session.drive(Conn::take_counters);
+        self.front.client.proxy.h2.front.count(&counters);
+    }
+}
+
+/// Starts the transaction of a stream.
+fn start(worker: &Rc<Worker>, front: &Rc<Front>, key: Key, number: u32) {
+    let client = Box::new(Client::of_stream(front, key, number));
+    let settings = client.proxy.settings.front.as_ref();
+    let bind = settings.and_then(|front| front.binds.get(client.bind as usize));
+    let nice = bind.map_or(0, |bind| bind.nice);
+    let scheduler = worker.thread.scheduler();
+    let task = scheduler.spawn(Class::Urgent, serve(worker.clone(), client));
+    scheduler.set_nice(task, nice);
+}
+
+/// Serves one stream.
+async fn serve(worker: Rc<Worker>, client: Box<Client>) {
+    let parts = Parts { client, arrival: Arrival::Data };
+    drop(worker.seats.run(transaction::run, parts).await);
+}
+
+impl Front {
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// What the next stream begins with.
+    pub(crate) fn lend(&self) -> (Own, Option<Last>, sample::VarStore) {
+        (self.own.take(), self.last.get(), self.variables.borrow().clone())
+    }
+
+    /// What a stream leaves behind for those after it. Of streams that change a variable of the
+    /// session at the same time, the one that ends last is heard.
+    pub(crate) fn take_back(&self, stream: &mut Client) {
+        self.own.borrow_mut().merge(std::mem::take(&mut stream.own));
+        self.last.set(stream.last);
+        self.variables.replace(std::mem::take(&mut stream.variables));
+    }
+}

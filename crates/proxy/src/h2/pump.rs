@@ -1,0 +1,176 @@
+//! Between a socket and the machine of an HTTP/2 connection: bytes in, bytes out. Never knows which
+//! side the peer is on.
+
+use super::Session;
+use crate::transport::Transport;
+use crate::worker::Worker;
+use buf::Buf;
+use mux::h2::{Conn, Key};
+use reactor::{Class, Need, Tick};
+use std::io;
+use std::rc::Rc;
+
+/// Reads of one turn, after which others have theirs.
+const READS: u32 = 8;
+
+/// How long a peer may go on sending after our last word, in milliseconds.
+const FAREWELL_MS: u32 = 1_000;
+
+/// What a turn came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// There is more to read.
+    More,
+    /// One of the ends has to be waited for.
+    Waits,
+    /// The connection is over.
+    Over,
+}
+
+/// What the task of a connection remembers of moving bytes.
+pub(super) struct Pump {
+    session: Rc<Session>,
+    /// Received and not yet understood; no memory while there is nothing.
+    input: Buf,
+    /// When the peer was last heard of, or took something.
+    pub(super) seen: Tick,
+    /// The peer has ended its side.
+    ended: bool,
+}
+
+impl Pump {
+    pub(super) fn new(session: &Rc<Session>, input: Buf, now: Tick) -> Self {
+        Self { session: session.clone(), input, seen: now, ended: false }
+    }
+
+    /// Reads, shows each stream that the peer has opened to `start`, and writes.
+    pub(super) fn turn(
+        &mut self,
+        worker: &Worker,
+        socket: &Transport,
+        mut start: impl FnMut(Key),
+    ) -> Turn {
+        let mut more = true;
+        for _ in 0..READS {
+            if !self.understand(worker.millis(), &mut start) {
+                break;
+            }
+            more = self.read(worker, socket);
+            if !more {
+                break;
+            }
+        }
+        let pending = self.session.look(|mux| mux.output().len());
+        let Ok(flushed) = self.session.flush(socket) else { return Turn::Over };
+        if self.session.look(|mux| mux.output().len()) != pending {
+            self.seen = worker.thread.tick();
+        }
+        let over = self.session.look(Conn::is_over) || self.session.vanishes();
+        if over || (self.ended && flushed) {
+            return Turn::Over;
+        }
+        let takes = self.session.look(Conn::takes_input);
+        if more && takes { Turn::More } else { Turn::Waits }
+    }
+
+    /// Hands what has come to the machine. `false`: nothing more is of use now.
+    fn understand(&mut self, now_ms: u64, start: &mut impl FnMut(Key)) -> bool {
+        let (session, input) = (&self.session, &mut self.input);
+        // What breaks the protocol is told with the output, and ends the connection then.
+        let taken = session.drive(|mux| mux.handle_input(input.data(), now_ms));
+        input.consume(taken.unwrap_or(usize::MAX));
+        while let Some(key) = session.poll_opened() {
+            start(key);
+        }
+        session.look(Conn::takes_input)
+    }
+
+    /// Reads once. `false`: there is nothing now.
+    fn read(&mut self, worker: &Worker, socket: &Transport) -> bool {
+        if !socket.is_readable() || self.ended {
+            self.rest(worker);
+            return false;
+        }
+        if self.input.capacity() == 0 {
+            // What a peer says may be that buffers can be given back.
+            self.input = match worker.buffers.try_take(Need::Urgent) {
+                Some(fresh) => fresh,
+                None => worker.buffers.take_anyway(),
+            };
+        }
+        if self.input.room() == 0 {
+            self.input.compact();
+        }
+        match socket.recv(self.input.space()) {
+            Ok(count @ 1..) => {
+                self.input.filled(count);
+                self.seen = worker.thread.tick();
+                true
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.rest(worker);
+                false
+            }
+            _ => {
+                self.ended = true;
+                false
+            }
+        }
+    }
+
+    /// An empty buffer is given back.
+    fn rest(&mut self, worker: &Worker) {
+        if self.input.is_empty() {
+            worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+        }
+    }
+
+    /// The output is waiting for the peer.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.session.look(|mux| !mux.output().is_empty())
+    }
+
+    /// Asks to be woken for whatever is waited for.
+    pub(super) fn want(&self, socket: &Transport) {
+        let (takes, writes) =
+            self.session.look(|mux| (mux.takes_input(), !mux.output().is_empty()));
+        if takes && !self.ended {
+            socket.want_read();
+        }
+        if writes {
+            socket.want_write();
+        }
+    }
+
+    /// Ends the connection: no stream can go on, and the peer, if it is there, is told.
+    pub(super) async fn close(mut self, worker: &Worker, socket: &Transport) {
+        self.input.clear();
+        self.rest(worker);
+        self.session.drive(Conn::handle_eof);
+        if self.session.vanishes() {
+            return socket.vanish_on_close();
+        }
+        if !self.ended && socket.shutdown_write().is_ok() {
+            swallow(worker, socket).await;
+        }
+    }
+}
+
+/// Drops what still comes until the peer ends its side: closing at once might reset the connection
+/// under what was said last.
+async fn swallow(worker: &Worker, socket: &Transport) {
+    let thread = &worker.thread;
+    let deadline = thread.tick().plus_ms(FAREWELL_MS);
+    while !deadline.is_due(thread.tick()) {
+        let mut waste = [0; 1_024];
+        match socket.recv(&mut waste) {
+            Ok(1..) => thread.scheduler().yield_as(Class::Bulk).await,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                socket.want_read();
+                thread.scheduler().pause(Some(deadline)).await;
+            }
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Connections to servers that speak HTTP/2: one task and many requests each. Never chooses a
+//! server.
+//!
+//! A thread's trunks stay with it. Who may use one is what `http-reuse` says (manual section 4.2):
+//! while a stream is under way and the policy is `safe`, those of the same client alone.
+
+use super::Session;
+use super::pump::{Pump, Turn};
+use crate::link::Link;
+use crate::local::{LocalServer, ProxyRef, ServerRef};
+use crate::settings::Reuse;
+use crate::transport::Transport;
+use crate::worker::Worker;
+use buf::Buf;
+use mux::Side;
+use mux::h2::{Conn, Key};
+use reactor::{Class, Tick, Wake};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// A connection to a server that carries many streams.
+pub(crate) struct Trunk {
+    pub(crate) session: Rc<Session>,
+    backend: ProxyRef,
+    server: ServerRef,
+    /// What tells it from connections of another kind ([`crate::way`]).
+    pub(crate) key: u64,
+    /// Where it goes, if not where its server is.
+    pub(crate) to: Option<SocketAddr>,
+    /// Once it stands.
+    link: OnceCell<Link>,
+    /// The client whose streams it carries.
+    owner: Cell<u64>,
+    /// Requests so far.
+    requests: Cell<u32>,
+    /// When the last stream ended.
+    idle_since: Cell<Tick>,
+}
+
+impl std::fmt::Debug for Trunk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trunk").field("slot", &self.server.slot()).finish_non_exhaustive()
+    }
+}
+
+/// Who asks for a stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    /// The client.
+    pub(crate) client: u64,
+    /// It is the client's first request.
+    pub(crate) first: bool,
+    pub(crate) policy: Reuse,
+    /// What kind of connection it is.
+    pub(crate) key: u64,
+}
+
+/// The trunks of a thread, by backend and slot.
+#[derive(Default)]
+pub(crate) struct Trunks(RefCell<HashMap<Place, Vec<Rc<Trunk>>>>);
+
+/// A server: the index of its backend, and its slot there.
+type Place = (usize, usize);
+
+impl Trunk {
+    /// A connection that is being made, with its first stream.
+    pub(crate) fn new(
+        worker: &Worker,
+        backend: &ProxyRef,
+        server: &ServerRef,
+        (key, to): (u64, Option<SocketAddr>),
+        (client, scheme): (u64, &'static [u8]),
+    ) -> (Rc<Self>, Option<Key>) {
+        let machine = Conn::new(Side::Server, worker.h2_settings(backend, Side::Server));
+        let session = Session::new(&worker.thread, machine, scheme);
+        let stream = session.drive(Conn::open);
+        let trunk = Self {
+            session,
+            backend: backend.clone(),
+            server: server.clone(),
+            key,
+            to,
+            link: OnceCell::new(),
+            owner: Cell::new(client),
+            requests: Cell::new(0),
+            idle_since: Cell::new(worker.thread.tick()),
+        };
+        (Rc::new(trunk), stream)
+    }
+
+    pub(crate) fn transport(&self) -> Option<&Transport> {
+        self.link.get()?.transport()
+    }
+
+    /// Its server.
+    pub(crate) fn server(&self) -> &ServerRef {
+        &self.server
+    }
+
+    /// Requests before the coming one, which is counted.
+    pub(crate) fn count_request(&self) -> u32 {
+        self.requests.replace(self.requests.get().saturating_add(1))
+    }
+
+    /// Whether no more requests may be sent on it (`max-reuse`).
+    fn is_worn_out(&self) -> bool {
+        self.server.settings.max_reuse.is_some_and(|limit| self.requests.get() > limit)
+    }
+
+    /// Whether a request of this client may go on it now.
+    fn serves(&self, asker: Asker) -> bool {
+        let (streams, usable) = self.session.look(|mux| (mux.streams(), mux.can_open()));
+        let own = self.owner.get() == asker.client;
+        let allowed = match asker.policy {
+            Reuse::Never => own,
+            Reuse::Safe => own || (!asker.first && streams == 0),
+            Reuse::Aggressive => own || !asker.first || self.requests.get() > 1,
+            Reuse::Always => true,
+        };
+        usable && allowed && self.key == asker.key && !self.is_worn_out()
+    }
+
+    /// A stream of it has ended.
+    pub(crate) fn rest(&self) {
+        let thread = self.session.thread();
+        self.idle_since.set(thread.tick());
+        if self.session.look(Conn::streams) == 0 {
+            self.session.nudge();
+        }
+    }
+}
+
+fn place(server: &LocalServer) -> Place {
+    (server.backend(), server.slot())
+}
+
+impl Trunks {
+    /// A stream on a trunk that this client may use.
+    pub(crate) fn take(&self, server: &LocalServer, asker: Asker) -> Option<(Rc<Trunk>, Key)> {
+        let trunks = self.0.borrow();
+        let trunk = trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker))?;
+        let key = trunk.session.act(Conn::open)?;
+        trunk.owner.set(asker.client);
+        Some((trunk.clone(), key))
+    }
+
+    /// Drops all trunks of a server as soon as their streams have ended.
+    pub(crate) fn clear(&self, backend: usize, slot: usize) {
+        if let Some(trunks) = self.0.borrow_mut().remove(&(backend, slot)) {
+            trunks.iter().for_each(|trunk| trunk.session.act(Conn::leave));
+        }
+    }
+
+    /// Drops all trunks as soon as their streams have ended.
+    pub(crate) fn clear_all(&self) {
+        let all = std::mem::take(&mut *self.0.borrow_mut());
+        all.into_values().flatten().for_each(|trunk| trunk.session.act(Conn::leave));
+    }
+
+    fn remove(&self, trunk: &Rc<Trunk>) {
+        if let Some(list) = self.0.borrow_mut().get_mut(&place(&trunk.server)) {
+            list.retain(|it| !Rc::ptr_eq(it, trunk));
+        }
+    }
+}
+
+/// Takes a connection that stands into service: others may use it, and a task drives it.
+pub(crate) fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {
+    // It is set here alone, once.
+    let _ = trunk.link.set(link);
+    worker.trunks.0.borrow_mut().entry(place(&trunk.server)).or_default().push(trunk.clone());
+    let driver = run(worker.clone(), trunk.clone());
+    let task = worker.thread.scheduler().spawn(Class::Normal, driver);
+    trunk.session.set_driver(task);
+    worker.thread.scheduler().wake(task, Wake::MESSAGE);
+}
+
+/// Drives a trunk until it is over.
+async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
+    let Some(socket) = trunk.transport() else { return };
+    socket.own();
+    let stats = &trunk.backend.h2.back;
+    stats.open();
+    let mut pump = Pump::new(&trunk.session, Buf::empty(), worker.thread.tick());
+    drive(&worker, &trunk, &mut pump, socket).await;
+    worker.trunks.remove(&trunk);
+    stats.count(&trunk.session.drive(Conn::take_counters));
+    stats.close();
+    pump.close(&worker, socket).await;
+}
+
+async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Transport) {
+    let thread = worker.thread.clone();
+    loop {
+        let turn = pump.turn(worker, socket, |_| ());
+        trunk.backend.h2.back.count(&trunk.session.drive(Conn::take_counters));
+        if turn == Turn::Over {
+            return;
+        }
+        if turn == Turn::More {
+            thread.scheduler().yield_as(Class::Bulk).await;
+            continue;
+        }
+        let idle = trunk.session.look(Conn::streams) == 0;
+        if idle && (trunk.is_worn_out() || worker.shared.is_stopping()) {
+            return;
+        }
+        let deadline = deadline(trunk, pump, idle);
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return;
+        }
+        pump.want(socket);
+        thread.scheduler().pause(deadline).await;
+    }
+}
+
+/// When it is given up: idle for `pool-purge-delay`, or with a server that takes nothing.
+fn deadline(trunk: &Trunk, pump: &Pump, idle: bool) -> Option<Tick> {
+    if idle {
+        return Some(trunk.idle_since.get().plus_ms(trunk.server.settings.pool_purge));
+    }
+    let span = trunk.backend.settings.timeouts.server.filter(|_| pump.is_stalled())?;
+    Some(pump.seen.plus_ms(span))
+}
