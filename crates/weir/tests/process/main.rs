@@ -39,6 +39,7 @@ mod rules;
 mod runtime;
 mod servers;
 mod signals;
+mod smuggling;
 mod sockets;
 mod splice;
 mod states;
