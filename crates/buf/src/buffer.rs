@@ -1,9 +1,11 @@
 //! One buffer: a fixed piece of memory with a readable window. Never grows and never allocates.
 
+use crate::memory::Memory;
+
 /// A fixed-size buffer: bytes are written behind the window and consumed from its front.
 #[derive(Debug)]
 pub struct Buf {
-    memory: Box<[u8]>,
+    memory: Memory,
     start: usize,
     end: usize,
 }
@@ -11,12 +13,17 @@ pub struct Buf {
 impl Buf {
     /// Allocates `capacity` bytes. Prefer [`crate::Pool::take`].
     pub fn with_capacity(capacity: usize) -> Self {
-        Self { memory: vec![0; capacity].into_boxed_slice(), start: 0, end: 0 }
+        Self::of(Memory::parts(capacity, 1).next().unwrap_or(Memory::none()))
     }
 
     /// A buffer of no bytes, which costs nothing.
     pub fn empty() -> Self {
-        Self { memory: Box::default(), start: 0, end: 0 }
+        Self::of(Memory::none())
+    }
+
+    /// A buffer in this memory.
+    pub(crate) const fn of(memory: Memory) -> Self {
+        Self { memory, start: 0, end: 0 }
     }
 
     /// Total size in bytes.

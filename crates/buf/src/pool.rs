@@ -1,9 +1,14 @@
 //! A thread's free list of equal buffers. Never shared between threads.
 
 use crate::Buf;
+use crate::memory::Memory;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The least that is allocated at a time, in bytes, if as many buffers may be kept: so much comes
+/// from the system untouched.
+const SLAB: usize = 1 << 20;
 
 /// How many buffers of a pool there are; the pool's thread writes, all may read.
 #[derive(Debug)]
@@ -61,13 +66,23 @@ impl Pool {
         self.free.borrow().len()
     }
 
-    /// An empty buffer; allocates only when none is free.
+    /// An empty buffer; allocates only when none is free, then for some more to come.
     pub fn take(&self) -> Buf {
         self.levels.used.store(self.in_use() + 1, Relaxed);
         let mut free = self.free.borrow_mut();
-        let recycled = free.pop();
+        if free.is_empty() {
+            self.allocate(&mut free);
+        }
+        let buffer = free.pop().expect("some were allocated");
         self.levels.free.store(free.len(), Relaxed);
-        recycled.unwrap_or_else(|| Buf::with_capacity(self.size))
+        buffer
+    }
+
+    /// Puts new buffers into the empty list: at least one, and no more than are kept.
+    #[cold]
+    fn allocate(&self, free: &mut Vec<Buf>) {
+        let count = (SLAB / self.size.max(1)).clamp(1, self.keep.max(1));
+        free.extend(Memory::parts(self.size, count).map(Buf::of));
     }
 
     /// Takes a buffer back. One that the pool did not make, or does not want, is freed.
@@ -105,5 +120,6 @@ mod tests {
         let again = pool.take();
         assert_eq!((again.data().as_ptr(), again.len()), (memory, 0));
         assert_eq!((levels.used_bytes(), levels.allocated_bytes()), (16, 16));
+        assert_eq!(pool.take().len(), 0, "more are allocated");
     }
 }

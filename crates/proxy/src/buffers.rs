@@ -12,6 +12,9 @@ const KEEP: usize = 256;
 const BULK: usize = 256 * 1024;
 /// Free bulk buffers that a thread keeps.
 const KEEP_BULK: usize = 16;
+/// The most bulk buffers that a thread has in use: who reads slowly holds one all the time, and
+/// there may be thousands.
+const MOST_BULK: usize = 64;
 
 /// How much of something a thread has made and keeps for use again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,9 +137,11 @@ impl Buffers {
         self.ordinary.take()
     }
 
-    /// A big one. `None` while buffers are limited: then there are ordinary ones only.
+    /// A big one. `None` while buffers are limited, or many big ones are in use: then there are
+    /// ordinary ones only.
     pub(crate) fn take_bulk(&self) -> Option<Buf> {
-        self.supply.is_none().then(|| self.bulk.take())
+        let may = self.supply.is_none() && self.bulk.in_use() < MOST_BULK;
+        may.then(|| self.bulk.take())
     }
 
     /// Takes one back, and calls who has waited for it.

@@ -1,6 +1,7 @@
 //! The body of a message as far as it has been received, for rules that look at it. Never takes a byte of it away:
 //! what was looked at goes on afterwards.
 
+use crate::counters::Metric;
 use crate::journal::{Cause, Failure, Phase};
 use crate::receive;
 use crate::transaction::Transaction;
@@ -11,23 +12,36 @@ use stdx::Tick;
 
 /// Waits until the request's body is complete, or `at_least` so many bytes of it are there (0:
 /// all), or the buffer is full. `span` is in milliseconds. A client that leaves meanwhile is gone,
-/// and what is there is all.
+/// and what is there is all. The request is complete only now, so its time includes this.
 ///
 /// # Errors
-/// 408 when it takes longer.
+/// 408 when it takes longer, 400 when the body is malformed. Then the request has never become
+/// complete.
 pub(crate) async fn wait(
     tx: &mut Transaction,
     span: Option<u32>,
     at_least: u64,
 ) -> Result<(), Failure> {
+    let result = gather(tx, span, at_least).await;
+    tx.notes.journal.request = if result.is_ok() { tx.worker.thread.nanos() } else { 0 };
+    if result.is_err() || tx.left {
+        tx.client.counted().for_each(|block| block.count(Metric::FailedRequests));
+    }
+    result
+}
+
+async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Result<(), Failure> {
     let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
     encourage(tx);
     while !look(tx, Side::Request, tx.request_body, at_least) {
         match receive::fill(tx) {
-            Ok(true) => {}
+            Ok(true) => {
+                let malformed = tx.client.mux.check_body(tx.client.input.data());
+                malformed.map_err(|_| Failure::new(400, Cause::Proxy, Phase::Request))?;
+            }
             Ok(false) => {
                 if is_over(tx, deadline) {
-                    return Err(Failure::new(408, Cause::ClientTimeout, Phase::Data));
+                    return Err(Failure::new(408, Cause::ClientTimeout, Phase::Request));
                 }
                 tx.client.socket.want_read();
                 tx.worker.thread.clone().scheduler().pause(deadline).await;

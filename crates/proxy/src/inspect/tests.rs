@@ -54,7 +54,6 @@ fn a_connection_that_is_not_welcome_is_no_session() {
     for (line, metric) in [
         ("tcp-request connection reject if { src 127.0.0.0/8 }", Metric::DeniedConnections),
         ("tcp-request session reject if { src 127.0.0.0/8 }", Metric::DeniedSessions),
-        ("tcp-request connection silent-drop", Metric::DeniedConnections),
     ] {
         let (proxy, address) = listen(Mode::Http, &[line], &origin);
         let world = World::new(vec![proxy]);
@@ -67,6 +66,22 @@ fn a_connection_that_is_not_welcome_is_no_session() {
         assert!(world.lines().is_empty(), "it is not logged");
     }
     assert_eq!(origin.served(), 0);
+}
+
+/// Whether the client is ever told depends on whether its own end comes before: it is not asked.
+#[test]
+fn a_connection_that_vanishes_is_no_session() {
+    let origin = Origin::echo();
+    let (proxy, address) = listen(Mode::Http, &["tcp-request connection silent-drop"], &origin);
+    let world = World::new(vec![proxy]);
+    let client = std::net::TcpStream::connect(address).expect("a listener");
+    let front = world.frontend("px");
+    world.until("it is refused", || front.counters.sum(Metric::DeniedConnections) == 1);
+    assert_eq!(front.counters.sum(Metric::Connections), 1);
+    assert_eq!(front.counters.sum(Metric::Sessions), 0);
+    assert_eq!(front.connections.current(), 0);
+    assert!(world.lines().is_empty(), "it is not logged");
+    drop(client);
 }
 
 #[test]

@@ -269,6 +269,42 @@ fn a_client_that_leaves_while_its_body_is_waited_for_reaches_no_server() {
     assert_eq!(origin.request(0).text(), "whol");
 }
 
+/// `option http-buffer-request` and `http-request wait-for-body`, as measured.
+#[test]
+fn a_request_is_complete_when_the_body_that_is_waited_for_is_there() {
+    for front in [
+        "    option http-buffer-request\n    timeout http-request 300ms",
+        "    http-request wait-for-body time 300ms",
+    ] {
+        let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+        let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
+        let head = "POST / HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n";
+        for (rest, status, ending) in [("", 408, "cR"), ("zz\r\n", 400, "PR")] {
+            let mut client = weir.web();
+            client.send(head);
+            pass(Duration::from_millis(30));
+            client.send(rest);
+            assert_eq!(client.response().status(), status, "{front}");
+            client.expect_end();
+            let line = log.line();
+            let expected = format!("web web/<NOSRV> {status} {ending}-- \"POST / HTTP/1.1\"");
+            assert_eq!(shape(&line), expected, "{front}");
+            assert!(line.contains(" -1/-1/-1/-1/"), "{line}");
+        }
+        assert_eq!(weir.stat("web", "FRONTEND", "ereq"), "2", "{front}");
+        assert_eq!(origin.connections(), 0, "{front}");
+        let mut client = weir.web();
+        client.send(head);
+        pass(Duration::from_millis(100));
+        client.send("0\r\n\r\n");
+        assert_eq!(client.response().text(), "hello", "{front}");
+        let line = log.line();
+        let times = line.split(' ').find(|word| word.matches('/').count() == 4).expect("times");
+        let times: Vec<i32> = times.split('/').map(|it| it.parse().expect("a time")).collect();
+        assert!(times[0] >= 90 && times[1] < 90, "the request takes long, not the queue: {line}");
+    }
+}
+
 #[test]
 fn rules_may_wait_for_the_body_of_a_response() {
     let origin = Origin::new(|mut peer| {

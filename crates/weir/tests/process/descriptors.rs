@@ -1,4 +1,5 @@
-//! Too few descriptors for the clients there are: told once, waited out, never spun on.
+//! Many clients: what they cost, and what happens when there are too few descriptors for them. Never
+//! about speed.
 
 use crate::support::{Client, Origin, Setup, eventually, pass};
 use std::time::Duration;
@@ -51,4 +52,39 @@ fn maxconn_makes_clients_wait_in_the_backlog() {
     assert_eq!(weir.stat("web", "FRONTEND", "scur"), "2");
     first.close();
     assert_eq!(third.response().status(), 200);
+}
+
+/// Resident memory of a process, in bytes.
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+    let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kib * 1_024
+}
+
+/// A client that is slow with its head holds a buffer, of which only the beginning is ever used.
+#[test]
+fn slow_clients_hold_a_page_rather_than_a_buffer() {
+    let weir = Setup::http("", "").start();
+    let slow = |count: usize, all: usize| -> Vec<Client> {
+        let begin = || {
+            let mut client = weir.web();
+            client.send("GET / HTTP/1.1\r\nHost: a");
+            client
+        };
+        let clients = (0..count).map(|_| begin()).collect();
+        let used = "PoolUsed_bytes: ";
+        eventually("all of them have a buffer", || {
+            let info = weir.cli("show info");
+            let bytes = info.lines().find_map(|line| line.strip_prefix(used))?.parse::<usize>();
+            (bytes.ok()? >= all * 16_384).then_some(())
+        });
+        clients
+    };
+    let first = slow(50, 50);
+    let before = resident(weir.pid());
+    let clients = slow(400, 450);
+    let each = (resident(weir.pid()) - before) / 400;
+    assert!(each < 9_000, "{each} bytes for each slow client");
+    drop((first, clients));
 }

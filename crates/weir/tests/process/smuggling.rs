@@ -1,8 +1,8 @@
 //! Requests that two programs might read differently (RFC 9112 section 11.2): each is refused, or reaches
 //! the server as one message with one length. Never about the words of a refusal.
 //!
-//! Behind every request stands another client's, over the same server connections: its answer is the
-//! one to its own request, whatever came before.
+//! Behind every request stands another client's, over the same server connections: its answer is
+//! the one to its own request, whatever came before.
 
 use crate::support::{Message, Origin, Running, Setup, reply, serve_forever};
 
