@@ -142,7 +142,7 @@ mod tests {
         }
         let mut out = String::new();
         write(&shared, &mut out);
-        let lines: Vec<&str> = out.lines().collect();
+        let lines: Vec<&str> = out.lines().filter(|line| line.contains("weir_backend_")).collect();
         assert_eq!(
             &lines[..4],
             [
@@ -160,6 +160,7 @@ mod tests {
             "weir_backend_total_time_seconds_count{proxy=\"be\"} 3",
         ];
         assert_eq!(&lines[lines.len() - 4..], end);
+        assert!(out.contains("weir_server_total_time_seconds_count{proxy=\"be\",server=\"s1\"} 3"));
         assert!(!out.contains("_queue_") && !out.contains("frontend"));
     }
 }

@@ -382,13 +382,12 @@ fn define(
         first.ip.into_iter().for_each(|ip| socket.set_ip(ip));
         match first.said {
             Some((Severity::Alert, message)) if !first.last => return Err(args.fault(at, message)),
-            Some((severity, message)) => proxy.unknown_addresses.push(UnknownAddress {
-                servers: {
-                    let from = proxy.settings.back.servers.len();
-                    from..from + names.len()
-                },
-                diagnostic: args.diagnostic(severity, args.fault(at, message)),
-            }),
+            Some((severity, message)) => {
+                let from = proxy.settings.back.servers.len();
+                let servers = from..from + names.len();
+                let diagnostic = args.diagnostic(severity, args.fault(at, message));
+                proxy.unknown_addresses.push(UnknownAddress { servers, diagnostic });
+            }
             None => {}
         }
     }

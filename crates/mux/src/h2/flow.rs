@@ -3,7 +3,7 @@
 
 use super::abuse::price;
 use super::conn::{Broken, Conn, OUTPUT, Ready};
-use super::stream::Send;
+use super::stream::{Recv, Send};
 use stdx::Key;
 use wire::h2::{Code, DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MAX_WINDOW, encode};
 
@@ -38,7 +38,8 @@ impl Conn {
         let half = self.settings.announced.initial_window_size / 2;
         let Some(stream) = self.streams.get_mut(key) else { return };
         stream.unreturned += count;
-        let open = stream.send != Send::Ended && stream.reset.is_none();
+        let ended = stream.send == Send::Ended && stream.recv == Recv::Ended;
+        let open = !ended && stream.reset.is_none();
         let due = stream.unreturned >= half || stream.unread().is_empty();
         if stream.unreturned > 0 && due && open && self.broken.is_none() {
             stream.recv_window += i64::from(stream.unreturned);
