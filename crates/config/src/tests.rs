@@ -23,6 +23,7 @@ mod references;
 mod resolvers;
 mod rings;
 mod semantics;
+mod tls;
 mod values;
 mod wild;
 

@@ -104,4 +104,14 @@ mod tests {
         assert!(parse("l", "a.pem [verify none").is_err());
         assert!(parse("l", "a.pem [no-tlsv13]").is_err());
     }
+
+    #[test]
+    fn words_change_what_a_line_says() {
+        for words in
+            ["alpn h2", "ca-file a.pem", "ca-verify-file a.pem", "crl-file c.pem", "no-ca-names"]
+        {
+            let list = parse("l", &format!("a.pem [{words}]\nb.pem\n")).unwrap();
+            assert_ne!(list[0].options, list[1].options, "{words}");
+        }
+    }
 }

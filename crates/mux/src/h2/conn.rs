@@ -124,6 +124,8 @@ pub struct Conn {
     pub(super) leaving: Option<u32>,
     /// The peer opens no more, or answers no more, than up to this stream.
     pub(super) peer_leaves: Option<u32>,
+    /// The peer has refused a stream that we opened: what comes next had better go elsewhere.
+    pub(super) refuses: bool,
     pub(super) broken: Option<Broken>,
     #[expect(clippy::vec_box, reason = "a head moves between here and its stream by pointer")]
     pub(super) heads: Vec<Box<Head>>,
@@ -156,6 +158,7 @@ impl Conn {
             opened: VecDeque::new(),
             recv_window: i64::from(DEFAULT_WINDOW),
             widened: false,
+            refuses: false,
             unreturned: 0,
             send_window: i64::from(DEFAULT_WINDOW),
             out,
@@ -188,10 +191,14 @@ impl Conn {
         self.opened.pop_front()
     }
 
-    /// Whether another stream can be opened by us.
+    /// Whether another stream can be opened by us. Not after the peer has refused one: it would as
+    /// likely refuse the next.
     pub fn can_open(&self) -> bool {
         let limit = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
-        self.is_open() && self.streams.open < limit && self.next_own <= MAX_STREAM_ID
+        self.is_open()
+            && !self.refuses
+            && self.streams.open < limit
+            && self.next_own <= MAX_STREAM_ID
     }
 
     /// Whether new streams may be opened at all, by us or by the peer.
@@ -440,6 +447,7 @@ impl Conn {
         let Some(stream) = self.streams.get_mut(key) else { return };
         if stream.reset.is_none() {
             stream.reset = Some(reset);
+            self.refuses |= reset.by_peer && reset.code == Code::REFUSED_STREAM;
             self.streams.discount(key);
             self.wake(key, Ready(Ready::READ.0 | Ready::WRITE.0));
         }

@@ -74,7 +74,7 @@ fn a_connection_that_vanishes_is_no_session() {
     let origin = Origin::echo();
     let (proxy, address) = listen(Mode::Http, &["tcp-request connection silent-drop"], &origin);
     let world = World::new(vec![proxy]);
-    let client = std::net::TcpStream::connect(address).expect("a listener");
+    let client = TcpStream::connect(address).expect("a listener");
     let front = world.frontend("px");
     world.until("it is refused", || front.counters.sum(Metric::DeniedConnections) == 1);
     assert_eq!(front.counters.sum(Metric::Connections), 1);

@@ -1,0 +1,95 @@
+//! Words of TLS: each changes what the model holds. Never reads a certificate.
+use super::*;
+use crate::model::*;
+
+fn bind(words: &str) -> ::tls::BindSettings {
+    let proxy = only(&listen(&format!(" bind :81 {words}")));
+    let front = proxy.front.as_ref().expect("a client side");
+    front.binds.last().expect("a bind line").options.tls.settings.clone()
+}
+
+fn server(words: &str) -> TlsServer {
+    let proxy = only(&listen(&format!(" server s 127.0.0.1:1 {words}")));
+    proxy.back.as_ref().expect("a server side").servers[0].options.tls.clone()
+}
+
+fn global(line: &str) -> TlsProcess {
+    model(&format!("global\n {line}\n{}", listen(""))).global.tls.clone()
+}
+
+#[test]
+fn words_of_bind_lines() {
+    for words in [
+        "ca-ignore-err all",
+        "ca-verify-file a.pem",
+        "crl-file c.pem",
+        "no-ca-names",
+        "prefer-client-ciphers",
+    ] {
+        assert_ne!(bind(words), bind(""), "{words}");
+    }
+}
+
+#[test]
+fn words_of_servers() {
+    for words in [
+        "alpn h2",
+        "ciphers AES128-SHA",
+        "ciphersuites TLS_AES_128_GCM_SHA256",
+        "crl-file c.pem",
+        "crt a.pem",
+        "no-ssl-reuse",
+        "no-tls-tickets",
+    ] {
+        assert_ne!(server(words), server(""), "{words}");
+    }
+    for (words, undone) in [
+        ("no-ssl-reuse ssl-reuse", "no-ssl-reuse"),
+        ("no-tls-tickets tls-tickets", "no-tls-tickets"),
+        ("ssl verify none no-ssl", "ssl verify none"),
+    ] {
+        assert_ne!(server(words), server(undone), "{words}");
+    }
+}
+
+#[test]
+fn lines_of_the_global_section() {
+    for line in [
+        "ssl-default-bind-ciphers AES128-SHA",
+        "ssl-default-bind-ciphersuites TLS_AES_128_GCM_SHA256",
+        "ssl-default-bind-curves P-256",
+        "ssl-default-bind-options no-tlsv12",
+        "ssl-default-bind-options no-tls-tickets",
+        "ssl-default-bind-options prefer-client-ciphers",
+        "ssl-default-server-ciphers AES128-SHA",
+        "ssl-default-server-ciphersuites TLS_AES_128_GCM_SHA256",
+        "ssl-default-server-options no-tlsv12",
+        "ssl-load-extra-del-ext",
+        "ssl-load-extra-files none",
+        "ssl-server-verify none",
+        "tune.ssl.cachesize 7",
+        "tune.ssl.default-dh-param 1024",
+        "tune.ssl.lifetime 7",
+        "tune.ssl.maxrecord 7",
+    ] {
+        assert_ne!(global(line), global(""), "{line}");
+    }
+}
+
+#[test]
+fn what_has_no_effect_says_so() {
+    let text = format!("global\n tune.ssl.capture-buffer-size 96\n{}", listen(""));
+    let said = messages(&text, Severity::Warning);
+    assert!(said.iter().any(|it| it.contains("'tune.ssl.capture-buffer-size' has no effect yet")));
+}
+
+/// There is one for each way of speaking that both sides of the word have.
+#[test]
+fn protocols_that_do_not_fit_are_refused() {
+    for word in ["fcgi", "none"] {
+        let said = messages(&listen(&format!(" bind :81 proto {word}")), Severity::Alert);
+        assert!(said.iter().any(|it| it.contains("is not usable for 'bind :81'")), "{said:?}");
+    }
+    let said = messages(&listen(" bind :81 proto h1\n bind :82 proto h3"), Severity::Alert);
+    assert_eq!(said.len(), 1, "{said:?}");
+}
