@@ -84,3 +84,14 @@ fn the_version_can_be_asked_for() {
     assert_eq!(answer(&mut client, 1), OK);
     assert_eq!(weir.web().get("/").status(), 403);
 }
+
+#[test]
+fn lines_say_what_is_spoken_on_them() {
+    let back = "    server s <inner> proto h2\nfrontend inner\n    bind <inner> proto h2\n    \
+                http-request return status 200 hdr x-version %[fc_http_major]";
+    let weir = Setup::http("", back).start();
+    assert_eq!(weir.web().get("/").header("x-version"), Some("2"));
+    let mut client = weir.connect("inner");
+    client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(!client.rest().starts_with(b"HTTP/1"));
+}
