@@ -7,7 +7,7 @@ use crate::diag::Place;
 use crate::draft::{DraftKind, DraftProxy, Settings};
 use crate::env::Environment;
 use crate::features::Features;
-use crate::finish::tls::connector;
+use crate::finish::tls::{connector, unspoken};
 use crate::keyword::Keyword;
 use crate::lex::Word;
 use crate::line::Line;
@@ -99,6 +99,9 @@ fn judge(backend: &str, server: Server) -> Result<Server, String> {
             "config: backend '{backend}': server '{}' has neither service port nor check port nor tcp_check rule 'connect' with port information.",
             server.name
         ));
+    }
+    if let Some(error) = unspoken(options) {
+        return Err(error);
     }
     if portless {
         return Err("a port taken from the client is not implemented yet".to_owned());

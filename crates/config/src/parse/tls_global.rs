@@ -56,7 +56,10 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         g.tls.extras.without_extension = true;
         Ok(())
     }),
-    entry("ssl-load-extra-files", "<none|all|...>*", "Files beside certificates.", |g, _, a| {
+    entry("ssl-load-extra-files", "<none|all|...>*", "Files beside certificates.", |g, cx, a| {
+        if let Some(n) = (1..).take_while(|n| a.get(*n).is_some()).find(|n| a.text(*n) == "sctl") {
+            cx.warn(a, n, "'sctl' has no effect yet: timestamps are not sent to clients");
+        }
         extras(&mut g.tls.extras, a)
     }),
     entry("ssl-server-verify", "[none|required]", "Whether servers are verified.", |g, _, a| {
@@ -82,12 +85,18 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         );
         Ok(())
     }),
-    entry("tune.ssl.default-dh-param", "<number>", "Bits of key exchange by DH.", |g, _, a| {
+    entry("tune.ssl.default-dh-param", "<number>", "Bits of key exchange by DH.", |g, cx, a| {
         let bits = integer(a, 0..=i32::MAX as u32)?;
         if bits < 1024 {
             let message = "'tune.ssl.default-dh-param' expects a value >= 1024.";
             return Err(a.fault(1, message));
         }
+        cx.warn(
+            a,
+            1,
+            "'tune.ssl.default-dh-param' only allows key exchange by DH: its parameters are as \
+             strong as the key of the certificate, whatever the number",
+        );
         g.tls.defaults.default_dh = bits;
         Ok(())
     }),

@@ -33,7 +33,7 @@ fn words_of_bind_lines() {
 #[test]
 fn words_of_servers() {
     for words in [
-        "alpn h2",
+        "alpn http/1.1",
         "ciphers AES128-SHA",
         "ciphersuites TLS_AES_128_GCM_SHA256",
         "crl-file c.pem",
@@ -92,4 +92,21 @@ fn protocols_that_do_not_fit_are_refused() {
     }
     let said = messages(&listen(" bind :81 proto h1\n bind :82 proto h3"), Severity::Alert);
     assert_eq!(said.len(), 1, "{said:?}");
+}
+
+/// A server would choose what nobody speaks to it.
+#[test]
+fn what_would_not_be_spoken_is_not_offered() {
+    let line = " server s 127.0.0.1:1 ssl verify none alpn h2,http/1.1";
+    for (text, refused) in [
+        (listen(line), true),
+        (listen(" server s 127.0.0.1:1 ssl verify none check-alpn h2"), true),
+        (listen(&format!("{line} proto h2")), false),
+        (listen(" server s 127.0.0.1:1 ssl verify none alpn http/1.1"), false),
+        (listen(&format!(" mode tcp\n{line}")), false),
+    ] {
+        let said = messages(&text, Severity::Alert);
+        let told = said.iter().any(|it| it.contains("is not implemented yet"));
+        assert_eq!(told, refused, "{said:?}\n{text}");
+    }
 }
