@@ -96,8 +96,8 @@ fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut
     }
 }
 
-/// What is offered to a server in HTTP mode and would not be spoken: HTTP/2 is chosen by `proto` alone
-/// so far, and checks speak HTTP/1.
+/// What is offered to a server in HTTP mode and would not be spoken: HTTP/2 is chosen by `proto`
+/// alone so far, and checks speak HTTP/1.
 pub(crate) fn unspoken(options: &ServerOptions) -> Option<String> {
     let offers = |protocols: &Option<Vec<u8>>| {
         protocols.as_ref().is_some_and(|wire| wire.windows(3).any(|name| name == b"\x02h2"))
