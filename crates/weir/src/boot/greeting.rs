@@ -34,10 +34,11 @@ fn listener(proxy: &Proxy, bind: &Bind) -> String {
     };
     let listens = format!("Frontend {name} listens on {address}");
     let reached = reached(address);
+    let (scheme, flags) = if bind.tls.is_some() { ("https", "-ik") } else { ("http", "-i") };
     match &proxy.settings.stats {
         _ if proxy.settings.mode != Mode::Http => format!("{listens}."),
-        Some(page) => format!("{listens}, statistics: http://{reached}{}", page.uri),
-        None => format!("{listens}, try: curl -i http://{reached}/"),
+        Some(page) => format!("{listens}, statistics: {scheme}://{reached}{}", page.uri),
+        None => format!("{listens}, try: curl {flags} {scheme}://{reached}/"),
     }
 }
 
