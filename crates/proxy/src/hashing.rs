@@ -55,9 +55,7 @@ pub(crate) fn wants_body(tx: &Transaction, backend: &Proxy) -> bool {
 /// # Errors
 /// The client leaves, or takes longer than `timeout http-request`.
 pub(crate) async fn await_body(tx: &mut Transaction, backend: &Proxy) -> Result<(), Failure> {
-    let timeouts = &backend.settings.timeouts;
-    let span = timeouts.http_request.or(tx.client.proxy.settings.timeouts.client);
-    payload::wait(tx, span, 0).await
+    payload::wait_for_all(tx, backend).await
 }
 
 impl HashKey {

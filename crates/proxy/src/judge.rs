@@ -46,9 +46,7 @@ pub(crate) fn looks_at_requests(proxy: &ProxyRef) -> bool {
 /// The request is refused without an answer of the rule's own.
 pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Ruling, Failure> {
     if proxy.settings.buffer_request && tx.notes.bodies[0].is_none() {
-        let timeouts = &proxy.settings.timeouts;
-        let span = timeouts.http_request.or(tx.client.proxy.settings.timeouts.client);
-        Box::pin(payload::wait(tx, span, 0)).await?;
+        Box::pin(payload::wait_for_all(tx, proxy)).await?;
     }
     if !proxy.rules.request {
         return Ok(Ruling::Pass);

@@ -4,11 +4,29 @@
 use crate::counters::Metric;
 use crate::journal::{Cause, Failure, Phase};
 use crate::receive;
+use crate::runtime::Proxy;
 use crate::transaction::Transaction;
 use mux::{BodyKind, h1};
 use sample::Side;
 use std::io;
 use stdx::Tick;
+
+/// As [`wait`], for all of the body, within the time for requests of a proxy or, without any, for
+/// clients that say nothing.
+pub(crate) async fn wait_for_all(tx: &mut Transaction, proxy: &Proxy) -> Result<(), Failure> {
+    match proxy.settings.timeouts.http_request {
+        Some(span) => wait(tx, Some(span), 0).await,
+        None => {
+            let span = tx.client.proxy.settings.timeouts.client;
+            let in_data = |failure: Failure| match failure.status {
+                // As HAProxy logs it: the head came in time.
+                408 => Failure { phase: Phase::Data, ..failure },
+                _ => failure,
+            };
+            wait(tx, span, 0).await.map_err(in_data)
+        }
+    }
+}
 
 /// Waits until the request's body is complete, or `at_least` so many bytes of it are there (0:
 /// all), or the buffer is full. `span` is in milliseconds. A client that leaves meanwhile is gone,

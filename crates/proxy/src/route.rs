@@ -120,9 +120,7 @@ async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Option<Rou
     let admin = judge::administers(tx, proxy);
     let changes = admin && tx.space.request.method_id() == Method::Post;
     if changes {
-        let timeouts = &proxy.settings.timeouts;
-        let span = timeouts.http_request.or(tx.client.proxy.settings.timeouts.client);
-        payload::wait(tx, span, 0).await?;
+        payload::wait_for_all(tx, proxy).await?;
     }
     let whole = changes && payload::is_whole(tx);
     Ok(show_statistics(tx, proxy, admin, whole).then_some(Route::Answer))

@@ -889,6 +889,9 @@ pub struct Back {
     pub reuse: Reuse,
     /// What checks do.
     pub check: Check,
+    /// The same as a script, for servers whose checks begin with more than their request (PROXY
+    /// header, TLS).
+    pub check_script: Arc<rules::check::Script>,
     /// `option log-health-checks`.
     pub log_checks: bool,
     /// `option checkcache`: cookies that a shared cache might keep are refused.

@@ -132,10 +132,16 @@ impl Checker {
         if record.agent {
             return Some(Alone::Agent);
         }
-        match &turn::subject(self, record)?.settings.check {
+        let subject = turn::subject(self, record)?;
+        match &subject.settings.check {
             Check::Script(script) => Some(Alone::Script(script.clone())),
             Check::External(program) => Some(Alone::External(program.clone())),
-            Check::Connect | Check::Http(_) => None,
+            Check::Connect | Check::Http(_) if subject.server.settings.check_link.is_plain() => {
+                None
+            }
+            Check::Connect | Check::Http(_) => {
+                Some(Alone::Script(subject.settings.check_script.clone()))
+            }
         }
     }
 }

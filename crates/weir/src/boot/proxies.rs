@@ -279,7 +279,11 @@ fn back(
     settings::Back {
         dynamic_cookie: from.cookie.as_ref().is_some_and(|cookie| cookie.dynamic),
         cookie_key: from.dynamic_cookie_key.as_deref().map(Arc::from),
-        check: check(&from.check, global, servers.iter().all(|it| it.check_link.is_plain())),
+        check: check(&from.check, global),
+        check_script: match &from.check {
+            model::HealthCheck::Script(script) => script.clone(),
+            _ => Arc::default(),
+        },
         servers,
         direct: from.direct.as_ref().map(|to| direct(to, link::without_server(from, global))),
         algorithm: balancing::algorithm(from),
@@ -503,10 +507,9 @@ fn agent(server: &reactor::Address, check: &model::Check) -> Option<settings::Ag
 }
 
 /// Checks that are one exchange take a shorter way, if their connections are `plain`.
-fn check(from: &model::HealthCheck, global: &model::Global, plain: bool) -> settings::Check {
+fn check(from: &model::HealthCheck, global: &model::Global) -> settings::Check {
     let script = match from {
-        model::HealthCheck::Connect if plain => return settings::Check::Connect,
-        model::HealthCheck::Connect => return settings::Check::Script(Arc::default()),
+        model::HealthCheck::Connect => return settings::Check::Connect,
         model::HealthCheck::Script(script) => script,
         model::HealthCheck::External { command, path } => {
             let (command, path) = (command.clone(), path.clone());
@@ -515,7 +518,7 @@ fn check(from: &model::HealthCheck, global: &model::Global, plain: bool) -> sett
             return settings::Check::External(Arc::new(external));
         }
     };
-    match script.as_simple_http().filter(|_| plain) {
+    match script.as_simple_http() {
         Some(SimpleHttp { request, statuses, negated }) => {
             settings::Check::Http(settings::HttpCheck { request, statuses, negated })
         }

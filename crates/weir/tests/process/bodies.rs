@@ -350,3 +350,16 @@ fn a_client_that_leaves_takes_its_request_with_it_if_asked_to() {
         assert_eq!(shape(&log.line()), line, "{option}");
     }
 }
+
+/// Without a time for requests, a client that says nothing in the middle of a body is one that
+/// stalls in data, as the public suite has it.
+#[test]
+fn a_body_that_is_waited_for_has_the_time_of_clients() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    option http-buffer-request\n    timeout client 100ms";
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nab");
+    assert_eq!(client.response().status(), 408);
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 408 cD-- \"POST / HTTP/1.1\"");
+}

@@ -185,3 +185,19 @@ fn without_time(line: &str) -> String {
     fields.remove(9);
     fields.join(" ")
 }
+
+/// How the backend's other servers are checked says nothing about this one.
+#[test]
+fn a_server_that_is_added_is_checked_with_its_own_header() {
+    let log = LogReceiver::new();
+    let text = "    option httpchk GET /\n    option log-health-checks\n\
+                frontend inner\n    bind <inner> accept-proxy\n    http-request return status 200";
+    let weir = Setup::http("", text).with("log", log.address()).start();
+    let inner = weir.address("inner");
+    let line = format!("add server app/s1 {inner} check rise 1 fall 1 inter 50ms check-send-proxy");
+    assert!(weir.cli(&line).contains("New server registered."));
+    weir.cli("enable health app/s1; enable server app/s1");
+    eventually("a check has passed", || {
+        (weir.stat("app", "s1", "check_status") == "L7OK").then_some(())
+    });
+}
