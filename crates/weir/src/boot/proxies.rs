@@ -445,7 +445,12 @@ pub(super) fn dynamic_server(
     });
     let (back, global) = (model::Back::default(), model::Global::default());
     let links = link::links(&made, &back, &global, &mut Opener::default());
-    let mut made = server(&made, links.map_err(|error| error.to_string())?);
+    let (link, mut check_link) = links.map_err(|error| error.to_string())?;
+    // As HAProxy has it: checks of such a server take nothing over from its other connections.
+    let (options, checked) = (&made.options, &mut check_link);
+    checked.announce = checked.announce.filter(|_| options.check.send_proxy);
+    checked.encryption = checked.encryption.take().filter(|_| options.tls.check == Some(true));
+    let mut made = server(&made, (link, check_link));
     made.dynamic = true;
     made.forced_id = made.balance.id > 0;
     made.balance.track = track;

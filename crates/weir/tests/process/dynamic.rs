@@ -196,8 +196,15 @@ fn a_server_that_is_added_is_checked_with_its_own_header() {
     let inner = weir.address("inner");
     let line = format!("add server app/s1 {inner} check rise 1 fall 1 inter 50ms check-send-proxy");
     assert!(weir.cli(&line).contains("New server registered."));
-    weir.cli("enable health app/s1; enable server app/s1");
+    let line = format!("add server app/s2 {inner} send-proxy check rise 1 fall 1 inter 50ms");
+    assert!(weir.cli(&line).contains("New server registered."));
+    for server in ["s1", "s2"] {
+        weir.cli(&format!("enable health app/{server}; enable server app/{server}"));
+    }
     eventually("a check has passed", || {
         (weir.stat("app", "s1", "check_status") == "L7OK").then_some(())
+    });
+    eventually("a check without the header has not", || {
+        (weir.stat("app", "s2", "check_status") == "L7RSP").then_some(())
     });
 }
