@@ -12,13 +12,11 @@ pub(crate) fn response(
     worker: &Worker,
     proxy: &Proxy,
     mux: &mut Machine,
-    (head, body): (&mut Head, BodyKind),
+    head: (&mut Head, BodyKind),
     out: &mut Vec<u8>,
 ) -> BodyKind {
-    match proxy.settings.front.as_ref().is_some_and(|front| front.adjusts_case) {
-        false => mux.encode_head(head, body, out),
-        true => adjusted(worker, mux, head, body, out),
-    }
+    let adjusts = proxy.settings.front.as_ref().is_some_and(|front| front.adjusts_case);
+    encode(adjusts, worker, mux, head, out)
 }
 
 /// The same of a request, as the servers of `proxy` want it.
@@ -26,10 +24,22 @@ pub(crate) fn request(
     worker: &Worker,
     proxy: &Proxy,
     mux: &mut Machine,
+    head: (&mut Head, BodyKind),
+    out: &mut Vec<u8>,
+) -> BodyKind {
+    let adjusts = proxy.settings.back.as_ref().is_some_and(|back| back.adjusts_case);
+    encode(adjusts, worker, mux, head, out)
+}
+
+#[inline]
+fn encode(
+    adjusts: bool,
+    worker: &Worker,
+    mux: &mut Machine,
     (head, body): (&mut Head, BodyKind),
     out: &mut Vec<u8>,
 ) -> BodyKind {
-    match proxy.settings.back.as_ref().is_some_and(|back| back.adjusts_case) {
+    match adjusts {
         false => mux.encode_head(head, body, out),
         true => adjusted(worker, mux, head, body, out),
     }

@@ -65,8 +65,8 @@ pub(crate) struct Client {
     pub(crate) told: Option<Rc<Told>>,
     /// Nanoseconds from its acceptance until its preamble was there.
     pub(crate) handshake: u64,
-    /// Nothing but HTTP/2 is expected.
-    pub(crate) speaks_h2: bool,
+    /// Whether HTTP/2 is spoken; `None`: what the handshake chose, or the first bytes are.
+    pub(crate) speaks_h2: Option<bool>,
     /// The connection ends with a reset.
     pub(crate) reset: bool,
     /// The client is not told that its connection ends (`silent-drop`).
@@ -117,7 +117,7 @@ impl Client {
             expects: Expected::default(),
             told: None,
             handshake: 0,
-            speaks_h2: false,
+            speaks_h2: None,
             reset: false,
             vanishes: false,
             local: OnceCell::new(),
@@ -152,7 +152,7 @@ impl Client {
             expects: Expected::default(),
             told: connection.told.clone(),
             handshake: if number == 0 { connection.handshake } else { 0 },
-            speaks_h2: true,
+            speaks_h2: Some(true),
             reset: false,
             vanishes: false,
             local: OnceCell::new(),
@@ -316,8 +316,8 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     if client.proxy.settings.mode == Mode::Tcp {
         return Box::pin(crate::tcp::run(client)).await;
     }
-    let chosen = client.alpn().is_some_and(|name| &*name == b"h2");
-    if client.speaks_h2 || chosen {
+    let chosen = || client.alpn().is_some_and(|name| &*name == b"h2");
+    if client.speaks_h2.unwrap_or_else(chosen) {
         return Box::pin(h2::front::run(worker, client)).await;
     }
     loop {

@@ -781,8 +781,8 @@ pub struct Bind {
     pub expects: Expected,
     /// What they are encrypted with.
     pub tls: Option<Arc<tls::Acceptor>>,
-    /// Connections speak HTTP/2 (`proto h2`).
-    pub speaks_h2: bool,
+    /// Whether connections speak HTTP/2 (`proto h2`, `proto h1`); `None`: what their handshake chose.
+    pub speaks_h2: Option<bool>,
     /// By how many bytes segments are smaller than clients have announced.
     pub mss_reduction: u32,
     /// Other sockets of the same address, each with the threads that it is for; the first one is

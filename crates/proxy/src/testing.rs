@@ -235,7 +235,7 @@ pub(crate) fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
 pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
     let (handle, address) = bound();
     let bind = Bind {
-        speaks_h2: false,
+        speaks_h2: None,
         handle,
         address: Address::Inet(address),
         name: None,

@@ -139,7 +139,7 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         nice: 0,
         expects: Default::default(),
         tls: None,
-        speaks_h2: false,
+        speaks_h2: None,
         mss_reduction: 0,
         shards: Vec::new(),
     };

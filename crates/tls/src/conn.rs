@@ -373,11 +373,6 @@ impl Conn {
         self.ssl().session_reused()
     }
 
-    /// The session's identity.
-    pub fn session_id(&self) -> Option<&[u8]> {
-        self.ssl().session().map(|session| session.id())
-    }
-
     /// What verifying the peer's certificate has come to; 0 is success, or no certificate.
     pub fn verify_result(&self) -> u32 {
         self.ssl().verify_result().as_raw().unsigned_abs()
@@ -392,12 +387,6 @@ impl Conn {
     /// The peer's certificate, DER.
     pub fn peer_certificate(&self) -> Option<Vec<u8>> {
         self.ssl().peer_certificate()?.to_der().ok()
-    }
-
-    /// The chain that the peer has sent, DER, without its own certificate on the server's side.
-    pub fn peer_chain(&self) -> Vec<Vec<u8>> {
-        let chain = self.ssl().peer_cert_chain();
-        chain.into_iter().flatten().filter_map(|it| it.to_der().ok()).collect()
     }
 
     /// The certificate that we have shown, DER.

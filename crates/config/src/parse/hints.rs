@@ -33,6 +33,14 @@ pub(super) fn numa(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     Ok(())
 }
 
+/// `option http-no-delay`; without it nothing is delayed either.
+pub(super) fn no_delay(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    if cx.prefix == Prefix::None {
+        idle(cx, args, "nothing is ever delayed");
+    }
+    Ok(())
+}
+
 /// `tune.fd.edge-triggered on|off`
 pub(super) fn edge_triggered(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     if !cx.experimental {

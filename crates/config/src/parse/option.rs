@@ -1,6 +1,6 @@
 //! `option` lines (section 4.2). Never decides what an option means at run time.
 use super::proxy::{allowed, wanted};
-use super::{check, http, removed};
+use super::{check, hints, http, removed};
 use crate::cx::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
@@ -142,7 +142,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "http-no-delay",
         Places::ALL,
         "Sends what there is at once, as is always done.",
-        |_, _, _| Ok(()),
+        |_, cx, a| hints::no_delay(cx, a),
     ),
     switch(
         "http-pretend-keepalive",

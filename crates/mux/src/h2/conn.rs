@@ -206,16 +206,6 @@ impl Conn {
         self.broken.is_none() && self.leaving.is_none() && self.peer_leaves.is_none()
     }
 
-    /// Whether the peer takes extended CONNECT (RFC 8441).
-    pub fn takes_extended_connect(&self) -> bool {
-        self.peer.enable_connect_protocol
-    }
-
-    /// Whether the peer's settings are known.
-    pub fn is_greeted(&self) -> bool {
-        self.greeted
-    }
-
     /// Opens a stream for a request.
     pub fn open(&mut self) -> Option<Key> {
         if !self.can_open() {

@@ -3,7 +3,7 @@
 use super::abuse::price;
 use super::conn::Conn;
 use super::flow::TINY;
-use super::stream::{Recv, Send};
+use super::stream::Send;
 use crate::{BodyKind, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use std::io::IoSlice;
@@ -249,13 +249,6 @@ impl Conn {
     /// Ends a tunnel's outgoing half.
     pub fn shutdown(&mut self, key: Key) {
         self.encode_end(key, None);
-    }
-
-    /// Whether the peer's half is over, so that nothing that is said could be answered.
-    pub fn is_half_closed(&self, key: Key) -> bool {
-        self.streams
-            .get(key)
-            .is_none_or(|stream| stream.reset.is_some() || stream.recv == Recv::Ended)
     }
 }
 

@@ -213,7 +213,7 @@ fn clear_connections_stay_what_they_are_if_they_must() {
 fn another_protocol_is_refused_where_this_one_is_expected() {
     let origin = parrot();
     let (mut proxy, address) = proxy(&origin);
-    proxy.front.as_mut().unwrap().binds[0].speaks_h2 = true;
+    proxy.front.as_mut().unwrap().binds[0].speaks_h2 = Some(true);
     let world = World::new(vec![proxy]);
     let said = world.play(move || {
         let mut stream = client(address);

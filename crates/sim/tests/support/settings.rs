@@ -52,7 +52,7 @@ impl Listen {
             nice: 0,
             expects: Default::default(),
             tls: None,
-            speaks_h2: false,
+            speaks_h2: None,
             mss_reduction: 0,
             shards: Vec::new(),
         };

@@ -185,7 +185,7 @@ fn front(
         });
         match opened {
             Ok((open, shards)) => binds.push(settings::Bind {
-                speaks_h2: bind.options.protocol == Some(model::Protocol::H2),
+                speaks_h2: bind.options.protocol.map(|it| it == model::Protocol::H2),
                 mss_reduction: bind.options.mss.min(0).unsigned_abs(),
                 shards,
                 handle: open.handle,
@@ -511,7 +511,8 @@ fn agent(server: &reactor::Address, check: &model::Check) -> Option<settings::Ag
     })
 }
 
-/// Checks that are one exchange take a shorter way, if their connections are `plain`.
+/// Checks that are one exchange take a shorter way with servers whose connections begin with nothing
+/// else.
 fn check(from: &model::HealthCheck, global: &model::Global) -> settings::Check {
     let script = match from {
         model::HealthCheck::Connect => return settings::Check::Connect,

@@ -342,3 +342,26 @@ backend app
     let said = weir.cli(&format!("add server app/bad {origin} ssl"));
     assert!(said.contains("verify is enabled by default"), "{said}");
 }
+
+#[test]
+fn the_protocol_of_the_line_wins_over_the_one_chosen() {
+    let weir = setup(
+        "frontend web
+    bind <web> ssl crt a.pem alpn h2 proto h1
+    http-request return status 200
+frontend other
+    bind <other> ssl crt a.pem alpn h2
+    http-request return status 200
+",
+    )
+    .start();
+    let ask = |place: &str| {
+        let offer = |it: &mut openssl::ssl::SslConnectorBuilder| {
+            it.set_alpn_protos(b"\x02h2").expect("a list of protocols");
+        };
+        let client = Secure::try_connect(weir.address(place), "a.test", offer);
+        client.and_then(|mut it| it.ask("GET / HTTP/1.1\r\nhost: x\r\n\r\n"))
+    };
+    assert!(ask("web").is_ok_and(|(head, _)| head.starts_with("HTTP/1.1 200")));
+    assert!(!ask("other").is_ok_and(|(head, _)| head.starts_with("HTTP/1.1")));
+}

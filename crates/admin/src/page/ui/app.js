@@ -126,7 +126,7 @@ class Chart {
       for (const [name, value] of [["x1", 0], ["x2", KEPT - 1], ["y1", y], ["y2", y]]) line.setAttribute(name, value);
       this.svg.append(line);
     }
-    this.values = names.map((name, at) => make("b"));
+    this.values = names.map(() => make("b"));
     this.paths = names.map((_, at) => {
       const path = document.createElementNS(NS, "path");
       path.setAttribute("class", "s" + at);
