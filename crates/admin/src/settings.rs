@@ -73,8 +73,8 @@ pub struct Settings {
     pub max_memory: u64,
     /// The patterns of ACLs and maps.
     pub dictionaries: Arc<Dictionaries>,
-    /// The streams of a worker, for `show sess`.
-    pub streams: fn(&proxy::Worker) -> Vec<proxy::streams::Listing>,
+    /// Some streams of a worker from a place on, for `show sess`.
+    pub streams: fn(&proxy::Worker, u32) -> proxy::streams::Part,
     /// Makes the settings of a server that `add server` adds: its backend, its name, the words from
     /// its address on, and whether the backend speaks HTTP.
     pub server: MakeServer,
@@ -107,7 +107,7 @@ impl Default for Settings {
             max_files: 0,
             max_memory: 0,
             dictionaries: Arc::default(),
-            streams: |_| Vec::new(),
+            streams: |_, _| Default::default(),
             server: MakeServer(Arc::new(|_, _, _, _| Err("no servers can be made".to_owned()))),
         }
     }

@@ -1,6 +1,6 @@
 //! The statistics of proxies and of the process as typed values. Never renders them.
 //!
-//! [`rows`] and [`info::all`] gather, [`csv`], [`typed`] and [`json`] write.
+//! [`Walk`] and [`info::all`] gather, [`csv`], [`typed`] and [`json`] write.
 
 mod back;
 pub mod csv;
@@ -12,6 +12,7 @@ mod listener;
 mod server;
 #[cfg(test)]
 mod tests;
+pub(crate) mod times;
 pub mod typed;
 
 use balance::OpState;
@@ -302,28 +303,64 @@ impl Filter {
     }
 }
 
-/// Gathers the rows that a filter wants: per proxy the client side, its listeners,
-/// the servers, the server side.
-pub fn rows(shared: &Shared, clock: Clock, filter: &Filter) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for proxy in shared.proxies.iter().filter(|proxy| filter.wants_proxy(proxy)) {
-        if let Some(front) = proxy.front.as_ref().filter(|_| filter.wants(Kind::Frontend)) {
-            rows.push(front::row(shared, proxy, front, clock));
+/// Servers whose rows one step gathers at most.
+const STEP: usize = 32;
+
+/// How far a listing of rows has come. The default is before the first one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Walk {
+    proxy: usize,
+    /// The next server, by slot; the client side comes with the first.
+    slot: usize,
+}
+
+impl Walk {
+    /// The next few rows that a filter wants, of one proxy: its client side, its listeners, the
+    /// servers, the server side. `None` behind the last proxy.
+    pub fn step(&mut self, shared: &Shared, clock: Clock, filter: &Filter) -> Option<Vec<Row>> {
+        let mut proxies = shared.proxies.iter().enumerate().skip(self.proxy);
+        let (index, proxy) = proxies.find(|(_, proxy)| filter.wants_proxy(proxy))?;
+        let first = if index == self.proxy { self.slot } else { 0 };
+        let mut rows = Vec::new();
+        if first == 0 {
+            client_side(shared, proxy, clock, filter, &mut rows);
         }
-        let listeners = proxy.front.iter().flat_map(|front| listener::all(proxy, front));
-        for it in listeners.filter(|it| filter.wants_listener(it.bind.id)) {
-            rows.push(listener::row(shared, proxy, &it, clock, filter.legends));
-        }
-        let Some(back) = &proxy.back else { continue };
+        let Some(back) = &proxy.back else {
+            *self = Self { proxy: index + 1, slot: 0 };
+            return Some(rows);
+        };
+        let end = (first + STEP).min(back.servers.slots());
         if filter.wants(Kind::Server) {
-            let wanted = back.servers.iter().filter(|server| filter.wants_server(server));
+            let here = (first..end).filter_map(|slot| back.servers.get(slot));
+            let wanted = here.filter(|server| filter.wants_server(server));
             rows.extend(wanted.map(|server| server::row(proxy, server, clock, filter.legends)));
+        }
+        if end < back.servers.slots() {
+            *self = Self { proxy: index, slot: end };
+            return Some(rows);
         }
         if filter.wants(Kind::Backend) {
             rows.push(back::row(proxy, back, clock, filter));
         }
+        *self = Self { proxy: index + 1, slot: 0 };
+        Some(rows)
     }
-    rows
+}
+
+fn client_side(shared: &Shared, proxy: &Proxy, clock: Clock, filter: &Filter, rows: &mut Vec<Row>) {
+    let Some(front) = &proxy.front else { return };
+    if filter.wants(Kind::Frontend) {
+        rows.push(front::row(shared, proxy, front, clock));
+    }
+    for it in listener::all(proxy, front).filter(|it| filter.wants_listener(it.bind.id)) {
+        rows.push(listener::row(shared, proxy, &it, clock, filter.legends));
+    }
+}
+
+/// All rows that a filter wants.
+pub fn rows(shared: &Shared, clock: Clock, filter: &Filter) -> Vec<Row> {
+    let mut walk = Walk::default();
+    std::iter::from_fn(|| walk.step(shared, clock, filter)).flatten().collect()
 }
 
 fn mode(proxy: &Proxy) -> &'static str {

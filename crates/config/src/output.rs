@@ -2,6 +2,7 @@
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::render::told;
 use std::fmt::Write as _;
+use stdx::json::quoted;
 
 /// How diagnostics are handed to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,24 +141,5 @@ fn uri(file: &str) -> String {
             }
         }
     }
-    out
-}
-
-/// A JSON string.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
     out
 }

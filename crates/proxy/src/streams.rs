@@ -64,6 +64,18 @@ pub struct Listing {
     pub began: u64,
 }
 
+/// Places that one step of [`Worker::streams`] looks at.
+const STEP: u32 = 64;
+
+/// Some streams of a thread.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// In no order.
+    pub streams: Vec<Listing>,
+    /// The place to go on from, if there may be more.
+    pub next: Option<u32>,
+}
+
 /// Which streams an end is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
@@ -141,25 +153,29 @@ impl Drop for Listed {
 }
 
 impl Worker {
-    /// The streams of this thread.
-    pub fn streams(&self) -> Vec<Listing> {
-        let (now, wall) = (self.thread.nanos(), self.thread.wall());
-        let told = |(key, stream): (Key, &Stream)| {
-            let age = now.saturating_sub(stream.since);
-            Listing {
-                number: self.number(key),
-                frontend: stream.frontend,
-                backend: stream.backend,
-                server: stream.server,
-                peer: stream.peer,
-                bind: stream.bind,
-                descriptor: stream.descriptor,
-                task: stream.task.to_bits(),
-                age_s: age / 1_000_000_000,
-                began: wall.saturating_sub(age),
-            }
-        };
-        self.streams.all.borrow().iter().map(told).collect()
+    /// Some streams of this thread, from a place on; 0 is the first one.
+    pub fn streams(&self, from: u32) -> Part {
+        let all = self.streams.all.borrow();
+        let end = from.saturating_add(STEP);
+        let keys = (from..end.min(all.positions())).filter_map(|place| all.key_at(place));
+        let streams = keys.filter_map(|key| Some(self.told(key, all.get(key)?))).collect();
+        Part { streams, next: Some(end).filter(|end| *end < all.positions()) }
+    }
+
+    fn told(&self, key: Key, stream: &Stream) -> Listing {
+        let age = self.thread.nanos().saturating_sub(stream.since);
+        Listing {
+            number: self.number(key),
+            frontend: stream.frontend,
+            backend: stream.backend,
+            server: stream.server,
+            peer: stream.peer,
+            bind: stream.bind,
+            descriptor: stream.descriptor,
+            task: stream.task.to_bits(),
+            age_s: age / 1_000_000_000,
+            began: self.thread.wall().saturating_sub(age),
+        }
     }
 
     /// Ends streams of this thread; tells how many there were.
@@ -216,7 +232,7 @@ mod tests {
             stream
         });
         let session = world.play(move || testing::client(bytes));
-        let list = || world.workers[0].streams();
+        let list = || world.workers[0].streams(0).streams;
         let with_server = || list().iter().filter(|it| it.server == Some(0)).count();
         world.until("both are with their servers", || with_server() == 2);
         let listed = list();

@@ -1,9 +1,10 @@
-//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions, histograms. Never does I/O and never reads a clock.
+//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions, histograms, strings of JSON. Never does I/O and never reads a clock.
 
 pub mod grow;
 pub mod hash;
 pub mod histogram;
 pub mod ignored;
+pub mod json;
 pub mod lanes;
 pub mod prng;
 pub mod scope_tree;

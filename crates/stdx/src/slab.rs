@@ -142,6 +142,11 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Positions so far, those of removed entries included: what [`Slab::key_at`] may be asked for.
+    pub fn positions(&self) -> u32 {
+        u32::try_from(self.entries.len()).expect("fewer than 2^32 entries")
+    }
+
     /// As [`Slab::iter`], to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Key, &mut T)> {
         self.entries.iter_mut().enumerate().filter_map(|(index, (generation, entry))| match entry {

@@ -7,7 +7,7 @@
 use crate::data::{DataKind, DataType};
 use crate::layout::Layout;
 use crate::rate::Rate;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Keys up to this length need no memory of their own.
@@ -46,6 +46,8 @@ pub struct Entry {
     expire: AtomicU64,
     /// Taken out of the table: its place in the order of expiry means nothing any more.
     pub(crate) gone: AtomicBool,
+    /// Its place in its shard; written and read under the shard's lock.
+    pub(crate) place: AtomicU32,
     pub(crate) hash: u64,
     pub(crate) layout: Arc<Layout>,
     key: StoredKey,
@@ -66,6 +68,7 @@ impl Entry {
             data: Mutex::new(Data { uses: 0, words, server_key: None }),
             expire: AtomicU64::new(0),
             gone: AtomicBool::new(false),
+            place: AtomicU32::new(0),
             hash,
             layout: layout.clone(),
             key: StoredKey::new(key),

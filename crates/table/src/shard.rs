@@ -3,13 +3,18 @@
 //! The order is lazy: touching an entry only writes its new time into the entry. When an entry
 //! comes up in the order and has been touched since, it is put back at its new time. So the first
 //! one that was not touched since is truly the oldest.
+//!
+//! Each entry also has a place, which is its own as long as it lives, so that a listing can let go
+//! of the lock and go on later without missing or repeating one.
 
 use crate::entry::Entry;
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashSet};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What entries are found by: the hash is computed once, outside of the lock.
 pub(crate) trait Keyed {
@@ -142,6 +147,9 @@ pub(crate) enum Head {
 pub(crate) struct Shard {
     members: HashSet<Member, BuildHasherDefault<Ready>>,
     order: BinaryHeap<Turn>,
+    places: Vec<Option<Arc<Entry>>>,
+    /// Places without an entry.
+    free: Vec<u32>,
 }
 
 impl Shard {
@@ -151,16 +159,38 @@ impl Shard {
 
     pub(crate) fn insert(&mut self, entry: Arc<Entry>) {
         self.order.push(Turn { due: entry.due(), entry: entry.clone() });
+        self.settle(&entry);
         self.members.insert(Member(entry));
+    }
+
+    /// Gives an entry its place.
+    fn settle(&mut self, entry: &Arc<Entry>) {
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => {
+                self.places.push(None);
+                u32::try_from(self.places.len() - 1).expect("a table has fewer than 2^32 entries")
+            }
+        };
+        entry.place.store(place, Relaxed);
+        self.places[place as usize] = Some(entry.clone());
+    }
+
+    /// Takes an entry out of all but the order.
+    fn forget(&mut self, entry: &Entry) {
+        let place = entry.place.load(Relaxed);
+        self.places[place as usize] = None;
+        self.free.push(place);
+        self.members.remove(&Probe(entry.hash, entry.key()) as &dyn Keyed);
     }
 
     /// Takes an entry out. Its place in the order stays until it comes up, or until such places are
     /// more than the entries.
     pub(crate) fn remove(&mut self, entry: &Entry) {
-        entry.gone.store(true, std::sync::atomic::Ordering::Relaxed);
-        self.members.remove(&Probe(entry.hash, entry.key()) as &dyn Keyed);
+        entry.gone.store(true, Relaxed);
+        self.forget(entry);
         if self.order.len() > 2 * self.members.len() + 64 {
-            self.order.retain(|turn| !turn.entry.gone.load(std::sync::atomic::Ordering::Relaxed));
+            self.order.retain(|turn| !turn.entry.gone.load(Relaxed));
         }
     }
 
@@ -177,7 +207,7 @@ impl Shard {
             return Head::Later;
         }
         let Some(turn) = self.order.pop() else { return Head::Empty };
-        if turn.entry.gone.load(std::sync::atomic::Ordering::Relaxed) {
+        if turn.entry.gone.load(Relaxed) {
             return Head::PutBack;
         }
         let due = turn.entry.due();
@@ -189,11 +219,14 @@ impl Shard {
             self.order.push(Turn { due: held_until, ..turn });
             return Head::PutBack;
         }
-        self.members.remove(&Probe(turn.entry.hash, turn.entry.key()) as &dyn Keyed);
+        self.forget(&turn.entry);
         Head::Removed
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Arc<Entry>> {
-        self.members.iter().map(|member| &member.0)
+    /// The entries at these places, and whether there are places behind them.
+    pub(crate) fn at(&self, places: Range<usize>) -> (impl Iterator<Item = &Arc<Entry>>, bool) {
+        let count = self.places.len();
+        let here = &self.places[places.start.min(count)..places.end.min(count)];
+        (here.iter().flatten(), places.end < count)
     }
 }

@@ -63,6 +63,16 @@ pub enum Removal {
 /// first.
 pub type Keeper = Box<dyn Fn(u64) + Send + Sync>;
 
+/// Entries that one step of [`Table::walk`] yields at most, which is how long a lock is held.
+pub const STEP: usize = 64;
+
+/// How far a listing has come. The default is before the first entry.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Walk {
+    shard: usize,
+    place: usize,
+}
+
 /// A stick table.
 pub struct Table {
     settings: Settings,
@@ -347,16 +357,17 @@ impl Table {
         Removal::Done
     }
 
-    /// Number of shards, for [`Table::entries_of`].
-    pub fn shards(&self) -> usize {
-        self.parts.len()
-    }
-
-    /// The living entries of one shard, in no order. What is done with them is done without a lock.
-    pub fn entries_of(&self, shard: usize, now: u64) -> Vec<Arc<Entry>> {
-        let Some(part) = self.parts.get(shard) else { return Vec::new() };
-        let shard = part.lock();
-        shard.entries().filter(|entry| !entry.has_expired(now)).cloned().collect()
+    /// The next few living entries, in no order, at most [`STEP`]; `None` behind the last one. What
+    /// is done with them is done without a lock. An entry that lives all along is seen once.
+    pub fn walk(&self, walk: &mut Walk, now: u64) -> Option<Vec<Arc<Entry>>> {
+        let shard = self.parts.get(walk.shard)?.lock();
+        let (entries, more) = shard.at(walk.place..walk.place + STEP);
+        let found = entries.filter(|entry| !entry.has_expired(now)).cloned().collect();
+        *walk = match more {
+            true => Walk { place: walk.place + STEP, ..*walk },
+            false => Walk { shard: walk.shard + 1, place: 0 },
+        };
+        Some(found)
     }
 
     /// A key as an operator writes it.

@@ -91,11 +91,19 @@ pub(super) enum Reply {
     Message(Severity, String),
     /// One message whose end is that of the answer: no empty line follows it.
     Bare(Severity, String),
+    /// Lines of output, more than should be made in one go.
+    Pieces(Pieces),
     /// What every worker's own thread has to be asked for.
     Later(Later),
+    /// `show sess`
+    Streams(sessions::Page),
     /// What is in a ring, and perhaps what comes.
     Follow(Follow),
 }
+
+/// Appends the next piece of an answer, some hundred microseconds' worth at most; `false`: it was
+/// the last one. Traffic passes between two pieces.
+pub(super) type Pieces = Box<dyn FnMut(&Worker, &mut String) -> bool>;
 
 /// An answer that takes the words of all workers.
 pub(super) enum Later {
@@ -105,8 +113,6 @@ pub(super) enum Later {
     ServersConn(Vec<Arc<Proxy>>, Anon),
     /// Nothing, after so many milliseconds.
     Pause(u32),
-    /// `show sess`.
-    Sessions(sessions::Wanted, Anon),
     /// `show fd` about this one.
     Descriptor(i32),
     /// `show pools`.
@@ -135,12 +141,6 @@ impl Later {
             Self::ServersConn(proxies, anon) => {
                 let idle = collect::all(worker, Worker::idle_counts).await;
                 configured::connections(&proxies, &idle, anon)
-            }
-            Self::Sessions(wanted, anon) => {
-                let streams = collect::all(worker, settings.streams).await.concat();
-                let proxies = &worker.shared.proxies;
-                let offset = worker.local_offset();
-                sessions::Page { proxies, anon, offset }.render(wanted, &streams)
             }
             Self::Pause(span) => {
                 let until = worker.thread.tick().plus_ms(span);
@@ -188,7 +188,7 @@ impl Reply {
     pub(super) fn write(self, severity: SeverityOutput, out: &mut Vec<u8>) {
         let bare = matches!(self, Self::Bare(..));
         match self {
-            Self::Done | Self::Later(_) | Self::Follow(_) => {}
+            Self::Done | Self::Pieces(_) | Self::Later(_) | Self::Streams(_) | Self::Follow(_) => {}
             Self::Dump(text) => out.extend_from_slice(text.as_bytes()),
             Self::Message(level, text) | Self::Bare(level, text) => {
                 let label = match severity {

@@ -2,6 +2,7 @@
 
 use proxy::Worker;
 use reactor::{Mailbox, TaskId, Wake};
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,20 +35,36 @@ pub(super) async fn all<T: Default + Send + 'static>(
     worker: &Rc<Worker>,
     ask: impl Fn(&Worker) -> T + Clone + Send + 'static,
 ) -> Vec<T> {
-    let threads = worker.shared.settings.threads;
+    some(worker, 0..worker.shared.settings.threads, ask).await
+}
+
+/// What one worker says, by thread.
+pub(super) async fn one<T: Default + Send + 'static>(
+    worker: &Rc<Worker>,
+    thread: usize,
+    ask: impl Fn(&Worker) -> T + Clone + Send + 'static,
+) -> T {
+    some(worker, thread..thread + 1, ask).await.pop().unwrap_or_default()
+}
+
+async fn some<T: Default + Send + 'static>(
+    worker: &Rc<Worker>,
+    threads: Range<usize>,
+    ask: impl Fn(&Worker) -> T + Clone + Send + 'static,
+) -> Vec<T> {
     let answers = Arc::new(Answers {
-        given: Mutex::new((0..threads).map(|_| T::default()).collect()),
-        missing: AtomicUsize::new(threads),
+        given: Mutex::new(threads.clone().map(|_| T::default()).collect()),
+        missing: AtomicUsize::new(threads.len()),
         mailbox: worker.thread.mailbox().clone(),
         task: worker.thread.scheduler().current(),
     });
-    for thread in 0..threads {
+    for (place, thread) in threads.enumerate() {
         let (debt, ask) = (Debt(answers.clone()), ask.clone());
         let question = move |asked: &Worker| {
             let answer = ask(asked);
             let mut given = debt.0.given.lock().unwrap_or_else(PoisonError::into_inner);
             // A late answer finds no place any more.
-            if let Some(place) = given.get_mut(thread) {
+            if let Some(place) = given.get_mut(place) {
                 *place = answer;
             }
         };

@@ -16,6 +16,9 @@ const STATE_HEADER: &str = "1\n# be_id be_name srv_id srv_name srv_addr srv_op_s
     srv_f_forced_id srv_fqdn srv_port srvrecord srv_use_ssl srv_check_port srv_check_addr \
     srv_agent_addr srv_agent_port\n";
 
+/// Servers in one piece of a listing.
+const STEP: usize = 128;
+
 pub(super) fn backends(call: &mut Call<'_>) -> Reply {
     let mut out = "# name\n".to_owned();
     for proxy in call.shared().proxies.iter().filter(|proxy| proxy.back.is_some()) {
@@ -67,14 +70,22 @@ pub(super) fn servers_state(call: &mut Call<'_>) -> Reply {
         Ok(proxies) => proxies,
         Err(reply) => return reply,
     };
-    let mut out = STATE_HEADER.to_owned();
-    for proxy in &proxies {
-        for server in proxy.back.iter().flat_map(|back| &back.servers) {
-            let how = (call.worker.millis(), call.state.anon);
-            state_line(proxy, server, how, &mut out);
+    let (anon, mut header) = (call.state.anon, Some(STATE_HEADER));
+    let (mut at, mut slot) = (0, 0);
+    Reply::Pieces(Box::new(move |worker, out| {
+        out.extend(header.take());
+        let Some(proxy) = proxies.get(at) else { return false };
+        let Some(back) = &proxy.back else {
+            at += 1;
+            return true;
+        };
+        let end = (slot + STEP).min(back.servers.slots());
+        for server in (slot..end).filter_map(|slot| back.servers.get(slot)) {
+            state_line(proxy, server, (worker.millis(), anon), out);
         }
-    }
-    Reply::Dump(out)
+        (at, slot) = if end < back.servers.slots() { (at, end) } else { (at + 1, 0) };
+        true
+    }))
 }
 
 fn state_line(proxy: &Proxy, server: &Server, (now_ms, anon): (u64, Anon), out: &mut String) {

@@ -5,6 +5,9 @@ use sample::pattern::{Dictionary, Refusal, Sighting, View};
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// Rows in one piece of a listing.
+const STEP: usize = 128;
+
 /// Which of the two families of commands: they differ in words and in which dictionaries they see.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -74,16 +77,24 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
         Ok(dictionary) => dictionary,
         Err(reply) => return reply,
     };
-    let mut out = String::new();
-    dictionary.rows(version, 0, &mut |row, key, value| {
-        let _ = write!(out, "{row:#x} {}", String::from_utf8_lossy(key));
-        if dictionary.has_values() {
-            let _ = write!(out, " {}", String::from_utf8_lossy(value));
-        }
-        out.push('\n');
-        true
-    });
-    Reply::Dump(out)
+    let (dictionary, mut from) = (dictionary.clone(), 0);
+    Reply::Pieces(Box::new(move |_, out| {
+        let mut left = STEP;
+        let next = dictionary.rows(version, from, &mut |row, key, value| {
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
+            let _ = write!(out, "{row:#x} {}", String::from_utf8_lossy(key));
+            if dictionary.has_values() {
+                let _ = write!(out, " {}", String::from_utf8_lossy(value));
+            }
+            out.push('\n');
+            true
+        });
+        from = next.unwrap_or(from);
+        next.is_some()
+    }))
 }
 
 fn list(kind: Kind, call: &Call<'_>) -> String {

@@ -5,9 +5,11 @@
 //! connection closes. One that has closed its own side still gets all answers. Input without a
 //! newline at its end is dropped.
 
-use super::call::{Call, Reply, State};
+use super::call::{Call, Pieces, Reply, State};
+use super::collect;
 use super::events::Follow;
 use super::line::{Command, Line, Parser};
+use super::sessions::Page;
 use super::table;
 use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
@@ -208,8 +210,8 @@ impl Session {
         Ok(ran)
     }
 
-    /// Lets traffic pass between two commands, however many there are, and keeps answers from
-    /// piling up.
+    /// Lets traffic pass between two commands, or two pieces of an answer, however many there are,
+    /// and keeps answers from piling up.
     async fn give_way(&mut self) -> io::Result<()> {
         if self.output.len() > FULL {
             self.flush().await?;
@@ -228,6 +230,14 @@ impl Session {
         };
         let reply = match table::run(&mut call) {
             Reply::Later(later) => Reply::Dump(later.render(&self.worker, &self.settings).await),
+            Reply::Pieces(pieces) => {
+                self.send_pieces(pieces).await?;
+                Reply::Done
+            }
+            Reply::Streams(page) => {
+                self.send_streams(page).await?;
+                Reply::Done
+            }
             Reply::Follow(follow) => {
                 self.follow(follow).await?;
                 Reply::Done
@@ -240,6 +250,37 @@ impl Session {
                 self.output.extend_from_slice(b"> ");
             }
         }
+        Ok(())
+    }
+
+    /// Sends a large answer; traffic passes between its pieces.
+    async fn send_pieces(&mut self, mut pieces: Pieces) -> io::Result<()> {
+        let mut text = String::new();
+        loop {
+            let more = pieces(&self.worker, &mut text);
+            self.output.extend_from_slice(text.as_bytes());
+            if !more {
+                return Ok(());
+            }
+            text.clear();
+            self.give_way().await?;
+        }
+    }
+
+    /// Sends the streams of all threads, some at a time.
+    async fn send_streams(&mut self, mut page: Page) -> io::Result<()> {
+        let list = self.settings.streams;
+        for thread in 0..self.worker.shared.settings.threads {
+            let mut from = Some(0);
+            while let Some(place) = from {
+                let ask = move |asked: &Worker| list(asked, place);
+                let part = collect::one(&self.worker, thread, ask).await;
+                self.output.extend_from_slice(page.render(&part.streams).as_bytes());
+                from = part.next;
+                self.give_way().await?;
+            }
+        }
+        self.output.extend_from_slice(page.end().as_bytes());
         Ok(())
     }
 

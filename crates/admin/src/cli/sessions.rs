@@ -4,7 +4,8 @@
 //! zero, so that tools find every field.
 
 use super::anon::Anon;
-use super::call::{Call, Later, Reply};
+use super::call::{Call, Reply};
+use proxy::Shared;
 use proxy::runtime::Proxy;
 use proxy::streams::Listing;
 use sample::calendar::Date;
@@ -33,36 +34,52 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
             Err(_) => Wanted::One(0),
         },
     };
-    Reply::Later(Later::Sessions(wanted, call.state.anon))
+    Reply::Streams(Page {
+        shared: call.shared().clone(),
+        anon: call.state.anon,
+        offset: call.worker.local_offset(),
+        wanted,
+        found: false,
+    })
 }
 
-/// What is told, from the streams of all threads.
-pub(super) struct Page<'a> {
-    pub(super) proxies: &'a [Arc<Proxy>],
-    pub(super) anon: Anon,
+/// What is told of the streams of all threads.
+pub(super) struct Page {
+    shared: Arc<Shared>,
+    anon: Anon,
     /// Seconds east of Greenwich.
-    pub(super) offset: i32,
+    offset: i32,
+    wanted: Wanted,
+    /// The one that is wanted was there.
+    found: bool,
 }
 
-impl Page<'_> {
-    pub(super) fn render(&self, wanted: Wanted, streams: &[Listing]) -> String {
+impl Page {
+    /// What is told of these.
+    pub(super) fn render(&mut self, streams: &[Listing]) -> String {
         let mut out = String::new();
         for stream in streams {
-            match wanted {
+            match self.wanted {
                 Wanted::Lines => self.line(stream, &mut out),
                 Wanted::All => self.detail(stream, &mut out),
                 Wanted::One(number) if number == stream.number => self.detail(stream, &mut out),
                 Wanted::One(_) => {}
             }
         }
-        if out.is_empty() && matches!(wanted, Wanted::One(_)) {
-            out.push_str("Session not found.\n");
-        }
+        self.found |= !out.is_empty();
         out
     }
 
+    /// What is told after all streams.
+    pub(super) fn end(&self) -> &'static str {
+        match self.wanted {
+            Wanted::One(_) if !self.found => "Session not found.\n",
+            _ => "",
+        }
+    }
+
     fn line(&self, stream: &Listing, out: &mut String) {
-        let name = |index: Option<usize>| match index.and_then(|index| self.proxies.get(index)) {
+        let name = |index: Option<usize>| match self.named(index) {
             Some(proxy) => self.anon.word(proxy.name()),
             None => "<NONE>".into(),
         };
@@ -125,7 +142,7 @@ impl Page<'_> {
 
     /// `fe (id=2 mode=http)`
     fn proxy(&self, index: Option<usize>) -> String {
-        match index.and_then(|index| self.proxies.get(index)) {
+        match self.named(index) {
             Some(proxy) => {
                 let http = proxy.settings.mode == proxy::settings::Mode::Http;
                 let mode = if http { "http" } else { "tcp" };
@@ -135,9 +152,13 @@ impl Page<'_> {
         }
     }
 
+    fn named(&self, index: Option<usize>) -> Option<&Proxy> {
+        self.shared.proxies.get(index?).map(|proxy| &**proxy)
+    }
+
     /// Name and number of the server.
     fn server<'s>(&'s self, stream: &Listing) -> Option<(&'s str, u32)> {
-        let back = self.proxies.get(stream.backend?)?.back.as_ref()?;
+        let back = self.named(stream.backend)?.back.as_ref()?;
         let server = back.servers.get(stream.server?)?;
         Some((server.state.name(), server.settings.balance.id))
     }

@@ -5,12 +5,14 @@ use crate::settings::Level;
 use proxy::Shared;
 use std::fmt::Write;
 use std::sync::Arc;
-use table::{DataKind, DataType, Entry, KeyKind, Removal, Table};
+use table::{DataKind, DataType, Entry, KeyKind, Removal, Table, Walk};
 
 /// Filters of one command.
 const MAX_FILTERS: usize = 4;
-/// Entries up to which a listing is in the order of the keys.
-const SORTED: usize = 65_536;
+/// Entries up to which a listing is made at once, in the order of the keys.
+const SORTED: usize = 256;
+/// Entries that a listing takes out at most because their time is over.
+const EXPIRED: usize = 256;
 
 /// What a filter compares with, by its operator.
 type Compare = fn(&u64, &u64) -> bool;
@@ -64,8 +66,8 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
                 line(table, entry, now, &mut out);
             });
         }
-        Selection::All => listing(table, &[], now, &mut out),
-        Selection::Filters(filters) => listing(table, &filters, now, &mut out),
+        Selection::All => return listing(table, Vec::new(), now),
+        Selection::Filters(filters) => return listing(table, filters, now),
     }
     Reply::Dump(out)
 }
@@ -89,19 +91,22 @@ pub(super) fn clear(call: &mut Call<'_>) -> Reply {
                 return Reply::error("Entry currently in use, cannot remove");
             }
         }
-        Selection::All => remove(table, &[], now),
-        Selection::Filters(filters) => remove(table, &filters, now),
+        Selection::All => return removal(table, Vec::new(), now),
+        Selection::Filters(filters) => return removal(table, filters, now),
     }
     Reply::Done
 }
 
-fn remove(table: &Table, filters: &[Filter], now: u64) {
-    for shard in 0..table.shards() {
-        for entry in table.entries_of(shard, now).iter().filter(|it| passes(it, filters, now)) {
-            // Those in use stay.
+/// Takes the entries out that pass all filters, but those in use.
+fn removal(table: &Arc<Table>, filters: Vec<Filter>, now: u64) -> Reply {
+    let (table, mut walk) = (table.clone(), Walk::default());
+    Reply::Pieces(Box::new(move |_, _| {
+        let Some(entries) = table.walk(&mut walk, now) else { return false };
+        for entry in entries.iter().filter(|it| passes(it, &filters, now)) {
             table.remove(entry.key());
         }
-    }
+        true
+    }))
 }
 
 /// `set table <table> key <key> [data.<type> <value>]*`
@@ -241,19 +246,30 @@ fn passes(entry: &Entry, filters: &[Filter], now: u64) -> bool {
 }
 
 /// A table with the entries that pass all filters.
-fn listing(table: &Table, filters: &[Filter], now: u64, out: &mut String) {
-    title(table, now, out);
-    let shards = (0..table.shards()).flat_map(|shard| table.entries_of(shard, now));
-    let mut entries: Vec<Arc<Entry>> = shards.filter(|it| passes(it, filters, now)).collect();
-    if entries.len() <= SORTED {
+fn listing(table: &Arc<Table>, filters: Vec<Filter>, now: u64) -> Reply {
+    let mut out = String::new();
+    title(table, now, &mut out);
+    let (table, mut walk) = (table.clone(), Walk::default());
+    if table.used() as usize <= SORTED {
+        let steps = std::iter::from_fn(|| table.walk(&mut walk, now)).flatten();
+        let mut entries: Vec<Arc<Entry>> = steps.filter(|it| passes(it, &filters, now)).collect();
         entries.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+        entries.iter().for_each(|entry| line(&table, entry, now, &mut out));
+        return Reply::Dump(out);
     }
-    entries.iter().for_each(|entry| line(table, entry, now, out));
+    let mut start = Some(out);
+    Reply::Pieces(Box::new(move |_, out| {
+        out.extend(start.take());
+        let Some(entries) = table.walk(&mut walk, now) else { return false };
+        let passing = entries.iter().filter(|it| passes(it, &filters, now));
+        passing.for_each(|entry| line(&table, entry, now, out));
+        true
+    }))
 }
 
 fn title(table: &Table, now: u64, out: &mut String) {
     // What nobody finds any more is not counted either.
-    table.expire(now, SORTED);
+    table.expire(now, EXPIRED);
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,

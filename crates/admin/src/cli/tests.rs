@@ -7,6 +7,7 @@ use crate::testing;
 use proptest::prelude::*;
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle};
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::rc::Rc;
@@ -17,17 +18,33 @@ struct Bench {
     shared: Arc<Shared>,
     worker: Rc<Worker>,
     settings: Arc<Settings>,
+    /// The descriptor that [`Bench::listen`] made.
+    listener: Cell<i32>,
 }
 
 fn offer(level: Level) -> CliSocket {
     CliSocket { level, ..CliSocket::default() }
 }
 
+/// The whole answer to a command that asks no other thread.
+fn answer(call: &mut Call<'_>) -> String {
+    let (mut text, mut out) = (String::new(), Vec::new());
+    let reply = match table::run(call) {
+        Reply::Pieces(mut next) => {
+            while next(call.worker, &mut text) {}
+            Reply::Dump(text)
+        }
+        reply => reply,
+    };
+    reply.write(SeverityOutput::None, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
 impl Bench {
     fn new() -> Self {
         let shared = testing::shared();
         let worker = testing::worker(&shared);
-        Self { worker, settings: testing::settings(), shared }
+        Self { worker, settings: testing::settings(), shared, listener: Cell::new(-1) }
     }
 
     fn run_as(&self, level: Level, line: &str) -> String {
@@ -35,9 +52,7 @@ impl Bench {
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         let (worker, settings) = (&self.worker, &self.settings);
         let mut call = Call { worker, settings, state: &mut state, words: &words, payload: None };
-        let mut out = Vec::new();
-        table::run(&mut call).write(SeverityOutput::None, &mut out);
-        String::from_utf8(out).unwrap()
+        answer(&mut call)
     }
 
     fn run(&self, line: &str) -> String {
@@ -48,6 +63,7 @@ impl Bench {
     fn listen(&self, level: Level) -> SocketAddr {
         let options = sys::listen::Options { backlog: 16, ..Default::default() };
         let fd = sys::listen::tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+        self.listener.set(fd);
         super::serve(&self.worker, Handle(fd), &offer(level), &self.settings);
         sys::socket::local_address(fd).unwrap()
     }
@@ -150,9 +166,7 @@ fn names_are_hidden_when_asked() {
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         let (worker, settings) = (&bench.worker, &bench.settings);
         let mut call = Call { worker, settings, state: &mut state, words: &words, payload: None };
-        let mut out = Vec::new();
-        table::run(&mut call).write(SeverityOutput::None, &mut out);
-        String::from_utf8(out).unwrap()
+        answer(&mut call)
     };
     assert_eq!(run("show anon"), "Anonymized mode disabled\n\n");
     assert_eq!(run("set anon on 77"), "\n");
@@ -199,9 +213,13 @@ fn what_the_process_holds_is_shown() {
     assert!(answer.contains("\nTotal: 4 pools, "), "{answer}");
     assert!(answer.contains("\n0x") && answer.contains(") /"), "{answer}");
     assert!(answer.contains("\n{\"$schema\":\"http://json-schema.org/"), "{answer}");
-    let first = answer.trim_start().split(' ').next().unwrap().to_owned();
-    let one = bench.ask(address, &format!("show fd {first}\n"));
-    assert!(one.trim_start().starts_with(&format!("{first} : st=0x")), "{one}");
+    // The listener's, which stays as long as the socket.
+    let listener = format!("{:>7} : ", bench.listener.get());
+    let of = |text: &str| text.lines().find(|line| line.starts_with(&listener)).map(str::to_owned);
+    assert!(of(&answer).is_some(), "{answer}");
+    let one = bench.ask(address, &format!("show fd {}\n", bench.listener.get()));
+    assert_eq!(one.lines().count(), 2, "{one}");
+    assert!(of(&one).is_some_and(|line| line.contains(" : st=0x")), "{one}");
     assert_eq!(bench.ask(address, "show fd x\n"), "Expects a number.\n\n");
 }
 
@@ -579,8 +597,8 @@ fn more_sessions_than_allowed_wait() {
 #[test]
 fn every_thread_is_asked_for_its_streams() {
     let mut bench = Bench::new();
-    let streams = |worker: &Worker| {
-        vec![proxy::streams::Listing {
+    let streams = |worker: &Worker, _| proxy::streams::Part {
+        streams: vec![proxy::streams::Listing {
             number: 0x10 + worker.thread.index as u64,
             frontend: 0,
             backend: Some(1),
@@ -591,7 +609,8 @@ fn every_thread_is_asked_for_its_streams() {
             task: 9,
             age_s: 61,
             began: 1_000_000_000_000,
-        }]
+        }],
+        next: None,
     };
     bench.settings = Arc::new(Settings { streams, ..(*bench.settings).clone() });
     let address = bench.listen(Level::Admin);
@@ -689,7 +708,7 @@ fn agents_are_told_and_moved() {
     });
     let shared = Shared::new(testing::process(), proxies, 0);
     let worker = testing::worker(&shared);
-    let bench = Bench { worker, settings: testing::settings(), shared };
+    let bench = Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) };
     let server = || &bench.shared.proxies[1].back.as_ref().unwrap().servers[0];
     let target = || {
         let (address, send) = server().agent.as_ref().unwrap().target();

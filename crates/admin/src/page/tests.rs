@@ -193,7 +193,7 @@ fn the_dashboard_loads_nothing_from_outside() {
 fn the_dashboard_has_histograms_and_the_last_checks() {
     let bench = Bench::new();
     let back = bench.shared.proxies[1].back.as_ref().unwrap();
-    back.counters.latencies.record(0, proxy::latency::Span::Total, 1, 50_001);
+    back.servers[0].counters.latencies.record(0, proxy::latency::Span::Total, 1, 50_001);
     let (_, body) = bench.get("/ui/figures");
     for part in [
         "\"name\":\"be\",\"id\":3,\"rows\":[{\"kind\":\"Server\",\"name\":\"s1\",\"status\":\"UP\"",
@@ -202,4 +202,6 @@ fn the_dashboard_has_histograms_and_the_last_checks() {
     ] {
         assert!(body.contains(part), "{part}\n{body}");
     }
+    // The backend's are those of its servers.
+    assert_eq!(body.matches("\"latency\":{\"total\":[50,1,1]}").count(), 2, "{body}");
 }

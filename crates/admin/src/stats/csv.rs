@@ -6,12 +6,22 @@ use std::fmt::Write as _;
 
 /// The header, then a line per row. Every line ends with the `-` that closes the fixed columns.
 pub fn write(rows: &[Row], out: &mut String) {
+    header(out);
+    lines(rows, out);
+}
+
+/// The names of the columns.
+pub fn header(out: &mut String) {
     out.push_str("# ");
     for column in &COLUMNS {
         out.push_str(column.name);
         out.push(',');
     }
     out.push_str("-,\n");
+}
+
+/// A line per row.
+pub fn lines(rows: &[Row], out: &mut String) {
     for row in rows {
         for value in row.values() {
             cell(value, out);

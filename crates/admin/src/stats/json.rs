@@ -7,32 +7,47 @@ use super::field::COLUMNS;
 use super::info::Item;
 use super::{Row, Tags, Value};
 use std::fmt::Write as _;
+use stdx::json::quote;
 
 /// An array of objects, each an array of values.
 pub fn write(rows: &[Row], out: &mut String) {
+    begin(out);
+    let mut first = true;
+    rows.iter().for_each(|row| object(row, std::mem::take(&mut first), out));
+    end(out);
+}
+
+/// Begins the array of objects.
+pub fn begin(out: &mut String) {
     out.push('[');
-    for (number, row) in rows.iter().enumerate() {
-        out.push_str(if number == 0 { "[" } else { ",[" });
-        let mut comma = "";
-        for (position, (value, column)) in row.values().iter().zip(&COLUMNS).enumerate() {
-            if value.is_empty() {
-                continue;
-            }
-            // Writing to a string cannot fail.
-            let _ = write!(
-                out,
-                "{comma}{{\"objType\":\"{}\",\"proxyId\":{},\"id\":{},",
-                row.kind.name(),
-                row.proxy,
-                row.id
-            );
-            let tags = column.tags_in(row.kind, position);
-            field(position, column.name, tags, value, out);
-            comma = ",";
-        }
-        out.push(']');
-    }
+}
+
+/// Ends the array of objects.
+pub fn end(out: &mut String) {
     out.push_str("]\n");
+}
+
+/// One object; `first`: no other stands before it.
+pub fn object(row: &Row, first: bool, out: &mut String) {
+    out.push_str(if first { "[" } else { ",[" });
+    let mut comma = "";
+    for (position, (value, column)) in row.values().iter().zip(&COLUMNS).enumerate() {
+        if value.is_empty() {
+            continue;
+        }
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "{comma}{{\"objType\":\"{}\",\"proxyId\":{},\"id\":{},",
+            row.kind.name(),
+            row.proxy,
+            row.id
+        );
+        let tags = column.tags_in(row.kind, position);
+        field(position, column.name, tags, value, out);
+        comma = ",";
+    }
+    out.push(']');
 }
 
 /// An array of values.
@@ -59,7 +74,7 @@ fn field(position: usize, name: &str, tags: Tags, value: &Value, out: &mut Strin
     );
     let _ = write!(out, "\"value\":{{\"type\":\"{}\",\"value\":", value.kind());
     match value {
-        Value::Text(text) => string(text, out),
+        Value::Text(text) => quote(text, out),
         other => {
             let _ = write!(out, "{other}");
         }
@@ -85,19 +100,3 @@ const NATURES: &[(char, &str)] = &[
 ];
 const SCOPES: &[(char, &str)] =
     &[('C', "Cluster"), ('P', "Process"), ('S', "Service"), ('s', "System")];
-
-/// A JSON string (RFC 8259, section 7).
-pub(crate) fn string(text: &str, out: &mut String) {
-    out.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            control if control < ' ' => {
-                let _ = write!(out, "\\u{:04x}", u32::from(control));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-}

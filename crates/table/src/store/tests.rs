@@ -21,11 +21,35 @@ fn key(n: i64) -> Key<'static> {
 }
 
 fn keys(table: &Table, now: u64) -> BTreeSet<u32> {
-    let entries = (0..table.shards()).flat_map(|shard| table.entries_of(shard, now));
+    let mut walk = Walk::default();
+    let entries = std::iter::from_fn(|| table.walk(&mut walk, now)).flatten();
     let number = |entry: Arc<Entry>| {
         u32::from_be_bytes(entry.key().try_into().expect("an integer has four bytes"))
     };
     entries.map(number).collect()
+}
+
+#[test]
+fn a_walk_sees_once_what_lives_all_along() {
+    let table = table(100_000, Some(60_000));
+    for n in 0..10_000 {
+        table.enter(&key(n), 1_000, |_| ()).expect("room");
+    }
+    let (mut walk, mut seen, mut step) = (Walk::default(), Vec::new(), 0);
+    while let Some(entries) = table.walk(&mut walk, 2_000) {
+        assert!(entries.len() <= STEP);
+        seen.extend(entries.iter().map(|it| u32::from_be_bytes(it.key().try_into().unwrap())));
+        // Odd ones go, others come and may take their places.
+        for n in (0..40).map(|n| (step * 40 + n) * 2 + 1).filter(|n| *n < 10_000) {
+            table.remove(&key(n));
+            table.enter(&key(20_000 + n), 2_000, |_| ()).expect("room");
+        }
+        step += 1;
+    }
+    let stayed = |n: &&u32| **n < 10_000 && n.is_multiple_of(2);
+    assert_eq!(seen.iter().filter(stayed).count(), 5_000);
+    let once: BTreeSet<u32> = seen.iter().copied().filter(|n| stayed(&n)).collect();
+    assert_eq!(once.len(), 5_000);
 }
 
 #[test]

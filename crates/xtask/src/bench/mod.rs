@@ -9,6 +9,7 @@ pub(crate) mod files;
 mod idle;
 mod inner;
 mod kill;
+mod large;
 mod load;
 mod origin;
 mod pace;
@@ -29,6 +30,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
                                  [--alone] [NAME=BINARY ...]
        cargo xtask bench churn   [-c CONNECTIONS] [-d SECONDS] [-e SECONDS]
        cargo xtask bench slow    [-n SLOW] [-d SECONDS]
+       cargo xtask bench large   [-n ENTRIES] [-c STREAMS] [-d SECONDS]
        cargo xtask bench leastconn
        cargo xtask bench lookup
        cargo xtask bench heavy
@@ -50,6 +52,8 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
            requests that fail with retry-on all-retryable-errors, memory and descriptors over time
   slow     thousands of clients that are slow with their headers, their bodies and with reading: what
            a client that asks a thousand times a second waits, and what the slow ones cost
+  large    a stick table of 1,000,000 entries and 10,000 streams: the 99th percentile of what wrk's
+           clients wait, alone, then while `show table` and `show sess` are asked for without rest
   leastconn  in one process: both designs of the order of leastconn, from 1 to 64 threads
   lookup   in one process: how long a thread looks for its own next item in a queue shared by 64,
            beside a search that skips the items of others one by one
@@ -64,7 +68,7 @@ as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone
 
   -s   h1-ka-64 h1-ka-256 h1-close h1-1m h1-rules (the default five), tls-ka-64 tls-handshake
        h2c-10x100 h2tls-10x100
-  -d   seconds of load per run (compare: 5, slow: 10, kill and checks: 20, churn: 120)
+  -d   seconds of load per run (compare: 5, large: 8, slow: 10, kill and checks: 20, churn: 120)
   -e   seconds between two kills (20)
   -r   rounds (compare: 3, checks: 1); the table shows the median
   -t   threads (48), -n checked servers (200), -i milliseconds between two checks (2000)
@@ -84,6 +88,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         "checks" => checks::run(rest),
         "churn" => churn::run(rest),
         "slow" => slow::run(rest),
+        "large" => large::run(rest),
         name if inner::NAMES.contains(&name) => inner::run(name, rest),
         _ => Err(failure::usage(format!("no benchmark `{name}` (try --help)"))),
     }

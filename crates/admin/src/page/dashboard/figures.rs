@@ -5,8 +5,8 @@ use super::writer::Json;
 use crate::settings::Settings;
 use crate::stats::field::{COLUMNS, Field};
 use crate::stats::{self, Clock, Filter, Kind, Row};
-use proxy::counters::{Counters, Metric};
-use proxy::latency::{Latencies, SPANS, Span};
+use proxy::counters::Metric;
+use proxy::latency::{SPANS, Span};
 use proxy::runtime::{Proxy, Server};
 use proxy::settings::StatsPage;
 use proxy::{Shared, Worker};
@@ -108,9 +108,7 @@ fn object(json: &mut Json, proxy: &Proxy, row: &Row, clock: Clock) {
         for field in SHOWN.iter().filter(|field| !row.get(**field).is_empty()) {
             json.key(COLUMNS[*field as usize].name).value(row.get(*field));
         }
-        if let Some(counters) = counters_of(proxy, row, server) {
-            json.key("latency").object(|json| latencies(json, &counters.latencies));
-        }
+        json.key("latency").object(|json| latencies(json, proxy, row.kind, server));
         if let Some(server) = server.filter(|server| server.settings.balance.checked) {
             json.key("checks").array(|json| checks(json, server, clock));
         }
@@ -122,27 +120,11 @@ fn server_of<'p>(proxy: &'p Proxy, row: &Row) -> Option<&'p Server> {
     back.servers.iter().find(|it| it.settings.balance.id == row.id)
 }
 
-fn counters_of<'p>(
-    proxy: &'p Proxy,
-    row: &Row,
-    server: Option<&'p Server>,
-) -> Option<&'p Counters> {
-    match row.kind {
-        Kind::Frontend => proxy.front.as_ref().map(|front| &front.counters),
-        Kind::Backend => proxy.back.as_ref().map(|back| &back.counters),
-        Kind::Server => server.map(|server| &server.counters),
-        // Its connections are the frontend's.
-        Kind::Listener => None,
-    }
-}
-
 /// Per span the buckets that hold anything: lower edge and width in microseconds, and the count.
-fn latencies(json: &mut Json, latencies: &Latencies) {
+fn latencies(json: &mut Json, proxy: &Proxy, kind: Kind, server: Option<&Server>) {
     for span in SPANS {
-        let summary = latencies.summary(span);
-        if summary.count() == 0 {
-            continue;
-        }
+        let summary = stats::times::summary(proxy, kind, server, span);
+        let Some(summary) = summary.filter(|summary| summary.count() > 0) else { continue };
         json.key(name(span)).array(|json| {
             for (low, width, count) in summary.buckets() {
                 [low, width, count].iter().for_each(|number| json.plain(number));

@@ -4,12 +4,12 @@ use super::writer::Json;
 use proxy::Worker;
 use std::cmp::Reverse;
 use std::sync::Arc;
-use table::{DataKind, DataType, Entry, Table};
+use table::{DataKind, DataType, Entry, Table, Walk};
 
 /// Entries shown.
 const SHOWN: usize = 10;
 /// Entries looked at; of larger tables only so many are, and the answer says so.
-const LOOKED_AT: usize = 100_000;
+const LOOKED_AT: usize = 4_096;
 
 /// The first of these that a table stores is what it is ordered by.
 const ORDER: &[&str] = &[
@@ -48,12 +48,11 @@ pub(super) fn write(worker: &Worker, name: &str) -> String {
 fn busiest(json: &mut Json, table: &Table, now: u64) {
     let mut order = ORDER.iter().filter_map(|name| DataType::named(name));
     let order = order.find(|data| table.stored(*data).is_some());
+    let mut walk = Walk::default();
     let mut entries: Vec<Arc<Entry>> = Vec::new();
-    for shard in 0..table.shards() {
-        if entries.len() >= LOOKED_AT {
-            break;
-        }
-        entries.extend(table.entries_of(shard, now));
+    while entries.len() < LOOKED_AT {
+        let Some(some) = table.walk(&mut walk, now) else { break };
+        entries.extend(some);
     }
     let looked_at = entries.len();
     if let Some(data) = order {

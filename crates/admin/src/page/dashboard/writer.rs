@@ -1,8 +1,8 @@
 //! A writer of JSON (RFC 8259) that knows where commas go. Never reads.
 
 use crate::stats::Value;
-use crate::stats::json::string;
 use std::fmt::{Display, Write as _};
+use stdx::json::quote;
 
 /// JSON under construction.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl Json {
     /// A name in an object; its value comes next.
     pub(super) fn key(&mut self, name: &str) -> &mut Self {
         self.comma();
-        string(name, &mut self.out);
+        quote(name, &mut self.out);
         self.out.push(':');
         self.follows = false;
         self
@@ -37,7 +37,7 @@ impl Json {
 
     pub(super) fn text(&mut self, text: &str) {
         self.comma();
-        string(text, &mut self.out);
+        quote(text, &mut self.out);
     }
 
     /// A figure of the statistics.
@@ -87,6 +87,6 @@ mod tests {
             });
             json.key("c").plain(true);
         });
-        assert_eq!(json.finish(), r#"{"a":1,"b\"":["x\u000a",{},null],"c":true}"#);
+        assert_eq!(json.finish(), r#"{"a":1,"b\"":["x\n",{},null],"c":true}"#);
     }
 }

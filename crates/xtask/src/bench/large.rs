@@ -1,0 +1,169 @@
+//! `bench large`: the largest answers of the runtime socket, asked for again and again while clients
+//! are served. Never looks at what the answers say but for their size.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use super::files::Files;
+use super::load::{self, Counted};
+use super::origin;
+use super::process::{self, Process};
+use super::subjects::{self, Subject};
+use crate::args;
+use crate::clock;
+use crate::failure::{self, Outcome};
+use crate::tools;
+
+const FLAGS: &[args::Flag] =
+    &[args::value("-n"), args::value("-c"), args::value("-d"), subjects::ALONE];
+
+/// The port of the first proxy; each takes the next two.
+const FIRST_PORT: u16 = 18971;
+
+/// The origin.
+const ORIGIN: u16 = 19031;
+
+/// Commands sent together while the table is filled: less than HAProxy's buffer takes.
+const TOGETHER: u32 = 300;
+
+/// What is asked for, under load; nothing at first.
+const QUESTIONS: [&str; 3] = ["", "show table t", "show sess"];
+
+/// What the answers to one question were.
+#[derive(Debug, Default)]
+struct Answers {
+    count: u32,
+    bytes: u64,
+    took: Duration,
+}
+
+pub(super) fn run(words: &[String]) -> Outcome {
+    let parsed = args::parse(words, FLAGS)?;
+    let entries = parsed.number("-n", 1_000_000)?;
+    let streams = parsed.number("-c", 10_000)?;
+    let seconds = parsed.number("-d", 8)?;
+    tools::require(&[tools::NGINX, tools::TASKSET, tools::WRK])?;
+    process::raise_descriptor_limit();
+    let subjects = subjects::subjects(&parsed)?;
+    let files = Files::new("large")?;
+    let _origin = origin::start(&files, "origin", &[ORIGIN])?;
+    for (subject, port) in subjects.iter().zip((FIRST_PORT..).step_by(2)) {
+        if let Err(error) = measure(&files, subject, port, (entries, streams, seconds)) {
+            println!("{:8} FAILED {error}", subject.name);
+        }
+    }
+    Ok(())
+}
+
+fn measure(
+    files: &Files,
+    subject: &Subject,
+    port: u16,
+    (entries, streams, seconds): (u32, u32, u32),
+) -> Outcome {
+    let socket = files.path().join(format!("{}.sock", subject.name));
+    let text = configuration(port, &socket, entries, streams);
+    let configuration = files.write(&format!("{}.cfg", subject.name), text)?;
+    let mut command = process::pinned(0, &subject.binary);
+    let _proxy = Process::start(command.arg("-f").arg(configuration).arg("-db"), None)?;
+    if !process::wait_for_port(port) {
+        return Err(failure::check("did not start"));
+    }
+    let failed = |error| failure::check(format!("the runtime socket: {error}"));
+    fill(&socket, entries).map_err(failed)?;
+    let open: Vec<TcpStream> = (0..streams)
+        .map(|_| TcpStream::connect(("127.0.0.1", port + 1)))
+        .collect::<std::io::Result<_>>()
+        .map_err(|error| failure::machine(format!("cannot open {streams} streams: {error}")))?;
+    for question in QUESTIONS {
+        let (counted, answers) = under_load(&socket, port, question, seconds)?;
+        report(&subject.name, question, &counted, &answers);
+    }
+    drop(open);
+    Ok(())
+}
+
+fn report(name: &str, question: &str, counted: &Counted, answers: &Answers) {
+    print!("{name:8} {:14} {:8} requests, 99 % {:>8}", question, counted.requests, counted.p99);
+    if answers.count > 0 {
+        let each = answers.took.as_secs_f64() / f64::from(answers.count);
+        let size = answers.bytes as f64 / f64::from(answers.count) / 1e6;
+        print!("  {} answers of {size:.1} MB in {each:.2} s each", answers.count);
+    }
+    println!("  {}", counted.note());
+}
+
+/// Clients at full speed, and one who asks the same question all the time.
+fn under_load(
+    socket: &Path,
+    port: u16,
+    question: &'static str,
+    seconds: u32,
+) -> Outcome<(Counted, Answers)> {
+    let over = Arc::new(AtomicBool::new(question.is_empty()));
+    let (ends, socket) = (over.clone(), socket.to_owned());
+    let operator = std::thread::spawn(move || {
+        let mut answers = Answers::default();
+        while !ends.load(Relaxed) {
+            let began = clock::now();
+            answers.bytes += ask(&socket, &format!("{question}\n"))?;
+            answers.took += began.elapsed();
+            answers.count += 1;
+        }
+        Ok::<_, std::io::Error>(answers)
+    });
+    let words = ["wrk", "-t1", "-c32", "--latency"].map(str::to_owned);
+    let target = [format!("-d{seconds}s"), format!("http://127.0.0.1:{port}/")];
+    let counted = load::run(&[&words[..], &target[..]].concat());
+    over.store(true, Relaxed);
+    let answers = operator.join().map_err(|_| failure::check("the operator ended early"))?;
+    let answers =
+        answers.map_err(|error| failure::check(format!("the runtime socket: {error}")))?;
+    Ok((counted?, answers))
+}
+
+/// Sends commands; returns the size of the answer.
+fn ask(socket: &Path, commands: &str) -> std::io::Result<u64> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    stream.write_all(commands.as_bytes())?;
+    stream.shutdown(Shutdown::Write)?;
+    let (mut total, mut chunk) = (0, vec![0; 256 * 1024]);
+    loop {
+        match stream.read(&mut chunk)? {
+            0 => return Ok(total),
+            count => total += count as u64,
+        }
+    }
+}
+
+fn fill(socket: &Path, entries: u32) -> std::io::Result<()> {
+    for first in (1..=entries).step_by(TOGETHER as usize) {
+        let keys = first..(first + TOGETHER).min(entries + 1);
+        let commands = keys.map(|key| format!("set table t key {key} data.gpc0 1;"));
+        ask(socket, &format!("{}\n", commands.collect::<String>()))?;
+    }
+    Ok(())
+}
+
+fn configuration(port: u16, socket: &Path, entries: u32, streams: u32) -> String {
+    let (room, second) = (streams + 1_000, port + 1);
+    format!(
+        "global\n    nbthread 1\n    maxconn {room}\n    stats socket {} level admin\n    \
+         stats timeout 2m\n\
+         defaults\n    mode http\n    timeout client 300s\n    timeout server 60s\n    \
+         timeout connect 2s\n\
+         frontend fe\n    bind 127.0.0.1:{port}\n    default_backend be\n\
+         listen by\n    mode tcp\n    bind 127.0.0.1:{second} backlog {room}\n    \
+         tcp-request inspect-delay 300s\n    tcp-request content accept if {{ req.len gt 9 }}\n    \
+         server s1 127.0.0.1:{ORIGIN}\n\
+         backend be\n    server s1 127.0.0.1:{ORIGIN}\n\
+         backend t\n    stick-table type integer size {entries} expire 1h store gpc0,conn_cnt\n",
+        socket.display()
+    )
+}
