@@ -1,5 +1,6 @@
 //! What the boot tells runtime sockets and pages. Never parses a configuration.
 
+use proxy::runtime::Proxy;
 use sample::pattern::Dictionaries;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -75,8 +76,8 @@ pub struct Settings {
     pub dictionaries: Arc<Dictionaries>,
     /// Some streams of a worker from a place on, for `show sess`.
     pub streams: fn(&proxy::Worker, u32) -> proxy::streams::Part,
-    /// Makes the settings of a server that `add server` adds: its backend, its name, the words from
-    /// its address on, and whether the backend speaks HTTP.
+    /// Makes the settings of a server that `add server` adds, from its backend, its name, and the
+    /// words from its address on.
     pub server: MakeServer,
 }
 
@@ -85,7 +86,7 @@ pub struct Settings {
 pub struct MakeServer(pub Arc<MakesServer>);
 
 type MakesServer =
-    dyn Fn(&str, &str, &[String], bool) -> Result<proxy::settings::Server, String> + Send + Sync;
+    dyn Fn(&Proxy, &str, &[String]) -> Result<proxy::settings::Server, String> + Send + Sync;
 
 impl std::fmt::Debug for MakeServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -108,7 +109,7 @@ impl Default for Settings {
             max_memory: 0,
             dictionaries: Arc::default(),
             streams: |_, _| Default::default(),
-            server: MakeServer(Arc::new(|_, _, _, _| Err("no servers can be made".to_owned()))),
+            server: MakeServer(Arc::new(|_, _, _| Err("no servers can be made".to_owned()))),
         }
     }
 }

@@ -3,10 +3,11 @@ use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    Balance, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS, Mailers, Mode,
-    Model, PER_GROUP, Process, Protocol, Proxy, ProxyKind, Resolvers, Rules, SendHostname, Server,
-    ServerPort, Threads,
+    Balance, Check, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS,
+    Mailers, Mode, Model, PER_GROUP, Process, Protocol, Proxy, ProxyKind, Resolvers, Rules,
+    SendHostname, Server, ServerPort, Threads,
 };
+use rules::check::StepPorts;
 use rules::{RuleSet, Ruleset};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -437,14 +438,19 @@ fn logs(own: Vec<DraftLog>, global: &[LogTarget]) -> Vec<LogTarget> {
     logs
 }
 
-/// What is spoken on a line has to be something that a proxy of this mode understands.
-fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
-    let http = draft.settings.mode == Mode::Http;
-    let usable = |protocol: Protocol| match protocol {
+/// Whether a proxy of this mode can speak it.
+pub(crate) fn is_usable(protocol: Protocol, http: bool) -> bool {
+    match protocol {
         Protocol::H1 | Protocol::H2 => http,
         Protocol::None => !http,
         Protocol::Fcgi => false,
-    };
+    }
+}
+
+/// What is spoken on a line has to be something that a proxy of this mode understands.
+fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let http = draft.settings.mode == Mode::Http;
+    let usable = |protocol| is_usable(protocol, http);
     let mut wrong = Vec::new();
     for bind in draft.settings.front.binds.iter().filter(|_| draft.has_frontend()) {
         if let Some(protocol) = bind.options.protocol.filter(|it| !usable(*it)) {
@@ -607,8 +613,15 @@ fn check_page(draft: &DraftProxy, cx: &mut Cx<'_>) {
 fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
     // The records of a service tell addresses and ports.
     let is_host = |server: &&Server| !server.host.as_ref().is_some_and(|it| it.starts_with('_'));
+    let ports = checks::ports(&draft.settings.check);
+    let http = checks::speaks_http(&draft.settings.check);
     for server in draft.settings.back.servers.iter().filter(is_host) {
         let check = &server.options.check;
+        if let Some(wrong) = unspoken_by_checks(check, http) {
+            let message =
+                format!("{} '{}': server '{}' {wrong}", draft.word(), draft.name, server.name);
+            cx.about(Severity::Alert, &server.place, message);
+        }
         let follows = matches!(server.address.port, ServerPort::FromClient(_));
         // As measured: one without an address of its own may do without a port too.
         if server.host.is_none() && server.address.is_anywhere() {
@@ -617,10 +630,39 @@ fn check_servers(draft: &DraftProxy, cx: &mut Cx<'_>) {
         if !(check.enabled && check.port.is_none() && follows) {
             continue;
         }
-        let wrong = "has neither service port nor check port.";
+        let Some(wrong) = missing_port(ports) else { continue };
         let message =
             format!("{} '{}': server '{}' {wrong}", draft.word(), draft.name, server.name);
         cx.about(Severity::Alert, &server.place, message);
+    }
+}
+
+/// What is wrong with the protocol of a server's checks; `http` tells whether they are HTTP checks.
+pub(crate) fn unspoken_by_checks(check: &Check, http: bool) -> Option<String> {
+    let protocol = check.protocol.filter(|_| check.enabled)?;
+    let suits = (protocol == Protocol::None) != http;
+    match protocol {
+        _ if !suits => {
+            Some("uses an incompatible MUX protocol for the selected check type".to_owned())
+        }
+        Protocol::H2 | Protocol::Fcgi => {
+            Some(format!("has 'check-proto {}', which is not implemented yet", protocol.name()))
+        }
+        Protocol::H1 | Protocol::None => None,
+    }
+}
+
+/// What is wrong with the check of a server that has no port; nothing if its script has.
+pub(crate) fn missing_port(ports: StepPorts) -> Option<&'static str> {
+    match ports {
+        StepPorts::Named => None,
+        StepPorts::Implied => Some("has neither service port nor check port."),
+        StepPorts::FirstMissing => Some(
+            "has neither service port nor check port nor tcp_check rule 'connect' with port information.",
+        ),
+        StepPorts::LaterMissing => Some(
+            "has neither service port nor check port, and a tcp_check rule 'connect' with no port information.",
+        ),
     }
 }
 

@@ -47,7 +47,7 @@ pub use listing::listing;
 pub use load::{Loaded, Verdict, load};
 pub use model::Model;
 pub use output::{Format, document};
-pub use parse::dynamic_server;
+pub use parse::{Host, dynamic_server};
 pub use reference::{KeywordDoc, keywords, known_names};
 pub use render::{Style, line, one, report};
 pub use source::{Disk, Files, MAX_FILE, MAX_READ, Source, collect};

@@ -228,7 +228,7 @@ fn came_up(worker: &Worker, backend: &Proxy, slot: usize) {
 
 /// The name of a server resolves: it serves if nothing else keeps it from that. `told` says whether
 /// a name server has answered for it, rather than told its address beside another answer.
-pub(crate) fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool) {
+pub fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool) {
     let Some(back) = &backend.back else { return };
     let Some(server) = back.servers.get(slot) else { return };
     if !server.state.state().1.any(Admin::RESOLUTION_MAINT) {
@@ -236,6 +236,7 @@ pub(crate) fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool
     }
     let bit = Admin::RESOLUTION_MAINT;
     back.balancer.set_admin(slot, Admin::default(), bit, worker.millis());
+    server.paused.store(server.state.state().1.in_maint(), Relaxed);
     let place = server.location.now();
     let host = place.host.as_deref().unwrap_or_default();
     let text = notice::resolves_again(backend.name(), &server.state, host);

@@ -461,7 +461,7 @@ impl Server {
             sessions: Gauge::default(),
             queue: Queue::default(),
             used: Gauge::default(),
-            paused: AtomicBool::new(settings.balance.disabled),
+            paused: AtomicBool::new(settings.balance.disabled || settings.balance.unresolved),
             checks_off: AtomicBool::new(settings.off.0),
             agent: settings.agent.as_ref().map(|agent| Agent::new(agent, settings.off.1)),
             parked: Parking::default(),

@@ -121,6 +121,34 @@ pub enum ConnectPort {
     Computed(Expr),
 }
 
+/// What the steps of a script leave open about the ports that they connect to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepPorts {
+    /// They begin with no `connect` step: the check goes where the server is.
+    Implied,
+    /// The first `connect` step names no port.
+    FirstMissing,
+    /// A later one names none.
+    LaterMissing,
+    /// Every `connect` step names one, and the first goes before everything else.
+    Named,
+}
+
+impl StepPorts {
+    /// Of these steps.
+    pub fn of(steps: &[Arc<Step>]) -> Self {
+        let mut acts = steps.iter().filter(|step| step.acts()).map(|step| &step.action);
+        let Some(StepAction::Connect(first)) = acts.next() else { return Self::Implied };
+        let bare =
+            |action: &StepAction| matches!(action, StepAction::Connect(it) if it.port.is_none());
+        match first.port {
+            None => Self::FirstMissing,
+            Some(_) if acts.any(bare) => Self::LaterMissing,
+            Some(_) => Self::Named,
+        }
+    }
+}
+
 /// A step that writes a variable.
 #[derive(Debug)]
 pub enum Assign {

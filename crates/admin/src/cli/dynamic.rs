@@ -3,12 +3,12 @@
 use super::call::{Call, Reply, Severity};
 use proxy::dynamic::{self, Refusal};
 use proxy::runtime::Proxy;
-use proxy::settings::{self, Mode};
+use proxy::settings;
 
 /// `add server <bk>/<srv> <addr>[:<port>] [param*]`
 pub(super) fn add(call: &mut Call<'_>) -> Reply {
-    let Some((backend, name)) = call.word(2).split_once('/').filter(|(_, name)| !name.is_empty())
-    else {
+    let whole = |(backend, name): &(&str, &str)| !backend.is_empty() && !name.is_empty();
+    let Some((backend, name)) = call.word(2).split_once('/').filter(whole) else {
         return Reply::error("Require 'backend/server'.").bare();
     };
     let unknown = || Reply::error("No such backend.").bare();
@@ -17,8 +17,7 @@ pub(super) fn add(call: &mut Call<'_>) -> Reply {
     if !dynamic::takes_servers(back.balancer.algorithm()) {
         return refused(&proxy, Refusal::Static);
     }
-    let http = proxy.settings.mode == Mode::Http;
-    let made = (call.settings.server.0)(proxy.name(), name, &call.words[3..], http);
+    let made = (call.settings.server.0)(&proxy, name, &call.words[3..]);
     let added = made.and_then(|server| {
         let server = leads(call, server)?;
         dynamic::add(call.worker, &proxy, server).map_err(|refusal| text(&proxy, refusal))

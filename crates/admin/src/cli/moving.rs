@@ -57,7 +57,11 @@ fn wanted_port(given: &str, now: u16, said: &mut String) -> u16 {
 fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) {
     notice::relocate(call.worker, &target.proxy, target.slot, |place| {
         place.address = Address::Inet(next);
+        place.known = !next.ip().is_unspecified();
     });
+    if target.server().location.now().known {
+        notice::resolves(call.worker, &target.proxy, target.slot, false);
+    }
     if now.ip() != next.ip() {
         let name = format!("{}/{}", target.proxy.name(), target.server().state.name());
         let text = format!(

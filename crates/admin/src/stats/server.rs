@@ -66,7 +66,8 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
     agent(&mut row, server);
     connections(&mut row, server);
     if legends {
-        row.set(Field::Addr, address(&server.location.now().address));
+        let place = server.location.now();
+        row.set(Field::Addr, place.known.then(|| address(&place.address)));
         let back = proxy.back.as_ref();
         row.set(Field::Cookie, back.and_then(|back| back.cookie_value(server)));
     }

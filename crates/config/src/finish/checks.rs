@@ -4,7 +4,7 @@ use crate::cx::Cx;
 use crate::diag::Severity;
 use crate::draft::{CheckMethod, DraftCheck, DraftProxy};
 use crate::model::{EmailAlert, HealthCheck, LogLevel, Process};
-use rules::check::{Script, Step, StepAction};
+use rules::check::{Script, Step, StepAction, StepPorts};
 use std::sync::Arc;
 
 /// The lines of a script count only with the option that it belongs to.
@@ -30,6 +30,20 @@ pub(super) fn health_check(check: DraftCheck) -> HealthCheck {
         }
     };
     HealthCheck::Script(Arc::new(script))
+}
+
+/// What the steps of a section's checks leave open about ports.
+pub(super) fn ports(check: &DraftCheck) -> StepPorts {
+    match &check.method {
+        CheckMethod::Tcp => StepPorts::of(&check.tcp),
+        CheckMethod::Http => StepPorts::of(&check.http),
+        CheckMethod::Connect | CheckMethod::Ready(_) | CheckMethod::External => StepPorts::Implied,
+    }
+}
+
+/// Whether its checks are HTTP requests.
+pub(super) fn speaks_http(check: &DraftCheck) -> bool {
+    matches!(check.method, CheckMethod::Http)
 }
 
 /// Programs are started only where `global` allows it.

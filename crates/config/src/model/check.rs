@@ -42,6 +42,8 @@ pub struct Check {
     /// `check-send-proxy`: a PROXY protocol header goes first even where the port or the address is
     /// another than the server's.
     pub send_proxy: bool,
+    /// `check-proto`: what checks speak, if the line says so.
+    pub protocol: Option<super::Protocol>,
     /// `check-via-socks4`: checks go through the server's proxy.
     pub via_socks4: bool,
     /// `agent-check` and what belongs to it.
@@ -81,6 +83,7 @@ impl Default for Check {
             port: None,
             addr: None,
             send_proxy: false,
+            protocol: None,
             via_socks4: false,
             agent: AgentCheck::default(),
         }

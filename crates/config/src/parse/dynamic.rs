@@ -8,18 +8,20 @@ use crate::draft::{DraftKind, DraftProxy, Settings};
 use crate::env::Environment;
 use crate::features::Features;
 use crate::finish::tls::{connector, unspoken};
+use crate::finish::{is_usable, missing_port, unspoken_by_checks};
 use crate::keyword::Keyword;
 use crate::lex::Word;
 use crate::line::Line;
-use crate::model::{Mode, ProxyKind, Server, ServerPort, TlsProcess};
+use crate::model::{InitAddr, Mode, ProxyKind, Server, ServerPort, TlsProcess};
 use crate::source::Disk;
+use rules::check::StepPorts;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The words that such a server may have.
 const ACCEPTED: &str = " addr agent-addr agent-check agent-inter agent-port agent-send allow-0rtt alpn backup ca-file check check-alpn check-proto check-send-proxy check-sni check-ssl check-via-socks4 ciphers ciphersuites crl-file crt disabled downinter enabled error-limit fall fastinter force-sslv3 force-tlsv10 force-tlsv11 force-tlsv12 force-tlsv13 id inter maxconn maxqueue minconn no-ssl-reuse no-sslv3 no-tlsv10 no-tlsv11 no-tlsv12 no-tlsv13 no-tls-tickets npn observe on-error on-marked-down on-marked-up pool-low-conn pool-max-conn pool-purge-delay port proto proxy-v2-options rise send-proxy send-proxy-v2 send-proxy-v2-ssl send-proxy-v2-ssl-cn slowstart sni source ssl ssl-max-ver ssl-min-ver tfo tls-tickets track usesrc verify verifyhost weight ws ";
 
-/// Looks nothing up: such a server needs an address.
+/// Looks nothing up: `init-addr none` holds for such a server.
 struct NoNames;
 
 impl Resolver for NoNames {
@@ -28,18 +30,29 @@ impl Resolver for NoNames {
     }
 }
 
-/// A server from its name, its address and its options, for a backend of this name; `http` tells
-/// the backend's mode.
+/// The backend that takes the server in.
+#[derive(Clone, Copy, Debug)]
+pub struct Host<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it is in HTTP mode.
+    pub http: bool,
+    /// How its servers are checked: whether by HTTP requests, and by which ports.
+    pub checks: (bool, StepPorts),
+}
+
+/// A server from its name, its address and its options. One that is found by a name has no address
+/// so far.
 ///
 /// # Errors
 /// What is wrong, in one line.
 pub fn dynamic_server(
-    backend: &str,
+    host: &Host<'_>,
     name: &str,
     words: &[String],
-    http: bool,
     (process, store): (&TlsProcess, &tls::Store),
 ) -> Result<Server, String> {
+    let backend = host.name;
     let features =
         Features { version: "", words: &[], enabled: &[], ssl_library: "", openssl_version: "" };
     let env = Environment::default();
@@ -48,8 +61,9 @@ pub fn dynamic_server(
     let texts = ["server", name].into_iter().chain(words.iter().map(String::as_str));
     let line = Line { words: texts.map(Word::plain).collect(), raw: "", place: place.clone() };
     refuse(words)?;
-    let mode = if http { Mode::Http } else { Mode::Tcp };
-    let settings = Settings { mode, ..Settings::default() };
+    let mode = if host.http { Mode::Http } else { Mode::Tcp };
+    let mut settings = Settings { mode, ..Settings::default() };
+    settings.default_server.resolve.init = Some(vec![InitAddr::None]);
     let mut draft = DraftProxy::new(backend, DraftKind::Proxy(ProxyKind::Backend), place, settings);
     server::server(&mut draft, &mut cx, line.args()).map_err(|fault| {
         let context = format!("'server {backend}/{name}' : ");
@@ -59,15 +73,10 @@ pub fn dynamic_server(
             None => message.to_owned(),
         }
     })?;
-    if let Some(unknown) = draft.unknown_addresses.pop() {
-        let message = unknown.diagnostic.message;
-        let (_, told) = message.split_once(" : ").unwrap_or(("", &message));
-        return Err(told.to_owned());
-    }
     let mut server = draft.settings.back.servers.pop().ok_or("no server")?;
     let made = connector(&server.options, (backend, name), process, store, &Disk)?;
     server.tls = made.map(Arc::new);
-    judge(backend, server)
+    judge(host, server)
 }
 
 /// Words that are known, but not for such a server.
@@ -88,23 +97,29 @@ fn refuse(words: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn judge(backend: &str, server: Server) -> Result<Server, String> {
+fn judge(host: &Host<'_>, server: Server) -> Result<Server, String> {
     let options = &server.options;
-    let portless = matches!(server.address.port, ServerPort::FromClient(_));
     if options.check.enabled && options.track.is_some() {
         return Err("unable to enable checks and tracking at the same time!".to_owned());
     }
-    if portless && options.check.enabled && options.check.port.is_none() {
-        return Err(format!(
-            "config: backend '{backend}': server '{}' has neither service port nor check port nor tcp_check rule 'connect' with port information.",
-            server.name
-        ));
+    if options.protocol.is_some_and(|protocol| !is_usable(protocol, host.http)) {
+        return Err("MUX protocol is not usable for server.".to_owned());
     }
-    if let Some(error) = unspoken(options) {
-        return Err(error);
+    let (http, ports) = host.checks;
+    let check = &options.check;
+    let portless = matches!(server.address.port, ServerPort::FromClient(_));
+    let anywhere = server.host.is_none() && server.address.is_anywhere();
+    let mute = unspoken_by_checks(check, http);
+    // As measured: a backend without a script is told as if it had one.
+    let ports = if ports == StepPorts::Implied { StepPorts::FirstMissing } else { ports };
+    let lost = missing_port(ports).map(str::to_owned);
+    let lost = lost.filter(|_| check.enabled && check.port.is_none() && portless && !anywhere);
+    if let Some(wrong) = mute.or(lost) {
+        let (backend, name) = (host.name, &server.name);
+        return Err(format!("config: backend '{backend}': server '{name}' {wrong}"));
     }
-    if portless {
-        return Err("a port taken from the client is not implemented yet".to_owned());
+    match unspoken(options) {
+        Some(error) => Err(error),
+        None => Ok(server),
     }
-    Ok(server)
 }

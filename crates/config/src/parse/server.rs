@@ -87,6 +87,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.check.enabled = true;
         Ok(())
     }),
+    entry("check-proto", "<name>", "Protocol of the checks.", |s, _, a| {
+        s.options.check.protocol = Some(protocol(a)?);
+        Ok(())
+    }),
     entry("check-send-proxy", "", "Checks begin with a PROXY header.", |s, _, _| {
         s.options.check.send_proxy = true;
         Ok(())
@@ -200,8 +204,8 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.non_stick = true;
         Ok(())
     }),
-    entry("observe", "<mode>", "What traffic tells of its health.", |s, cx, a| {
-        s.options.observe = observe(cx, a, s.http)?;
+    entry("observe", "<mode>", "What traffic tells of its health.", |s, _, a| {
+        s.options.observe = observe(a, s.http)?;
         Ok(())
     }),
     entry("on-error", "<mode>", "What follows from too many failures.", |s, _, a| {
@@ -226,9 +230,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
         number_at(a, 1, 1..=65535).map(|n| s.options.check.port = Some(n as u16))
     }),
     entry("proto", "<name>", "Protocol of the connections.", |s, _, a| {
-        let given = a.need(1, "'proto' : missing value")?;
-        let unknown = || a.fault(1, format!("'proto' :  unknown MUX protocol '{given}'."));
-        s.options.protocol = Some(Protocol::named(given).ok_or_else(unknown)?);
+        s.options.protocol = Some(protocol(a)?);
         Ok(())
     }),
     entry("proxy-v2-options", "<option>[,<option>]*", "What PROXY headers say.", |s, _, a| {
@@ -543,6 +545,14 @@ fn delay_or_zero(args: Args<'_>) -> Parsed<u64> {
     time_at(args, 1, Unit::Milliseconds, &format!("'{name}' argument of server."))
 }
 
+/// `proto`, `check-proto`
+fn protocol(args: Args<'_>) -> Parsed<Protocol> {
+    let name = args.text(0);
+    let given = args.need(1, format!("'{name}' : missing value."))?;
+    let unknown = || args.fault(1, format!("'{name}' :  unknown MUX protocol '{given}'."));
+    Protocol::named(given).ok_or_else(unknown)
+}
+
 fn count(args: Args<'_>) -> Parsed<u32> {
     let name = args.text(0);
     let number = value::number(args.text(1)).filter(|n| (1..=1 << 20).contains(n));
@@ -555,16 +565,12 @@ fn error_limit(args: Args<'_>) -> Parsed<u32> {
     number.ok_or_else(|| args.fault(1, "error-limit has to be > 0."))
 }
 
-/// `observe`; what does not suit the mode is told and left out, as HAProxy does.
-fn observe(cx: &mut Cx<'_>, args: Args<'_>, http: bool) -> Parsed<Option<Observe>> {
+fn observe(args: Args<'_>, http: bool) -> Parsed<Option<Observe>> {
     match args.need(1, "'observe' expects <mode> as argument.")? {
         "none" => Ok(None),
         "layer4" => Ok(Some(Observe::Layer4)),
         "layer7" if http => Ok(Some(Observe::Layer7)),
-        "layer7" => {
-            cx.warn(args, 1, "'layer7' can only be used in http proxies.".to_owned());
-            Ok(None)
-        }
+        "layer7" => Err(args.fault(1, "'layer7' can only be used in http proxies.")),
         other => {
             let message =
                 format!("'observe' expects one of 'none', 'layer4', 'layer7' but got '{other}'.");

@@ -132,7 +132,66 @@ fn observation_knows_its_modes() {
         assert_eq!(messages(&text(options), Severity::Alert), [expected], "{options}");
     }
     let tcp = "backend b\n mode tcp\n server s 1.2.3.4:80 check observe layer7\n";
-    let warnings = messages(tcp, Severity::Warning);
-    assert!(warnings.iter().any(|it| it.contains("'layer7' can only be used in http proxies.")));
-    assert_eq!(model(tcp).proxies[0].back.as_ref().unwrap().servers[0].options.observe, None);
+    let message = "'server b/s' : 'layer7' can only be used in http proxies.";
+    assert_eq!(messages(tcp, Severity::Alert), [message]);
+}
+
+/// As HAProxy 2.6 decides.
+#[test]
+fn check_proto_suits_the_kind_of_check() {
+    let wrong = "uses an incompatible MUX protocol for the selected check type";
+    let later = "has 'check-proto h2', which is not implemented yet";
+    for (mode, option, protocol, message) in [
+        ("tcp", "", "none", None),
+        ("http", "", "none", None),
+        ("http", "option tcp-check", "none", None),
+        ("tcp", "option httpchk", "none", Some(wrong)),
+        ("tcp", "option httpchk", "h1", None),
+        ("http", "", "h1", Some(wrong)),
+        ("http", "option redis-check", "h1", Some(wrong)),
+        ("http", "option tcp-check", "h2", Some(wrong)),
+        ("http", "option httpchk", "h2", Some(later)),
+    ] {
+        let text = format!(
+            "backend b\n mode {mode}\n {option}\n server s 1.2.3.4:80 check check-proto {protocol}\n"
+        );
+        let expected = message.map(|it| format!("backend 'b': server 's' {it}"));
+        assert_eq!(messages(&text, Severity::Alert), Vec::from_iter(expected), "{text}");
+    }
+    let unchecked = "backend b\n mode http\n server s 1.2.3.4:80 check-proto h1\n";
+    assert_eq!(messages(unchecked, Severity::Alert), [""; 0]);
+    for (given, message) in [
+        ("check-proto nope", "'check-proto' :  unknown MUX protocol 'nope'."),
+        ("check-proto", "'check-proto' : missing value."),
+        ("proto", "'proto' : missing value."),
+    ] {
+        let text = format!("backend b\n server s 1.2.3.4:80 {given}\n");
+        assert_eq!(messages(&text, Severity::Alert), [format!("'server b/s' : {message}")]);
+    }
+}
+
+/// As HAProxy 2.6 decides, and in its words.
+#[test]
+fn a_check_without_a_port_is_refused_unless_its_script_has_one() {
+    let start = "has neither service port nor check port";
+    let none = format!("{start} nor tcp_check rule 'connect' with port information.");
+    let later = format!("{start}, and a tcp_check rule 'connect' with no port information.");
+    for (lines, message) in [
+        ("", Some(format!("{start}."))),
+        ("option tcp-check", Some(format!("{start}."))),
+        ("option tcp-check\n tcp-check connect", Some(none.clone())),
+        (
+            "option tcp-check\n tcp-check connect linger\n tcp-check connect port 8",
+            Some(none.clone()),
+        ),
+        ("option tcp-check\n tcp-check connect port 8\n tcp-check connect", Some(later)),
+        ("option tcp-check\n tcp-check connect port 7", None),
+        ("option tcp-check\n tcp-check connect addr 127.0.0.1:80", None),
+        ("option httpchk\n http-check connect addr 127.0.0.1", Some(none)),
+        ("option httpchk\n http-check connect port 8\n http-check send", None),
+    ] {
+        let text = format!("backend b\n {lines}\n server s 127.0.0.1 check\n");
+        let expected = message.map(|it| format!("backend 'b': server 's' {it}"));
+        assert_eq!(messages(&text, Severity::Alert), Vec::from_iter(expected), "{text}");
+    }
 }

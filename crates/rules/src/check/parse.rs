@@ -210,7 +210,8 @@ impl<'w> Words<'w, '_> {
                 "linger" => connect.linger = true,
                 "comment" => self.note()?,
                 "via-socks4" => connect.via_socks4 = true,
-                "ssl" | "sni" | "alpn" | "proto" => {
+                "proto" => self.protocol()?,
+                "ssl" | "sni" | "alpn" => {
                     return Err(self.fail(format!("'{name}' is not implemented yet")));
                 }
                 _ => {
@@ -223,6 +224,25 @@ impl<'w> Words<'w, '_> {
             }
         }
         Ok(connect)
+    }
+
+    /// What is spoken over the connection: what the kind of check speaks anyway.
+    fn protocol(&mut self) -> Parsed<()> {
+        let name = self.next().unwrap_or_default();
+        let of_http = match name {
+            "none" => false,
+            "h1" | "h2" | "fcgi" => true,
+            "" => return Err(self.fail("'proto' expects a MUX protocol as argument.")),
+            _ => return Err(self.fail(format!("'proto' : unknown MUX protocol '{name}'."))),
+        };
+        let kind = directive(self.kind);
+        if of_http != (self.kind == Kind::Http) {
+            return Err(self.fail(format!("'proto' : invalid MUX protocol '{name}' for {kind}.")));
+        }
+        match name {
+            "h2" | "fcgi" => Err(self.fail(format!("'proto {name}' is not implemented yet"))),
+            _ => Ok(()),
+        }
     }
 
     fn port(&mut self) -> Parsed<ConnectPort> {

@@ -274,6 +274,24 @@ fn variables_and_ports_are_computed() {
     assert_eq!(text.to_str().unwrap().to_vec(), b"x1");
 }
 
+/// As HAProxy 2.6 decides.
+#[test]
+fn a_connection_speaks_what_its_check_does() {
+    assert!(steps(true, &["connect proto h1", "send"]).is_ok());
+    assert!(steps(false, &["connect proto none"]).is_ok());
+    let error = |http, line: &str| steps(http, &[line]).unwrap_err();
+    for (http, line, message) in [
+        (true, "connect proto none", "'proto' : invalid MUX protocol 'none' for http-check."),
+        (false, "connect proto h1", "'proto' : invalid MUX protocol 'h1' for tcp-check."),
+        (true, "connect proto nope", "'proto' : unknown MUX protocol 'nope'."),
+        (true, "connect proto", "'proto' expects a MUX protocol as argument."),
+        (true, "connect proto h2", "'proto h2' is not implemented yet"),
+    ] {
+        let kind = if http { "http" } else { "tcp" };
+        assert_eq!(error(http, line), format!("'{kind}-check connect' : {message}"), "{line}");
+    }
+}
+
 #[test]
 fn comments_hold_for_the_next_step_and_over_expectations() {
     let lines = [

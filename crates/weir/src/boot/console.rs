@@ -62,8 +62,8 @@ pub(super) fn open(
         max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
         dictionaries: model.dictionaries.clone(),
         streams: Worker::streams,
-        server: MakeServer(Arc::new(move |backend, name, words, http| {
-            super::proxies::dynamic_server(backend, name, words, http, (&process, &store))
+        server: MakeServer(Arc::new(move |backend, name, words| {
+            super::proxies::dynamic_server(backend, name, words, (&process, &store))
         })),
     };
     (Arc::new(settings), consoles)

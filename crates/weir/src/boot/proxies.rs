@@ -8,7 +8,7 @@ use crate::complain;
 use config::model::{self, Address, ServerPort};
 use proxy::settings::{self, Link};
 use proxy::splice::Wishes;
-use rules::check::SimpleHttp;
+use rules::check::{Kind, SimpleHttp, StepPorts};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -429,13 +429,14 @@ fn watch(options: &model::ServerOptions) -> Option<balance::Watch> {
 /// The settings of a server that an operator adds; it starts in maintenance unless `enabled` says
 /// otherwise.
 pub(super) fn dynamic_server(
-    backend: &str,
+    proxy: &proxy::runtime::Proxy,
     name: &str,
     words: &[String],
-    http: bool,
     (process, store): (&model::TlsProcess, &tls::Store),
 ) -> Result<settings::Server, String> {
-    let made = config::dynamic_server(backend, name, words, http, (process, store))?;
+    let (backend, http) = (proxy.name(), proxy.settings.mode == settings::Mode::Http);
+    let host = config::Host { name: backend, http, checks: checks(proxy) };
+    let made = config::dynamic_server(&host, name, words, (process, store))?;
     let enabled = words.iter().any(|word| word == "enabled");
     let track = made.options.track.as_deref();
     let track = track.map(|given| given.split_once('/').unwrap_or((backend, given)));
@@ -456,6 +457,19 @@ pub(super) fn dynamic_server(
     made.balance.track = track;
     made.balance.forced_maint = !enabled;
     Ok(made)
+}
+
+/// Whether the checks of a backend are HTTP requests, and what they leave open about ports.
+fn checks(proxy: &proxy::runtime::Proxy) -> (bool, StepPorts) {
+    match proxy.settings.back.as_ref().map(|back| &back.check) {
+        Some(settings::Check::Http(_)) => (true, StepPorts::Implied),
+        Some(settings::Check::Script(script)) => {
+            (script.kind == Kind::Http, StepPorts::of(&script.steps))
+        }
+        Some(settings::Check::Connect | settings::Check::External(_)) | None => {
+            (false, StepPorts::Implied)
+        }
+    }
 }
 
 fn address(from: &model::ServerAddress) -> reactor::Address {
@@ -511,8 +525,8 @@ fn agent(server: &reactor::Address, check: &model::Check) -> Option<settings::Ag
     })
 }
 
-/// Checks that are one exchange take a shorter way with servers whose connections begin with nothing
-/// else.
+/// Checks that are one exchange take a shorter way with servers whose connections begin with
+/// nothing else.
 fn check(from: &model::HealthCheck, global: &model::Global) -> settings::Check {
     let script = match from {
         model::HealthCheck::Connect => return settings::Check::Connect,

@@ -74,6 +74,70 @@ fn servers_come_and_go() {
     assert_eq!(state(&program, "s1")[2], "1", "its number is free again");
 }
 
+/// As HAProxy 2.6 says, for servers with a strange address or with what the backend does not suit.
+#[test]
+fn what_a_backend_does_not_suit_is_refused() {
+    let log = LogReceiver::new();
+    let text = "    server first 127.0.0.1:9\nbackend bytes\n    mode tcp\n    option tcp-check\n    \
+                tcp-check connect port 7\n    server first 127.0.0.1:9";
+    let program = start(text, &log);
+    let (mux, added) = ("MUX protocol is not usable for server.", "New server registered.");
+    let lost = "config: backend 'app': server 's' has neither service port nor check port nor \
+                tcp_check rule 'connect' with port information.";
+    let mixed = "uses an incompatible MUX protocol for the selected check type";
+    let mixed = format!("config: backend 'bytes': server 's' {mixed}");
+    for (line, answer) in [
+        ("bytes/s 127.0.0.1:80 proto h2", mux),
+        ("bytes/s 127.0.0.1:80 proto h1", mux),
+        ("app/s 127.0.0.1:80 proto none", mux),
+        ("app/s 127.0.0.1 check", lost),
+        ("app/s 127.0.0.1:+1 check", lost),
+        ("bytes/s 127.0.0.1:80 check check-proto h1", &mixed),
+        ("bytes/s 127.0.0.1:80 check observe layer7", "'layer7' can only be used in http proxies."),
+        ("/s 127.0.0.1:80", "Require 'backend/server'."),
+        ("bytes/s1 127.0.0.1 check", added),
+        ("app/s2 127.0.0.1 check port 8", added),
+        ("app/s3 *:+1", added),
+        ("app/s4 : check", added),
+    ] {
+        assert_eq!(program.cli(&format!("add server {line}")), answer, "{line}");
+    }
+}
+
+#[test]
+fn a_server_without_a_port_takes_that_of_the_client() {
+    let (origin, log) = (Origin::saying("here"), LogReceiver::new());
+    let program = start("    balance roundrobin", &log);
+    let (web, there) = (program.address("web").port(), origin.address().port());
+    let offset = i32::from(there) - i32::from(web);
+    program.cli(&format!("add server app/s 127.0.0.1:{offset:+}"));
+    program.cli("enable server app/s");
+    assert_eq!(program.web().get("/").text(), "here");
+}
+
+/// The manual: nothing is resolved for such a server. It waits for an operator to give it an
+/// address.
+#[test]
+fn a_server_with_a_name_waits_for_its_address() {
+    let (origin, log) = (Origin::saying("here"), LogReceiver::new());
+    let program = start("    server old name.invalid:9 init-addr none check inter 1h", &log);
+    let port = origin.address().port();
+    let line = format!("add server app/new name.invalid:{port}");
+    assert_eq!(program.cli(&line), "New server registered.");
+    assert_eq!(state(&program, "new")[17..19], ["name.invalid", &port.to_string()]);
+    program.cli("enable server app/new");
+    assert_eq!(state(&program, "new")[4..7], ["-", "0", "32"]);
+    assert_eq!(state(&program, "old")[13], "14", "its checks are paused");
+    assert_eq!(program.web().get("/").status(), 503);
+    for name in ["new", "old"] {
+        program.cli(&format!("set server app/{name} addr 127.0.0.1 port {port}"));
+        log.find(&format!("Server app/{name} ('name.invalid') is UP/READY (resolves again)."));
+        assert_eq!(state(&program, name)[4..7], ["127.0.0.1", "2", "0"]);
+    }
+    assert_eq!(state(&program, "old")[13], "6");
+    assert_eq!(program.web().get("/").text(), "here");
+}
+
 #[test]
 fn what_others_name_stays() {
     let log = LogReceiver::new();
