@@ -72,6 +72,8 @@ pub struct Settings {
     pub max_files: u64,
     /// Bytes of memory that the process may use (`-m`); 0 for no limit.
     pub max_memory: u64,
+    /// The environment: names and values.
+    pub environment: Vec<(String, String)>,
     /// The patterns of ACLs and maps.
     pub dictionaries: Arc<Dictionaries>,
     /// Some streams of a worker from a place on, for `show sess`.
@@ -107,6 +109,7 @@ impl Default for Settings {
             anon_key: Arc::default(),
             max_files: 0,
             max_memory: 0,
+            environment: Vec::new(),
             dictionaries: Arc::default(),
             streams: |_, _| Default::default(),
             server: MakeServer(Arc::new(|_, _, _| Err("no servers can be made".to_owned()))),

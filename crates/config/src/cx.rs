@@ -14,6 +14,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What this instance is called among its peers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LocalPeer<'a> {
+    /// Its name: the host's, unless somebody says otherwise.
+    pub name: &'a str,
+    /// The command line says so (`-L`): `localpeer` does not count.
+    pub fixed: bool,
+}
+
 /// What a caller gives to [`load`](crate::load).
 pub struct Setup<'a> {
     /// The environment at start.
@@ -26,6 +35,8 @@ pub struct Setup<'a> {
     pub names: &'a dyn Resolver,
     /// Processors that the program may use: as many threads run unless the configuration says so.
     pub processors: usize,
+    /// The name among peers.
+    pub local_peer: LocalPeer<'a>,
 }
 
 /// `no` or `default` in front of a keyword.
@@ -63,6 +74,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) names: &'a dyn Resolver,
     pub(crate) processors: usize,
+    /// The name among peers comes from the command line.
+    pub(crate) local_peer_fixed: bool,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prefix: Prefix,
     pub(crate) default_path: DefaultPath,
@@ -90,6 +103,7 @@ impl<'a> Cx<'a> {
             files: setup.files,
             names: setup.names,
             processors: setup.processors,
+            local_peer_fixed: setup.local_peer.fixed,
             diagnostics: Diagnostics::default(),
             prefix: Prefix::None,
             default_path: DefaultPath::default(),

@@ -64,7 +64,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     // Formats have been compiled by now, and have named theirs too.
     let tables = tables::collect(stick_tables, cx);
     mentions::mark(&mut proxies, cx);
-    mentions::check(&proxies, &userlists, cx);
+    mentions::check(&proxies, &userlists, &draft.rings, cx);
     number_listeners_of_runtime(&mut draft.global.stats.sockets);
     draft.global.rings = rings::complete(draft.rings, &draft.global.log_send_hostname, cx);
     let log_forwards = rings::forwards(draft.log_forwards, &shared.global_logs);

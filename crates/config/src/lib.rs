@@ -38,7 +38,7 @@ mod value;
 pub use addr::{Family, Resolver, SystemResolver};
 pub use area::area;
 pub use cond::check_condition;
-pub use cx::Setup;
+pub use cx::{LocalPeer, Setup};
 pub use diag::{Diagnostic, Diagnostics, Place, Severity};
 pub use env::Environment;
 pub use features::Features;

@@ -68,10 +68,14 @@ impl Loaded {
 /// Loads a configuration from its files, in order. All mistakes of all files are reported in one
 /// run.
 pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
+    let local_peer = setup.local_peer.name;
     let mut cx = Cx::new(setup);
     let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
     if !ignored("env-var", "HAPROXY_CFGFILES") {
         cx.env.set("HAPROXY_CFGFILES", &names.join(";"));
+    }
+    if !ignored("env-var", "HAPROXY_LOCALPEER") {
+        cx.env.set("HAPROXY_LOCALPEER", local_peer);
     }
     let mut draft = Draft::default();
     for source in sources {

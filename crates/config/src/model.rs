@@ -71,7 +71,7 @@ pub struct Model {
     pub proxies: Vec<Proxy>,
     /// Stick tables in order of declaration; rules name them by their index.
     pub tables: Vec<table::Settings>,
-    /// The environment after `setenv` and its family, for child processes.
+    /// The environment after `setenv` and its family, for operators and child processes.
     pub env: Environment,
     /// Certificates, authorities and revocation lists.
     pub store: Arc<::tls::Store>,

@@ -2,7 +2,7 @@
 use crate::cx::{Cx, Prefix};
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::directive::Blocks;
-use crate::draft::Draft;
+use crate::draft::{Draft, DraftProxy};
 use crate::lex::{self, LexError, Surroundings};
 use crate::line::{Args, Line, Parsed};
 use crate::source::Source;
@@ -32,6 +32,7 @@ mod resolvers;
 mod ring;
 mod section;
 pub(crate) mod server;
+mod spare;
 pub(crate) mod stats;
 mod stats_socket;
 mod stick_table;
@@ -210,12 +211,21 @@ impl Reader<'_, '_> {
                 }
                 global::line(&mut self.draft.global, self.cx, args)
             }
-            Section::Defaults(at) => proxy::line(&mut self.draft.defaults[at], self.cx, args),
-            Section::Proxy(at) => proxy::line(&mut self.draft.proxies[at], self.cx, args),
+            Section::Defaults(at) => proxy_line(&mut self.draft.defaults[at], self.cx, args),
+            Section::Proxy(at) => proxy_line(&mut self.draft.proxies[at], self.cx, args),
         };
         self.cx.prefix = Prefix::None;
         parsed.map_err(|fault| (args, fault))
     }
+}
+
+/// A line of a proxy. What it was to define is there even if it is wrong.
+fn proxy_line(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let parsed = proxy::line(section, cx, args);
+    if parsed.is_err() {
+        spare::define(section, cx, args);
+    }
+    parsed
 }
 
 /// Cuts `no` or `default` off.

@@ -86,9 +86,13 @@ fn with_suggestion(diagnostic: &Diagnostic) -> String {
 
 /// The message, and the area that it is about.
 pub(crate) fn told(diagnostic: &Diagnostic) -> String {
-    match diagnostic.area {
-        Some(area) => format!("{} ({area})", diagnostic.message),
-        None => diagnostic.message.clone(),
+    let area = diagnostic.area.map(|area| format!("({area})"));
+    match area {
+        // Expressions say it themselves where they know.
+        Some(area) if !diagnostic.message.ends_with(&area) => {
+            format!("{} {area}", diagnostic.message)
+        }
+        _ => diagnostic.message.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    let others = candidates.into_iter().filter(|candidate| *candidate != word);
+    let others = candidates.into_iter().filter(|it| *it != word && !it.is_empty());
     sample::closest(word, others).filter(|_| !word.is_empty()).map(str::to_owned)
 }
 

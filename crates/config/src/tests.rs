@@ -1,6 +1,6 @@
 //! Whole configurations: keywords, models, diagnostics, bounds. Never reads a real file.
 use crate::addr::{Family, Resolver};
-use crate::cx::Setup;
+use crate::cx::{LocalPeer, Setup};
 use crate::diag::{Diagnostic, Severity};
 use crate::env::Environment;
 use crate::features::Features;
@@ -65,6 +65,7 @@ pub(crate) fn setup<'a>() -> Setup<'a> {
         files: &Memory,
         names: &Names,
         processors: 2,
+        local_peer: LocalPeer { name: "vm", fixed: false },
     }
 }
 

@@ -70,6 +70,7 @@ pub fn file(data: &[u8]) {
         files: &Nothing,
         names: &Nothing,
         processors: 2,
+        local_peer: Default::default(),
     };
     let loaded = config::load(&[source], setup);
     assert_eq!(loaded.model.is_none(), loaded.diagnostics.failed());

@@ -184,6 +184,13 @@ impl Client {
         Some(Tick::from_nanos(moment * 1_000_000))
     }
 
+    /// When the soft stop ends it while it waits for a request.
+    pub(crate) fn last_idle_moment(&self) -> Option<Tick> {
+        let front = self.proxy.settings.front.as_ref();
+        let stays = front.is_some_and(|front| front.idle_close_on_response);
+        self.last_moment().filter(|_| !stays)
+    }
+
     /// Whether the soft stop ends it now.
     pub(crate) fn must_end(&self) -> bool {
         self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
@@ -397,7 +404,7 @@ async fn first_bytes(client: &mut Client) -> Arrival {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Arrival::TimedOut;
         }
-        let last = client.last_moment().filter(|_| client.requests > 0);
+        let last = client.last_idle_moment().filter(|_| client.requests > 0);
         if last.is_some_and(|last| last.is_due(thread.tick())) {
             return Arrival::Closed;
         }

@@ -192,6 +192,10 @@ impl Facts for View<'_> {
         }
     }
 
+    fn tell(&self, sink: &str, line: &[u8]) {
+        crate::log::tell(self.worker, sink, line);
+    }
+
     fn is_final(&self) -> bool {
         !self.notes.partial
     }

@@ -82,6 +82,26 @@ pub(crate) fn deliver(worker: &Worker, target: &LogTarget, text: &[u8], line: &m
     }
 }
 
+/// Hands a line to a sink by name, a ring or a standard stream, as something that no section has
+/// to say. What there is no sink for is dropped.
+pub(crate) fn tell(worker: &Worker, sink: &str, text: &[u8]) {
+    let mut line = worker.take_scratch();
+    let ring = worker.shared.rings.iter().find(|ring| *ring.settings.name == *sink);
+    if let Some(ring) = ring {
+        let head = (0, level::EMERG, ring.settings.transport);
+        envelope(worker, &Logs::default(), head, b"-", &mut line);
+        line.extend_from_slice(text);
+        // What finds no room there is counted by the ring.
+        ring.write(&line);
+    } else if let Some(number) = ["stdout", "stderr"].iter().position(|stream| *stream == sink) {
+        line.extend_from_slice(text);
+        line.push(b'\n');
+        // Whoever looks for lines there sees that they are missing.
+        let _ = worker.thread.kernel().write(number as i32 + 1, &line);
+    }
+    worker.give_scratch(line);
+}
+
 impl LogSample {
     /// Whether the next message is one that the target gets.
     pub(crate) fn takes_next(&self) -> bool {
@@ -130,22 +150,29 @@ fn envelope(
             bracket(priority, line);
             line.extend_from_slice(b"1 ");
             date_iso(worker, line);
-            for word in [logs.hostname.as_deref().unwrap_or("-"), &logs.tag] {
-                line.push(b' ');
-                line.extend_from_slice(word.as_bytes());
-            }
             line.push(b' ');
-            write_int(line, worker.shared.settings.pid.into());
-            line.extend_from_slice(b" - ");
+            line.extend_from_slice(logs.hostname.as_deref().unwrap_or("-").as_bytes());
+            if logs.tag.is_empty() {
+                line.extend_from_slice(b" - - - ");
+            } else {
+                line.push(b' ');
+                line.extend_from_slice(logs.tag.as_bytes());
+                line.push(b' ');
+                write_int(line, worker.shared.settings.pid.into());
+                line.extend_from_slice(b" - ");
+            }
             line.extend_from_slice(data);
             line.push(b' ');
         }
     }
 }
 
-/// ` tag[pid]: `
+/// ` tag[pid]: `, or a space where nobody says so.
 fn sender(worker: &Worker, logs: &Logs, line: &mut Vec<u8>) {
     line.push(b' ');
+    if logs.tag.is_empty() {
+        return;
+    }
     line.extend_from_slice(logs.tag.as_bytes());
     line.push(b'[');
     write_int(line, worker.shared.settings.pid.into());

@@ -137,7 +137,8 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
 fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     // A body that was not read stands between this answer and the next request: the connection
     // closes unless what came with the head is all of it.
-    if !tx.client.mux.has_received_all() && !swallow_body(tx) {
+    let whole = tx.client.mux.has_received_all() || swallow_body(tx);
+    if !whole || tx.client.must_end() {
         tx.client.mux.close_after_message();
     }
     judge::after_response(tx)?;

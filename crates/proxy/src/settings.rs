@@ -744,6 +744,8 @@ pub struct Front {
     pub accept_invalid: bool,
     /// `option disable-h2-upgrade`: clear connections do not become HTTP/2.
     pub disable_h2_upgrade: bool,
+    /// `option idle-close-on-response`: a soft stop leaves clients between requests alone.
+    pub idle_close_on_response: bool,
     /// `monitor-uri`.
     pub monitor_uri: Option<String>,
     /// Sessions accepted per second; 0 for no limit.
@@ -781,7 +783,8 @@ pub struct Bind {
     pub expects: Expected,
     /// What they are encrypted with.
     pub tls: Option<Arc<tls::Acceptor>>,
-    /// Whether connections speak HTTP/2 (`proto h2`, `proto h1`); `None`: what their handshake chose.
+    /// Whether connections speak HTTP/2 (`proto h2`, `proto h1`); `None`: what their handshake
+    /// chose.
     pub speaks_h2: Option<bool>,
     /// By how many bytes segments are smaller than clients have announced.
     pub mss_reduction: u32,

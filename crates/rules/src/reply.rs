@@ -274,7 +274,8 @@ impl<'w> Parts<'w> {
             words
                 .get(at + offset)
                 .copied()
-                .ok_or_else(|| ParseError::new(at, format!("'{word}' expects {what} as argument")))
+                .filter(|value| !value.is_empty())
+                .ok_or_else(|| ParseError::new(at, format!("'{word}' expects {what}")))
         };
         match word {
             skipped if ignored("http-reply-arg", skipped) => Ok(match skipped {
@@ -283,7 +284,7 @@ impl<'w> Parts<'w> {
                 _ => 2,
             }),
             "status" | "deny_status" => {
-                let text = value(1, "<status_code>")?;
+                let text = value(1, "<status_code> as argument")?;
                 let status = text.parse().ok().filter(|status| (200..=599).contains(status));
                 let status = status.ok_or_else(|| {
                     ParseError::new(at + 1, format!("Unexpected status code '{text}'"))
@@ -292,12 +293,12 @@ impl<'w> Parts<'w> {
                 Ok(2)
             }
             "content-type" => {
-                self.kind = Some(value(1, "<ctype>")?);
+                self.kind = Some(value(1, "<ctype> as argument")?);
                 Ok(2)
             }
             "hdr" => {
-                let (name, text) =
-                    (value(1, "<name> and <value>")?, value(2, "<name> and <value>")?);
+                const BOTH: &str = "<name> and <value> as arguments";
+                let (name, text) = (value(1, BOTH)?, value(2, BOTH)?);
                 let format = LogFormat::parse(text, LogStyle::Header, cx)
                     .map_err(|error| error.shifted(at + 2))?;
                 self.headers.push((name.as_bytes().into(), format));
@@ -308,7 +309,7 @@ impl<'w> Parts<'w> {
                 Ok(1)
             }
             "errorfiles" | "errorfile" | "file" | "lf-file" | "string" | "lf-string" => {
-                let argument = value(1, "a value")?;
+                let argument = value(1, "a value as argument")?;
                 let content = content(word, argument, cx).map_err(|error| error.shifted(at + 1))?;
                 self.content(word, content, at)?;
                 Ok(2)

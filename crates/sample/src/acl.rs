@@ -72,6 +72,9 @@ impl Test {
             }
             None => Expr::parse_word(word, cx).map_err(|error| in_acl(error, word, keyword))?,
         };
+        if words.get(1).is_none_or(|word| word.is_empty()) && expr.output() != Type::Bool {
+            cx.warn(format!("parsing acl keyword '{word}' :\n{NO_PATTERN}"));
+        }
         let mut flags = Flags { method: derived.map(|entry| entry.2), ..Flags::default() };
         let at = flags.parse(words, 1, &expr, cx)?;
         let mut test = flags.finish(words, at, keyword, expr, cx)?;
@@ -134,6 +137,13 @@ fn in_acl(error: ParseError, word: &str, keyword: &str) -> ParseError {
     let message = format!("unknown fetch method '{keyword}' in ACL expression '{word}'{hint}");
     ParseError { message, ..error }
 }
+
+/// What is said of a test without any pattern.
+const NO_PATTERN: &str =
+    "  no pattern to match against were provided, so this ACL will never match.
+  If this is what you intended, please add '--' to get rid of this warning.
+  If you intended to match only for existence, please use '-m found'.
+  If you wanted to force an int to match as a bool, please use '-m bool'.";
 
 /// Patterns in their final form, and the number of each one's word.
 type Patterns<'w> = (Vec<Cow<'w, [u8]>>, Vec<usize>);

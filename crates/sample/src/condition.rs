@@ -56,7 +56,8 @@ impl Condition {
             at += 1;
         }
         if groups.iter().all(Vec::is_empty) {
-            return Err(ParseError::new(at.saturating_sub(1), "missing condition"));
+            groups.clear();
+            cx.warn("this condition says nothing: it never holds");
         }
         Ok(Condition { unless: false, any: groups })
     }

@@ -1,6 +1,7 @@
 //! The table of converters: one entry per keyword. Never holds an implementation: those are in the submodules.
 
 pub mod arith;
+pub mod debug;
 pub mod digest;
 pub mod encode;
 pub mod fix;
@@ -103,6 +104,7 @@ const TABLES: &[&[Converter]] = &[
     net::TABLE,
     time::TABLE,
     variable::TABLE,
+    debug::TABLE,
     map::TABLE,
     table::TABLE,
 ];

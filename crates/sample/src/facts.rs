@@ -358,6 +358,9 @@ pub trait Facts {
         None
     }
 
+    /// Hands a line to a sink: the name of a ring, `stdout` or `stderr`.
+    fn tell(&self, _sink: &str, _line: &[u8]) {}
+
     /// Wall clock, as of the current turn of the event loop.
     fn wall(&self) -> Wall {
         Wall::default()

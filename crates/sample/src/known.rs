@@ -32,7 +32,6 @@ const AREAS: &[(&str, &str)] = &[
     ("51d.", "device detection"),
     ("aes_gcm_dec", "TLS"),
     ("da-csv-conv", "device detection"),
-    ("debug", "event sinks"),
     ("fcgi.", "FastCGI"),
     ("in_table", "stick tables"),
     ("jwt_", "TLS"),

@@ -161,15 +161,33 @@ impl Builder<'_, '_> {
             let Some(len) = self.text[at..].find('}') else {
                 return fail(at, format!("missing '}}' after '{}'", &self.text[at + 1..]));
             };
-            flags = flags
-                .with(&self.text[at + 1..at + len])
-                .map_err(|message| ParseError::at(0, at + 1, message))?;
+            flags = flags.with(&self.text[at + 1..at + len], self.cx);
             at += len + 1;
         }
-        if self.text[at..].starts_with('[') {
-            return self.expression(at + 1, flags);
-        }
         let rest = &self.text[at..];
+        let flagged = at > start + 1;
+        match rest.chars().next() {
+            Some('[') => return self.expression(at + 1, flags),
+            Some(c) if c.is_ascii_alphabetic() => {}
+            _ if flagged => {
+                let near = &self.text[start..at];
+                let what = "parse argument modifier without variable name near";
+                return fail(start, format!("{what} '{near}'"));
+            }
+            None => return fail(start, "truncated line after '%'".to_owned()),
+            Some(c) if c.is_ascii_digit() || c.is_whitespace() => {
+                let text = self.text;
+                return fail(
+                    start,
+                    format!(
+                        "unexpected variable name near '{c}' at position {at} line : '{text}'. Maybe \
+                         you want to write a single '%', use the syntax '%%'"
+                    ),
+                );
+            }
+            // Before anything else it stands for nothing at all.
+            Some(_) => return Ok(at),
+        }
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
         self.tag(&rest[..end], at, flags)?;
         Ok(at + end)

@@ -1,4 +1,4 @@
-//! Proxies, servers and userlists that arguments name: they may come later in the file, so whether they exist is known at
+//! Proxies, servers, userlists and rings that arguments name: they may come later in the file, so whether they exist is known at
 //! the end. Never resolves one.
 
 use crate::args::{Arg, Args};
@@ -15,6 +15,8 @@ pub enum Wanted {
     Server(Option<Box<str>>, Box<str>),
     /// A userlist.
     UserList(Box<str>),
+    /// A ring, for `debug`.
+    Sink(Box<str>),
 }
 
 /// An argument that names something.

@@ -83,7 +83,7 @@ pub struct Parser<'a> {
     /// Line, from 1.
     pub line: u32,
     /// Warnings found on the way, in HAProxy's words.
-    pub warnings: Vec<String>,
+    pub warnings: RefCell<Vec<String>>,
     /// A format on the way has a log variable, which wants the record of the transaction.
     pub wants_record: Cell<bool>,
 }
@@ -101,7 +101,7 @@ impl<'a> Parser<'a> {
             http: true,
             file: "".into(),
             line: 0,
-            warnings: Vec::new(),
+            warnings: RefCell::default(),
             wants_record: Cell::new(false),
         }
     }
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Notes a warning about the line at hand.
-    pub fn warn(&mut self, message: impl Into<String>) {
-        self.warnings.push(message.into());
+    pub fn warn(&self, message: impl Into<String>) {
+        self.warnings.borrow_mut().push(message.into());
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct World {
     pub(crate) source: Option<SocketAddr>,
     pub(crate) server: Option<&'static str>,
     pub(crate) vars: Variables,
+    /// Lines told to sinks.
+    pub(crate) told: RefCell<Vec<String>>,
     pub(crate) captures: [RefCell<Vec<Vec<u8>>>; 2],
     pub(crate) record: TransactionRecord,
     pub(crate) tables: Vec<Table>,
@@ -57,6 +59,7 @@ impl Default for World {
             source: Some("10.1.2.3:4567".parse().expect("an address")),
             server: Some("srv1"),
             vars: Variables::default(),
+            told: RefCell::default(),
             captures: [RefCell::default(), RefCell::default()],
             record: TransactionRecord::default(),
             tables: Vec::new(),
@@ -160,6 +163,10 @@ pub(crate) fn parse_error(text: &str) -> ParseError {
 }
 
 impl Facts for World {
+    fn tell(&self, sink: &str, line: &[u8]) {
+        self.told.borrow_mut().push(format!("{sink} {}", String::from_utf8_lossy(line)));
+    }
+
     fn request(&self) -> Option<&Head> {
         self.request.as_ref()
     }

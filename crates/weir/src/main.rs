@@ -11,7 +11,7 @@ mod signals;
 mod version;
 
 use cli::{Action, Options};
-use config::{Environment, Features, Setup, Severity, Style, Verdict};
+use config::{Environment, Features, LocalPeer, Setup, Severity, Style, Verdict};
 use progress::Watched;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
@@ -103,12 +103,15 @@ fn load(options: Options) -> ExitCode {
         }
     };
     let words = version::words();
+    let peer = options.local_peer.clone().unwrap_or_else(sys::hostname);
+    let local_peer = LocalPeer { name: &peer, fixed: options.local_peer.is_some() };
     let setup = || Setup {
         env: environment(),
         features: features(&words),
         files: &files,
         names: &config::SystemResolver,
         processors: sys::cpu::available().len(),
+        local_peer,
     };
     if let Some(key) = options.listing {
         say(&config::listing(&sources, setup(), Some(key).filter(|key| *key != 0)));

@@ -38,19 +38,15 @@ pub(super) fn sockets(call: &mut Call<'_>) -> Reply {
 }
 
 pub(super) fn environment(call: &mut Call<'_>) -> Reply {
-    let line = |name: std::ffi::OsString, value: std::ffi::OsString| {
-        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-        format!("{name}={}\n", value.replace(['\n', '\r'], " "))
-    };
+    let all = &call.settings.environment;
+    let line =
+        |(name, value): &(String, String)| format!("{name}={}\n", value.replace(['\n', '\r'], " "));
     match call.word(2) {
-        "" => Reply::Dump(std::env::vars_os().map(|(name, value)| line(name, value)).collect()),
-        wanted => {
-            let found = std::env::vars_os().find(|(name, _)| name.to_str() == Some(wanted));
-            match found {
-                Some((name, value)) => Reply::Dump(line(name, value)),
-                None => Reply::error("Variable not found"),
-            }
-        }
+        "" => Reply::Dump(all.iter().map(line).collect()),
+        wanted => match all.iter().find(|(name, _)| name == wanted) {
+            Some(found) => Reply::Dump(line(found)),
+            None => Reply::error("Variable not found"),
+        },
     }
 }
 

@@ -4,6 +4,7 @@ use super::call::{Call, Reply, Severity, Target};
 use proxy::notice;
 use reactor::Address;
 use std::net::{IpAddr, SocketAddr};
+use stdx::ignored;
 
 /// Who asks, as messages say it.
 const BY: &str = "by 'stats socket command'";
@@ -27,7 +28,9 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
         false => format!("IP changed from '{}' to '{ip}'", now.ip()),
     };
     let port = match call.word(5) {
-        "port" => wanted_port(call.word(6), now.port(), &mut said),
+        "port" if !ignored("cli-set-server-field", "port") => {
+            wanted_port(call.word(6), now.port(), &mut said)
+        }
         _ => now.port(),
     };
     let next = SocketAddr::new(ip, port);

@@ -1,7 +1,7 @@
 //! Log formats and captures of frontends, compiled once the mode is known. Never writes a log.
 use crate::addr::Family;
 use crate::cx::{Cx, Mentioned};
-use crate::diag::Severity;
+use crate::diag::{Diagnostic, Severity};
 use crate::draft::{DraftLog, DraftProxy, Kept};
 use crate::model::{Captured, Formats, LogStyle, LogTarget, Mode};
 use sample::{LogFormat, Mention, Parser, Place, Places, Shared, logformat};
@@ -78,7 +78,7 @@ fn predefined(draft: &DraftProxy, cx: &mut Cx<'_>) -> LogFormat {
         LogStyle::Https => logformat::HTTPS,
     };
     parse(draft, cx, text, Place::Log)
-        .map(|(format, _)| format)
+        .map(|parsed| parsed.format)
         .unwrap_or_else(|_| LogFormat::literal(b"unusable predefined log format"))
 }
 
@@ -90,7 +90,17 @@ fn custom(
     (name, place): (&str, Place),
 ) -> Option<LogFormat> {
     match parse(draft, cx, kept.text(), place) {
-        Ok((format, mentions)) => {
+        Ok(Compiled { format, mentions, warnings }) => {
+            for message in warnings {
+                let warning = Diagnostic {
+                    severity: Severity::Warning,
+                    ..kept.alert(0, format!("{name} : {message}"))
+                };
+                // A format of `defaults` is compiled for each proxy; one warning is enough.
+                if !cx.diagnostics.iter().any(|told| *told == warning) {
+                    cx.diagnostics.push(warning);
+                }
+            }
             for mention in mentions {
                 let at = kept.text().find(mention.keyword).unwrap_or(0);
                 let (proxy, alert) = (draft.name.clone(), kept.alert(at, String::new()));
@@ -110,12 +120,19 @@ fn custom(
     }
 }
 
+/// A format, the names in it, and what there is to say.
+struct Compiled {
+    format: LogFormat,
+    mentions: Vec<Mention>,
+    warnings: Vec<String>,
+}
+
 fn parse(
     draft: &DraftProxy,
     cx: &mut Cx<'_>,
     text: &str,
     place: Place,
-) -> Result<(LogFormat, Vec<Mention>), sample::ParseError> {
+) -> Result<Compiled, sample::ParseError> {
     let from = &draft.place.file;
     let patterns = std::mem::take(&mut cx.patterns);
     let tables = std::mem::take(&mut cx.tables);
@@ -133,7 +150,8 @@ fn parse(
         ..Parser::new(&shared, &draft.acls, &draft.captures)
     };
     let parsed = LogFormat::parse(text, sample::LogStyle::Log, &parser);
+    let warnings = parser.warnings.take();
     let Shared { patterns, tables, mentions, .. } = shared;
     (cx.patterns, cx.tables) = (patterns, tables);
-    Ok((parsed?, mentions.into_inner()))
+    Ok(Compiled { format: parsed?, mentions: mentions.into_inner(), warnings })
 }

@@ -1,14 +1,20 @@
-//! Proxies, servers and userlists that expressions name: they must be there. Never changes an expression.
+//! Proxies, servers, userlists and rings that expressions name: they must be there. Never changes an expression.
 use crate::cx::{Cx, Mentioned};
 use crate::diag::Diagnostic;
-use crate::model::Proxy;
+use crate::model::{Proxy, Ring};
 use crate::suggest::nearest;
 use rules::UserList;
 use sample::Wanted;
+use sample::conv::debug::SINKS;
 use std::collections::{BTreeMap, HashMap};
 
 /// An alert for each name that nothing has.
-pub(super) fn check(proxies: &[Proxy], userlists: &BTreeMap<String, UserList>, cx: &mut Cx<'_>) {
+pub(super) fn check(
+    proxies: &[Proxy],
+    userlists: &BTreeMap<String, UserList>,
+    rings: &[Ring],
+    cx: &mut Cx<'_>,
+) {
     let mentions = std::mem::take(&mut cx.mentions);
     if mentions.is_empty() {
         return;
@@ -20,6 +26,7 @@ pub(super) fn check(proxies: &[Proxy], userlists: &BTreeMap<String, UserList>, c
         fronts: side(|proxy| proxy.front.is_some()),
         backs: side(|proxy| proxy.back.is_some()),
         userlists,
+        rings,
     };
     for mentioned in mentions {
         let Err((message, suggestion)) = named.find(&mentioned) else { continue };
@@ -47,6 +54,7 @@ struct Named<'m> {
     fronts: HashMap<&'m str, &'m Proxy>,
     backs: HashMap<&'m str, &'m Proxy>,
     userlists: &'m BTreeMap<String, UserList>,
+    rings: &'m [Ring],
 }
 
 /// What is wrong, and the nearest name.
@@ -67,12 +75,22 @@ impl Named<'_> {
             Wanted::Server(backend, server) => {
                 self.server(backend.as_deref(), server, mentioned, &place)
             }
+            Wanted::Sink(name) => self.sink(name),
             Wanted::UserList(name) if self.userlists.contains_key(&**name) => Ok(()),
             Wanted::UserList(name) => Err((
                 format!("unable to find userlist '{name}' {place}."),
                 nearest(name, self.userlists.keys().map(String::as_str)),
             )),
         }
+    }
+
+    fn sink(&self, name: &str) -> Result<(), Missing> {
+        let known = self.rings.iter().map(|ring| &*ring.name).chain(SINKS);
+        if known.clone().any(|known| known == name) {
+            return Ok(());
+        }
+        let message = format!("invalid args in converter 'debug' : No such sink '{name}'.");
+        Err((message, nearest(name, known)))
     }
 
     fn server(

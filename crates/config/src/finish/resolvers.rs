@@ -9,7 +9,9 @@ use rules::action::VariableEdit;
 
 /// The sections of the file, and one called `default` that the system's settings make.
 pub(super) fn complete(mut sections: Vec<Resolvers>, cx: &mut Cx<'_>) -> Vec<Resolvers> {
-    for section in sections.iter().filter(|section| section.nameservers.is_empty()) {
+    // Where a line is wrong, it may be the one that names a server.
+    let whole = !cx.diagnostics.failed();
+    for section in sections.iter().filter(|section| whole && section.nameservers.is_empty()) {
         let message = format!(
             "resolvers '{}' [{}] has no nameservers configured!",
             section.name, section.place

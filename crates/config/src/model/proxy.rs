@@ -194,6 +194,8 @@ pub struct FrontOptions {
     pub accept_invalid_request: bool,
     /// `option disable-h2-upgrade`
     pub disable_h2_upgrade: bool,
+    /// `option idle-close-on-response`
+    pub idle_close_on_response: bool,
     /// `option nolinger`.
     pub nolinger: bool,
     /// `option independent-streams`.

@@ -2,7 +2,7 @@
 //! line, without presets. Never adds one.
 use super::server;
 use crate::addr::{Family, Resolver};
-use crate::cx::{Cx, Setup};
+use crate::cx::{Cx, LocalPeer, Setup};
 use crate::diag::Place;
 use crate::draft::{DraftKind, DraftProxy, Settings};
 use crate::env::Environment;
@@ -56,7 +56,9 @@ pub fn dynamic_server(
     let features =
         Features { version: "", words: &[], enabled: &[], ssl_library: "", openssl_version: "" };
     let env = Environment::default();
-    let mut cx = Cx::new(Setup { env, features, files: &Disk, names: &NoNames, processors: 1 });
+    let local_peer = LocalPeer::default();
+    let setup = Setup { env, features, files: &Disk, names: &NoNames, processors: 1, local_peer };
+    let mut cx = Cx::new(setup);
     let place = Place { file: "add server".into(), line: 0 };
     let texts = ["server", name].into_iter().chain(words.iter().map(String::as_str));
     let line = Line { words: texts.map(Word::plain).collect(), raw: "", place: place.clone() };

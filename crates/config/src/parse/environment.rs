@@ -1,4 +1,4 @@
-//! `setenv`, `presetenv`, `unsetenv`, `resetenv` (section 3.1): effective from the next line on. Never touches the process.
+//! `setenv`, `presetenv`, `unsetenv`, `resetenv`, `localpeer` (section 3.1): effective from the next line on. Never touches the process.
 use crate::cx::Cx;
 use crate::line::{Args, Parsed};
 use crate::model::Global;
@@ -23,6 +23,20 @@ pub(super) fn unset(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
 
 pub(super) fn reset(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     cx.env.keep_only(&args.texts(1));
+    Ok(())
+}
+
+/// `localpeer <name>`: the name among peers, in the environment too.
+pub(super) fn local_peer(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.need(1, "'localpeer' expects a name as an argument.")?;
+    args.no_more_than(1)?;
+    if cx.local_peer_fixed {
+        let message =
+            "'localpeer' ignored since it is already set by using the '-L' command line argument.";
+        cx.warn(args, 0, message);
+    } else {
+        cx.env.set("HAPROXY_LOCALPEER", name);
+    }
     Ok(())
 }
 

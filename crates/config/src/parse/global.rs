@@ -111,6 +111,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("insecure-setuid-wanted", "", "Lets programs gain privileges.", |g, _, a| {
         flag(a, &mut g.process.insecure_setuid)
     }),
+    entry("localpeer", "<name>", "Names this instance for its peers.", environment::local_peer),
     entry(
         "log",
         "<target> [len <length>] [format <format>] [sample <ranges>:<size>] <facility> [<level> [<minlevel>]]",

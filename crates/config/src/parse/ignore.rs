@@ -58,15 +58,21 @@ const ROWS: &[Row] = &[
     ("log-facility", &["log"], Other(["local7", "local6"])),
     ("log-level", &["log"], Other(["debug", "emerg"])),
     ("log-transport-format", &["log"], Other(["rfc3164", "raw"])),
-    ("mux-proto", &["bind"], Line),
+    ("load-server-state-mode", &["load-server-state-from-file"], Other(["none", "global"])),
+    ("mux-proto", &["bind", "server", "default-server"], Part),
     ("option", &["option"], Line),
     ("option-value:http-restrict-req-hdr-names", &["option http-restrict-req-hdr-names"], Line),
     ("proxy-mode", &["mode"], Line),
     ("retry-on", &["retry-on"], Gone(|_| 0)),
     ("server-init-addr", SERVERS, Part),
+    ("server-observe", SERVERS, Other(["layer4", "layer7"])),
+    ("server-on-error", SERVERS, Other(["mark-down", "fail-check"])),
+    ("server-on-marked-down", SERVERS, Part),
+    ("server-on-marked-up", SERVERS, Part),
     ("server-option", SERVERS, Gone(|name| server::find(name).map_or(0, Keyword::takes))),
     ("server-proxy-v2-option", SERVERS, Part),
     ("server-resolve-opts", SERVERS, Part),
+    ("ssl-default-bind-option", &["ssl-default-bind-options"], Gone(|name| usize::from(name.starts_with("ssl-m")))),
     ("stats-verb", &["stats"], Line),
     ("stick-table-arg", &["stick-table"], Gone(|name| usize::from(name != "nopurge"))),
     ("stick-table-data", &["stick-table"], Part),
@@ -93,7 +99,7 @@ fn fits(class: &str, section: Section) -> bool {
         Section::Global => !matches!(class, "cfg-proxy" | "option" | "timeout") && !is_own(class),
         Section::Defaults(_) | Section::Proxy(_) => class != "cfg-global" && !is_own(class),
         Section::Outside | Section::Skipped => false,
-        _ => is_own(class) || class == "errorfile-code",
+        _ => is_own(class) || matches!(class, "errorfile-code" | "server-option"),
     }
 }
 
@@ -113,7 +119,7 @@ fn without_name<'a>(mut words: Vec<Word<'a>>, class: &str, name: &str) -> Vec<Wo
     let begins = |line: &&&str| line.split_terminator(' ').eq(texts().take(count(line)));
     let Some(line) = lines.iter().find(begins) else { return words };
     let first = usize::from(negated) + count(line);
-    if name.starts_with('<') && !matches!(how, Part) {
+    if name.starts_with('<') && name != "<ip>" {
         // A placeholder: the line is what it stands for.
         words.clear();
         return words;
@@ -200,6 +206,14 @@ mod tests {
                 "server s x init-addr libc",
             ),
             ("server s x init-addr libc", "server-init-addr", "libc", "server s x"),
+            ("server s :1 proto h2 check", "mux-proto", "h2", "server s :1 check"),
+            ("server s :1 observe none", "server-observe", "none", "server s :1 observe layer4"),
+            (
+                "server s :1 on-marked-up shutdown-backup-sessions",
+                "server-on-marked-up",
+                "shutdown-backup-sessions",
+                "server s :1",
+            ),
             ("source 1.1.1.1 usesrc client", USESRC, "usesrc", "source 1.1.1.1"),
             ("error-log-format x", "log-builtin-format", "error-log-format", ""),
             ("stick-table store gpc0,gpt(2)", "stick-table-data", "gpt", "stick-table store gpc0"),

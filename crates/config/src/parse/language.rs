@@ -328,7 +328,7 @@ pub(super) fn with_parser<T>(
         ..Parser::new(&shared, &proxy.acls, &proxy.captures)
     };
     let parsed = parse(&mut parser);
-    let warnings = std::mem::take(&mut parser.warnings);
+    let warnings = parser.warnings.take();
     let Shared { patterns, tables, mentions, .. } = shared;
     (cx.patterns, cx.tables) = (patterns, tables);
     for mention in mentions.into_inner() {
@@ -410,7 +410,10 @@ pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
         return Ok(());
     }
     args.need(1, format!("'{name}' expects an argument."))?;
-    args.no_more_than(1)?;
+    if args.get(2).is_some() {
+        let message = format!("{name} expects only one argument, don't forget to escape spaces!");
+        return Err(args.fault(2, message));
+    }
     let kept = Kept::of(args, 1);
     match name {
         "log-format" => {

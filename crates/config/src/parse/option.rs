@@ -191,6 +191,15 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Ok(())
     }),
     switch(
+        "idle-close-on-response",
+        Places::D_FRONT,
+        "Idle clients end with their next response in a soft stop.",
+        |p, cx, _| {
+            p.settings.front.options.idle_close_on_response = wanted(cx);
+            Ok(())
+        },
+    ),
+    switch(
         "independent-streams",
         Places::ALL,
         "What is sent to a peer does not prove that it is there.",

@@ -100,9 +100,7 @@ fn defaults(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
 }
 
 fn http_errors(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
-    let name = args.need(1, "missing name for http-errors section.");
-    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
-    let name = name.unwrap_or("");
+    let name = only_name(cx, args, "missing name for http-errors section.");
     if let Some(first) = draft.http_errors.iter().find(|first| *first.name == *name) {
         let message =
             format!("http-errors section '{name}' already exists (declared at {}).", first.place);
@@ -115,9 +113,7 @@ fn http_errors(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
 }
 
 fn userlist(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
-    let name = args.need(1, "'userlist' expects <name> as arguments.");
-    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
-    let name = name.unwrap_or("");
+    let name = only_name(cx, args, "'userlist' expects <name> as arguments.");
     if let Some(at) = draft.userlists.iter().position(|first| first.name == name) {
         cx.warn(args, 1, format!("ignoring duplicated userlist '{name}'."));
         return Section::UserList(at);
@@ -129,9 +125,7 @@ fn userlist(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
 }
 
 fn mailers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
-    let name = args.need(1, "missing name for mailers section.");
-    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
-    let name = name.unwrap_or("");
+    let name = only_name(cx, args, "missing name for mailers section.");
     if let Some(first) = draft.mailers.iter().find(|first| *first.name == *name) {
         let message = format!(
             "mailers section '{name}' has the same name as another mailers section declared at {}.",
@@ -146,9 +140,7 @@ fn mailers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
 }
 
 fn resolvers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
-    let name = args.need(1, "missing name for resolvers section.");
-    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
-    let name = name.unwrap_or("");
+    let name = only_name(cx, args, "missing name for resolvers section.");
     if let Some((at, c)) = name.char_indices().find(|(_, c)| !name_char(*c)) {
         let message = format!("character '{c}' is not permitted in 'resolvers' name '{name}'.");
         cx.alert(args, args.fault_at(1, at, message));
@@ -195,9 +187,7 @@ fn ring(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
 const LOG_CLIENTS: u32 = 10;
 
 fn log_forward(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
-    let name = args.need(1, "missing name for log-forward section.");
-    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
-    let name = name.unwrap_or("");
+    let name = only_name(cx, args, "missing name for log-forward section.");
     if let Some((at, c)) = name.char_indices().find(|(_, c)| !name_char(*c)) {
         let message = format!("character '{c}' is not permitted in 'log-forward' name '{name}'.");
         cx.alert(args, args.fault_at(1, at, message));
@@ -225,9 +215,11 @@ fn log_forward(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
 }
 
 fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) -> Section {
-    let name = told(cx, args, name(args)).unwrap_or("");
-    let parent =
-        told(cx, args, from_clause(draft, args, 2, name, DraftKind::Proxy(kind))).flatten();
+    // Even a wrong name is what lines call the section by.
+    let name = told(cx, args, name(args)).unwrap_or(args.text(1));
+    let from = told(cx, args, from_clause(draft, args, 2, name, DraftKind::Proxy(kind)));
+    let lost = from.is_none();
+    let parent = from.flatten();
     let explicit = parent.is_some();
     let parent = parent.or(draft.defaults.len().checked_sub(1));
     let settings = parent.map_or_else(Settings::default, |at| inherit(&draft.defaults[at]));
@@ -239,7 +231,7 @@ fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) ->
         inherit_captures(&draft.defaults[parent], &proxy);
     }
     draft.proxies.push(proxy);
-    if let Some(parent) = parent {
+    if let Some(parent) = parent.filter(|_| !lost) {
         inherit_rules(&mut draft.defaults[parent], cx, args, kind, explicit);
     }
     if !name.is_empty() {
@@ -251,6 +243,14 @@ fn proxy(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>, kind: ProxyKind) ->
 /// The error becomes an alert.
 fn told<T>(cx: &mut Cx<'_>, args: Args<'_>, parsed: Parsed<T>) -> Option<T> {
     parsed.map_err(|fault| cx.alert(args, fault)).ok()
+}
+
+/// The name of a section that has nothing else on its line; what there is too much leaves it its
+/// name.
+fn only_name<'l>(cx: &mut Cx<'_>, args: Args<'l>, missing: &str) -> &'l str {
+    let name = told(cx, args, args.need(1, missing)).unwrap_or("");
+    told(cx, args, args.no_more_than(1));
+    name
 }
 
 /// The name of a proxy.

@@ -56,6 +56,23 @@ fn group(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
 
 fn user(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.need(1, "'user' expects <name> as an argument.")?;
+    let user = account(name, args);
+    if list.list.users.contains_key(name) {
+        let message = format!("ignoring duplicated user '{name}' in userlist '{}'.", list.name);
+        cx.warn(args, 1, message);
+        return user.map(drop);
+    }
+    // Groups may name the user even if the line is wrong.
+    let (user, parsed) = match user {
+        Ok(user) => (user, Ok(())),
+        Err(fault) => (User::default(), Err(fault)),
+    };
+    list.list.users.insert(name.to_owned(), user);
+    parsed
+}
+
+/// What a `user` line says.
+fn account(name: &str, args: Args<'_>) -> Parsed<User> {
     let mut user = User::default();
     let mut n = 2;
     while let Some(word) = args.get(n) {
@@ -79,13 +96,7 @@ fn user(list: &mut DraftUserList, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         }
         n += 2;
     }
-    if list.list.users.contains_key(name) {
-        let message = format!("ignoring duplicated user '{name}' in userlist '{}'.", list.name);
-        cx.warn(args, 1, message);
-        return Ok(());
-    }
-    list.list.users.insert(name.to_owned(), user);
-    Ok(())
+    Ok(user)
 }
 
 fn names(text: &str) -> Vec<String> {

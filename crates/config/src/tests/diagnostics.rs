@@ -121,3 +121,25 @@ fn a_last_line_without_line_feed_is_told_once_all_else_is() {
     let alerts = messages("global\n maxconn 3", Severity::Alert);
     assert_eq!(alerts, ["Missing LF on last line, file might have been truncated at position 11."]);
 }
+
+/// What a wrong line was to define does not have to be missed everywhere.
+#[test]
+fn a_mistake_is_told_once() {
+    for lines in [
+        " acl a nosuch x\n http-request deny if a\n use_backend l if !a",
+        " server s 127.0.0.1:1 nosuch\n use-server s if TRUE\n server t 127.0.0.1:2 track s\n \
+         http-request set-header x %[srv_conn(s)]",
+        " stick-table type ipx size 1k\n http-request track-sc0 src",
+        " declare capture request len 0\n http-request capture path id 0",
+        " http-request deny if { http_auth(u) }\nuserlist u\n user a passwrd x\n group g users a",
+        " http-request deny if { http_auth(u) }\nuserlist u v\n user a insecure-password x",
+        "\nresolvers r\n nameserver n 127.0.0.1",
+        " use_backend b!x\nbackend b!x\n server s 127.0.0.1:1",
+        "\ndefaults d\n mode http\nfrontend f from d\nfrontend g from e\n",
+    ] {
+        let text = listen(lines);
+        let said = [Severity::Alert, Severity::Warning].map(|severity| messages(&text, severity));
+        let said: Vec<_> = said.concat().into_iter().filter(|it| !it.contains("timeout")).collect();
+        assert_eq!(said.len(), 1, "{said:#?}\n{text}");
+    }
+}

@@ -299,6 +299,34 @@ fn files_are_known_to_the_configuration() {
 }
 
 #[test]
+fn peers_have_a_local_name() {
+    let text = "global\n localpeer ours\n description \"$HAPROXY_LOCALPEER\"\n";
+    let description = |given: &str, fixed: bool, text: &str| {
+        let local_peer = LocalPeer { name: given, fixed };
+        let sources = [crate::source::Source::new("a.cfg", text)];
+        let loaded = load(&sources, Setup { local_peer, ..setup() });
+        let told = loaded.diagnostics.of(Severity::Warning).collect::<Vec<_>>();
+        assert_eq!(told.len(), usize::from(fixed), "{told:?}");
+        loaded.model.expect("a good text").global.description.expect("one is given")
+    };
+    assert_eq!(description("host", false, text), "ours");
+    assert_eq!(description("fixed", true, text), "fixed", "-L wins");
+    let text = text.replace(" localpeer ours\n", "");
+    assert_eq!(description("host", false, &text), "host");
+}
+
+#[test]
+fn sinks_must_be_there() {
+    for (sink, known) in [("stdout", true), ("buf0", true), ("r", true), ("q", false)] {
+        let line = format!(" http-request set-var(txn.x) src,debug(p,{sink})");
+        let text = format!("{}\nring r\n", listen(&line));
+        let told = messages(&text, Severity::Alert);
+        let expected = format!("invalid args in converter 'debug' : No such sink '{sink}'.");
+        assert_eq!(told.iter().any(|it| it.contains(&expected)), !known, "{told:?}");
+    }
+}
+
+#[test]
 fn experiments_must_be_allowed() {
     let text = listen(" http-request normalize-uri path-strip-dot");
     assert!(!messages(&text, Severity::Alert).is_empty());

@@ -36,6 +36,10 @@ impl Facts for Scene<'_> {
         (side == Side::Response && self.head.is_none()).then_some(self.bytes)
     }
 
+    fn tell(&self, sink: &str, line: &[u8]) {
+        crate::log::tell(self.worker, sink, line);
+    }
+
     fn server_source(&self) -> Option<SocketAddr> {
         self.local
     }

@@ -113,7 +113,7 @@ impl Driver {
                 Turn::Over => return,
                 Turn::More => thread.scheduler().yield_as(Class::Bulk).await,
                 Turn::Waits => {
-                    let deadline = self.deadline(worker);
+                    let deadline = self.deadline();
                     if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
                         if self.pump.is_stalled() || !self.front.session.look(Conn::is_open) {
                             return;
@@ -130,7 +130,7 @@ impl Driver {
 
     /// When the client will have taken too long: in between requests, or in taking what there is
     /// for it. Each stream looks after itself.
-    fn deadline(&self, worker: &Worker) -> Option<Tick> {
+    fn deadline(&self) -> Option<Tick> {
         let timeouts = &self.front.client.proxy.settings.timeouts;
         let (idle, open) = self.front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
         let span = match (self.pump.is_stalled(), idle, self.streams) {
@@ -142,7 +142,8 @@ impl Driver {
             (false, false, _) => None,
         };
         let own = span.map(|span| self.pump.seen.plus_ms(span));
-        let stop = worker.shared.is_stopping().then(|| self.front.client.last_moment()).flatten();
+        let client = &self.front.client;
+        let stop = if idle { client.last_idle_moment() } else { client.last_moment() };
         Tick::earlier(own, stop.filter(|_| open))
     }
 

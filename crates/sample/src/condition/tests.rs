@@ -57,7 +57,6 @@ fn errors_name_the_word() {
         ("if { path a", 1, "missing closing '}' in condition"),
         ("if { int(3) abc }", 3, "'abc' is not a number"),
         ("iff yes", 0, "expects either 'if' or 'unless' followed by a condition but found 'iff'"),
-        ("if", 0, "missing condition"),
     ] {
         let (at, message) = parse_and_eval(text, &world).expect_err(text);
         assert!(message.contains(expected), "{text}: {message}");
@@ -70,13 +69,40 @@ fn errors_name_the_word() {
 }
 
 #[test]
+fn conditions_that_say_nothing_never_hold() {
+    let world = World::full();
+    for (text, expected) in [("if", false), ("unless", true), ("if or", false)] {
+        assert_eq!(parse_and_eval(text, &world), Ok(Answer::from(expected)), "{text}");
+    }
+}
+
+#[test]
+fn tests_without_patterns_are_warned_about() {
+    for (words, warned) in [
+        (&["path"][..], true),
+        (&["path_beg", ""], true),
+        (&["path,length"], true),
+        (&["path", "--"], false),
+        (&["path", "-m", "found"], false),
+        (&["ssl_fc"], false),
+        (&["path", "/"], false),
+    ] {
+        let warnings = with_parser(|cx| {
+            cx.acls.define(&[&["a"], words].concat(), cx).expect("valid");
+            cx.warnings.take()
+        });
+        assert_eq!(warnings.len(), usize::from(warned), "{words:?}: {warnings:?}");
+    }
+}
+
+#[test]
 fn places_where_nothing_can_match_are_warned_about() {
     let warnings = with_parser(|cx| {
         cx.places = Places::of(Place::FeHttpRequest);
         cx.acls.define(&["r", "status", "200"], cx).expect("valid");
         Condition::parse(&["r", "{", "be_name", "a", "}", "{", "path", "/", "}"], cx)
             .expect("valid");
-        std::mem::take(&mut cx.warnings)
+        cx.warnings.take()
     });
     assert_eq!(
         warnings,

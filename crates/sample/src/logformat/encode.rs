@@ -3,6 +3,7 @@
 use super::LogStyle;
 use crate::expr::Expr;
 use crate::facts::Facts;
+use crate::parser::Parser;
 use std::io::Write;
 use stdx::ignored;
 
@@ -19,7 +20,7 @@ pub struct Flags {
 
 impl Flags {
     /// These flags with `+Q,-X...` applied.
-    pub(super) fn with(mut self, list: &str) -> Result<Flags, String> {
+    pub(super) fn with(mut self, list: &str, cx: &Parser<'_>) -> Flags {
         let mut on = true;
         for flag in list.chars() {
             match flag {
@@ -30,10 +31,10 @@ impl Flags {
                 'X' => self.hex = on,
                 'E' => self.escape = on,
                 ',' | ' ' => {}
-                other => return Err(format!("unknown flag '{other}', expects 'Q', 'X' or 'E'")),
+                other => cx.warn(format!("format flag '{other}' has no effect: it is unknown")),
             }
         }
-        Ok(self)
+        self
     }
 
     /// Appends a text of the transaction: control characters, non-ASCII, `"` and `#` as `#XX`. A

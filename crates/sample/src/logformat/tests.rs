@@ -124,6 +124,7 @@ fn header_values_keep_spaces_and_hide_control_characters() {
         World { request: Some(request("GET", "/a", &[("x-t", "a\tb")])), ..World::default() };
     for (text, expected) in [
         ("a  b ", "a  b "),
+        ("%(ci)b %-b %#", "(ci)b -b #"),
         ("%[req.hdr(x-t)]", "a%09b"),
         ("[%[req.hdr(none)]]", "[]"),
         ("%{+Q}[str(x)]", "x"),
@@ -162,13 +163,22 @@ fn errors_are_haproxys() {
             7,
             "failed to parse sample expression <src,nosuch> : unknown converter 'nosuch'",
         ),
-        ("%{+Z}ci", 2, "unknown flag 'Z'"),
+        ("a %", 2, "truncated line after '%'"),
+        ("%{+Q}", 0, "parse argument modifier without variable name near '%{+Q}'"),
+        ("a %{+Q}(ci", 2, "parse argument modifier without variable name near '%{+Q}'"),
+        ("% ci", 0, "unexpected variable name near ' ' at position 1 line : '% ci'. Maybe you"),
+        ("%0", 0, "unexpected variable name near '0'"),
         ("%{+Qci", 1, "missing '}'"),
     ] {
         let error = error(text);
         assert!(error.message.contains(expected), "{text}: {}", error.message);
         assert_eq!(error.offset, offset, "{text}");
     }
+    let warnings = with_parser(|cx| {
+        LogFormat::parse("%{+Q,+Z}ci", LogStyle::Log, cx).expect("known or not");
+        cx.warnings.take()
+    });
+    assert_eq!(warnings, ["format flag 'Z' has no effect: it is unknown"]);
     let tcp = with_parser(|cx| {
         cx.http = false;
         LogFormat::parse("%ST %HM", LogStyle::Log, cx).expect_err("HTTP only")

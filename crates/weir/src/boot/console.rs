@@ -8,6 +8,7 @@ use config::{Model, model};
 use proxy::Worker;
 use reactor::Handle;
 use std::sync::Arc;
+use stdx::ignored;
 
 /// A runtime socket that listens.
 pub(super) struct Console {
@@ -47,6 +48,7 @@ pub(super) fn open(
             )),
         }
     }
+    let environment = environment(&model.env, &sockets);
     let mut process = model.global.tls.clone();
     process.defaults.threads = model.global.process.threads.count().max(1);
     let store = model.store.clone();
@@ -60,6 +62,7 @@ pub(super) fn open(
         anon_key: Arc::new(model.global.anon_key.into()),
         max_files: sys::process::descriptor_limit().0,
         max_memory: u64::from(options.memory_mib.unwrap_or(0)) << 20,
+        environment,
         dictionaries: model.dictionaries.clone(),
         streams: Worker::streams,
         server: MakeServer(Arc::new(move |backend, name, words| {
@@ -67,6 +70,16 @@ pub(super) fn open(
         })),
     };
     (Arc::new(settings), consoles)
+}
+
+/// The environment that the configuration leaves, with the addresses of the runtime sockets.
+fn environment(from: &config::Environment, sockets: &[CliSocket]) -> Vec<(String, String)> {
+    let mut all = from.clone();
+    let addresses: Vec<&str> = sockets.iter().map(|socket| &*socket.address).collect();
+    if !addresses.is_empty() && !ignored("env-var", "HAPROXY_CLI") {
+        all.set("HAPROXY_CLI", &addresses.join(";"));
+    }
+    all.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 fn level(from: model::Level) -> Level {

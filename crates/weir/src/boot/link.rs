@@ -164,6 +164,7 @@ mod tests {
             files: &config::Disk,
             names: &config::SystemResolver,
             processors: 1,
+            local_peer: Default::default(),
         };
         let loaded = config::load(&[config::Source::new("a.cfg", &text)], setup);
         let model = loaded.model.expect("a good text");

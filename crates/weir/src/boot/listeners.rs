@@ -204,6 +204,7 @@ mod tests {
             files: &config::Disk,
             names: &config::SystemResolver,
             processors: 1,
+            local_peer: Default::default(),
         };
         let loaded = config::load(&[config::Source::new("a.cfg", text)], setup);
         loaded.model.unwrap_or_else(|| panic!("{text}"))

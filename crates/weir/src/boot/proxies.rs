@@ -223,6 +223,7 @@ fn front(
         proxy_header: from.options.http_use_proxy_header,
         accept_invalid: from.options.accept_invalid_request,
         disable_h2_upgrade: from.options.disable_h2_upgrade,
+        idle_close_on_response: from.options.idle_close_on_response,
         monitor_uri: from.monitor_uri.clone(),
         session_rate: from.session_rate,
         socket_stats: from.options.socket_stats,

@@ -377,6 +377,7 @@ mod tests {
             files: &config::Disk,
             names: &config::SystemResolver,
             processors: 1,
+            local_peer: Default::default(),
         };
         config::load(&[config::Source::new("a.cfg", &text)], setup).model.expect("a good text")
     }

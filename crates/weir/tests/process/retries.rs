@@ -167,7 +167,7 @@ fn refused_connections_are_tried_again_unless_told_not_to() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         listener.local_addr().expect("a port")
     };
-    for (events, tries) in [("none", "0"), ("503", "0"), ("conn-failure", "1")] {
+    for (events, tries) in [("none", "0"), ("503", "0"), ("503 conn-failure", "1")] {
         let back = format!(
             "    timeout connect 50ms\n    retries 1\n    retry-on {events}\n    server s <origin>"
         );

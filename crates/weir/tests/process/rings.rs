@@ -73,6 +73,32 @@ fn a_server_that_counts_gets_lengths() {
 }
 
 #[test]
+fn samples_are_told_to_sinks() {
+    let weir = Setup::new(
+        "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n\
+         ring near\n    format raw\nring far\n    format rfc3164\n\
+         defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+         timeout server 5s\n\
+         frontend web\n    bind <web>\n    \
+         http-request set-var(txn.a) int(5),debug(five,near),add(1),debug(,near)\n    \
+         http-request set-var(txn.b) path,debug(path),debug(path,far),debug(p,stderr)\n    \
+         http-request return status 200",
+    )
+    .start();
+    assert_eq!(weir.web().get("/a").status(), 200);
+    assert_eq!(
+        weir.cli("show events near"),
+        "[debug] five: type=sint <5>\n[debug] : type=sint <6>"
+    );
+    for sink in ["buf0", "far"] {
+        let line = weir.cli(&format!("show events {sink}"));
+        assert!(line.starts_with("<0>"), "{line}");
+        assert!(line.ends_with(" [debug] path: type=str </a>"), "{line}");
+    }
+    weir.expect_error("[debug] p: type=str </a>\n");
+}
+
+#[test]
 fn logs_of_others_are_passed_on() {
     let (udp, raw, sampled) = (LogReceiver::new(), LogReceiver::new(), LogReceiver::new());
     let weir = setup(
@@ -104,7 +130,8 @@ fn logs_of_others_are_passed_on() {
     let mut next = TcpStream::connect(weir.address("tcp")).expect("a listener");
     next.write_all(b"<13>six\n").expect("it is read later");
     assert_eq!(udp.line(), "<13>six");
-    assert_eq!(stream.read(&mut [0]).expect("the end of the silent one"), 0);
+    stream.set_nonblocking(true).expect("a stream");
+    assert_eq!(stream.read(&mut [0]).expect("the silent one has ended before"), 0);
     eventually("the messages are counted", || {
         weir.cli("show info").contains("\nCumRecvLogs: 6\n").then_some(())
     });

@@ -106,13 +106,37 @@ fn idle_connections_are_told_by_thread() {
     )
     .with("a", origin.address())
     .start();
-    assert_eq!(weir.web().get("/").text(), "a");
+    for _ in 0..8 {
+        assert_eq!(weir.web().get("/").text(), "a");
+    }
     let line = eventually("an idle connection", || {
         let text = weir.cli("show servers conn");
         assert!(text.lines().next().is_some_and(|it| it.ends_with(" idle_cur idle_per_thr[3]")));
         text.lines().nth(1).filter(|line| line.ends_with(" 1 0 1 0")).map(str::to_owned)
     });
     assert!(line.starts_with("app/a 3/1 127.0.0.1 "), "{line}");
+}
+
+#[test]
+fn the_environment_can_be_read() {
+    let weir = Setup::new(
+        "global\n    setenv MOOD \"quite good\"\n    localpeer ours\n    \
+         stats socket <dir>/cli level admin\n    description \"$HAPROXY_LOCALPEER\"\n\
+         frontend web\n    mode http\n    bind <web>\n",
+    )
+    .start();
+    let cli = weir.path("cli");
+    let all = weir.cli("show env");
+    for expected in [
+        "MOOD=quite good".to_owned(),
+        "HAPROXY_LOCALPEER=ours".to_owned(),
+        format!("HAPROXY_CLI=unix@{}", cli.display()),
+    ] {
+        let name = expected.split('=').next().expect("a name");
+        assert!(all.lines().any(|line| line == expected), "{expected}\n{all}");
+        assert_eq!(weir.cli(&format!("show env {name}")), expected);
+    }
+    assert!(weir.cli("show info").contains("\ndescription: ours"));
 }
 
 #[test]

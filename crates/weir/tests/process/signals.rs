@@ -63,6 +63,22 @@ fn a_soft_stop_closes_idle_connections() {
 }
 
 #[test]
+fn a_soft_stop_may_leave_idle_connections_one_more_request() {
+    let mut weir =
+        Setup::http("    option idle-close-on-response\n    http-request return status 200", "")
+            .start();
+    weir.cli("show info");
+    let mut client = weir.web();
+    client.expect_open("/");
+    weir.signal(signal::USR1);
+    eventually("no new clients are taken", || refuses(&weir).then_some(()));
+    let answer = client.get("/");
+    assert_eq!((answer.status(), answer.header("connection")), (200, Some("close")));
+    client.expect_end();
+    assert_eq!(weir.wait().code(), Some(0));
+}
+
+#[test]
 fn a_soft_stop_without_clients_ends_at_once() {
     let origin = Origin::saying("hello");
     let mut weir = start(&origin, &["-db"]);

@@ -20,6 +20,7 @@ pub(crate) struct Facts {
     help: String,
     info: String,
     header: String,
+    environment: String,
     /// What `set server b/s <field>` says, by field.
     fields: Vec<(String, String)>,
 }
@@ -64,6 +65,7 @@ pub(crate) fn ask(program: &Path, directory: &Path, names: &[Name]) -> Outcome<F
     Ok(Facts {
         help: command(&socket, "expert-mode on;experimental-mode on;help")?,
         info: command(&socket, "show info")?,
+        environment: command(&socket, "show env")?,
         header: command(&socket, "show stat")?.lines().next().unwrap_or_default().to_owned(),
         fields: fields.map(field).collect::<Outcome<_>>()?,
         usage: usage(program)?,
@@ -111,6 +113,7 @@ impl Facts {
                 let (_, said) = self.fields.iter().find(|(field, _)| field == word)?;
                 !said.contains("not implemented") && !said.contains("only supports")
             }
+            "env-var" => self.environment.lines().any(|line| line.split('=').next() == Some(word)),
             "lua-api" | "stat-module-field" | "trace-source" => false,
             // Only what happens can show them: a test must have seen it.
             "check-status-code" | "env-external-check" | "prometheus-metric" => {

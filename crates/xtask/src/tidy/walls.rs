@@ -30,7 +30,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("htx", &["buf", "stdx"]),
     ("wire", &["buf", "htx", "stdx"]),
     ("mux", &["buf", "htx", "stdx", "wire"]),
-    ("tls", &["ffi"]),
+    ("tls", &["ffi", "stdx"]),
     ("table", &["stdx"]),
     ("sample", &["htx", "stdx", "table"]),
     ("rules", &["htx", "sample", "stdx", "table"]),

@@ -1,0 +1,34 @@
+//! What a wrong line was to define: it is there all the same, so that only its own mistake is told and not every line
+//! that speaks of it. Never says anything itself, and never makes a configuration good.
+use super::proxy;
+use crate::cx::Cx;
+use crate::draft::DraftProxy;
+use crate::lex::Word;
+use crate::line::{Args, Line};
+
+/// Defines in a section what the line would have.
+pub(super) fn define(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) {
+    let Some(words) = instead(section, args) else { return };
+    let words = words.into_iter().map(Word::plain).collect();
+    let line = Line { words, raw: "", place: args.place().clone() };
+    let told = std::mem::take(&mut cx.diagnostics);
+    // What is wrong here too, the line has been told of.
+    let _ = proxy::line(section, cx, line.args());
+    cx.diagnostics = told;
+}
+
+/// A line that is right and defines the same name.
+fn instead<'a>(section: &DraftProxy, args: Args<'a>) -> Option<Vec<&'a str>> {
+    let name = args.get(1)?;
+    match args.text(0) {
+        "acl" => Some(vec!["acl", name, "always_false"]),
+        "server" if !section.server_names.contains_key(name) => {
+            Some(vec!["server", name, "127.0.0.1:1"])
+        }
+        "stick-table" if section.stick_table.is_none() => {
+            Some(vec!["stick-table", "type", "ip", "size", "1"])
+        }
+        "declare" => Some(vec!["declare", name, args.text(2), "len", "1"]),
+        _ => None,
+    }
+}
