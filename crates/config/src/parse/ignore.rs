@@ -58,7 +58,7 @@ const ROWS: &[Row] = &[
     ("log-facility", &["log"], Other(["local7", "local6"])),
     ("log-level", &["log"], Other(["debug", "emerg"])),
     ("log-transport-format", &["log"], Other(["rfc3164", "raw"])),
-    ("load-server-state-mode", &["load-server-state-from-file"], Other(["none", "global"])),
+    ("load-server-state-mode", &["load-server-state-from-file"], Other(["none", "local"])),
     ("mux-proto", &["bind", "server", "default-server"], Part),
     ("option", &["option"], Line),
     ("option-value:http-restrict-req-hdr-names", &["option http-restrict-req-hdr-names"], Line),

@@ -23,7 +23,7 @@ fn instead<'a>(section: &DraftProxy, args: Args<'a>) -> Option<Vec<&'a str>> {
     match args.text(0) {
         "acl" => Some(vec!["acl", name, "always_false"]),
         "server" if !section.server_names.contains_key(name) => {
-            Some(vec!["server", name, "127.0.0.1:1"])
+            Some(vec!["server", name, "127.0.0.1:1", "check"])
         }
         "stick-table" if section.stick_table.is_none() => {
             Some(vec!["stick-table", "type", "ip", "size", "1"])

@@ -24,6 +24,7 @@ fn words_of_bind_lines() {
         "ca-verify-file a.pem",
         "crl-file c.pem",
         "no-ca-names",
+        "no-tls-tickets",
         "prefer-client-ciphers",
     ] {
         assert_ne!(bind(words), bind(""), "{words}");
