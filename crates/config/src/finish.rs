@@ -257,10 +257,13 @@ fn number<'a>(ids: impl Iterator<Item = &'a mut u32>) {
 
 fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Proxy> {
     let DraftKind::Proxy(kind) = draft.kind else { return None };
+    let inherited_rules = draft.parent.and_then(|at| shared.inherited[at].clone());
+    let inherited = inherited_rules.as_deref();
+    let switches = draft.rules.may_switch_mode() || inherited.is_some_and(Rules::may_switch_mode);
     if !draft.settings.disabled {
         check_servers(&draft, cx);
         if shared.advise {
-            check_mode(&mut draft, cx);
+            check_mode(&mut draft, switches, cx);
             check_sides(&draft, kind, cx);
             check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
@@ -281,11 +284,10 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     resolvers::rules(&draft, shared, cx);
     let email_alert = checks::email_alert(&draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;
-    let inherited_rules = draft.parent.and_then(|at| shared.inherited[at].clone());
     let formats = formats::compile(&draft, &shared.global_logs, cx);
     let captured = formats::captured(&mut draft, shared.cookie_len, cx);
     let direct = backends::direct(&draft, cx);
-    let rules = if http { draft.rules } else { without_http(draft.rules) };
+    let rules = if http || switches { draft.rules } else { without_http(draft.rules) };
     let settings = draft.settings;
     let mut common = settings.common;
     common.logs = logs(settings.logs, &shared.global_logs);
@@ -477,7 +479,7 @@ fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
 }
 
 /// What needs HTTP mode and does not have it.
-fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     check_protocols(draft, cx);
     if draft.settings.mode == Mode::Http {
         return;
@@ -502,6 +504,17 @@ fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
         let message =
             format!("monitor-uri will be ignored for {word} '{name}' (needs 'mode http').");
         cx.about(Severity::Warning, &place, message);
+    }
+    log_style(draft, cx);
+    if switches {
+        let servers = draft.has_backend() && !draft.settings.back.servers.is_empty();
+        if servers && draft.settings.default_backend.is_none() && draft.rules.switching.is_empty() {
+            let message = format!(
+                "Proxy '{name}' : 'switch-mode http' configured for a tcp proxy with no backend. Incoming connections upgraded to HTTP cannot be routed to TCP servers"
+            );
+            cx.about(Severity::Warning, &place, message);
+        }
+        return;
     }
     let mut ignored = |what: &str, verb: &str| {
         let message = format!("{what} ignored for {word} '{name}' as {verb} HTTP mode.");
@@ -532,7 +545,6 @@ fn check_mode(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     if std::mem::take(&mut draft.settings.common.buffer_request) {
         ignored("'option http-buffer-request'", "it requires");
     }
-    log_style(draft, cx);
 }
 
 /// HTTP log styles fall back to the TCP one.

@@ -8,7 +8,7 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::limit;
 use crate::local::{LocalServer, ProxyRef, ServerRef};
-use crate::queue::{Order, Place, Queue, Waiter};
+use crate::queue::{Order, Place, Queue, Turn, Waiter, call_either};
 use crate::runtime::{Back, Proxy, Server};
 use crate::settings;
 use crate::transaction::Transaction;
@@ -68,15 +68,15 @@ impl Drop for Claim {
         drop(self.ticket.take());
         if self.entered {
             self.server.sessions.leave();
-            let _ = self.server.queue.call() || back(&self.backend).queue.call();
+            call_either(&self.server.queue, &back(&self.backend).queue);
         }
     }
 }
 
-/// A place on a server is free: its own queue goes first, then the backend's.
+/// A place on a server is free: who goes first of those who wait for it or for any is called.
 pub(crate) fn call_next(backend: &Proxy, slot: usize) {
     let back = back(backend);
-    let _ = back.servers[slot].queue.call() || back.queue.call();
+    call_either(&back.servers[slot].queue, &back.queue);
 }
 
 pub(crate) fn back(proxy: &Proxy) -> &Back {
@@ -112,8 +112,9 @@ pub(crate) fn look(
         settle(tx, claim);
         return Ok(Found::Place);
     }
-    // Those who wait for any server go first, unless the cookie names one.
-    if tx.wanted.is_none() && !all.queue.is_empty() {
+    // Those who wait for any server go first, unless the cookie or a hash names one.
+    let hashes = matches!(all.balancer.algorithm(), Algorithm::Hash { .. });
+    if tx.wanted.is_none() && !hashes && !all.queue.is_empty() {
         return Ok(Found::Nothing);
     }
     let mut claim = match choose(tx, backend, avoid) {
@@ -238,6 +239,14 @@ fn stays<'a>(
     (!hashes && patient && connected && server.state.is_usable()).then_some(server)
 }
 
+/// Whether a request is for this server and no other, even if it is down (`option persist`,
+/// `force-persist`).
+pub(crate) fn insists(tx: &Transaction, slot: usize) -> bool {
+    let settings = tx.side().settings.back.as_ref();
+    let forced = tx.persistence == judge::Persistence::Forced;
+    tx.wanted == Some(slot) && (forced || settings.is_some_and(|back| back.persists))
+}
+
 /// Waits in a server's queue. `false`: the server is gone, choose again.
 async fn wait_for_server(
     tx: &mut Transaction,
@@ -253,10 +262,11 @@ async fn wait_for_server(
     let waiting = Waiting::join(tx, &backend, Some(server.slot()));
     loop {
         // Looked at once more after joining: a place that came free in between has called nobody.
-        if waiting.may_try() && claim.try_serve() {
+        if waiting.turn() != Turn::No && claim.try_serve() {
             return Ok(true);
         }
-        if !server.state.accepts_persistent() {
+        if !server.state.accepts_persistent() && !insists(tx, server.slot()) {
+            tx.wanted = None;
             return Ok(false);
         }
         if let Err(failure) = waiting.pause(tx, deadline).await {
@@ -276,19 +286,45 @@ async fn wait_for_any(
     tx.notes.journal.queue_positions.1 = back(backend).queue.len() + 1;
     let waiting = Waiting::join(tx, backend, None);
     loop {
-        if waiting.may_try() {
-            match choose(tx, backend, avoid) {
-                Ok(mut claim) => {
-                    if claim.try_serve() {
-                        return Ok(claim);
-                    }
-                }
-                Err(NoServer::Full) => {}
-                Err(NoServer::Unusable) => return Err(refused()),
-            }
+        let turn = waiting.turn();
+        if turn != Turn::No
+            && let Some(claim) = any_place(tx, backend, avoid, turn == Turn::Called)?
+        {
+            return Ok(claim);
         }
         waiting.pause(tx, deadline).await?;
     }
+}
+
+/// A place on any server that has one. Who waits for any is not choosy: a place that it left would
+/// stay empty while others wait behind it. `called`: one came free for this request, even if others
+/// wait for that server in particular.
+fn any_place(
+    tx: &Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+    called: bool,
+) -> Result<Option<Claim>, Failure> {
+    let (thread, all) = (&tx.worker.thread, back(backend));
+    let wish = Wish { key: None, avoid, random: thread.prng(), now_ns: thread.nanos() };
+    let served = |mut claim: Claim| claim.try_serve().then_some(claim);
+    let chosen = match all.balancer.pick(&wish) {
+        Ok(ticket) => Claim::new(ticket, backend).and_then(served),
+        Err(NoServer::Full) => None,
+        Err(NoServer::Unusable) => return Err(refused()),
+    };
+    if chosen.is_some() || !called {
+        return Ok(chosen);
+    }
+    // The algorithm counts those who wait for a server in particular as if they were served.
+    let roomy = |server: &&Server| {
+        let load = server.state.load();
+        server.state.is_usable()
+            && !server.state.settings().backup
+            && load.served() < load.maxconn()
+    };
+    let other = all.servers.iter().find(roomy);
+    Ok(other.and_then(|it| Claim::new(Ticket::claim(&it.state), backend)).and_then(served))
 }
 
 /// A stay in the queue of a server or a backend, which ends when dropped; a call that was not used
@@ -305,8 +341,8 @@ impl<'a> Waiting<'a> {
         let waiter =
             Waiter { mailbox: thread.mailbox().clone(), task: thread.scheduler().current() };
         let (class, offset) = tx.notes.priority;
-        let now = (tx.worker.thread.nanos() / 1_000_000) as i64;
-        let order = Order { class, moment: now + i64::from(offset) };
+        let now = (thread.nanos() / 1_000) as i64;
+        let order = Order { class, moment: now + 1_000 * i64::from(offset) };
         Self { backend, slot, place: queue(backend, slot).join(waiter, order) }
     }
 
@@ -323,8 +359,8 @@ impl<'a> Waiting<'a> {
         Ok(())
     }
 
-    fn may_try(&self) -> bool {
-        queue(self.backend, self.slot).may_try(self.place)
+    fn turn(&self) -> Turn {
+        queue(self.backend, self.slot).turn(self.place)
     }
 }
 

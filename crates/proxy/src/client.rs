@@ -33,6 +33,8 @@ const FAREWELL_BYTES: usize = 1 << 20;
 pub(crate) struct Client {
     pub(crate) worker: Rc<Worker>,
     pub(crate) proxy: ProxyRef,
+    /// That of its proxy, unless it began with bytes and goes on with messages.
+    pub(crate) mode: Mode,
     /// Tells it from the other clients of the thread; the same for all streams of a connection.
     pub(crate) id: u64,
     pub(crate) socket: Link,
@@ -100,6 +102,7 @@ impl Client {
         Self {
             worker: worker.clone(),
             mux: Machine::H1(h1::Conn::new(Side::Client, settings)),
+            mode: proxy.settings.mode,
             proxy: proxy.clone(),
             id: worker.next_client(),
             socket: Link::Socket(socket.into()),
@@ -136,6 +139,7 @@ impl Client {
             worker: connection.worker.clone(),
             mux: Machine::H2(stream.half()),
             proxy: connection.proxy.clone(),
+            mode: Mode::Http,
             id: connection.id,
             socket: Link::Stream(stream),
             input: Buf::empty(),
@@ -320,8 +324,12 @@ impl Client {
 /// Serves a client until one side closes.
 pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     client.socket.own();
-    if client.proxy.settings.mode == Mode::Tcp {
-        return Box::pin(crate::tcp::run(client)).await;
+    if client.mode == Mode::Tcp {
+        match Box::pin(crate::tcp::run(client)).await {
+            Outcome::Again(back) => client = back,
+            Outcome::Farewell(back) => return Box::pin(say_farewell(back)).await,
+            Outcome::Over => return,
+        }
     }
     let chosen = || client.alpn().is_some_and(|name| &*name == b"h2");
     if client.speaks_h2.unwrap_or_else(chosen) {

@@ -16,6 +16,8 @@ use crate::link::Link;
 use crate::local::{LocalProxy, ServerRef};
 use crate::machine::Machine;
 use crate::observe;
+use crate::rdp;
+use crate::redir;
 use crate::retry;
 use crate::rewrite;
 use crate::runtime::ProxyRef;
@@ -41,9 +43,12 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
         return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
     };
     judge::select(tx, &backend);
-    let http = tx.client.proxy.settings.mode == Mode::Http;
+    let http = tx.client.mode == Mode::Http;
     if http {
         rewrite::request(tx);
+    }
+    if backend.settings.back.as_ref().is_some_and(|back| back.rdp_cookie.is_some()) {
+        rdp::request(tx, &backend);
     }
     if backend.rules.sticking {
         sticking::request(tx, &backend);
@@ -65,7 +70,8 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
 /// none, or more has to be seen to.
 fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
     let Some(server) = tx.claim.as_ref().map(|claim| claim.server().clone()) else { return false };
-    if !server.settings.link.is_plain() || server.settings.speaks_h2 {
+    let settings = &server.settings;
+    if !settings.link.is_plain() || settings.speaks_h2 || settings.redirect.is_some() {
         return false;
     }
     let Reused::Yes(connection) = reuse(tx, backend, &server, 0) else { return false };
@@ -103,7 +109,7 @@ async fn attempt(
     let settings = backend.settings.back.as_ref();
     let (retries, retry_on) =
         settings.map_or((0, RetryOn::NEVER), |back| (back.retries, back.retry_on));
-    let plain = tx.client.proxy.settings.mode == Mode::Tcp;
+    let plain = tx.client.mode == Mode::Tcp;
     let retries = if plain || retry_on.has(RetryOn::CONNECTION) { retries } else { 0 };
     loop {
         let claimed = match found {
@@ -112,6 +118,9 @@ async fn attempt(
             Err(failure) => Err(failure),
         };
         claimed.inspect_err(|failure| claim::count_unserved(backend.back_block(), *failure))?;
+        if let Some(answered) = redir::instead_of(tx) {
+            return Err(answered);
+        }
         let outcome = establish(tx, backend).await;
         if matches!(outcome, Err(failure) if failure.blames_server()) {
             observe::failed(tx, tx.notes.journal.queued);
@@ -191,9 +200,10 @@ fn redispatches(interval: i32, attempt: u32, retries: u32) -> bool {
     }
 }
 
-/// Whether the claimed server was taken out since, so that insisting on it is futile.
+/// Whether the claimed server was taken out since, and is not insisted on.
 fn server_is_gone(tx: &Transaction) -> bool {
-    tx.claim.as_ref().is_some_and(|claim| !claim.server().state.accepts_persistent())
+    let gone = |claim: &Claim| !claim.server().state.accepts_persistent();
+    tx.claim.as_ref().is_some_and(|claim| gone(claim) && !claim::insists(tx, claim.slot()))
 }
 
 async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
@@ -211,7 +221,7 @@ async fn sleep(tx: &mut Transaction, ms: u32) -> Result<(), Failure> {
 /// # Errors
 /// It has left: nobody waits for a server any more.
 pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
-    let left = match tx.client.proxy.settings.mode {
+    let left = match tx.client.mode {
         Mode::Tcp => tcp::has_left(tx),
         Mode::Http => {
             let settings = tx.side().settings.back.as_ref();
@@ -230,7 +240,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     let Some(claim) = &tx.claim else { return Err(refused()) };
     let to = claim.server().clone();
     tx.drop_server();
-    if tx.client.proxy.settings.mode == Mode::Tcp {
+    if tx.client.mode == Mode::Tcp {
         return establish_plain(tx, backend, &to).await;
     }
     if to.settings.speaks_h2 {

@@ -39,12 +39,13 @@ pub(crate) fn request(tx: &mut Transaction) {
     let rest = rest.map(<[u8]>::to_vec);
     let stale = dates.are_stale(cookie, tx.worker.second());
     tx.cookie_dates = if stale.is_some() { Dates::default() } else { dates };
-    let forced = tx.persistence == Persistence::Forced;
-    let usable = |slot: &usize| forced || back.servers[*slot].state.accepts_persistent();
-    let named = slot.filter(|slot| stale.is_none() && usable(slot));
+    let forced = tx.persistence == Persistence::Forced || settings.persists;
+    let stands = |slot: &usize| back.servers[*slot].state.accepts_persistent();
+    let named = slot.filter(|slot| stale.is_none() && (forced || stands(slot)));
     let worth = match (slot, named) {
         (None, _) => b'I',
         (Some(_), None) => stale.unwrap_or(b'D'),
+        (Some(slot), _) if !stands(&slot) => b'D',
         (Some(_), Some(_)) if tx.selected => b'U',
         (Some(_), Some(_)) => b'V',
     };
@@ -64,7 +65,8 @@ pub(crate) fn request(tx: &mut Transaction) {
 /// looked at.
 fn note(tx: &mut Transaction, cookie: &Cookie, worth: u8) {
     if !cookie.is_passive() {
-        tx.notes.journal.cookie.0 = worth;
+        // Until a response says something of it.
+        tx.notes.journal.cookie = (worth, b'N');
     }
 }
 
@@ -166,7 +168,8 @@ pub(crate) fn response(tx: &mut Transaction) {
     }
     tx.notes.journal.cookie.1 = b'N';
     let Some(claim) = tx.claim.as_ref() else { return };
-    let known = tx.wanted == Some(claim.slot()) && tx.notes.journal.cookie.0 == b'V';
+    let valid = matches!(tx.notes.journal.cookie.0, b'V' | b'D');
+    let known = tx.wanted == Some(claim.slot()) && valid;
     let key = backend.back.as_ref().and_then(|back| back.dynamic_cookie.key());
     let value = value_of(claim.server(), key.as_deref()).map(Cow::into_owned);
     let provided = from_server(tx, cookie, value.as_deref(), known);

@@ -23,9 +23,12 @@ use balance::Sign;
 use buf::Buf;
 use mux::BodyKind;
 use mux::h1::{self, HeadStep};
-use reactor::Need;
+use reactor::{Class, Need};
 use std::io;
 use stdx::Tick;
+
+/// Reads and interim responses before the head of a response, after which others have their turn.
+const HEAD_STEPS: u32 = 16;
 
 /// Where the response is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,6 +122,10 @@ impl Exchange {
                 return Err(self.timed_out(tx));
             }
             self.ask_to_be_woken(tx)?;
+            if self.up == Step::More || self.down == Step::More {
+                thread.scheduler().yield_as(Class::Bulk).await;
+                continue;
+            }
             self.claim.renew(&tx.worker.buffers, self.needs_buffer());
             let count = self.meter.read(tx, report::bytes_so_far);
             if self.only_waits(tx) {
@@ -166,6 +173,8 @@ impl Exchange {
                 }
                 if self.up_over && client.mux.is_tunnel() {
                     let _ = server.socket().shutdown_write();
+                    // `timeout server-fin` begins now.
+                    (self.server_seen, self.server_heard) = (now, now);
                 }
                 Ok(())
             }
@@ -190,8 +199,14 @@ impl Exchange {
 
     /// Moves the response along; `true` when it is complete.
     fn download(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
+        let mut steps = 0;
         while self.response == Response::Head {
             if !self.head(tx)? {
+                return Ok(false);
+            }
+            steps += 1;
+            if steps == HEAD_STEPS && self.response == Response::Head {
+                self.down = Step::More;
                 return Ok(false);
             }
         }
@@ -214,7 +229,11 @@ impl Exchange {
         }
         match result {
             Ok(step) => {
-                self.down = step;
+                let before = std::mem::replace(&mut self.down, step);
+                if before != Step::Done && step == Step::Done {
+                    // `timeout client-fin` begins now, in a tunnel.
+                    (self.client_seen, self.client_heard) = (now, now);
+                }
                 Ok(step == Step::Done && self.tunnel_is_over(tx))
             }
             Err(Fault::Write(_)) => Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
@@ -489,7 +508,7 @@ impl Exchange {
             match self.up {
                 Step::AwaitsSource => tx.client.socket.want_read(),
                 Step::AwaitsDestination => server.socket().want_write(),
-                Step::AwaitsBuffer | Step::Done => {}
+                Step::AwaitsBuffer | Step::More | Step::Done => {}
             }
         } else if self.minds_close && self.response == Response::Head {
             if tx.client.socket.is_closed() {
@@ -502,7 +521,7 @@ impl Exchange {
         match self.down {
             Step::AwaitsSource => server.socket().want_read(),
             Step::AwaitsDestination => tx.client.socket.want_write(),
-            Step::AwaitsBuffer | Step::Done => {}
+            Step::AwaitsBuffer | Step::More | Step::Done => {}
         }
         Ok(())
     }

@@ -185,7 +185,7 @@ impl Facts for View<'_> {
     }
 
     fn payload(&self, side: Side) -> Option<&[u8]> {
-        match (self.client.proxy.settings.mode, side) {
+        match (self.client.mode, side) {
             (Mode::Http, _) => None,
             (Mode::Tcp, Side::Request) => Some(self.client.input.data()),
             (Mode::Tcp, Side::Response) => self.server.map(ServerConn::received),
@@ -194,6 +194,10 @@ impl Facts for View<'_> {
 
     fn tell(&self, sink: &str, line: &[u8]) {
         crate::log::tell(self.worker, sink, line);
+    }
+
+    fn carries_messages(&self) -> bool {
+        self.client.mode == Mode::Http
     }
 
     fn is_final(&self) -> bool {

@@ -14,6 +14,9 @@ use mux::h1::Eof;
 use reactor::Need;
 use std::io::{self, IoSlice};
 
+/// Reads of one step, after which others have their turn.
+const READS: u32 = 16;
+
 /// The longest payload that is copied rather than written from where it lies.
 const COPIED: usize = 2_048;
 
@@ -58,6 +61,8 @@ pub(crate) enum Step {
     AwaitsDestination,
     /// There is no buffer to read into.
     AwaitsBuffer,
+    /// Nothing: it has had its share of this turn.
+    More,
     /// The whole message has been passed on.
     Done,
 }
@@ -162,6 +167,7 @@ impl Flow {
         input: &mut Buf,
         ends: &mut Ends<'_>,
     ) -> Result<Step, Fault> {
+        let mut reads = 0;
         loop {
             self.frame(input, ends)?;
             if !self.flush(input, ends.to.0)? {
@@ -173,6 +179,10 @@ impl Flow {
             if self.frames_more(input) {
                 continue;
             }
+            if reads == READS {
+                return Ok(Step::More);
+            }
+            reads += 1;
             let awaited = match self.splices(worker, input, ends) {
                 true => self.refill_lane(worker, input, ends)?,
                 false => self.refill(worker, input, ends)?,

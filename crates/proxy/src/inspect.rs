@@ -14,7 +14,7 @@ use crate::settings::Mode;
 use crate::tcp::{self, Gathered};
 use crate::transaction::Transaction;
 use mux::{Side, h1};
-use rules::{Cursor, RuleSet, Rules, Verdict};
+use rules::{Cursor, RuleSet, Rules, Spoken, Verdict};
 use std::io;
 use stdx::Tick;
 
@@ -30,6 +30,16 @@ enum Ruling {
     Close,
     Reject,
     Drop,
+    Switch(Option<Spoken>),
+}
+
+/// What the rules leave a client that they do not refuse.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Passed {
+    /// It goes on as it is.
+    On,
+    /// It goes on in HTTP mode, and speaks this, if they say.
+    Switched(Option<Spoken>),
 }
 
 /// One look at the rules of a proxy.
@@ -44,6 +54,8 @@ fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Rul
             Verdict::Close => return Ruling::Close,
             Verdict::Reject => return Ruling::Reject,
             Verdict::SilentDrop => return Ruling::Drop,
+            Verdict::SwitchMode(_) if tx.client.mode == Mode::Http => return Ruling::Pass,
+            Verdict::SwitchMode(spoken) => return Ruling::Switch(spoken),
             _ => {}
         }
     }
@@ -54,7 +66,7 @@ fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Rul
 ///
 /// # Errors
 /// The rules refuse the client, or it took too long or left.
-pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<(), Failure> {
+pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Passed, Failure> {
     let thread = tx.worker.thread.clone();
     let timeouts = &proxy.settings.timeouts;
     let until = timeouts.request_inspection.map(|span| thread.tick().plus_ms(span));
@@ -72,7 +84,8 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<()
                 continue;
             }
             Ruling::Reject | Ruling::Drop => return Err(refuse_request(tx, ruling)),
-            _ => return Ok(()),
+            Ruling::Switch(spoken) => return Ok(Passed::Switched(spoken)),
+            _ => return Ok(Passed::On),
         }
         if tx.client.input.len() != seen.1 {
             seen = (thread.tick(), tx.client.input.len());
@@ -88,7 +101,7 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<()
 }
 
 fn is_tcp(tx: &Transaction) -> bool {
-    tx.client.proxy.settings.mode == Mode::Tcp
+    tx.client.mode == Mode::Tcp
 }
 
 /// Reads what there is, and understands it as HTTP if it can be. `true`: no more will come.
@@ -136,7 +149,7 @@ fn refuse_response(tx: &mut Transaction, ruling: Ruling) -> Failure {
 /// The rules refuse it.
 pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), Failure> {
     match look(tx, proxy, |rules| &rules.tcp_response) {
-        Ruling::Pass | Ruling::Wait | Ruling::Resolve => {}
+        Ruling::Pass | Ruling::Wait | Ruling::Resolve | Ruling::Switch(_) => {}
         Ruling::Close => {
             if let Some(server) = &mut tx.server {
                 server.mux.close_after_message();
@@ -199,8 +212,8 @@ impl Inspection {
             ruling = Ruling::Wait;
         }
         match ruling {
-            // Rules about responses resolve nothing.
-            Ruling::Pass | Ruling::Resolve => Ok(Decision::Pass),
+            // Rules about responses resolve and switch nothing.
+            Ruling::Pass | Ruling::Resolve | Ruling::Switch(_) => Ok(Decision::Pass),
             Ruling::Wait => Ok(Decision::Wait { progress: after > before }),
             Ruling::Close => Ok(Decision::Close),
             Ruling::Reject | Ruling::Drop => Err(refuse_response(tx, ruling)),

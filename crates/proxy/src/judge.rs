@@ -228,7 +228,10 @@ fn run(
             Ok(Ruling::Wait(cursor, need))
         }
         // Nothing more will come than what is there: a suspended rule does not apply.
-        Verdict::Continue | Verdict::Close | Verdict::Suspend { .. } => Ok(Ruling::Pass),
+        // What is a message already has no other mode to switch to.
+        Verdict::Continue | Verdict::Close | Verdict::SwitchMode(_) | Verdict::Suspend { .. } => {
+            Ok(Ruling::Pass)
+        }
         Verdict::BadRequest => {
             report::denied(tx, proxy, metric);
             Err(Failure::new(400, Cause::Proxy, phase(rules)))
@@ -265,17 +268,22 @@ fn run(
             redirected(tx, redirect);
             Ok(Ruling::Answer)
         }
-        Verdict::Reject => {
-            report::denied(tx, proxy, metric);
-            Err(Failure::new(0, Cause::Proxy, phase(rules)))
-        }
+        Verdict::Reject => Err(reject(tx, proxy, rules)),
         Verdict::SilentDrop => {
-            report::denied(tx, proxy, metric);
             tx.reset_client = true;
-            Err(Failure::new(0, Cause::Proxy, phase(rules)))
+            Err(reject(tx, proxy, rules))
         }
         Verdict::RewriteFailed => Err(Failure::new(500, Cause::Proxy, phase(rules))),
     }
+}
+
+/// Ends a message without an answer. As measured, a request that is rejected has never become one.
+fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
+    report::denied(tx, proxy, denial(rules));
+    if rules.ruleset() == rules::Ruleset::HttpRequest && !tx.reset_client {
+        tx.notes.journal.request = 0;
+    }
+    Failure::new(0, Cause::Proxy, phase(rules))
 }
 
 /// Whether a rule has asked for something that only time can tell: a password, an address.

@@ -1,6 +1,7 @@
 //! Connection limits of servers that move: between `minconn` and `maxconn` with the load of the
 //! backend, and upwards during a slow start (manual section 5.2). Never counts a connection.
 
+use crate::queue::call_either;
 use crate::runtime::{Back, Proxy, Server};
 use crate::settings;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ impl Back {
         server.state.set_maxconn(limit);
         let room = if limit == 0 { u32::MAX } else { limit.saturating_sub(load.served()) };
         let mut called = 0;
-        while called < room && (server.queue.call() || self.queue.call()) {
+        while called < room && call_either(&server.queue, &self.queue) {
             called += 1;
         }
     }

@@ -9,6 +9,7 @@ use crate::journal::Cause as End;
 use crate::location::Place;
 use crate::log;
 use crate::mail;
+use crate::queue::call_either;
 use crate::runtime::{Back, Proxy, Server, Shared};
 use crate::streams::{self, Which};
 use crate::tracking;
@@ -330,7 +331,7 @@ fn join(back: &Back, slot: usize) -> Sessions {
         limit => limit.saturating_sub(load.served()),
     };
     let mut requeued = 0;
-    while requeued < room && (server.queue.call() || back.queue.call()) {
+    while requeued < room && call_either(&server.queue, &back.queue) {
         requeued += 1;
     }
     Sessions { active: server.sessions.current(), requeued, queued: server.queue.len() }

@@ -28,6 +28,15 @@ struct Entry {
     called: bool,
 }
 
+/// Calls one of those who wait in the queues of a server and of its backend, as if both were one
+/// queue: neither can keep the other from moving on. `false` when nobody is left to be called.
+pub(crate) fn call_either(server: &Queue, backend: &Queue) -> bool {
+    let (own, any) = (server.next_order(), backend.next_order());
+    let own_first = any.is_none_or(|any| own.is_some_and(|own| own <= any));
+    let (first, second) = if own_first { (server, backend) } else { (backend, server) };
+    first.call() || second.call()
+}
+
 /// Waiting requests of one server or backend.
 #[derive(Debug, Default)]
 pub struct Queue {
@@ -37,12 +46,23 @@ pub struct Queue {
     pub length: Gauge,
 }
 
+/// Whose turn it is to try.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Others'.
+    No,
+    /// That of the first in the queue, in case a place came free before it stood there.
+    First,
+    /// That of one for whom a place has come free.
+    Called,
+}
+
 /// Who goes first: the lower class, then the earlier moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Order {
     /// `set-priority-class`
     pub class: i16,
-    /// Arrival in milliseconds, moved by `set-priority-offset`.
+    /// Arrival in microseconds, moved by `set-priority-offset`.
     pub moment: i64,
 }
 
@@ -71,12 +91,15 @@ impl Queue {
         place
     }
 
-    /// Whether a waiter may try to take a place: it was called, or nobody stands before it. A call
-    /// is used up by that; who gets no place waits for the next one.
-    pub fn may_try(&self, place: Place) -> bool {
+    /// Whether it is a waiter's turn to try to take a place. A call is used up by that; who gets no
+    /// place waits for the next one.
+    pub fn turn(&self, place: Place) -> Turn {
         let mut entries = self.entries();
-        let Some(at) = position(&entries, place) else { return false };
-        std::mem::replace(&mut entries[at].called, false) || at == 0
+        match position(&entries, place) {
+            Some(at) if std::mem::replace(&mut entries[at].called, false) => Turn::Called,
+            Some(0) => Turn::First,
+            _ => Turn::No,
+        }
     }
 
     /// Leaves for good. `false`: the waiter has been called and has not tried, and owes the call to
@@ -98,6 +121,14 @@ impl Queue {
         entry.called = true;
         entry.waiter.mailbox.wake(entry.waiter.task, Wake::RESOURCE);
         true
+    }
+
+    /// Who would be called next, if anybody would.
+    pub fn next_order(&self) -> Option<Order> {
+        if self.length.current() == 0 {
+            return None;
+        }
+        self.entries().iter().find(|entry| !entry.called).map(|entry| entry.place.0)
     }
 
     /// Calls everybody, because the server that they wait for is gone.
@@ -141,17 +172,36 @@ mod tests {
         let [a, b, c] = all.each_ref().map(|waiter| queue.join(waiter.clone(), Order::default()));
         assert!(queue.call());
         assert_eq!(called(), [1, 0, 0]);
-        assert!(queue.may_try(a) && !queue.may_try(b), "only who was called or stands first");
+        assert_eq!((queue.turn(a), queue.turn(b)), (Turn::Called, Turn::No));
+        assert_eq!(queue.turn(a), Turn::First, "a call is used up");
         assert!(queue.call());
         assert_eq!(called(), [2, 0, 0], "another was quicker, so it is called again");
         assert!(queue.call());
         assert_eq!(called(), [2, 1, 0]);
-        assert!(queue.may_try(b), "called, though not the first");
+        assert_eq!(queue.turn(b), Turn::Called, "though not the first");
         assert!(!queue.leave(a), "it was called and has not tried");
         assert!(queue.leave(b), "it has tried");
-        assert!(queue.may_try(c), "nobody stands before it");
+        assert_eq!(queue.turn(c), Turn::First, "nobody stands before it");
         assert!(queue.call() && !queue.call(), "each is called once");
         assert!(!queue.leave(c) && !queue.call() && queue.is_empty());
+    }
+
+    #[test]
+    fn two_queues_move_on_like_one() {
+        let (server, backend) = (Queue::default(), Queue::default());
+        let all = [(0, 1), (0, 2), (0, 3), (-1, 9)].map(|(class, moment)| {
+            let (waiter, order) = (waiter(), Order { class, moment });
+            let queue = if moment % 2 == 1 { &server } else { &backend };
+            queue.join(waiter.clone(), order);
+            waiter
+        });
+        for expected in [3, 0, 1, 2] {
+            let before = all.each_ref().map(|waiter| waiter.mailbox.len());
+            assert!(call_either(&server, &backend));
+            let changed = |index: &usize| all[*index].mailbox.len() != before[*index];
+            assert_eq!((0..4).find(changed), Some(expected));
+        }
+        assert!(!call_either(&server, &backend));
     }
 
     #[test]

@@ -63,12 +63,12 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             // The head of a stream does not stand in the input.
             let size = if consumed > 0 { consumed } else { tx.space.request.wire_len() };
             tx.notes.arrived[0] = size;
-            tx.notes.journal.request = tx.worker.thread.nanos();
             // Of a request with a broken body, nothing is told to any server.
             if let Err(error) = tx.client.mux.check_body(tx.client.input.data()) {
                 invalid::request(tx, error);
                 return Err(bad(tx, error.status, Cause::Proxy));
             }
+            tx.notes.journal.request = tx.worker.thread.nanos();
             tx.notes.journal.bytes_in += size as u64;
             if tx.space.request.method() == b"PRI" {
                 // What HTTP/2 begins with, and never a request (RFC 9113 section 11.7).

@@ -109,7 +109,7 @@ pub(crate) fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
     if let (Some(back), Some(block)) = (&proxy.back, proxy.back_block()) {
         block.count(Metric::Sessions);
         back.counters.tick_in(block, Event::Session, second);
-        if tx.client.proxy.settings.mode == Mode::Http {
+        if tx.client.mode == Mode::Http {
             block.count(Metric::Requests);
             back.counters.tick_in(block, Event::Request, second);
         }
@@ -346,7 +346,7 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
     if front.dont_log_normal && !failed {
         return None;
     }
-    let empty = journal.bad_request || proxy.settings.mode == Mode::Tcp;
+    let empty = journal.bad_request || tx.client.mode == Mode::Tcp;
     if front.dont_log_null && empty && journal.bytes_in == 0 {
         return None;
     }
@@ -388,6 +388,10 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.idle_ms = (idle / 1_000_000) as i64;
     record.request_ms = Journal::span(journal.first_byte, journal.request);
     record.queue_ms = Journal::span(journal.request, journal.queued);
+    if journal.phase == Phase::Tarpit {
+        // Manual section 8.4: `Tw` is the time that the client was held.
+        (record.request_ms, record.queue_ms) = (-1, Journal::span(journal.first_byte, ended));
+    }
     record.connect_ms = Journal::span(journal.queued, journal.connected);
     record.response_ms = Journal::span(journal.connected, journal.response);
     record.data_ms = Journal::span(journal.response, ended);

@@ -6,6 +6,7 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::judge::{self, Ruling};
 use crate::runtime::{Proxy, ProxyRef};
 use crate::services::Visit;
+use crate::settings::Mode;
 use crate::transaction::Transaction;
 use crate::{payload, reply, report, rewrite, verify};
 use htx::Method;
@@ -60,7 +61,20 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     let Some(backend) = chosen else {
         return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
     };
+    enter(tx, backend).await
+}
+
+/// The rules of the backend that was chosen.
+///
+/// # Errors
+/// As [`decide`].
+pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<Route, Failure> {
+    let front = tx.client.proxy.clone();
     report::enter_backend(tx, backend.clone());
+    if backend.settings.mode == Mode::Tcp {
+        // Messages cannot become bytes: only a name that was made up here leads there.
+        return Err(Failure::new(500, Cause::Internal, Phase::Request));
+    }
     if backend.index != front.index {
         if backend.rules.content {
             Box::pin(inspect::request(tx, &backend)).await?;

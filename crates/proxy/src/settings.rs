@@ -532,6 +532,8 @@ pub struct Server {
     pub address: Address,
     /// Its value in the persistence cookie.
     pub cookie: Option<String>,
+    /// Where clients are sent that only ask for something, up to the path (`redir`).
+    pub redirect: Option<Arc<str>>,
     /// Requests that may wait for it; 0 for no limit.
     pub max_queue: u32,
     /// The lowest that its connection limit sinks to (`minconn`); 0 for a limit that stays.
@@ -628,6 +630,7 @@ impl Server {
             balance,
             address,
             cookie: None,
+            redirect: None,
             max_queue: 0,
             minconn: 0,
             pool_max: None,
@@ -899,6 +902,10 @@ pub struct Back {
     pub log_checks: bool,
     /// `option checkcache`: cookies that a shared cache might keep are refused.
     pub check_cache: bool,
+    /// `option persist`: also servers that are down get the requests that name them.
+    pub persists: bool,
+    /// What finds the RDP cookie that names a server (`persist rdp-cookie`).
+    pub rdp_cookie: Option<Arc<sample::Expr>>,
     /// `option prefer-last-server`.
     pub prefer_last: bool,
     /// Requests that may wait for the last server (`max-keep-alive-queue`); `None` for no limit.

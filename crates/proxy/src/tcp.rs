@@ -10,40 +10,63 @@ mod tests;
 use crate::buffers::Claim;
 use crate::client::Client;
 use crate::connect;
-use crate::inspect::{self, Inspection};
+use crate::inspect::{self, Inspection, Passed};
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
 use crate::meter::Meter;
 use crate::route;
+use crate::settings::Mode;
 use crate::splice;
 use crate::sticking;
-use crate::transaction::{Arrival, Parts, Transaction};
+use crate::transaction::{Arrival, Outcome, Parts, Transaction};
+use crate::upgrade::{self, Upgrade};
 use crate::{report, worker::Worker};
 use buf::Buf;
 use pipe::{Fault, Pipe, Step};
 use reactor::{Class, Need, Tick};
 use std::io::{self, IoSlice};
 
-/// Serves one session.
-pub(crate) async fn run(client: Box<Client>) {
+/// How a session goes on.
+enum Course {
+    /// It is over.
+    Over,
+    /// In HTTP mode.
+    Http(Upgrade),
+}
+
+/// Serves one session, and in HTTP mode the first request of one that goes on so.
+pub(crate) async fn run(client: Box<Client>) -> Outcome {
     let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
     tx.client.mux.close_after_message();
     tx.list();
     tx.notes.journal.request = tx.worker.thread.nanos();
-    if let Err(failure) = serve(&mut tx).await {
-        tx.notes.journal.end(failure.cause, failure.phase);
+    match serve(&mut tx).await {
+        Ok(Course::Over) => {}
+        Ok(Course::Http(upgrade)) => return upgrade::run(tx, upgrade).await,
+        Err(failure) => {
+            tx.notes.journal.end(failure.cause, failure.phase);
+            if tx.server.is_none() {
+                // What was not read would turn the end of the connection into a reset.
+                gather(&mut tx);
+            }
+        }
     }
-    tx.finish();
+    tx.finish()
 }
 
-async fn serve(tx: &mut Transaction) -> Result<(), Failure> {
+async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     let front = tx.client.proxy.clone();
-    if front.rules.content {
-        inspect::request(tx, &front).await?;
+    if front.rules.content
+        && let Passed::Switched(spoken) = inspect::request(tx, &front).await?
+    {
+        return Ok(Course::Http(Upgrade::ByRule(spoken)));
     }
     let Some(backend) = route::choose(tx, &front) else {
         return Err(Failure::new(0, Cause::ServerAbort, Phase::Connect));
     };
+    if backend.settings.mode == Mode::Http {
+        return Ok(Course::Http(Upgrade::ByBackend(backend)));
+    }
     report::enter_backend(tx, backend.clone());
     if backend.rules.content && backend.index != front.index {
         inspect::request(tx, &backend).await?;
@@ -57,7 +80,7 @@ async fn serve(tx: &mut Transaction) -> Result<(), Failure> {
     let mut relay = Relay::new(tx);
     let result = relay.run(tx).await;
     relay.close(tx);
-    result
+    result.map(|()| Course::Over)
 }
 
 /// How far reading from a client has come.
@@ -251,6 +274,7 @@ impl Relay {
             (&tx.worker, &tx.client.socket, server(tx)?);
         let now = worker.thread.tick();
         let before = [self.up.read, self.up.sent, self.down.read, self.down.sent];
+        let shut = (self.up.is_shut(), self.down.is_shut());
         let up = self.up.step(worker, client, server);
         let down = match &self.inspection {
             Some(_) if lacks_buffer => Ok(Step::AwaitsBuffer),
@@ -268,6 +292,13 @@ impl Relay {
         }
         if self.down.read != before[2] {
             self.server_heard = now;
+        }
+        // `timeout server-fin` and `timeout client-fin` begin with the end of the other direction.
+        if self.up.is_shut() != shut.0 {
+            (self.server_seen, self.server_heard) = (now, now);
+        }
+        if self.down.is_shut() != shut.1 {
+            (self.client_seen, self.client_heard) = (now, now);
         }
         let client_gone = Failure::new(0, Cause::ClientAbort, Phase::Data);
         let server_gone = Failure::new(0, Cause::ServerAbort, Phase::Data);

@@ -17,6 +17,7 @@ use crate::retry::Kept;
 use crate::route::{self, Route};
 use crate::runtime::ProxyRef;
 use crate::server_conn::ServerConn;
+use crate::settings::Mode;
 use crate::streams::Listed;
 use crate::worker::Worker;
 use crate::workspace::{Lease, Notes};
@@ -103,7 +104,7 @@ pub(crate) async fn run(parts: Parts) -> Outcome {
 }
 
 impl Transaction {
-    pub(crate) fn new(Parts { mut client, .. }: Parts) -> Self {
+    pub(crate) fn new(Parts { mut client, arrival }: Parts) -> Self {
         let worker = client.worker.clone();
         let (space, mut notes) = (Lease::new(&worker), worker.take_notes());
         std::mem::swap(&mut notes.variables.session, &mut client.variables);
@@ -111,7 +112,8 @@ impl Transaction {
         notes.journal = Journal {
             began: client.since,
             began_wall: wall - (now - client.since).min(wall),
-            first_byte: now,
+            // All the time of one that has said nothing was spent on it.
+            first_byte: if arrival == Arrival::Data { now } else { client.since },
             usage: worker.thread.scheduler().usage_before(),
             cookie: (b'-', b'-'),
             ..Journal::default()
@@ -152,7 +154,13 @@ impl Transaction {
             Box::pin(inspect::request(self, &front)).await?;
         }
         report::request_received(self);
-        match route::decide(self).await? {
+        let route = route::decide(self).await?;
+        self.follow(route).await
+    }
+
+    /// Has the request answered, by a server or here.
+    pub(crate) async fn follow(&mut self, route: Route) -> Result<(), Failure> {
+        match route {
             Route::Answer => reply::send(self).await,
             Route::Tarpit => {
                 self.hold().await;
@@ -185,7 +193,7 @@ impl Transaction {
     }
 
     /// Tells the client what went wrong, if that is still possible.
-    async fn fail(&mut self, failure: Failure) {
+    pub(crate) async fn fail(&mut self, failure: Failure) {
         self.notes.journal.end(failure.cause, failure.phase);
         let blamed = failure.blames_server();
         if failure.phase == Phase::Headers && blamed {
@@ -254,13 +262,29 @@ impl Transaction {
         Outcome::Again(client)
     }
 
+    /// Hands the client back as if it had never been served.
+    pub(crate) fn vanish(mut self) -> Outcome {
+        std::mem::swap(&mut self.notes.variables.session, &mut self.client.variables);
+        let Self { worker, client, mut space, mut notes, .. } = self;
+        if !notes.trackers.is_empty() {
+            notes.trackers.release(worker.millis());
+        }
+        space.release(&worker);
+        worker.give_notes(notes);
+        Outcome::Again(client)
+    }
+
     /// Whether the answer is on its way to a client that may be sending still: closing at once
     /// would reset the connection under the answer (RFC 9112 section 9.6).
     fn owes_farewell(&self) -> bool {
+        let (mux, journal) = (&self.client.mux, &self.notes.journal);
         if self.client.socket.is_stream() {
             return false;
         }
-        let (mux, journal) = (&self.client.mux, &self.notes.journal);
+        if self.client.mode == Mode::Tcp {
+            let unserved = matches!(journal.cause, Cause::ServerAbort | Cause::ServerTimeout);
+            return unserved && journal.connected == 0;
+        }
         let quiet = mux.peer_closes() && mux.has_received_all() && self.client.input.is_empty();
         let left = matches!(journal.cause, Cause::ClientAbort | Cause::ClientTimeout);
         let answered = mux.has_sent_all() || (journal.bad_request && journal.status != 0);

@@ -16,7 +16,7 @@ use sample::{ParseError, Parser, Side, closest};
 use stdx::ignored::planted;
 
 pub use connection::{ConnectionEdit, Span};
-pub use control::Control;
+pub use control::{Control, Spoken};
 pub use counter::{CounterEdit, Tag, Track};
 pub use dictionary::DictionaryEdit;
 pub use header::HeaderEdit;
@@ -160,6 +160,7 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("reject", "", REQ | TCP, "Closes the connection without an answer.", control::reject),
     keyword("close", "", TCP_RES, "Closes the server connection.", control::close),
     keyword("silent-drop", "", REQ | RES | TCP, "Forgets the connection without a packet.", control::silent_drop),
+    keyword("switch-mode", "http [ proto <name> ]", TCP_REQ, "Goes on in HTTP mode.", control::switch_mode),
     keyword("deny", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers with an error.", control::deny),
     keyword("tarpit", "[{ status | deny_status } <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ, "Answers with an error after a delay.", control::tarpit),
     keyword("return", "[status <code>] [content-type <type>] [<content>] [hdr <name> <fmt>]*", REQ | RES, "Answers by itself.", control::return_),

@@ -22,7 +22,7 @@ pub mod switching;
 mod testing;
 
 pub use account::{Password, User, UserList};
-pub use action::Action;
+pub use action::{Action, Spoken};
 pub use context::{Context, Family, Limit, LogLevel};
 pub use error_file::ErrorFile;
 pub use redirect::Redirect;

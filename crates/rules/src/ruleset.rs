@@ -1,6 +1,6 @@
 //! Rules in order, and their evaluation. Never waits: what needs more bytes is suspended with a cursor.
 
-use crate::action::{self, Action, Outcome};
+use crate::action::{self, Action, Outcome, Spoken};
 use crate::context::Context;
 use crate::redirect::Redirect;
 use crate::reply::Reply;
@@ -176,6 +176,8 @@ pub enum Verdict<'r> {
     Close,
     /// `silent-drop`: forget the connection without a packet.
     SilentDrop,
+    /// `switch-mode http`: the client goes on in HTTP mode.
+    SwitchMode(Option<Spoken>),
     /// The request is malformed in the eyes of a rule: answer with status 400.
     BadRequest,
     /// A rewrite did not fit into what `tune.maxrewrite` leaves: answer with status 500.

@@ -1,6 +1,7 @@
 //! All rules of one section of the configuration. Never evaluates any.
 
-use crate::ruleset::{RuleSet, Ruleset};
+use crate::action::{Action, Control};
+use crate::ruleset::{Rule, RuleSet, Ruleset};
 use crate::sticking::StickRule;
 use crate::switching::UseBackend;
 use sample::{Condition, Guards};
@@ -71,6 +72,13 @@ impl Rules {
         let others = self.selection.is_empty() && self.persistence.is_empty();
         let lines = self.switching.is_empty() && self.sticking.is_empty();
         others && lines && self.sets().iter().all(|set| set.is_empty())
+    }
+
+    /// Whether bytes may become messages (`switch-mode http`).
+    pub fn may_switch_mode(&self) -> bool {
+        let switches =
+            |rule: &Rule| matches!(rule.action(), Action::Control(Control::SwitchMode(_)));
+        self.tcp_request.rules().iter().any(switches)
     }
 
     /// What the conditions of `use_backend` lines have in common, compiled at the first call; lines

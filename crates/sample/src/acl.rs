@@ -120,6 +120,8 @@ impl Test {
             value.is_some_and(|value| self.sets.iter().any(|set| set.matches(&value)))
         });
         match found {
+            // More bytes may make it match (manual section 7.3.5, `req.len`).
+            Ok(false) if !facts.is_final() && self.expr.grows(facts) => Answer::NotYet,
             Ok(found) => found.into(),
             Err(Missing::NotYet) => Answer::NotYet,
             Err(Missing::Absent) => Answer::No,

@@ -4,6 +4,7 @@ use crate::args::{self, Args};
 use crate::conv::{self, Converter};
 use crate::error::ParseError;
 use crate::facts::Facts;
+use crate::facts::Side;
 use crate::fetch::{self, Fetch};
 use crate::parser::Parser;
 use crate::place::Places;
@@ -39,6 +40,18 @@ impl Expr {
         }
         expr.check_place(words[first], cx).map_err(|error| error.shifted(first))?;
         Ok(expr)
+    }
+
+    /// Whether its sample is made of all that has come of a stream of bytes so far.
+    pub(crate) fn grows(&self, facts: &dyn Facts) -> bool {
+        let (is_len, is_payload) = match self.fetch.name {
+            "req.len" | "req_len" | "res.len" => (true, false),
+            "req.payload" | "payload" | "res.payload" => (false, true),
+            _ => return false,
+        };
+        let side = if self.fetch.name.starts_with("res") { Side::Response } else { Side::Request };
+        let endless = is_payload && self.args.int(1).unwrap_or(0) == 0;
+        (is_len || endless) && facts.payload(side).is_some()
     }
 
     /// Parses the one word `text`, without looking at the places of use.

@@ -227,6 +227,11 @@ pub trait Facts {
         true
     }
 
+    /// Whether the stream carries HTTP messages rather than bytes.
+    fn carries_messages(&self) -> bool {
+        true
+    }
+
     /// `src`: the client's address as the layer at hand sees it.
     fn source(&self) -> Option<SocketAddr> {
         None

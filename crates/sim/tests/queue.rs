@@ -73,3 +73,33 @@ fn who_waits_too_long_is_told_so_and_counted() {
     assert!(late > 100, "{late}");
     assert_eq!(lab.tally.borrow().foreign[5], late as u64);
 }
+
+#[test]
+fn who_is_bound_to_a_server_and_who_is_not_take_turns() {
+    for seed in 0..8 {
+        let mut listen = limited(RoundRobin, 1);
+        listen.cookies = true;
+        let mut lab = Lab::new(seed, 2, Faults::NONE, vec![listen]);
+        lab.origins(1, |plan| sim::peers::OriginPlan { delay: 40 * MS, ..plan });
+        // By turns in the server's queue and in the backend's, at about the same time.
+        for number in 0..60 {
+            let bound = if number % 2 == 0 { "cookie: C=s0\r\n" } else { "" };
+            let base = |plan| ClientPlan { think: 30 * MS, post: 0, close: 1_000, ..plan };
+            lab.clients(1, 3, |plan| ClientPlan {
+                patience: 600 * SEC,
+                extra: bound.into(),
+                ..base(plan)
+            });
+        }
+        lab.until_finished();
+        lab.until_quiet();
+        lab.assert_at_rest();
+        let lines = lab.lines();
+        let queued = |which: fn(&(u32, u32)) -> u32| {
+            lines.iter().filter(|line| which(&line.queues) > 0).count()
+        };
+        assert!(queued(|it| it.0) > 50 && queued(|it| it.1) > 50, "seed {seed}: both queues");
+        let first: Vec<_> = lines.iter().take(60).map(|line| line.port).collect();
+        assert!(first.is_sorted(), "seed {seed}: {first:?}");
+    }
+}

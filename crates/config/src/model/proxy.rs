@@ -5,6 +5,7 @@ use super::{
     Redispatch, RetryOn, Rules, Server, Source, StatsPage,
 };
 use crate::diag::Place;
+use sample::Expr;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -254,6 +255,10 @@ pub struct Back {
     pub log_health_checks: bool,
     /// `option checkcache`.
     pub check_cache: bool,
+    /// `option persist`.
+    pub persist: bool,
+    /// `persist rdp-cookie`: what finds the cookie.
+    pub rdp_cookie: Option<Arc<Expr>>,
     /// `option prefer-last-server`.
     pub prefer_last_server: bool,
     /// `max-keep-alive-queue`: requests that may wait for the last server; `None` is no limit.

@@ -55,6 +55,8 @@ pub struct ServerOptions {
     pub disabled: bool,
     /// `cookie`: its value in the persistence cookie.
     pub cookie: Option<String>,
+    /// `redir`: where clients go themselves, up to the path.
+    pub redirect: Option<Arc<str>>,
     /// `maxconn`: concurrent requests; 0 is no limit.
     pub maxconn: u32,
     /// `minconn`: the limit while the backend has little to do; 0 is `maxconn` always.
@@ -127,6 +129,7 @@ impl Default for ServerOptions {
             backup: false,
             disabled: false,
             cookie: None,
+            redirect: None,
             maxconn: 0,
             minconn: 0,
             maxqueue: 0,

@@ -172,6 +172,24 @@ fn rdp_cookie(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<Bal
     Ok(Balance::RdpCookie(Arc::new(expr)))
 }
 
+/// `persist rdp-cookie` or `persist rdp-cookie(<name>)`
+pub(super) fn persist(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = match args.text(1).strip_prefix("rdp-cookie") {
+        Some("") => "msts",
+        Some(rest) => match rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+            Some(name) if !name.is_empty() => name,
+            _ => return Err(args.fault(1, "persist rdp-cookie : missing cookie name.")),
+        },
+        None => return Err(args.fault(1, "'persist' only supports 'rdp-cookie(name)'.")),
+    };
+    let word = format!("req.rdp_cookie({name})");
+    let expr = with_parser(proxy, cx, args, 1, Places::of(Place::BeServerChoice), |parser| {
+        Expr::parse(&[&word], &mut 0, parser)
+    })?;
+    proxy.settings.back.rdp_cookie = Some(Arc::new(expr));
+    args.no_more_than(1)
+}
+
 /// `hash-type`
 pub(super) fn hash_type(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let method = match args.text(1) {

@@ -250,6 +250,10 @@ pub(crate) const OPTIONS: &[Choice] = &[
         "Checks PostgreSQL servers.",
         check::pgsql,
     ),
+    switch("persist", Places::D_BACK, "Cookies go before health.", |p, cx, _| {
+        p.settings.back.persist = wanted(cx);
+        Ok(())
+    }),
     switch("prefer-last-server", Places::D_BACK, "Stays with a client's server.", |p, cx, _| {
         p.settings.back.prefer_last_server = wanted(cx);
         Ok(())

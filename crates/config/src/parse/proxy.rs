@@ -358,6 +358,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         language::redirect,
     ),
     entry(
+        "persist",
+        "rdp-cookie[(<name>)]",
+        Places::D_BACK,
+        "The server that an RDP cookie names.",
+        balance::persist,
+    ),
+    entry(
         "retries",
         "<value>",
         Places::D_BACK,

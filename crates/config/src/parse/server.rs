@@ -200,6 +200,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
         s.options.link.tfo = false;
         Ok(())
     }),
+    entry("redir", "<prefix>", "Clients go there themselves.", |s, _, a| {
+        s.options.redirect = Some(a.need(1, "'redir' expects <prefix> as argument.")?.into());
+        Ok(())
+    }),
     entry("non-stick", "", "Never stored in a stick table.", |s, _, _| {
         s.options.non_stick = true;
         Ok(())

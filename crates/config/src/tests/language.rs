@@ -103,6 +103,34 @@ fn http_rules_do_nothing_in_tcp_mode() {
 }
 
 #[test]
+fn http_rules_stay_where_the_mode_may_switch() {
+    let text = listen(
+        " mode tcp\n tcp-request content switch-mode http\n http-request deny\n server s 127.0.0.1:1\n",
+    );
+    let loaded = loaded(&text);
+    let warnings: Vec<&str> =
+        loaded.diagnostics.of(Severity::Warning).map(|d| d.message.as_str()).collect();
+    let told = "Proxy 'l' : 'switch-mode http' configured for a tcp proxy with no backend. Incoming connections upgraded to HTTP cannot be routed to TCP servers";
+    assert_eq!(warnings, [told]);
+    assert_eq!(loaded.model.unwrap().proxies[0].rules.http_request.rules().len(), 1);
+    for (words, told) in [
+        ("", "expects a mode as argument."),
+        ("tcp", "expects a valid mode (got 'tcp')."),
+        ("http proto", "'proto' expects a protocol as argument."),
+        ("http proto h3", "'proto' expects a valid MUX protocol, if specified (got 'h3')"),
+        ("http proto none", "MUX protocol 'none' is not compatible with the selected mode."),
+    ] {
+        let text =
+            format!("frontend f\n bind :1\n mode tcp\n tcp-request content switch-mode {words}\n");
+        let alerts = messages(&text, Severity::Alert);
+        assert!(alerts[0].contains(told), "{words}: {alerts:?}");
+    }
+    let text = "backend b\n mode tcp\n tcp-request content switch-mode http\n";
+    let alerts = messages(text, Severity::Alert);
+    assert!(alerts[0].contains("not allowed because backend 'b' has no frontend"), "{alerts:?}");
+}
+
+#[test]
 fn rules_of_named_defaults_run_before_and_acls_do_not_leak() {
     let common =
         "defaults a\n mode http\n timeout client 1s\n acl x path /x\n http-request deny if x\n";

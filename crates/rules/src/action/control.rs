@@ -6,7 +6,7 @@ use crate::redirect::Redirect;
 use crate::reply::Reply;
 use crate::ruleset::{Verdict, facts};
 use crate::service::Service;
-use sample::ParseError;
+use sample::{ParseError, Place};
 
 /// A compiled action of this kind.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub enum Control {
     Close,
     /// `silent-drop`
     SilentDrop,
+    /// `switch-mode http`, with what is spoken, if the rule says
+    SwitchMode(Option<Spoken>),
     /// `deny`
     Deny(Reply),
     /// `tarpit`
@@ -35,6 +37,15 @@ pub enum Control {
     SetNice(i32),
 }
 
+/// A version of HTTP that a client is said to speak.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spoken {
+    /// HTTP/1.
+    H1,
+    /// HTTP/2.
+    H2,
+}
+
 impl Control {
     pub(super) fn run<'r>(&'r self, cx: &mut dyn Context) -> Outcome<'r> {
         Outcome::Final(match self {
@@ -42,6 +53,7 @@ impl Control {
             Control::Reject => Verdict::Reject,
             Control::Close => Verdict::Close,
             Control::SilentDrop => Verdict::SilentDrop,
+            Control::SwitchMode(spoken) => Verdict::SwitchMode(*spoken),
             Control::Deny(reply) => Verdict::Deny(reply),
             Control::Tarpit(reply) => Verdict::Tarpit(reply),
             Control::Return(reply) => Verdict::Return(reply),
@@ -97,6 +109,37 @@ pub(super) fn close(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
 
 pub(super) fn silent_drop(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     Ok(Action::Control(Control::SilentDrop))
+}
+
+pub(super) fn switch_mode(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    if !input.cx.places.holds(Place::FeTcpRequest) {
+        let message =
+            format!("not allowed because backend '{}' has no frontend capability", input.cx.proxy);
+        return Err(input.fail(message));
+    }
+    match input.take("expects a mode as argument.")? {
+        "http" => {}
+        other => return Err(input.fail(format!("expects a valid mode (got '{other}')."))),
+    }
+    if input.peek() != Some("proto") {
+        return Ok(Action::Control(Control::SwitchMode(None)));
+    }
+    input.at += 1;
+    let spoken = match input.take("'proto' expects a protocol as argument.")? {
+        "h1" => Spoken::H1,
+        "h2" => Spoken::H2,
+        name @ ("none" | "fcgi") => {
+            let message =
+                format!("MUX protocol '{name}' is not compatible with the selected mode.");
+            return Err(input.fail(message));
+        }
+        other => {
+            let message =
+                format!("'proto' expects a valid MUX protocol, if specified (got '{other}')");
+            return Err(input.fail(message));
+        }
+    };
+    Ok(Action::Control(Control::SwitchMode(Some(spoken))))
 }
 
 fn reply(input: &mut Input<'_, '_, '_>, default: u16) -> Result<Reply, ParseError> {

@@ -36,7 +36,7 @@ const ALL: &[Ruleset] = &[
 const CASES: &[(&[Ruleset], &[&str], &str)] = &[
     (STREAMS, &["accept", "reject"], "allow;"), (MESSAGES, &["allow", "deny"], "allow;"), (RESPONSES, &["allow", "set-status 299"], "status 200;"),
     (STREAMS, &["reject"], "reject;"), (&[HttpRequest], &["reject"], "reject;"), (&[TcpResponse], &["close"], "close;"),
-    (COUNTING, &["silent-drop"], "silentdrop;"), (MESSAGES, &["deny"], "deny("), (&[HttpRequest], &["tarpit"], "tarpit("),
+    (COUNTING, &["silent-drop"], "silentdrop;"), (&[TcpRequest], &["switch-mode http"], "switchmode("), (MESSAGES, &["deny"], "deny("), (&[HttpRequest], &["tarpit"], "tarpit("),
     (MESSAGES, &["return status 204"], "return("), (MESSAGES, &["redirect location /x"], "redirect("), (&[HttpRequest], &["auth"], "return("), (&[HttpRequest], &["use-service prometheus-exporter"], "service("),
     (HTTP, &["strict-mode off", "set-header x-long 0123456789012345678901234567890123456789"], "continue;"),
     (CONTENTS, &["set-log-level err"], "level Severity(3);"), (CONTENTS, &["set-nice 7"], "nice 7;"),

@@ -49,6 +49,22 @@ fn undecided_terms_wait() {
 }
 
 #[test]
+fn what_grows_may_still_match() {
+    for (text, now, in_the_end) in [
+        ("if { req.len gt 2 }", Answer::Yes, Answer::Yes),
+        ("if { req.len gt 3 }", Answer::NotYet, Answer::No),
+        ("unless { req.len gt 3 }", Answer::NotYet, Answer::Yes),
+        ("unless { req.payload(0,0) -m sub cd }", Answer::NotYet, Answer::Yes),
+        ("if { req.payload(0,2) -m str zz }", Answer::No, Answer::No),
+    ] {
+        for (is_final, expected) in [(false, now), (true, in_the_end)] {
+            let world = World { payload: Some(b"abc".to_vec()), is_final, ..World::default() };
+            assert_eq!(parse_and_eval(text, &world), Ok(expected), "{text} {is_final}");
+        }
+    }
+}
+
+#[test]
 fn errors_name_the_word() {
     let world = World::default();
     for (text, word, expected) in [

@@ -153,7 +153,7 @@ fn has_eom<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn is_http<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    Ok(Value::Bool(side(facts).is_ok()))
+    Ok(Value::Bool(facts.carries_messages() && side(facts).is_ok()))
 }
 
 fn block<'e>(args: &'e Args, facts: &'e dyn Facts) -> Result<Block<'e>, Missing> {

@@ -18,6 +18,8 @@ pub(crate) struct Listen {
     pub(crate) maxconn: u32,
     pub(crate) redispatch: i32,
     pub(crate) timeouts: Timeouts,
+    /// Clients may name a server by its name, in the cookie `C`.
+    pub(crate) cookies: bool,
 }
 
 /// A listener with the timeouts and retries of an ordinary configuration.
@@ -31,7 +33,7 @@ pub(crate) fn listen(algorithm: Algorithm, reuse: Reuse, servers: usize) -> List
         queue: Some(4_000),
         ..Timeouts::default()
     };
-    Listen { algorithm, reuse, servers, maxconn: 0, redispatch: -1, timeouts }
+    Listen { algorithm, reuse, servers, maxconn: 0, redispatch: -1, timeouts, cookies: false }
 }
 
 impl Listen {
@@ -62,6 +64,7 @@ impl Listen {
             retries: 3,
             redispatch: self.redispatch,
             reuse: self.reuse,
+            cookie: self.cookies.then(|| Cookie { name: "C".into(), ..Cookie::default() }),
             ..Back::default()
         };
         Proxy {
@@ -84,7 +87,9 @@ impl Listen {
 
 fn server(slot: usize, maxconn: u32) -> Server {
     let settings = ServerSettings::new(slot as u32 + 1, format!("s{slot}"));
-    Server::new(ServerSettings { maxconn, ..settings }, Address::Inet(origin(slot)))
+    let cookie = Some(format!("s{slot}"));
+    let address = Address::Inet(origin(slot));
+    Server { cookie, ..Server::new(ServerSettings { maxconn, ..settings }, address) }
 }
 
 fn logs() -> Logs {

@@ -74,6 +74,21 @@ fn a_full_queue_sends_requests_elsewhere() {
 }
 
 #[test]
+fn who_waits_for_a_server_that_goes_away_goes_elsewhere() {
+    let (first, release) = held("first");
+    let second = Origin::saying("second");
+    let back = "    cookie SRV insert indirect\n    server a <a> cookie a maxconn 1\n    \
+                server b <b> cookie b\n";
+    let weir = Setup::http("", back).with("a", first.address()).with("b", second.address()).start();
+    let mut waiting = ask(&weir, 2, "GET / HTTP/1.1\r\nHost: test\r\nCookie: SRV=a\r\n\r\n");
+    eventually("one waits", || (weir.stat("app", "a", "qcur") == "1").then_some(()));
+    weir.cli("set server app/a state maint");
+    assert_eq!(waiting[1].response().text(), "second", "while the other is served still");
+    release.send(()).expect("the origin listens");
+    assert_eq!(waiting[0].response().text(), "first");
+}
+
+#[test]
 fn nobody_waits_for_servers_that_are_gone() {
     let (origin, _release) = held("never");
     let log = LogReceiver::new();

@@ -139,13 +139,17 @@ fn a_client_that_stops_within_its_body_has_its_own_time_when_the_server_has_no_l
     assert_eq!(line, "web app/s -1 cD-- \"POST / HTTP/1.1\"");
 }
 
-/// How long a tunnel stays when one side has said all and the other is silent.
+/// Longer than the limits of half-closed tunnels.
+const IDLE: Duration = Duration::from_millis(300);
+
+/// How long a tunnel stays when one side has said all, after a while, and the other is silent.
 fn half_closed_tunnel(client_closes: bool, timeout: &str) -> (Duration, String) {
     let log = LogReceiver::new();
     let origin = Origin::new(move |mut peer| {
         peer.request();
         peer.send("HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
         if !client_closes {
+            pass(IDLE);
             peer.client.half_close();
         }
         let _ = peer.client.rest();
@@ -162,19 +166,36 @@ fn half_closed_tunnel(client_closes: bool, timeout: &str) -> (Duration, String) 
     assert_eq!(client.head().status(), 101);
     let begin = Moment::now();
     if client_closes {
+        pass(IDLE);
         client.half_close();
     }
-    (begin.elapsed(), shape(&log.line()))
+    let line = log.line();
+    (begin.elapsed(), shape(&line))
 }
 
 #[test]
 fn half_closed_tunnels_have_limits_of_their_own() {
     let (took, line) = half_closed_tunnel(true, "    timeout server-fin 150ms");
     assert_eq!(line, "web app/s 101 sD-- \"GET / HTTP/1.1\"");
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    // The limit begins with the end of the other direction.
+    assert!((IDLE + IDLE / 3..Duration::from_secs(3)).contains(&took), "{took:?}");
     let (took, line) = half_closed_tunnel(false, "    timeout client-fin 150ms");
     assert_eq!(line, "web app/s 101 cD-- \"GET / HTTP/1.1\"");
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!((IDLE + IDLE / 3..Duration::from_secs(3)).contains(&took), "{took:?}");
+}
+
+#[test]
+fn the_time_in_a_tarpit_is_logged_as_that_in_a_queue() {
+    let log = LogReceiver::new();
+    let origin = Origin::saying("ok");
+    let front = "    timeout tarpit 200ms\n    http-request tarpit if { path / }";
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
+    assert_eq!(weir.web().get("/").status(), 500);
+    let line = log.line();
+    let times = line.split(' ').find(|word| word.matches('/').count() == 4).expect("the times");
+    let times: Vec<i64> = times.split('/').map(|it| it.parse().expect("a number")).collect();
+    assert!(times[0] == -1 && (200..=times[4]).contains(&times[1]), "{line}");
+    assert!(line.contains(" PT-- "), "{line}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `bench slow`: thousands of clients that send or read a little now and then (slowhttptest), and
 //! what others wait for their answers meanwhile. Never tells what the slow ones got.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -155,8 +156,10 @@ fn start(files: &Files, subject: &Subject, port: u16, slow: u32) -> Outcome<Proc
 }
 
 fn slow_clients(attack: &Attack, port: u16, slow: u32, seconds: u32) -> Command {
-    let mut command = Command::new("slowhttptest");
+    // They are many and must not take the time of what is measured.
+    let mut command = process::pinned(1, Path::new("nice"));
     command
+        .args(["-n", "19", "slowhttptest"])
         .args(attack.words)
         .args(["-c", &slow.to_string(), "-r", &PACE.to_string(), "-l", &seconds.to_string()])
         .args(["-u", &format!("http://127.0.0.1:{port}{}", attack.path), "-p", "60", "-v", "0"])

@@ -195,6 +195,11 @@ impl Client {
         assert!(rest.is_empty(), "unexpected bytes: {}", String::from_utf8_lossy(&rest));
     }
 
+    /// Whether the peer ends the stream, rather than resetting the connection.
+    pub(crate) fn ends_cleanly(&mut self) -> bool {
+        self.stream.read_to_end(&mut self.input).is_ok()
+    }
+
     /// Another request is still answered.
     pub(crate) fn expect_open(&mut self, target: &str) {
         assert_eq!(self.get(target).status(), 200, "on the open connection");

@@ -1,0 +1,65 @@
+//! Sessions that begin in TCP mode and go on in HTTP mode (manual section 4). Never goes back.
+//!
+//! The first request of a client that speaks HTTP/1 belongs to the session: what rules have left in
+//! variables and counters stays. A session whose client speaks HTTP/2 vanishes, because it is none
+//! of the streams.
+
+use crate::h2::front;
+use crate::journal::{Cause, Failure, Phase};
+use crate::machine::Machine;
+use crate::receive;
+use crate::report;
+use crate::route;
+use crate::runtime::ProxyRef;
+use crate::settings::Mode;
+use crate::transaction::{Arrival, Outcome, Transaction};
+use mux::{Side, h1};
+use rules::Spoken;
+
+/// What has caused it.
+pub(crate) enum Upgrade {
+    /// A rule of the frontend (`switch-mode`), which may say what is spoken.
+    ByRule(Option<Spoken>),
+    /// The mode of the backend that was chosen.
+    ByBackend(ProxyRef),
+}
+
+/// Goes on in HTTP mode with what has come of a session.
+pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
+    if tx.client.speaks_h2 == Some(false) {
+        // `proto none`
+        tx.notes.journal.end(Cause::Proxy, Phase::Request);
+        return tx.finish();
+    }
+    let speaks_h2 = match upgrade {
+        Upgrade::ByRule(Some(spoken)) => spoken == Spoken::H2,
+        _ => front::recognize(&mut tx.client).await,
+    };
+    tx.client.mode = Mode::Http;
+    tx.client.speaks_h2 = Some(speaks_h2);
+    if speaks_h2 {
+        return tx.vanish();
+    }
+    let settings = tx.worker.mux_settings(&tx.client.proxy, Side::Client);
+    tx.client.mux = Machine::H1(h1::Conn::new(Side::Client, settings));
+    tx.notes.journal.request = 0;
+    tx.space.request.clear();
+    if let Err(failure) = serve(&mut tx, upgrade).await {
+        tx.fail(failure).await;
+    }
+    tx.finish()
+}
+
+/// The first request. Of one that goes to its backend directly, no rule of the frontend is looked
+/// at.
+async fn serve(tx: &mut Transaction, upgrade: Upgrade) -> Result<(), Failure> {
+    if !receive::at_once(tx, Arrival::Data)? {
+        receive::head(tx, Arrival::Data).await?;
+    }
+    report::request_received(tx);
+    let route = match upgrade {
+        Upgrade::ByRule(_) => route::decide(tx).await?,
+        Upgrade::ByBackend(backend) => route::enter(tx, backend).await?,
+    };
+    tx.follow(route).await
+}
