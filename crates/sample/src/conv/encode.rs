@@ -66,9 +66,10 @@ fn htonl<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e
 
 /// Undefined when the text is no hexadecimal number.
 fn hex2i<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
-    let text = value.to_str()?;
-    let text = std::str::from_utf8(&text).ok()?;
-    Some(Value::Int(u64::from_str_radix(text, 16).ok()? as i64))
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).map(i64::from);
+    // Of more than 16 digits the last ones count.
+    let number = value.to_str()?.iter().try_fold(0, |sum, byte| Some(sum << 4 | digit(byte)?));
+    number.map(Value::Int)
 }
 
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

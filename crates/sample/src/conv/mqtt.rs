@@ -17,6 +17,10 @@ pub(super) const TABLE: &[Converter] = &[
 const CONNECT: u8 = 1;
 const CONNACK: u8 = 2;
 
+/// The first bytes of such packets: type and flags.
+const FIRST_OF_CONNECT: u8 = CONNECT << 4;
+const FIRST_OF_CONNACK: u8 = CONNACK << 4;
+
 /// Fields of fixed place, by packet. Their numbers lie beyond those of properties.
 const FIELDS: &[(u8, &str, i64)] = &[
     (CONNECT, "flags", FLAGS),
@@ -232,6 +236,9 @@ fn is_whole(bytes: &[u8]) -> bool {
 
 fn is_valid<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let bytes = value.to_bin()?;
+    if bytes.len() > 1 && !matches!(bytes[0], FIRST_OF_CONNECT | FIRST_OF_CONNACK) {
+        return Some(Value::Bool(false));
+    }
     is_whole(&bytes).then(|| Value::Bool(read(&bytes, &mut |_, _| {}).is_some()))
 }
 

@@ -6,7 +6,6 @@ use crate::facts::{Facts, Side};
 use crate::parser::Parser;
 use crate::regex::Regex;
 use crate::value::{Bytes, Type, Value};
-use std::cmp::Ordering;
 
 const STR: (Type, Type) = (Type::Str, Type::Str);
 
@@ -185,14 +184,14 @@ fn add_item<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Optio
 fn strcmp<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn Facts) -> Option<Value<'e>> {
     let text = value.to_str()?;
     let other = facts.var(args.var(0)?)?.to_str()?;
-    // The difference of lengths only decides between texts that begin alike.
-    let common = text.len().min(other.len());
-    let order = match text[..common].cmp(&other[..common]) {
-        Ordering::Equal => text.len() as i64 - other.len() as i64,
-        Ordering::Less => -1,
-        Ordering::Greater => 1,
+    // As strcmp(3): the difference of the first bytes that are not the same. Lengths only decide
+    // between texts that begin alike.
+    let unlike = text.iter().zip(other.iter()).find(|(one, two)| one != two);
+    let order = match unlike {
+        Some((one, two)) => i64::from(*one) - i64::from(*two),
+        None => text.len().cmp(&other.len()) as i64,
     };
-    Some(Value::Int(order.signum()))
+    Some(Value::Int(order))
 }
 
 fn substitution(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
@@ -230,7 +229,6 @@ fn regsub<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Valu
 fn captured<'e>(side: Side, args: &Args, value: Value<'e>, facts: &dyn Facts) -> Option<Value<'e>> {
     let text = value.to_str()?;
     let slot = usize::try_from(args.int(0)?).ok()?;
-    // Without such a slot the capture fails silently (manual), the value goes on.
-    facts.set_capture(side, slot, &text);
-    Some(Value::Str(text))
+    // Without such a slot the capture fails silently (manual): there is no value.
+    facts.set_capture(side, slot, &text).then_some(Value::Str(text))
 }

@@ -3,6 +3,7 @@
 use super::{Converter, conv};
 use crate::args::Args;
 use crate::calendar::Date;
+use crate::cast::write_int;
 use crate::facts::Facts;
 use crate::parser::Parser;
 use crate::value::{Bytes, Type, Value};
@@ -41,12 +42,19 @@ fn unit(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
 
 fn http_date<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let time = value.to_int()?.saturating_add(args.int(0).unwrap_or(0));
-    let secs = match args.text(1) {
-        "ms" => time.div_euclid(1000),
-        "us" => time.div_euclid(1_000_000),
-        _ => time,
+    let unit = match args.text(1) {
+        "ms" => 1000,
+        "us" => 1_000_000,
+        _ => 1,
     };
-    let mut out = Vec::with_capacity(29);
-    Date::new(secs, 0).write_http(&mut out);
+    let mut out = Vec::with_capacity(36);
+    Date::new(time.div_euclid(unit), 0).write_http(&mut out);
+    if unit > 1 {
+        // What is left of the second stands behind it, as a plain number.
+        out.truncate(out.len() - " GMT".len());
+        out.push(b'.');
+        write_int(&mut out, time.rem_euclid(unit));
+        out.extend_from_slice(b" GMT");
+    }
     Some(Value::Str(Bytes::Owned(out)))
 }

@@ -43,12 +43,17 @@ fn req_body<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     body(Side::Request, facts)
 }
 
+/// A request of which nothing is buffered.
+fn nothing<'e>(facts: &'e dyn Facts) -> Outcome<'e> {
+    request(facts).map(|_| Value::Int(0))
+}
+
 fn req_body_len<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    body_len(Side::Request, facts)
+    body_len(Side::Request, facts).or_else(|_| nothing(facts))
 }
 
 fn req_body_size<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    body_size(Side::Request, facts)
+    body_size(Side::Request, facts).or_else(|_| nothing(facts))
 }
 
 fn res_body<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {

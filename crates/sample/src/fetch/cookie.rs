@@ -29,12 +29,10 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("scook_val", "[string]", Type::Int, RESPONSE, "Same as res.cook_val.", Call(res_val)),
 ];
 
-/// Name and value of a `name=value` pair.
-fn pair(text: &[u8]) -> (&[u8], &[u8]) {
-    match memchr::memchr(b'=', text) {
-        Some(equals) => (trim(&text[..equals]), trim(&text[equals + 1..])),
-        None => (trim(text), b""),
-    }
+/// Name and value of a `name=value` pair; what has no `=` is no cookie.
+fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let equals = memchr::memchr(b'=', text)?;
+    Some((trim(&text[..equals]), trim(&text[equals + 1..])))
 }
 
 /// Offers the value of every cookie of that name, or of any name.
@@ -44,7 +42,7 @@ fn visit<'e>(
     visitor: &mut dyn FnMut(&'e [u8]) -> bool,
 ) -> bool {
     let mut offer = |text: &'e [u8]| {
-        let (found, value) = pair(text);
+        let Some((found, value)) = pair(text) else { return false };
         let wanted = name.map_or(!found.is_empty(), |name| found == name.as_bytes());
         wanted && visitor(value)
     };

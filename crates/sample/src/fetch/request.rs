@@ -193,7 +193,8 @@ fn param<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn param_val<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    param(args, facts)?.cast(Type::Int).ok_or(Missing::Absent)
+    // One that is there without a value is zero.
+    Ok(param(args, facts)?.cast(Type::Int).unwrap_or(Value::Int(0)))
 }
 
 fn version<'e>(version: Version) -> Value<'e> {
