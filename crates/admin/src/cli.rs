@@ -35,6 +35,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod variables;
+mod why;
 
 pub use line::{Command, Line, Parser as LineParser};
 pub use session::serve;

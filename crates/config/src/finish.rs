@@ -550,7 +550,8 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
 /// HTTP log styles fall back to the TCP one.
 fn log_style(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
     let style = &mut draft.settings.front.log_style;
-    if !matches!(style, LogStyle::Http | LogStyle::HttpClf | LogStyle::Https) {
+    let http = [LogStyle::Http, LogStyle::HttpClf, LogStyle::HttpJson, LogStyle::Https];
+    if !http.contains(style) {
         return;
     }
     let option = if *style == LogStyle::Https { "httpslog" } else { "httplog" };

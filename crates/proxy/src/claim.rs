@@ -9,6 +9,7 @@ use crate::judge;
 use crate::limit;
 use crate::local::{LocalServer, ProxyRef, ServerRef};
 use crate::queue::{Order, Place, Queue, Turn, Waiter, call_either};
+use crate::recorder::Chooser;
 use crate::runtime::{Back, Proxy, Server};
 use crate::settings;
 use crate::transaction::Transaction;
@@ -184,10 +185,22 @@ fn settle(tx: &mut Transaction, claim: Claim) {
         }
     }
     tx.notes.journal.queued = tx.worker.thread.nanos();
+    tx.notes.journal.chooser = chooser(tx, server);
     if let Some(listed) = &tx.listed {
         listed.set_server(claim.slot());
     }
     tx.claim = Some(claim);
+}
+
+/// Who named the server.
+fn chooser(tx: &Transaction, server: &LocalServer) -> Chooser {
+    match tx.wanted {
+        _ if server.is_direct() => Chooser::Address,
+        None => Chooser::Algorithm,
+        Some(_) if tx.selected => Chooser::Rule,
+        Some(_) if tx.notes.journal.cookie.0 == b'V' => Chooser::Cookie,
+        Some(_) => Chooser::Table,
+    }
 }
 
 /// The server that the request's cookie names, or the algorithm's choice.

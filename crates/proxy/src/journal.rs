@@ -1,5 +1,6 @@
 //! What is remembered of a transaction for logs and statistics: moments, bytes, its end. Never writes.
 
+use crate::recorder::Chooser;
 use std::sync::Arc;
 
 /// Who ended a transaction: the first character of the termination state (manual section 8.5).
@@ -143,6 +144,8 @@ pub struct Journal {
     pub counted: bool,
     /// The request was not parsed: `<BADREQ>`.
     pub bad_request: bool,
+    /// Who chose the server.
+    pub chooser: Chooser,
     /// File and line of the rule that ended a rule set.
     pub last_rule: Option<(Arc<str>, u32)>,
 }

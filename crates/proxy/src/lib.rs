@@ -50,6 +50,7 @@ mod preamble;
 mod queue;
 mod rdp;
 mod receive;
+pub mod recorder;
 mod redir;
 mod reply;
 mod report;

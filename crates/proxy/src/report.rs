@@ -7,6 +7,7 @@ use crate::journal::{Cause, Journal, Phase};
 use crate::latency::Span;
 use crate::local::LocalProxy;
 use crate::log;
+use crate::recorder;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::Mode;
 use crate::transaction::Transaction;
@@ -31,6 +32,7 @@ impl Drop for Entered {
 
 /// The request's head has been understood.
 pub(crate) fn request_received(tx: &mut Transaction) {
+    recorder::begin(tx);
     let (worker, proxy) = (&tx.worker, &tx.client.proxy);
     let second = worker.second();
     let (totals, block) = (&worker.shared.totals, worker.totals());

@@ -82,6 +82,8 @@ pub struct Shared {
     pub rings: Vec<Arc<Ring>>,
     /// Commands of `debug dev` that were given.
     pub debug_commands: AtomicU64,
+    /// Whether threads remember what became of transactions (`tune.why`).
+    pub records: AtomicBool,
     /// Messages refused.
     pub invalid: AtomicU64,
     /// Messages that `log-forward` sections have received.
@@ -123,6 +125,7 @@ impl Shared {
             restored: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),
             rings: ring::all(&settings.rings),
+            records: AtomicBool::new(true),
             invalid: AtomicU64::new(0),
             received_logs: AtomicU64::new(0),
             debug_commands: AtomicU64::new(0),

@@ -11,6 +11,7 @@ use crate::journal::{Cause, Failure, Journal, Phase};
 use crate::judge;
 use crate::observe;
 use crate::receive;
+use crate::recorder::{self, Text};
 use crate::reply;
 use crate::report;
 use crate::retry::Kept;
@@ -118,6 +119,7 @@ impl Transaction {
             cookie: (b'-', b'-'),
             ..Journal::default()
         };
+        notes.line = Text::default();
         Self {
             worker,
             client,
@@ -234,6 +236,7 @@ impl Transaction {
     pub(crate) fn finish(mut self) -> Outcome {
         self.notes.journal.ended = self.worker.thread.nanos();
         report::finished(&mut self);
+        recorder::end(&mut self);
         self.keep_server();
         drop(self.claim.take());
         self.entered = None;

@@ -9,6 +9,7 @@ use crate::idle::IdlePool;
 use crate::listener;
 use crate::local::LocalProxy;
 use crate::log_forward;
+use crate::recorder::Recorder;
 use crate::resolver;
 use crate::ring;
 use crate::runtime::{Proxy, ProxyRef, Shared};
@@ -58,6 +59,7 @@ pub struct Worker {
     date: Cell<(i64, i32)>,
     /// Where passwords are verified.
     pub(crate) verifier: Verifier,
+    pub(crate) recorder: Recorder,
     /// Client connections of this thread.
     pub(crate) clients: Cell<usize>,
     /// How many there have been.
@@ -118,6 +120,7 @@ impl Worker {
             tls: Rc::default(),
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),
+            recorder: Recorder::default(),
             clients: Cell::new(0),
             totals: shared.totals.share(thread.index),
             met: Cell::new(0),

@@ -6,6 +6,7 @@
 
 use crate::flow::Flow;
 use crate::journal::Journal;
+use crate::recorder::Text;
 use crate::resolver::lookup::Lookups;
 use crate::settings::Expected;
 use crate::sticking::Pending;
@@ -45,6 +46,8 @@ impl Workspace {
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) journal: Journal,
+    /// Method and URI, for the recorder; begun anew by each transaction.
+    pub(crate) line: Text,
     /// Whether any of the following is in use; what nobody touched need not be cleared.
     pub(crate) used: bool,
     /// `tcp` rules are looked at while more bytes may come.

@@ -3,11 +3,13 @@
 
 mod builtin;
 mod encode;
+mod json;
 mod record;
 mod tags;
 
-pub use builtin::{CLF, DEFAULT_HTTP, DEFAULT_TCP, HTTP, HTTPS, TCP};
+pub use builtin::{CLF, DEFAULT_HTTP, DEFAULT_TCP, HTTP, HTTPS, JSON, TCP};
 pub use encode::Flags;
+use json::{Kind, Member};
 pub use record::TransactionRecord;
 pub use tags::{TAGS, Tag, WriteFn};
 
@@ -41,6 +43,8 @@ enum Piece {
 pub struct LogFormat {
     style: LogStyle,
     pieces: Vec<Piece>,
+    /// The members of the object that is written, with `%{+json}o`.
+    members: Option<Vec<Member>>,
 }
 
 impl LogFormat {
@@ -54,20 +58,22 @@ impl LogFormat {
             flags: Flags::default(),
             pieces: Vec::new(),
             literal: Vec::new(),
+            members: None,
         };
         builder.run()?;
-        Ok(LogFormat { style, pieces: builder.pieces })
+        Ok(LogFormat { style, pieces: builder.pieces, members: builder.members })
     }
 
     /// A format that writes `text` as it is.
     pub fn literal(text: &[u8]) -> LogFormat {
         let pieces = if text.is_empty() { Vec::new() } else { vec![Piece::Text(text.into())] };
-        LogFormat { style: LogStyle::Header, pieces }
+        LogFormat { style: LogStyle::Header, pieces, members: None }
     }
 
     /// The text, when there is nothing to evaluate.
     pub fn as_literal(&self) -> Option<&[u8]> {
         match self.pieces.as_slice() {
+            _ if self.members.is_some() => None,
             [] => Some(b""),
             [Piece::Text(text)] => Some(text),
             _ => None,
@@ -77,6 +83,9 @@ impl LogFormat {
     /// Appends what the format says about `facts` to `out`. Allocates only where an expression's
     /// converter does.
     pub fn write(&self, facts: &dyn Facts, out: &mut Vec<u8>) {
+        if let Some(members) = &self.members {
+            return json::write(members, facts, out);
+        }
         // A line begins as if behind a space, so that it never begins with one.
         let mut spaced = true;
         for piece in &self.pieces {
@@ -97,6 +106,9 @@ impl LogFormat {
     }
 }
 
+/// Name and type of an item.
+type Named<'t> = (&'t str, Kind);
+
 struct Builder<'p, 'c> {
     text: &'p str,
     style: LogStyle,
@@ -105,6 +117,8 @@ struct Builder<'p, 'c> {
     flags: Flags,
     pieces: Vec<Piece>,
     literal: Vec<u8>,
+    /// What has a name, once `%{+json}o` has been read.
+    members: Option<Vec<Member>>,
 }
 
 impl Builder<'_, '_> {
@@ -119,7 +133,7 @@ impl Builder<'_, '_> {
                 }
                 b'%' => at = self.variable(at)?,
                 b' ' if self.style == LogStyle::Log => {
-                    self.piece(Piece::Space);
+                    self.piece(Piece::Space, None);
                     at += 1;
                 }
                 byte => {
@@ -128,7 +142,9 @@ impl Builder<'_, '_> {
                 }
             }
         }
-        self.flush();
+        if self.members.is_none() {
+            self.flush();
+        }
         Ok(())
     }
 
@@ -144,7 +160,12 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn piece(&mut self, piece: Piece) {
+    fn piece(&mut self, piece: Piece, name: Option<Named<'_>>) {
+        if let Some(members) = &mut self.members {
+            self.literal.clear();
+            members.extend(name.map(|(name, kind)| Member::new(name, kind, piece)));
+            return;
+        }
         self.flush();
         if matches!((&piece, self.pieces.last()), (Piece::Space, Some(Piece::Space))) {
             return;
@@ -156,6 +177,15 @@ impl Builder<'_, '_> {
     fn variable(&mut self, start: usize) -> Result<usize, ParseError> {
         let fail = |offset, message: String| Err(ParseError::at(0, offset, message));
         let mut at = start + 1;
+        let mut name = None;
+        if self.members.is_some() && self.text[at..].starts_with('(') {
+            let Some(len) = self.text[at..].find(')') else {
+                return fail(at, format!("missing ')' after '{}'", &self.text[at + 1..]));
+            };
+            let named = json::name(&self.text[at + 1..at + len]);
+            name = Some(named.map_err(|message| ParseError::at(0, at + 1, message))?);
+            at += len + 1;
+        }
         let mut flags = self.flags;
         if self.text[at..].starts_with('{') {
             let Some(len) = self.text[at..].find('}') else {
@@ -167,7 +197,7 @@ impl Builder<'_, '_> {
         let rest = &self.text[at..];
         let flagged = at > start + 1;
         match rest.chars().next() {
-            Some('[') => return self.expression(at + 1, flags),
+            Some('[') => return self.expression(at + 1, flags, name),
             Some(c) if c.is_ascii_alphabetic() => {}
             _ if flagged => {
                 let near = &self.text[start..at];
@@ -189,19 +219,24 @@ impl Builder<'_, '_> {
             Some(_) => return Ok(at),
         }
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
-        self.tag(&rest[..end], at, flags)?;
+        self.tag(&rest[..end], at, flags, name)?;
         Ok(at + end)
     }
 
-    fn tag(&mut self, name: &str, at: usize, flags: Flags) -> Result<(), ParseError> {
+    fn tag(
+        &mut self,
+        name: &str,
+        at: usize,
+        flags: Flags,
+        member: Option<Named<'_>>,
+    ) -> Result<(), ParseError> {
         if planted()
             .is_some_and(|(class, tag)| class == "log-tag" && tag.strip_prefix('%') == Some(name))
         {
             return Ok(());
         }
         if name == "o" {
-            self.flags = flags;
-            return Ok(());
+            return self.options(at, flags);
         }
         let Some(tag) = TAGS.iter().find(|tag| tag.name == name) else {
             let hint = hint(name, TAGS.iter().map(|tag| tag.name));
@@ -216,11 +251,30 @@ impl Builder<'_, '_> {
             return Err(ParseError::at(0, at, message));
         }
         self.cx.wants_record.set(true);
-        self.piece(Piece::Tag(tag, flags));
+        self.piece(Piece::Tag(tag, flags), member);
         Ok(())
     }
 
-    fn expression(&mut self, start: usize, flags: Flags) -> Result<usize, ParseError> {
+    /// `%{...}o`: flags for all that follows.
+    fn options(&mut self, at: usize, flags: Flags) -> Result<(), ParseError> {
+        self.flags = Flags { json: false, ..flags };
+        if !flags.json || self.members.is_some() {
+            return Ok(());
+        }
+        if self.style != LogStyle::Log || !self.pieces.is_empty() || !self.literal.is_empty() {
+            let message = "'+json' is for whole log lines: it must stand at their beginning";
+            return Err(ParseError::at(0, at, message.to_owned()));
+        }
+        self.members = Some(Vec::new());
+        Ok(())
+    }
+
+    fn expression(
+        &mut self,
+        start: usize,
+        flags: Flags,
+        name: Option<Named<'_>>,
+    ) -> Result<usize, ParseError> {
         let rest = &self.text[start..];
         let Some(len) = closing(rest) else {
             return Err(ParseError::at(0, start, format!("missing ']' after '{rest}'")));
@@ -238,7 +292,7 @@ impl Builder<'_, '_> {
             );
             return Err(ParseError::at(0, start, message));
         }
-        self.piece(Piece::Expr(Box::new(expr), flags));
+        self.piece(Piece::Expr(Box::new(expr), flags), name);
         Ok(start + len + 1)
     }
 }

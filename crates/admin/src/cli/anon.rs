@@ -13,6 +13,11 @@ use std::sync::atomic::Ordering::Relaxed;
 pub(super) struct Anon(Option<u32>);
 
 impl Anon {
+    #[cfg(test)]
+    pub(super) fn new(key: u32) -> Self {
+        Self(Some(key))
+    }
+
     /// A name, or what is shown for it. `-` and nothing stand for themselves.
     pub(super) fn word<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.0 {

@@ -2,7 +2,7 @@
 
 use super::anon::Anon;
 use super::events::Follow;
-use super::{collect, configured, ending, profiling, sessions, system, tasks};
+use super::{collect, configured, ending, profiling, sessions, system, tasks, why};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use proxy::journal::Cause;
 use proxy::runtime::{Back, Front, Proxy, Server};
@@ -109,6 +109,8 @@ pub(super) type Pieces = Box<dyn FnMut(&Worker, &mut String) -> bool>;
 pub(super) enum Later {
     /// Lines, in the order of the threads.
     Lines(fn(&Worker, &Settings, &mut String)),
+    /// `show why`.
+    Why(why::Asked, Anon),
     /// `show servers conn` about these.
     ServersConn(Vec<Arc<Proxy>>, Anon),
     /// Nothing, after so many milliseconds.
@@ -141,6 +143,12 @@ impl Later {
             Self::ServersConn(proxies, anon) => {
                 let idle = collect::all(worker, Worker::idle_counts).await;
                 configured::connections(&proxies, &idle, anon)
+            }
+            Self::Why(asked, anon) => {
+                let wanted = asked.clone();
+                let known = collect::all(worker, move |it| wanted.of(it)).await;
+                let (shared, offset) = (&worker.shared, worker.local_offset());
+                why::Page { shared, anon, offset }.render(&asked, known)
             }
             Self::Pause(span) => {
                 let until = worker.thread.tick().plus_ms(span);

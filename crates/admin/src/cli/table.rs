@@ -4,7 +4,7 @@ use super::call::{Call, Reply, Severity, State};
 use super::{
     activity, anon, configured, cookies, debug, dynamic, ending, errors, events, help, known,
     limits, own, patterns, profiling, resolvers, servers, sessions, show, system, tables, tasks,
-    variables,
+    variables, why,
 };
 use crate::settings::Level;
 use stdx::ignored;
@@ -116,6 +116,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("set timeout", "[cli] <delay>", User, "change a timeout setting", own::timeout),
     entry("set var", "<name> [fmt|expr] {<fmt>|<expr>}", Operator, "set variable from an expression/format", variables::set),
     entry("set weight", "<bk>/<srv>  (DEPRECATED)", Admin, "change a server's weight (use 'set server' instead)", servers::set_weight),
+    entry("set why", "{on|off}", Admin, "remember transactions for 'show why', or not", why::set),
     entry("show acl", "[@<ver>] <acl>]", User, "report available acls or dump an acl's contents", patterns::show),
     entry("show activity", "[-1|0|thread_num]", User, "show per-thread activity stats (for support/developers)", activity::show),
     entry("show anon", "", User, "display the current state of anonymized mode", anon::show),
@@ -142,6 +143,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show tasks", "", User, "show running tasks", tasks::tasks),
     entry("show threads", "", User, "show some threads debugging information", tasks::threads),
     entry("show version", "", User, "show version of the current process", show::version),
+    entry("show why", "[errors|last [error]|<id>]", Operator, "tell what became of transactions (id: number or unique id)", why::show),
     entry("shutdown frontend", "<frontend>", Admin, "stop a specific frontend", limits::shutdown_frontend),
     entry("shutdown session", "[id]", Admin, "kill a specific session", ending::one),
     entry("shutdown sessions server", "<bk>/<srv>", Admin, "kill sessions on a server", ending::of_server),

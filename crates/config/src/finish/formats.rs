@@ -75,6 +75,7 @@ fn predefined(draft: &DraftProxy, cx: &mut Cx<'_>) -> LogFormat {
         LogStyle::Tcp => logformat::TCP,
         LogStyle::Http => logformat::HTTP,
         LogStyle::HttpClf => logformat::CLF,
+        LogStyle::HttpJson => logformat::JSON,
         LogStyle::Https => logformat::HTTPS,
     };
     parse(draft, cx, text, Place::Log)

@@ -98,6 +98,8 @@ pub enum LogStyle {
     Http,
     /// `option httplog clf`.
     HttpClf,
+    /// `option httplog json`: an object per line.
+    HttpJson,
     /// `option httpslog`, section 8.2.4.
     Https,
 }

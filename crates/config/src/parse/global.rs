@@ -359,6 +359,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.vars.txn-max-size", "<size>", "Bounds variables of a transaction.", |_, cx, a| {
         room(a).map(|n| cx.variables.limits.transaction = n)
     }),
+    entry("tune.why", "{ on | off }", "Remembers transactions for 'show why'.", |g, _, a| {
+        on_off(a).map(|on| g.tune.why = Some(on))
+    }),
     entry("uid", "<number>", "Changes the user before serving.", |g, _, a| {
         accounts::id(a, "user").map(|id| g.process.uid = Some(id))
     }),

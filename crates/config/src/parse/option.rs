@@ -184,7 +184,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         connection_mode(p, cx, ConnectionMode::Close);
         Ok(())
     }),
-    choice("httplog", "[ clf ]", Places::ALL, "Logs HTTP requests.", httplog),
+    choice("httplog", "[ clf | json ]", Places::ALL, "Logs HTTP requests.", httplog),
     choice("httpslog", "", Places::ALL, "Logs HTTP requests and their TLS.", |p, cx, a| {
         chooses_log(p, cx, a, "option httpslog");
         p.settings.log_style(LogStyle::Https, a.place());
@@ -417,9 +417,11 @@ fn httplog(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let (style, line) = match args.get(1) {
         None => (LogStyle::Http, "option httplog"),
         Some("clf") => (LogStyle::HttpClf, "option httplog clf"),
+        Some("json") => (LogStyle::HttpJson, "option httplog json"),
         Some(other) => {
-            let message =
-                format!("keyword 'option httplog' only supports option 'clf', got '{other}'");
+            let message = format!(
+                "keyword 'option httplog' only supports options 'clf' and 'json', got '{other}'"
+            );
             return Err(args.fault(1, message));
         }
     };

@@ -16,13 +16,21 @@ pub struct Flags {
     pub hex: bool,
     /// `+E`: a backslash before `"`, `\` and `]`.
     pub escape: bool,
+    /// `+json`: texts as they are; who asks for it makes them JSON.
+    pub json: bool,
 }
 
 impl Flags {
+    /// Those of a member of a JSON object.
+    pub(super) const JSON: Flags = Flags { quote: false, hex: false, escape: false, json: true };
+
     /// These flags with `+Q,-X...` applied.
     pub(super) fn with(mut self, list: &str, cx: &Parser<'_>) -> Flags {
         let mut on = true;
-        for flag in list.chars() {
+        let words = list.split([',', ' ']);
+        let (json, letters): (Vec<&str>, Vec<&str>) = words.partition(|word| *word == "+json");
+        self.json |= !json.is_empty();
+        for flag in letters.iter().flat_map(|word| word.chars()) {
             match flag {
                 '+' => on = true,
                 '-' => on = false,
@@ -30,7 +38,6 @@ impl Flags {
                 'Q' => self.quote = on,
                 'X' => self.hex = on,
                 'E' => self.escape = on,
-                ',' | ' ' => {}
                 other => cx.warn(format!("format flag '{other}' has no effect: it is unknown")),
             }
         }
@@ -56,6 +63,9 @@ impl Flags {
 
     /// What stands for a missing text.
     pub fn missing(self, out: &mut Vec<u8>) {
+        if self.json {
+            return;
+        }
         out.extend_from_slice(if self.quote { b"\"\"" } else { b"-" });
     }
 
@@ -84,6 +94,7 @@ impl Flags {
 
     pub(super) fn hash_encoded(self, mut text: &[u8], out: &mut Vec<u8>) {
         let special = |byte: &u8| match byte {
+            _ if self.json => false,
             b'"' | b'#' | 0..=0x1f | 0x7f..=0xff => true,
             byte => self.escape && matches!(byte, b'\\' | b']'),
         };

@@ -58,6 +58,7 @@ pub const TAGS: &[Tag] = &[
     http("Tq", "Th, Ti and TR together.", |f, _, out| number(f, out, until_request)),
     http("TR", "Time to receive the request.", |f, _, out| number(f, out, |r| r.request_ms)),
     http("Tr", "Time to the response.", |f, _, out| number(f, out, |r| r.response_ms)),
+    any("tiso", "Date of the accept as in RFC 3339, in UTC with milliseconds; Weir's own.", rfc3339),
     any("Ts", "Seconds since the epoch at the accept.", timestamp),
     any("Tt", "Time from the accept to the end.", |f, _, out| early(f, out, |r| r.total_ms)),
     any("Tu", "The same without idle time.", |f, _, out| early(f, out, |r| r.user_ms)),
@@ -181,6 +182,18 @@ fn date(facts: &dyn Facts, out: &mut Vec<u8>, pick: fn(&TransactionRecord) -> Wa
         out.push(b' ');
         date.write_zone(out);
     }
+}
+
+/// `2026-11-21T10:52:01.123Z`
+fn rfc3339(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>) {
+    let wall = record(facts).map_or_else(|| facts.wall(), |record| record.accepted);
+    let date = Date::new(wall.secs, 0);
+    flags.quoted(out, |out| {
+        let _ = write!(out, "{:04}-{:02}-{:02}T", date.year, date.month + 1, date.day);
+        let _ = write!(out, "{:02}:{:02}:{:02}.", date.hour, date.minute, date.second);
+        write_padded(out, wall.micros / 1000, 3);
+        out.push(b'Z');
+    });
 }
 
 fn address(address: Option<SocketAddr>, flags: Flags, out: &mut Vec<u8>) {

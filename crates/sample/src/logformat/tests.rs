@@ -55,7 +55,7 @@ fn every_tag_writes_its_fact() {
         ("%bi", "10.0.0.1"), ("%bp", "1000"), ("%bq", "17"), ("%ci", "127.0.0.1"), ("%cp", "51234"), ("%f", "fe"), ("%fc", "12"), ("%fi", "127.0.0.1"),
         ("%fp", "80"), ("%ft", "fe"), ("%lc", "18"), ("%hr", "{cap0|}"), ("%hrl", "cap0 -"), ("%hs", "{rcap}"), ("%hsl", "rcap"), ("%ms", "005"),
         ("%pid", "20"), ("%r", "GET /i?q=#22#23 HTTP/1.1"), ("%rc", "15"), ("%rt", "19"), ("%s", "srv1"), ("%sc", "14"), ("%si", "10.0.0.2"), ("%sp", "8080"),
-        ("%sq", "16"), ("%sslc", "AES"), ("%sslv", "TLSv1.3"), ("%t", "06/Nov/1994:09:49:37.005"), ("%tr", "06/Nov/1994:09:49:38.006"),
+        ("%sq", "16"), ("%sslc", "AES"), ("%sslv", "TLSv1.3"), ("%t", "06/Nov/1994:09:49:37.005"), ("%tiso", "1994-11-06T08:49:37.005Z"), ("%tr", "06/Nov/1994:09:49:38.006"),
         ("%trg", "06/Nov/1994:08:49:38 +0000"), ("%trl", "06/Nov/1994:09:49:38 +0100"), ("%ts", "SC"), ("%tsc", "SCNI"),
     ];
     for (tag, expected) in cases {
@@ -193,5 +193,32 @@ proptest::proptest! {
         if let Ok(format) = with_parser(|cx| LogFormat::parse(&text, style, cx)) {
             format.write(&World::full(), &mut Vec::new());
         }
+    }
+}
+
+#[test]
+fn named_items_become_an_object() {
+    let format = "%{+json}o %(status)ST %ci, text %(client)ci:%cp %(b:str)B %(none)CC %(req)HM \
+                  %(n)[int(3)] %(yes)[bool(1)] %(s)[str(a)] %(no)[req.hdr(none)]";
+    let line = log(format, &logged());
+    let start = "{\"status\": ";
+    assert!(line.starts_with(start) && line.ends_with('}'), "{line}");
+    for part in ["\"client\": \"", "\"b\": \"", "\"none\": null", "\"n\": 3", "\"yes\": true"] {
+        assert!(line.contains(part), "{part} in {line}");
+    }
+    assert!(line.contains(r#""s": "a", "no": null}"#), "{line}");
+    assert!(!line.contains("text"), "{line}");
+}
+
+#[test]
+fn json_is_for_whole_lines() {
+    for (format, part) in [
+        ("a %{+json}o %(a)ST", "whole log lines"),
+        ("%{+json}o %(a:float)ST", "unexpected type 'float'"),
+        ("%(a", "missing ')'"),
+    ] {
+        let parsed = with_parser(|cx| LogFormat::parse(format, LogStyle::Log, cx));
+        let error = parsed.expect_err(format);
+        assert!(error.message.contains(part), "{}", error.message);
     }
 }

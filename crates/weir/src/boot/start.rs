@@ -65,6 +65,7 @@ pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
     }
     let settings = Process { rings, log_forwards, ..process(&model, options, maxconn) };
     let shared = Shared::new(settings, proxies, sys::clock::monotonic());
+    shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
     for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
         complain(&format!("[WARNING]  ({}) : config : {text}\n", shared.settings.pid));
     }

@@ -29,6 +29,36 @@ fn httplog_tells_everything_about_a_request() {
 }
 
 #[test]
+fn a_line_is_a_json_object_if_asked() {
+    let origin = Origin::saying("hello");
+    let front = "    capture request header X-In len 8\n";
+    for (option, parts) in [
+        (
+            "option httplog json",
+            &[
+                "{\"time\": \"20",
+                "\"unique_id\": null, \"client_ip\": \"127.0.0.1\", \"client_port\": ",
+                "\"frontend\": \"web\", \"backend\": \"app\", \"server\": \"s\", \"method\": \"GET\", ",
+                "\"uri\": \"/p?q=\\\"1\", \"version\": \"HTTP/1.1\", \"status\": 200, ",
+                "\"captured_request_headers\": \"{a\\u00ffb}\", ",
+            ][..],
+        ),
+        (
+            "log-format \"%{+json}o %(s)ST %ci %(h:str)ST %(in)[capture.req.hdr(0)]\"",
+            &["{\"s\": 200, \"h\": \"200\", \"in\": \"a\\u00ffb\"}"][..],
+        ),
+    ] {
+        let log = LogReceiver::new();
+        let front = format!("{front}    {option}");
+        let weir = Setup::http(&front, "    server s <origin>").between(&origin, &log);
+        weir.web().ask(b"GET /p?q=\"1 HTTP/1.1\r\nHost: test\r\nX-In: a\xffb\r\n\r\n");
+        let line = log.line();
+        assert!(line.starts_with('{') && line.ends_with('}'), "{line}");
+        parts.iter().for_each(|part| assert!(line.contains(part), "{part} in {line}"));
+    }
+}
+
+#[test]
 fn syslog_envelopes_are_right() {
     let origin = Origin::saying("hello");
     for (format, begin, middle) in [

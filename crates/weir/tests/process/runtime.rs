@@ -269,3 +269,34 @@ fn cookies_are_computed_with_another_key() {
     assert_eq!(weir.cli("enable dynamic-cookie backend app"), "");
     assert_eq!(cookie(), Some(first));
 }
+
+#[test]
+fn transactions_are_explained() {
+    let origin = Origin::saying("a");
+    let front = "    unique-id-format req-%[path,url_dec]\n    unique-id-header x-id\n    \
+                 http-request deny if { path /denied }";
+    let back = "    cookie SRV insert indirect\n    server a <a> cookie one\n";
+    let weir = Setup::http(front, back).with("a", origin.address()).start();
+    persistent(&weir);
+    weir.web().get("/denied");
+    let listed = || Some(weir.cli("show why")).filter(|text| text.lines().count() == 2);
+    let list = eventually("both are remembered", listed);
+    assert!(list.contains(" GET / app/a 200 -- ") && list.contains(" GET /denied "), "{list}");
+    let story = weir.cli("show why req-/");
+    for part in [
+        ": GET / from 127.0.0.1:",
+        "\n  Its unique id is req-/.\n",
+        "\n  It was given to backend app and to server a, named by the client's cookie.\n",
+        "\n  A new connection to it took ",
+        "\n  Status 200 was sent; ",
+        " (--): all was passed on.",
+    ] {
+        assert!(story.contains(part), "{part} in {story}");
+    }
+    let denied = weir.cli("show why last error");
+    assert!(denied.contains("\n  The rule that decided last stands at "), "{denied}");
+    assert!(denied.contains(" (PR): a rule or a limit refused it before "), "{denied}");
+    assert!(weir.cli("set why off; show why").contains("use 'set why on'"));
+    let off = Setup::http("", back).global("tune.why off").with("a", origin.address()).start();
+    assert!(off.cli("show why").contains("use 'set why on'"));
+}
