@@ -64,6 +64,7 @@ impl Pages {
             states: query.states,
             scope: query.scope.clone(),
             legends: page.show_legends,
+            modules: page.show_modules || query.format != Format::Html,
             ..Filter::default()
         };
         let mut rows = stats::rows(&worker.shared, Clock::of(worker), &filter);

@@ -9,6 +9,7 @@ mod front;
 pub mod info;
 pub mod json;
 mod listener;
+pub mod modules;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ pub(crate) mod times;
 pub mod typed;
 
 use balance::OpState;
-use field::{COUNT, Field};
+use field::{COLUMNS, COUNT, Column, Field};
 use proxy::Shared;
 use proxy::counters::{Counters, Event};
 use proxy::runtime::{Proxy, Server};
@@ -175,11 +176,14 @@ pub struct Row {
     /// Number in the proxy; 0 for its sides.
     pub id: u32,
     values: Vec<Value>,
+    /// What modules tell; empty unless it was asked for.
+    modules: Vec<Value>,
 }
 
 impl Row {
     fn new(kind: Kind, proxy: &Proxy, id: u32, name: &str) -> Self {
-        let mut row = Self { kind, proxy: proxy.settings.id, id, values: Vec::new() };
+        let mut row =
+            Self { kind, proxy: proxy.settings.id, id, values: Vec::new(), modules: Vec::new() };
         row.values.resize(COUNT, Value::Empty);
         row.set(Field::Pxname, proxy.name());
         row.set(Field::Svname, name);
@@ -191,7 +195,7 @@ impl Row {
     }
 
     fn set(&mut self, field: Field, value: impl Into<Value>) {
-        if !ignored("stat-field", field::COLUMNS[field as usize].name) {
+        if !ignored("stat-field", COLUMNS[field as usize].name) {
             self.values[field as usize] = value.into();
         }
     }
@@ -201,9 +205,39 @@ impl Row {
         &self.values[field as usize]
     }
 
-    /// All values, in the order of the columns.
+    /// All values, in the order of the fixed columns.
     pub fn values(&self) -> &[Value] {
         &self.values
+    }
+
+    /// What modules tell, in the order of [`modules::columns`]; nothing unless it was asked for.
+    pub fn modules(&self) -> &[Value] {
+        &self.modules
+    }
+
+    /// Position, column, tags and value of all that there is.
+    pub fn told(&self) -> impl Iterator<Item = (usize, &'static Column, Tags, &Value)> {
+        let fixed = self.values.iter().zip(&COLUMNS).enumerate();
+        let fixed =
+            fixed.map(|(at, (value, column))| (at, column, column.tags_in(self.kind, at), value));
+        let modules = self.modules.iter().zip(modules::columns()).enumerate();
+        let modules = modules.map(|(at, (value, column))| (COUNT + at, column, column.tags, value));
+        fixed.chain(modules).filter(|(.., value)| !value.is_empty())
+    }
+
+    /// Adds what modules tell, if the filter wants it.
+    fn with_modules(
+        mut self,
+        filter: &Filter,
+        proxy: &Proxy,
+        server: Option<&Server>,
+        counters: &Counters,
+    ) -> Self {
+        if filter.modules {
+            let subject = modules::Subject { proxy, kind: self.kind, server, counters };
+            self.modules = modules::values(&subject);
+        }
+        self
     }
 }
 
@@ -268,12 +302,15 @@ pub struct Filter {
     pub scope: String,
     /// Whether addresses, cookies and algorithms are shown.
     pub legends: bool,
+    /// Whether modules have their say.
+    pub modules: bool,
 }
 
 impl Default for Filter {
     fn default() -> Self {
         let (proxy, id, scope) = (None, None, String::new());
-        Self { proxy, kinds: u32::MAX, id, states: States::All, scope, legends: false }
+        let (legends, modules) = (false, false);
+        Self { proxy, kinds: u32::MAX, id, states: States::All, scope, legends, modules }
     }
 }
 
@@ -333,14 +370,18 @@ impl Walk {
         if filter.wants(Kind::Server) {
             let here = (first..end).filter_map(|slot| back.servers.get(slot));
             let wanted = here.filter(|server| filter.wants_server(server));
-            rows.extend(wanted.map(|server| server::row(proxy, server, clock, filter.legends)));
+            rows.extend(wanted.map(|server| {
+                let row = server::row(proxy, server, clock, filter.legends);
+                row.with_modules(filter, proxy, Some(server), &server.counters)
+            }));
         }
         if end < back.servers.slots() {
             *self = Self { proxy: index, slot: end };
             return Some(rows);
         }
         if filter.wants(Kind::Backend) {
-            rows.push(back::row(proxy, back, clock, filter));
+            let row = back::row(proxy, back, clock, filter);
+            rows.push(row.with_modules(filter, proxy, None, &back.counters));
         }
         *self = Self { proxy: index + 1, slot: 0 };
         Some(rows)
@@ -350,10 +391,12 @@ impl Walk {
 fn client_side(shared: &Shared, proxy: &Proxy, clock: Clock, filter: &Filter, rows: &mut Vec<Row>) {
     let Some(front) = &proxy.front else { return };
     if filter.wants(Kind::Frontend) {
-        rows.push(front::row(shared, proxy, front, clock));
+        let row = front::row(shared, proxy, front, clock);
+        rows.push(row.with_modules(filter, proxy, None, &front.counters));
     }
     for it in listener::all(proxy, front).filter(|it| filter.wants_listener(it.bind.id)) {
-        rows.push(listener::row(shared, proxy, &it, clock, filter.legends));
+        let row = listener::row(shared, proxy, &it, clock, filter.legends);
+        rows.push(row.with_modules(filter, proxy, None, it.counters));
     }
 }
 

@@ -53,6 +53,22 @@ pub enum Metric {
     Connects,
     /// Server connections used again.
     Reuses,
+    /// Requests that have ended, of those that are counted and came over HTTP/1.
+    Ended,
+    /// Requests that came over HTTP/2, among all requests.
+    StreamRequests,
+    /// Of these, those that have ended.
+    StreamsEnded,
+    /// Bytes received from clients over HTTP/2, among all bytes.
+    StreamBytesIn,
+    /// Bytes sent to clients over HTTP/2.
+    StreamBytesOut,
+    /// TLS handshakes that have succeeded.
+    TlsSessions,
+    /// Of these, those that went on with an earlier session.
+    TlsReuses,
+    /// TLS handshakes that have failed.
+    TlsFailures,
     /// Responses with status 1xx; the five that follow are 2xx to 5xx and all others.
     Status1xx,
     /// Responses with status 2xx.
@@ -150,6 +166,14 @@ impl Block {
     pub fn add(&self, metric: Metric, amount: u64) {
         let cell = &self.metrics[metric as usize];
         cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
+    }
+
+    /// Counts a TLS handshake.
+    pub(crate) fn count_handshake(&self, stands: bool, resumed: bool) {
+        self.count(if stands { Metric::TlsSessions } else { Metric::TlsFailures });
+        if stands && resumed {
+            self.count(Metric::TlsReuses);
+        }
     }
 
     /// Counts one more.
@@ -272,6 +296,11 @@ impl Counters {
     pub fn sum(&self, metric: Metric) -> u64 {
         let cleared = self.cleared.get().map_or(0, |at| at[metric as usize].load(Relaxed));
         self.raw(metric as usize).wrapping_sub(cleared)
+    }
+
+    /// The sum over all threads since the start, whatever was cleared.
+    pub fn since_start(&self, metric: Metric) -> u64 {
+        self.raw(metric as usize)
     }
 
     /// What one thread has counted since the start.

@@ -60,6 +60,8 @@ pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Res
     let deadline = span.map(|span| Tick::from_nanos(client.since).plus_ms(span));
     let result = run(transport, deadline, &mut || Ok(())).await;
     worker.shared.tls.count_front(&worker, transport, result.is_ok());
+    let resumed = transport.session().is_some_and(|session| session.is_resumed());
+    client.counted().for_each(|block| block.count_handshake(result.is_ok(), resumed));
     result
 }
 
@@ -77,6 +79,11 @@ pub(crate) async fn connect(
     let mut stay = || connect::stay(tx, Phase::Connect);
     let result = run(transport, deadline, &mut stay).await;
     worker.shared.tls.count_back(&worker, transport, result.is_ok());
+    let resumed = transport.session().is_some_and(|session| session.is_resumed());
+    let server = tx.claim.as_ref().map(|claim| claim.server().block());
+    let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
+    let blocks = [server, back].into_iter().flatten();
+    blocks.for_each(|block| block.count_handshake(result.is_ok(), resumed));
     result.map_err(|trouble| match trouble {
         Trouble::Given(failure) => failure,
         Trouble::Late => Failure::new(503, Cause::ServerTimeout, Phase::Connect),

@@ -40,6 +40,9 @@ pub(crate) fn request_received(tx: &mut Transaction) {
     totals.tick_in(block, Event::Request, second);
     if let (Some(front), Some(block)) = (&proxy.front, proxy.front_block()) {
         block.count(Metric::Requests);
+        if tx.client.socket.is_stream() {
+            block.count(Metric::StreamRequests);
+        }
         front.counters.tick_in(block, Event::Request, second);
     }
     count_tracked(tx, DataType::REQUEST, 1);
@@ -212,6 +215,10 @@ pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
         block.add(Metric::BytesIn, bytes_in);
         block.add(Metric::BytesOut, bytes_out);
     }
+    if let Some(block) = tx.client.proxy.front_block().filter(|_| tx.client.socket.is_stream()) {
+        block.add(Metric::StreamBytesIn, bytes_in);
+        block.add(Metric::StreamBytesOut, bytes_out);
+    }
     if tracks(tx) && !tx.notes.journal.bad_request {
         count_tracked(tx, DataType::BYTES_IN, bytes_in);
         count_tracked(tx, DataType::BYTES_OUT, bytes_out);
@@ -227,6 +234,10 @@ pub(crate) fn finished(tx: &mut Transaction) {
     let status = tx.notes.journal.status;
     if status != 0 {
         both(tx).for_each(|block| block.count(Metric::of_status(status)));
+    }
+    if let Some(block) = tx.client.proxy.front_block().filter(|_| tx.notes.journal.counted) {
+        let streams = tx.client.socket.is_stream();
+        block.count(if streams { Metric::StreamsEnded } else { Metric::Ended });
     }
     count_ending(tx);
     count_times(tx);

@@ -365,6 +365,8 @@ pub struct StatsPage {
     pub hide_version: bool,
     /// Show additional details in tooltips.
     pub show_legends: bool,
+    /// Shows what modules count.
+    pub show_modules: bool,
     /// The node name shown, if any.
     pub node: Option<String>,
     /// The description shown, if any.

@@ -41,7 +41,8 @@ pub(super) fn stat(call: &mut Call<'_>) -> Reply {
         }
     }
     let has = |word: &str| rest.iter().any(|it| it == word);
-    let mut filter = Filter { legends: call.state.offered >= Level::Operator, ..Filter::default() };
+    let legends = call.state.offered >= Level::Operator;
+    let mut filter = Filter { legends, modules: true, ..Filter::default() };
     if has("up") {
         filter.states = States::Up;
     } else if has("no-maint") {

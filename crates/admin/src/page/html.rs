@@ -6,6 +6,7 @@ use super::change::{ACTIONS, Outcome};
 use super::query::Query;
 use crate::settings::Settings;
 use crate::stats::field::Field;
+use crate::stats::modules::MODULES;
 use crate::stats::{Kind, Row, Value, info};
 use proxy::Worker;
 use proxy::settings::StatsPage;
@@ -415,10 +416,12 @@ fn table(view: &View<'_>, rows: &[Row], out: &mut String) {
         out.push_str("<form method=\"post\">\n");
     }
     out.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
-    head(out);
+    head(view.page.show_modules, out);
     out.push_str("<tbody>\n");
     for one in rows {
         row(one, changes, out);
+        extra(one, out);
+        out.push_str("</tr>\n");
     }
     out.push_str("</tbody>\n</table>\n</div>\n");
     if changes {
@@ -443,19 +446,44 @@ fn actions(proxy: u32, out: &mut String) {
     );
 }
 
-fn head(out: &mut String) {
+/// What modules tell, a tooltip for each.
+fn extra(row: &Row, out: &mut String) {
+    let mut values = row.modules().iter();
+    for module in MODULES.iter().filter(|_| !row.modules().is_empty()) {
+        let mut tip = String::new();
+        for (column, value) in module.columns.iter().zip(values.by_ref()) {
+            if !value.is_empty() {
+                let _ = writeln!(tip, "{}: {value}", column.doc);
+            }
+        }
+        let _ = match tip.as_str() {
+            "" => write!(out, "<td></td>"),
+            tip => write!(out, "<td><span{}>{}</span></td>", Tip(tip), module.name),
+        };
+    }
+}
+
+/// The titles; `modules` tells that there are columns of modules.
+fn head(modules: bool, out: &mut String) {
     out.push_str("<thead>\n<tr><th rowspan=\"2\" scope=\"col\">Name</th>");
     for (title, columns) in GROUPS {
         let _ = write!(out, "<th colspan=\"{columns}\" scope=\"colgroup\">{title}</th>");
+    }
+    if modules {
+        let columns = MODULES.len();
+        let _ = write!(out, "<th colspan=\"{columns}\" scope=\"colgroup\">Extra modules</th>");
     }
     out.push_str("</tr>\n<tr>");
     for (title, full, _) in COLUMNS {
         let _ = write!(out, "<th scope=\"col\"><abbr title=\"{full}\">{title}</abbr></th>");
     }
+    for module in MODULES.iter().filter(|_| modules) {
+        let _ = write!(out, "<th scope=\"col\">{}</th>", module.name);
+    }
     out.push_str("</tr>\n</thead>\n");
 }
 
-/// One row; `changes` tells that servers can be ticked.
+/// One row but for its end; `changes` tells that servers can be ticked.
 fn row(row: &Row, changes: bool, out: &mut String) {
     let (proxy, name) = (row.get(Field::Pxname).text(), row.get(Field::Svname).text());
     let shown = match row.kind {
@@ -496,7 +524,6 @@ fn row(row: &Row, changes: bool, out: &mut String) {
             tip => write!(out, "<td{class}><span{}>{}</span></td>", Tip(tip), Escaped(&cell.text)),
         };
     }
-    out.push_str("</tr>\n");
 }
 
 /// The colour of a row, by the state it tells.

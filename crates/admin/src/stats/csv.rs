@@ -1,10 +1,11 @@
 //! `show stat` as CSV: management.txt 9.1. Never gathers.
 
 use super::field::COLUMNS;
-use super::{Row, Value};
+use super::{Row, Value, modules};
 use std::fmt::Write as _;
 
-/// The header, then a line per row. Every line ends with the `-` that closes the fixed columns.
+/// The header, then a line per row. A `-` closes the fixed columns; those of
+/// modules stand behind it.
 pub fn write(rows: &[Row], out: &mut String) {
     header(out);
     lines(rows, out);
@@ -17,7 +18,12 @@ pub fn header(out: &mut String) {
         out.push_str(column.name);
         out.push(',');
     }
-    out.push_str("-,\n");
+    out.push_str("-,");
+    for column in modules::columns() {
+        out.push_str(column.name);
+        out.push(',');
+    }
+    out.push('\n');
 }
 
 /// A line per row.
@@ -27,7 +33,12 @@ pub fn lines(rows: &[Row], out: &mut String) {
             cell(value, out);
             out.push(',');
         }
-        out.push_str("-,\n");
+        out.push_str("-,");
+        for at in 0..modules::columns().count() {
+            cell(row.modules().get(at).unwrap_or(&Value::Empty), out);
+            out.push(',');
+        }
+        out.push('\n');
     }
 }
 

@@ -247,7 +247,7 @@ impl Column {
     }
 }
 
-const fn column(name: &'static str, tags: &'static str, doc: &'static str) -> Column {
+pub(super) const fn column(name: &'static str, tags: &'static str, doc: &'static str) -> Column {
     Column { name, tags: Tags(tags), doc }
 }
 

@@ -3,7 +3,6 @@
 /// The schema of what is written here, in HAProxy's words, for tools that check against it.
 pub const SCHEMA: &str = include_str!("schema.json");
 
-use super::field::COLUMNS;
 use super::info::Item;
 use super::{Row, Tags, Value};
 use std::fmt::Write as _;
@@ -31,10 +30,7 @@ pub fn end(out: &mut String) {
 pub fn object(row: &Row, first: bool, out: &mut String) {
     out.push_str(if first { "[" } else { ",[" });
     let mut comma = "";
-    for (position, (value, column)) in row.values().iter().zip(&COLUMNS).enumerate() {
-        if value.is_empty() {
-            continue;
-        }
+    for (position, column, tags, value) in row.told() {
         // Writing to a string cannot fail.
         let _ = write!(
             out,
@@ -43,7 +39,6 @@ pub fn object(row: &Row, first: bool, out: &mut String) {
             row.proxy,
             row.id
         );
-        let tags = column.tags_in(row.kind, position);
         field(position, column.name, tags, value, out);
         comma = ",";
     }

@@ -28,7 +28,7 @@ pub(super) struct Counted<'a> {
     place: usize,
     pub(super) bind: &'a Bind,
     listener: &'a Listener,
-    counters: &'a Counters,
+    pub(super) counters: &'a Counters,
 }
 
 /// The listeners of a proxy that count for themselves.

@@ -1,6 +1,5 @@
 //! `show stat typed` and `show info typed`: management.txt 9.2. Never gathers.
 
-use super::field::COLUMNS;
 use super::info::Item;
 use super::{Kind, Row};
 use std::fmt::Write as _;
@@ -14,11 +13,8 @@ pub fn write(rows: &[Row], describe: bool, out: &mut String) {
             Kind::Server => 'S',
             Kind::Listener => 'L',
         };
-        for (position, (value, column)) in row.values().iter().zip(&COLUMNS).enumerate() {
-            if value.is_empty() {
-                continue;
-            }
-            let (name, tags) = (column.name, column.tags_in(row.kind, position).0);
+        for (position, column, tags, value) in row.told() {
+            let (name, tags) = (column.name, tags.0);
             // Writing to a string cannot fail.
             let _ = write!(out, "{letter}.{}.{}.{position}.{name}.1:{tags}:", row.proxy, row.id);
             let _ = write!(out, "{}:{}", value.kind(), one_line(&value.to_string()));

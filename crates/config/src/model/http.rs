@@ -190,6 +190,8 @@ pub struct StatsPage {
     pub hide_version: bool,
     /// `stats show-legends`.
     pub show_legends: bool,
+    /// `stats show-modules`.
+    pub show_modules: bool,
     /// `stats show-node`: the name shown; empty for that of the process.
     pub show_node: Option<String>,
     /// `stats show-desc`: the text shown; empty for that of the process.

@@ -79,6 +79,10 @@ pub(crate) const VERBS: &[Entry] = &[
         page(p).show_legends = true;
         a.from(1).no_more_than(0)
     }),
+    entry("show-modules", "", "Shows what modules count.", |p, _, a| {
+        page(p).show_modules = true;
+        a.from(1).no_more_than(0)
+    }),
     entry("show-node", "[ <name> ]", "Shows the name of the node.", |p, _, a| {
         page(p).show_node = Some(a.text(2).to_owned());
         a.from(1).no_more_than(1)

@@ -111,6 +111,7 @@ const PROXIES: &[Case<Proxy>] = &[
     (" disabled\n enabled", |p| !p.disabled),
     (" log-format-sd [x@1\\ a=b]", |p| p.formats.structured_data.is_some()),
     (" unique-id-format %ci", |p| p.formats.unique_id.is_some()),
+    (" stats show-modules", |p| p.common.stats.as_ref().unwrap().show_modules),
     (" stats show-node n", |p| p.common.stats.as_ref().unwrap().show_node.as_deref() == Some("n")),
     (" timeout queue 7s", |p| back(p).timeouts.queue == Some(7000)),
     (" timeout check 7s", |p| back(p).timeouts.check == Some(7000)),

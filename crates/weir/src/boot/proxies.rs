@@ -150,6 +150,7 @@ fn stats(from: &model::StatsPage) -> settings::StatsPage {
         users: from.users.clone(),
         hide_version: from.hide_version,
         show_legends: from.show_legends,
+        show_modules: from.show_modules,
         node: from.show_node.clone(),
         description: from.show_desc.clone(),
         scope: from.scope.clone(),

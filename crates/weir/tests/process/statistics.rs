@@ -117,3 +117,18 @@ fn whoever_may_changes_servers_from_the_page() {
     let long = format!("s={}", "x".repeat(17_000));
     assert_eq!(post(&weir, &long, boss), format!("{place}EXCD"));
 }
+
+#[test]
+fn what_modules_count_is_shown_if_asked() {
+    let origin = Origin::saying("a");
+    for (line, shown) in [("    stats show-modules", true), ("", false)] {
+        let front = format!("    stats uri /s\n{line}");
+        let weir = Setup::http(&front, "    server s <s>").with("s", origin.address()).start();
+        weir.web().get("/");
+        let page = weir.web().get("/s").text();
+        assert_eq!(page.contains(">Extra modules</th>"), shown, "{page}");
+        assert_eq!(page.contains("Microseconds in all, median: "), shown, "{page}");
+        let csv = weir.web().get("/s;csv").text();
+        assert!(csv.starts_with("# pxname,") && csv.contains(",-,ssl_sess,"), "{csv}");
+    }
+}

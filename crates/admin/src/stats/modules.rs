@@ -1,0 +1,242 @@
+//! The columns behind HAProxy's fixed ones: those of its modules, then Weir's own. Never counts.
+//!
+//! In CSV they stand behind the `-` that closes the fixed columns, as HAProxy's modules do, so that
+//! tools find by name or by position what they know.
+
+use super::field::{Column, column};
+use super::{Kind, Value, is_http, times};
+use proxy::counters::{Counters, Metric};
+use proxy::h2::stats::{FIELDS, Field};
+use proxy::latency::Span;
+use proxy::runtime::{Back, Front, Proxy, Server};
+
+/// Columns that belong together.
+#[derive(Debug)]
+pub struct Module {
+    /// Its name on the statistics page.
+    pub name: &'static str,
+    /// Its columns.
+    pub columns: &'static [Column],
+    /// Appends a value for each column; nothing where the module has none to tell.
+    fill: fn(&Subject<'_>, &mut Vec<Value>),
+}
+
+/// What a row is about.
+#[derive(Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) proxy: &'a Proxy,
+    pub(super) kind: Kind,
+    pub(super) server: Option<&'a Server>,
+    pub(super) counters: &'a Counters,
+}
+
+/// All modules, in order.
+pub const MODULES: [Module; 4] = [
+    Module { name: "ssl", columns: &SSL, fill: ssl },
+    Module { name: "h2", columns: &H2, fill: h2 },
+    Module { name: "h1", columns: &H1, fill: h1 },
+    Module { name: "latency", columns: &LATENCY, fill: latency },
+];
+
+/// All columns, in order.
+pub fn columns() -> impl Iterator<Item = &'static Column> {
+    MODULES.iter().flat_map(|module| module.columns)
+}
+
+/// The values of all columns.
+pub(super) fn values(subject: &Subject<'_>) -> Vec<Value> {
+    let mut values = Vec::with_capacity(columns().count());
+    for module in &MODULES {
+        let end = values.len() + module.columns.len();
+        (module.fill)(subject, &mut values);
+        values.resize(end, Value::Empty);
+    }
+    values
+}
+
+const SSL: [Column; 3] = [
+    column("ssl_sess", "MCP", "Total number of ssl sessions established"),
+    column("ssl_reused_sess", "MCP", "Total number of ssl sessions reused"),
+    column("ssl_failed_handshake", "MCP", "Total number of failed handshake"),
+];
+
+fn ssl(it: &Subject<'_>, values: &mut Vec<Value>) {
+    let metrics = [Metric::TlsSessions, Metric::TlsReuses, Metric::TlsFailures];
+    values.extend(metrics.map(|metric| Value::U64(it.counters.sum(metric))));
+}
+
+const H2: [Column; FIELDS.len()] = {
+    let mut columns = [column("", "", ""); FIELDS.len()];
+    let mut at = 0;
+    while at < FIELDS.len() {
+        let tags = match FIELDS[at].0 {
+            Field::OpenConnections | Field::OpenStreams => "MGP",
+            _ => "MCP",
+        };
+        columns[at] = column(FIELDS[at].1, tags, FIELDS[at].2);
+        at += 1;
+    }
+    columns
+};
+
+fn h2(it: &Subject<'_>, values: &mut Vec<Value>) {
+    let stats = match it.kind {
+        Kind::Frontend => &it.proxy.h2.front,
+        Kind::Backend => &it.proxy.h2.back,
+        Kind::Server | Kind::Listener => return,
+    };
+    values.extend(FIELDS.iter().map(|(field, ..)| {
+        Value::U64(match (field, it.kind) {
+            (Field::OpenStreams, Kind::Frontend) => {
+                open(it.counters, Metric::StreamRequests, Metric::StreamsEnded)
+            }
+            (field, _) => stats.get(*field),
+        })
+    }));
+}
+
+const H1: [Column; 8] = [
+    column("h1_open_connections", "MGP", "Count of currently open connections"),
+    column("h1_open_streams", "MGP", "Count of currently open streams"),
+    column("h1_total_connections", "MCP", "Total number of connections"),
+    column("h1_total_streams", "MCP", "Total number of streams"),
+    column("h1_bytes_in", "MCP", "Total number of bytes received"),
+    column("h1_bytes_out", "MCP", "Total number of bytes send"),
+    column("h1_spliced_bytes_in", "MCP", "Total number of bytes received using kernel splicing"),
+    column("h1_spliced_bytes_out", "MCP", "Total number of bytes sendusing kernel splicing"),
+];
+
+fn h1(it: &Subject<'_>, values: &mut Vec<Value>) {
+    let (front, back) = (it.proxy.front.as_ref(), it.proxy.back.as_ref());
+    let numbers = match (it.kind, front, back) {
+        (Kind::Server | Kind::Listener, ..) => return,
+        _ if !is_http(it.proxy) => [0; 8],
+        (Kind::Frontend, Some(front), _) => h1_front(it.proxy, front),
+        (Kind::Backend, _, Some(back)) => h1_back(back),
+        _ => return,
+    };
+    values.extend(numbers.map(Value::U64));
+}
+
+/// What is counted of clients, less the share of HTTP/2.
+fn h1_front(proxy: &Proxy, front: &Front) -> [u64; 8] {
+    let (counters, h2) = (&front.counters, &proxy.h2.front);
+    let sum = |metric| counters.sum(metric);
+    let connections = u64::from(front.connections.current());
+    let requests = counters.since_start(Metric::Requests);
+    let streams = counters.since_start(Metric::StreamRequests);
+    let ended = counters.since_start(Metric::Ended);
+    [
+        connections.saturating_sub(h2.get(Field::OpenConnections)),
+        requests.saturating_sub(streams).saturating_sub(ended),
+        sum(Metric::Connections).saturating_sub(h2.get(Field::TotalConnections)),
+        sum(Metric::Requests).saturating_sub(sum(Metric::StreamRequests)),
+        sum(Metric::BytesIn).saturating_sub(sum(Metric::StreamBytesIn)),
+        sum(Metric::BytesOut).saturating_sub(sum(Metric::StreamBytesOut)),
+        0,
+        0,
+    ]
+}
+
+/// What is counted of the servers that speak HTTP/1, those that are gone included.
+fn h1_back(back: &Back) -> [u64; 8] {
+    let mut numbers = [0; 8];
+    let servers = (0..back.servers.slots()).map(|slot| &back.servers[slot]);
+    for server in servers.filter(|server| !server.settings.speaks_h2) {
+        let sum = |metric| server.counters.sum(metric);
+        let made = sum(Metric::Connects);
+        let own = [
+            u64::from(server.used.current()),
+            u64::from(server.sessions.current()),
+            made,
+            made + sum(Metric::Reuses),
+            sum(Metric::BytesOut),
+            sum(Metric::BytesIn),
+            0,
+            0,
+        ];
+        numbers.iter_mut().zip(own).for_each(|(number, own)| *number += own);
+    }
+    numbers
+}
+
+/// What has begun and not ended.
+fn open(counters: &Counters, begun: Metric, ended: Metric) -> u64 {
+    counters.since_start(begun).saturating_sub(counters.since_start(ended))
+}
+
+/// Shares whose quantiles are shown.
+const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
+
+const LATENCY: [Column; 15] = [
+    column("weir_handshake_p50", "MaP", "Microseconds of handshakes of clients, median"),
+    column("weir_handshake_p90", "MaP", "Microseconds of handshakes of clients, 90 %"),
+    column("weir_handshake_p99", "MaP", "Microseconds of handshakes of clients, 99 %"),
+    column("weir_qtime_p50", "MaP", "Microseconds in queues, median"),
+    column("weir_qtime_p90", "MaP", "Microseconds in queues, 90 %"),
+    column("weir_qtime_p99", "MaP", "Microseconds in queues, 99 %"),
+    column("weir_ctime_p50", "MaP", "Microseconds to connect, median"),
+    column("weir_ctime_p90", "MaP", "Microseconds to connect, 90 %"),
+    column("weir_ctime_p99", "MaP", "Microseconds to connect, 99 %"),
+    column("weir_rtime_p50", "MaP", "Microseconds to respond, median"),
+    column("weir_rtime_p90", "MaP", "Microseconds to respond, 90 %"),
+    column("weir_rtime_p99", "MaP", "Microseconds to respond, 99 %"),
+    column("weir_ttime_p50", "MaP", "Microseconds in all, median"),
+    column("weir_ttime_p90", "MaP", "Microseconds in all, 90 %"),
+    column("weir_ttime_p99", "MaP", "Microseconds in all, 99 %"),
+];
+
+/// The spans, in the order of the columns.
+const TIMES: [Span; 5] = [Span::Handshake, Span::Queue, Span::Connect, Span::Response, Span::Total];
+
+fn latency(it: &Subject<'_>, values: &mut Vec<Value>) {
+    for span in TIMES {
+        let Some(summary) = times::summary(it.proxy, it.kind, it.server, span) else { return };
+        values.extend(SHARES.map(|share| Value::from(summary.quantile(share))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stats::{Clock, Filter, csv, rows, typed};
+    use crate::testing;
+    use proxy::counters::Metric;
+    use proxy::latency::Span;
+
+    #[test]
+    fn modules_stand_behind_the_fixed_columns() {
+        let shared = testing::shared();
+        let (front, back) = (&shared.proxies[0].front, &shared.proxies[1].back);
+        let (front, back) = (front.as_ref().unwrap(), back.as_ref().unwrap());
+        front.counters.of(0).add(Metric::TlsSessions, 7);
+        front.counters.of(0).add(Metric::StreamRequests, 1);
+        front.counters.of(0).add(Metric::Ended, 1);
+        (1..=100).for_each(|n| {
+            back.servers[0].counters.latencies.record(0, Span::Total, 1, n * 1_000_001)
+        });
+        let clock = Clock { second: 1_000, of_second: 0, ms: 3_000 };
+        let filter = Filter { modules: true, ..Filter::default() };
+        let rows = rows(&shared, clock, &filter);
+        let mut out = String::new();
+        csv::write(&rows, &mut out);
+        let mut lines = out.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let header = lines.next().unwrap();
+        let lines: Vec<_> = lines.collect();
+        assert!(lines.iter().all(|line| line.len() == header.len()), "{out}");
+        let at = |name: &str| header.iter().position(|it| *it == name).unwrap();
+        assert_eq!(at("ssl_sess"), at("-") + 1);
+        let value = |line: usize, name: &str| lines[line][at(name)];
+        assert_eq!(value(0, "ssl_sess"), "7");
+        assert_eq!((value(0, "h1_total_streams"), value(0, "h1_open_streams")), ("2", "1"));
+        assert_eq!((value(0, "h2_headers_rcvd"), value(1, "h2_headers_rcvd")), ("0", ""));
+        for line in [1, 5] {
+            let p99: f64 = value(line, "weir_ttime_p99").parse().unwrap();
+            assert!((p99 / 99_000.0 - 1.0).abs() < 0.02, "{p99}");
+        }
+        assert_eq!((value(5, "h1_total_streams"), value(5, "weir_qtime_p50")), ("3", ""));
+        let mut out = String::new();
+        typed::write(&rows, true, &mut out);
+        let line = "F.2.0.101.ssl_sess.1:MCP:u64:7:\"Total number of ssl sessions established\"\n";
+        assert!(out.contains(line), "{out}");
+    }
+}
