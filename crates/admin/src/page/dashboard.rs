@@ -66,12 +66,22 @@ pub(super) fn answer(
         Part::Style => ("text/css; charset=utf-8", STYLE.to_owned()),
         Part::Script => ("text/javascript; charset=utf-8", SCRIPT.to_owned()),
         Part::Figures => ("application/json", figures::write(worker, settings, page)),
-        Part::Top => ("application/json", top::write(worker, &option(options, "table"))),
+        Part::Top => {
+            let name = option(options, "table");
+            ("application/json", top::write(worker, Some(&name).filter(|name| shows(page, name))))
+        }
     };
     let mut head = response(200, "OK", content_type);
     head.push(b"content-security-policy", POLICY);
     head.push(b"x-content-type-options", b"nosniff");
     Some(Answer { head, body: body.into_bytes() })
+}
+
+/// Whether a page shows what is in a stick table: keys tell who the clients are, so whoever sees
+/// them has given a password, or may see addresses (`stats show-legends`).
+fn shows(page: &StatsPage, table: &str) -> bool {
+    let trusted = page.show_legends || !page.users.is_empty();
+    trusted && (page.scope.is_empty() || page.scope.iter().any(|scope| scope == table))
 }
 
 /// The document, which knows where the rest is.
@@ -102,6 +112,17 @@ mod tests {
         assert_eq!(part("/statsui", "/stats"), None);
         assert_eq!(part("/stats/uix", "/stats"), None);
         assert_eq!(option("?x=1&table=a%20b", "table"), "a b");
+    }
+
+    #[test]
+    fn tables_are_shown_to_who_may_see_clients() {
+        let open = StatsPage::default();
+        assert!(!shows(&open, "t"));
+        assert!(shows(&StatsPage { show_legends: true, ..open.clone() }, "t"));
+        let users = vec![("a".to_owned(), "b".to_owned())];
+        assert!(shows(&StatsPage { users: users.clone(), ..open.clone() }, "t"));
+        let scope = vec!["u".to_owned()];
+        assert!(!shows(&StatsPage { users, scope, ..open }, "t"));
     }
 
     proptest! {

@@ -3,14 +3,23 @@
 use super::answer;
 use crate::testing;
 use htx::{Head, Version};
+use proxy::Shared;
+use proxy::latency::SPANS;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The names of HAProxy 2.7, one per line, with their class.
 const NAMES: &str = include_str!("../../../../docs/compat/keywords-2.7.tsv");
 
+/// The dashboard for Grafana.
+const GRAFANA: &str = include_str!("../../../../contrib/grafana/weir.json");
+
 fn ask(uri: &str) -> (u16, String) {
-    let shared = testing::shared();
-    let (worker, settings) = (testing::worker(&shared), testing::settings());
+    ask_of(&testing::shared(), uri)
+}
+
+fn ask_of(shared: &Arc<Shared>, uri: &str) -> (u16, String) {
+    let (worker, settings) = (testing::worker(shared), testing::settings());
     let mut request = Head::default();
     request.set_request(b"GET", uri.as_bytes(), Version::Http11);
     let answer = answer(&worker, &settings, &request);
@@ -83,4 +92,26 @@ fn hostile_names_are_escaped() {
     let mut out = String::new();
     super::sample(&mut out, "x", &[("proxy", "a\"b\\c\nd")], 1);
     assert_eq!(out, "haproxy_x{proxy=\"a\\\"b\\\\c\\nd\"} 1\n");
+}
+
+#[test]
+fn the_dashboard_for_grafana_asks_for_what_there_is() {
+    let shared = testing::shared();
+    let front = shared.proxies[0].front.as_ref().unwrap();
+    let server = &shared.proxies[1].back.as_ref().unwrap().servers[0];
+    for span in SPANS {
+        front.counters.latencies.record(0, span, 1, 1_000_001);
+        server.counters.latencies.record(0, span, 1, 1_000_001);
+    }
+    let (_, text) = ask_of(&shared, "/metrics");
+    let words =
+        |text: &'static str| text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    let metric = |word: &&str| word.starts_with("haproxy_") || word.starts_with("weir_");
+    let asked: BTreeSet<_> = words(GRAFANA).filter(metric).collect();
+    assert!(asked.len() > 20, "{asked:?}");
+    let unknown = |name: &&str| {
+        let starts = [format!("\n{name}{{"), format!("\n{name} ")];
+        !starts.iter().any(|start| text.contains(start))
+    };
+    assert_eq!(asked.iter().copied().filter(unknown).collect::<Vec<_>>(), [""; 0]);
 }

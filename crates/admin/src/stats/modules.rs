@@ -224,7 +224,15 @@ mod tests {
         let lines: Vec<_> = lines.collect();
         assert!(lines.iter().all(|line| line.len() == header.len()), "{out}");
         let at = |name: &str| header.iter().position(|it| *it == name).unwrap();
-        assert_eq!(at("ssl_sess"), at("-") + 1);
+        let names = "ssl_sess ssl_reused_sess ssl_failed_handshake h2_headers_rcvd \
+                     h2_data_rcvd h2_settings_rcvd h2_rst_stream_rcvd h2_goaway_rcvd \
+                     h2_detected_conn_protocol_errors h2_detected_strm_protocol_errors h2_rst_stream_resp h2_goaway_resp \
+                     h2_open_connections h2_backend_open_streams h2_total_connections h2_backend_total_streams \
+                     h1_open_connections h1_open_streams h1_total_connections h1_total_streams \
+                     h1_bytes_in h1_bytes_out h1_spliced_bytes_in h1_spliced_bytes_out";
+        let first = at("-") + 1;
+        let names: Vec<&str> = names.split(' ').collect();
+        assert_eq!(header[first..][..names.len()], names);
         let value = |line: usize, name: &str| lines[line][at(name)];
         assert_eq!(value(0, "ssl_sess"), "7");
         assert_eq!((value(0, "h1_total_streams"), value(0, "h1_open_streams")), ("2", "1"));

@@ -215,7 +215,7 @@ fn json_is_for_whole_lines() {
     for (format, part) in [
         ("a %{+json}o %(a)ST", "whole log lines"),
         ("%{+json}o %(a:float)ST", "unexpected type 'float'"),
-        ("%(a", "missing ')'"),
+        ("%{+json}o %(a", "missing ')'"),
     ] {
         let parsed = with_parser(|cx| LogFormat::parse(format, LogStyle::Log, cx));
         let error = parsed.expect_err(format);

@@ -25,6 +25,14 @@ fn charts_move_and_a_server_that_goes_down_turns_red() {
     }
     browser.wait(CURVE, "true");
     assert_eq!(browser.text(LINE), "");
+    // The curve survives a reload: behind it is more than what came since.
+    let points = "document.querySelector('#overview path')?.getAttribute('d').split(/[ML]/).length";
+    browser.wait(&format!("{points} > 5"), "true");
+    let reload = "(() => { window.old = 1; location.reload(); return 'again'; })()";
+    assert_eq!(browser.text(reload), "again");
+    browser.wait("typeof window.old", "undefined");
+    browser.wait("document.getElementById('state')?.textContent", "live");
+    assert_eq!(browser.text(&format!("{points} > 4")), "true");
     let shown = "document.querySelector('tbody tr td:nth-of-type(4)').textContent != '–'";
     client.get("/");
     browser.wait(shown, "true");

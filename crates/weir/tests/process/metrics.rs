@@ -54,3 +54,30 @@ fn histograms_hold_every_request_once() {
     }
     assert!(text.lines().all(|line| line.contains("weir_")), "{text}");
 }
+
+#[test]
+fn listeners_that_count_have_metrics() {
+    let origin = Origin::saying("a");
+    let front = "    option socket-stats\n    http-request use-service prometheus-exporter if { path /metrics }";
+    let weir = Setup::http(front, "    server s <s>").with("s", origin.address()).start();
+    let text = weir.web().get("/metrics").text();
+    for name in [
+        "haproxy_listener_current_sessions",
+        "haproxy_listener_max_sessions",
+        "haproxy_listener_limit_sessions",
+        "haproxy_listener_sessions_total",
+        "haproxy_listener_bytes_in_total",
+        "haproxy_listener_bytes_out_total",
+        "haproxy_listener_requests_denied_total",
+        "haproxy_listener_responses_denied_total",
+        "haproxy_listener_request_errors_total",
+        "haproxy_listener_status",
+        "haproxy_listener_denied_connections_total",
+        "haproxy_listener_denied_sessions_total",
+        "haproxy_listener_failed_header_rewriting_total",
+        "haproxy_listener_internal_errors_total",
+    ] {
+        let start = format!("\n{name}{{proxy=\"web\",listener=\"sock-1\"");
+        assert!(text.contains(&start), "{name} in {text}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The statistics page: where it is, who may see it, what it shows. Never its looks.
 
-use crate::support::{Message, Running, Setup};
+use crate::support::{Message, Origin, Running, Setup};
 
 /// A page per frontend: `web` by users, `rules` by rules, `open` for everybody.
 fn start() -> Running {

@@ -114,11 +114,10 @@ impl Facts {
                 !said.contains("not implemented") && !said.contains("only supports")
             }
             "env-var" => self.environment.lines().any(|line| line.split('=').next() == Some(word)),
-            "lua-api" | "stat-module-field" | "trace-source" => false,
+            "lua-api" | "trace-source" => false,
             // Only what happens can show them: a test must have seen it.
-            "check-status-code" | "env-external-check" | "prometheus-metric" => {
-                links.of(&name.class, word).is_some()
-            }
+            "check-status-code" | "env-external-check" | "prometheus-metric"
+            | "stat-module-field" => links.of(&name.class, word).is_some(),
             class if class.contains("spoe-") => false,
             _ => return None,
         };

@@ -62,7 +62,7 @@ pub(super) fn write(worker: &Worker, settings: &Settings, page: &StatsPage) -> S
     json.object(|json| {
         process(json, shared, settings, page, clock);
         json.key("proxies").array(|json| proxies(json, shared, page, clock));
-        json.key("tables").array(|json| tables(json, shared));
+        json.key("tables").array(|json| tables(json, shared, page));
     });
     json.finish()
 }
@@ -155,8 +155,8 @@ fn checks(json: &mut Json, server: &Server, clock: Clock) {
     }
 }
 
-fn tables(json: &mut Json, shared: &Shared) {
-    for table in &shared.tables {
+fn tables(json: &mut Json, shared: &Shared, page: &StatsPage) {
+    for table in shared.tables.iter().filter(|table| super::shows(page, table.name())) {
         json.object(|json| {
             json.key("name").text(table.name());
             json.key("type").text(table.kind().name());

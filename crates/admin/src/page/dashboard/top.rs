@@ -33,12 +33,12 @@ const ORDER: &[&str] = &[
 ];
 
 /// The busiest entries of a table, by name; an empty object if there is no such table.
-pub(super) fn write(worker: &Worker, name: &str) -> String {
+pub(super) fn write(worker: &Worker, name: Option<&String>) -> String {
     let mut json = Json::default();
-    let table = worker.shared.tables.iter().find(|table| table.name() == name);
+    let table = worker.shared.tables.iter().find(|table| name.is_some_and(|it| table.name() == it));
     json.object(|json| {
         if let Some(table) = table {
-            json.key("name").text(name);
+            json.key("name").text(table.name());
             busiest(json, table, worker.millis());
         }
     });

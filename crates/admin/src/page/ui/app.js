@@ -180,6 +180,8 @@ function chart(key, parent, title, names, show) {
   let found = cards.get(key);
   if (!found) {
     cards.set(key, (found = new Chart(title, names, show)));
+    const points = kept && kept.points[key];
+    if (points && points.length === names.length) found.points = points;
     parent.append(found.element);
   }
   return found;
@@ -424,9 +426,39 @@ async function talkers(name) {
   view.asked = false;
 }
 
+/* ---- what survives a reload ---- */
+
+const STORE = "weir " + base;
+
+// The points of all charts as they were when this tab left the page, with a gap for the time since.
+function restored() {
+  try {
+    const store = JSON.parse(sessionStorage.getItem(STORE));
+    const gap = Array(Math.min(KEPT, Math.round((Date.now() - store.at) / 1000))).fill(null);
+    for (const lists of Object.values(store.points))
+      lists.forEach((list, at) => (lists[at] = list.concat(gap).slice(-KEPT)));
+    return store;
+  } catch {
+    return null;
+  }
+}
+
+addEventListener("pagehide", () => {
+  if (!before) return;
+  const points = Object.fromEntries([...cards].map(([key, card]) => [key, card.points]));
+  try {
+    sessionStorage.setItem(STORE, JSON.stringify({ pid: before.pid, at: Date.now(), points }));
+  } catch {
+    // No room, or not allowed: the charts begin anew.
+  }
+});
+
+let kept = restored();
+
 /* ---- the round ---- */
 
 function show(data) {
+  if (kept && kept.pid !== data.pid) kept = null; // those of another process
   windows.clear();
   for (const proxy of data.proxies) {
     for (const row of proxy.rows) windows.set(keyOf(proxy, row), since(keyOf(proxy, row), data.ms, row));
