@@ -51,7 +51,13 @@ impl Expr {
         };
         let side = if self.fetch.name.starts_with("res") { Side::Response } else { Side::Request };
         let endless = is_payload && self.args.int(1).unwrap_or(0) == 0;
-        (is_len || endless) && facts.payload(side).is_some()
+        // What these say of a beginning stands, whatever follows.
+        let settled = self
+            .steps
+            .iter()
+            .any(|(converter, _)| matches!(converter.name, "fix_is_valid" | "mqtt_is_valid"));
+        let grows = (is_len || endless) && !settled;
+        grows && facts.payload(side).is_some()
     }
 
     /// Parses the one word `text`, without looking at the places of use.

@@ -56,6 +56,7 @@ fn what_grows_may_still_match() {
         ("unless { req.len gt 3 }", Answer::NotYet, Answer::Yes),
         ("unless { req.payload(0,0) -m sub cd }", Answer::NotYet, Answer::Yes),
         ("if { req.payload(0,2) -m str zz }", Answer::No, Answer::No),
+        ("if { req.payload(0,0),mqtt_is_valid }", Answer::No, Answer::No),
     ] {
         for (is_final, expected) in [(false, now), (true, in_the_end)] {
             let world = World { payload: Some(b"abc".to_vec()), is_final, ..World::default() };

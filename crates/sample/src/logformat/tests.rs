@@ -203,7 +203,8 @@ fn named_items_become_an_object() {
     let line = log(format, &logged());
     let start = "{\"status\": ";
     assert!(line.starts_with(start) && line.ends_with('}'), "{line}");
-    for part in ["\"client\": \"", "\"b\": \"", "\"cookie\": \"c=1\"", "\"n\": 3", "\"yes\": true"] {
+    for part in ["\"client\": \"", "\"b\": \"", "\"cookie\": \"c=1\"", "\"n\": 3", "\"yes\": true"]
+    {
         assert!(line.contains(part), "{part} in {line}");
     }
     assert!(line.contains(r#""s": "a", "no": null}"#), "{line}");
