@@ -48,7 +48,7 @@ pub use proxy::{
 pub use resolvers::{InitAddr, NameServer, Resolve, ResolveOptions, Resolvers};
 pub use ring::{LogForward, Ring, RingServer};
 pub use rules::{Captured, Formats};
-pub use server::{Observe, OnError, Server, ServerOptions};
+pub use server::{Observe, OnError, Server, ServerOptions, Websocket};
 pub use threads::{MAX_GROUPS, MAX_THREADS, PER_GROUP, Seat, ThreadSet, Threads};
 
 /// A whole configuration.

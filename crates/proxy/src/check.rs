@@ -26,6 +26,7 @@ mod scene;
 mod script;
 mod state_header;
 mod store;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod turn;

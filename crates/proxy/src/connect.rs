@@ -7,7 +7,7 @@
 use crate::case;
 use crate::claim::{self, Claim, Found, back, refused};
 use crate::counters::{Block, Metric};
-use crate::h2::trunk::{self, Asker, Trunk};
+use crate::h2::dial;
 use crate::hashing;
 use crate::idle::{self, Wanted};
 use crate::journal::{Cause, Failure, Phase};
@@ -22,7 +22,7 @@ use crate::retry;
 use crate::rewrite;
 use crate::runtime::ProxyRef;
 use crate::server_conn::ServerConn;
-use crate::settings::{Mode, RetryOn, Reuse};
+use crate::settings::{Mode, RetryOn, Reuse, Version};
 use crate::sticking;
 use crate::tcp;
 use crate::transaction::Transaction;
@@ -71,7 +71,8 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
 fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
     let Some(server) = tx.claim.as_ref().map(|claim| claim.server().clone()) else { return false };
     let settings = &server.settings;
-    if !settings.link.is_plain() || settings.speaks_h2 || settings.redirect.is_some() {
+    let usual = settings.link.is_plain() && settings.speech.are_old();
+    if !usual || settings.redirect.is_some() {
         return false;
     }
     let Reused::Yes(connection) = reuse(tx, backend, &server, 0) else { return false };
@@ -129,6 +130,8 @@ async fn attempt(
         let failure = match outcome {
             Ok(()) => return Ok(()),
             Err(failure) if !failure.blames_server() => return Err(failure),
+            // It has answered, and will answer the same again.
+            Err(failure) if failure.status == 502 => return Err(failure),
             Err(failure) => failure,
         };
         if tx.notes.journal.retries >= retries {
@@ -229,7 +232,8 @@ pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
             if matters && !tx.client.socket.is_readable() {
                 tx.client.socket.want_read();
             }
-            matters && tx.client.socket.is_closed()
+            tx.client.socket.want_reset();
+            tx.client.socket.is_cancelled() || (matters && tx.client.socket.is_closed())
         }
     };
     if left { Err(Failure::new(0, Cause::ClientAbort, phase)) } else { tx.go_on(503, phase) }
@@ -243,24 +247,29 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if tx.client.mode == Mode::Tcp {
         return establish_plain(tx, backend, &to).await;
     }
-    if to.settings.speaks_h2 {
-        return Box::pin(establish_stream(tx, backend, &to)).await;
-    }
     let place = to.location.now();
     let way = Way::new(tx, &to, &place.address);
     let deadline = connect_deadline(tx);
-    let (mut connection, fresh) = match reuse(tx, backend, &to, way.key) {
-        Reused::Yes(connection) => (connection, false),
-        Reused::No => (open(tx, backend, &to, &way)?, true),
-        Reused::Elsewhere(wanted) => match elsewhere(tx, &to, wanted).await {
-            Some(connection) => (connection, false),
-            None => (open(tx, backend, &to, &way)?, true),
-        },
+    let streams = way.may_speak(Version::H2);
+    if streams && Box::pin(dial::reuse(tx, backend, &to, &way, deadline)).await? {
+        return Ok(());
+    }
+    let kept = match way.may_speak(Version::H1) {
+        true => kept(tx, backend, &to, way.key).await,
+        false => None,
+    };
+    let (mut connection, fresh) = match kept {
+        Some(connection) => (connection, false),
+        None => (open(tx, backend, &to, &way)?, true),
     };
     connection.socket().own();
     if fresh {
         way.begin(tx, connection.socket(), deadline, true, &place.address).await?;
         way.encrypt(tx, connection.socket_mut(), deadline).await?;
+        if way.speaks_h2(connection.socket()) {
+            let link = connection.into_link();
+            return Box::pin(dial::begin(tx, backend, &to, (&way, link), deadline)).await;
+        }
     }
     take(tx, backend, connection, fresh);
     if fresh {
@@ -271,67 +280,27 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     Ok(())
 }
 
-/// The same with a server that speaks HTTP/2: a stream of a connection that stands, or of a new
-/// one.
-async fn establish_stream(
+/// A connection of HTTP/1 that is kept to a server, here or elsewhere.
+async fn kept(
     tx: &mut Transaction,
     backend: &ProxyRef,
     to: &ServerRef,
-) -> Result<(), Failure> {
-    let place = to.location.now();
-    let way = Way::new(tx, to, &place.address);
-    let deadline = connect_deadline(tx);
-    let (client, first) = (tx.client.id, tx.client.requests == 0);
-    let asker = Asker { client, first, policy: reuse_policy(backend, to), key: way.key };
-    if let Some((trunk, stream)) = tx.worker.trunks.take(to, asker) {
-        take(tx, backend, Box::new(ServerConn::of_stream(&trunk, stream)), false);
-    } else {
-        let socket = way.open(&tx.worker.thread, &place.address).map_err(|_| refused())?;
-        let mut link = Link::Socket(socket.into());
-        link.own();
-        way.begin(tx, &link, deadline, true, &place.address).await?;
-        way.encrypt(tx, &mut link, deadline).await?;
-        let secure = link.transport().is_some_and(|transport| transport.session().is_some());
-        let owner = (client, if secure { &b"https"[..] } else { b"http" });
-        let (trunk, stream) = Trunk::new(&tx.worker, backend, to, (way.key, way.to), owner);
-        let stream = stream.ok_or(refused())?;
-        take(tx, backend, Box::new(ServerConn::of_stream(&trunk, stream)), true);
-        stand_trunk(tx, &trunk, &link, deadline).await?;
-        observe::sign(tx, Sign::Connected);
-        trunk::serve(&tx.worker, &trunk, link);
-    }
-    tx.notes.journal.connected = tx.worker.thread.nanos();
-    Ok(())
-}
-
-/// Writes what goes first on a connection that streams will share; that tells whether it stands.
-async fn stand_trunk(
-    tx: &mut Transaction,
-    trunk: &Trunk,
-    link: &Link,
-    deadline: Option<Tick>,
-) -> Result<(), Failure> {
-    let thread = tx.worker.thread.clone();
-    let Some(socket) = link.transport() else { return Err(refused()) };
-    let first = trunk.session.look(|mux| mux.output().len());
-    loop {
-        match trunk.session.flush(socket) {
-            Ok(true) => return Ok(()),
-            Ok(false) if trunk.session.look(|mux| mux.output().len()) < first => return Ok(()),
-            Ok(false) => {}
-            Err(_) => return Err(refused()),
-        }
-        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
-        }
-        stay(tx, Phase::Connect)?;
-        link.want_write();
-        thread.scheduler().pause(deadline).await;
+    key: u64,
+) -> Option<Box<ServerConn>> {
+    match reuse(tx, backend, to, key) {
+        Reused::Yes(connection) => Some(connection),
+        Reused::No => None,
+        Reused::Elsewhere(wanted) => elsewhere(tx, to, wanted).await,
     }
 }
 
 /// Makes a connection the one that the request goes over, and lays the request's head out for it.
-fn take(tx: &mut Transaction, backend: &ProxyRef, mut server: Box<ServerConn>, fresh: bool) {
+pub(crate) fn take(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    mut server: Box<ServerConn>,
+    fresh: bool,
+) {
     tx.notes.journal.fresh = fresh;
     server.count_request();
     count_both(tx.claim.as_ref(), backend, if fresh { Metric::Connects } else { Metric::Reuses });
@@ -443,7 +412,7 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64)
 
 /// When a request to a server may use an idle connection. One to no server in particular is its
 /// client's own.
-fn reuse_policy(backend: &LocalProxy, server: &ServerRef) -> Reuse {
+pub(crate) fn reuse_policy(backend: &LocalProxy, server: &ServerRef) -> Reuse {
     let settings = backend.settings.back.as_ref().filter(|_| !server.is_direct());
     settings.map_or(Reuse::Never, |back| back.reuse)
 }

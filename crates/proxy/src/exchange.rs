@@ -272,8 +272,10 @@ impl Exchange {
             }
             Ok(HeadStep::Complete { consumed, body }) => {
                 input.consume(consumed);
-                mux.check_body(input.data())
-                    .map_err(|_| Failure::new(502, Cause::Proxy, Phase::Headers))?;
+                let sound = mux.check_body(input.data()).is_ok();
+                if !sound || !tx.client.mux.is_accepted_by(&tx.space.response) {
+                    return Err(Failure::new(502, Cause::Proxy, Phase::Headers));
+                }
                 self.complete_head(tx, body)?;
                 Ok(true)
             }
@@ -504,6 +506,12 @@ impl Exchange {
     /// The client has left, and that matters.
     fn ask_to_be_woken(&self, tx: &Transaction) -> Result<(), Failure> {
         let Some(server) = &tx.server else { return Ok(()) };
+        if tx.client.socket.is_cancelled() {
+            let begun = self.response == Response::Body;
+            let (status, phase) = if begun { (0, Phase::Data) } else { (400, Phase::Headers) };
+            return Err(Failure::new(status, Cause::ClientAbort, phase));
+        }
+        tx.client.socket.want_reset();
         if !self.up_over {
             match self.up {
                 Step::AwaitsSource => tx.client.socket.want_read(),

@@ -5,6 +5,7 @@
 //! something for another wakes it: who has put bytes into the output wakes the connection's task,
 //! which writes what all streams of a turn have said in one call.
 
+pub(crate) mod dial;
 pub(crate) mod front;
 mod pump;
 pub(crate) mod session;

@@ -98,6 +98,12 @@ impl Line {
         result
     }
 
+    /// Whether the handshake has chosen a protocol (RFC 7301).
+    pub(crate) fn has_chosen(&self, protocol: &[u8]) -> bool {
+        let session = self.socket.as_ref().and_then(Transport::session);
+        session.is_some_and(|session| session.alpn() == Some(protocol))
+    }
+
     /// Sends all of it; that an empty text is sent tells that the connection stands.
     pub(crate) async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Trouble> {
         loop {

@@ -128,6 +128,22 @@ impl Link {
         }
     }
 
+    /// Asks to be woken when the peer wants nothing more, where it can say so.
+    pub(crate) fn want_reset(&self) {
+        match self {
+            Self::Socket(_) => {}
+            Self::Stream(stream) => stream.want(Ready::RESET),
+        }
+    }
+
+    /// Whether the peer has said that it wants nothing more.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        match self {
+            Self::Socket(_) => false,
+            Self::Stream(stream) => stream.is_reset(),
+        }
+    }
+
     /// Asks not to be woken any more.
     pub(crate) fn want_nothing(&self) {
         match self {

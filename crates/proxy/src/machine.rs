@@ -256,6 +256,15 @@ impl Machine {
         }
     }
 
+    /// Whether an answer accepts the upgrade that the incoming request asks for; HTTP/1 clients see
+    /// to that themselves.
+    pub(crate) fn is_accepted_by(&self, head: &Head) -> bool {
+        match self {
+            Self::H1(_) => true,
+            Self::H2(half) => half.is_accepted_by(head),
+        }
+    }
+
     /// Whether the peer has said that it has not looked at the request.
     pub(crate) fn is_refused(&self) -> bool {
         match self {

@@ -90,7 +90,9 @@ pub(crate) fn refuses_status(tx: &Transaction, status: u16) -> bool {
 
 /// Whether a request that could not be sent at all may be tried on another connection.
 pub(crate) fn was_not_sent(tx: &Transaction) -> bool {
-    let nothing = tx.space.up.sent == 0 && tx.request_body == BodyKind::None;
+    // What a stream has sent is not counted here: its connection tells what was refused.
+    let own = tx.server.as_ref().is_some_and(|server| !server.socket().is_stream());
+    let nothing = own && tx.space.up.sent == 0 && tx.request_body == BodyKind::None;
     nothing && policy(tx).has(RetryOn::CONNECTION) && may_again(tx) && !tx.space.request.is_empty()
 }
 

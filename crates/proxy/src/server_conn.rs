@@ -26,7 +26,7 @@ pub(crate) struct ServerConn {
     pub(crate) mux: Machine,
     /// Received and not yet understood; no memory while idle.
     input: Buf,
-    server: ServerRef,
+    server: Using,
     requests: u32,
     private: bool,
     local: OnceCell<Option<SocketAddr>>,
@@ -36,15 +36,30 @@ pub(crate) struct ServerConn {
     to: Option<SocketAddr>,
 }
 
+/// A server that a connection counts as used of, until it is dropped.
+struct Using(ServerRef);
+
+impl Using {
+    fn of(server: &ServerRef) -> Self {
+        server.used.enter();
+        Self(server.clone())
+    }
+}
+
+impl Drop for Using {
+    fn drop(&mut self) {
+        self.0.used.leave();
+    }
+}
+
 impl ServerConn {
     /// A new connection to a server.
     pub(crate) fn new(socket: Link, mux: Machine, server: &ServerRef) -> Self {
-        server.used.enter();
         Self {
             socket,
             mux,
             input: Buf::empty(),
-            server: server.clone(),
+            server: Using::of(server),
             requests: 0,
             private: false,
             local: OnceCell::new(),
@@ -92,6 +107,11 @@ impl ServerConn {
 
     pub(crate) fn socket(&self) -> &Link {
         &self.socket
+    }
+
+    /// What it travels on, for another machine.
+    pub(crate) fn into_link(self) -> Link {
+        self.socket
     }
 
     /// As [`ServerConn::socket`], for what is said before the first request.
@@ -171,7 +191,7 @@ impl ServerConn {
     }
 
     pub(crate) fn server(&self) -> &ServerRef {
-        &self.server
+        &self.server.0
     }
 
     /// Requests sent so far.
@@ -185,7 +205,7 @@ impl ServerConn {
 
     /// Whether its present request is the last that `max-reuse` allows.
     pub(crate) fn is_worn_out(&self) -> bool {
-        self.server.settings.max_reuse.is_some_and(|limit| self.requests > limit)
+        self.server().settings.max_reuse.is_some_and(|limit| self.requests > limit)
     }
 
     /// What tells it from connections of another kind to the same server.
@@ -199,7 +219,7 @@ impl ServerConn {
 
     /// The address that it was made to.
     pub(crate) fn destination(&self) -> Option<SocketAddr> {
-        self.to.or_else(|| self.server.location.now().address.inet())
+        self.to.or_else(|| self.server().location.now().address.inet())
     }
 
     /// Whether only the client that opened it may use it.
@@ -222,11 +242,5 @@ impl ServerConn {
     /// knows before the poller has told. A connection that has been used again has shown better.
     pub(crate) fn is_stale(&self) -> bool {
         self.is_spoilt() || (self.requests == 1 && !self.socket.is_quiet())
-    }
-}
-
-impl Drop for ServerConn {
-    fn drop(&mut self) {
-        self.server.used.leave();
     }
 }

@@ -4,6 +4,7 @@
 //! Times are milliseconds; an absent time is "no limit".
 
 mod link;
+mod speech;
 
 use reactor::Address;
 use rules::Rules;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 pub use link::{
     Announce, Disguise, Encryption, Expected, Follows, Link, Ports, ServerName, Values,
 };
+pub use speech::{Speech, Speeches, Version};
 
 /// Settings of the whole process.
 #[derive(Clone, Debug)]
@@ -548,8 +550,8 @@ pub struct Server {
     pub pool_purge: u32,
     /// How often a connection may be used again; `None` for no limit.
     pub max_reuse: Option<u32>,
-    /// Its connections speak HTTP/2 (`proto h2`).
-    pub speaks_h2: bool,
+    /// What its connections speak.
+    pub speech: Speeches,
     /// `stick` rules never store it.
     pub non_stick: bool,
     /// The address that is checked, if it is another one (`addr`).
@@ -639,7 +641,7 @@ impl Server {
             pool_low: 0,
             pool_purge: 5_000,
             max_reuse: None,
-            speaks_h2: false,
+            speech: Speeches::default(),
             non_stick: false,
             check_ip: None,
             check_port: None,

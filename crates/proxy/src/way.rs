@@ -8,7 +8,9 @@ use crate::handshake;
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
 use crate::runtime::Server;
-use crate::settings::{self, Announce, Disguise, Encryption, Follows, Ports, ServerName, Values};
+use crate::settings::{
+    self, Announce, Disguise, Encryption, Follows, Mode, Ports, ServerName, Speech, Values, Version,
+};
 use crate::transaction::Transaction;
 use reactor::{Address, Dial, Socket, Thread};
 use sample::{Facts, Text};
@@ -35,6 +37,8 @@ pub(crate) struct Way {
     preface: Vec<u8>,
     /// What it is encrypted with, and the name that the server is asked by.
     encryption: Option<(Encryption, Option<String>)>,
+    /// What is spoken on it.
+    version: Version,
 }
 
 /// How many ports of a range are tried for one connection.
@@ -44,11 +48,20 @@ impl Way {
     /// The way of this request to this server, which is at `address`.
     pub(crate) fn new(tx: &mut Transaction, server: &Server, address: &Address) -> Self {
         let link = &server.settings.link;
+        let plain = Speech::default();
+        let speech = match tx.client.mode {
+            Mode::Http => server.settings.speech.of(&tx.space.request),
+            Mode::Tcp => &plain,
+        };
+        let version = speech.version;
         if link.is_plain() {
-            return Self::default();
+            return Self { version, ..Self::default() };
         }
         let mut preface = Vec::new();
-        let encryption = encrypted(link, &tx.view());
+        let mut encryption = encrypted(link, &tx.view());
+        if let (Some((encryption, _)), Some(alpn)) = (&mut encryption, &speech.alpn) {
+            encryption.alpn = Some(alpn.clone());
+        }
         let mut dial = link.dial.clone();
         let facts = tx.view();
         if let Some(announce) = link.announce {
@@ -63,12 +76,28 @@ impl Way {
         tx.notes.used = true;
         let source = dial.source.filter(|_| link.disguise != Disguise::None);
         let name = encryption.as_ref().and_then(|(_, name)| name.as_deref());
-        let plain = preface.is_empty() && source.is_none() && to.is_none() && name.is_none();
+        let alone = source.is_none() && name.is_none() && speech.alpn.is_none();
+        let plain = preface.is_empty() && to.is_none() && alone;
         let mut hasher = DefaultHasher::new();
-        (&preface, source, to, name).hash(&mut hasher);
+        (&preface, source, to, name, &speech.alpn).hash(&mut hasher);
         let key = if plain { 0 } else { hasher.finish() | 1 };
         let ports = link.ports.clone();
-        Self { key, dial: Some(dial), ports, to, socks4: link.socks4, preface, encryption }
+        let socks4 = link.socks4;
+        Self { key, dial: Some(dial), ports, to, socks4, preface, encryption, version }
+    }
+
+    /// Whether a connection of this kind may speak a version, as far as is known before it stands.
+    pub(crate) fn may_speak(&self, version: Version) -> bool {
+        self.version == version || self.version == Version::Chosen
+    }
+
+    /// Whether a connection of this kind, which stands, speaks HTTP/2.
+    pub(crate) fn speaks_h2(&self, link: &Link) -> bool {
+        let chosen = || {
+            let session = link.transport().and_then(|transport| transport.session());
+            session.is_some_and(|session| session.alpn() == Some(b"h2"))
+        };
+        self.version == Version::H2 || (self.version == Version::Chosen && chosen())
     }
 
     /// Starts a connection of this kind to a server at `address`.

@@ -263,7 +263,8 @@ impl Worker {
             fields: limits.header_lines,
         };
         let seed = self.thread.prng().next_u64();
-        h2::Settings { announced, list, seed, ..h2::Settings::default() }
+        let max_opened = own.max_concurrent_streams.unwrap_or(u32::MAX);
+        h2::Settings { announced, list, seed, max_opened, ..h2::Settings::default() }
     }
 
     /// A cleared workspace for a transaction; allocates only when none is free.

@@ -3,6 +3,7 @@
 use crate::facts::Facts;
 use crate::value::{Type, Value};
 use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 use std::sync::{Arc, PoisonError, RwLock};
 use stdx::ignored;
 
@@ -104,9 +105,11 @@ struct Entry {
 
 /// The variables of one scope. Few by nature, so a scan over hashes beats a map and keeps its
 /// allocation when cleared.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct VarStore {
     entries: RefCell<Vec<Entry>>,
+    /// The store whose variables these are, if they are not its own.
+    shares: Option<Rc<VarStore>>,
     /// Where its variables count, when those of the whole process are limited.
     owner: OnceCell<Arc<SharedVars>>,
 }
@@ -132,35 +135,48 @@ fn state(entries: &[Entry], name: &VarName) -> VarState {
 }
 
 impl VarStore {
+    /// One that shows the variables of another one and changes them there: for several transactions
+    /// of a session at the same time.
+    pub fn shared(with: &Rc<VarStore>) -> Self {
+        let (entries, owner) = Default::default();
+        Self { entries, shares: Some(Rc::clone(with)), owner }
+    }
+
+    /// Where the variables are.
+    fn place(&self) -> &VarStore {
+        self.shares.as_deref().unwrap_or(self)
+    }
+
     /// The value, if set. Text is shared, not copied.
     pub fn get(&self, name: &VarName) -> Option<Value<'static>> {
-        find(&self.entries.borrow(), name)?.value.clone()
+        find(&self.place().entries.borrow(), name)?.value.clone()
     }
 
     /// Whether the variable exists and is set.
     pub fn state(&self, name: &VarName) -> VarState {
-        state(&self.entries.borrow(), name)
+        state(&self.place().entries.borrow(), name)
     }
 
     /// Sets the variable, or unsets it while remembering that it existed.
     pub fn set(&self, name: &VarName, value: Option<Value<'static>>) {
-        store(&mut self.entries.borrow_mut(), name, value);
+        store(&mut self.place().entries.borrow_mut(), name, value);
     }
 
     /// Forgets everything; called when the scope ends.
     pub fn clear(&self) {
-        self.release();
-        self.entries.borrow_mut().clear();
+        self.place().release();
+        self.place().entries.borrow_mut().clear();
     }
 
     /// What its variables take, as [`VarLimits`] counts.
     fn size(&self) -> usize {
-        self.entries.borrow().iter().map(|entry| room::size(entry.value.as_ref())).sum()
+        self.place().entries.borrow().iter().map(|entry| room::size(entry.value.as_ref())).sum()
     }
 
     /// What one variable takes; nothing if it does not exist.
     fn size_of(&self, name: &VarName) -> usize {
-        find(&self.entries.borrow(), name).map_or(0, |entry| room::size(entry.value.as_ref()))
+        find(&self.place().entries.borrow(), name)
+            .map_or(0, |entry| room::size(entry.value.as_ref()))
     }
 
     fn release(&self) {

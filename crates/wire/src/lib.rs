@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`sink`] (where encoders write), [`h1`] (RFC 9112), [`h2`] (RFC 9113). Beside
 //! them is what goes before any message on a connection: [`proxy_protocol`], [`netscaler`],
-//! [`socks4`].
+//! [`socks4`]; and what [`websocket`] needs between the two.
 #![forbid(unsafe_code)]
 
 pub mod h1;
@@ -11,5 +11,6 @@ pub mod netscaler;
 pub mod proxy_protocol;
 pub mod sink;
 pub mod socks4;
+pub mod websocket;
 
 pub use sink::{Sink, SliceSink};

@@ -9,6 +9,7 @@ use proxy::counters::{Counters, Metric};
 use proxy::h2::stats::{FIELDS, Field};
 use proxy::latency::Span;
 use proxy::runtime::{Back, Front, Proxy, Server};
+use proxy::settings::Version;
 
 /// Columns that belong together.
 #[derive(Debug)]
@@ -142,7 +143,8 @@ fn h1_front(proxy: &Proxy, front: &Front) -> [u64; 8] {
 fn h1_back(back: &Back) -> [u64; 8] {
     let mut numbers = [0; 8];
     let servers = (0..back.servers.slots()).map(|slot| &back.servers[slot]);
-    for server in servers.filter(|server| !server.settings.speaks_h2) {
+    let h2 = |server: &Server| server.settings.speech.usual.version == Version::H2;
+    for server in servers.filter(|server| !h2(server)) {
         let sum = |metric| server.counters.sum(metric);
         let made = sum(Metric::Connects);
         let own = [

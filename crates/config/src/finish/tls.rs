@@ -3,7 +3,7 @@
 use crate::cx::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftKind, DraftProxy};
-use crate::model::{Bind, Global, Mode, Protocol, ServerOptions, TlsProcess};
+use crate::model::{Bind, Global, ServerOptions, TlsProcess};
 use crate::source::Files;
 use std::io;
 use std::path::Path;
@@ -79,12 +79,7 @@ const NO_CERTIFICATE: &str = "no SSL certificate specified";
 
 fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut Cx<'_>) {
     let backend = proxy.name.clone();
-    let http = proxy.settings.mode == Mode::Http;
     for server in &mut proxy.settings.back.servers {
-        if let Some(error) = unspoken(&server.options).filter(|_| http) {
-            let text = format!("'server {backend}/{}' : {error}", server.name);
-            cx.about(Severity::Alert, &server.place.clone(), text);
-        }
         let made = connector(&server.options, (&backend, &server.name), process, store, cx.files);
         match made {
             Ok(made) => server.tls = made.map(Arc::new),
@@ -94,21 +89,6 @@ fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut
             }
         }
     }
-}
-
-/// What is offered to a server in HTTP mode and would not be spoken: HTTP/2 is chosen by `proto`
-/// alone so far, and checks speak HTTP/1.
-pub(crate) fn unspoken(options: &ServerOptions) -> Option<String> {
-    let offers = |protocols: &Option<Vec<u8>>| {
-        protocols.as_ref().is_some_and(|wire| wire.windows(3).any(|name| name == b"\x02h2"))
-    };
-    let line = &options.tls;
-    if offers(&line.options.alpn) && options.protocol != Some(Protocol::H2) {
-        let message = "choosing HTTP/2 with 'alpn' is not implemented yet, use 'proto h2'";
-        return Some(message.to_owned());
-    }
-    let message = "'check-alpn' with HTTP/2 is not implemented yet";
-    offers(&line.check_alpn).then(|| message.to_owned())
 }
 
 /// What the options of a server line make of TLS, if they want any.

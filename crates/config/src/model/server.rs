@@ -77,6 +77,8 @@ pub struct ServerOptions {
     pub non_stick: bool,
     /// `proto`: what its connections speak.
     pub protocol: Option<Protocol>,
+    /// `ws`: what is spoken for websockets.
+    pub websocket: Websocket,
     /// How its connections are made.
     pub link: Link,
     /// Health checks.
@@ -97,6 +99,18 @@ pub struct ServerOptions {
     pub up_ends_backup_sessions: bool,
     /// `ssl` and what belongs to it.
     pub tls: TlsServer,
+}
+
+/// What is spoken with a server for websockets (`ws`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Websocket {
+    /// What is spoken otherwise, but HTTP/1 where the server may choose.
+    #[default]
+    Auto,
+    /// HTTP/1.
+    H1,
+    /// HTTP/2.
+    H2,
 }
 
 /// What is looked at to tell a server's health from its traffic (`observe`).
@@ -140,6 +154,7 @@ impl Default for ServerOptions {
             pool_purge_delay: 5000,
             non_stick: false,
             protocol: None,
+            websocket: Websocket::Auto,
             link: Link::default(),
             check: Check::default(),
             resolve: ResolveOptions::default(),

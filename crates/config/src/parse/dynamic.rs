@@ -7,7 +7,7 @@ use crate::diag::Place;
 use crate::draft::{DraftKind, DraftProxy, Settings};
 use crate::env::Environment;
 use crate::features::Features;
-use crate::finish::tls::{connector, unspoken};
+use crate::finish::tls::connector;
 use crate::finish::{is_usable, missing_port, unspoken_by_checks};
 use crate::keyword::Keyword;
 use crate::lex::Word;
@@ -120,8 +120,5 @@ fn judge(host: &Host<'_>, server: Server) -> Result<Server, String> {
         let (backend, name) = (host.name, &server.name);
         return Err(format!("config: backend '{backend}': server '{name}' {wrong}"));
     }
-    match unspoken(options) {
-        Some(error) => Err(error),
-        None => Ok(server),
-    }
+    Ok(server)
 }

@@ -10,7 +10,7 @@ use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::{
     Address, At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server,
-    ServerOptions,
+    ServerOptions, Websocket,
 };
 use crate::value::{self, Unit};
 use crate::{addr, known};
@@ -321,6 +321,15 @@ pub(crate) const OPTIONS: &[Entry] = &[
     ),
     entry("weight", "<weight>", "Share of the load.", |s, _, a| {
         weight(a).map(|n| s.options.weight = n)
+    }),
+    entry("ws", "{ auto | h1 | h2 }", "Version of HTTP for websockets.", |s, _, a| {
+        s.options.websocket = match a.text(1) {
+            "auto" => Websocket::Auto,
+            "h1" => Websocket::H1,
+            "h2" => Websocket::H2,
+            _ => return Err(a.fault(1, "'ws' has to be 'auto', 'h1' or 'h2'.")),
+        };
+        Ok(())
     }),
 ];
 

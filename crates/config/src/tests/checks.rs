@@ -140,7 +140,7 @@ fn observation_knows_its_modes() {
 #[test]
 fn check_proto_suits_the_kind_of_check() {
     let wrong = "uses an incompatible MUX protocol for the selected check type";
-    let later = "has 'check-proto h2', which is not implemented yet";
+    let later = "has 'check-proto fcgi', which is not implemented yet";
     for (mode, option, protocol, message) in [
         ("tcp", "", "none", None),
         ("http", "", "none", None),
@@ -150,7 +150,8 @@ fn check_proto_suits_the_kind_of_check() {
         ("http", "", "h1", Some(wrong)),
         ("http", "option redis-check", "h1", Some(wrong)),
         ("http", "option tcp-check", "h2", Some(wrong)),
-        ("http", "option httpchk", "h2", Some(later)),
+        ("http", "option httpchk", "h2", None),
+        ("http", "option httpchk", "fcgi", Some(later)),
     ] {
         let text = format!(
             "backend b\n mode {mode}\n {option}\n server s 1.2.3.4:80 check check-proto {protocol}\n"

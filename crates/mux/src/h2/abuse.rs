@@ -39,7 +39,7 @@ pub mod price {
     pub const CONTINUATION: u32 = 4;
     /// A frame of a few bytes because the window is that small, or an update of as few.
     pub const TINY: u32 = 1;
-    /// PRIORITY, unknown frames.
+    /// PRIORITY, unknown frames, what is said of streams that are gone, answers to nothing.
     pub const IGNORED: u32 = 1;
 }
 

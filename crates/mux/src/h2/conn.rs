@@ -6,7 +6,7 @@ use super::counters::Counters;
 use super::settings::Settings;
 use super::stream::{Recv as StreamRecv, Reset, Send, Stream, Streams};
 use crate::{BodyKind, Side};
-use htx::Head;
+use htx::{Head, HeaderId};
 use std::collections::VecDeque;
 use std::fmt;
 use stdx::Key;
@@ -48,6 +48,10 @@ impl Ready {
     pub const READ: Self = Self(1);
     /// Room for payload.
     pub const WRITE: Self = Self(2);
+    /// The peer's word that it wants nothing more.
+    pub const RESET: Self = Self(4);
+    /// Any of these.
+    pub(super) const ANY: Self = Self(7);
 }
 
 /// What comes next from the peer.
@@ -109,6 +113,8 @@ pub struct Conn {
     pub(super) send_window: i64,
     pub(super) out: Vec<u8>,
     pub(super) sent: usize,
+    /// Bytes that have left the output so far.
+    pub(super) written: u64,
     /// What our encoder has to say of its table before the next block.
     pub(super) table_size: u32,
     pub(super) says_table_size: bool,
@@ -118,6 +124,8 @@ pub struct Conn {
     pub(super) called: usize,
     /// Whose wait is over.
     pub(super) woken: Vec<u64>,
+    /// Who waits for the peer's first SETTINGS, by token.
+    pub(super) greeters: Vec<u64>,
     pub(super) budget: Budget,
     pub(super) counters: Counters,
     /// The last stream that is served, once the peer was told so.
@@ -163,11 +171,13 @@ impl Conn {
             send_window: i64::from(DEFAULT_WINDOW),
             out,
             sent: 0,
+            written: 0,
             table_size: wire::h2::Settings::default().header_table_size,
             says_table_size: false,
             line: VecDeque::new(),
             called: 0,
             woken: Vec::new(),
+            greeters: Vec::new(),
             budget: Budget::new(settings.patience),
             counters: Counters::default(),
             leaving: None,
@@ -197,8 +207,22 @@ impl Conn {
         let limit = self.peer.max_concurrent_streams.unwrap_or(u32::MAX);
         self.is_open()
             && !self.refuses
-            && self.streams.open < limit
+            && self.streams.open < limit.min(self.settings.max_opened)
             && self.next_own <= MAX_STREAM_ID
+    }
+
+    /// Whether the peer has said what it can do; otherwise `token` is woken once it has.
+    pub fn is_greeted(&mut self, token: u64) -> bool {
+        let known = self.greeted || matches!(self.recv, Recv::Closed);
+        if !known && !self.greeters.contains(&token) {
+            self.greeters.push(token);
+        }
+        known
+    }
+
+    /// Whether the peer has said that it takes upgrades (RFC 8441 section 3).
+    pub fn takes_upgrades(&self) -> bool {
+        self.peer.enable_connect_protocol
     }
 
     /// Whether new streams may be opened at all, by us or by the peer.
@@ -220,7 +244,6 @@ impl Conn {
         let recv_window = self.settings.announced.initial_window_size;
         let mut stream = Stream::new(id, recv_window, self.peer.initial_window_size);
         stream.inbox = self.inboxes.pop().unwrap_or_default();
-        self.counters.streams += 1;
         self.streams.insert(stream)
     }
 
@@ -231,6 +254,13 @@ impl Conn {
             self.counters.go_aways_sent += 1;
             encode::go_away(self.last_peer, Code::NO_ERROR, &mut self.out);
         }
+    }
+
+    /// Ends a connection that cannot do what it was made for. As with HAProxy, the stream that it
+    /// was for is reset without having begun: what a peer makes of that harms nobody else.
+    pub fn forgo(&mut self) {
+        self.send_reset(self.next_own.min(MAX_STREAM_ID), Code::INTERNAL_ERROR);
+        self.leave();
     }
 
     /// Whether nothing is left to do but to close.
@@ -244,13 +274,19 @@ impl Conn {
         self.broken
     }
 
-    /// The peer's stream has ended, or the connection is gone: no stream can go on.
+    /// The peer's stream has ended, or the connection is gone: no stream can go on. Requests that
+    /// have not left us were certainly not looked at.
     pub fn handle_eof(&mut self) {
         self.recv = Recv::Closed;
         if self.broken.is_none() {
             let reason = "the connection was closed";
             self.broken = Some(Broken { code: Code::NO_ERROR, reason });
         }
+        let written = self.written;
+        let unsent =
+            self.streams.keys_where(|stream| stream.head_at.is_some_and(|at| at >= written));
+        let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
+        unsent.into_iter().for_each(|key| self.mark_reset(key, reset));
         self.out.clear();
         self.sent = 0;
         self.end_streams(Code::CANCEL);
@@ -271,10 +307,10 @@ impl Conn {
     }
 
     fn end_streams(&mut self, code: Code) {
-        let keys: Vec<Key> = self.streams.keys().collect();
-        for key in keys {
+        for key in self.streams.keys_where(|_| true) {
             self.mark_reset(key, Reset { code, by_peer: true });
         }
+        self.woken.append(&mut self.greeters);
     }
 
     /// What has happened since this was asked before.
@@ -311,9 +347,13 @@ impl Conn {
     pub fn want(&mut self, key: Key, ready: Ready, token: u64) -> bool {
         let room = self.pending() < OUTPUT && self.send_window > 0;
         let Some(stream) = self.streams.get_mut(key) else { return true };
-        let readable = ready == Ready::READ && stream.is_readable();
-        let waits = stream.queued || !room || stream.send_window <= 0;
-        if readable || (ready == Ready::WRITE && (stream.reset.is_some() || !waits)) {
+        let ready_now = stream.reset.is_some()
+            || match ready {
+                Ready::READ => stream.is_readable(),
+                Ready::WRITE => !stream.queued && room && stream.send_window > 0,
+                _ => false,
+            };
+        if ready_now {
             return true;
         }
         stream.token = token;
@@ -370,6 +410,14 @@ impl Conn {
         self.streams.get(key).is_none_or(|stream| stream.send != Send::Head)
     }
 
+    /// Whether an answer accepts the upgrade that a request asks for in the way that its key
+    /// demands, where the key is one that we have made (RFC 6455 section 4.1).
+    pub fn is_accepted_by(&self, key: Key, head: &Head) -> bool {
+        let expected = self.streams.get(key).and_then(|stream| stream.accept.as_deref());
+        let said = || head.first(HeaderId::SecWebSocketAccept).map(|field| field.value);
+        head.status() != 101 || expected.is_none_or(|expected| said() == Some(&expected[..]))
+    }
+
     /// Whether the stream carries opaque bytes.
     pub fn is_tunnel(&self, key: Key) -> bool {
         self.streams.get(key).is_some_and(|stream| stream.tunnel)
@@ -421,8 +469,11 @@ impl Conn {
     pub fn reset(&mut self, key: Key, code: Code) {
         let Some(stream) = self.streams.get(key) else { return };
         if stream.reset.is_none() && self.broken.is_none() {
-            let id = stream.id;
-            self.send_reset(id, code);
+            let (id, silent) = (stream.id, self.side == Side::Server && stream.head_at.is_none());
+            // Of a request that was never sent the peer knows nothing.
+            if !silent {
+                self.send_reset(id, code);
+            }
             self.mark_reset(key, Reset { code, by_peer: false });
         }
     }
@@ -439,7 +490,7 @@ impl Conn {
             stream.reset = Some(reset);
             self.refuses |= reset.by_peer && reset.code == Code::REFUSED_STREAM;
             self.streams.discount(key);
-            self.wake(key, Ready(Ready::READ.0 | Ready::WRITE.0));
+            self.wake(key, Ready::ANY);
         }
     }
 

@@ -21,8 +21,6 @@ pub struct Counters {
     pub resets_sent: u32,
     /// GOAWAY frames sent.
     pub go_aways_sent: u32,
-    /// Streams opened.
-    pub streams: u32,
     /// What was suspicious, whether or not it was too much.
     pub glitches: u32,
 }

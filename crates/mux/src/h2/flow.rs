@@ -53,6 +53,9 @@ impl Conn {
         if increment == 0 {
             return Err(self.fail(Code::PROTOCOL_ERROR, "window update of nothing"));
         }
+        if increment < TINY {
+            self.charge(price::TINY)?;
+        }
         self.send_window += i64::from(increment);
         if self.send_window > i64::from(MAX_WINDOW) {
             return Err(self.fail(Code::FLOW_CONTROL_ERROR, "window too large"));
@@ -80,8 +83,10 @@ impl Conn {
 
     /// The peer's initial window changes: so does every stream's (section 6.9.2).
     pub(super) fn shift_windows(&mut self, by: i64) -> Result<(), Broken> {
-        let keys: Vec<Key> = self.streams.keys().collect();
-        for key in keys {
+        if by == 0 {
+            return Ok(());
+        }
+        for key in self.streams.keys_where(|_| true) {
             let Some(stream) = self.streams.get_mut(key) else { continue };
             stream.send_window += by;
             if stream.send_window > i64::from(MAX_WINDOW) {

@@ -2,12 +2,13 @@
 
 use super::abuse::price;
 use super::conn::{Block, Broken, Conn, Ready};
-use super::stream::{Arrived, Recv};
+use super::stream::{Arrived, Recv, Upgrade};
 use crate::{BodyKind, Error, Fault, HeadStep, Side};
-use htx::{Fields, Head, Method};
+use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
 use wire::h2::frame::{self, END_HEADERS, END_STREAM};
 use wire::h2::{Code, FrameHeader, Malformed, response, trailers};
+use wire::websocket;
 
 impl Conn {
     pub(super) fn headers_frame(
@@ -111,7 +112,8 @@ impl Conn {
         depends_on_itself: bool,
     ) -> Result<(), Broken> {
         if self.leaving.is_some_and(|last| block.stream > last) {
-            return self.discard_block(bytes);
+            self.discard_block(bytes)?;
+            return self.charge(price::IGNORED);
         }
         self.last_peer = block.stream;
         let mut head = self.take_head();
@@ -139,6 +141,7 @@ impl Conn {
                 if let Some(stream) = self.streams.get_mut(key) {
                     stream.connect = announced.connect;
                     stream.extended = announced.extended;
+                    stream.accept = expected_accept(&head, announced.extended);
                     stream.head_only = head.method_id() == Method::Head;
                     stream.length = announced.length;
                     stream.recv = Recv::Body;
@@ -199,8 +202,8 @@ impl Conn {
         let body = match (accepted, block.end || bodiless) {
             (true, _) => {
                 stream.tunnel = true;
-                if stream.extended {
-                    accept_upgrade(&mut head);
+                if let Some(upgrade) = &stream.upgrade {
+                    accept_upgrade(&mut head, upgrade);
                 }
                 BodyKind::Tunnel
             }
@@ -257,25 +260,30 @@ impl Conn {
     }
 }
 
-/// What accepts an extended CONNECT accepts an upgrade in HTTP/1.
-fn accept_upgrade(head: &mut Head) {
+/// What accepts an extended CONNECT accepts an upgrade in HTTP/1, where more has to be said.
+fn accept_upgrade(head: &mut Head, upgrade: &Upgrade) {
     head.set_status(101);
+    head.remove_id(HeaderId::ContentLength);
     head.push(b"connection", b"upgrade");
+    head.set(b"upgrade", &upgrade.protocol);
+    if let Some(accept) = &upgrade.accept {
+        head.set(b"sec-websocket-accept", accept);
+    }
 }
 
-/// Sixteen bytes in base64 (RFC 6455 section 4.1), which no two requests share.
-fn websocket_key(seed: &mut u64) -> [u8; 24] {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut key = [b'='; 24];
-    for (at, digit) in key[..22].iter_mut().enumerate() {
-        if at % 10 == 0 {
-            *seed ^= *seed << 13;
-            *seed ^= *seed >> 7;
-            *seed ^= *seed << 17;
-        }
-        *digit = DIGITS[(*seed >> (6 * (at % 10)) & 63) as usize];
-    }
-    // Of the last digit four bits are padding.
-    key[21] = DIGITS[(*seed & 3) as usize * 16];
-    key
+/// What a server has to answer to the key that a websocket request was given here.
+fn expected_accept(head: &Head, extended: bool) -> Option<Box<websocket::Accept>> {
+    let key = extended.then(|| head.first(HeaderId::SecWebSocketKey))?;
+    key.map(|key| Box::new(websocket::accept(key.value)))
+}
+
+/// A key for a websocket request, which no two share.
+fn websocket_key(seed: &mut u64) -> websocket::Key {
+    let mut next = || {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        u128::from(*seed)
+    };
+    websocket::key(next() << 64 | next())
 }

@@ -141,12 +141,13 @@ impl Conn {
     fn settings_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
         self.counters.settings += 1;
         if header.has(ACK) {
-            return Ok(());
+            return self.charge(price::IGNORED);
         }
         if self.greeted {
             self.charge(price::SETTINGS)?;
         }
         self.greeted = true;
+        self.woken.append(&mut self.greeters);
         let before = self.peer.initial_window_size;
         if let Err(code) = self.peer.apply(payload) {
             return Err(self.fail(code, "invalid SETTINGS"));
@@ -169,14 +170,16 @@ impl Conn {
         self.refuse_idle(header.stream)?;
         match self.streams.find(header.stream) {
             Some(key) => self.widen_stream(key, increment),
-            None => Ok(()),
+            None => self.charge(price::IGNORED),
         }
     }
 
     fn reset_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
         self.counters.resets += 1;
         self.refuse_idle(header.stream)?;
-        let Some(key) = self.streams.find(header.stream) else { return Ok(()) };
+        let Some(key) = self.streams.find(header.stream) else {
+            return self.charge(price::IGNORED);
+        };
         let complete = self.has_sent_all(key) || self.is_reset(key);
         let code = Code(frame::number(payload));
         self.mark_reset(key, Reset { code, by_peer: true });
@@ -192,11 +195,11 @@ impl Conn {
         self.peer_leaves = Some(last);
         if self.side == Side::Server {
             // What is above was not looked at, and may be sent again (section 6.8).
-            let above: Vec<Key> = self.streams.keys().filter(|key| self.id(*key) > last).collect();
+            let above = self.streams.keys_where(|stream| stream.id > last);
             let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
             above.into_iter().for_each(|key| self.mark_reset(key, reset));
         }
-        Ok(())
+        self.charge(price::IGNORED)
     }
 
     /// Priorities are not followed (section 5.3.2); a stream cannot depend on itself all the same.
@@ -240,10 +243,14 @@ impl Conn {
         }
     }
 
-    /// Ends a stream for a fault of the peer.
+    /// Ends a stream for a fault of the peer, which is told so even if the stream is over for it.
     pub(super) fn stream_error(&mut self, key: Key, code: Code) -> Result<(), Broken> {
         self.counters.stream_errors += 1;
-        self.reset(key, code);
+        let over = self.streams.get(key).filter(|it| it.reset.is_some_and(|reset| reset.by_peer));
+        match over.map(|stream| stream.id) {
+            Some(id) => self.send_reset(id, code),
+            None => self.reset(key, code),
+        }
         self.charge(price::STREAM_ERROR)
     }
 

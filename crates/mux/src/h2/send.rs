@@ -3,12 +3,13 @@
 use super::abuse::price;
 use super::conn::Conn;
 use super::flow::TINY;
-use super::stream::Send;
+use super::stream::{Send, Upgrade};
 use crate::{BodyKind, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use std::io::IoSlice;
 use stdx::Key;
 use wire::h2::{DEFAULT_FRAME_SIZE, encode, hpack, request, response, trailers};
+use wire::websocket;
 
 /// The stream was reset, or its connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,9 @@ impl Conn {
 
     /// Takes note of output that was written; streams that wait for room may be woken.
     pub fn advance_output(&mut self, count: usize) {
-        self.sent += count.min(self.pending());
+        let count = count.min(self.pending());
+        self.sent += count;
+        self.written += count as u64;
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
@@ -78,8 +81,10 @@ impl Conn {
             stream.send = Send::Body;
             body = BodyKind::Tunnel;
         } else {
+            // What is dropped of a body still belongs to the exchange, which ends with it.
+            let drops = stream.head_only && !body.is_empty();
             body = response_body(head, body, stream.head_only);
-            end = body.is_empty();
+            end = body.is_empty() && !drops;
             stream.send = if end { Send::Ended } else { Send::Body };
         }
         if !gone && self.broken.is_none() {
@@ -98,8 +103,13 @@ impl Conn {
         body: BodyKind,
         scheme: &[u8],
     ) -> BodyKind {
-        let extended = self.peer.enable_connect_protocol && request::protocol(head).is_some();
+        let at = self.written + self.pending() as u64;
+        let upgrade = request::protocol(head).filter(|_| self.peer.enable_connect_protocol);
+        let upgrade = upgrade.map(|protocol| Box::new(asked(head, protocol)));
+        let extended = upgrade.is_some();
         let Some(stream) = self.streams.get_mut(key) else { return BodyKind::None };
+        stream.head_at = Some(at);
+        stream.upgrade = upgrade;
         let (id, gone) = (stream.id, stream.reset.is_some());
         stream.head_only = head.method_id() == Method::Head;
         stream.connect = head.method_id() == Method::Connect || extended;
@@ -139,7 +149,9 @@ impl Conn {
     /// Ends the outgoing message once all payload that was announced is sent.
     pub fn encode_end(&mut self, key: Key, trailers: Option<&Fields>) {
         let Some(stream) = self.streams.get_mut(key) else { return };
-        if stream.send != Send::Body || stream.ending {
+        // What a tunnel carries comes after its request.
+        let begins = self.side == Side::Server && stream.connect && !stream.tunnel;
+        if stream.send != Send::Body || stream.ending || begins {
             return;
         }
         stream.ending = true;
@@ -250,6 +262,13 @@ impl Conn {
     pub fn shutdown(&mut self, key: Key) {
         self.encode_end(key, None);
     }
+}
+
+/// What a request asks to become.
+fn asked(head: &Head, protocol: &[u8]) -> Upgrade {
+    let key = head.first(HeaderId::SecWebSocketKey).map(|field| field.value);
+    let key = key.filter(|_| protocol.eq_ignore_ascii_case(b"websocket"));
+    Upgrade { protocol: protocol.to_vec(), accept: key.map(websocket::accept) }
 }
 
 /// A length that is known is told, for the sake of those behind the peer that need it.

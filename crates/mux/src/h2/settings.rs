@@ -9,6 +9,8 @@ pub struct Settings {
     pub announced: wire::h2::Settings,
     /// Payload that may be on its way to us on all streams together, in bytes; at least 65,535.
     pub window: u32,
+    /// Streams that we open at most, whatever the peer allows.
+    pub max_opened: u32,
     /// How large a header list may be.
     pub list: ListLimits,
     /// Where keys of websocket requests come from.
@@ -22,6 +24,7 @@ impl Default for Settings {
         Self {
             announced: wire::h2::Settings::default(),
             window: 1 << 20,
+            max_opened: u32::MAX,
             list: ListLimits { bytes: 16_384, fields: 101 },
             seed: 1,
             patience: super::abuse::Patience::default(),

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use stdx::Key;
 use stdx::slab::Slab;
 use wire::h2::Code;
+use wire::websocket;
 
 /// Where the incoming message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,14 @@ pub(super) enum Send {
 pub(super) struct Reset {
     pub(super) code: Code,
     pub(super) by_peer: bool,
+}
+
+/// An upgrade that was asked for in HTTP/1: what HTTP/2 does not say in its answer.
+#[derive(Clone, Debug)]
+pub(super) struct Upgrade {
+    pub(super) protocol: Vec<u8>,
+    /// The answer to the key of a websocket request.
+    pub(super) accept: Option<websocket::Accept>,
 }
 
 /// A head that has come, and what follows it; `None` after an interim one.
@@ -80,6 +89,12 @@ pub(super) struct Stream {
     pub(super) extended: bool,
     /// CONNECT was accepted.
     pub(super) tunnel: bool,
+    /// What the request asks a server to switch to, as an extended CONNECT.
+    pub(super) upgrade: Option<Box<Upgrade>>,
+    /// What accepts a websocket request whose key we have made.
+    pub(super) accept: Option<Box<websocket::Accept>>,
+    /// Where in all output the request begins that was sent on it.
+    pub(super) head_at: Option<u64>,
     /// It counts against the limit of concurrent streams.
     pub(super) counted: bool,
 }
@@ -113,6 +128,9 @@ impl Stream {
             connect: false,
             extended: false,
             tunnel: false,
+            upgrade: None,
+            accept: None,
+            head_at: None,
             counted: true,
         }
     }
@@ -150,6 +168,8 @@ pub(super) struct Streams {
     pub(super) open: u32,
     /// The last ones that are gone, and whether we have reset them.
     gone: VecDeque<(u32, bool)>,
+    /// The highest one that is not remembered any more.
+    forgotten: u32,
 }
 
 impl Streams {
@@ -194,15 +214,19 @@ impl Streams {
 
     /// Takes note of a stream that is gone.
     pub(super) fn remember(&mut self, id: u32, reset_by_us: bool) {
-        if self.gone.len() == REMEMBERED {
-            self.gone.pop_front();
+        if self.gone.len() == REMEMBERED
+            && let Some((oldest, _)) = self.gone.pop_front()
+        {
+            self.forgotten = self.forgotten.max(oldest);
         }
         self.gone.push_back((id, reset_by_us));
     }
 
-    /// Whether a stream that is gone was reset by us; `None` if it is not remembered.
+    /// Whether a stream that is gone was reset by us, as may be the case with all that are too old
+    /// to be remembered; `None` if there was none.
     pub(super) fn was_reset(&self, id: u32) -> Option<bool> {
-        self.gone.iter().rev().find(|(gone, _)| *gone == id).map(|(_, ours)| *ours)
+        let found = self.gone.iter().rev().find(|(gone, _)| *gone == id).map(|(_, ours)| *ours);
+        found.or((id <= self.forgotten).then_some(true))
     }
 
     /// A stream that is closed counts no more.
@@ -214,7 +238,9 @@ impl Streams {
         }
     }
 
-    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
-        self.index.iter().map(|(_, key)| *key)
+    /// Those of which something holds, in the order of their identifiers.
+    pub(super) fn keys_where(&self, holds: impl Fn(&Stream) -> bool) -> Vec<Key> {
+        let keys = self.index.iter().map(|(_, key)| *key);
+        keys.filter(|key| self.slab.get(*key).is_some_and(&holds)).collect()
     }
 }

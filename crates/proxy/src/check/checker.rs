@@ -9,7 +9,7 @@ use super::rule;
 use super::script;
 use super::store::{Record, Store};
 use super::turn;
-use crate::settings::{Check, External};
+use crate::settings::{self, Check, External, Version};
 use crate::worker::Worker;
 use htx::Head;
 use reactor::{Class, TaskId, Wake};
@@ -136,14 +136,18 @@ impl Checker {
         match &subject.settings.check {
             Check::Script(script) => Some(Alone::Script(script.clone())),
             Check::External(program) => Some(Alone::External(program.clone())),
-            Check::Connect | Check::Http(_) if subject.server.settings.check_link.is_plain() => {
-                None
-            }
+            Check::Connect if subject.server.settings.check_link.is_plain() => None,
+            Check::Http(_) if is_plain(&subject.server.settings) => None,
             Check::Connect | Check::Http(_) => {
                 Some(Alone::Script(subject.settings.check_script.clone()))
             }
         }
     }
+}
+
+/// Whether checks of a server are bytes on a connection that begins with nothing else.
+fn is_plain(server: &settings::Server) -> bool {
+    server.check_link.is_plain() && server.speech.checks == Version::H1
 }
 
 /// What runs in a task of its own.

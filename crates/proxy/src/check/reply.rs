@@ -5,7 +5,7 @@ use htx::{Head, HeaderId};
 use wire::h1::{ChunkDecoder, HeadKind, HeadParser, Limits};
 
 /// A response of which the head is complete.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reply {
     pub(super) head: Head,
     pub(super) body: Vec<u8>,

@@ -7,15 +7,17 @@ use super::rule;
 use super::scene::Scene;
 use super::state_header;
 use super::store::Record;
+use super::stream::Talk;
 use super::turn::{Subject, Turn, Underway};
 use super::verdict;
 use crate::handshake;
 use crate::line::{Line, Trouble};
-use crate::settings::{Announce, Encryption};
+use crate::settings::{Announce, Encryption, Version};
 use crate::way;
 use crate::worker::Worker;
 use balance::{CheckResult, CheckStatus};
 use htx::Head;
+use mux::Side;
 use reactor::Address;
 use rules::check::{
     Connect, Expect, Failure, HttpSend, Judgement, Kind, Received, Script, Send, Status, Step,
@@ -48,6 +50,8 @@ struct Play<'a> {
     asked: bool,
     /// The last connection is encrypted.
     encrypted: bool,
+    /// HTTP/2, where that is what requests are sent in.
+    talk: Option<Talk>,
     reply: Option<Reply>,
     variables: Variables,
     /// What is worth telling in the end.
@@ -81,6 +85,7 @@ impl<'a> Play<'a> {
             line: Line::new(worker, connect_ms, answer_ms),
             asked: false,
             encrypted: false,
+            talk: None,
             reply: None,
             variables: Variables { process, ..Variables::default() },
             info: None,
@@ -198,10 +203,17 @@ impl<'a> Play<'a> {
             self.put(&header).await?;
         }
         let encryption = self.subject.server.settings.check_link.encryption.as_ref();
-        match encryption.filter(|_| connect.as_server) {
-            Some(encryption) => self.encrypt(encryption).await,
-            None => Ok(()),
+        if let Some(encryption) = encryption.filter(|_| connect.as_server) {
+            self.encrypt(encryption).await?;
         }
+        let speaks_h2 = match settings.speech.checks {
+            Version::H1 => false,
+            Version::H2 => true,
+            Version::Chosen => self.line.has_chosen(b"h2"),
+        };
+        let settings = self.worker.h2_settings(self.subject.proxy, Side::Server);
+        self.talk = (speaks_h2 && connect.as_server).then(|| Talk::new(settings, self.encrypted));
+        Ok(())
     }
 
     /// Encrypts what is said from now on.
@@ -264,7 +276,19 @@ impl<'a> Play<'a> {
         self.line.forget();
         self.begin_step();
         self.asked = true;
-        self.put(&request).await
+        let Some(talk) = &mut self.talk else { return self.put(&request).await };
+        talk.ask(&request);
+        let frames = talk.take_output();
+        self.put(&frames).await
+    }
+
+    /// Has the machine take what has come, and says what it has to say to that.
+    async fn hear(&mut self) -> Result<(), Stop> {
+        let Some(talk) = self.talk.as_mut().filter(|_| self.asked) else { return Ok(()) };
+        talk.hear(self.line.received(), self.line.has_ended());
+        let frames = talk.take_output();
+        self.line.forget();
+        if frames.is_empty() { Ok(()) } else { self.put(&frames).await }
     }
 
     async fn put(&mut self, bytes: &[u8]) -> Result<(), Stop> {
@@ -282,6 +306,7 @@ impl<'a> Play<'a> {
                 Trouble::Late => Stop::Late(known(expect.timeout_status())),
                 Trouble::Broken(error) => Stop::Broken(error),
             })?;
+            self.hear().await?;
             if let Some(judged) = self.judge(expect, number)? {
                 self.code = expect.code(&self.scene()).or(self.code);
                 self.tell(judged);
@@ -299,7 +324,11 @@ impl<'a> Play<'a> {
     fn judge(&mut self, expect: &Expect, number: usize) -> Result<Option<Option<Vec<u8>>>, Stop> {
         let mut ended = self.line.has_ended();
         if self.asked {
-            self.reply = match Reply::parse(self.line.received(), ended) {
+            let parsed = match &self.talk {
+                Some(talk) => talk.reply().map(|reply| reply.cloned()),
+                None => Reply::parse(self.line.received(), ended),
+            };
+            self.reply = match parsed {
                 Ok(Some(reply)) => Some(reply),
                 Ok(None) => return Ok(None),
                 Err(Malformed) => {

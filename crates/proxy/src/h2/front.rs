@@ -25,7 +25,8 @@ pub(crate) struct Front {
     /// Server connections that only this client may use, between two requests.
     own: RefCell<Own>,
     last: Cell<Option<Last>>,
-    variables: RefCell<sample::VarStore>,
+    /// The `sess` variables, which all streams see and change.
+    variables: Rc<sample::VarStore>,
 }
 
 impl std::fmt::Debug for Front {
@@ -74,21 +75,22 @@ pub(crate) async fn recognize(client: &mut Client) -> bool {
 /// Serves a client's connection until it is over. What has come of it stands in its input.
 pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     let input = std::mem::replace(&mut client.input, Buf::empty());
-    let variables = RefCell::new(std::mem::take(&mut client.variables));
+    let variables = Rc::new(std::mem::take(&mut client.variables));
     let machine = Conn::new(Side::Client, worker.h2_settings(&client.proxy, Side::Client));
     let scheme: &'static [u8] = if client.session().is_some() { b"https" } else { b"http" };
     let session = Session::new(&worker.thread, machine, scheme);
     let pump = Pump::new(&session, input, worker.thread.tick());
     let (own, last) = (RefCell::default(), Cell::new(None));
     let front = Rc::new(Front { client, session, own, last, variables });
-    let mut driver = Driver { front: front.clone(), pump, streams: 0 };
+    let idle_since = worker.thread.tick();
+    let mut driver = Driver { front: front.clone(), pump, streams: 0, idle_since };
     let stats = &front.client.proxy.h2.front;
     let Some(socket) = front.client.socket.transport() else { return };
     stats.open();
     driver.run(&worker, socket).await;
-    driver.count();
     stats.close();
     driver.pump.close(&worker, socket).await;
+    front.count();
 }
 
 /// What a connection's task remembers.
@@ -97,6 +99,8 @@ struct Driver {
     pump: Pump,
     /// Streams so far.
     streams: u32,
+    /// Since when there has been no stream, which no frame but a request ends.
+    idle_since: Tick,
 }
 
 impl Driver {
@@ -108,7 +112,10 @@ impl Driver {
                 start(worker, front, key, *streams);
                 *streams = streams.saturating_add(1);
             });
-            self.count();
+            self.front.count();
+            if self.front.session.look(Conn::streams) > 0 {
+                self.idle_since = thread.tick();
+            }
             match turn {
                 Turn::Over => return,
                 Turn::More => thread.scheduler().yield_as(Class::Bulk).await,
@@ -133,7 +140,8 @@ impl Driver {
     fn deadline(&self) -> Option<Tick> {
         let timeouts = &self.front.client.proxy.settings.timeouts;
         let (idle, open) = self.front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
-        let span = match (self.pump.is_stalled(), idle, self.streams) {
+        let stalled = self.pump.is_stalled();
+        let span = match (stalled, idle, self.streams) {
             (true, ..) => timeouts.client,
             (false, true, 0) => timeouts.http_request.or(timeouts.client),
             (false, true, _) => {
@@ -141,16 +149,11 @@ impl Driver {
             }
             (false, false, _) => None,
         };
-        let own = span.map(|span| self.pump.seen.plus_ms(span));
+        let since = if stalled { self.pump.moved } else { self.idle_since };
+        let own = span.map(|span| since.plus_ms(span));
         let client = &self.front.client;
         let stop = if idle { client.last_idle_moment() } else { client.last_moment() };
         Tick::earlier(own, stop.filter(|_| open))
-    }
-
-    /// Enters what has happened into the books.
-    fn count(&self) {
-        let counters = self.front.session.drive(Conn::take_counters);
-        self.front.client.proxy.h2.front.count(&counters);
     }
 }
 
@@ -176,16 +179,24 @@ impl Front {
         &self.client
     }
 
-    /// What the next stream begins with.
-    pub(crate) fn lend(&self) -> (Own, Option<Last>, sample::VarStore) {
-        (self.own.take(), self.last.get(), self.variables.borrow().clone())
+    /// The counters of its frontend.
+    pub(crate) fn stats(&self) -> &super::stats::Stats {
+        &self.client.proxy.h2.front
     }
 
-    /// What a stream leaves behind for those after it. Of streams that change a variable of the
-    /// session at the same time, the one that ends last is heard.
+    /// Enters what has happened into the books.
+    fn count(&self) {
+        self.stats().count(&self.session.drive(Conn::take_counters));
+    }
+
+    /// What the next stream begins with.
+    pub(crate) fn lend(&self) -> (Own, Option<Last>, sample::VarStore) {
+        (self.own.take(), self.last.get(), sample::VarStore::shared(&self.variables))
+    }
+
+    /// What a stream leaves behind for those after it.
     pub(crate) fn take_back(&self, stream: &mut Client) {
         self.own.borrow_mut().merge(std::mem::take(&mut stream.own));
         self.last.set(stream.last);
-        self.variables.replace(std::mem::take(&mut stream.variables));
     }
 }

@@ -32,15 +32,15 @@ pub(super) struct Pump {
     session: Rc<Session>,
     /// Received and not yet understood; no memory while there is nothing.
     input: Buf,
-    /// When the peer was last heard of, or took something.
-    pub(super) seen: Tick,
+    /// When the peer has last taken something, or there was nothing for it.
+    pub(super) moved: Tick,
     /// The peer has ended its side.
     ended: bool,
 }
 
 impl Pump {
     pub(super) fn new(session: &Rc<Session>, input: Buf, now: Tick) -> Self {
-        Self { session: session.clone(), input, seen: now, ended: false }
+        Self { session: session.clone(), input, moved: now, ended: false }
     }
 
     /// Reads, shows each stream that the peer has opened to `start`, and writes.
@@ -62,8 +62,8 @@ impl Pump {
         }
         let pending = self.session.look(|mux| mux.output().len());
         let Ok(flushed) = self.session.flush(socket) else { return Turn::Over };
-        if self.session.look(|mux| mux.output().len()) != pending {
-            self.seen = worker.thread.tick();
+        if flushed || self.session.look(|mux| mux.output().len()) != pending {
+            self.moved = worker.thread.tick();
         }
         let over = self.session.look(Conn::is_over) || self.session.vanishes();
         if over || (self.ended && flushed) {
@@ -104,7 +104,6 @@ impl Pump {
         match socket.recv(self.input.space()) {
             Ok(count @ 1..) => {
                 self.input.filled(count);
-                self.seen = worker.thread.tick();
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,

@@ -57,6 +57,11 @@ impl Session {
         how(&self.machine.borrow())
     }
 
+    /// Asks the machine for something that leaves nothing to be written or read on.
+    pub(crate) fn ask<T>(&self, how: impl FnOnce(&mut Conn) -> T) -> T {
+        how(&mut self.machine.borrow_mut())
+    }
+
     /// Changes the machine on behalf of a stream: those whose wait is over by that are woken, and
     /// the driver if there is something to write or to read on.
     pub(crate) fn act<T>(&self, how: impl FnOnce(&mut Conn) -> T) -> T {
@@ -64,8 +69,8 @@ impl Session {
         let paused = !machine.takes_input();
         let result = how(&mut machine);
         let resumes = paused && machine.takes_input();
-        if (resumes || !machine.output().is_empty()) && !self.nudged.replace(true) {
-            self.thread.scheduler().wake(self.driver.get(), Wake::MESSAGE);
+        if resumes || !machine.output().is_empty() {
+            self.nudge();
         }
         self.wake(&mut machine);
         result
@@ -88,7 +93,9 @@ impl Session {
 
     /// Has the driver look at the connection.
     pub(crate) fn nudge(&self) {
-        self.thread.scheduler().wake(self.driver.get(), Wake::MESSAGE);
+        if !self.nudged.replace(true) {
+            self.thread.scheduler().wake(self.driver.get(), Wake::MESSAGE);
+        }
     }
 
     /// Ends the connection without a word to the peer.

@@ -85,6 +85,17 @@ impl Stats {
         self.0[Field::OpenConnections as usize].fetch_sub(1, Relaxed);
     }
 
+    /// A stream begins.
+    pub(crate) fn open_stream(&self) {
+        self.add(Field::OpenStreams, 1);
+        self.add(Field::TotalStreams, 1);
+    }
+
+    /// A stream has ended.
+    pub(crate) fn close_stream(&self) {
+        self.0[Field::OpenStreams as usize].fetch_sub(1, Relaxed);
+    }
+
     /// Adds what has happened on a connection.
     pub(crate) fn count(&self, counters: &Counters) {
         self.add(Field::HeadersReceived, counters.headers);
@@ -96,6 +107,5 @@ impl Stats {
         self.add(Field::StreamErrors, counters.stream_errors);
         self.add(Field::ResetsSent, counters.resets_sent);
         self.add(Field::GoAwaysSent, counters.go_aways_sent);
-        self.add(Field::TotalStreams, counters.streams);
     }
 }

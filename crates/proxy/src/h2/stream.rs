@@ -40,12 +40,14 @@ impl Stream {
     /// A stream that a client has opened.
     pub(crate) fn of_client(front: &Rc<Front>, key: Key) -> Self {
         let half = Half { session: front.session.clone(), key };
+        front.stats().open_stream();
         Self { half, carrier: Carrier::Front(front.clone()) }
     }
 
     /// A stream to a server.
     pub(crate) fn of_server(trunk: &Rc<Trunk>, key: Key) -> Self {
         let half = Half { session: trunk.session.clone(), key };
+        trunk.stats().open_stream();
         Self { half, carrier: Carrier::Trunk(trunk.clone()) }
     }
 
@@ -106,13 +108,13 @@ impl Stream {
         let Half { session, key } = &self.half;
         let scheduler = session.thread().scheduler();
         let task = scheduler.current();
-        if session.act(|mux| mux.want(*key, ready, task.to_bits())) {
+        if session.ask(|mux| mux.want(*key, ready, task.to_bits())) {
             scheduler.wake(task, Wake::IO);
         }
     }
 
     pub(crate) fn want_nothing(&self) {
-        self.half.session.act(|mux| mux.want_nothing(self.half.key));
+        self.half.session.ask(|mux| mux.want_nothing(self.half.key));
     }
 
     pub(crate) fn is_readable(&self) -> bool {
@@ -135,8 +137,16 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.half.session.act(|mux| mux.release(self.half.key));
-        if let Carrier::Trunk(trunk) = &self.carrier {
-            trunk.rest();
+        match &self.carrier {
+            Carrier::Front(front) => front.stats().close_stream(),
+            Carrier::Trunk(trunk) => {
+                trunk.stats().close_stream();
+                trunk.rest();
+            }
+        }
+        if self.half.session.look(|mux| mux.streams() == 0) {
+            // From now on the connection has a time to wait for the next one.
+            self.half.session.nudge();
         }
     }
 }
@@ -192,6 +202,11 @@ impl Half {
 
     pub(crate) fn abort(&self) {
         self.session.act(|mux| mux.reset(self.key, wire::h2::Code::CANCEL));
+    }
+
+    /// Whether an answer accepts the upgrade that the request asks for.
+    pub(crate) fn is_accepted_by(&self, head: &Head) -> bool {
+        self.session.look(|mux| mux.is_accepted_by(self.key, head))
     }
 
     /// Whether the request was not looked at, so that it may be sent again.

@@ -1,7 +1,7 @@
 //! HTTP/2 from a client's point of view, on real sockets, with servers that speak HTTP/1. Never
 //! looks into a machine of the proxy's.
 
-use crate::settings::{Mode, Proxy, Reuse, Server};
+use crate::settings::{Mode, Proxy, Reuse, Server, Speeches, Version as Spoken};
 use crate::testing::{self, Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};
 use mux::h2::{Conn, Key, Settings};
@@ -247,7 +247,7 @@ fn idle_connections_end() {
 /// A proxy whose server speaks HTTP/2: another proxy, in front of an origin.
 fn chain(origin: &Origin, reuse: Reuse) -> (World, SocketAddr) {
     let (inner, between) = listen("inner", Mode::Http, vec![testing::server(1, origin.address)]);
-    let server = Server { speaks_h2: true, ..testing::server(1, between) };
+    let server = Server { speech: Speeches::only(Spoken::H2), ..testing::server(1, between) };
     let (mut outer, address) = listen("outer", Mode::Http, vec![server]);
     outer.back.as_mut().unwrap().reuse = reuse;
     (World::new(vec![outer, inner]), address)
@@ -365,7 +365,8 @@ fn refused_requests_are_sent_again() {
             }
         }
     });
-    let server = Server { speaks_h2: true, ..testing::server(1, origin.address) };
+    let server =
+        Server { speech: Speeches::only(Spoken::H2), ..testing::server(1, origin.address) };
     let (mut proxy, address) = listen("outer", Mode::Http, vec![server]);
     proxy.back.as_mut().unwrap().retries = 3;
     let world = World::new(vec![proxy]);

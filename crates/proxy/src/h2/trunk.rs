@@ -20,6 +20,10 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+/// The scheme of requests that name none, as those of HTTP/1: as HAProxy has it, whatever the
+/// connection is.
+const SCHEME: &[u8] = b"https";
+
 /// A connection to a server that carries many streams.
 pub(crate) struct Trunk {
     pub(crate) session: Rc<Session>,
@@ -65,18 +69,17 @@ pub(crate) struct Trunks(RefCell<HashMap<Place, Vec<Rc<Trunk>>>>);
 type Place = (usize, usize);
 
 impl Trunk {
-    /// A connection that is being made, with its first stream.
+    /// A connection that is being made.
     pub(crate) fn new(
         worker: &Worker,
         backend: &ProxyRef,
         server: &ServerRef,
         (key, to): (u64, Option<SocketAddr>),
-        (client, scheme): (u64, &'static [u8]),
-    ) -> (Rc<Self>, Option<Key>) {
+        client: u64,
+    ) -> Rc<Self> {
         let machine = Conn::new(Side::Server, worker.h2_settings(backend, Side::Server));
-        let session = Session::new(&worker.thread, machine, scheme);
-        let stream = session.drive(Conn::open);
-        let trunk = Self {
+        let session = Session::new(&worker.thread, machine, SCHEME);
+        Rc::new(Self {
             session,
             backend: backend.clone(),
             server: server.clone(),
@@ -86,8 +89,19 @@ impl Trunk {
             owner: Cell::new(client),
             requests: Cell::new(0),
             idle_since: Cell::new(worker.thread.tick()),
-        };
-        (Rc::new(trunk), stream)
+        })
+    }
+
+    /// Opens a stream for a client, if there may be another one.
+    pub(crate) fn open(&self, client: u64) -> Option<Key> {
+        let key = self.session.act(Conn::open)?;
+        self.owner.set(client);
+        Some(key)
+    }
+
+    /// The counters of its backend.
+    pub(crate) fn stats(&self) -> &super::stats::Stats {
+        &self.backend.h2.back
     }
 
     pub(crate) fn transport(&self) -> Option<&Transport> {
@@ -124,11 +138,7 @@ impl Trunk {
 
     /// A stream of it has ended.
     pub(crate) fn rest(&self) {
-        let thread = self.session.thread();
-        self.idle_since.set(thread.tick());
-        if self.session.look(Conn::streams) == 0 {
-            self.session.nudge();
-        }
+        self.idle_since.set(self.session.thread().tick());
     }
 }
 
@@ -137,13 +147,10 @@ fn place(server: &LocalServer) -> Place {
 }
 
 impl Trunks {
-    /// A stream on a trunk that this client may use.
-    pub(crate) fn take(&self, server: &LocalServer, asker: Asker) -> Option<(Rc<Trunk>, Key)> {
+    /// A trunk that this client may use, which may have one more stream.
+    pub(crate) fn find(&self, server: &LocalServer, asker: Asker) -> Option<Rc<Trunk>> {
         let trunks = self.0.borrow();
-        let trunk = trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker))?;
-        let key = trunk.session.act(Conn::open)?;
-        trunk.owner.set(asker.client);
-        Some((trunk.clone(), key))
+        trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker)).cloned()
     }
 
     /// Drops all trunks of a server as soon as their streams have ended.
@@ -186,9 +193,9 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
     let mut pump = Pump::new(&trunk.session, Buf::empty(), worker.thread.tick());
     drive(&worker, &trunk, &mut pump, socket).await;
     worker.trunks.remove(&trunk);
-    stats.count(&trunk.session.drive(Conn::take_counters));
     stats.close();
     pump.close(&worker, socket).await;
+    stats.count(&trunk.session.drive(Conn::take_counters));
 }
 
 async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Transport) {
@@ -204,7 +211,8 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
             continue;
         }
         let idle = trunk.session.look(Conn::streams) == 0;
-        if idle && (trunk.is_worn_out() || worker.shared.is_stopping()) {
+        let kept = trunk.server.settings.pool_max != Some(0);
+        if idle && (trunk.is_worn_out() || !kept || worker.shared.is_stopping()) {
             return;
         }
         let deadline = deadline(trunk, pump, idle);
@@ -222,5 +230,5 @@ fn deadline(trunk: &Trunk, pump: &Pump, idle: bool) -> Option<Tick> {
         return Some(trunk.idle_since.get().plus_ms(trunk.server.settings.pool_purge));
     }
     let span = trunk.backend.settings.timeouts.server.filter(|_| pump.is_stalled())?;
-    Some(pump.seen.plus_ms(span))
+    Some(pump.moved.plus_ms(span))
 }

@@ -98,7 +98,7 @@ impl Variables {
         };
         let fits = fits && self.process.admits(before, now);
         if fits && limits.process().is_some() {
-            store.owner.get_or_init(|| Arc::clone(&self.process));
+            store.place().owner.get_or_init(|| Arc::clone(&self.process));
         }
         fits
     }

@@ -2,8 +2,13 @@
 //! has.
 
 use super::listeners::Opener;
-use config::model::{self, Address, Announce, Back, Global, Server, ServerPort, Source};
-use proxy::settings::{self, Disguise, Encryption, Follows, Link, Ports, ServerName, Values};
+use config::model::{
+    self, Address, Announce, Back, Global, Protocol, Server, ServerOptions, ServerPort, Source,
+    Websocket,
+};
+use proxy::settings::{
+    self, Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Values, Version,
+};
 use reactor::{Dial, KeepAlive, SystemBuffers};
 use std::io;
 use std::net::SocketAddr;
@@ -106,9 +111,53 @@ fn check_encryption(server: &Server, same: bool) -> Option<Encryption> {
     let wanted = line.check.unwrap_or(line.enabled && same);
     let connector = server.tls.clone().filter(|_| wanted)?;
     let name = line.check_sni.clone().map_or(ServerName::None, ServerName::Fixed);
-    // Checks speak HTTP/1, unless they are told what to offer.
-    let alpn = line.check_alpn.as_deref().unwrap_or_default().into();
-    Some(Encryption { connector, name, alpn: Some(alpn) })
+    let alpn = line.check_alpn.as_deref().map(Into::into);
+    Some(Encryption { connector, name, alpn })
+}
+
+/// What is spoken with a server.
+pub(super) fn speeches(options: &ServerOptions) -> Speeches {
+    let line = &options.tls;
+    let offered = line.options.alpn.as_deref().filter(|_| line.enabled).unwrap_or_default();
+    let own = version(options.protocol, offered);
+    let usual = Speech { version: own, alpn: None };
+    let alone = |version, protocol: &[u8]| {
+        let wire = [&[protocol.len() as u8], protocol].concat();
+        Speech { version, alpn: (!offered.is_empty()).then(|| wire.into()) }
+    };
+    let may_choose = own == Version::Chosen && names(offered, b"http/1.1");
+    let websocket = match options.websocket {
+        Websocket::H1 => alone(Version::H1, b"http/1.1"),
+        Websocket::H2 => alone(Version::H2, b"h2"),
+        Websocket::Auto if may_choose => alone(Version::H1, b"http/1.1"),
+        Websocket::Auto => usual.clone(),
+    };
+    let checked = line.check_alpn.as_deref().or(line.options.alpn.as_deref());
+    let checked = checked.filter(|_| line.check.unwrap_or(line.enabled));
+    let protocol = options.check.protocol.or(options.protocol);
+    let checks = version(protocol, checked.unwrap_or_default());
+    Speeches { usual, websocket, checks }
+}
+
+/// What is spoken where a line names a protocol, or offers some.
+fn version(protocol: Option<Protocol>, offered: &[u8]) -> Version {
+    match protocol {
+        Some(Protocol::H2) => Version::H2,
+        None if names(offered, b"h2") => Version::Chosen,
+        Some(_) | None => Version::H1,
+    }
+}
+
+/// Whether a list of protocols in wire format (RFC 7301 section 3.1) has one.
+fn names(mut list: &[u8], protocol: &[u8]) -> bool {
+    while let Some((len, rest)) = list.split_first() {
+        let Some((name, rest)) = rest.split_at_checked(usize::from(*len)) else { return false };
+        if name == protocol {
+            return true;
+        }
+        list = rest;
+    }
+    false
 }
 
 fn follows(server: &Server) -> Follows {
@@ -152,8 +201,19 @@ mod tests {
         whole(&format!("server s 127.0.0.1:1 {options}"))
     }
 
+    /// A server line with these options.
+    fn only(options: &str) -> Server {
+        let back = parsed(&format!("server s 127.0.0.1:1 {options}")).1;
+        back.servers[0].clone()
+    }
+
     /// The same of the first server in these lines of a section.
     fn whole(lines: &str) -> (Link, Link) {
+        let (global, back) = parsed(lines);
+        links(&back.servers[0], &back, &global, &mut Opener::default()).expect("no namespace")
+    }
+
+    fn parsed(lines: &str) -> (Global, Back) {
         let text = format!(
             "global\n pp2-never-send-local\n tune.rcvbuf.server 20000\n \
              tune.sndbuf.server 30000\nlisten l\n bind :1\n timeout client 1s\n{lines}\n"
@@ -168,8 +228,8 @@ mod tests {
         };
         let loaded = config::load(&[config::Source::new("a.cfg", &text)], setup);
         let model = loaded.model.expect("a good text");
-        let back = model.proxies[0].back.as_ref().expect("a listen section");
-        links(&back.servers[0], back, &model.global, &mut Opener::default()).expect("no namespace")
+        let back = model.proxies[0].back.clone().expect("a listen section");
+        (model.global, back)
     }
 
     #[test]
@@ -205,6 +265,36 @@ mod tests {
         assert_eq!(checked("send-proxy port 2 check-send-proxy"), Some(V1));
         assert_eq!(checked("check-send-proxy no-check-send-proxy"), None);
     }
+
+    #[test]
+    fn what_is_spoken_is_what_the_words_say() {
+        use Version::{Chosen, H1, H2};
+        let tls = "ssl verify none alpn h2,http/1.1";
+        for (options, usual, websocket, alpn, checks) in [
+            ("", H1, H1, "", H1),
+            ("proto h2", H2, H2, "", H2),
+            ("proto h2 ws h1", H2, H1, "", H2),
+            ("ws h2", H1, H2, "", H1),
+            (tls, Chosen, H1, "\x08http/1.1", Chosen),
+            (&format!("{tls} ws h1"), Chosen, H1, "\x08http/1.1", Chosen),
+            (&format!("{tls} ws h2"), Chosen, H2, "\x02h2", Chosen),
+            (&format!("{tls} proto h1"), H1, H1, "", H1),
+            (&format!("{tls} check-alpn http/1.1"), Chosen, H1, "\x08http/1.1", H1),
+            (&format!("{tls} check-proto h1"), Chosen, H1, "\x08http/1.1", H1),
+            ("ssl verify none alpn h2 ws auto", Chosen, Chosen, "", Chosen),
+            ("ssl verify none alpn http/1.1", H1, H1, "", H1),
+            ("ssl verify none check-alpn h2", H1, H1, "", Chosen),
+            ("check-proto h2", H1, H1, "", H2),
+            ("proto h2 check-proto h1", H2, H2, "", H1),
+        ] {
+            let made = speeches(&only(options).options);
+            let offered = made.websocket.alpn.as_deref().unwrap_or_default();
+            let versions = (made.usual.version, made.websocket.version, made.checks);
+            assert_eq!(versions, (usual, websocket, checks), "{options}");
+            assert_eq!(offered, alpn.as_bytes(), "{options}");
+        }
+    }
+
     #[test]
     fn sockets_are_what_the_words_ask_for() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

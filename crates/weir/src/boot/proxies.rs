@@ -397,7 +397,7 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
         minconn: options.minconn,
         max_reuse: u32::try_from(options.max_reuse).ok(),
         pool_low: options.pool_low_conn,
-        speaks_h2: options.protocol == Some(model::Protocol::H2),
+        speech: link::speeches(options),
         non_stick: options.non_stick,
         pool_max: u32::try_from(options.pool_max_conn).ok(),
         pool_purge: u32::try_from(options.pool_purge_delay).unwrap_or(u32::MAX),

@@ -1,6 +1,6 @@
 //! HTTP/2 as the configuration asks for it. Never about what streams do: the crates below test that.
 
-use crate::support::{Client, LogReceiver, Origin, Setup};
+use crate::support::{Client, Identity, LogReceiver, Message, Origin, Setup, eventually};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// An empty SETTINGS frame.
@@ -31,10 +31,15 @@ fn told(client: &mut Client) -> Vec<(u8, u32)> {
 /// The first byte of the header block that answers a stream: an indexed status.
 fn answer(client: &mut Client, stream: u8) -> u8 {
     client.send(get(stream));
+    block(client, u32::from(stream))[0]
+}
+
+/// The next header block of a stream.
+fn block(client: &mut Client, stream: u32) -> Vec<u8> {
     loop {
         let (kind, _, id, payload) = frame(client);
-        if (kind, id) == (1, u32::from(stream)) {
-            return payload[0];
+        if (kind, id) == (1, stream) {
+            return payload;
         }
     }
 }
@@ -94,4 +99,134 @@ fn lines_say_what_is_spoken_on_them() {
     let mut client = weir.connect("inner");
     client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(!client.rest().starts_with(b"HTTP/1"));
+}
+
+/// A frontend that servers stand for, encrypted, and what speaks which version with it.
+const INNER: &str = "frontend inner\n    bind <inner> ssl crt <dir>/key.pem alpn h2,http/1.1\n    \
+    acl ws hdr(upgrade) -m str websocket\n    \
+    capture request header sec-websocket-key len 128\n    \
+    http-request set-var(txn.version) fc_http_major\n    \
+    http-request return status 200 if !ws\n    \
+    http-request return status 200 hdr connection upgrade hdr upgrade websocket hdr \
+    sec-websocket-accept \
+    %[capture.req.hdr(0),concat(258EAFA5-E914-47DA-95CA-C5AB0DC85B11,,),sha1,base64]\n    \
+    http-after-response set-status 101 if { res.hdr(upgrade) -m str websocket }\n    \
+    http-after-response set-header x-version %[var(txn.version)]\n";
+
+const WEBSOCKET: &str = "GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\
+    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+/// The version that servers with these options speak, and the one for websockets.
+fn versions(options: &str) -> (String, String) {
+    let back = format!("    server s <inner> ssl verify none {options}\n{INNER}");
+    let key = Identity::new("a.test", None).pem();
+    let weir = Setup::http("", &back).file("key.pem", &key).start();
+    let usual = weir.web().get("/");
+    let upgraded = weir.web().ask(WEBSOCKET);
+    assert_eq!((usual.status(), upgraded.status()), (200, 101), "{options}");
+    let answer = upgraded.header("sec-websocket-accept");
+    assert_eq!(answer, Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{options}");
+    let version = |message: &Message| message.header("x-version").unwrap_or_default().to_owned();
+    (version(&usual), version(&upgraded))
+}
+
+#[test]
+fn servers_choose_the_version_in_their_handshake() {
+    for (options, usual, websocket) in [
+        ("", "1", "1"),
+        ("alpn h2,http/1.1", "2", "1"),
+        ("alpn h2", "2", "2"),
+        ("alpn http/1.1", "1", "1"),
+        ("alpn http/1.1 proto h1", "1", "1"),
+        ("alpn h2,http/1.1 ws h2", "2", "2"),
+        ("alpn h2,http/1.1 ws h1", "2", "1"),
+        ("alpn h2 proto h2 ws auto", "2", "2"),
+    ] {
+        let expected = (usual.to_owned(), websocket.to_owned());
+        assert_eq!(versions(options), expected, "{options}");
+    }
+}
+
+#[test]
+fn upgrades_go_only_to_servers_that_take_them() {
+    // An HTTP/2 server that says nothing about extended CONNECT.
+    let origin = Origin::new(|mut peer| {
+        peer.send(SETTINGS);
+        peer.client.rest();
+    });
+    let weir = Setup::http("", "    server s <origin> proto h2\n    retries 0")
+        .with("origin", origin.address())
+        .with("log", LogReceiver::new().address())
+        .start();
+    assert_eq!(weir.web().ask(WEBSOCKET).status(), 502);
+    assert_eq!(origin.connections(), 1, "its answer will not change");
+}
+
+#[test]
+fn keys_of_websockets_are_made_and_looked_at() {
+    for (answer, status) in [
+        ("%[capture.req.hdr(0),concat(258EAFA5-E914-47DA-95CA-C5AB0DC85B11,,),sha1,base64]", 200),
+        ("wrong", 502),
+    ] {
+        let back = format!(
+            "    server s <inner>\nfrontend inner\n    bind <inner>\n    \
+             capture request header sec-websocket-key len 128\n    \
+             http-request return status 200 hdr connection upgrade hdr upgrade websocket hdr \
+             sec-websocket-accept {answer}\n    http-after-response set-status 101"
+        );
+        let weir = Setup::http("", &back).start();
+        let mut client = weir.web();
+        told(&mut client);
+        // CONNECT / of `a` for websocket, over http.
+        let list = b"\x02\x07CONNECT\x86\x84\x41\x01a\x00\x09:protocol\x09websocket";
+        client.send([&[0, 0, list.len() as u8, 1, 4, 0, 0, 0, 1][..], list].concat());
+        let heard = block(&mut client, 1);
+        let said = String::from_utf8_lossy(&heard).into_owned();
+        let found = if heard[0] == OK { 200 } else { said[2..5].parse().expect("a status") };
+        assert_eq!(found, status, "{answer}");
+        assert!(status != 200 || !said.contains("sec-websocket-accept"));
+    }
+}
+
+#[test]
+fn checks_speak_the_version_of_their_own() {
+    for (bind, server, up) in [
+        ("proto h2", "proto h2 check", true),
+        ("proto h2", "check check-proto h2", true),
+        ("proto h2", "check", false),
+        ("proto h1", "proto h2 check check-proto h1", true),
+    ] {
+        let back = format!(
+            "    option httpchk GET /check\n    server s <inner> {server} inter 50ms rise 1 fall 1\n\
+             frontend inner\n    bind <inner> {bind}\n    http-request return status 200 if \
+             {{ path /check }}\n    http-request deny"
+        );
+        let weir = Setup::http("", &back).start();
+        let expected = if up { ("UP", "L7OK") } else { ("DOWN", "L7RSP") };
+        eventually(&format!("{bind} {server}: {expected:?}"), || {
+            let status = weir.stat("app", "s", "status");
+            let check = weir.stat("app", "s", "check_status");
+            (status == expected.0 && check.trim_start_matches("* ") == expected.1).then_some(())
+        });
+    }
+}
+
+#[test]
+fn streams_of_a_session_share_its_variables() {
+    // The first request waits while the second one sets a variable.
+    let front = "    http-request set-var(sess.seen) str(yes) if { path /set }\n    \
+                 http-request wait-for-body time 10s if { path /wait }\n    \
+                 http-request return status 200 if { path /wait } { var(sess.seen) -m found }\n    \
+                 http-request return status 404 if { path /wait }\n    \
+                 http-request return status 200";
+    let weir = Setup::http(front, "").start();
+    let mut client = weir.web();
+    told(&mut client);
+    let post = b"\x83\x86\x44\x05/wait\x41\x01a";
+    client.send([&[0, 0, post.len() as u8, 1, 4, 0, 0, 0, 1][..], post].concat());
+    let set = b"\x82\x86\x44\x04/set\x41\x01a";
+    client.send([&[0, 0, set.len() as u8, 1, 5, 0, 0, 0, 3][..], set].concat());
+    assert_eq!(block(&mut client, 3)[0], OK);
+    client.send([0, 0, 0, 0, 1, 0, 0, 0, 1]);
+    assert_eq!(block(&mut client, 1)[0], OK, "what another stream has set");
 }

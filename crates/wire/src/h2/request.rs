@@ -11,6 +11,7 @@ use super::error::Malformed;
 pub use super::fields::ListLimits;
 use super::fields::{self, Meter};
 use super::hpack;
+use crate::websocket;
 
 /// A part of the text of the pseudo-fields.
 type Span = (u32, u32);
@@ -101,6 +102,10 @@ impl Reader {
                 self.cookie.extend_from_slice(value);
             }
             HeaderId::Host if self.authority.is_some() => {}
+            // Two peers may choose differently between them.
+            HeaderId::Host if head.has(HeaderId::Host) => {
+                return Err(Malformed::Stream("repeated host"));
+            }
             id => head.as_fields_mut().push_lower(id, name, value),
         }
         Ok(())
@@ -202,7 +207,7 @@ impl Reader {
     pub fn finish(
         &mut self,
         head: &mut Head,
-        key: impl FnOnce() -> [u8; 24],
+        key: impl FnOnce() -> websocket::Key,
     ) -> Result<Announced, Malformed> {
         if self.trouble.is_none() && !self.begun {
             self.trouble = self.start_line(head).err();

@@ -6,7 +6,7 @@ use crate::h2::abuse::{Patience, price};
 use crate::h2::{Conn, Settings};
 use htx::{Head, Version};
 use std::io::IoSlice;
-use wire::h2::frame::{END_HEADERS, END_STREAM};
+use wire::h2::frame::{ACK, END_HEADERS, END_STREAM};
 use wire::h2::{Code, Kind, encode};
 
 const WHOLE: u8 = END_HEADERS | END_STREAM;
@@ -33,7 +33,10 @@ fn repeat(conn: &mut Conn, mut frames: impl FnMut(u32) -> Vec<u8>) -> (u32, Code
 }
 
 fn calm(frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
-    let mut conn = greeted(Settings::default());
+    calm_on(greeted(Settings::default()), frames, price);
+}
+
+fn calm_on(mut conn: Conn, frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
     let (rounds, code) = repeat(&mut conn, frames);
     assert_eq!(code, Code::ENHANCE_YOUR_CALM);
     let allowed = Patience::default().points / price;
@@ -211,4 +214,35 @@ fn output_is_bounded() {
         stopped |= conn.handle_input(&pings, 0).unwrap() < pings.len();
     }
     assert!(stopped && conn.output().len() <= 130 * 1_024, "{}", conn.output().len());
+}
+
+/// Nobody has to say much of what is over.
+#[test]
+fn words_about_nothing() {
+    let request = frame(Kind::Headers, WHOLE, 1, GET);
+    let reset = frame(Kind::RstStream, 0, 1, &Code::CANCEL.0.to_be_bytes());
+    let widen = frame(Kind::WindowUpdate, 0, 1, &100u32.to_be_bytes());
+    let leave = frame(Kind::GoAway, 0, 0, &[0; 8]);
+    let answer = frame(Kind::Settings, ACK, 0, b"");
+    let drip = frame(Kind::WindowUpdate, 0, 0, &1u32.to_be_bytes());
+    for word in [reset, widen, leave, answer, drip] {
+        let mut conn = greeted(Settings::default());
+        assert_eq!(conn.handle_input(&request, 0), Ok(request.len()));
+        let key = conn.poll_opened().unwrap();
+        conn.release(key);
+        calm_on(conn, |_| word.clone(), price::IGNORED);
+    }
+}
+
+/// Payload that was sent before its sender knew of a reset is dropped, however long ago that was.
+#[test]
+fn late_payload_of_forgotten_streams() {
+    let mut conn = greeted(Settings::default());
+    for round in 0..150 {
+        // `:path` without a beginning: the stream is reset.
+        let bad = frame(Kind::Headers, END_HEADERS, 2 * round + 1, b"\x82\x86\x04\x01a");
+        assert_eq!(conn.handle_input(&bad, 0), Ok(bad.len()));
+    }
+    let late = frame(Kind::Data, 0, 1, b"late");
+    assert_eq!(conn.handle_input(&late, 0), Ok(late.len()));
 }

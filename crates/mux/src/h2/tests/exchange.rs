@@ -2,11 +2,11 @@
 
 use super::super::conn::{OUTPUT, Ready};
 use super::{Pair, drain, frame, read_all};
-use crate::h2::{Gone, Key, Settings};
-use crate::{BodyKind, HeadStep};
+use crate::h2::{Conn, Gone, Key, Settings};
+use crate::{BodyKind, HeadStep, Side};
 use htx::{Fields, Head, Version};
 use std::io::IoSlice;
-use wire::h2::Kind;
+use wire::h2::{Code, Kind, encode};
 
 fn pair() -> Pair {
     Pair::new(Settings::default(), Settings::default())
@@ -82,9 +82,13 @@ fn answers_without_a_body() {
         let (up, down, _) = pair.request(method, BodyKind::None);
         let sent_as = respond(&mut pair, down, status, BodyKind::Length(3));
         assert_eq!(sent_as, BodyKind::None, "{status}");
+        // What has to be dropped of a body is part of the exchange.
+        assert_eq!(pair.server.has_sent_all(down), method != b"HEAD");
+        pair.server.encode_end(down, None);
         assert!(pair.server.has_sent_all(down));
         let (_, step) = answer(&mut pair, up);
         assert_eq!(step, HeadStep::Complete { consumed: 0, body: BodyKind::None });
+        pair.talk();
         assert!(pair.client.has_received_all(up));
         pair.server.release(down);
         pair.client.release(up);
@@ -235,4 +239,87 @@ fn a_release_in_the_middle_is_a_reset() {
     assert_eq!(pair.client.send(up, &[IoSlice::new(b"more")]), Err(Gone));
     let mut nothing = [0; 1];
     assert_eq!(pair.client.read(up, &mut nothing), Ok(Some(0)));
+}
+
+/// The example of RFC 6455 section 1.3.
+#[test]
+fn keys_of_websockets_are_answered_where_versions_meet() {
+    const ACCEPT: &[u8] = b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+    let mut settings = Settings::default();
+    settings.announced.enable_connect_protocol = true;
+    let mut pair = Pair::new(Settings::default(), settings);
+    let (key, mut head) = (pair.client.open().unwrap(), Head::default());
+    head.set_request(b"GET", b"/chat", Version::Http11);
+    for (name, value) in [("host", "h"), ("connection", "upgrade"), ("upgrade", "websocket")] {
+        head.push(name.as_bytes(), value.as_bytes());
+    }
+    head.push(b"sec-websocket-key", b"dGhlIHNhbXBsZSBub25jZQ==");
+    pair.client.encode_head(key, &mut head, BodyKind::None, b"http");
+    pair.client.encode_end(key, None);
+    pair.talk();
+    let taken = pair.server.poll_opened().unwrap();
+    assert!(!pair.server.has_received_all(taken), "what is sent comes behind the request");
+    pair.server.handle_head(taken, &mut head).unwrap();
+    let made = head.get(b"sec-websocket-key").unwrap().to_vec();
+    assert_ne!(made, b"dGhlIHNhbXBsZSBub25jZQ==", "keys stay on their connection");
+    let mut answered = Head::default();
+    answered.set_response(Version::Http11, 101, b"Switching Protocols");
+    assert!(!pair.server.is_accepted_by(taken, &answered));
+    answered.push(b"sec-websocket-accept", &wire::websocket::accept(&made));
+    assert!(pair.server.is_accepted_by(taken, &answered));
+    pair.server.encode_head(taken, &mut answered, BodyKind::Tunnel, b"");
+    pair.talk();
+    let (head, _) = answer(&mut pair, key);
+    assert_eq!((head.status(), head.get(b"upgrade")), (101, Some(&b"websocket"[..])));
+    assert_eq!(head.get(b"sec-websocket-accept"), Some(ACCEPT));
+}
+
+#[test]
+fn requests_that_never_left_may_be_sent_again() {
+    let mut pair = pair();
+    let (sent, _, _) = pair.request(b"GET", BodyKind::None);
+    let (unsent, unused) = (pair.client.open().unwrap(), pair.client.open().unwrap());
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/", Version::Http11);
+    pair.client.encode_head(unsent, &mut head, BodyKind::None, b"http");
+    pair.client.handle_eof();
+    assert!(pair.client.is_refused(unsent) && !pair.client.is_refused(sent));
+    assert!(pair.client.is_reset(unused));
+}
+
+#[test]
+fn of_a_request_that_was_never_sent_nothing_is_said() {
+    let mut pair = pair();
+    let key = pair.client.open().unwrap();
+    pair.client.release(key);
+    assert!(pair.client.output().is_empty());
+}
+
+#[test]
+fn a_server_says_in_time_what_it_takes() {
+    let mut conn = Conn::new(Side::Server, Settings::default());
+    assert!(!conn.is_greeted(7) && !conn.is_greeted(7) && conn.take_woken().is_none());
+    let mut hello = Vec::new();
+    let settings =
+        wire::h2::Settings { enable_connect_protocol: true, ..wire::h2::Settings::default() };
+    encode::settings(&settings, &mut hello);
+    conn.handle_input(&hello, 0).unwrap();
+    assert_eq!((conn.take_woken(), conn.take_woken()), (Some(7), None));
+    assert!(conn.is_greeted(7) && conn.takes_upgrades());
+    let mut gone = Conn::new(Side::Server, Settings::default());
+    assert!(!gone.is_greeted(8));
+    gone.handle_eof();
+    assert_eq!(gone.take_woken(), Some(8));
+    assert!(gone.is_greeted(8) && !gone.takes_upgrades());
+}
+
+#[test]
+fn a_client_that_cancels_is_heard_by_who_waits_for_nothing_else() {
+    let mut pair = pair();
+    let (up, down, _) = pair.request(b"GET", BodyKind::None);
+    assert!(!pair.server.want(down, Ready::RESET, 5));
+    pair.client.reset(up, Code::CANCEL);
+    pair.talk();
+    assert_eq!(pair.server.take_woken(), Some(5));
+    assert!(pair.server.want(down, Ready::RESET, 5));
 }

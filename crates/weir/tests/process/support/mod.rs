@@ -12,6 +12,7 @@ mod message;
 mod origin;
 mod program;
 mod secure;
+mod talker;
 
 pub(crate) use browser::Browser;
 pub(crate) use client::Client;
@@ -22,6 +23,7 @@ pub(crate) use message::{Message, reply};
 pub(crate) use origin::{Origin, serve_forever};
 pub(crate) use program::{Running, Setup, program, run, stat_of};
 pub(crate) use secure::{Identity, Secure};
+pub(crate) use talker::{Heard, Talker};
 
 use std::time::Duration;
 

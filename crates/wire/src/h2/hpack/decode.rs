@@ -97,14 +97,17 @@ impl Decoder {
         let index = integer::decode(block, at, bits).ok_or(Broken)?;
         let name = match index {
             0 => string(block, at, &mut self.name)?,
-            index => {
-                // The table may drop the entry for the sake of the new one.
-                let mut name = std::mem::take(&mut self.name);
-                name.clear();
-                name.extend_from_slice(self.entry(index)?.0);
-                self.name = name;
-                Text::Coded
-            }
+            index => match TABLE.get(index - 1) {
+                Some((name, _)) => Text::Plain(name),
+                None => {
+                    // The table may drop the entry for the sake of the new one.
+                    let mut name = std::mem::take(&mut self.name);
+                    name.clear();
+                    name.extend_from_slice(self.entry(index)?.0);
+                    self.name = name;
+                    Text::Coded
+                }
+            },
         };
         let value = string(block, at, &mut self.value)?;
         let name = match name {

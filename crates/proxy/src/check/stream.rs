@@ -1,0 +1,183 @@
+//! HTTP/2 as a check speaks it: one request at a time, and the response to it. Never touches a
+//! connection and never judges what it hears.
+
+use super::reply::Reply;
+use htx::Head;
+use mux::h2::{Conn, Key, Settings};
+use mux::{BodyKind, HeadStep, Side};
+use std::io::IoSlice;
+use wire::h1::{HeadKind, HeadParser, Limits};
+
+/// What a check says and hears on a connection.
+#[derive(Debug)]
+pub(super) struct Talk {
+    machine: Conn,
+    scheme: &'static [u8],
+    /// The stream of the request at hand.
+    key: Option<Key>,
+    /// What has come and was not understood yet.
+    input: Vec<u8>,
+    /// The rest of the request's body.
+    body: Vec<u8>,
+    reply: Reply,
+    /// The head of the reply has come.
+    answered: bool,
+    /// Nothing more will come of it.
+    over: bool,
+}
+
+impl Talk {
+    /// A connection before its first byte.
+    pub(super) fn new(settings: Settings, encrypted: bool) -> Self {
+        Self {
+            machine: Conn::new(Side::Server, settings),
+            scheme: if encrypted { b"https" } else { b"http" },
+            key: None,
+            input: Vec::new(),
+            body: Vec::new(),
+            reply: Reply::default(),
+            answered: false,
+            over: false,
+        }
+    }
+
+    /// Begins with a request, which is given as HTTP/1 says it.
+    pub(super) fn ask(&mut self, request: &[u8]) {
+        let mut head = Head::default();
+        let limits = Limits { head_bytes: u32::MAX, header_lines: u16::MAX, ..Limits::DEFAULT };
+        let parsed = HeadParser::new().parse(HeadKind::Request, request, limits, &mut head);
+        let body = parsed.ok().flatten().and_then(|length| request.get(length..));
+        if let Some(key) = self.key.take() {
+            self.machine.release(key);
+        }
+        (self.reply, self.answered) = (Reply::default(), false);
+        let (Some(body), Some(key)) = (body, self.machine.open()) else {
+            self.over = true;
+            return;
+        };
+        let kind =
+            if body.is_empty() { BodyKind::None } else { BodyKind::Length(body.len() as u64) };
+        self.machine.encode_head(key, &mut head, kind, self.scheme);
+        self.machine.encode_data(key, body.len() as u64);
+        self.machine.encode_end(key, None);
+        (self.key, self.body) = (Some(key), body.to_vec());
+        self.go_on();
+    }
+
+    /// Takes what has come; `ended` if nothing will come after it.
+    pub(super) fn hear(&mut self, bytes: &[u8], ended: bool) {
+        self.input.extend_from_slice(bytes);
+        match self.machine.handle_input(&self.input, 0) {
+            Ok(taken) => drop(self.input.drain(..taken)),
+            Err(_) => self.over = true,
+        }
+        self.over |= ended;
+        self.go_on();
+    }
+
+    /// What is to be sent now.
+    pub(super) fn take_output(&mut self) -> Vec<u8> {
+        let bytes = self.machine.output().to_vec();
+        self.machine.advance_output(bytes.len());
+        bytes
+    }
+
+    /// The reply as far as it has come; `None` while its head is awaited.
+    ///
+    /// # Errors
+    /// None will come.
+    pub(super) fn reply(&self) -> Result<Option<&Reply>, super::reply::Malformed> {
+        match (self.answered, self.over) {
+            (true, _) => Ok(Some(&self.reply)),
+            (false, true) => Err(super::reply::Malformed),
+            (false, false) => Ok(None),
+        }
+    }
+
+    /// Sends of the body what there is room for, and reads what there is.
+    fn go_on(&mut self) {
+        let Some(key) = self.key else { return };
+        while !self.body.is_empty() {
+            match self.machine.send(key, &[IoSlice::new(&self.body)]) {
+                Ok(count @ 1..) => drop(self.body.drain(..count)),
+                _ => break,
+            }
+        }
+        while !self.answered {
+            match self.machine.handle_head(key, &mut self.reply.head) {
+                Ok(HeadStep::Complete { .. }) => self.answered = true,
+                Ok(HeadStep::Interim { .. }) => {}
+                Ok(HeadStep::NeedMore) => break,
+                Err(_) => self.over = true,
+            }
+        }
+        let mut buffer = [0; 4_096];
+        while self.answered && !self.reply.complete {
+            match self.machine.read(key, &mut buffer) {
+                Ok(Some(count @ 1..)) => self.reply.body.extend_from_slice(&buffer[..count]),
+                Ok(None) => break,
+                Ok(Some(0)) | Err(_) => self.reply.complete = true,
+            }
+        }
+        self.over |= !self.answered && self.machine.is_reset(key);
+        self.reply.complete |= self.over;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htx::Version;
+
+    fn pass(from: &mut Talk, to: &mut Conn) {
+        let bytes = from.take_output();
+        assert_eq!(to.handle_input(&bytes, 0), Ok(bytes.len()));
+    }
+
+    fn answer(talk: &mut Talk, from: &mut Conn) {
+        let bytes = from.output().to_vec();
+        from.advance_output(bytes.len());
+        talk.hear(&bytes, false);
+    }
+
+    #[test]
+    fn a_request_and_its_answer() {
+        let mut talk = Talk::new(Settings::default(), false);
+        let mut server = Conn::new(Side::Client, Settings::default());
+        for round in 0..2 {
+            talk.ask(b"POST /up HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody");
+            pass(&mut talk, &mut server);
+            let key = server.poll_opened().expect("a request");
+            let mut head = Head::default();
+            server.handle_head(key, &mut head).expect("a good one");
+            assert_eq!((head.method(), head.path()), (&b"POST"[..], Some(&b"/up"[..])));
+            let mut body = [0; 10];
+            assert_eq!(server.read(key, &mut body), Ok(Some(4)), "round {round}");
+            assert!(talk.reply().is_ok_and(|reply| reply.is_none()));
+            head.set_response(Version::Http11, 200, b"OK");
+            server.encode_head(key, &mut head, BodyKind::Length(2), b"http");
+            answer(&mut talk, &mut server);
+            let complete = |talk: &Talk| talk.reply().expect("good").map(|reply| reply.complete);
+            assert_eq!(complete(&talk), Some(false));
+            server.encode_data(key, 2);
+            server.encode_end(key, None);
+            server.send(key, &[IoSlice::new(b"ok")]).expect("room");
+            answer(&mut talk, &mut server);
+            assert_eq!(complete(&talk), Some(true));
+            assert_eq!(talk.reply().expect("good").map(|reply| &reply.body[..]), Some(&b"ok"[..]));
+            server.release(key);
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer() {
+        let mut talk = Talk::new(Settings::default(), false);
+        talk.ask(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+        talk.hear(b"HTTP/1.1 400 Bad Request\r\n\r\n", false);
+        assert!(talk.reply().is_err());
+        let mut talk = Talk::new(Settings::default(), false);
+        talk.ask(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+        talk.hear(b"", true);
+        assert!(talk.reply().is_err());
+    }
+}

@@ -1,0 +1,131 @@
+//! Requests that find their stream to a server: of a connection that stands, or of a new one. Never
+//! chooses a server and never reads an answer.
+
+use super::trunk::{self, Asker, Trunk};
+use crate::claim::refused;
+use crate::connect::{reuse_policy, stay, take};
+use crate::journal::{Cause, Failure, Phase};
+use crate::link::Link;
+use crate::local::ServerRef;
+use crate::observe;
+use crate::runtime::ProxyRef;
+use crate::server_conn::ServerConn;
+use crate::transaction::Transaction;
+use crate::way::Way;
+use balance::Sign;
+use mux::h2::Conn;
+use std::rc::Rc;
+use stdx::Tick;
+use wire::h2::request;
+
+/// Sends the request's head on a stream of a connection that this client may use; `false` if there
+/// is none.
+///
+/// # Errors
+/// As [`upgrades`].
+pub(crate) async fn reuse(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    to: &ServerRef,
+    way: &Way,
+    deadline: Option<Tick>,
+) -> Result<bool, Failure> {
+    let (client, first) = (tx.client.id, tx.client.requests == 0);
+    let asker = Asker { client, first, policy: reuse_policy(backend, to), key: way.key };
+    let Some(trunk) = tx.worker.trunks.find(to, asker) else { return Ok(false) };
+    upgrades(tx, &trunk, deadline).await?;
+    Ok(board(tx, backend, &trunk, false))
+}
+
+/// The same on a connection that was made for it and speaks HTTP/2; others may use it from then on.
+///
+/// # Errors
+/// The connection does not stand, or as [`upgrades`].
+pub(crate) async fn begin(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    to: &ServerRef,
+    (way, link): (&Way, Link),
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let trunk = Trunk::new(&tx.worker, backend, to, (way.key, way.to), tx.client.id);
+    // What goes first tells whether the connection stands: the request with it, if it can be sent.
+    let waits = request::protocol(&tx.space.request).is_some();
+    if !waits && !board(tx, backend, &trunk, true) {
+        return Err(refused());
+    }
+    stand(tx, &trunk, &link, deadline).await?;
+    observe::sign(tx, Sign::Connected);
+    trunk::serve(&tx.worker, &trunk, link);
+    if waits {
+        let result = upgrades(tx, &trunk, deadline).await;
+        if matches!(result, Err(failure) if failure.status == 502) {
+            trunk.session.act(Conn::forgo);
+        }
+        result?;
+        if !board(tx, backend, &trunk, true) {
+            return Err(refused());
+        }
+    }
+    tx.notes.journal.connected = tx.worker.thread.nanos();
+    Ok(())
+}
+
+/// Takes a stream for the request; `false` if the connection has none.
+fn board(tx: &mut Transaction, backend: &ProxyRef, trunk: &Rc<Trunk>, fresh: bool) -> bool {
+    let Some(stream) = trunk.open(tx.client.id) else { return false };
+    take(tx, backend, Box::new(ServerConn::of_stream(trunk, stream)), fresh);
+    tx.notes.journal.connected = tx.worker.thread.nanos();
+    true
+}
+
+/// Waits until a server has said whether it takes upgrades, if the request is one (RFC 8441).
+///
+/// # Errors
+/// 502 if it takes none. The connection ended, or the server says nothing.
+async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Result<(), Failure> {
+    if request::protocol(&tx.space.request).is_none() {
+        return Ok(());
+    }
+    let thread = tx.worker.thread.clone();
+    let token = thread.scheduler().current().to_bits();
+    while !trunk.session.ask(|mux| mux.is_greeted(token)) {
+        if end.is_some_and(|end| end.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        stay(tx, Phase::Connect)?;
+        thread.scheduler().pause(end).await;
+    }
+    match trunk.session.look(|mux| (mux.takes_upgrades(), mux.broken().is_some())) {
+        (true, _) => Ok(()),
+        (false, true) => Err(refused()),
+        (false, false) => Err(Failure::new(502, Cause::Proxy, Phase::Headers)),
+    }
+}
+
+/// Writes what goes first on a connection that streams will share; that tells whether it stands.
+async fn stand(
+    tx: &mut Transaction,
+    trunk: &Trunk,
+    link: &Link,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let thread = tx.worker.thread.clone();
+    let Some(socket) = link.transport() else { return Err(refused()) };
+    let pending = |mux: &Conn| mux.output().len();
+    let first = trunk.session.look(pending);
+    loop {
+        match trunk.session.flush(socket) {
+            Ok(true) => return Ok(()),
+            Ok(false) if trunk.session.look(pending) < first => return Ok(()),
+            Ok(false) => {}
+            Err(_) => return Err(refused()),
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        stay(tx, Phase::Connect)?;
+        link.want_write();
+        thread.scheduler().pause(deadline).await;
+    }
+}

@@ -1,0 +1,62 @@
+//! The keys of the websocket handshake (RFC 6455 sections 4.1 and 4.2.2), for translations between HTTP/1,
+//! which has them, and HTTP/2, which has none. Never speaks the protocol itself.
+
+use sha1::{Digest as _, Sha1};
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// What a server appends to a key before it computes the answer.
+const APPENDED: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// `Sec-WebSocket-Key`.
+pub type Key = [u8; 24];
+
+/// `Sec-WebSocket-Accept`.
+pub type Accept = [u8; 28];
+
+/// A key of sixteen bytes in base64.
+pub fn key(random: u128) -> Key {
+    let mut text = [0; 24];
+    encode(&random.to_be_bytes(), &mut text);
+    text
+}
+
+/// The answer to a key, which is taken as it is.
+pub fn accept(key: &[u8]) -> Accept {
+    let mut hash = Sha1::new();
+    hash.update(key);
+    hash.update(APPENDED);
+    let mut text = [0; 28];
+    encode(&hash.finalize(), &mut text);
+    text
+}
+
+/// Base64 with padding (RFC 4648 section 4), of as much as the text has room for.
+fn encode(bytes: &[u8], text: &mut [u8]) {
+    for (group, place) in bytes.chunks(3).zip(text.as_chunks_mut::<4>().0) {
+        let byte = |at: usize| u32::from(group.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for (at, digit) in place.iter_mut().enumerate() {
+            let used = at <= group.len();
+            *digit = if used { DIGITS[(bits >> (18 - 6 * at) & 63) as usize] } else { b'=' };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_those_of_the_rfc() {
+        assert_eq!(&accept(b"dGhlIHNhbXBsZSBub25jZQ=="), b"s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    }
+
+    #[test]
+    fn keys_are_sixteen_bytes_in_base64() {
+        assert_eq!(&key(0), b"AAAAAAAAAAAAAAAAAAAAAA==");
+        assert_eq!(&key(u128::MAX), b"/////////////////////w==");
+        let nonce = u128::from_be_bytes(*b"the sample nonce");
+        assert_eq!(&key(nonce), b"dGhlIHNhbXBsZSBub25jZQ==", "the one of the RFC");
+    }
+}
