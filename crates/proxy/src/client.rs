@@ -344,7 +344,8 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
         if idle_end || (arrival != Arrival::Data && ignores_probes(&client)) {
             return;
         }
-        if client.requests == 0 && h2::front::may_begin(&client) {
+        let undecided = client.requests == 0 && client.speaks_h2.is_none();
+        if undecided && h2::front::may_begin(&client) {
             let recognized = Box::pin(h2::front::recognize(&mut client)).await;
             if recognized {
                 return Box::pin(h2::front::run(worker, client)).await;

@@ -173,8 +173,10 @@ impl Exchange {
                 }
                 if self.up_over && client.mux.is_tunnel() {
                     let _ = server.socket().shutdown_write();
-                    // `timeout server-fin` begins now.
-                    (self.server_seen, self.server_heard) = (now, now);
+                    if tx.side().settings.timeouts.server_fin.is_some() {
+                        // It begins now.
+                        (self.server_seen, self.server_heard) = (now, now);
+                    }
                 }
                 Ok(())
             }
@@ -230,8 +232,9 @@ impl Exchange {
         match result {
             Ok(step) => {
                 let before = std::mem::replace(&mut self.down, step);
-                if before != Step::Done && step == Step::Done {
-                    // `timeout client-fin` begins now, in a tunnel.
+                let ended = before != Step::Done && step == Step::Done;
+                if ended && tx.client.proxy.settings.timeouts.client_fin.is_some() {
+                    // It begins now, in a tunnel.
                     (self.client_seen, self.client_heard) = (now, now);
                 }
                 Ok(step == Step::Done && self.tunnel_is_over(tx))

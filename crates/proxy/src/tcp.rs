@@ -293,11 +293,12 @@ impl Relay {
         if self.down.read != before[2] {
             self.server_heard = now;
         }
-        // `timeout server-fin` and `timeout client-fin` begin with the end of the other direction.
-        if self.up.is_shut() != shut.0 {
+        // Limits of half-closed connections begin with the end of the other direction.
+        if self.up.is_shut() != shut.0 && tx.side().settings.timeouts.server_fin.is_some() {
             (self.server_seen, self.server_heard) = (now, now);
         }
-        if self.down.is_shut() != shut.1 {
+        let front = &tx.client.proxy.settings.timeouts;
+        if self.down.is_shut() != shut.1 && front.client_fin.is_some() {
             (self.client_seen, self.client_heard) = (now, now);
         }
         let client_gone = Failure::new(0, Cause::ClientAbort, Phase::Data);

@@ -79,6 +79,9 @@ fn switch_mode_says_what_is_spoken() {
     assert_eq!(client.take(9)[3], 4, "SETTINGS, since this is HTTP/2");
     let weir = tcp(&SWITCH.replace("http if", "http proto h1 if"), &origin, &log);
     assert_eq!(weir.web().ask(PREFACE).status(), 400);
+    let weir = Setup::http("    bind <plain> proto h1", "    server s <origin>");
+    let weir = weir.between(&origin, &log);
+    assert_eq!(weir.connect("plain").ask(PREFACE).status(), 400, "as the line says");
 }
 
 #[test]
@@ -87,7 +90,7 @@ fn a_line_that_is_for_bytes_stays_so() {
     let lines = SWITCH.to_owned() + "\n";
     let text = lines.replacen("    tcp", "    bind <plain> proto none\n    tcp", 1);
     let weir = tcp(&text, &origin, &log);
-    let mut client = crate::support::Client::connect(weir.address("plain"));
+    let mut client = weir.connect("plain");
     client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
     client.expect_end();
     let line = log.line();
