@@ -1,8 +1,50 @@
-//! The first message of a client, while it is looked at. Never interprets an extension.
+//! The first messages of a client, while they are looked at. Never interprets one.
 
 use foreign_types::ForeignTypeRef as _;
-use openssl::ssl::SslRef;
-use std::ffi::c_uchar;
+use openssl::ssl::{SslContextBuilder, SslRef};
+use std::ffi::{c_int, c_uchar, c_void};
+
+/// `SSL3_RT_HANDSHAKE`
+const HANDSHAKE: c_int = 22;
+
+/// What the library calls for each message.
+type Watcher =
+    extern "C" fn(c_int, c_int, c_int, *const c_void, usize, *mut openssl_sys::SSL, *mut c_void);
+
+unsafe extern "C" {
+    fn SSL_CTX_set_msg_callback(ctx: *mut openssl_sys::SSL_CTX, watcher: Watcher);
+}
+
+/// Who looks at messages.
+pub trait Watch {
+    /// A message of the handshake has been received whole.
+    fn received(ssl: &SslRef, message: &[u8]);
+}
+
+/// Shows all messages of handshakes that sessions of the context receive.
+pub fn watch_messages<W: Watch>(context: &mut SslContextBuilder) {
+    // SAFETY: the context is valid and exclusively borrowed; the function lives for ever.
+    unsafe { SSL_CTX_set_msg_callback(context.as_ptr(), received::<W>) };
+}
+
+extern "C" fn received<W: Watch>(
+    sent: c_int,
+    _version: c_int,
+    kind: c_int,
+    start: *const c_void,
+    length: usize,
+    ssl: *mut openssl_sys::SSL,
+    _argument: *mut c_void,
+) {
+    if sent != 0 || kind != HANDSHAKE || start.is_null() || ssl.is_null() {
+        return;
+    }
+    // SAFETY: the library lends the message and the session for the length of the call.
+    unsafe {
+        let message = std::slice::from_raw_parts(start.cast::<u8>(), length);
+        W::received(SslRef::from_ptr(ssl), message);
+    }
+}
 
 /// The contents of an extension, within the callback for the client's first message; `None` if it
 /// has none of this type, and outside that callback.

@@ -9,13 +9,15 @@ mod hello;
 mod name;
 mod session;
 mod store;
+mod time;
 
 pub use channel::{Channel, Wire};
 pub use context::{
     clear_options, has_pending, peer_signature, set_dh_auto, set_groups, set_options,
     set_read_ahead, set_session_timeout, version_name,
 };
-pub use hello::extension;
+pub use hello::{Watch, extension, watch_messages};
 pub use name::{one_line, rfc2253};
 pub use session::Resumer;
-pub use store::add_crl;
+pub use store::{add_crl, verified};
+pub use time::date_text;

@@ -1,12 +1,15 @@
-//! Revocation lists in stores of authorities. Never reads a file.
+//! Verification: revocation lists in stores of authorities, and what is being verified. Never reads a file.
 
 use foreign_types::{ForeignType as _, ForeignTypeRef as _};
 use openssl::error::ErrorStack;
-use openssl::x509::X509CrlRef;
 use openssl::x509::store::X509StoreBuilder;
+use openssl::x509::{X509CrlRef, X509Ref, X509StoreContextRef};
 use std::ffi::c_int;
 
 unsafe extern "C" {
+    fn X509_STORE_CTX_get0_cert(
+        context: *const openssl_sys::X509_STORE_CTX,
+    ) -> *mut openssl_sys::X509;
     fn X509_STORE_add_crl(
         store: *mut openssl_sys::X509_STORE,
         crl: *mut openssl_sys::X509_CRL,
@@ -21,4 +24,13 @@ pub fn add_crl(store: &mut X509StoreBuilder, crl: &X509CrlRef) -> Result<(), Err
     // SAFETY: both are valid; the store takes a reference of its own to the list.
     let done = unsafe { X509_STORE_add_crl(store.as_ptr(), crl.as_ptr()) };
     if done == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+/// The certificate that is being verified, wherever in its chain.
+pub fn verified(context: &X509StoreContextRef) -> Option<&X509Ref> {
+    // SAFETY: the context is valid as long as its reference, and so is the certificate.
+    unsafe {
+        let certificate = X509_STORE_CTX_get0_cert(context.as_ptr());
+        (!certificate.is_null()).then(|| X509Ref::from_ptr(certificate))
+    }
 }

@@ -65,6 +65,8 @@ pub(crate) struct Client {
     pub(crate) expects: Expected,
     /// What a PROXY protocol header told of it.
     pub(crate) told: Option<Rc<Told>>,
+    /// Why it never became a session: number and words of `fc_err` and `fc_err_str`.
+    pub(crate) trouble: Option<(u8, &'static str)>,
     /// Nanoseconds from its acceptance until its preamble was there.
     pub(crate) handshake: u64,
     /// Whether HTTP/2 is spoken; `None`: what the handshake chose, or the first bytes are.
@@ -119,6 +121,7 @@ impl Client {
             destination: None,
             expects: Expected::default(),
             told: None,
+            trouble: None,
             handshake: 0,
             speaks_h2: None,
             reset: false,
@@ -155,6 +158,7 @@ impl Client {
             destination: connection.destination,
             expects: Expected::default(),
             told: connection.told.clone(),
+            trouble: None,
             handshake: if number == 0 { connection.handshake } else { 0 },
             speaks_h2: Some(true),
             reset: false,

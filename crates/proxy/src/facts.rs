@@ -9,6 +9,7 @@ use crate::runtime::{Proxy, ProxyRef};
 use crate::server_conn::ServerConn;
 use crate::settings::Mode;
 use crate::transaction::Transaction;
+use crate::transport::Transport;
 use crate::worker::Worker;
 use crate::workspace::{Notes, Workspace};
 use htx::{Head, HeaderId, Version};
@@ -16,12 +17,14 @@ use rules::action::Track;
 use rules::{Context, Family, Limit, LogLevel};
 use sample::vars::VarState;
 use sample::{
-    Bytes, Count, Facts, Missing, Name, Number, ServerCount, Side, TcpState, Text,
+    Bytes, Count, Facts, Hop, Missing, Name, Number, ServerCount, Side, TcpState, Text, TlsFact,
     TransactionRecord, Value, VarName, Wall,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use table::{DataType, Entry, Key, Table};
+
+pub(crate) mod tls;
 
 /// A borrowed view of a transaction.
 pub(crate) struct View<'a> {
@@ -52,18 +55,6 @@ impl Transaction {
 }
 
 impl View<'_> {
-    /// A text about the client's TLS session.
-    fn session_text(&self, text: Text) -> Option<Bytes<'static>> {
-        let session = self.client.session()?;
-        match text {
-            Text::TlsSni => session.server_name().map(|name| Bytes::Owned(name.to_vec())),
-            Text::TlsAlpn => session.alpn().map(|name| Bytes::Owned(name.to_vec())),
-            Text::TlsVersion => Some(Bytes::Borrowed(session.version().as_bytes())),
-            Text::TlsCipher => Some(Bytes::Borrowed(session.cipher()?.as_bytes())),
-            _ => None,
-        }
-    }
-
     fn proxy(&self, name: Option<&str>) -> Option<&Proxy> {
         match name {
             None => Some(self.backend.unwrap_or(&self.client.proxy)),
@@ -267,12 +258,13 @@ impl Facts for View<'_> {
         let own = match text {
             Text::ProxyAuthority => told?.authority.as_deref(),
             Text::ProxyUniqueId => told?.unique_id.as_deref(),
-            // Rules run on connections that stand.
-            Text::ClientError => Some(&b"Success"[..]),
-            Text::ServerError => self.server.map(|_| &b"Success"[..]),
-            Text::TlsSni | Text::TlsVersion | Text::TlsCipher | Text::TlsAlpn => {
-                return self.session_text(text);
+            Text::ClientError => {
+                Some(self.client.trouble.map_or("Success", |(_, words)| words).as_bytes())
             }
+            Text::ServerError => match &self.notes.unsecured {
+                Some(failed) if self.server.is_none() => Some(failed.words.1.as_bytes()),
+                _ => self.server.map(|_| &b"Success"[..]),
+            },
         };
         own.map(Bytes::Borrowed)
     }
@@ -289,6 +281,20 @@ impl Facts for View<'_> {
                 Some(self.worker.shared.proxies.get(index)?.name().as_bytes())
             }
             Name::Hostname => Some(self.worker.shared.settings.hostname.as_bytes()),
+        }
+    }
+
+    fn tls(&self, hop: Hop, fact: TlsFact<'_>) -> Option<Value<'static>> {
+        let transport = match hop {
+            Hop::Client => self.client.socket.transport(),
+            Hop::Server => self.server.and_then(|server| server.socket().transport()),
+        };
+        match (transport.and_then(Transport::session), &self.notes.unsecured) {
+            (Some(session), _) => tls::of_session(&session, fact),
+            (None, Some(failed)) if hop == Hop::Server && self.server.is_none() => {
+                tls::of_failed(failed, fact)
+            }
+            (None, _) => tls::without(fact),
         }
     }
 
@@ -326,20 +332,14 @@ impl Facts for View<'_> {
                 Some(listener.connections.current().into())
             }
             Number::ReceivedProxy => Some(self.client.told.is_some().into()),
-            Number::TlsClient => Some(self.client.session().is_some().into()),
-            Number::ClientError => Some(0),
-            Number::TlsClientError => self.client.session().map(|_| 0),
-            Number::TlsCertificateError => {
-                Some(self.client.session()?.checked().certificate_error.into())
-            }
-            Number::TlsAuthorityError => {
-                Some(self.client.session()?.checked().authority_error.into())
-            }
-            Number::TlsResumed => Some(self.client.session()?.is_resumed().into()),
+            Number::ClientError => Some(self.client.trouble.map_or(0, |(number, _)| number).into()),
             Number::Turns => Some(self.usage().calls.into()),
             Number::TurnTime => i64::try_from(self.usage().cpu).ok(),
             Number::TurnLatency => i64::try_from(self.usage().latency).ok(),
-            Number::ServerError => self.server.map(|_| 0),
+            Number::ServerError => match &self.notes.unsecured {
+                Some(failed) if self.server.is_none() => Some(failed.words.0.into()),
+                _ => self.server.map(|_| 0),
+            },
         }
     }
 

@@ -3,6 +3,7 @@
 
 use crate::client::Client;
 use crate::connect;
+use crate::facts::tls::Failed;
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
 use crate::settings::Encryption;
@@ -12,6 +13,10 @@ use crate::worker::Worker;
 use buf::Buf;
 use reactor::{Class, Tick};
 use tls::{Fault, Reason, Step};
+
+const HANDSHAKE: (u8, &str) = (34, "SSL handshake failure");
+const CONFIGURED: &str = "Server presented an SSL certificate different from the configured one";
+const EXPECTED: &str = "Server presented an SSL certificate different from the expected one";
 
 /// Why there is no session.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,8 +37,18 @@ impl Trouble {
                 Reason::Closed => (24, "Connection closed during SSL handshake"),
                 Reason::Authority => (30, "SSL client CA chain cannot be verified"),
                 Reason::Certificate => (31, "SSL client certificate not trusted"),
-                Reason::Broken | Reason::Handshake => (34, "SSL handshake failure"),
+                Reason::Broken | Reason::Handshake | Reason::Name => HANDSHAKE,
             },
+        }
+    }
+
+    /// The same of a connection to a server, which was asked by a name or not.
+    pub(crate) fn of_server(&self, asked: bool) -> (u8, &'static str) {
+        match self {
+            Self::Failed(fault) if fault.reason == Reason::Name && asked => (33, EXPECTED),
+            Self::Failed(fault) if fault.reason == Reason::Name => (32, CONFIGURED),
+            Self::Failed(fault) if fault.reason != Reason::Closed => HANDSHAKE,
+            _ => self.words(),
         }
     }
 
@@ -84,10 +99,25 @@ pub(crate) async fn connect(
     let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
     let blocks = [server, back].into_iter().flatten();
     blocks.for_each(|block| block.count_handshake(result.is_ok(), resumed));
+    tx.notes.used = true;
+    tx.notes.unsecured = result.as_ref().err().map(|trouble| failed(trouble, name.is_some()));
     result.map_err(|trouble| match trouble {
         Trouble::Given(failure) => failure,
         Trouble::Late => Failure::new(503, Cause::ServerTimeout, Phase::Connect),
         Trouble::Failed(_) => refused(),
+    })
+}
+
+/// What is to be known of a failure once its connection is gone.
+fn failed(trouble: &Trouble, asked: bool) -> Box<Failed> {
+    let fault = match trouble {
+        Trouble::Failed(fault) => Some(fault).filter(|fault| fault.code != 0),
+        Trouble::Late | Trouble::Given(_) => None,
+    };
+    Box::new(Failed {
+        words: trouble.of_server(asked),
+        code: fault.map_or(0, |fault| fault.code.cast_signed()),
+        line: fault.map(Fault::line),
     })
 }
 

@@ -9,6 +9,7 @@ use crate::transport::Transport;
 use crate::worker::Worker;
 use buf::Buf;
 use reactor::{Address, Dial, Socket, Tick};
+use std::cell::Ref;
 use std::io::{self, IoSlice};
 use std::net::SocketAddrV4;
 use std::rc::Rc;
@@ -79,6 +80,11 @@ impl Line {
             self.deadline = self.now().plus_ms(span);
         }
         Ok(())
+    }
+
+    /// What the connection is encrypted with.
+    pub(crate) fn session(&self) -> Option<Ref<'_, tls::Conn>> {
+        self.socket.as_ref()?.session()
     }
 
     /// Encrypts all that is said from now on.

@@ -6,17 +6,21 @@
 //! protocol is closed without a word, and logged with the address that the system knows.
 
 use crate::client::{self, Client};
-use crate::facts::wall;
+use crate::facts::{View, wall};
 use crate::gate;
 use crate::handshake;
 use crate::log;
+use crate::report;
+use crate::settings::Front;
 use crate::worker::Worker;
 use reactor::{Need, Tick};
+use sample::LogFormat;
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 use wire::{netscaler, proxy_protocol};
 
 /// What a PROXY protocol header told of the client.
@@ -54,7 +58,8 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     for (_, kind) in kinds.into_iter().filter(|(expected, _)| *expected) {
         if let Err(trouble) = receive(&mut client, kind).await {
             let silent = client.input.capacity() == 0;
-            report(&client, words(kind, trouble), silent);
+            client.trouble = Some(words(kind, trouble));
+            report(&client, silent);
             return;
         }
     }
@@ -63,7 +68,8 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     if let Some(acceptor) = bind.and_then(|bind| bind.tls.as_ref())
         && let Err(trouble) = handshake::accept(&mut client, acceptor).await
     {
-        report(&client, trouble.words().1, trouble.is_silence());
+        client.trouble = Some(trouble.words());
+        report(&client, trouble.is_silence());
         return;
     }
     client.handshake_over();
@@ -143,51 +149,93 @@ fn take_netscaler(client: &mut Client) -> Result<bool, Trouble> {
     }
 }
 
-/// The words for it, as the manual lists them for `fc_err_str`.
-fn words(kind: Kind, trouble: Trouble) -> &'static str {
+/// Its number and the words for it, as the manual lists them for `fc_err` and `fc_err_str`.
+fn words(kind: Kind, trouble: Trouble) -> (u8, &'static str) {
     match (kind, trouble) {
         (Kind::Proxy, Trouble::Closed) => {
-            "Connection closed while waiting for PROXY protocol header"
+            (11, "Connection closed while waiting for PROXY protocol header")
         }
         (Kind::Proxy, Trouble::Broken) => {
-            "Connection error while waiting for PROXY protocol header"
+            (12, "Connection error while waiting for PROXY protocol header")
         }
-        (Kind::Proxy, Trouble::Late) => "Timeout while waiting for PROXY protocol header",
-        (Kind::Proxy, Trouble::Truncated) => "Truncated PROXY protocol header received",
+        (Kind::Proxy, Trouble::Late) => (13, "Timeout while waiting for PROXY protocol header"),
+        (Kind::Proxy, Trouble::Truncated) => (14, "Truncated PROXY protocol header received"),
         (Kind::Proxy, Trouble::Foreign) => {
-            "Received something which does not look like a PROXY protocol header"
+            (15, "Received something which does not look like a PROXY protocol header")
         }
-        (Kind::Proxy, Trouble::Invalid) => "Received an invalid PROXY protocol header",
+        (Kind::Proxy, Trouble::Invalid) => (16, "Received an invalid PROXY protocol header"),
         (Kind::Proxy, Trouble::Unhandled) => {
-            "Received an unhandled protocol in the PROXY protocol header"
+            (17, "Received an unhandled protocol in the PROXY protocol header")
         }
         (Kind::NetScaler, Trouble::Closed) => {
-            "Connection closed while waiting for NetScaler Client IP header"
+            (18, "Connection closed while waiting for NetScaler Client IP header")
         }
         (Kind::NetScaler, Trouble::Broken) => {
-            "Connection error while waiting for NetScaler Client IP header"
+            (19, "Connection error while waiting for NetScaler Client IP header")
         }
         (Kind::NetScaler, Trouble::Late) => {
-            "Timeout while waiting for a NetScaler Client IP header"
+            (20, "Timeout while waiting for a NetScaler Client IP header")
         }
-        (Kind::NetScaler, Trouble::Truncated) => "Truncated NetScaler Client IP header received",
+        (Kind::NetScaler, Trouble::Truncated) => {
+            (21, "Truncated NetScaler Client IP header received")
+        }
         (Kind::NetScaler, Trouble::Foreign) => {
-            "Received an invalid NetScaler Client IP magic number"
+            (22, "Received an invalid NetScaler Client IP magic number")
         }
         (Kind::NetScaler, Trouble::Invalid | Trouble::Unhandled) => {
-            "Received an unhandled protocol in the NetScaler Client IP header"
+            (23, "Received an unhandled protocol in the NetScaler Client IP header")
         }
     }
 }
 
-/// The short line of a connection that never became a session (manual section 8.2.6).
-fn report(client: &Client, words: &str, silent: bool) {
+/// The line of a connection that never became a session (manual sections 4.2 `error-log-format` and
+/// 8.2.5).
+fn report(client: &Client, silent: bool) {
     let (worker, settings) = (&client.worker, &client.proxy.settings);
     let Some(front) = &settings.front else { return };
     if front.dont_log_null && silent {
         return;
     }
     let level = if front.separate_errors { log::level::ERR } else { log::level::INFO };
+    let line = match &settings.error_log_format {
+        Some(format) => formatted(client, format),
+        None => plain(client, front).into_bytes(),
+    };
+    front_lines(client);
+    log::send(worker, &settings.logs, level, &line);
+}
+
+/// Counts the line (`%lc`).
+fn front_lines(client: &Client) {
+    if let Some(front) = &client.proxy.front {
+        front.lines.fetch_add(1, Relaxed);
+    }
+}
+
+/// As `error-log-format` says.
+fn formatted(client: &Client, format: &LogFormat) -> Vec<u8> {
+    let worker = &client.worker;
+    let (mut space, mut notes) = (worker.take_workspace(), worker.take_notes());
+    notes.used = true;
+    report::fill_unborn(client, &mut notes.record);
+    let mut line = Vec::with_capacity(256);
+    let view = View {
+        worker,
+        client,
+        space: &mut space,
+        notes: &mut notes,
+        backend: None,
+        slot: None,
+        server: None,
+    };
+    format.write(&view, &mut line);
+    worker.give_workspace(space);
+    worker.give_notes(notes);
+    line
+}
+
+/// The short line.
+fn plain(client: &Client, front: &Front) -> String {
     let mut line = String::with_capacity(128);
     let bind = front.binds.get(client.bind as usize);
     // Writing to a string cannot fail.
@@ -196,13 +244,13 @@ fn report(client: &Client, words: &str, silent: bool) {
         Some(SocketAddr::V6(peer)) => write!(line, "{}:{}", peer.ip(), peer.port()),
         None => write!(line, "unix:{}", client.bind + 1),
     };
-    let _ = write!(line, " [{}] {}/", accepted(client), settings.name);
+    let _ = write!(line, " [{}] {}/", accepted(client), client.proxy.settings.name);
     let _ = match bind.and_then(|bind| bind.name.as_ref()) {
         Some(name) => write!(line, "{name}"),
         None => write!(line, "{}", bind.map_or(client.bind + 1, |bind| bind.id)),
     };
-    let _ = write!(line, ": {words}");
-    log::send(worker, &settings.logs, level, line.as_bytes());
+    let _ = write!(line, ": {}", client.trouble.map_or("", |(_, words)| words));
+    line
 }
 
 /// When the connection was accepted, as log lines write it.

@@ -1,6 +1,7 @@
 //! What statistics and logs learn of transactions. Never changes what happens to them.
 
 use crate::claim::Claim;
+use crate::client::Client;
 use crate::counters::{Block, Event, Metric};
 use crate::facts::wall;
 use crate::journal::{Cause, Journal, Phase};
@@ -15,7 +16,7 @@ use crate::worker::Worker;
 use crate::workspace::Notes;
 use htx::HeaderId;
 use rules::RuleSet;
-use sample::{Facts as _, Side};
+use sample::{Facts as _, Side, TransactionRecord};
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
 
@@ -421,6 +422,47 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.redispatched = journal.redispatched;
     (record.server_queue, record.backend_queue) = journal.queue_positions;
     fill_counts(tx, early);
+}
+
+/// The record of a connection that never became a session.
+pub(crate) fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
+    let (worker, shared) = (&client.worker, &client.worker.shared);
+    let elapsed = worker.thread.nanos().saturating_sub(client.since);
+    let accepted = wall(worker.thread.wall().saturating_sub(elapsed));
+    let front = client.proxy.front.as_ref();
+    let elapsed = (elapsed / 1_000_000) as i64;
+    *record = TransactionRecord {
+        client: client.source.or(client.peer),
+        encrypted: is_encrypted(client),
+        frontend: client.destination.or_else(|| client.local()),
+        accepted,
+        requested: accepted,
+        handshake_ms: -1,
+        request_ms: -1,
+        queue_ms: -1,
+        connect_ms: -1,
+        response_ms: -1,
+        data_ms: -1,
+        active_ms: elapsed,
+        total_ms: elapsed,
+        user_ms: elapsed,
+        status: 0,
+        termination: [Cause::Proxy.letter(), Phase::Request.letter()],
+        cookie_state: *b"--",
+        process_connections: shared.connections.current(),
+        frontend_connections: front.map_or(0, |front| front.connections.current()),
+        log_count: front.map_or(0, |front| front.lines.load(Relaxed)),
+        request_count: shared.totals.sum(Metric::Requests),
+        pid: shared.settings.pid,
+        ..TransactionRecord::default()
+    };
+}
+
+/// Whether connections of its bind line are encrypted.
+fn is_encrypted(client: &Client) -> bool {
+    let front = client.proxy.settings.front.as_ref();
+    let bind = front.and_then(|front| front.binds.get(client.bind as usize));
+    bind.is_some_and(|bind| bind.tls.is_some())
 }
 
 /// How many are there besides this one, which counts where it goes on after an early line.

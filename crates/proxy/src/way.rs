@@ -13,7 +13,7 @@ use crate::settings::{
 };
 use crate::transaction::Transaction;
 use reactor::{Address, Dial, Socket, Thread};
-use sample::{Facts, Text};
+use sample::{Facts, Hop, Text, TlsFact, Value};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -301,7 +301,8 @@ fn introduce(
         Announce::V2(values) => {
             let unique_id = facts.unique_id().filter(|_| values.unique_id);
             let unique_id = unique_id.as_deref();
-            let authority = facts.text(Text::TlsSni).or_else(|| facts.text(Text::ProxyAuthority));
+            let asked = facts.tls(Hop::Client, TlsFact::ServerName).and_then(Value::to_str);
+            let authority = asked.or_else(|| facts.text(Text::ProxyAuthority));
             let authority = authority.as_deref().filter(|_| values.authority);
             let header = Header { ends, unique_id, authority, ..header(values) };
             proxy_protocol::encode_v2(&header, out);

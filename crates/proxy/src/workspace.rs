@@ -4,6 +4,7 @@
 //! [`Workspace`] holds what moving bytes needs: heads and outgoing bytes; a transaction that only
 //! waits for the server's answer gives it back, and the next to run finds it warm in the cache.
 
+use crate::facts::tls::Failed;
 use crate::flow::Flow;
 use crate::journal::Journal;
 use crate::recorder::Text;
@@ -82,6 +83,8 @@ pub(crate) struct Notes {
     pub(crate) credentials: Credentials,
     /// Names that take time to resolve.
     pub(crate) lookups: Lookups,
+    /// Why the last connection to a server could not be encrypted.
+    pub(crate) unsecured: Option<Box<Failed>>,
     /// Contents of the capture slots: those of the request, those of the response.
     pub(crate) captures: [RefCell<Vec<Option<Vec<u8>>>>; 2],
 }
@@ -103,6 +106,7 @@ impl Notes {
         self.credentials.clear();
         self.lookups.clear();
         self.unique_id.take();
+        self.unsecured = None;
         self.captures.iter().for_each(|slots| slots.borrow_mut().clear());
     }
 }

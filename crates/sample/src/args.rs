@@ -4,6 +4,7 @@
 //! backslashes of its own; `\#`, `\$` and `\xNN` mean nothing there, and other unknown sequences
 //! stay as they are.
 
+use crate::conv::crypt::TokenKey;
 use crate::conv::digest::Algorithm;
 use crate::conv::json_query::Step;
 use crate::conv::protobuf::FieldPath;
@@ -48,6 +49,8 @@ pub enum Arg {
     Header(HeaderName),
     /// A cryptographic digest.
     Digest(&'static Algorithm),
+    /// A key that tokens are verified by.
+    TokenKey(TokenKey),
     /// A field of a protocol buffers message.
     Field(FieldPath),
     /// A path into a JSON text.

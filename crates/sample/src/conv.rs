@@ -1,6 +1,7 @@
 //! The table of converters: one entry per keyword. Never holds an implementation: those are in the submodules.
 
 pub mod arith;
+pub mod crypt;
 pub mod debug;
 pub mod digest;
 pub mod encode;
@@ -97,6 +98,7 @@ const TABLES: &[&[Converter]] = &[
     json::TABLE,
     json_query::TABLE,
     digest::TABLE,
+    crypt::TABLE,
     language::TABLE,
     fix::TABLE,
     mqtt::TABLE,

@@ -7,6 +7,10 @@ use htx::Head;
 use std::net::SocketAddr;
 use table::{Entry, Table};
 
+mod tls;
+
+pub use tls::{CertificateFact, Hop, NamePart, Offered, Owner, TlsFact};
+
 /// Names that belong to the transaction at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
@@ -24,7 +28,7 @@ pub enum Name {
     Hostname,
 }
 
-/// Texts about connections, mostly filled by TLS and the PROXY protocol.
+/// Texts about connections, mostly filled by the PROXY protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Text {
     /// `fc_err_str`
@@ -35,14 +39,6 @@ pub enum Text {
     ProxyAuthority,
     /// `fc_pp_unique_id`
     ProxyUniqueId,
-    /// `ssl_fc_sni`
-    TlsSni,
-    /// `%sslv`, `ssl_fc_protocol`
-    TlsVersion,
-    /// `%sslc`, `ssl_fc_cipher`
-    TlsCipher,
-    /// `ssl_fc_alpn`
-    TlsAlpn,
 }
 
 /// Numbers about the transaction, its proxies and the process.
@@ -80,16 +76,6 @@ pub enum Number {
     ClientError,
     /// `fc_rcvd_proxy`, `fc_pp_*`: 1 when the client connection began with a PROXY header
     ReceivedProxy,
-    /// `ssl_fc`: 1 when the client connection is encrypted
-    TlsClient,
-    /// `ssl_fc_err`
-    TlsClientError,
-    /// `ssl_c_err`
-    TlsCertificateError,
-    /// `ssl_c_ca_err`
-    TlsAuthorityError,
-    /// `ssl_fc_is_resumed`
-    TlsResumed,
     /// `stopping`: 1 while the process is soft-stopping
     Stopping,
     /// Connections currently on the `bind` line (`dst_conn`)
@@ -284,6 +270,11 @@ pub trait Facts {
 
     /// A text about the connections.
     fn text(&self, _text: Text) -> Option<Bytes<'_>> {
+        None
+    }
+
+    /// An answer about the TLS of a connection; `None` where there is none.
+    fn tls(&self, _hop: Hop, _fact: TlsFact<'_>) -> Option<Value<'static>> {
         None
     }
 

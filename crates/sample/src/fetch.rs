@@ -14,10 +14,11 @@ pub mod layer4;
 pub mod request;
 pub mod source;
 pub mod stream;
+pub mod tls;
 pub mod tracked;
 
 use crate::args::Args;
-use crate::facts::{Count, Facts, Name, Number, ServerCount, Text};
+use crate::facts::{Count, Facts, Hop, Name, Number, ServerCount, Text, TlsFact};
 use crate::parser::Parser;
 use crate::place::{Place, Places};
 use crate::value::{Missing, Outcome, Type, Value};
@@ -44,6 +45,8 @@ pub enum Source {
     Number(Number),
     /// The same, as a boolean; unknown is false.
     Flag(Number),
+    /// An answer about the TLS of a connection.
+    Tls(Hop, TlsFact<'static>),
     /// A counter of the proxy named by the argument.
     Count(Count),
     /// A counter of the server named by the argument.
@@ -151,6 +154,7 @@ impl Fetch {
             Source::Text(text) => facts.text(text).map(Value::Str),
             Source::Number(number) => facts.number(number).map(Value::Int),
             Source::Flag(number) => Some(Value::Bool(facts.number(number).unwrap_or(0) != 0)),
+            Source::Tls(hop, fact) => facts.tls(hop, fact),
             Source::Count(count) => facts.count(count, args.some_text(0)).map(Value::Int),
             Source::Server(count) => server(count, args, facts).map(Value::Int),
             Source::ServerFlag(count) => {
@@ -198,6 +202,7 @@ const TABLES: &[&[Fetch]] = &[
     auth::TABLE,
     constant::TABLE,
     layer4::TABLE,
+    tls::TABLE,
     request::TABLE,
     header::TABLE,
     cookie::TABLE,

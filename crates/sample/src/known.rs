@@ -30,11 +30,9 @@ pub(crate) fn acls() -> impl Iterator<Item = &'static str> {
 /// Beginnings of names, and the area that they wait for.
 const AREAS: &[(&str, &str)] = &[
     ("51d.", "device detection"),
-    ("aes_gcm_dec", "TLS"),
     ("da-csv-conv", "device detection"),
     ("fcgi.", "FastCGI"),
     ("in_table", "stick tables"),
-    ("jwt_", "TLS"),
     ("lua.", "Lua"),
     ("res.cache_", "the cache"),
     ("res.comp", "compression"),
@@ -43,7 +41,7 @@ const AREAS: &[(&str, &str)] = &[
     ("sc2_", "stick tables"),
     ("sc_", "stick tables"),
     ("src_", "stick tables"),
-    ("ssl_", "TLS"),
+    ("ssl_", "NPN is gone from TLS: see ALPN"),
     ("table_", "stick tables"),
     ("wt6", "it has no public specification"),
 ];

@@ -39,6 +39,7 @@ pub use condition::Condition;
 pub use error::ParseError;
 pub use error::closest;
 pub use expr::Expr;
+pub use facts::{CertificateFact, Hop, NamePart, Offered, Owner, TlsFact};
 pub use facts::{Count, Facts, Name, NoFacts, Number, ServerCount, Side, TcpState, Text, Wall};
 pub use guard::{Guards, Lookout};
 pub use logformat::{LogFormat, LogStyle, TransactionRecord};

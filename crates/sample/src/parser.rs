@@ -1,6 +1,7 @@
 //! What parsers of expressions are told about where they are. Never reads a file itself: a reader is given.
 
 use crate::acl::AclTable;
+use crate::conv::crypt::PublicKeys;
 use crate::mention::Mention;
 use crate::pattern::PatternFiles;
 use crate::place::Places;
@@ -23,6 +24,8 @@ pub struct Shared<'a> {
     pub patterns: PatternFiles,
     /// Stick tables named so far.
     pub tables: TableNames,
+    /// Public keys that tokens are verified by.
+    pub keys: PublicKeys,
     /// Proxies, servers and userlists that arguments name, in order.
     pub mentions: RefCell<Vec<Mention>>,
 }
@@ -39,6 +42,7 @@ impl<'a> Shared<'a> {
             names: &|_| None,
             patterns: PatternFiles::default(),
             tables: TableNames::default(),
+            keys: PublicKeys::default(),
             mentions: RefCell::default(),
         }
     }

@@ -1,6 +1,8 @@
 //! A world for tests: everything is a field.
 
-use crate::facts::{Count, Facts, Name, Number, ServerCount, Side, TcpState, Text, Wall};
+use crate::facts::{
+    Count, Facts, Hop, Name, Number, Offered, ServerCount, Side, TcpState, Text, TlsFact, Wall,
+};
 use crate::logformat::TransactionRecord;
 use crate::parser::{Captures, Parser, Shared};
 use crate::value::{Bytes, Value};
@@ -253,11 +255,21 @@ impl Facts for World {
             Text::ServerError => b"lost",
             Text::ProxyAuthority => b"auth",
             Text::ProxyUniqueId => b"ppid",
-            Text::TlsSni => b"sni",
-            Text::TlsVersion => b"TLSv1.3",
-            Text::TlsCipher => b"AES",
-            Text::TlsAlpn => b"h2",
         }))
+    }
+
+    fn tls(&self, hop: Hop, fact: TlsFact<'_>) -> Option<Value<'static>> {
+        Some(match fact {
+            TlsFact::Used | TlsFact::Resumed => Value::Bool(true),
+            TlsFact::Offer(Offered::AllCiphers) => Value::Bin(Bytes::Owned(vec![0x13, 0x01])),
+            TlsFact::Error => Value::Int(117),
+            TlsFact::CertificateError => Value::Int(118),
+            TlsFact::AuthorityError => Value::Int(119),
+            TlsFact::ServerName => Value::str(b"sni"),
+            TlsFact::Version => Value::str(b"TLSv1.3"),
+            TlsFact::Cipher => Value::str(b"AES"),
+            _ => Value::Str(Bytes::Owned(format!("{hop:?} {fact:?}").into_bytes())),
+        })
     }
 
     fn number(&self, number: Number) -> Option<i64> {

@@ -4,12 +4,14 @@
 //! The table of certificates can be replaced while connections are made: each looks at the one that
 //! is there when its first message has come.
 
+use crate::captured::Capture;
 use crate::certificate::Certificate;
 use crate::conn::Conn;
 use crate::context::{self, Side};
 use crate::fault::{Fault, Reason};
 use crate::hello::Hello;
 use crate::options::{BindSettings, Defaults, Options, Verify};
+use crate::secrets::Secrets;
 use crate::sni::Names;
 use crate::store::{Files, Store};
 use arc_swap::ArcSwap;
@@ -103,6 +105,16 @@ impl Acceptor {
     pub fn accept(&self) -> Result<Conn, Fault> {
         let mut ssl = Ssl::new(&self.base).map_err(|_| Fault::new(Reason::Broken))?;
         ssl.set_accept_state();
+        if self.defaults.capture > 0
+            && let Some(index) = Capture::index()
+        {
+            ssl.set_ex_data(index, Capture::new(self.defaults.capture as usize));
+        }
+        if self.defaults.keeps_secrets
+            && let Some(index) = Secrets::index()
+        {
+            ssl.set_ex_data(index, Secrets::default());
+        }
         Conn::new(ssl, self.defaults.max_record as usize)
     }
 }
@@ -129,6 +141,9 @@ fn base(
     context
         .set_session_id_context(b"weir")
         .map_err(|error| format!("unable to create an SSL context: {error}."))?;
+    if defaults.capture > 0 {
+        ffi::watch_messages::<Capture>(&mut context);
+    }
     let strict = settings.strict_sni;
     context.set_client_hello_callback(move |ssl, alert| {
         let table = table.load();

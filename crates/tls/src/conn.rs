@@ -5,16 +5,18 @@
 //! as many records as are there.
 
 use crate::fault::{Fault, Reason, io_error, waits};
-use crate::outcome::{Checked, Outcome};
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
-use openssl::ssl::{Error, ErrorCode, NameType, Ssl, SslRef};
+use openssl::ssl::{Error, ErrorCode, Ssl, SslRef};
 use std::io::{self, IoSlice};
 
 /// The most bytes that are encrypted by one call.
 const BURST: usize = 1 << 16;
 /// What one record holds (RFC 8446 section 5.1).
 const RECORD: usize = 1 << 14;
+
+/// `X509_V_ERR_HOSTNAME_MISMATCH`
+const OTHER_NAME: u32 = 62;
 
 /// How far a handshake has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +58,7 @@ pub struct Conn {
     early: Vec<u8>,
     /// The most bytes of one record; 0 for as many as fit.
     record_limit: usize,
+    failure: Option<Box<Fault>>,
 }
 
 impl Conn {
@@ -72,6 +75,7 @@ impl Conn {
             stands: false,
             early: Vec::new(),
             record_limit,
+            failure: None,
         })
     }
 
@@ -90,6 +94,7 @@ impl Conn {
             let outcome = self.run(wire, scratch, Channel::handshake);
             if let Err(error) = outcome {
                 self.buffered = false;
+                self.note_failure(&error);
                 let flushed = self.flush(wire, scratch);
                 return match waits(&error) {
                     Some(_) => flushed
@@ -111,9 +116,11 @@ impl Conn {
     /// A failure that verification has caused is one of verification.
     fn judge(&self, mut fault: Fault) -> Fault {
         let checked = self.checked();
-        let failed = self.channel.ssl().verify_result() != openssl::x509::X509VerifyResult::OK;
+        let failed = self.verify_result() != 0;
         if fault.reason == Reason::Handshake && failed {
-            if checked.certificate_error != 0 {
+            if checked.certificate_error == OTHER_NAME {
+                fault.reason = Reason::Name;
+            } else if checked.certificate_error != 0 {
                 fault.reason = Reason::Certificate;
             } else if checked.authority_error != 0 {
                 fault.reason = Reason::Authority;
@@ -124,7 +131,7 @@ impl Conn {
 
     /// Whether it is the server's side.
     pub fn accepts(&self) -> bool {
-        self.ssl().is_server()
+        self.library().is_server()
     }
 
     /// Whether the handshake is over.
@@ -192,6 +199,7 @@ impl Conn {
             self.end = End::Over;
             return Ok(0);
         }
+        self.note_failure(&error);
         let error = io_error(error);
         self.end = End::Broken(error.kind());
         Err(error)
@@ -333,65 +341,21 @@ impl Conn {
         Ok(true)
     }
 
-    fn ssl(&self) -> &SslRef {
+    /// The library's view of the session.
+    pub(crate) fn library(&self) -> &SslRef {
         self.channel.ssl()
     }
 
-    /// The library's view of the session, for those who print certificates.
-    pub fn library(&self) -> &SslRef {
-        self.ssl()
+    /// What the library has said last that ended something, if it has.
+    pub fn failure(&self) -> Option<&Fault> {
+        self.failure.as_deref()
     }
 
-    /// The protocol that both sides have chosen (RFC 7301).
-    pub fn alpn(&self) -> Option<&[u8]> {
-        self.ssl().selected_alpn_protocol()
-    }
-
-    /// The host name that the client has asked for.
-    pub fn server_name(&self) -> Option<&[u8]> {
-        self.ssl().servername_raw(NameType::HOST_NAME)
-    }
-
-    /// The version, such as `TLSv1.3`.
-    pub fn version(&self) -> &'static str {
-        ffi::version_name(self.ssl())
-    }
-
-    /// The cipher, as OpenSSL names it.
-    pub fn cipher(&self) -> Option<&'static str> {
-        Some(self.ssl().current_cipher()?.name())
-    }
-
-    /// Bits of the cipher's secret that count, and bits of the algorithm.
-    pub fn cipher_bits(&self) -> Option<(i32, i32)> {
-        let bits = self.ssl().current_cipher()?.bits();
-        Some((bits.secret, bits.algorithm))
-    }
-
-    /// Whether an earlier session goes on.
-    pub fn is_resumed(&self) -> bool {
-        self.ssl().session_reused()
-    }
-
-    /// What verifying the peer's certificate has come to; 0 is success, or no certificate.
-    pub fn verify_result(&self) -> u32 {
-        self.ssl().verify_result().as_raw().unsigned_abs()
-    }
-
-    /// The errors that verification has met, ignored ones too.
-    pub fn checked(&self) -> Checked {
-        let outcome = Outcome::index().and_then(|index| self.ssl().ex_data(index));
-        outcome.map(Outcome::checked).unwrap_or_default()
-    }
-
-    /// The peer's certificate, DER.
-    pub fn peer_certificate(&self) -> Option<Vec<u8>> {
-        self.ssl().peer_certificate()?.to_der().ok()
-    }
-
-    /// The certificate that we have shown, DER.
-    pub fn own_certificate(&self) -> Option<Vec<u8>> {
-        self.ssl().certificate()?.to_der().ok()
+    /// Takes note of an error of the library; the first one stays.
+    fn note_failure(&mut self, error: &Error) {
+        if self.failure.is_none() && error.ssl_error().is_some_and(|it| !it.errors().is_empty()) {
+            self.failure = Some(Box::new(Fault::of(error)));
+        }
     }
 }
 

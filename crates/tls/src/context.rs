@@ -5,6 +5,7 @@ use crate::certificate::Certificate;
 use crate::ignored::Ignored;
 use crate::options::{Defaults, Options, Verify};
 use crate::outcome::Outcome;
+use crate::secrets::Secrets;
 use crate::store::Store;
 use crate::version::Version;
 use openssl::error::ErrorStack;
@@ -130,6 +131,9 @@ pub(crate) fn serve(
     options: &Options,
     defaults: &Defaults,
 ) -> Result<(), String> {
+    if defaults.keeps_secrets {
+        Secrets::watch(context);
+    }
     if let Some(protocols) = options.alpn.clone() {
         context.set_alpn_select_callback(move |_, offered| {
             // Without one in common the connection goes on without (as HAProxy does).
@@ -234,17 +238,26 @@ pub(crate) fn verify(
         ssl.set_ex_data(index, Outcome::default());
     }
     ssl.set_verify_callback(mode, move |fine, chain| {
+        if let Some(outcome) = outcome_of(chain) {
+            outcome.look();
+        }
         fine || is_ignored(chain, authorities, certificate)
     });
+}
+
+fn outcome_of(chain: &X509StoreContextRef) -> Option<&Outcome> {
+    let session = chain.ex_data(X509StoreContext::ssl_idx().ok()?)?;
+    session.ex_data(Outcome::index()?)
 }
 
 /// Takes note of an error, and tells whether it counts.
 fn is_ignored(chain: &mut X509StoreContextRef, authorities: Ignored, certificate: Ignored) -> bool {
     let (error, depth) = (chain.error().as_raw().unsigned_abs(), chain.error_depth());
-    let session = X509StoreContext::ssl_idx().ok().and_then(|index| chain.ex_data(index));
-    let outcome = session.zip(Outcome::index()).and_then(|(ssl, index)| ssl.ex_data(index));
-    if let Some(outcome) = outcome {
+    if let Some(outcome) = outcome_of(chain) {
         outcome.note(depth, error);
+        if let Some(first) = ffi::verified(chain) {
+            outcome.keep(first);
+        }
     }
     let ignored = if depth > 0 { authorities } else { certificate };
     ignored.has(error) && chain.error() != X509VerifyResult::OK

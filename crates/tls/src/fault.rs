@@ -14,6 +14,8 @@ pub enum Reason {
     Authority,
     /// The peer's certificate was not accepted.
     Certificate,
+    /// The peer's certificate is for another name.
+    Name,
     /// The peers found nothing in common, or one broke the protocol.
     Handshake,
 }
@@ -27,27 +29,37 @@ pub struct Fault {
     pub code: u64,
     /// The library's words for it.
     pub text: String,
+    /// The part of the library that has found it.
+    pub part: &'static str,
 }
 
 impl Fault {
     pub(crate) fn new(reason: Reason) -> Self {
-        Self { reason, code: 0, text: String::new() }
+        Self { reason, code: 0, text: String::new(), part: "" }
     }
 
     /// What an error of the library means that is not about waiting.
     pub(crate) fn of(error: &Error) -> Self {
         if let Some(stack) = error.ssl_error() {
-            let first = stack.errors().first();
+            let last = stack.errors().last();
             return Self {
                 reason: Reason::Handshake,
-                code: first.map_or(0, |error| error.code()),
-                text: first.and_then(|error| error.reason()).unwrap_or_default().to_owned(),
+                code: last.map_or(0, |error| error.code()),
+                text: last.and_then(|error| error.reason()).unwrap_or_default().to_owned(),
+                part: last.and_then(|error| error.library()).unwrap_or_default(),
             };
         }
         match error.io_error() {
             Some(_) => Self::new(Reason::Broken),
             None => Self::new(Reason::Closed),
         }
+    }
+}
+
+impl Fault {
+    /// Number and words in the library's own form (`ssl_fc_err_str`).
+    pub fn line(&self) -> String {
+        format!("error:{:08X}:{}::{}", self.code, self.part, self.text)
     }
 }
 

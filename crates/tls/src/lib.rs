@@ -9,6 +9,7 @@
 
 mod acceptor;
 mod authority;
+mod captured;
 mod certificate;
 mod conn;
 mod connector;
@@ -17,9 +18,12 @@ mod crt_list;
 mod fault;
 mod hello;
 mod ignored;
+mod inquiry;
 mod options;
 mod outcome;
 mod scratch;
+mod secrets;
+mod shown;
 mod sni;
 mod store;
 mod version;
@@ -28,6 +32,7 @@ mod version;
 mod tests;
 
 pub use acceptor::Acceptor;
+pub use captured::Offer;
 pub use certificate::Certificate;
 pub use conn::{Conn, Step};
 pub use connector::Connector;
@@ -38,6 +43,7 @@ pub use ignored::Ignored;
 pub use options::{BindSettings, Defaults, Given, Options, ServerSettings, Verify};
 pub use outcome::Checked;
 pub use scratch::Scratch;
+pub use shown::{NamePart, Shown};
 pub use store::{Extras, Files, Store};
 pub use version::{Version, Versions};
 

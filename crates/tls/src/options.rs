@@ -306,11 +306,23 @@ pub struct Defaults {
     pub default_dh: u32,
     /// Threads, each of which remembers a session of each server.
     pub threads: usize,
+    /// `tune.ssl.capture-buffer-size`: bytes of a client's first message that are kept.
+    pub capture: u32,
+    /// `tune.ssl.keylog`: secrets are kept.
+    pub keeps_secrets: bool,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { cache_size: 20_000, lifetime: 300, max_record: 0, default_dh: 0, threads: 1 }
+        Self {
+            cache_size: 20_000,
+            lifetime: 300,
+            max_record: 0,
+            default_dh: 0,
+            threads: 1,
+            capture: 0,
+            keeps_secrets: false,
+        }
     }
 }
 

@@ -2,8 +2,9 @@
 
 use openssl::ex_data::Index;
 use openssl::ssl::Ssl;
+use openssl::x509::{X509, X509Ref};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// The first error at each depth of a peer's chain; 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,9 +23,31 @@ pub(crate) struct Outcome {
     authority_error: AtomicU32,
     authority_depth: AtomicU32,
     certificate_error: AtomicU32,
+    looked: AtomicBool,
+    refused: OnceLock<X509>,
 }
 
 impl Outcome {
+    /// Takes note that there is a certificate.
+    pub(crate) fn look(&self) {
+        self.looked.store(true, Relaxed);
+    }
+
+    /// Whether there was one to look at.
+    pub(crate) fn has_looked(&self) -> bool {
+        self.looked.load(Relaxed)
+    }
+
+    /// Keeps a certificate that an error has been found with: the library forgets it.
+    pub(crate) fn keep(&self, certificate: &X509Ref) {
+        self.refused.get_or_init(|| certificate.to_owned());
+    }
+
+    /// The certificate that was kept.
+    pub(crate) fn refused(&self) -> Option<X509> {
+        self.refused.get().cloned()
+    }
+
     /// Where a session keeps it.
     pub(crate) fn index() -> Option<Index<Ssl, Self>> {
         static INDEX: OnceLock<Option<Index<Ssl, Outcome>>> = OnceLock::new();

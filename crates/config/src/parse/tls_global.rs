@@ -76,14 +76,8 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.ssl.cachesize", "<number>", "Sessions that are remembered.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.cache_size = n)
     }),
-    entry("tune.ssl.capture-buffer-size", "<number>", "Has no effect yet.", |_, cx, a| {
-        integer(a, 0..=i32::MAX as u32)?;
-        cx.warn(
-            a,
-            0,
-            "'tune.ssl.capture-buffer-size' has no effect yet: no sample captures hellos",
-        );
-        Ok(())
+    entry("tune.ssl.capture-buffer-size", "<number>", "Bytes of hellos kept.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.capture = n)
     }),
     entry("tune.ssl.default-dh-param", "<number>", "Bits of key exchange by DH.", |g, cx, a| {
         let bits = integer(a, 0..=i32::MAX as u32)?;
@@ -98,6 +92,18 @@ pub(crate) const KEYWORDS: &[Entry] = &[
              strong as the key of the certificate, whatever the number",
         );
         g.tls.defaults.default_dh = bits;
+        Ok(())
+    }),
+    entry("tune.ssl.keylog", "{ on | off }", "Keeps secrets of sessions.", |g, _, a| {
+        a.no_more_than(1)?;
+        g.tls.defaults.keeps_secrets = match a.text(1) {
+            "on" => true,
+            "off" => false,
+            _ => {
+                let message = format!("'{}' expects either 'on' or 'off'.", a.text(0));
+                return Err(a.fault(1, message));
+            }
+        };
         Ok(())
     }),
     entry("tune.ssl.lifetime", "<timeout>", "How long sessions are remembered.", |g, _, a| {

@@ -69,19 +69,14 @@ fn lines_of_the_global_section() {
         "ssl-load-extra-files none",
         "ssl-server-verify none",
         "tune.ssl.cachesize 7",
+        "tune.ssl.capture-buffer-size 7",
         "tune.ssl.default-dh-param 1024",
+        "tune.ssl.keylog on",
         "tune.ssl.lifetime 7",
         "tune.ssl.maxrecord 7",
     ] {
         assert_ne!(global(line), global(""), "{line}");
     }
-}
-
-#[test]
-fn what_has_no_effect_says_so() {
-    let text = format!("global\n tune.ssl.capture-buffer-size 96\n{}", listen(""));
-    let said = messages(&text, Severity::Warning);
-    assert!(said.iter().any(|it| it.contains("'tune.ssl.capture-buffer-size' has no effect yet")));
 }
 
 /// There is one for each way of speaking that both sides of the word have.

@@ -5,7 +5,10 @@ use crate::runtime::{Proxy, Server};
 use crate::worker::Worker;
 use htx::Head;
 use sample::vars::VarState;
-use sample::{Count, Facts, Name, Number, ServerCount, Side, Value, VarName, Variables, Wall};
+use sample::{
+    Count, Facts, Hop, Name, Number, ServerCount, Side, TlsFact, Value, VarName, Variables, Wall,
+};
+use std::cell::Ref;
 use std::net::SocketAddr;
 use table::Table;
 
@@ -21,6 +24,8 @@ pub(super) struct Scene<'a> {
     pub(super) bytes: &'a [u8],
     /// Our address of the connection.
     pub(super) local: Option<SocketAddr>,
+    /// What the connection is encrypted with.
+    pub(super) session: Option<Ref<'a, tls::Conn>>,
 }
 
 impl Facts for Scene<'_> {
@@ -70,6 +75,13 @@ impl Facts for Scene<'_> {
             Number::BackendTunnelTimeout => self.proxy.settings.timeouts.tunnel.map(i64::from),
             Number::Stopping => Some(self.worker.shared.will_stop().into()),
             _ => None,
+        }
+    }
+
+    fn tls(&self, hop: Hop, fact: TlsFact<'_>) -> Option<Value<'static>> {
+        match self.session.as_ref().filter(|_| hop == Hop::Server) {
+            Some(session) => facts::tls::of_session(session, fact),
+            None => facts::tls::without(fact),
         }
     }
 

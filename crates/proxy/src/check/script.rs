@@ -151,6 +151,7 @@ impl<'a> Play<'a> {
             head,
             bytes,
             local: self.line.local(),
+            session: self.line.session(),
         }
     }
 
@@ -308,7 +309,8 @@ impl<'a> Play<'a> {
             })?;
             self.hear().await?;
             if let Some(judged) = self.judge(expect, number)? {
-                self.code = expect.code(&self.scene()).or(self.code);
+                let code = expect.code(&self.scene());
+                self.code = code.or(self.code);
                 self.tell(judged);
                 return Ok(());
             }

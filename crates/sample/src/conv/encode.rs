@@ -97,6 +97,11 @@ pub(crate) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
     from_base64(text, STANDARD, true)
 }
 
+/// The URL-safe alphabet, without padding (RFC 7515 section 2).
+pub(crate) fn decode_url_base64(text: &[u8]) -> Option<Vec<u8>> {
+    from_base64(text, URL_SAFE, false)
+}
+
 fn from_base64(text: &[u8], alphabet: &[u8; 64], padded: bool) -> Option<Vec<u8>> {
     let mut digits = text;
     if padded {

@@ -25,7 +25,8 @@ pub enum Step {
     Element(usize),
 }
 
-fn path(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
+/// Reads a path and the type of what it leads to.
+pub(super) fn path(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     if args.bytes(0).is_empty() {
         return Err("json_path must not be empty".into());
     }
@@ -249,9 +250,13 @@ fn unit(text: &[u8], at: &mut usize) -> Option<u32> {
 }
 
 fn query<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
+    find(args, &value.to_str()?)
+}
+
+/// What a path that has been read leads to.
+pub(super) fn find(args: &Args, text: &[u8]) -> Option<Value<'static>> {
     let Arg::Path(steps) = args.get(0) else { return None };
-    let text = value.to_str()?;
-    match (Walk { text: &text, at: 0 }).find(steps, 0)? {
+    match (Walk { text, at: 0 }).find(steps, 0)? {
         Token::Text(text) => {
             // An empty string is no sample.
             let text = unescape(text).filter(|text| !text.is_empty())?;

@@ -1,7 +1,7 @@
-//! Fetches about connections: addresses, ports, errors, TLS state. Never looks at bytes.
+//! Fetches about connections: addresses, ports, errors. Never looks at bytes.
 
 use super::Source::{Call, Flag, Number as Num, Text as Txt};
-use super::{CLIENT, CLIENT_TLS, Fetch, INTERNAL, SERVER_CONN, SESSION, fetch};
+use super::{CLIENT, Fetch, INTERNAL, SERVER_CONN, SESSION, fetch};
 use crate::args::Args;
 use crate::facts::{Facts, Number, TcpState, Text};
 use crate::parser::Parser;
@@ -45,15 +45,6 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("fc_rcvd_proxy", "", Type::Bool, CLIENT, "Whether the client connection began with a PROXY header.", Flag(Number::ReceivedProxy)),
     fetch("fc_pp_authority", "", Type::Str, CLIENT, "Authority from the PROXY header.", Txt(Text::ProxyAuthority)),
     fetch("fc_pp_unique_id", "", Type::Str, CLIENT, "Unique id from the PROXY header.", Txt(Text::ProxyUniqueId)),
-    fetch("ssl_fc", "", Type::Bool, CLIENT_TLS, "Whether the client connection is encrypted.", Flag(Number::TlsClient)),
-    fetch("ssl_fc_err", "", Type::Int, CLIENT_TLS, "Last TLS error of the client connection.", Num(Number::TlsClientError)),
-    fetch("ssl_c_err", "", Type::Int, CLIENT_TLS, "Verification error of the client's certificate.", Num(Number::TlsCertificateError)),
-    fetch("ssl_c_ca_err", "", Type::Int, CLIENT_TLS, "The same for its authorities.", Num(Number::TlsAuthorityError)),
-    fetch("ssl_fc_is_resumed", "", Type::Bool, CLIENT_TLS, "Whether the TLS session was resumed.", Flag(Number::TlsResumed)),
-    fetch("ssl_fc_sni", "", Type::Str, CLIENT_TLS, "Server name that the client announced.", Txt(Text::TlsSni)),
-    fetch("ssl_fc_alpn", "", Type::Str, CLIENT_TLS, "Protocol negotiated by ALPN.", Txt(Text::TlsAlpn)),
-    fetch("ssl_fc_protocol", "", Type::Str, CLIENT_TLS, "TLS version of the client connection.", Txt(Text::TlsVersion)),
-    fetch("ssl_fc_cipher", "", Type::Str, CLIENT_TLS, "Cipher of the client connection.", Txt(Text::TlsCipher)),
     fetch("wait_end", "", Type::Bool, INTERNAL, "True once nothing more will arrive before a decision.", Call(wait_end)),
 ];
 

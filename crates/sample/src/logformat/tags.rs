@@ -4,7 +4,8 @@ use super::TransactionRecord;
 use super::encode::Flags;
 use crate::calendar::Date;
 use crate::cast::{write_address, write_int, write_padded};
-use crate::facts::{Facts, Name, Side, Text, Wall};
+use crate::facts::{Facts, Hop, Name, Side, TlsFact, Wall};
+use crate::value::Value;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 
@@ -92,8 +93,8 @@ pub const TAGS: &[Tag] = &[
     any("si", "Server address.", |f, flags, out| address(record(f).and_then(|r| r.server), flags, out)),
     any("sp", "Server port.", |f, flags, out| port(record(f).and_then(|r| r.server), flags, out)),
     any("sq", "Place in the server's queue.", |f, _, out| number(f, out, |r| r.server_queue.into())),
-    any("sslc", "TLS cipher.", |f, flags, out| flags.plain(f.text(Text::TlsCipher).as_deref(), out)),
-    any("sslv", "TLS version.", |f, flags, out| flags.plain(f.text(Text::TlsVersion).as_deref(), out)),
+    any("sslc", "TLS cipher.", |f, flags, out| secure(f, TlsFact::Cipher, flags, out)),
+    any("sslv", "TLS version.", |f, flags, out| secure(f, TlsFact::Version, flags, out)),
     any("t", "Date of the accept with milliseconds.", |f, _, out| date(f, out, |r| r.accepted, Zone::LocalMillis)),
     http("tr", "Date of the request with milliseconds.", |f, _, out| date(f, out, |r| r.requested, Zone::LocalMillis)),
     http("trg", "Date of the request in UTC.", |f, _, out| date(f, out, |r| r.requested, Zone::Utc)),
@@ -104,6 +105,12 @@ pub const TAGS: &[Tag] = &[
 
 fn record(facts: &dyn Facts) -> Option<&TransactionRecord> {
     facts.record()
+}
+
+/// A text about the TLS of the client's connection.
+fn secure(facts: &dyn Facts, fact: TlsFact<'_>, flags: Flags, out: &mut Vec<u8>) {
+    let value = facts.tls(Hop::Client, fact).and_then(Value::to_str);
+    flags.plain(value.as_deref(), out);
 }
 
 fn client(facts: &dyn Facts) -> Option<SocketAddr> {

@@ -129,7 +129,7 @@ fn certificates_are_replaced_while_connections_are_made() {
         let client = connector.connect(0, None, None).unwrap();
         let mut pair = Pair::new(client, acceptor.accept().unwrap());
         pair.shake().0.unwrap();
-        pair.client.peer_certificate().unwrap()
+        pair.client.peer_certificate().unwrap().der().unwrap()
     };
     let before = shown();
     let fresh = make(&["a.test"], ecdsa(), None);

@@ -53,3 +53,4 @@ mod threads;
 mod timeouts;
 mod tls;
 mod upgrades;
+mod tls_samples;

@@ -1,0 +1,78 @@
+//! AES in Galois counter mode (NIST SP 800-38D). Never encrypts.
+
+use openssl::symm::{Cipher, decrypt_aead};
+
+/// How long a key is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeySize {
+    /// 128 bits
+    Aes128,
+    /// 192 bits
+    Aes192,
+    /// 256 bits
+    Aes256,
+}
+
+impl KeySize {
+    /// By its number of bits.
+    pub fn of_bits(bits: i64) -> Option<Self> {
+        match bits {
+            128 => Some(Self::Aes128),
+            192 => Some(Self::Aes192),
+            256 => Some(Self::Aes256),
+            _ => None,
+        }
+    }
+
+    fn cipher(self) -> Cipher {
+        match self {
+            Self::Aes128 => Cipher::aes_128_gcm(),
+            Self::Aes192 => Cipher::aes_192_gcm(),
+            Self::Aes256 => Cipher::aes_256_gcm(),
+        }
+    }
+}
+
+/// The clear text; `None` if the key has another length, or the tag does not belong to all this.
+pub fn decrypt_gcm(
+    size: KeySize,
+    key: &[u8],
+    nonce: &[u8],
+    tag: &[u8],
+    bytes: &[u8],
+) -> Option<Vec<u8>> {
+    let cipher = size.cipher();
+    // A short tag would let much through.
+    let fits = key.len() == cipher.key_len() && !nonce.is_empty() && tag.len() == 16;
+    if !fits {
+        return None;
+    }
+    decrypt_aead(cipher, key, Some(nonce), &[], bytes, tag).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openssl::symm::encrypt_aead;
+
+    #[test]
+    fn what_was_encrypted_comes_back_and_nothing_else() {
+        for (bits, length) in [(128, 16), (192, 24), (256, 32)] {
+            let size = KeySize::of_bits(bits).unwrap();
+            let (key, mut tag) = (vec![7; length], [0; 16]);
+            let bytes =
+                encrypt_aead(size.cipher(), &key, Some(b"twelve bytes"), &[], b"text", &mut tag);
+            let bytes = bytes.unwrap();
+            let open =
+                |key: &[u8], nonce: &[u8], tag: &[u8]| decrypt_gcm(size, key, nonce, tag, &bytes);
+            assert_eq!(open(&key, b"twelve bytes", &tag).as_deref(), Some(&b"text"[..]));
+            assert_eq!(open(&key, b"twelve_bytes", &tag), None);
+            assert_eq!(open(&key, b"twelve bytes", &tag[..12]), None);
+            assert_eq!(open(&key, b"", &tag), None);
+            assert_eq!(open(&key[1..], b"twelve bytes", &tag), None);
+            tag[0] ^= 1;
+            assert_eq!(open(&key, b"twelve bytes", &tag), None);
+        }
+        assert_eq!(KeySize::of_bits(100), None);
+    }
+}

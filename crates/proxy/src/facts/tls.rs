@@ -1,0 +1,122 @@
+//! Sessions of TLS as expressions see them. Never changes one.
+
+use sample::{Bytes, CertificateFact, NamePart, Offered, Owner, TlsFact, Value};
+use tls::{Conn, Offer, Shown};
+
+/// What is known of a connection that was to be encrypted and is not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Failed {
+    /// Its number and the words for it, as the manual lists them for `bc_err` and `bc_err_str`.
+    pub(crate) words: (u8, &'static str),
+    /// The same of the library.
+    pub(crate) code: i64,
+    pub(crate) line: Option<String>,
+}
+
+/// The answer where there is no session.
+pub(crate) fn without(fact: TlsFact<'_>) -> Option<Value<'static>> {
+    match fact {
+        TlsFact::Used | TlsFact::Resumed | TlsFact::HasServerName => Some(Value::Bool(false)),
+        _ => None,
+    }
+}
+
+/// The answer of a session that has failed, and is gone.
+pub(crate) fn of_failed(failed: &Failed, fact: TlsFact<'_>) -> Option<Value<'static>> {
+    match fact {
+        TlsFact::Used => Some(Value::Bool(true)),
+        TlsFact::Error => Some(Value::Int(failed.code)),
+        TlsFact::ErrorText => failed.line.clone().and_then(|line| text(line.into_bytes())),
+        _ => without(fact),
+    }
+}
+
+/// The answer of a session.
+pub(crate) fn of_session(session: &Conn, fact: TlsFact<'_>) -> Option<Value<'static>> {
+    match fact {
+        TlsFact::Used => flag(true),
+        TlsFact::AlgorithmBits => number(session.cipher_bits()?.1),
+        TlsFact::SecretBits => number(session.cipher_bits()?.0),
+        TlsFact::Alpn => text(session.alpn()?.to_vec()),
+        TlsFact::Cipher => Some(Value::str(session.cipher().as_bytes())),
+        TlsFact::Version => Some(Value::str(session.version().as_bytes())),
+        TlsFact::ServerName => text(session.server_name()?.to_vec()),
+        TlsFact::HasServerName => flag(session.server_name().is_some()),
+        TlsFact::Resumed => flag(session.is_resumed()),
+        TlsFact::Early => flag(!session.stands()),
+        TlsFact::SessionId => block(session.session_id()?),
+        TlsFact::SessionKey => block(session.session_key()?),
+        TlsFact::ClientRandom => block(session.client_random()),
+        TlsFact::ServerRandom => block(session.server_random()),
+        TlsFact::UniqueId => block(session.unique_id()?),
+        TlsFact::Error => {
+            Some(Value::Int(session.failure().map_or(0, |fault| fault.code.cast_signed())))
+        }
+        TlsFact::ErrorText => text(session.failure()?.line().into_bytes()),
+        TlsFact::HasShown => flag(session.has_shown()),
+        TlsFact::HasCertificate => flag(session.peer_certificate().is_some()),
+        TlsFact::VerifyResult => number(session.verify_result()),
+        TlsFact::CertificateError => number(session.checked().certificate_error),
+        TlsFact::AuthorityError => number(session.checked().authority_error),
+        TlsFact::AuthorityDepth => number(session.checked().authority_depth),
+        TlsFact::Chain => block(session.peer_chain()?),
+        TlsFact::Secret(label) => text(session.secret(label)?.into_string().into_bytes()),
+        TlsFact::Offer(part) => offered(session, part),
+        TlsFact::Certificate(Owner::Peer, part) => certificate(&session.peer_certificate()?, part),
+        TlsFact::Certificate(Owner::Own, part) => certificate(&session.own_certificate()?, part),
+    }
+}
+
+fn offered(session: &Conn, part: Offered) -> Option<Value<'static>> {
+    let offer = session.offer()?;
+    let lean = |list: &[u8], lean| if lean { Offer::without_grease(list) } else { list.to_vec() };
+    match part {
+        Offered::Version => number(offer.version),
+        Offered::Ciphers(without) => block(lean(&offer.ciphers, without)),
+        Offered::CipherNames(without) => {
+            text(session.cipher_names(&lean(&offer.ciphers, without)).into_bytes())
+        }
+        Offered::AllCiphers => block(offer.all_ciphers.clone()),
+        Offered::Extensions(without) => block(lean(&offer.extensions, without)),
+        Offered::Groups(without) => block(lean(&offer.groups, without)),
+        Offered::PointFormats => block(offer.formats.clone()),
+    }
+}
+
+fn certificate(shown: &Shown, part: CertificateFact<'_>) -> Option<Value<'static>> {
+    match part {
+        CertificateFact::Der => block(shown.der()?),
+        CertificateFact::Sha1 => block(shown.sha1()?),
+        CertificateFact::Serial => block(shown.serial()?),
+        CertificateFact::NotBefore => text(shown.not_before()?),
+        CertificateFact::NotAfter => text(shown.not_after()?),
+        CertificateFact::KeyAlgorithm => Some(Value::str(shown.key_algorithm()?.as_bytes())),
+        CertificateFact::SignatureAlgorithm => {
+            Some(Value::str(shown.signature_algorithm()?.as_bytes()))
+        }
+        CertificateFact::Version => Some(Value::Int(shown.version())),
+        CertificateFact::Subject(part) => text(shown.subject(wanted(part))?),
+        CertificateFact::Issuer(part) => text(shown.issuer(wanted(part))?),
+    }
+}
+
+fn wanted(part: NamePart<'_>) -> tls::NamePart<'_> {
+    let NamePart { kind, occurrence, rfc2253 } = part;
+    tls::NamePart { kind, occurrence, rfc2253 }
+}
+
+fn flag(value: bool) -> Option<Value<'static>> {
+    Some(Value::Bool(value))
+}
+
+fn number(value: impl Into<i64>) -> Option<Value<'static>> {
+    Some(Value::Int(value.into()))
+}
+
+fn text(bytes: Vec<u8>) -> Option<Value<'static>> {
+    Some(Value::Str(Bytes::Owned(bytes)))
+}
+
+fn block(bytes: Vec<u8>) -> Option<Value<'static>> {
+    Some(Value::Bin(Bytes::Owned(bytes)))
+}

@@ -1,0 +1,153 @@
+//! What is known of a session, for those who write it down (manual section 7.3.4). Never changes one.
+
+use crate::captured::{Capture, Offer};
+use crate::conn::Conn;
+use crate::outcome::{Checked, Outcome};
+use crate::secrets::Secrets;
+use crate::shown::{Shown, chain_der};
+use openssl::ssl::{NameType, SslRef};
+
+/// The longest Finished message (SHA-384).
+const FINISHED: usize = 64;
+/// The cipher of a session that has none yet.
+const NO_CIPHER: &str = "(NONE)";
+
+impl Conn {
+    /// The protocol that both sides have chosen (RFC 7301).
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.library().selected_alpn_protocol()
+    }
+
+    /// The host name that the client has asked for.
+    pub fn server_name(&self) -> Option<&[u8]> {
+        self.library().servername_raw(NameType::HOST_NAME)
+    }
+
+    /// The version, such as `TLSv1.3`.
+    pub fn version(&self) -> &'static str {
+        ffi::version_name(self.library())
+    }
+
+    /// The cipher, as OpenSSL names it.
+    pub fn cipher(&self) -> &'static str {
+        self.library().current_cipher().map_or(NO_CIPHER, |cipher| cipher.name())
+    }
+
+    /// Bits of the cipher's secret that count, and bits of the algorithm.
+    pub fn cipher_bits(&self) -> Option<(i32, i32)> {
+        let bits = self.library().current_cipher()?.bits();
+        Some((bits.secret, bits.algorithm))
+    }
+
+    /// Whether an earlier session goes on.
+    pub fn is_resumed(&self) -> bool {
+        self.library().session_reused()
+    }
+
+    /// What verifying the peer's certificate has come to; 0 is success, or no certificate.
+    pub fn verify_result(&self) -> u32 {
+        self.library().verify_result().as_raw().unsigned_abs()
+    }
+
+    /// The errors that verification has met, ignored ones too.
+    pub fn checked(&self) -> Checked {
+        self.outcome().map(Outcome::checked).unwrap_or_default()
+    }
+
+    fn outcome(&self) -> Option<&Outcome> {
+        self.library().ex_data(Outcome::index()?)
+    }
+
+    /// Whether the peer has shown a certificate in this handshake.
+    pub fn has_shown(&self) -> bool {
+        self.outcome().is_some_and(Outcome::has_looked)
+    }
+
+    /// The peer's certificate, of this handshake or of the session that it goes on with; also one
+    /// that was refused.
+    pub fn peer_certificate(&self) -> Option<Shown> {
+        let refused = || self.outcome()?.refused();
+        self.library().peer_certificate().or_else(refused).map(Shown)
+    }
+
+    /// The peer's certificates as they were shown, DER one after the other. Clients' own ones go
+    /// without saying.
+    pub fn peer_chain(&self) -> Option<Vec<u8>> {
+        chain_der(self.library().peer_cert_chain()?)
+    }
+
+    /// The certificate that we have shown.
+    pub fn own_certificate(&self) -> Option<Shown> {
+        self.library().certificate().map(|it| Shown(it.to_owned()))
+    }
+
+    /// The number of the session.
+    pub fn session_id(&self) -> Option<Vec<u8>> {
+        let id = self.library().session()?.id().to_vec();
+        (!id.is_empty()).then_some(id)
+    }
+
+    /// The session's master key.
+    pub fn session_key(&self) -> Option<Vec<u8>> {
+        let session = self.library().session()?;
+        let mut key = vec![0; session.master_key_len()];
+        let length = session.master_key(&mut key);
+        key.truncate(length);
+        (!key.is_empty()).then_some(key)
+    }
+
+    /// The random bytes of the client.
+    pub fn client_random(&self) -> Vec<u8> {
+        filled(self.library(), SslRef::client_random)
+    }
+
+    /// The random bytes of the server.
+    pub fn server_random(&self) -> Vec<u8> {
+        filled(self.library(), SslRef::server_random)
+    }
+
+    /// The first Finished message of the handshake (RFC 5929 section 3).
+    pub fn unique_id(&self) -> Option<Vec<u8>> {
+        // The client's goes first, unless the session is resumed.
+        let own = self.accepts() == self.is_resumed();
+        let mut bytes = vec![0; FINISHED];
+        let length = match own {
+            true => self.library().finished(&mut bytes),
+            false => self.library().peer_finished(&mut bytes),
+        };
+        bytes.truncate(length);
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
+    /// A secret by its label in the format `SSLKEYLOGFILE`, in hexadecimal digits; only with
+    /// `tune.ssl.keylog`.
+    pub fn secret(&self, label: &str) -> Option<Box<str>> {
+        Secrets::find(self.library(), label)
+    }
+
+    /// What the client has offered; only with `tune.ssl.capture-buffer-size`.
+    pub fn offer(&self) -> Option<&Offer> {
+        Capture::of(self.library())?.offer.get()
+    }
+
+    /// The names of ciphers in a list, joined by commas.
+    pub fn cipher_names(&self, list: &[u8]) -> String {
+        let names = list.chunks_exact(2).map(|id| {
+            let known = self.library().bytes_to_cipher_list(id, false).ok();
+            let known = known.and_then(|it| {
+                let cipher = it.suites.iter().chain(&it.signalling_suites).next()?;
+                Some(cipher.name().to_owned())
+            });
+            known.unwrap_or_else(|| format!("UNKNOWN({:02x}{:02x})", id[0], id[1]))
+        });
+        names.collect::<Vec<_>>().join(",")
+    }
+}
+
+/// 32 bytes, as far as they are known.
+fn filled(ssl: &SslRef, fill: fn(&SslRef, &mut [u8]) -> usize) -> Vec<u8> {
+    let mut bytes = vec![0; 32];
+    let length = fill(ssl, &mut bytes);
+    bytes.truncate(length);
+    bytes
+}

@@ -1,0 +1,52 @@
+//! Secrets of sessions, kept for who decrypts recorded traffic (`tune.ssl.keylog`). Never written anywhere
+//! by itself.
+
+use openssl::ex_data::Index;
+use openssl::ssl::{Ssl, SslContextBuilder, SslRef};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Those of one session, by the labels of the format `SSLKEYLOGFILE`.
+#[derive(Default)]
+pub(crate) struct Secrets(Mutex<Vec<(Box<str>, Box<str>)>>);
+
+/// The most that are kept; a session has seven.
+const MOST: usize = 16;
+
+impl std::fmt::Debug for Secrets {
+    /// Without them.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+impl Secrets {
+    /// Where a session has its own.
+    pub(crate) fn index() -> Option<Index<Ssl, Self>> {
+        static INDEX: OnceLock<Option<Index<Ssl, Secrets>>> = OnceLock::new();
+        *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
+    }
+
+    fn of(ssl: &SslRef) -> Option<&Self> {
+        ssl.ex_data(Self::index()?)
+    }
+
+    /// The secret of this label in hexadecimal digits.
+    pub(crate) fn find(ssl: &SslRef, label: &str) -> Option<Box<str>> {
+        let kept = Self::of(ssl)?.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|(known, _)| **known == *label).map(|(_, secret)| secret.clone())
+    }
+
+    /// Makes sessions that go on with this context keep them.
+    pub(crate) fn watch(context: &mut SslContextBuilder) {
+        context.set_keylog_callback(|ssl, line| {
+            let mut words = line.split(' ');
+            let (label, secret) = (words.next(), words.nth(1));
+            if let Some(((label, secret), kept)) = label.zip(secret).zip(Self::of(ssl)) {
+                let mut kept = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
+                if kept.len() < MOST {
+                    kept.push((label.into(), secret.into()));
+                }
+            }
+        });
+    }
+}
