@@ -256,7 +256,9 @@ impl Balancer {
         let (next, change) = match (before, op) {
             (OpState::Stopped, OpState::Stopped) => return Change::None,
             (_, OpState::Stopped) => (OpState::Stopped, Change::Down),
-            (OpState::Stopped, _) => (server.up_state(), Change::Up),
+            (OpState::Stopped, OpState::Starting | OpState::Running) => {
+                (server.up_state(), Change::Up)
+            }
             (OpState::Stopping, OpState::Stopping) => return Change::None,
             (_, OpState::Stopping) => (OpState::Stopping, Change::Stopping),
             (OpState::Stopping, _) => (OpState::Running, Change::Up),
@@ -272,12 +274,9 @@ impl Balancer {
         let Some(server) = self.servers.get(slot) else { return Admin::default() };
         let (op, before) = server.state();
         let after = before.without(clear).with(set);
-        let tracks = server.settings().track.is_some();
         let next = match (before.in_maint(), after.in_maint()) {
             (false, true) => {
-                if !tracks {
-                    server.record().health.set_down();
-                }
+                server.record().health.set_down();
                 OpState::Stopped
             }
             (true, false) => {

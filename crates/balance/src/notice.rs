@@ -61,7 +61,11 @@ fn check_line(
     };
     let backup = if server.settings().backup { "backup " } else { "" };
     let (now, of) = health.fraction();
-    let state = if health.is_up() { "UP" } else { "DOWN" };
+    let state = match health.is_up() {
+        true if server.user_weight() == 0 => "DRAIN",
+        true => "UP",
+        false => "DOWN",
+    };
     format!(
         "{kind} check for {backup}server {backend}/{} {outcome}{}, status: {now}/{of} {state}.",
         server.name(),

@@ -15,6 +15,10 @@ use stdx::Prng;
 
 const SERVERS: usize = 100;
 const KEYS: usize = 200_000;
+const STANDING: usize = 20_000;
+
+/// What is made of a random number.
+type Key = fn(u32) -> u32;
 
 fn hash(method: HashMethod) -> Algorithm {
     Algorithm::Hash { method, balance_factor: 0 }
@@ -43,15 +47,32 @@ fn place(balancer: &Balancer, key: Option<u32>, random: &Prng) -> usize {
     balancer.pick(&wish).expect("some server is up").server().slot()
 }
 
-/// Requests per server, one after the other.
-fn counts(algorithm: Algorithm, weights: &[u32], requests: usize) -> Vec<u64> {
+/// Requests per server, one after the other; `key` makes a hash of a random number.
+fn counts(algorithm: Algorithm, weights: &[u32], key: Key) -> Vec<u64> {
     let balancer = balancer(algorithm, weights);
-    let (random, keys) = (Prng::new(5), Prng::new(6));
+    let (random, keys) = (Prng::new(5), Prng::new(108));
     let mut counts = vec![0; weights.len()];
-    for _ in 0..requests {
-        counts[place(&balancer, Some(keys.next_u32()), &random)] += 1;
+    for _ in 0..KEYS {
+        counts[place(&balancer, Some(key(keys.next_u32())), &random)] += 1;
     }
     counts
+}
+
+/// Requests per server while none of them ends.
+fn standing(algorithm: Algorithm, weights: &[u32]) -> Vec<u64> {
+    let balancer = balancer(algorithm, weights);
+    let random = Prng::new(5);
+    let wish = Wish { key: None, avoid: None, random: &random, now_ns: 0 };
+    let pick = |_| balancer.pick(&wish).expect("some server is up");
+    let tickets: Vec<_> = (0..STANDING).map(pick).collect();
+    let mut counts = vec![0; weights.len()];
+    tickets.iter().for_each(|ticket| counts[ticket.server().slot()] += 1);
+    counts
+}
+
+/// A path, as `hash-type` functions get one.
+fn path(number: u32) -> String {
+    format!("/item/{number:x}.html")
 }
 
 /// The probability that a chi-square of so many degrees of freedom is as large as this one
@@ -104,22 +125,66 @@ fn shares_are_what_the_definition_says() {
     let by_weight: Vec<f64> = weights.iter().map(|weight| f64::from(*weight)).collect();
     let uniform = vec![1.0; SERVERS];
     let equal = vec![4; SERVERS];
-    let cases: [(&str, Algorithm, &[u32], Vec<f64>); 7] = [
-        ("roundrobin", Algorithm::RoundRobin, &weights, by_weight.clone()),
-        ("static-rr", Algorithm::StaticRr, &weights, by_weight.clone()),
-        ("leastconn", Algorithm::LeastConn, &equal, uniform.clone()),
-        ("random(1)", random(1), &weights, by_weight.clone()),
-        ("random(2)", random(2), &equal, uniform),
-        ("hash, map-based", hash(HashMethod::MapBased), &weights, by_weight),
-        ("hash, consistent", hash(HashMethod::Consistent), &weights, arcs(&weights)),
-    ];
+    let random_key: Key = |number| number;
     let mut table = String::from("| algorithm | p of chi-square |\n|---|---:|\n");
-    for (name, algorithm, weights, shares) in cases {
-        let p = p_value(&counts(algorithm, weights, KEYS), &shares);
+    let mut hold = |name: &str, counts: Vec<u64>, shares: &[f64]| {
+        let p = p_value(&counts, shares);
         assert!(p > 0.01, "{name}: p = {p}");
         table.push_str(&format!("| {name} | {p:.3} |\n"));
+    };
+    for (name, algorithm) in
+        [("roundrobin", Algorithm::RoundRobin), ("static-rr", Algorithm::StaticRr)]
+    {
+        hold(name, counts(algorithm, &weights, random_key), &by_weight);
+    }
+    hold("leastconn", standing(Algorithm::LeastConn, &weights), &by_weight);
+    hold("random(1)", counts(random(1), &weights, random_key), &by_weight);
+    for draws in [2, 3] {
+        let name = format!("random({draws})");
+        hold(&name, counts(random(draws), &equal, random_key), &uniform);
+    }
+    hold("peak-ewma", counts(Algorithm::PeakEwma, &equal, random_key), &uniform);
+    let (map, ring) = (hash(HashMethod::MapBased), hash(HashMethod::Consistent));
+    hold("source, map-based", counts(map, &weights, address), &by_weight);
+    let arcs = arcs(&weights);
+    for (name, key) in FUNCTIONS {
+        hold(&format!("{name}, map-based"), counts(map, &weights, key), &by_weight);
+        hold(&format!("{name}, consistent"), counts(ring, &weights, key), &arcs);
     }
     tables::hold("shares", &table);
+}
+
+/// What `source` makes of a random IPv4 address.
+fn address(number: u32) -> u32 {
+    hash::avalanche(hash::source(std::net::Ipv4Addr::from_bits(number).into()))
+}
+
+/// The functions of `hash-type` with `avalanche`, on random paths.
+const FUNCTIONS: [(&str, Key); 3] = [
+    ("sdbm avalanche", |number| hash::avalanche(hash::sdbm(path(number).as_bytes()))),
+    ("djb2 avalanche", |number| hash::avalanche(hash::djb2(path(number).as_bytes()))),
+    ("crc32 avalanche", |number| hash::avalanche(hash::crc32(path(number).as_bytes()))),
+];
+
+/// `first` has no shares: each server is full before the next one gets anything.
+#[test]
+fn the_first_server_with_room_takes_all() {
+    let limit = 100;
+    let server =
+        |id: u32| ServerSettings { maxconn: limit, ..ServerSettings::new(id, format!("s{id}")) };
+    let servers = (1..=SERVERS as u32).map(server).collect();
+    let balancer = Balancer::new(Algorithm::First, false, servers, 0);
+    let random = Prng::new(5);
+    let wish = Wish { key: None, avoid: None, random: &random, now_ns: 0 };
+    let mut tickets = Vec::new();
+    for request in 0..SERVERS * limit as usize {
+        let ticket = balancer.pick(&wish).expect("some server has room");
+        assert_eq!(ticket.server().slot(), request / limit as usize);
+        tickets.push(ticket);
+    }
+    // Whoever leaves makes room where it was.
+    tickets.swap_remove(7);
+    assert_eq!(balancer.pick(&wish).expect("there is room").server().slot(), 0);
 }
 
 #[test]

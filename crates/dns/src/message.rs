@@ -7,8 +7,8 @@ use domain::rdata::{A, Aaaa, Srv};
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// The most records that are taken from one answer.
-const MAX_RECORDS: usize = 1_024;
+/// The most records that are taken from one answer, and kept of one name.
+pub(crate) const MAX_RECORDS: usize = 1_024;
 
 /// What is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -298,10 +298,22 @@ impl Resolution {
         }
         let obsolete = settings.hold.obsolete;
         self.known.retain(|known| known.seen == now || now < known.seen.saturating_add(obsolete));
+        self.forget_beyond(message::MAX_RECORDS, now);
         (self.state, self.valid, self.failure) = (State::Idle, Some(now), None);
         let ttl = if settings.honours_ttl { u64::from(answer.ttl) * 1_000 } else { 0 };
         self.due = now.saturating_add(settings.resolve.max(ttl).max(1));
         Event::Answered
+    }
+
+    /// Answers may change for ever while nothing gets obsolete: beyond so many records, those that
+    /// the answer of `now` lacks go.
+    fn forget_beyond(&mut self, most: usize, now: u64) {
+        let mut excess = self.known.len().saturating_sub(most);
+        self.known.retain(|known| {
+            let goes = excess > 0 && known.seen != now;
+            excess -= usize::from(goes);
+            !goes
+        });
     }
 
     fn give_up(&mut self, failure: Failure, now: u64, settings: &Settings) -> Event {

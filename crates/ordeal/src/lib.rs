@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod configuration;
+pub mod dns;
 pub mod h1;
 pub mod h2;
 pub mod language;
@@ -32,4 +33,6 @@ pub const ORDEALS: &[(&str, Ordeal)] = &[
     ("h2_frames", h2::frames),
     ("h2_operations", h2::operations),
     ("runtime_line", runtime::line),
+    ("dns_answer", dns::answer),
+    ("dns_resolution", dns::resolution),
 ];

@@ -186,4 +186,6 @@ ordeals!(
     h2_frames,
     h2_operations,
     runtime_line,
+    dns_answer,
+    dns_resolution,
 );

@@ -74,7 +74,7 @@ mod tcp;
 #[cfg(test)]
 mod testing;
 pub mod tls_counters;
-mod tracking;
+pub mod tracking;
 mod transaction;
 mod transport;
 mod upgrade;

@@ -96,7 +96,7 @@ pub fn set_admin(
 ) -> Option<Admin> {
     let back = backend.back.as_ref()?;
     let server = &back.servers.get(slot)?.state;
-    let (was, was_usable) = (server.state().0, server.is_usable());
+    let was = server.state().0;
     let before = back.balancer.set_admin(slot, set, clear, worker.millis());
     if before.in_maint() && !server.state().1.in_maint() {
         tracking::resume(worker, backend, &back.servers[slot]);
@@ -113,7 +113,9 @@ pub fn set_admin(
             let sessions = leave(worker, backend, back, slot);
             notice::going_maint(name, server, cause, left, sessions)
         };
-        let level = if was_usable { log::level::ALERT } else { log::level::NOTICE };
+        // One that took no new requests is not missed, unless it has no weight for once.
+        let served = matches!(was, OpState::Running | OpState::Starting) && !before.in_drain();
+        let level = if served { log::level::ALERT } else { log::level::NOTICE };
         announce(worker, backend, level, &text);
         if was != OpState::Stopped {
             went_down(worker, backend, slot);
@@ -194,7 +196,10 @@ pub fn server_changed(
         }
     };
     announce(worker, backend, level, &text);
-    mail::tell(worker, backend, level, &text);
+    // As measured: nobody gets a mail about a server that only asks for no more.
+    if change != Change::Stopping {
+        mail::tell(worker, backend, level, &text);
+    }
     match change {
         Change::Down => went_down(worker, backend, slot),
         Change::Up => came_up(worker, backend, slot),

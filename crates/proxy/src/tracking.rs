@@ -8,6 +8,7 @@ use crate::runtime::{Proxy, Server, Shared};
 use crate::worker::Worker;
 use balance::{Admin, Change, OpState};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A server, by its backend and its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub(crate) fn introduce(shared: &Shared, proxy: &Proxy, server: &Server) {
     let (Some((_, leader)), Some(back)) = (leader(shared, server), &proxy.back) else { return };
     let slot = server.state.slot();
     leader.followers.push(At { backend: proxy.index, slot });
+    server.checks_off.store(leader.checks_off.load(Relaxed), Relaxed);
     let (op, admin) = leader.state.state();
     let now = server.state.changed_ms();
     if admin.in_maint() {
@@ -45,6 +47,12 @@ fn leader<'s>(shared: &'s Shared, server: &Server) -> Option<(&'s Arc<Proxy>, &'
     let back = proxy.back.as_ref()?;
     let slot = back.servers.slot_of(|server| server.state.name() == track.server)?;
     Some((proxy, &back.servers[slot]))
+}
+
+/// The checks of a server are suspended, or run again: those that follow it are shown so.
+pub fn suspend_checks(shared: &Shared, server: &Server, off: bool) {
+    server.checks_off.store(off, Relaxed);
+    followers(shared, server).for_each(|(_, follower)| suspend_checks(shared, follower, off));
 }
 
 /// Whether others follow a server.

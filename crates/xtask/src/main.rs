@@ -9,6 +9,7 @@ mod compat;
 mod console;
 mod differ;
 mod failure;
+mod health;
 mod regress;
 mod soak;
 mod steps;
@@ -73,6 +74,12 @@ const COMMANDS: &[Command] = &[
         summary: "the same commands to HAProxy and weir",
         help: console::HELP,
         run: console::run,
+    },
+    Command {
+        name: "health",
+        summary: "the same troubles of servers before both",
+        help: health::HELP,
+        run: health::run,
     },
     Command { name: "ci", summary: "what .ci/run calls", help: ci::HELP, run: ci::run },
 ];

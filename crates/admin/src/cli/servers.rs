@@ -65,7 +65,7 @@ fn switch_health(call: &Call<'_>, off: bool) -> Reply {
             Reply::error("Health check was not configured on this server, cannot enable.")
         }
         Ok(target) => {
-            target.server().checks_off.store(off, Relaxed);
+            proxy::tracking::suspend_checks(call.shared(), target.server(), off);
             Reply::Done
         }
         Err(reply) => reply,

@@ -87,12 +87,16 @@ fn state(row: &mut Row, server: &Server, clock: Clock) {
     row.set(Field::Tracked, tracked);
 }
 
-/// The state in words; who is up and whose checks are suspended counts as not checked.
+/// The state in words, as measured: who is up and whose checks are suspended counts as not checked,
+/// and an agent that is asked is told of.
 fn status(server: &Server) -> String {
     let status = notice::status(&server.state);
-    match server.checks_off.load(Relaxed) && status.starts_with("UP") {
-        true => "no check".to_owned(),
-        false => status,
+    let asked = server.agent.as_ref().is_some_and(|agent| !agent.off.load(Relaxed));
+    match status.as_str() {
+        up if server.checks_off.load(Relaxed) && up.starts_with("UP") => "no check".to_owned(),
+        "DRAIN" if asked => "DRAIN (agent)".to_owned(),
+        "DOWN (agent)" if !asked => "DOWN".to_owned(),
+        _ => status,
     }
 }
 

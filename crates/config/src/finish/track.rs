@@ -51,6 +51,14 @@ fn mark(proxy: &mut DraftProxy) {
 /// The server that one follows directly; the chain must end at one that is checked.
 fn tracked(proxies: &[DraftProxy], from: At) -> Result<At, String> {
     let first = step(proxies, from)?;
+    let on_404 = |(index, _): At| proxies[index].settings.check.disable_on_404;
+    if on_404(first) != on_404(from) {
+        let (proxy, server) = (&proxies[first.0], &proxies[first.0].settings.back.servers[first.1]);
+        return Err(format!(
+            "unable to use {}/{} for tracking: disable-on-404 option inconsistency.",
+            proxy.name, server.name
+        ));
+    }
     if proxies[from.0].settings.back.servers[from.1].options.check.enabled {
         return Err("unable to enable checks and tracking at the same time!".to_owned());
     }

@@ -157,6 +157,22 @@ fn a_record_that_is_missing_is_kept_until_it_is_obsolete() {
 }
 
 #[test]
+fn what_is_kept_of_a_name_is_bounded() {
+    let mut bench = Bench::new(Kind::V4, 1);
+    bench.settings.hold.obsolete = 3_600_000;
+    let record = |n: u32| Record::Address(std::net::Ipv4Addr::from_bits(n).into());
+    for round in 0..5 {
+        bench.wait();
+        let records: Vec<Record> = (round * 300..round * 300 + 300).map(record).collect();
+        bench.hear(Reply::Answer(Answer { records: records.clone(), ttl: 60 }));
+        let known = bench.known();
+        assert!(known.len() <= message::MAX_RECORDS);
+        assert!(records.iter().all(|it| known.contains(it)), "the last answer is kept");
+    }
+    assert_eq!(bench.known().len(), message::MAX_RECORDS);
+}
+
+#[test]
 fn memory_answers_while_it_is_valid() {
     let mut bench = Bench::new(Kind::V4, 1);
     assert!(!bench.it.is_fresh(0, &bench.settings));

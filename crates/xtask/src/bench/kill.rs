@@ -17,7 +17,8 @@ use crate::clock;
 use crate::failure::{self, Outcome};
 use crate::tools;
 
-const FLAGS: &[args::Flag] = &[args::value("-c"), args::value("-d"), subjects::ALONE];
+const FLAGS: &[args::Flag] =
+    &[args::value("-c"), args::value("-d"), args::switch("--retry"), subjects::ALONE];
 
 /// The port of the first proxy; each takes the next one.
 const FIRST_PORT: u16 = 18901;
@@ -39,6 +40,14 @@ struct Story {
     down: bool,
 }
 
+/// What the proxies go through.
+struct Load {
+    connections: u32,
+    seconds: u32,
+    /// Whether requests that fail are sent again (`retry-on all-retryable-errors`).
+    retry: bool,
+}
+
 /// What one run measured.
 struct Measured {
     counted: Counted,
@@ -51,11 +60,12 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, FLAGS)?;
     let connections = parsed.number("-c", 256)?;
     let seconds = parsed.number("-d", 20)?;
+    let load = Load { connections, seconds, retry: parsed.has("--retry") };
     tools::require(&[tools::NGINX, tools::WRK, tools::TASKSET])?;
     let subjects = subjects::subjects(&parsed)?;
     let files = Files::new("kill")?;
     for (subject, port) in subjects.iter().zip(FIRST_PORT..) {
-        match measure(&files, subject, port, connections, seconds) {
+        match measure(&files, subject, port, &load) {
             Ok(measured) => print(&subject.name, &measured),
             Err(error) => println!("{:8} FAILED {error}", subject.name),
         }
@@ -63,17 +73,12 @@ pub(super) fn run(words: &[String]) -> Outcome {
     Ok(())
 }
 
-fn measure(
-    files: &Files,
-    subject: &Subject,
-    port: u16,
-    connections: u32,
-    seconds: u32,
-) -> Outcome<Measured> {
+fn measure(files: &Files, subject: &Subject, port: u16, load: &Load) -> Outcome<Measured> {
     let [one, two] = ORIGINS;
     let _first = origin::start(files, "first", &[one])?;
     let mut second = Some(origin::start(files, "second", &[two])?);
-    let configuration = files.write(&format!("{}.cfg", subject.name), configuration(port))?;
+    let configuration =
+        files.write(&format!("{}.cfg", subject.name), configuration(port, load.retry))?;
     let log = files.path().join(format!("{}.log", subject.name));
     let mut command = process::pinned(0, &subject.binary);
     command.arg("-f").arg(configuration).arg("-db");
@@ -86,8 +91,8 @@ fn measure(
     clock::pause(Duration::from_secs(2));
     let start = clock::now();
     let mut reader = LogReader::open(&log)?;
-    let mut client = client(port, connections, seconds)?;
-    let length = Duration::from_secs(u64::from(seconds));
+    let mut client = client(port, load.connections, load.seconds)?;
+    let length = Duration::from_secs(u64::from(load.seconds));
     let (kill_at, restart_at) = (length.mul_f64(0.35), length.mul_f64(0.65));
     let (mut killed, mut restarted) = (Duration::ZERO, Duration::ZERO);
     while matches!(client.try_wait(), Ok(None)) {
@@ -128,14 +133,15 @@ fn client(port: u16, connections: u32, seconds: u32) -> Outcome<std::process::Ch
         .map_err(|error| failure::machine(format!("cannot start wrk: {error}")))
 }
 
-fn configuration(port: u16) -> String {
+fn configuration(port: u16, retry: bool) -> String {
     let [one, two] = ORIGINS;
+    let retry = if retry { "    retry-on all-retryable-errors\n" } else { "" };
     format!(
         "global\n    nbthread 1\n    maxconn 4000\n    log stdout format raw local0\n\
          defaults\n    mode http\n    log global\n    option httplog\n    option redispatch\n    \
          retries 3\n    timeout client 10s\n    timeout server 10s\n    timeout connect 2s\n\
          frontend fe\n    bind 127.0.0.1:{port}\n    default_backend be\n\
-         backend be\n    balance roundrobin\n    option httpchk GET /\n    option log-health-checks\n    \
+         backend be\n{retry}    balance roundrobin\n    option httpchk GET /\n    option log-health-checks\n    \
          default-server check inter 500ms fall 3 rise 2\n    \
          server s1 127.0.0.1:{one}\n    server s2 127.0.0.1:{two}\n"
     )

@@ -25,7 +25,7 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r ROUNDS] [--json FILE]
                                  [--floor]
        cargo xtask bench idle    [-n CONNECTIONS]
-       cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS]
+       cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS] [--retry]
        cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
        cargo xtask bench churn   [-c CONNECTIONS] [-d SECONDS] [-e SECONDS]
@@ -44,7 +44,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
            shows the median and its ratio to the first binary.
   idle     resident bytes per idle keep-alive connection, and the CPU used at rest
   kill     two origins under load, one is killed in the middle and started again: how many requests
-           fail, and whether each is logged
+           fail, and whether each is logged; --retry: with retry-on all-retryable-errors
   checks   health checks on many threads: CPU of checks alone (percent of a core, microseconds per
            check), voluntary context switches per check, then the tail of the time to the first byte
            of the CSV statistics page while checks run

@@ -1,0 +1,70 @@
+//! Answers of name servers: any bytes, and any order of answers and time. Never a socket.
+
+use dns::message::{self, Kind, Reply};
+use dns::{Event, Record, Resolution, Settings};
+
+/// The name that is asked for.
+const NAME: &str = "app.test";
+
+/// The most records that an answer may be worth, and that are kept of a name.
+const MOST: usize = 1_024;
+
+const KINDS: [Kind; 3] = [Kind::V4, Kind::V6, Kind::Service];
+
+/// The first byte chooses the kind, the rest is a message: of the question's number only if it says
+/// so, and worth records of that kind only.
+pub fn answer(data: &[u8]) {
+    let Some((choice, bytes)) = data.split_first() else { return };
+    let kind = KINDS[usize::from(*choice) % KINDS.len()];
+    let id = message::id(bytes).unwrap_or_default();
+    if let Reply::Answer(answer) = message::decode(bytes, id, NAME, kind) {
+        assert!(!answer.records.is_empty() && answer.records.len() <= MOST.min(bytes.len()));
+        for record in &answer.records {
+            match record {
+                Record::Address(address) => assert!(kind.has(*address)),
+                Record::Service(service) => {
+                    assert!(kind == Kind::Service && !service.target.is_empty());
+                }
+            }
+        }
+    }
+    match message::decode(bytes, id.wrapping_add(1), NAME, kind) {
+        Reply::Foreign | Reply::Malformed => {}
+        other => panic!("an answer to another question is taken for {other:?}"),
+    }
+}
+
+/// Messages of up to 255 bytes with a delay before each: what is known stays bounded, there is
+/// always a next moment, and a question goes out again after whatever was said.
+pub fn resolution(data: &[u8]) {
+    let settings = Settings { honours_ttl: data.len() % 2 == 1, ..Settings::default() };
+    let (mut now, mut id, mut asked) = (0, 1, 0);
+    let mut resolution = Resolution::new(NAME, Kind::V4, now);
+    let mut rest = data;
+    while let [delay, length, after @ ..] = rest {
+        let (bytes, next) = after.split_at(usize::from(*length).min(after.len()));
+        rest = next;
+        now += u64::from(*delay) * 20;
+        id += 1;
+        asked += u32::from(resolution.on_time(now, id, 2, &settings) == Event::Ask);
+        // As if the number had been guessed.
+        let mut bytes = bytes.to_vec();
+        if let (Some(id), [first, second, ..]) = (resolution.asking(), &mut bytes[..]) {
+            [*first, *second] = id.to_be_bytes();
+        }
+        let reply = resolution.read(&bytes);
+        id += 1;
+        asked += u32::from(resolution.on_reply(reply, now, id, 2, &settings) == Event::Ask);
+        assert!(resolution.records().count() <= MOST);
+        assert!(
+            resolution.due() > now || resolution.on_time(now, id, 2, &settings) != Event::Nothing
+        );
+    }
+    let before = asked;
+    for _ in 0..4 {
+        now = now.max(resolution.due());
+        id += 1;
+        asked += u32::from(resolution.on_time(now, id, 2, &settings) == Event::Ask);
+    }
+    assert!(asked > before, "it asks again");
+}

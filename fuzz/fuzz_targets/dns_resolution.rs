@@ -1,0 +1,4 @@
+//! Fuzzes the resolution of a name. Never holds a check: those are in `ordeal`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ordeal::dns::resolution(data));
