@@ -91,6 +91,13 @@ fn cells(line: &str) -> Vec<&str> {
     line.split(split).collect()
 }
 
+/// A row without what changes while a check is under way.
+pub(super) fn at_rest(row: &str) -> String {
+    let passing = ["srv_check_state=", "srv_agent_state=", "srv_check_result="];
+    let kept = |word: &&str| !passing.iter().any(|name| word.starts_with(name));
+    row.split(' ').filter(kept).collect::<Vec<_>>().join(" ")
+}
+
 /// Whether no check is under way: HAProxy shows those as without a result.
 pub(super) fn is_still(states: &[String]) -> bool {
     let under_way = |word: &str| {

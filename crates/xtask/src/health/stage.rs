@@ -76,6 +76,7 @@ impl Stage {
     /// Something that changes whenever anything has happened.
     pub(super) fn pulse(&self) -> Outcome<(usize, usize, Vec<String>)> {
         let states = seen::states(&self.ask("show servers state")?);
+        let states = states.iter().map(|row| seen::at_rest(row)).collect();
         Ok((self.log.count(), self.mails.count(), states))
     }
 
