@@ -4,7 +4,9 @@
 //! rows that [`stats`] gathers; how they look is the business of one small file per format.
 #![forbid(unsafe_code)]
 
+mod channel;
 mod cli;
+pub mod master;
 mod page;
 mod prometheus;
 mod settings;
@@ -14,4 +16,4 @@ mod testing;
 
 pub use cli::{Command, Line, LineParser, commands, serve};
 pub use page::Pages;
-pub use settings::{CliSocket, Level, MakeServer, Settings, SeverityOutput};
+pub use settings::{CliSocket, Handed, Level, MakeServer, Settings, SeverityOutput};

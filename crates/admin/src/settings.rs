@@ -49,6 +49,19 @@ pub struct CliSocket {
     pub level: Level,
     /// How its sessions show severities at first.
     pub severity: SeverityOutput,
+    /// Whether it hands over listening sockets (`expose-fd listeners`).
+    pub exposes: bool,
+    /// Whether a master is at its other end: it outlives the soft stop.
+    pub of_master: bool,
+}
+
+/// A listening socket that another process may take over.
+#[derive(Clone, Debug)]
+pub struct Handed {
+    /// How the other process knows it again: a line of text.
+    pub name: String,
+    /// The socket.
+    pub handle: reactor::Handle,
 }
 
 /// What all runtime sockets and pages share.
@@ -62,6 +75,8 @@ pub struct Settings {
     pub startup_logs: String,
     /// All runtime sockets.
     pub sockets: Vec<CliSocket>,
+    /// What `_getsocks` hands over.
+    pub handed: Vec<Handed>,
     /// Milliseconds that a session may be silent (`stats timeout`); `None` for ever.
     pub timeout_ms: Option<u32>,
     /// Sessions at once on all sockets of a thread (`stats maxconn`).
@@ -104,6 +119,7 @@ impl Default for Settings {
             date: String::new(),
             startup_logs: String::new(),
             sockets: Vec::new(),
+            handed: Vec::new(),
             timeout_ms: Some(10_000),
             max_sessions: 10,
             anon_key: Arc::default(),

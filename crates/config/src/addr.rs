@@ -47,6 +47,7 @@ enum Scheme {
     Unix,
     Abstract,
     Fd,
+    Pair,
     Unsupported(&'static str),
 }
 
@@ -74,7 +75,7 @@ fn scheme(text: &str) -> (Scheme, &str) {
         "unix" | "uxst" | "stream+unix" => Scheme::Unix,
         "fd" => Scheme::Fd,
         "abns" => Scheme::Abstract,
-        "sockpair" => Scheme::Unsupported("sockpair@"),
+        "sockpair" => Scheme::Pair,
         "quic4" | "quic6" => Scheme::Unsupported("quic@"),
         "udp" | "udp4" | "udp6" | "dgram+ip" | "dgram+ipv4" | "dgram+ipv6" | "uxdg"
         | "dgram+unix" => Scheme::Unsupported("a datagram address"),
@@ -93,6 +94,7 @@ pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>,
         Scheme::Unix => Ok(vec![BindAddress::At(Address::Unix(unix_path(rest, text)?))]),
         Scheme::Abstract => Ok(vec![BindAddress::At(Address::Unix(abstract_name(rest, text)?))]),
         Scheme::Fd => Ok(vec![BindAddress::Inherited(descriptor(rest, text)?)]),
+        Scheme::Pair => Ok(vec![BindAddress::At(Address::Pair(descriptor(rest, text)?))]),
         Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
         Scheme::Inet(family) => {
             let (host, port) = split_port(rest);
@@ -127,6 +129,11 @@ pub(crate) fn server_place(text: &str) -> Result<(ServerAddress, Option<Family>)
         }
         Scheme::Abstract => {
             let address = Address::Unix(abstract_name(rest, text)?);
+            let (port, host) = (ServerPort::Fixed(0), text.to_owned());
+            Ok((ServerAddress { address, port, host }, None))
+        }
+        Scheme::Pair => {
+            let address = Address::Pair(descriptor(rest, text)?);
             let (port, host) = (ServerPort::Fixed(0), text.to_owned());
             Ok((ServerAddress { address, port, host }, None))
         }
@@ -193,7 +200,9 @@ pub(crate) fn datagram(text: &str, default: u16, names: &dyn Resolver) -> Result
     match kind {
         Scheme::Unix => Ok(Address::Unix(unix_path(rest, text)?)),
         Scheme::Abstract => Ok(Address::Unix(abstract_name(rest, text)?)),
-        Scheme::Fd => Err(format!("a file descriptor is not acceptable here in '{text}'")),
+        Scheme::Fd | Scheme::Pair => {
+            Err(format!("a file descriptor is not acceptable here in '{text}'"))
+        }
         Scheme::Unsupported(what) => Err(format!("{what} is not implemented yet in '{text}'")),
         Scheme::Inet(family) => {
             let (host, port) = split_port(rest);
@@ -212,7 +221,9 @@ pub(crate) fn stream(text: &str, names: &dyn Resolver) -> Result<SocketAddr, Str
     match (at.address, at.port) {
         (Address::Ip(address), ServerPort::Fixed(_)) => Ok(address),
         (Address::Ip(_), _) => Err(format!("missing port specification in '{text}'")),
-        (Address::Unix(_), _) => Err(format!("a path is not acceptable here in '{text}'")),
+        (Address::Unix(_) | Address::Pair(_), _) => {
+            Err(format!("a path is not acceptable here in '{text}'"))
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::lex::Word;
 use crate::line::Args;
 use crate::model::{
     Address, At, Back, Common, ErrorReply, Front, Global, HttpErrors, LogForward, LogLevel,
-    LogStyle, LogTarget, Mailers, Mode, ProxyKind, Resolvers, Ring, Rules, ServerOptions,
+    LogStyle, LogTarget, Mailers, Mode, Program, ProxyKind, Resolvers, Ring, Rules, ServerOptions,
     StatsPage,
 };
 use crate::parse::{DraftUserList, Rank};
@@ -25,6 +25,7 @@ pub(crate) struct Draft {
     pub(crate) resolvers: Vec<Resolvers>,
     pub(crate) rings: Vec<Ring>,
     pub(crate) log_forwards: Vec<DraftLogForward>,
+    pub(crate) programs: Vec<At<Program>>,
     pub(crate) defaults: Vec<DraftProxy>,
     pub(crate) proxies: Vec<DraftProxy>,
     /// First declaration of each name, per side.

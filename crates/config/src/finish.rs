@@ -3,9 +3,9 @@ use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    Balance, Check, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS,
-    Mailers, Mode, Model, PER_GROUP, Process, Protocol, Proxy, ProxyKind, Resolvers, Rules,
-    SendHostname, Server, ServerPort, Threads,
+    At, Balance, Check, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS,
+    Mailers, Mode, Model, PER_GROUP, Process, Program, Protocol, Proxy, ProxyKind, Resolvers,
+    Rules, SendHostname, Server, ServerPort, Threads,
 };
 use rules::check::StepPorts;
 use rules::{RuleSet, Ruleset};
@@ -67,12 +67,14 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     mentions::check(&proxies, &userlists, &draft.rings, cx);
     number_listeners_of_runtime(&mut draft.global.stats.sockets);
     draft.global.rings = rings::complete(draft.rings, &draft.global.log_send_hostname, cx);
+    let programs = programs(draft.programs, cx);
     let log_forwards = rings::forwards(draft.log_forwards, &shared.global_logs);
     (!cx.diagnostics.failed()).then(|| Model {
         global: draft.global,
         http_errors: shared.http_errors,
         resolvers: shared.resolvers,
         log_forwards,
+        programs,
         userlists,
         variables: Arc::new(std::mem::take(&mut cx.variables)),
         proxies,
@@ -81,6 +83,21 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         env: std::mem::take(&mut cx.env),
         store,
     })
+}
+
+/// The programs, each of which has a command.
+fn programs(drafts: Vec<At<Program>>, cx: &mut Cx<'_>) -> Vec<Program> {
+    let has_command = |draft: &At<Program>| {
+        if draft.value.command.is_empty() {
+            let message = format!(
+                "The program section '{}' lacks a command to launch (declared at {}).",
+                draft.value.name, draft.place
+            );
+            cx.diagnostics.push(Diagnostic::about(Severity::Alert, &draft.place, message));
+        }
+    };
+    drafts.iter().for_each(has_command);
+    drafts.into_iter().map(|draft| draft.value).collect()
 }
 
 /// What one proxy needs to know of the others.
@@ -211,7 +228,7 @@ fn number_proxies(draft: &mut Draft, cx: &mut Cx<'_>) {
         proxy.forced_id = proxy.id.is_some();
         let free = numbers.take(proxy.id.is_none());
         if proxy.id.is_none() {
-            proxy.id = Some(crate::model::At { value: free, place: proxy.place.clone() });
+            proxy.id = Some(At { value: free, place: proxy.place.clone() });
         }
     }
 }

@@ -15,6 +15,7 @@ mod link;
 mod listener;
 mod log;
 mod mail;
+mod program;
 mod proxy;
 mod resolvers;
 mod ring;
@@ -41,6 +42,7 @@ pub use listener::{Bind, BindOptions, Level, Protocol, SeverityOutput, UnixAcces
 pub(crate) use log::{FACILITIES, LEVELS};
 pub use log::{Facility, LogAddress, LogLevel, LogSample, LogStyle, LogTarget, LogTransport};
 pub use mail::{EmailAlert, Mailer, Mailers};
+pub use program::Program;
 pub use proxy::{
     Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, LoadState, Mode, Proxy,
     ProxyKind, Splice,
@@ -64,6 +66,8 @@ pub struct Model {
     pub resolvers: Vec<Resolvers>,
     /// `log-forward` sections in order.
     pub log_forwards: Vec<LogForward>,
+    /// `program` sections in order.
+    pub programs: Vec<Program>,
     /// `proc` variables set in `global`.
     pub variables: Arc<SharedVars>,
     /// Frontends, backends and listens in order of declaration; references between them are indices

@@ -26,6 +26,7 @@ mod log;
 mod log_forward;
 mod mailers;
 pub(crate) mod option;
+mod program;
 pub(crate) mod proxy;
 mod removed;
 mod resolvers;
@@ -147,6 +148,7 @@ impl Reader<'_, '_> {
             Section::Mailers(at) => &self.draft.mailers[at].name,
             Section::Resolvers(at) => &self.draft.resolvers[at].name,
             Section::Ring(at) => &self.draft.rings[at].name,
+            Section::Program(at) => &self.draft.programs[at].value.name,
             Section::LogForward(at) => &self.draft.log_forwards[at].section.name,
             Section::Defaults(at) if self.draft.defaults[at].name.is_empty() => "defaults",
             Section::Defaults(at) => &self.draft.defaults[at].name,
@@ -199,6 +201,9 @@ impl Reader<'_, '_> {
             Section::UserList(at) => userlist::line(&mut self.draft.userlists[at], self.cx, args),
             Section::Resolvers(at) => resolvers::line(&mut self.draft.resolvers[at], self.cx, args),
             Section::Ring(at) => ring::line(&mut self.draft.rings[at], self.cx, args),
+            Section::Program(at) => {
+                program::line(&mut self.draft.programs[at].value, self.cx, args)
+            }
             Section::LogForward(at) => {
                 log_forward::line(&mut self.draft.log_forwards[at], self.cx, args)
             }

@@ -19,6 +19,7 @@ mod direct;
 mod keywords;
 mod language;
 mod output;
+mod programs;
 mod references;
 mod resolvers;
 mod rings;

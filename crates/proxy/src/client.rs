@@ -307,8 +307,8 @@ impl Drop for Client {
         }
         self.end_link();
         let worker = &self.worker;
-        if worker.shared.is_stopping() && worker.clients.get() == 0 {
-            worker.shared.rouse_one(worker.thread.index);
+        if worker.shared.is_stopping() && worker.shared.connections.current() == 0 {
+            worker.shared.rouse();
         }
     }
 }

@@ -37,7 +37,9 @@ pub(crate) async fn run(worker: Rc<Worker>) {
             worker.idle.clear_all();
             worker.trunks.clear_all();
         }
-        if worker.shared.is_stopping() && worker.clients.get() == 0 {
+        // All threads end together: those without clients still answer commands and signals.
+        let over = worker.clients.get() == 0 && worker.shared.connections.current() == 0;
+        if worker.shared.is_stopping() && over {
             worker.shared.work.leave(thread);
             worker.thread.stop();
             return;

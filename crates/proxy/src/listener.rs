@@ -62,6 +62,9 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, handle: Handle) 
         }
         worker.thread.scheduler().pause(deadline).await;
     }
+    // Before the last one closes it: a watch on a socket that lives on in another process would
+    // stay.
+    listener.pause();
     if worker.shared.listening.leave(handle) {
         listener.close();
     }

@@ -30,6 +30,7 @@ fn key_of(server: &Server, kind: ServerKey) -> Arc<str> {
         ServerKey::Address => match &server.location.now().address {
             Address::Inet(address) => address.to_string().into(),
             Address::Unix(path) => path.to_string_lossy().into(),
+            pair @ Address::Pair(_) => pair.to_string().into(),
         },
     }
 }

@@ -25,6 +25,9 @@ pub enum Address {
     Inet(SocketAddr),
     /// A path in the file system, or behind a NUL a name that has no file.
     Unix(PathBuf),
+    /// One end of a pair: connections are handed over to whoever holds the other end (manual,
+    /// section 11.1, `sockpair@`).
+    Pair(i32),
 }
 
 impl Address {
@@ -32,7 +35,7 @@ impl Address {
     pub fn inet(&self) -> Option<SocketAddr> {
         match self {
             Self::Inet(address) => Some(*address),
-            Self::Unix(_) => None,
+            Self::Unix(_) | Self::Pair(_) => None,
         }
     }
 }
@@ -45,6 +48,7 @@ impl std::fmt::Display for Address {
                 Some(name) => write!(f, "abns@{name}"),
                 None => path.display().fmt(f),
             },
+            Self::Pair(number) => write!(f, "sockpair@{number}"),
         }
     }
 }
@@ -141,6 +145,11 @@ pub trait Kernel {
     /// Sends one datagram from a socket of the thread's own, at the latest before the next
     /// [`Kernel::wait`] waits. An error may also tell of an earlier datagram.
     fn datagram(&self, to: &Address, bytes: &[u8]) -> io::Result<()>;
+    /// Sends bytes, at least one, and copies of descriptors with them, to the process at the other
+    /// end of a unix socket.
+    fn hand_over(&self, _to: Handle, _bytes: &[u8], _copied: &[Handle]) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Starts a program; the handle becomes readable when it has ended.
     fn start(&self, _program: &Program) -> io::Result<Handle> {
         Err(io::ErrorKind::Unsupported.into())

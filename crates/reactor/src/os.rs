@@ -84,6 +84,7 @@ fn target(address: &Address) -> Target<'_> {
     match address {
         Address::Inet(address) => Target::Inet(*address),
         Address::Unix(path) => Target::Unix(path),
+        Address::Pair(number) => Target::Pair(*number),
     }
 }
 
@@ -220,8 +221,15 @@ impl Kernel for Os {
         match to {
             Address::Inet(to @ SocketAddr::V4(_)) => self.datagrams[0].push(*to, bytes),
             Address::Inet(to @ SocketAddr::V6(_)) => self.datagrams[1].push(*to, bytes),
-            Address::Unix(_) => socket::send_to(self.unix_socket()?, target(to), bytes).map(drop),
+            Address::Unix(_) | Address::Pair(_) => {
+                socket::send_to(self.unix_socket()?, target(to), bytes).map(drop)
+            }
         }
+    }
+
+    fn hand_over(&self, to: Handle, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
+        let numbers: Vec<Fd> = copied.iter().map(|handle| handle.0).collect();
+        sys::pair::send(to.0, bytes, &numbers)
     }
 
     fn datagrams(&self, with: SocketAddr) -> io::Result<Handle> {

@@ -188,6 +188,30 @@ pub fn inherited(fd: Fd, options: &Options) -> io::Result<Fd> {
     Ok(fd)
 }
 
+/// Adopts one end of a connected pair over which its other end hands connections over.
+///
+/// # Errors
+/// The number is not open, or not one end of a connected pair.
+pub fn inherited_pair(fd: Fd) -> io::Result<Fd> {
+    let socket = borrow(fd)?;
+    if !crate::pair::is_connected(fd) {
+        return Err(io::Error::other("not one end of a connected pair of unix sockets"));
+    }
+    rustix::io::ioctl_fionbio(socket, true)?;
+    rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(fd)
+}
+
+/// Adopts a listening socket of a process before, as one that was opened with `options`.
+///
+/// # Errors
+/// As [`inherited`].
+pub fn handed(fd: Fd, options: &Options) -> io::Result<Fd> {
+    let adopted = inherited(fd, options)?;
+    net::listen(borrow(fd)?, options.backlog.clamp(1, i32::MAX as u32) as i32)?;
+    Ok(adopted)
+}
+
 /// Changes the owner of a unix socket's file; `None` leaves it.
 pub fn set_owner(path: &Path, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     std::os::unix::fs::chown(path, uid, gid)

@@ -35,6 +35,17 @@ impl Manager {
         self.tell(&format!("READY=1\nMAINPID={pid}\nSTATUS=Serving"));
     }
 
+    /// The process reads its configuration anew (sd_notify(3), `Type=notify-reload` included).
+    pub fn reloading(&self) {
+        let now = crate::clock::monotonic() / 1_000;
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={now}\nSTATUS=Reloading"));
+    }
+
+    /// The process serves, with the configuration of before: the new one is broken.
+    pub fn kept(&self, pid: u32) {
+        self.tell(&format!("READY=1\nMAINPID={pid}\nSTATUS=Reload failed, serving as before"));
+    }
+
     /// The process ends by and by.
     pub fn stopping(&self) {
         self.tell("STOPPING=1\nSTATUS=Stopping");

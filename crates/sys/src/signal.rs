@@ -20,6 +20,10 @@ pub const USR2: i32 = libc::SIGUSR2;
 pub const TTOU: i32 = libc::SIGTTOU;
 /// Resume listeners.
 pub const TTIN: i32 = libc::SIGTTIN;
+/// A child has ended.
+pub const CHLD: i32 = libc::SIGCHLD;
+/// Ends a process, whatever it wants.
+pub const KILL: i32 = libc::SIGKILL;
 /// Stops a process until it is told to go on.
 pub const STOP: i32 = libc::SIGSTOP;
 /// Makes a stopped process go on.
@@ -76,6 +80,30 @@ fn set(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
     action.sa_flags = libc::SA_RESTART;
     // SAFETY: `action` is initialised; its handler is a function of the right type or a constant.
     match unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Keeps signals waiting, or delivers those that wait and come. Programs that this process becomes
+/// keep it so. Never called once threads run.
+///
+/// # Errors
+/// A number is no signal's.
+pub fn hold(signals: &[i32], hold: bool) -> io::Result<()> {
+    // SAFETY: all-zero bytes are a valid `sigset_t`, which the next call initialises anyway.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a set of this function.
+    unsafe { libc::sigemptyset(&raw mut set) };
+    for signal in signals {
+        // SAFETY: as above; a wrong number is refused.
+        if unsafe { libc::sigaddset(&raw mut set, *signal) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    let how = if hold { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+    // SAFETY: the set is initialised; the old one is not asked for.
+    match unsafe { libc::sigprocmask(how, &raw const set, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }

@@ -20,7 +20,11 @@ const FLAGS: SocketFlags = SocketFlags::CLOEXEC.union(SocketFlags::NONBLOCK);
 
 /// Takes a waiting client. Its address is `None` for a unix socket.
 pub fn accept(listener: Fd) -> io::Result<(Fd, Option<SocketAddr>)> {
-    let (fd, peer) = net::acceptfrom_with(borrow(listener)?, FLAGS)?;
+    let (fd, peer) = match net::acceptfrom_with(borrow(listener)?, FLAGS) {
+        // No listener, but one end of a pair: the other end hands connections over.
+        Err(rustix::io::Errno::INVAL) => return Ok((crate::pair::accept(listener)?, None)),
+        accepted => accepted?,
+    };
     let peer = peer.and_then(internet);
     if peer.is_some() {
         // Small answers must not wait for the acknowledgement of the ones before.
@@ -40,6 +44,8 @@ pub enum Target<'a> {
     Inet(SocketAddr),
     /// A unix stream socket.
     Unix(&'a Path),
+    /// Who holds the other end of this pair is handed one end of a new one.
+    Pair(Fd),
 }
 
 /// What may be asked of an outgoing connection beyond where it goes.
@@ -80,6 +86,7 @@ pub fn dial(target: Target<'_>, how: &Dial) -> io::Result<Fd> {
     let family = match target {
         Target::Inet(address) => family(&address),
         Target::Unix(_) => AddressFamily::UNIX,
+        Target::Pair(over) => return crate::pair::connect(over),
     };
     let open = || stream_socket(family);
     let fd = match &how.namespace {
@@ -93,6 +100,7 @@ pub fn dial(target: Target<'_>, how: &Dial) -> io::Result<Fd> {
             under_way(net::connect(&fd, &address))?;
         }
         Target::Unix(path) => under_way(net::connect(&fd, &unix_address(path)?))?,
+        Target::Pair(_) => {}
     }
     Ok(into_raw(fd))
 }
@@ -341,6 +349,7 @@ pub fn send_to(fd: Fd, target: Target<'_>, bytes: &[u8]) -> io::Result<usize> {
     Ok(match target {
         Target::Inet(address) => net::sendto(fd, bytes, flags, &address)?,
         Target::Unix(path) => net::sendto(fd, bytes, flags, &unix_address(path)?)?,
+        Target::Pair(_) => return Err(io::ErrorKind::Unsupported.into()),
     })
 }
 

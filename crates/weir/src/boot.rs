@@ -3,11 +3,14 @@
 mod balancing;
 mod console;
 mod greeting;
+mod lead;
 mod limits;
 mod link;
 mod listeners;
 mod logs;
 mod proxies;
 mod start;
+mod takeover;
 
+pub(crate) use lead::{Leading, keep as fail_reload, run as lead};
 pub(crate) use start::run;

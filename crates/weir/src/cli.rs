@@ -69,6 +69,12 @@ pub(crate) struct Options {
     pub(crate) foreground: bool,
     /// `-D`: go to the background.
     pub(crate) daemon: bool,
+    /// `-W`, `-Ws`: a master watches over the process that serves.
+    pub(crate) master: bool,
+    /// `-S`: the master's own runtime sockets, as given.
+    pub(crate) master_sockets: Vec<String>,
+    /// `-x`: the runtime socket of a process whose listening sockets are taken over.
+    pub(crate) takes_over: Option<PathBuf>,
     /// `-p`: file that receives the process ids.
     pub(crate) pid_file: Option<PathBuf>,
     /// `-n`: connections of the process, instead of the configuration's `maxconn`; never 0.
@@ -160,8 +166,8 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-dM", value: "[<byte>,help,...]", help: "debug memory (no effect)", apply: Some(memory) },
     Flag { name: "-V", value: "", help: "enters verbose mode (disables quiet mode)", apply: Some(|o, _| on(&mut o.verbose)) },
     Flag { name: "-D", value: "", help: "goes daemon", apply: Some(|o, _| on(&mut o.daemon)) },
-    Flag { name: "-W", value: "", help: "master-worker mode", apply: None },
-    Flag { name: "-Ws", value: "", help: "master-worker mode with systemd notify support", apply: None },
+    Flag { name: "-W", value: "", help: "master-worker mode", apply: Some(|o, _| on(&mut o.master)) },
+    Flag { name: "-Ws", value: "", help: "master-worker mode with systemd notify support", apply: Some(|o, _| on(&mut o.master)) },
     Flag { name: "-q", value: "", help: "quiet mode: doesn't display messages", apply: Some(|o, _| on(&mut o.quiet)) },
     Flag { name: "-c", value: "", help: "check mode: only checks config files and exits", apply: Some(|o, _| action(o, Action::Check)) },
     Flag { name: "--output", value: "{json|sarif}", help: "with -c: writes messages for programs to the standard output", apply: Some(output) },
@@ -187,8 +193,8 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-dD", value: "", help: "warns about suspicious configuration statements", apply: Some(|o, _| on(&mut o.diagnostics)) },
     Flag { name: "-sf", value: "[pid ]*", help: "finishes old processes", apply: Some(|o, w| farewell(o, w, Farewell::Finish)) },
     Flag { name: "-st", value: "[pid ]*", help: "terminates old processes", apply: Some(|o, w| farewell(o, w, Farewell::Terminate)) },
-    Flag { name: "-x", value: "<unix_socket>", help: "gets listening sockets from a unix socket", apply: None },
-    Flag { name: "-S", value: "<bind>[,<option>...]", help: "binds the master's command socket", apply: None },
+    Flag { name: "-x", value: "<unix_socket>", help: "gets listening sockets from a unix socket", apply: Some(|o, w| set(&mut o.takes_over, w.path())) },
+    Flag { name: "-S", value: "<bind>[,<option>...]", help: "binds the master's command socket", apply: Some(master_socket) },
 ];
 
 /// The flags that work.
@@ -306,6 +312,11 @@ fn action(options: &mut Options, action: Action) -> Result<(), UsageError> {
 
 fn note(options: &mut Options, flag: &str, reason: &str) -> Result<(), UsageError> {
     options.notes.push(format!("{flag} has no effect: {reason}"));
+    Ok(())
+}
+
+fn master_socket(options: &mut Options, words: &mut Words<'_>) -> Result<(), UsageError> {
+    options.master_sockets.push(words.text()?);
     Ok(())
 }
 

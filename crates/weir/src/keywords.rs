@@ -113,7 +113,8 @@ fn arguments(args: &str) -> String {
 
 fn commands(out: &mut String) {
     for name in sorted(admin::commands(), |name| name) {
-        line(out, format_args!("{name} [WORKER] "));
+        let masters = admin::master::commands().any(|own| own == name);
+        line(out, format_args!("{name} [{}] ", if masters { "MASTER" } else { "WORKER" }));
     }
 }
 
@@ -200,7 +201,7 @@ mod tests {
             "\n\ttcp-request connection accept\n",
             "\n\thttp-request set-var*\n",
             "\n\thttp-response return\n",
-            "# List of registered CLI keywords:\nadd acl [WORKER] \n",
+            "# List of registered CLI keywords:\n_getsocks [WORKER] \nadd acl [WORKER] \n",
             "# List of registered sample converter functions:\nadd(string): sint => sint\n",
             "\nbytes(integer[,integer]): bin => bin\n",
             "# List of registered filter names:\n# List of registered sample fetch functions:\n",

@@ -6,15 +6,19 @@ mod cli;
 mod dump;
 mod generate;
 mod keywords;
+mod master;
 mod progress;
 mod signals;
 mod version;
 
+use boot::Leading;
 use cli::{Action, Options};
 use config::{Environment, Features, LocalPeer, Setup, Severity, Style, Verdict};
+use master::record::Record;
 use progress::Watched;
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -29,6 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn act(options: Options) -> ExitCode {
+    let directory = std::env::current_dir().unwrap_or_default();
     if let Some(directory) = &options.directory
         && let Err(error) = std::env::set_current_dir(directory)
     {
@@ -40,7 +45,19 @@ fn act(options: Options) -> ExitCode {
         Action::MemoryHelp => say(cli::MEMORY_HELP),
         Action::Generate(name) => say(&generate::make(name)),
         Action::Condition(text) => condition(text),
-        Action::Check | Action::Run => load(options),
+        Action::Check => load(options, None),
+        Action::Run => {
+            // One that comes too early must not end a master that is not there yet.
+            let leading = lead(&options, directory);
+            load(options, leading)
+        }
+    }
+}
+
+/// Sets a variable that the configuration and programs find (configuration manual, section 2.3).
+fn tell(name: &str, value: &str) {
+    if !stdx::ignored("env-var", name) {
+        sys::mother::set_variable(name, value);
     }
 }
 
@@ -86,8 +103,29 @@ fn features<'a>(words: &'a [&'a str]) -> Features<'a> {
     Features { version: version::VERSION, words, enabled: &["EPOLL"], ssl_library, openssl_version }
 }
 
+/// The master that this process has been, or is to be in any case.
+fn lead(options: &Options, directory: PathBuf) -> Option<Leading> {
+    let again = Record::inherited();
+    if again.is_some() || options.master {
+        tell("HAPROXY_MWORKER", "1");
+        let _ = sys::signal::hold(&master::SIGNALS, true);
+    }
+    match again {
+        Some(record) => Some(Leading { record, again: true }),
+        None => Record::new(directory).ok().map(|record| Leading { record, again: false }),
+    }
+}
+
+/// Goes on as the master that this process has been; `status` is for a process that was none.
+fn give_up(leading: Option<Leading>, options: &Options, said: &str, status: u8) -> ExitCode {
+    match leading.filter(|leading| leading.again) {
+        Some(leading) => boot::fail_reload(leading.record, options, said),
+        None => ExitCode::from(status),
+    }
+}
+
 /// Reads the configuration, says what is wrong with it, and starts if that is asked for.
-fn load(options: Options) -> ExitCode {
+fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     let pid = std::process::id();
     for note in &options.notes {
         complain(&config::line(Severity::Notice, pid, note));
@@ -98,8 +136,7 @@ fn load(options: Options) -> ExitCode {
         Ok(sources) => sources,
         Err(errors) => {
             drop(files);
-            errors.iter().for_each(|error| complain(&config::one(error, pid, style)));
-            return ExitCode::from(1);
+            return give_up(leading, &options, &unread(&errors, style), 1);
         }
     };
     let words = version::words();
@@ -143,19 +180,36 @@ fn load(options: Options) -> ExitCode {
         }
         return ExitCode::from(verdict.exit_code());
     }
-    match (loaded.model, verdict) {
-        (Some(model), Verdict::Valid) => boot::run(model, &options, &said),
-        (_, Verdict::NoListener) => {
-            complain(&format!("[NOTICE]   ({pid}) : haproxy version is {}\n", version::VERSION));
-            complain(&format!(
-                "[ALERT]    ({pid}) : [{}.main()] No enabled listener found (check for 'bind' \
-                 directives) ! Exiting.\n",
-                program()
-            ));
-            ExitCode::from(2)
+    let in_file = |model: &config::Model| model.global.process.master_worker;
+    let leads = options.master || loaded.model.as_ref().is_some_and(in_file);
+    match (loaded.model, verdict, leading) {
+        (Some(model), Verdict::Valid | Verdict::NoListener, Some(leading))
+            if leads || leading.again =>
+        {
+            let _ = sys::signal::hold(&master::SIGNALS, true);
+            boot::lead(model, &options, &said, leading)
         }
-        _ => ExitCode::from(1),
+        (Some(model), Verdict::Valid, _) => boot::run(model, &options, &said),
+        (_, Verdict::NoListener, _) => nothing_listens(pid),
+        (_, _, leading) => give_up(leading, &options, &said, 1),
     }
+}
+
+/// Says which files cannot be read; what was said, without colours.
+fn unread(errors: &[config::Diagnostic], style: Style) -> String {
+    let pid = std::process::id();
+    errors.iter().for_each(|error| complain(&config::one(error, pid, style)));
+    errors.iter().map(|error| config::one(error, pid, Style::Plain)).collect()
+}
+
+fn nothing_listens(pid: u32) -> ExitCode {
+    complain(&format!("[NOTICE]   ({pid}) : haproxy version is {}\n", version::VERSION));
+    complain(&format!(
+        "[ALERT]    ({pid}) : [{}.main()] No enabled listener found (check for 'bind' \
+         directives) ! Exiting.\n",
+        program()
+    ));
+    ExitCode::from(2)
 }
 
 /// The program's own file and the libraries that it has loaded, a line each.

@@ -52,6 +52,8 @@ pub(super) struct State {
     pub(super) anon: Anon,
     /// Milliseconds that the client may be silent.
     pub(super) timeout_ms: Option<u32>,
+    /// Whether it may ask for listening sockets.
+    pub(super) exposes: bool,
 }
 
 impl State {
@@ -66,6 +68,7 @@ impl State {
             severity: socket.severity,
             anon: Anon::default(),
             timeout_ms: settings.timeout_ms,
+            exposes: socket.exposes || socket.of_master,
         }
     }
 }
@@ -99,6 +102,10 @@ pub(super) enum Reply {
     Streams(sessions::Page),
     /// What is in a ring, and perhaps what comes.
     Follow(Follow),
+    /// The listening sockets; nothing follows.
+    HandOver,
+    /// Nothing at all, not even the end of an answer.
+    Silence,
 }
 
 /// Appends the next piece of an answer, some hundred microseconds' worth at most; `false`: it was
@@ -196,7 +203,13 @@ impl Reply {
     pub(super) fn write(self, severity: SeverityOutput, out: &mut Vec<u8>) {
         let bare = matches!(self, Self::Bare(..));
         match self {
-            Self::Done | Self::Pieces(_) | Self::Later(_) | Self::Streams(_) | Self::Follow(_) => {}
+            Self::Silence => return,
+            Self::Done
+            | Self::Pieces(_)
+            | Self::Later(_)
+            | Self::Streams(_)
+            | Self::Follow(_)
+            | Self::HandOver => {}
             Self::Dump(text) => out.extend_from_slice(text.as_bytes()),
             Self::Message(level, text) | Self::Bare(level, text) => {
                 let label = match severity {

@@ -10,50 +10,70 @@ const SUGGESTIONS: usize = 5;
 /// What every list ends with.
 const BASICS: [&str; 3] = ["help", "prompt", "quit"];
 
+/// What is said of a command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doc {
+    pub(crate) words: &'static str,
+    pub(crate) args: &'static str,
+    pub(crate) text: &'static str,
+}
+
 /// `help [<command>]`.
 pub(super) fn run(call: &mut Call<'_>) -> Reply {
+    Reply::Message(Severity::Info, listing(&call.words[1..], everything(call.state)))
+}
+
+/// The commands that begin as `words` do, or are spelt like them.
+pub(crate) fn listing(words: &[String], there: Vec<Doc>) -> String {
     let mut text = "The following commands are valid at this level:\n".to_owned();
-    let words = &call.words[1..];
-    let there = everything(call.state);
-    let found = if words.is_empty() { there } else { alike(words, there) };
-    list(&found, &mut text);
-    Reply::Message(Severity::Info, text)
+    list(&if words.is_empty() { there } else { alike(words, there) }, &mut text);
+    text
 }
 
 /// The answer to a command that does not exist.
 pub(super) fn unknown(call: &Call<'_>) -> Reply {
-    let (words, there) = (call.words, everything(call.state));
-    let found = if words.is_empty() { Vec::new() } else { alike(words, there) };
+    Reply::Message(Severity::Info, suggestion(call.words, everything(call.state)))
+}
+
+/// What is said when these words call no command.
+pub(crate) fn suggestion(words: &[String], there: Vec<Doc>) -> String {
+    let found = if words.is_empty() { Vec::new() } else { alike(words, there.clone()) };
     let mut text = String::new();
     if found.is_empty() {
         text.push_str("Unknown command. Please enter one of the following commands only:\n");
-        list(&everything(call.state), &mut text);
+        list(&there, &mut text);
     } else {
         text.push_str("Unknown command, but maybe one of the following ones is a better match:\n");
         list(&found, &mut text);
     }
-    Reply::Message(Severity::Info, text)
+    text
 }
 
 /// The commands that are there for this session, whether it may call them or not, but for the basic
 /// ones.
-fn everything(state: &State) -> Vec<&'static Entry> {
+fn everything(state: &State) -> Vec<Doc> {
     let others = COMMANDS.iter().filter(|entry| !BASICS.contains(&entry.words));
-    others.filter(|entry| entry.is_there(state)).collect()
+    // What begins with an underscore is for programs.
+    let shown = others.filter(|entry| entry.is_there(state) && !entry.words.starts_with('_'));
+    shown.map(doc).collect()
+}
+
+fn doc(entry: &Entry) -> Doc {
+    Doc { words: entry.words, args: entry.args, text: entry.doc }
 }
 
 /// Lists commands, then the basic ones; without the newline at the end.
-fn list(entries: &[&Entry], text: &mut String) {
-    let basics = COMMANDS.iter().filter(|entry| BASICS.contains(&entry.words));
-    let lines = entries.iter().copied().chain(basics).map(|entry| {
-        let name = format!("{} {}", entry.words, entry.args);
-        format!("  {:WIDTH$}: {}", name.trim_end(), entry.doc)
+fn list(found: &[Doc], text: &mut String) {
+    let basics = COMMANDS.iter().filter(|entry| BASICS.contains(&entry.words)).map(doc);
+    let lines = found.iter().copied().chain(basics).map(|it| {
+        let name = format!("{} {}", it.words, it.args);
+        format!("  {:WIDTH$}: {}", name.trim_end(), it.text)
     });
     text.push_str(&lines.collect::<Vec<_>>().join("\n"));
 }
 
 /// The commands that begin as `words` do, else those that are spelt most alike.
-fn alike(words: &[String], there: Vec<&'static Entry>) -> Vec<&'static Entry> {
+fn alike(words: &[String], there: Vec<Doc>) -> Vec<Doc> {
     let begins: Vec<_> = there.iter().copied().filter(|it| begins(it, words)).collect();
     if !begins.is_empty() {
         return begins;
@@ -67,7 +87,7 @@ fn alike(words: &[String], there: Vec<&'static Entry>) -> Vec<&'static Entry> {
 }
 
 /// Whether all words are those of the command, the last one perhaps unfinished.
-fn begins(entry: &Entry, words: &[String]) -> bool {
+fn begins(entry: &Doc, words: &[String]) -> bool {
     let Some((last, before)) = words.split_last() else { return true };
     let own: Vec<_> = entry.words.split(' ').collect();
     own.len() >= words.len()

@@ -30,26 +30,31 @@ fn lower(call: &mut Call<'_>, to: Level) -> Reply {
         return Reply::error("Permission denied");
     }
     call.state.level = to;
-    Reply::Done
+    quietly(call, 1)
+}
+
+/// Nothing is said to a master, which puts a dash behind what it says on behalf of its client.
+fn quietly(call: &Call<'_>, at: usize) -> Reply {
+    if call.word(at) == "-" { Reply::Silence } else { Reply::Done }
 }
 
 pub(super) fn expert(call: &mut Call<'_>) -> Reply {
-    let word = call.word(1).to_owned();
-    toggle("expert-mode", &word, &mut call.state.expert)
+    let (word, done) = (call.word(1).to_owned(), quietly(call, 2));
+    toggle("expert-mode", &word, &mut call.state.expert, done)
 }
 
 pub(super) fn experimental(call: &mut Call<'_>) -> Reply {
-    let word = call.word(1).to_owned();
-    toggle("experimental-mode", &word, &mut call.state.experimental)
+    let (word, done) = (call.word(1).to_owned(), quietly(call, 2));
+    toggle("experimental-mode", &word, &mut call.state.experimental, done)
 }
 
-fn toggle(name: &str, word: &str, mode: &mut bool) -> Reply {
+fn toggle(name: &str, word: &str, mode: &mut bool, done: Reply) -> Reply {
     if word.is_empty() {
         let now = if *mode { "ON" } else { "OFF" };
         return Reply::Message(Severity::Info, format!("{name} is {now}"));
     }
     *mode = word == "on";
-    Reply::Done
+    done
 }
 
 pub(super) fn severity(call: &mut Call<'_>) -> Reply {

@@ -2,9 +2,9 @@
 
 use super::call::{Call, Reply, Severity, State};
 use super::{
-    activity, anon, configured, cookies, debug, dynamic, ending, errors, events, help, known,
-    limits, own, patterns, profiling, resolvers, servers, sessions, show, system, tables, tasks,
-    variables, why,
+    activity, anon, configured, cookies, debug, dynamic, ending, errors, events, handover, help,
+    known, limits, own, patterns, profiling, resolvers, servers, sessions, show, system, tables,
+    tasks, variables, why,
 };
 use crate::settings::Level;
 use stdx::ignored;
@@ -56,12 +56,13 @@ use Level::{Admin, Operator, User};
 
 /// The words of every command.
 pub fn commands() -> impl Iterator<Item = &'static str> {
-    COMMANDS.iter().map(|entry| entry.words)
+    COMMANDS.iter().map(|entry| entry.words).chain(crate::master::commands())
 }
 
 /// The commands, in the order of help.
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Entry] = &[
+    entry("_getsocks", "", Admin, "", handover::ask),
     entry("add acl", "[@<ver>] <acl> <pattern>", Operator, "add an acl entry", patterns::add),
     entry("add map", "[@<ver>] <map> <key> <val>", Operator, "add a map entry (payload supported instead of key/val)", patterns::add),
     entry("add server", "<bk>/<srv>", Admin, "create a new server", dynamic::add),

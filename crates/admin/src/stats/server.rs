@@ -165,6 +165,6 @@ fn connections(row: &mut Row, server: &Server) {
 pub(super) fn address(address: &Address) -> Value {
     match address {
         Address::Inet(address) => address.to_string().into(),
-        Address::Unix(_) => "unix".into(),
+        Address::Unix(_) | Address::Pair(_) => "unix".into(),
     }
 }

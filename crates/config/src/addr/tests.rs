@@ -21,6 +21,7 @@ fn shown(text: &str) -> Result<Vec<String>, String> {
         .map(|address| match address {
             BindAddress::At(Address::Ip(ip)) => ip.to_string(),
             BindAddress::At(Address::Unix(path)) => path.display().to_string(),
+            BindAddress::At(Address::Pair(fd)) => format!("pair {fd}"),
             BindAddress::Inherited(fd) => format!("fd {fd}"),
         })
         .collect())
@@ -43,6 +44,7 @@ fn bind_forms() {
         ("/run/x.sock", "/run/x.sock"),
         ("unix@x.sock", "x.sock"),
         ("fd@5", "fd 5"),
+        ("sockpair@7", "pair 7"),
         (":80-82", "0.0.0.0:80 0.0.0.0:81 0.0.0.0:82"),
     ] {
         assert_eq!(shown(text).map(|l| l.join(" ")), Ok(expected.to_owned()), "{text}");
@@ -61,6 +63,7 @@ fn bind_errors() {
         (":80x", "invalid port '80x'"),
         ("fd@x", "file descriptor 'x' is not a valid integer in 'fd@x'"),
         ("ipv6@1.2.3.4:5", "invalid address: '1.2.3.4' in 'ipv6@1.2.3.4:5'"),
+        ("sockpair@x", "file descriptor 'x' is not a valid integer in 'sockpair@x'"),
         ("abns@", "missing name in 'abns@'"),
         ("unix@", "missing socket path in 'unix@'"),
     ] {
@@ -139,6 +142,7 @@ fn every_prefix_is_understood() {
         let shown = match datagram(text, 514, &Names) {
             Ok(Address::Ip(ip)) => ip.to_string(),
             Ok(Address::Unix(path)) => path.display().to_string(),
+            Ok(Address::Pair(fd)) => format!("pair {fd}"),
             Err(message) => message,
         };
         assert_eq!(shown, expected, "{text}");

@@ -9,6 +9,8 @@ pub enum Address {
     Ip(SocketAddr),
     /// A unix socket by its path.
     Unix(PathBuf),
+    /// One end of a connected pair, by its descriptor (`sockpair@N`).
+    Pair(i32),
 }
 
 /// Where a listener binds.

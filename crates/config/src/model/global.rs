@@ -76,6 +76,12 @@ pub enum CloseSpread {
 pub struct Process {
     /// `daemon`: go to the background.
     pub daemon: bool,
+    /// `master-worker`: a master watches over the process that serves.
+    pub master_worker: bool,
+    /// `master-worker no-exit-on-failure`: it stays when that process has failed.
+    pub no_exit_on_failure: bool,
+    /// `mworker-max-reloads`: reloads that a process may outlive.
+    pub max_reloads: Option<u32>,
     /// `quiet`: say nothing at start.
     pub quiet: bool,
     /// `zero-warning`: warnings forbid to start.
@@ -138,6 +144,9 @@ impl Default for Process {
     fn default() -> Self {
         Self {
             daemon: false,
+            master_worker: false,
+            no_exit_on_failure: false,
+            max_reloads: None,
             quiet: false,
             zero_warning: false,
             external_check: false,

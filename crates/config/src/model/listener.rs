@@ -94,6 +94,8 @@ pub struct BindOptions {
     pub tls: TlsBind,
     /// `level` of a runtime socket.
     pub level: Level,
+    /// `expose-fd listeners` of a runtime socket.
+    pub exposes_listeners: bool,
     /// `severity-output` of a runtime socket.
     pub severity_output: SeverityOutput,
 }

@@ -42,11 +42,11 @@ pub(crate) const OPTIONS: &[Entry] = &[
         o.defer_accept = true;
         Ok(())
     }),
-    entry("expose-fd", "listeners", "Hands sockets over on reload.", |_, cx, a| {
+    entry("expose-fd", "listeners", "Hands sockets over on reload.", |o, _, a| {
         if a.text(1) != "listeners" {
             return Err(a.fault(1, "'expose-fd' only supports 'listeners'"));
         }
-        cx.warn(a, 0, "'expose-fd listeners' has no effect yet");
+        o.exposes_listeners = true;
         Ok(())
     }),
     entry("gid", "<gid>", "Group of the unix socket.", |o, _, a| {
@@ -185,6 +185,10 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     let own = |address: &BindAddress| matches!(address, BindAddress::At(Address::Ip(_)));
     if options.shards.is_some_and(|count| count != 1) && !found.iter().all(|(it, _)| own(it)) {
         let text = "'shards' has no effect on unix and inherited sockets: there is one of each";
+        cx.warn(args, 1, format!("{context} : {text}"));
+    }
+    if by == Use::Proxy && options.exposes_listeners {
+        let text = "'expose-fd listeners' has no effect here: only a runtime socket can do it";
         cx.warn(args, 1, format!("{context} : {text}"));
     }
     for (address, written) in found {

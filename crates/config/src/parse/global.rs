@@ -132,6 +132,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("log-tag", "<string>", "Sets the tag in the syslog header.", |g, _, a| {
         text(a, "a tag for use in syslog.").map(|tag| g.log_tag = Some(tag))
     }),
+    entry(
+        "master-worker",
+        "[no-exit-on-failure]",
+        "Puts a master above the workers.",
+        |g, _, a| master_worker(g, a),
+    ),
     entry("max-spread-checks", "<delay>", "Bounds the spread of checks at start.", |g, _, a| {
         time(a, "'max-spread-checks' (wants an integer delay).")
             .map(|t| g.max_spread_checks = Some(t))
@@ -148,6 +154,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("maxsessrate", "<number>", "Bounds the sessions per second.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsessrate = n)
     }),
+    entry(
+        "mworker-max-reloads",
+        "<number>",
+        "How many reloads a worker may outlive.",
+        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.process.max_reloads = Some(n)),
+    ),
     entry("nbthread", "<number>", "Sets the number of threads.", |g, _, a| {
         threads::nbthread(a).map(|n| g.process.nbthread = Some(n))
     }),
@@ -439,6 +451,20 @@ fn given_before(global: &Global, name: &str) -> Option<&'static str> {
         _ => return None,
     };
     given.then_some(what)
+}
+
+/// `master-worker [no-exit-on-failure]`
+fn master_worker(global: &mut Global, args: Args<'_>) -> Parsed {
+    match args.get(1) {
+        None => {}
+        Some("no-exit-on-failure") => global.process.no_exit_on_failure = true,
+        Some(_) => {
+            let message = "'master-worker' only supports 'no-exit-on-failure' option.";
+            return Err(args.fault(1, message));
+        }
+    }
+    global.process.master_worker = true;
+    args.no_more_than(1)
 }
 
 /// Bytes that variables may take; 0 for no limit.

@@ -98,6 +98,7 @@ fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
     match addr::datagram(text, 514, cx.names).map_err(told)? {
         Address::Ip(ip) => Ok(LogAddress::Udp(ip)),
         Address::Unix(path) => Ok(LogAddress::Unix(path)),
+        Address::Pair(_) => Err(told(format!("a pair takes no datagrams in '{text}'"))),
     }
 }
 

@@ -21,8 +21,9 @@ pub(super) fn line(section: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_
         "bind" => bind::lines(&mut own.binds, cx, args, bind::Use::Proxy),
         "dgram-bind" => {
             bind::lines(&mut own.datagrams, cx, args, bind::Use::Proxy)?;
-            let inet =
-                |address: &BindAddress| !matches!(address, BindAddress::At(Address::Unix(_)));
+            let inet = |address: &BindAddress| {
+                matches!(address, BindAddress::At(Address::Ip(_)) | BindAddress::Inherited(_))
+            };
             match own.datagrams.iter().all(|bind| inet(&bind.address)) {
                 true => Ok(()),
                 false => Err(args.fault(1, "'dgram-bind' expects an IPv4 or IPv6 address.")),

@@ -2,7 +2,9 @@
 use crate::cx::Cx;
 use crate::draft::{Draft, DraftKind, DraftLogForward, DraftProxy, Settings};
 use crate::line::{Args, Parsed};
-use crate::model::{HttpErrors, LogForward, LogTransport, Mailers, ProxyKind, Resolvers, Ring};
+use crate::model::{
+    At, HttpErrors, LogForward, LogTransport, Mailers, Program, ProxyKind, Resolvers, Ring,
+};
 use crate::parse::DraftUserList;
 use std::sync::Arc;
 use stdx::ignored;
@@ -28,6 +30,8 @@ pub(crate) enum Section {
     Ring(usize),
     /// `log-forward`, by index.
     LogForward(usize),
+    /// `program`, by index.
+    Program(usize),
     /// `namespace_list`.
     Namespaces,
     /// A proxy, by index.
@@ -37,7 +41,7 @@ pub(crate) enum Section {
 }
 
 /// Sections of HAProxy 2.7 that are not implemented yet.
-const OTHERS: [&str; 4] = ["cache", "fcgi-app", "peers", "program"];
+const OTHERS: [&str; 3] = ["cache", "fcgi-app", "peers"];
 
 /// Whether a character may be in the name of a proxy, a server or an ACL (section 4).
 pub(super) fn name_char(c: char) -> bool {
@@ -62,6 +66,7 @@ pub(super) fn open(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Option
         "resolvers" => return Some(resolvers(draft, cx, args)),
         "ring" => return Some(ring(draft, cx, args)),
         "log-forward" => return Some(log_forward(draft, cx, args)),
+        "program" => return Some(program(draft, cx, args)),
         "namespace_list" => return Some(Section::Namespaces),
         "frontend" => ProxyKind::Frontend,
         "backend" => ProxyKind::Backend,
@@ -155,6 +160,20 @@ fn resolvers(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
     let (place, dns) = (args.place().clone(), dns::Settings::default());
     draft.resolvers.push(Resolvers { name: name.into(), place, nameservers: Vec::new(), dns });
     Section::Resolvers(draft.resolvers.len() - 1)
+}
+
+fn program(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {
+    let name = args.need(1, "'program' expects a name.");
+    let name = told(cx, args, name.and_then(|name| args.no_more_than(1).map(|()| name)));
+    let name = name.unwrap_or("");
+    if draft.programs.iter().any(|first| *first.value.name == *name) {
+        let message = format!("program section '{name}' already exists.");
+        cx.alert(args, args.fault(1, message));
+    }
+    let (command, place) = (Vec::new(), args.place().clone());
+    let value = Program { name: name.into(), command, uid: None, gid: None, restarts: true };
+    draft.programs.push(At { value, place });
+    Section::Program(draft.programs.len() - 1)
 }
 
 fn ring(draft: &mut Draft, cx: &mut Cx<'_>, args: Args<'_>) -> Section {

@@ -37,6 +37,11 @@ fn global_keywords() {
         ("tune.runqueue-depth 0", |g| g.tune.runqueue_depth.is_none()),
         ("tune.maxpollevents 0", |g| g.tune.maxpollevents.is_none()),
         ("daemon", |g| g.process.daemon),
+        ("master-worker", |g| g.process.master_worker && !g.process.no_exit_on_failure),
+        ("master-worker no-exit-on-failure", |g| {
+            g.process.master_worker && g.process.no_exit_on_failure
+        }),
+        ("mworker-max-reloads 3", |g| g.process.max_reloads == Some(3)),
         ("default-path origin /etc", |_| true),
         ("description a b  c", |g| g.description.as_deref() == Some("a b c")),
         ("gid 12", |g| g.process.gid == Some(12)),

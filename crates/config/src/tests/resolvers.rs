@@ -13,6 +13,7 @@ fn ip(server: &Server) -> String {
     match &server.address.address {
         Address::Ip(address) => address.to_string(),
         Address::Unix(path) => path.display().to_string(),
+        Address::Pair(fd) => format!("pair {fd}"),
     }
 }
 

@@ -178,6 +178,8 @@ fn options_of_listeners_leave_their_value() {
     let text = listen(" bind :81 expose-fd listeners");
     let told = messages(&text, Severity::Warning);
     assert!(told.iter().any(|it| it.contains("'expose-fd listeners' has no effect")), "{told:?}");
+    let sockets = model("global\n stats socket /tmp/x expose-fd listeners\n").global.stats.sockets;
+    assert!(sockets[0].options.exposes_listeners);
 }
 
 #[test]

@@ -99,5 +99,6 @@ fn split(address: &Address) -> (String, String) {
     match address {
         Address::Inet(address) => (address.ip().to_string(), address.port().to_string()),
         Address::Unix(path) => (path.to_string_lossy().into_owned(), String::new()),
+        Address::Pair(_) => (address.to_string(), String::new()),
     }
 }

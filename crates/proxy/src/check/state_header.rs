@@ -10,7 +10,7 @@ pub(super) fn text(worker: &Worker, subject: &Subject<'_>) -> String {
     let Subject { proxy, back, server, .. } = *subject;
     let (address, port) = match &server.location.now().address {
         Address::Inet(address) => (address.ip().to_string(), address.port().to_string()),
-        Address::Unix(_) => ("unix".to_owned(), "unix".to_owned()),
+        Address::Unix(_) | Address::Pair(_) => ("unix".to_owned(), "unix".to_owned()),
     };
     let usable = back.servers.iter().filter(|it| it.state.is_usable());
     let total: u32 = usable.map(|it| it.state.shown_weight()).sum();

@@ -25,7 +25,7 @@ pub(super) fn open(
     (options, startup_logs): (&Options, &str),
     opener: &mut Opener,
     errors: &mut Vec<String>,
-) -> (Arc<Settings>, Vec<Console>) {
+) -> (Settings, Vec<Console>) {
     let stats = &model.global.stats;
     let mut consoles = Vec::new();
     let mut sockets = Vec::new();
@@ -37,6 +37,8 @@ pub(super) fn open(
                     address: written(&open.address),
                     level: level(bind.options.level),
                     severity: severity(bind.options.severity_output),
+                    exposes: bind.options.exposes_listeners,
+                    of_master: false,
                 };
                 sockets.push(socket.clone());
                 consoles.push(Console { handle: open.handle, socket });
@@ -57,6 +59,7 @@ pub(super) fn open(
         date: version::DATE.to_owned(),
         startup_logs: startup_logs.to_owned(),
         sockets,
+        handed: opener.handed(),
         timeout_ms: Some(u32::try_from(stats.timeout).unwrap_or(u32::MAX)).filter(|ms| *ms > 0),
         max_sessions: stats.maxconn as usize,
         anon_key: Arc::new(model.global.anon_key.into()),
@@ -69,7 +72,47 @@ pub(super) fn open(
             super::proxies::dynamic_server(backend, name, words, (&process, &store))
         })),
     };
-    (Arc::new(settings), consoles)
+    (settings, consoles)
+}
+
+/// The runtime sockets of the master (`-S`), as their line would say it.
+///
+/// # Errors
+/// What is wrong with the line, or why it cannot be opened.
+pub(crate) fn of_master(given: &str) -> Result<Vec<(Handle, CliSocket)>, String> {
+    let (address, rest) = given.split_once(',').unwrap_or((given, ""));
+    let line = format!("stats socket {address} level admin {}\n", rest.replace(',', " "));
+    let setup = config::Setup {
+        env: Default::default(),
+        features: Default::default(),
+        files: &config::Disk,
+        names: &config::SystemResolver,
+        processors: 1,
+        local_peer: Default::default(),
+    };
+    let source = config::Source::new("-S", format!("global\n{line}"));
+    let loaded = config::load(&[source], setup);
+    let Some(model) = loaded.model else {
+        let told: Vec<String> = loaded.diagnostics.iter().map(|it| it.message.clone()).collect();
+        return Err(format!("-S {given}: {}", told.join(", ")));
+    };
+    let mut opener = Opener::default();
+    let mut open = |bind: &model::Bind| {
+        let asked = Asked { backlog: BACKLOG, ..Asked::default() };
+        let told = |error| format!("-S {given}: {}", listeners::reason(&error));
+        let open = opener.open(bind, &asked).map_err(told)?;
+        let (address, level) = (written(&open.address), level(bind.options.level));
+        Ok((open.handle, CliSocket { address, level, ..CliSocket::default() }))
+    };
+    model.global.stats.sockets.iter().map(&mut open).collect()
+}
+
+/// The socket over which a master reaches this process.
+pub(super) fn to_master(number: i32) -> Console {
+    let address = written(&reactor::Address::Pair(number));
+    let socket =
+        CliSocket { address, level: Level::Admin, of_master: true, ..CliSocket::default() };
+    Console { handle: Handle(number), socket }
 }
 
 /// The environment that the configuration leaves, with the addresses of the runtime sockets.
@@ -103,6 +146,10 @@ fn written(address: &reactor::Address) -> String {
     match address {
         reactor::Address::Inet(address) if address.is_ipv4() => format!("ipv4@{address}"),
         reactor::Address::Inet(address) => format!("ipv6@{address}"),
-        reactor::Address::Unix(path) => format!("unix@{}", path.display()),
+        reactor::Address::Unix(path) => match path.to_str().and_then(|it| it.strip_prefix('\0')) {
+            Some(name) => format!("abns@{name}"),
+            None => format!("unix@{}", path.display()),
+        },
+        reactor::Address::Pair(_) => address.to_string(),
     }
 }

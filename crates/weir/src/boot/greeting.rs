@@ -30,6 +30,7 @@ fn listener(proxy: &Proxy, bind: &Bind) -> String {
     let name = proxy.name();
     let address = match &bind.address {
         Address::Inet(address) => *address,
+        Address::Pair(_) => return format!("Frontend {name} listens on {}.", bind.address),
         Address::Unix(path) => return format!("Frontend {name} listens on {}.", path.display()),
     };
     let listens = format!("Frontend {name} listens on {address}");

@@ -4,6 +4,8 @@ use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, Mode
 use reactor::{Handle, KeepAlive, Namespace, SystemBuffers};
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,11 +52,20 @@ impl Asked {
     }
 }
 
+/// Sockets of a process before, by what they are known by; each is a copy of our own.
+pub(crate) type Pool = HashMap<String, Vec<i32>>;
+
 /// Inherited sockets may be named by several bind lines: each is adopted once. So are namespaces.
 #[derive(Default)]
 pub(super) struct Opener {
     inherited: HashMap<i32, Handle>,
     namespaces: HashMap<String, Arc<Namespace>>,
+    /// What another process has handed over and nobody has asked for so far.
+    pool: Pool,
+    /// Listeners that are open, each with what it is known by.
+    opened: Vec<(String, Handle)>,
+    /// Sockets that are open and cannot be handed over.
+    others: Vec<Handle>,
 }
 
 impl Opener {
@@ -66,12 +77,29 @@ impl Opener {
         let options = self.options(&bind.options, asked)?;
         match &bind.address {
             BindAddress::Inherited(number) => self.inherit(*number, &options),
+            BindAddress::At(Address::Pair(number)) => {
+                let handle = Handle(sys::listen::inherited_pair(*number)?);
+                self.inherited.insert(*number, handle);
+                Ok(Open { handle, address: reactor::Address::Pair(*number) })
+            }
             BindAddress::At(Address::Ip(address)) => {
-                let fd = sys::listen::tcp(*address, &options)?;
+                let fd = self.tcp(*address, bind, &options)?;
                 let bound = sys::socket::local_address(fd).unwrap_or(*address);
                 Ok(Open { handle: Handle(fd), address: reactor::Address::Inet(bound) })
             }
-            BindAddress::At(Address::Unix(path)) => open_unix(path, bind, asked, options.backlog),
+            BindAddress::At(Address::Unix(path)) => {
+                let (path, is_file) = whole(path, asked);
+                let name = format!("unix@{}", path.display()).replace(['\0', '\n'], "%");
+                let fd = match self.take(&name, &options).filter(|_| !is_file || path.exists()) {
+                    Some(fd) => fd,
+                    None => open_unix(&path, bind, asked, options.backlog)?,
+                };
+                if is_file {
+                    allow(&path, bind, asked)?;
+                }
+                self.opened.push((name, Handle(fd)));
+                Ok(Open { handle: Handle(fd), address: reactor::Address::Unix(path) })
+            }
         }
     }
 
@@ -84,8 +112,12 @@ impl Opener {
         let fd = match &bind.address {
             BindAddress::Inherited(number) => sys::listen::inherited_datagrams(*number)?,
             BindAddress::At(Address::Ip(address)) => sys::listen::datagrams(*address, &options)?,
-            BindAddress::At(Address::Unix(_)) => return Err(io::ErrorKind::Unsupported.into()),
+            BindAddress::At(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
+        match bind.address {
+            BindAddress::Inherited(number) => drop(self.inherited.insert(number, Handle(fd))),
+            BindAddress::At(_) => self.others.push(Handle(fd)),
+        }
         Ok(Handle(fd))
     }
 
@@ -98,7 +130,70 @@ impl Opener {
     ) -> io::Result<Handle> {
         let options = self.options(&bind.options, asked)?;
         let address = open.address.inet().ok_or(io::ErrorKind::Unsupported)?;
-        sys::listen::tcp(address, &options).map(Handle)
+        self.tcp(address, bind, &options).map(Handle)
+    }
+
+    /// A TCP listener: one that was handed over, or a new one.
+    fn tcp(
+        &mut self,
+        address: SocketAddr,
+        bind: &Bind,
+        options: &sys::listen::Options,
+    ) -> io::Result<i32> {
+        // What cannot be changed later.
+        let (line, fixed) = (&bind.options, (options.v6_only, options.transparent));
+        let name = format!(
+            "{address} {:?} {:?} {fixed:?} {}",
+            line.interface, line.namespace, options.exclusive
+        );
+        let fd = match self.take(&name, options) {
+            Some(fd) => fd,
+            None => sys::listen::tcp(address, options)?,
+        };
+        self.opened.push((name, Handle(fd)));
+        Ok(fd)
+    }
+
+    /// The socket of this name, if it was handed over and can be used.
+    fn take(&mut self, name: &str, options: &sys::listen::Options) -> Option<i32> {
+        let fd = self.pool.get_mut(name)?.pop()?;
+        match sys::listen::handed(fd, options) {
+            Ok(fd) => Some(fd),
+            Err(_) => {
+                sys::close(fd);
+                None
+            }
+        }
+    }
+
+    /// An opener that takes what it can from another process.
+    pub(super) fn with(pool: Pool) -> Self {
+        Self { pool, ..Self::default() }
+    }
+
+    /// What can be handed over to a later process.
+    pub(super) fn handed(&self) -> Vec<admin::Handed> {
+        let handed = |(name, handle): &(String, Handle)| admin::Handed {
+            name: name.clone(),
+            handle: *handle,
+        };
+        self.opened.iter().map(handed).collect()
+    }
+
+    /// Closes what was handed over and is not needed.
+    pub(super) fn close_rest(&mut self) {
+        self.pool.drain().flat_map(|(_, all)| all).for_each(sys::close);
+    }
+
+    /// Closes all that it has opened: another process serves. What it has inherited stays, also for
+    /// the program that this process becomes.
+    pub(super) fn close(mut self) {
+        self.close_rest();
+        let own = self.opened.drain(..).map(|(_, handle)| handle).chain(self.others.drain(..));
+        own.for_each(|handle| sys::close(handle.0));
+        for handle in self.inherited.values() {
+            let _ = sys::process::keep_across_exec(handle.0, true);
+        }
     }
 
     fn options(&mut self, line: &BindOptions, asked: &Asked) -> io::Result<sys::listen::Options> {
@@ -149,20 +244,32 @@ impl Opener {
     }
 }
 
-fn open_unix(path: &Path, bind: &Bind, asked: &Asked, backlog: u32) -> io::Result<Open> {
-    let (own, (usual, prefix)) = (&bind.options.access, &asked.unix);
+/// A path with what goes before it, and whether it is one of a file.
+fn whole(path: &Path, asked: &Asked) -> (PathBuf, bool) {
     let is_file = !path.as_os_str().as_encoded_bytes().starts_with(b"\0");
-    let path = match prefix.as_ref().filter(|_| is_file) {
+    let path = match asked.unix.1.as_ref().filter(|_| is_file) {
         // As text, so that it may also be the beginning of a name.
         Some(prefix) => PathBuf::from(format!("{prefix}{}", path.display())),
         None => path.to_owned(),
     };
-    let fd = sys::listen::unix(&path, backlog, own.mode.or(usual.mode))?;
-    let (uid, gid) = (own.uid.or(usual.uid), own.gid.or(usual.gid));
-    if is_file && (uid.is_some() || gid.is_some()) {
-        sys::listen::set_owner(&path, uid, gid)?;
+    (path, is_file)
+}
+
+fn open_unix(path: &Path, bind: &Bind, asked: &Asked, backlog: u32) -> io::Result<i32> {
+    sys::listen::unix(path, backlog, bind.options.access.mode.or(asked.unix.0.mode))
+}
+
+/// Sets owner and rights of a socket's file.
+fn allow(path: &Path, bind: &Bind, asked: &Asked) -> io::Result<()> {
+    let (own, usual) = (&bind.options.access, &asked.unix.0);
+    if let Some(mode) = own.mode.or(usual.mode) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     }
-    Ok(Open { handle: Handle(fd), address: reactor::Address::Unix(path) })
+    let (uid, gid) = (own.uid.or(usual.uid), own.gid.or(usual.gid));
+    if uid.is_some() || gid.is_some() {
+        sys::listen::set_owner(path, uid, gid)?;
+    }
+    Ok(())
 }
 
 /// HAProxy's words for why a socket cannot be opened.

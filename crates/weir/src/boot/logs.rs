@@ -76,6 +76,7 @@ fn ring(from: &model::Ring, errors: &mut Vec<String>) -> Ring {
         address: match &server.address {
             model::Address::Ip(address) => reactor::Address::Inet(*address),
             model::Address::Unix(path) => reactor::Address::Unix(path.clone()),
+            model::Address::Pair(number) => reactor::Address::Pair(*number),
         },
         counts: server.counts,
     };

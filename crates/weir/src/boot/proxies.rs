@@ -337,6 +337,7 @@ fn direct(to: &model::Direct, link: Link) -> settings::Server {
     let address = match to {
         model::Direct::To(Address::Ip(address)) => Some(reactor::Address::Inet(*address)),
         model::Direct::To(Address::Unix(path)) => Some(reactor::Address::Unix(path.clone())),
+        model::Direct::To(Address::Pair(number)) => Some(reactor::Address::Pair(*number)),
         model::Direct::Destination => None,
     };
     settings::Server::direct(address, link)
@@ -480,6 +481,7 @@ fn checks(proxy: &proxy::runtime::Proxy) -> (bool, StepPorts) {
 fn address(from: &model::ServerAddress) -> reactor::Address {
     match (&from.address, from.port) {
         (Address::Unix(path), _) => reactor::Address::Unix(path.clone()),
+        (Address::Pair(number), _) => reactor::Address::Pair(*number),
         (Address::Ip(address), ServerPort::Fixed(port)) => {
             let mut address = *address;
             address.set_port(port);

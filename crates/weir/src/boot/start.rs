@@ -1,9 +1,10 @@
 //! Starting and ending the process. Never touches a connection.
 
 use super::console::{self, Console};
-use super::listeners::Opener;
-use super::{greeting, limits, logs, proxies};
+use super::listeners::{Opener, Pool};
+use super::{greeting, limits, logs, proxies, takeover};
 use crate::cli::{Farewell, Options};
+use crate::master::watch;
 use crate::{complain, fail, signals};
 use config::Model;
 use config::model::{CloseSpread, Global};
@@ -32,55 +33,156 @@ const MAX_EVENTS: usize = 200;
 const CHECK_SLACK: u32 = 1;
 
 /// Serves until a signal ends it. `said` is what the configuration gave rise to.
-pub(crate) fn run(mut model: Model, options: &Options, said: &str) -> ExitCode {
-    if let Some(mib) = options.memory_mib
-        && let Err(error) = sys::process::limit_memory(u64::from(mib) << 20)
-    {
-        return fail(&format!("[haproxy.main()] Cannot limit memory to {mib} MB: {error}"));
-    }
-    let mut opener = Opener::default();
-    if let Err(error) = namespaces(&model, &mut opener) {
-        return fail(&format!("[haproxy.main()] {error}"));
-    }
-    let maxconn = match limits::connections(&model, options, proxies::listeners(&model)) {
-        Ok(maxconn) => maxconn,
-        Err(error) => return fail(&format!("[haproxy.main()] {error}")),
-    };
-    let mut errors = Vec::new();
-    limits::proxies(&mut model, options);
-    model.global.process.noreuseport |= options.no_reuse_port;
-    let proxies = proxies::all(&mut model, &mut opener, &mut errors);
-    let rings = logs::rings(&model, &mut errors);
-    let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
-    let (runtime, console) = console::open(&model, (options, said), &mut opener, &mut errors);
-    if !errors.is_empty() {
-        for error in &errors {
-            fail(error);
+pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
+    let pool = match options.takes_over.as_deref().map(takeover::at) {
+        None => Pool::default(),
+        Some(Ok(pool)) => pool,
+        Some(Err(error)) => {
+            let text = "Failed to get the sockets from the old process!";
+            return fail(&format!("[haproxy.main()] {text} ({error})"));
         }
-        return fail("[haproxy.main()] Some protocols failed to start their listeners! Exiting.");
-    }
-    let manager = manager();
-    if let Err(error) = detach(&model, options) {
+    };
+    let prepared = match Prepared::new(model, options, said, pool) {
+        Ok(prepared) => prepared,
+        Err(alerts) => {
+            alerts.iter().for_each(|text| watch::say("ALERT", text));
+            return ExitCode::from(1);
+        }
+    };
+    let told = prepared.warn_of_what_needs_a_master(options);
+    told.iter().for_each(|text| complain(text));
+    let place = Place { manager: manager(), ..Place::default() };
+    if let Err(error) = background(&prepared.model, options) {
         return fail(&format!("[haproxy.main()] {error}"));
-    }
-    let settings = Process { rings, log_forwards, ..process(&model, options, maxconn) };
-    let shared = Shared::new(settings, proxies, sys::clock::monotonic());
-    shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
-    for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
-        complain(&format!("[WARNING]  ({}) : config : {text}\n", shared.settings.pid));
     }
     dismiss(options);
-    if !shared.settings.quiet && !is_daemon(&model, options) {
-        complain(&greeting::text(&shared.proxies, &runtime, shared.settings.pid));
+    prepared.serve(options, place)
+}
+
+/// All that is opened and made before anything runs.
+pub(super) struct Prepared {
+    pub(super) model: Model,
+    maxconn: u32,
+    proxies: Vec<proxy::settings::Proxy>,
+    rings: Vec<proxy::settings::Ring>,
+    log_forwards: Vec<Arc<proxy::settings::LogForward>>,
+    pub(super) runtime: admin::Settings,
+    console: Vec<Console>,
+    opener: Opener,
+}
+
+/// What a process that serves is to others.
+#[derive(Default)]
+pub(super) struct Place {
+    /// Who wants to know that it serves.
+    pub(super) manager: Option<Manager>,
+    /// The pair over which a master takes it, and where the master hears that it serves.
+    pub(super) master: Option<(i32, i32)>,
+    /// It says nothing of where it listens.
+    pub(super) silent: bool,
+}
+
+impl Prepared {
+    /// Opens everything; what a process before has handed over is used.
+    ///
+    /// # Errors
+    /// Alerts, a text each.
+    pub(super) fn new(
+        mut model: Model,
+        options: &Options,
+        said: &str,
+        pool: Pool,
+    ) -> Result<Self, Vec<String>> {
+        let main = |text: String| vec![format!("[haproxy.main()] {text}")];
+        if let Some(mib) = options.memory_mib {
+            sys::process::limit_memory(u64::from(mib) << 20)
+                .map_err(|error| main(format!("Cannot limit memory to {mib} MB: {error}")))?;
+        }
+        let mut opener = Opener::with(pool);
+        namespaces(&model, &mut opener).map_err(|error| main(error.to_string()))?;
+        let maxconn =
+            limits::connections(&model, options, proxies::listeners(&model)).map_err(main)?;
+        let mut errors = Vec::new();
+        limits::proxies(&mut model, options);
+        model.global.process.noreuseport |= options.no_reuse_port;
+        let proxies = proxies::all(&mut model, &mut opener, &mut errors);
+        let rings = logs::rings(&model, &mut errors);
+        let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
+        let (runtime, console) = console::open(&model, (options, said), &mut opener, &mut errors);
+        if errors.is_empty() {
+            opener.close_rest();
+            return Ok(Self {
+                model,
+                maxconn,
+                proxies,
+                rings,
+                log_forwards,
+                runtime,
+                console,
+                opener,
+            });
+        }
+        opener.close();
+        errors
+            .push(main("Some protocols failed to start their listeners! Exiting.".into()).concat());
+        Err(errors)
     }
-    match serve(&model, options, &shared, (runtime, console, manager)) {
-        Ok(()) => exit_code(),
-        Err(error) => fail(&format!("[haproxy.main()] Cannot start: {error}")),
+
+    /// Gives up what was opened, for another process has it.
+    pub(super) fn leave(self) {
+        self.opener.close();
+    }
+
+    /// The addresses of its runtime sockets.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.runtime.sockets.iter().map(|socket| socket.address.clone()).collect()
+    }
+
+    fn warn_of_what_needs_a_master(&self, options: &Options) -> Vec<String> {
+        let pid = std::process::id();
+        let programs = (!self.model.programs.is_empty()).then_some("'program' sections have");
+        let sockets = (!options.master_sockets.is_empty()).then_some("-S has");
+        let line = |what| format!("[WARNING]  ({pid}) : {what} no effect without a master (-W)\n");
+        programs.into_iter().chain(sockets).map(line).collect()
+    }
+
+    /// Gives up privileges and serves until a signal ends it.
+    pub(super) fn serve(mut self, options: &Options, place: Place) -> ExitCode {
+        let model = &self.model;
+        if let Err(error) = confine(model) {
+            return fail(&format!("[haproxy.main()] {error}"));
+        }
+        if let Some((channel, _)) = place.master {
+            let console = console::to_master(channel);
+            self.runtime.sockets.push(console.socket.clone());
+            self.console.push(console);
+            // The master has said where it is, and where this process is.
+            for name in ["HAPROXY_CLI", "HAPROXY_MASTER_CLI"] {
+                let Ok(value) = std::env::var(name) else { continue };
+                self.runtime.environment.retain(|(own, _)| own != name);
+                self.runtime.environment.push((name.to_owned(), value));
+            }
+        }
+        let (rings, log_forwards) = (self.rings, self.log_forwards);
+        let settings = Process { rings, log_forwards, ..process(model, options, self.maxconn) };
+        let shared = Shared::new(settings, self.proxies, sys::clock::monotonic());
+        shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
+        for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
+            complain(&format!("[WARNING]  ({}) : config : {text}\n", shared.settings.pid));
+        }
+        let runtime = Arc::new(self.runtime);
+        if !shared.settings.quiet && !is_daemon(model, options) && !place.silent {
+            complain(&greeting::text(&shared.proxies, &runtime, shared.settings.pid));
+        }
+        match serve(model, options, &shared, (runtime, self.console, place)) {
+            Ok(()) => exit_code(),
+            Err(error) => fail(&format!("[haproxy.main()] Cannot start: {error}")),
+        }
     }
 }
 
 /// The service manager that wants to be told, if one has started the process.
-fn manager() -> Option<Manager> {
+pub(super) fn manager() -> Option<Manager> {
     let address = std::env::var_os("NOTIFY_SOCKET")?;
     match Manager::at(&address) {
         Ok(manager) => Some(manager),
@@ -175,12 +277,12 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
     }
 }
 
-fn is_daemon(model: &Model, options: &Options) -> bool {
+pub(super) fn is_daemon(model: &Model, options: &Options) -> bool {
     (options.daemon || model.global.process.daemon) && !options.foreground
 }
 
-/// Goes to the background, writes the pid file, gives up privileges.
-fn detach(model: &Model, options: &Options) -> Result<(), String> {
+/// Goes to the background if it is to, and writes the pid file.
+pub(super) fn background(model: &Model, options: &Options) -> Result<(), String> {
     let process = &model.global.process;
     let explain = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     let pid_file = options.pid_file.as_ref().or(process.pidfile.as_ref());
@@ -201,6 +303,13 @@ fn detach(model: &Model, options: &Options) -> Result<(), String> {
     } else {
         note(std::process::id())?;
     }
+    Ok(())
+}
+
+/// Gives up privileges.
+fn confine(model: &Model) -> Result<(), String> {
+    let process = &model.global.process;
+    let explain = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     if let Some(path) = &process.chroot {
         sys::process::chroot(path)
             .map_err(|error| format!("Cannot chroot({}): {error}", path.display()))?;
@@ -228,7 +337,7 @@ fn write_pid(path: &Path, pid: u32) -> Result<(), String> {
 }
 
 /// Tells the processes that this one replaces.
-fn dismiss(options: &Options) {
+pub(super) fn dismiss(options: &Options) {
     let Some(farewell) = options.farewell else { return };
     let number = match farewell {
         Farewell::Finish => sys::signal::USR1,
@@ -245,9 +354,10 @@ fn serve(
     model: &Model,
     options: &Options,
     shared: &Arc<Shared>,
-    (runtime, console, manager): (Arc<admin::Settings>, Vec<Console>, Option<Manager>),
+    (runtime, console, place): (Arc<admin::Settings>, Vec<Console>, Place),
 ) -> io::Result<()> {
     let bell = signals::prepare(options.debug)?;
+    sys::signal::hold(&crate::master::SIGNALS, false)?;
     let threads = shared.settings.threads;
     let plan = Plan {
         settings: thread_settings(model),
@@ -264,7 +374,8 @@ fn serve(
         bell,
         runtime,
         console,
-        manager: manager.map(Arc::new),
+        manager: place.manager.map(Arc::new),
+        master: place.master.map(|(_, told)| told),
         ready: Barrier::new(threads),
     };
     let pulses: Vec<Arc<Pulse>> = (0..threads).map(|_| Arc::default()).collect();
@@ -306,6 +417,8 @@ struct Plan {
     runtime: Arc<admin::Settings>,
     console: Vec<Console>,
     manager: Option<Arc<Manager>>,
+    /// Where a master hears that all workers run.
+    master: Option<i32>,
     ready: Barrier,
 }
 
@@ -333,6 +446,11 @@ fn work(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) -> 
     plan.ready.wait();
     if let Some(manager) = plan.manager.as_ref().filter(|_| index == 0) {
         manager.ready(std::process::id());
+    }
+    if let Some(told) = plan.master.filter(|_| index == 0) {
+        // A master that is gone needs not be told.
+        let _ = sys::pair::send(told, b"1", &[]);
+        sys::close(told);
     }
     thread.run()
 }

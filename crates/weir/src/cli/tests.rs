@@ -202,17 +202,14 @@ fn keys_of_listings() {
 }
 
 #[test]
-fn what_is_missing_is_refused() {
-    for (line, flag) in [
-        ("-W", "-W"),
-        ("-Wx", "-W"),
-        ("-Ws", "-Ws"),
-        ("-S addr", "-S"),
-        ("-S", "-S"),
-        ("-x sock", "-x"),
-    ] {
-        assert_eq!(refused(&format!("-f a {line}")), UsageError::NotImplemented(flag), "{line}");
+fn masters_and_what_they_take_over() {
+    for line in ["-W", "-Wx", "-Ws"] {
+        assert!(ok(&format!("-f a {line}")).master, "{line}");
     }
+    let options = ok("-f a -S one -S two -x sock");
+    assert_eq!((options.master_sockets.join(" ").as_str(), options.master), ("one two", false));
+    assert_eq!(options.takes_over, Some("sock".into()));
+    assert_eq!(refused("-f a -S"), UsageError::MissingValue("-S"));
 }
 
 #[test]

@@ -27,6 +27,8 @@ mod keep_alive;
 mod logs;
 mod mails;
 mod malformed;
+mod master;
+mod master_cli;
 mod metrics;
 mod observe;
 mod packaging;

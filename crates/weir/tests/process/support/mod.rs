@@ -8,6 +8,7 @@ mod client;
 mod directory;
 mod dns;
 mod log;
+pub(crate) mod master;
 mod message;
 mod origin;
 mod program;

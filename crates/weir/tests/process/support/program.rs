@@ -41,6 +41,7 @@ pub(crate) struct Setup {
     arguments: Vec<String>,
     directory: Directory,
     program: PathBuf,
+    inherited: Vec<OwnedFd>,
 }
 
 impl Setup {
@@ -53,7 +54,15 @@ impl Setup {
             arguments: vec!["-db".into()],
             directory,
             program: program(),
+            inherited: Vec::new(),
         }
+    }
+
+    /// Has the program inherit a descriptor, which has a name in its configuration.
+    pub(crate) fn inherit(mut self, name: &str, descriptor: OwnedFd) -> Self {
+        self.names.insert(name.to_owned(), descriptor.as_raw_fd().to_string());
+        self.inherited.push(descriptor);
+        self
     }
 
     /// A frontend `web` in front of a backend `app` with the server lines given, in HTTP mode and
@@ -123,7 +132,8 @@ impl Setup {
             self.text = self.text.replace(&format!("<{name}>"), value);
         }
         let file = self.directory.write("weir.cfg", &self.text);
-        let mut child = spawn(&self.command(&file), &listeners);
+        let sockets = listeners.values().map(|it| &it.socket).chain(&self.inherited);
+        let mut child = spawn(&self.command(&file), &sockets.collect::<Vec<_>>());
         let ports = listeners.iter().map(|(name, it)| (name.clone(), it.address));
         Running {
             ports: ports.collect(),
@@ -173,15 +183,14 @@ fn next_bind(text: &str) -> Option<(String, bool)> {
     rest.split_once('>').map(|(name, _)| (name.to_owned(), before.ends_with("dgram-")))
 }
 
-fn spawn(words: &[String], listeners: &BTreeMap<String, Listening>) -> Child {
+fn spawn(words: &[String], inherited: &[&OwnedFd]) -> Child {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let _alone = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let inherit = |keep| {
-        for listener in listeners.values() {
-            sys::process::keep_across_exec(listener.socket.as_raw_fd(), keep)
-                .expect("an open socket");
+        for socket in inherited {
+            sys::process::keep_across_exec(socket.as_raw_fd(), keep).expect("an open socket");
         }
     };
     inherit(true);

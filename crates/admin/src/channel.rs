@@ -1,0 +1,177 @@
+//! A client of a runtime socket as bytes in and out, and the door that clients come in through. Never
+//! knows a command.
+
+use reactor::{Handle, Listener, Socket, Thread};
+use std::cell::Cell;
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+use stdx::Tick;
+
+/// How soon a listener that ran out of descriptors or sessions looks again, in milliseconds.
+const RETRY_MS: u32 = 100;
+/// How long what a client still sends is read after the last answer, so that the answer arrives.
+const LINGER_MS: u32 = 1_000;
+/// Most bytes of a line with its payload.
+pub(crate) const LONGEST: usize = 1 << 20;
+
+/// A client.
+pub(crate) struct Channel {
+    pub(crate) thread: Rc<Thread>,
+    pub(crate) socket: Socket,
+    pub(crate) input: Vec<u8>,
+    pub(crate) output: Vec<u8>,
+}
+
+impl Channel {
+    /// A client of the running task.
+    pub(crate) fn new(thread: &Rc<Thread>, socket: Socket) -> Self {
+        socket.own();
+        Self { thread: thread.clone(), socket, input: Vec::new(), output: Vec::new() }
+    }
+
+    /// Reads what has arrived, or waits for it. `false`: the client has closed its side.
+    pub(crate) async fn read(&mut self, patience: Option<u32>) -> io::Result<bool> {
+        let deadline = self.deadline(patience);
+        let mut buffer = [0; 4096];
+        let before = self.input.len();
+        loop {
+            match self.socket.recv(&mut buffer) {
+                Ok(0) => return Ok(false),
+                Ok(count) => {
+                    self.input.extend_from_slice(&buffer[..count]);
+                    if count < buffer.len() || self.input.len() > LONGEST {
+                        return Ok(true);
+                    }
+                }
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                Err(_) if self.input.len() > before => return Ok(true),
+                Err(_) => {
+                    self.socket.want_read();
+                    self.wait(deadline).await?;
+                }
+            }
+        }
+    }
+
+    fn deadline(&self, patience: Option<u32>) -> Option<Tick> {
+        patience.map(|span| self.thread.tick().plus_ms(span))
+    }
+
+    async fn wait(&self, deadline: Option<Tick>) -> io::Result<()> {
+        if deadline.is_some_and(|deadline| deadline.is_due(self.thread.tick())) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.thread.scheduler().pause(deadline).await;
+        Ok(())
+    }
+
+    /// Sends all answers.
+    pub(crate) async fn flush(&mut self, patience: Option<u32>) -> io::Result<()> {
+        let deadline = self.deadline(patience);
+        let mut sent = 0;
+        while sent < self.output.len() {
+            match self.socket.send(&[IoSlice::new(&self.output[sent..])], false) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                Err(_) => {
+                    self.socket.want_write();
+                    self.wait(deadline).await?;
+                }
+            }
+        }
+        self.output.clear();
+        Ok(())
+    }
+
+    /// Sends bytes, at least one, with copies of descriptors.
+    pub(crate) async fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<()> {
+        let deadline = self.deadline(Some(LINGER_MS));
+        loop {
+            match self.thread.kernel().hand_over(self.socket.handle(), bytes, copied) {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                Err(_) => {
+                    self.socket.want_write();
+                    self.wait(deadline).await?;
+                }
+            }
+        }
+    }
+
+    /// Closes without losing answers: a connection that is closed over unread input is reset.
+    pub(crate) async fn part(&mut self) {
+        let _ = self.socket.shutdown_write();
+        let deadline = self.deadline(Some(LINGER_MS));
+        let mut buffer = [0; 4096];
+        loop {
+            match self.socket.recv(&mut buffer) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return,
+                Err(_) => {
+                    self.socket.want_read();
+                    if self.wait(deadline).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A session's place among those allowed.
+pub(crate) struct Place(Rc<Cell<usize>>);
+
+impl Place {
+    fn take(sessions: &Rc<Cell<usize>>) -> Self {
+        sessions.set(sessions.get() + 1);
+        Self(sessions.clone())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+/// Lets clients in, at most `limit` at once, until `is_over`, or, where the socket is one end of a
+/// pair, until the other end is gone. Then the socket is closed.
+pub(crate) async fn accept_all(
+    thread: &Rc<Thread>,
+    handle: Handle,
+    limit: usize,
+    is_over: impl Fn() -> bool,
+    begin: impl Fn(Socket, Place),
+) {
+    let mut listener = Listener::new(thread, handle);
+    let sessions = Rc::new(Cell::new(0));
+    let full = || sessions.get() >= limit.max(1);
+    while !is_over() {
+        let resting = full();
+        let mut exhausted = false;
+        while !full() && !exhausted {
+            match listener.accept() {
+                Ok((socket, _)) => begin(socket, Place::take(&sessions)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::NotConnected => {
+                    return listener.close();
+                }
+                Err(error) => exhausted = !is_passing(&error),
+            }
+        }
+        if resting || exhausted {
+            listener.pause();
+            thread.scheduler().pause(Some(thread.tick().plus_ms(RETRY_MS))).await;
+        } else if !full() {
+            let deadline = listener.resume().is_err().then(|| thread.tick().plus_ms(RETRY_MS));
+            thread.scheduler().pause(deadline).await;
+        }
+    }
+    listener.close();
+}
+
+/// Whether the next client may do better.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
+}

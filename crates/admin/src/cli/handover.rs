@@ -1,0 +1,49 @@
+//! `_getsocks`: the listening sockets go to a process that takes over (management.txt 3, `-x`). Never stops
+//! listening.
+//!
+//! The answer is made of messages, each with some sockets as ancillary data and one line per socket
+//! that names it; after the last one the connection closes. HAProxy's own format is not documented;
+//! both sides of this one are Weir.
+
+use super::call::{Call, Reply};
+use crate::channel::Channel;
+use crate::settings::{Handed, Settings};
+use proxy::Worker;
+use std::io;
+
+/// Sockets in one message.
+const TOGETHER: usize = 32;
+
+/// `_getsocks`
+pub(super) fn ask(call: &mut Call<'_>) -> Reply {
+    match call.state.exposes {
+        true => Reply::HandOver,
+        false => Reply::error("This socket does not hand over listeners ('expose-fd listeners')."),
+    }
+}
+
+/// Sends what this process listens on.
+pub(super) async fn run(worker: &Worker, settings: &Settings, channel: &Channel) -> io::Result<()> {
+    let listens = |handed: &&Handed| !is_shut(worker, handed);
+    let all: Vec<&Handed> = settings.handed.iter().filter(listens).collect();
+    for part in all.chunks(TOGETHER) {
+        let names: String = part.iter().map(|it| format!("{}\n", it.name)).collect();
+        let handles: Vec<_> = part.iter().map(|it| it.handle).collect();
+        channel.hand_over(names.as_bytes(), &handles).await?;
+    }
+    Ok(())
+}
+
+/// Whether the socket has been closed: all of them in a soft stop, those of a frontend with it.
+fn is_shut(worker: &Worker, handed: &Handed) -> bool {
+    let belongs = |proxy: &&std::sync::Arc<proxy::runtime::Proxy>| {
+        let mut binds = proxy.settings.front.iter().flat_map(|front| &front.binds);
+        binds.any(|bind| {
+            bind.handle == handed.handle || bind.shards.iter().any(|it| it.0 == handed.handle)
+        })
+    };
+    let shut = |proxy: &std::sync::Arc<proxy::runtime::Proxy>| {
+        proxy.front.as_ref().is_some_and(proxy::runtime::Front::is_shut)
+    };
+    worker.shared.is_stopping() || worker.shared.proxies.iter().find(belongs).is_some_and(shut)
+}

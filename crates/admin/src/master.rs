@@ -1,0 +1,38 @@
+//! The master's own runtime socket (management.txt 9.4): what it knows of its processes, and a way to
+//! the runtime socket of each. Never starts or ends a process: the [`Supervisor`] does.
+
+mod processes;
+mod relay;
+mod session;
+mod table;
+
+pub use processes::{Kind, Process};
+pub use session::serve;
+pub use table::commands;
+
+use reactor::Handle;
+use std::io;
+
+/// Who looks after the processes.
+pub trait Supervisor {
+    /// All of them, itself first.
+    fn processes(&self) -> Vec<Process>;
+    /// Reloads that have failed since the last one that has not.
+    fn failed_reloads(&self) -> u32;
+    /// Its version.
+    fn version(&self) -> &str;
+    /// What was said of the configuration the last time that it was read.
+    fn startup_logs(&self) -> &str;
+    /// The addresses of its own sockets, with their levels.
+    fn sockets(&self) -> Vec<crate::CliSocket>;
+    /// Seconds since 1970.
+    fn now(&self) -> u64;
+    /// A connection to the runtime socket of a worker.
+    ///
+    /// # Errors
+    /// It is gone, or too busy.
+    fn connect(&self, pid: u32) -> io::Result<Handle>;
+    /// Reads the configuration anew, soon. Whoever has asked is told how it went, and the
+    /// connection is closed.
+    fn reload(&self, asked: Option<Handle>);
+}

@@ -1,0 +1,254 @@
+//! The conversation on the master's socket: which process a command is for. Never knows what a worker's
+//! command does.
+
+use super::table::{self, Answer};
+use super::{Kind, Supervisor, relay};
+use crate::channel::{self, Channel, LONGEST, Place};
+use crate::cli::line::{Command, Line, Parser};
+use crate::settings::{CliSocket, Level};
+use reactor::{Class, Handle, Socket, TaskId, Thread};
+use std::io;
+use std::rc::Rc;
+
+/// Sessions at once.
+const SESSIONS: usize = 100;
+
+/// What a session remembers from one command to the next.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// What it may do; it can only be lowered.
+    pub(super) level: Level,
+    /// Whether a prompt is shown and the connection stays open.
+    pub(super) interactive: bool,
+    pub(super) expert: bool,
+    pub(super) experimental: bool,
+    /// `mcli-debug-mode`
+    pub(super) debug: bool,
+    /// The worker that commands go to; `None` is the master.
+    pub(super) target: Option<u32>,
+    pub(super) quitting: bool,
+}
+
+/// Answers commands on a socket that is bound and listens; `socket` says what it allows. The task
+/// ends with its thread.
+pub fn serve(
+    thread: &Rc<Thread>,
+    handle: Handle,
+    socket: &CliSocket,
+    supervisor: &Rc<dyn Supervisor>,
+) -> TaskId {
+    let (level, own, supervisor) = (socket.level, thread.clone(), supervisor.clone());
+    let task = async move {
+        let begin = |socket, place| {
+            let state = State { level, ..State::default() };
+            let task = converse(own.clone(), socket, state, supervisor.clone(), place);
+            own.scheduler().spawn(Class::Normal, task);
+        };
+        channel::accept_all(&own, handle, SESSIONS, || false, begin).await;
+    };
+    thread.scheduler().spawn(Class::Normal, task)
+}
+
+struct Session {
+    channel: Channel,
+    state: State,
+    supervisor: Rc<dyn Supervisor>,
+    parser: Parser,
+}
+
+async fn converse(
+    thread: Rc<Thread>,
+    socket: Socket,
+    state: State,
+    supervisor: Rc<dyn Supervisor>,
+    _place: Place,
+) {
+    let channel = Channel::new(&thread, socket);
+    let mut session = Session { channel, state, supervisor, parser: Parser::default() };
+    // A client that went away needs no answer; one that waits for a reload gets its answer later.
+    if matches!(session.talk().await, Ok(Talk::Over)) {
+        session.channel.part().await;
+    }
+}
+
+/// How a conversation ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Talk {
+    Over,
+    /// The connection belongs to the supervisor now.
+    HandedOn,
+}
+
+impl Session {
+    async fn talk(&mut self) -> io::Result<Talk> {
+        loop {
+            let open = self.channel.read(None).await?;
+            let Some(ran) = self.run_lines().await? else { return Ok(Talk::HandedOn) };
+            self.channel.flush(None).await?;
+            let stays = self.state.interactive || !ran;
+            if self.state.quitting || !open || !stays {
+                return Ok(Talk::Over);
+            }
+            if self.channel.input.len() > LONGEST {
+                self.channel.output.extend_from_slice(b"The line is too long.\n\n");
+                self.channel.flush(None).await?;
+                return Ok(Talk::Over);
+            }
+        }
+    }
+
+    /// Runs the complete lines; tells whether there was a command. `None`: the connection has been
+    /// handed on.
+    async fn run_lines(&mut self) -> io::Result<Option<bool>> {
+        let mut ran = false;
+        // While a command runs more may arrive.
+        while let Some(end) = self.channel.input.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.channel.input.drain(..=end).collect();
+            let Line::Commands(commands) = self.parser.line(&line[..end]) else { continue };
+            ran = true;
+            for command in commands {
+                if !self.run(command).await? {
+                    return Ok(None);
+                }
+                if self.state.quitting {
+                    return Ok(Some(true));
+                }
+            }
+        }
+        Ok(Some(ran))
+    }
+
+    /// Runs a command. `false`: the connection has been handed on.
+    async fn run(&mut self, mut command: Command) -> io::Result<bool> {
+        let mut target = self.state.target;
+        let prefix = command.words.first().filter(|word| word.starts_with('@')).cloned();
+        if let Some(prefix) = prefix {
+            command.words.remove(0);
+            target = match self.find(&prefix[1..]) {
+                Ok(target) => target,
+                Err(()) => {
+                    self.say(&format!(
+                        "Can't find the target PID matching the prefix '{prefix}'\n"
+                    ));
+                    self.state.quitting = true;
+                    return Ok(true);
+                }
+            };
+            if command.words.is_empty() {
+                self.state.target = target;
+                self.prompt();
+                return Ok(true);
+            }
+        } else if self.own(&command) {
+            self.prompt();
+            return Ok(true);
+        }
+        match target {
+            Some(pid) => self.relay(pid, &command).await?,
+            None => match table::run(&command.words, &self.state, &*self.supervisor) {
+                Answer::Text(text) => self.say(&format!("{text}\n")),
+                Answer::Reload => {
+                    self.channel.flush(None).await?;
+                    self.supervisor.reload(Some(self.channel.socket.let_go()));
+                    return Ok(false);
+                }
+            },
+        }
+        self.prompt();
+        Ok(true)
+    }
+
+    async fn relay(&mut self, pid: u32, command: &Command) -> io::Result<()> {
+        let request = relay::request(command, &self.state);
+        match self.supervisor.connect(pid) {
+            Ok(worker) => {
+                self.channel.flush(None).await?;
+                relay::run(&mut self.channel, worker, &request, command).await
+            }
+            Err(_) => {
+                self.say("Can't connect to the target CLI!\n");
+                Ok(())
+            }
+        }
+    }
+
+    /// The process that a prefix names; nothing is the master.
+    fn find(&self, prefix: &str) -> Result<Option<u32>, ()> {
+        let all = self.supervisor.processes();
+        let workers = || all.iter().filter(|it| it.kind == Kind::Worker);
+        if matches!(prefix, "" | "master" | "0") {
+            return Ok(None);
+        }
+        if let Some(pid) = prefix.strip_prefix('!') {
+            let pid: u32 = pid.parse().map_err(drop)?;
+            if all.iter().any(|it| it.kind == Kind::Master && it.pid == pid) {
+                return Ok(None);
+            }
+            return workers().find(|it| it.pid == pid).map(|it| Some(it.pid)).ok_or(());
+        }
+        let place: usize = prefix.parse().map_err(drop)?;
+        let place = place.checked_sub(1).ok_or(())?;
+        let current = workers().filter(|it| !it.leaving).nth(place);
+        current.map(|it| Some(it.pid)).ok_or(())
+    }
+
+    /// Commands about the session, whichever process it is about. `false`: it is none.
+    fn own(&mut self, command: &Command) -> bool {
+        let word = |at: usize| command.words.get(at).map_or("", String::as_str);
+        let state = &mut self.state;
+        match word(0) {
+            "prompt" => state.interactive = !state.interactive,
+            "quit" => state.quitting = true,
+            "operator" => return self.lower(Level::Operator),
+            "user" => return self.lower(Level::User),
+            "expert-mode" | "experimental-mode" | "mcli-debug-mode"
+                if state.level < Level::Admin =>
+            {
+                self.say(&format!("{}\n", table::denied()));
+            }
+            "expert-mode" => switch(&mut state.expert, word(1)),
+            "experimental-mode" => switch(&mut state.experimental, word(1)),
+            "mcli-debug-mode" if stdx::ignored("cli", "mcli-debug-mode") => {}
+            "mcli-debug-mode" => switch(&mut state.debug, word(1)),
+            _ => return false,
+        }
+        true
+    }
+
+    fn lower(&mut self, to: Level) -> bool {
+        if self.state.level < to {
+            self.say(&format!("{}\n", table::denied()));
+        } else {
+            self.state.level = to;
+        }
+        true
+    }
+
+    fn say(&mut self, text: &str) {
+        self.channel.output.extend_from_slice(text.as_bytes());
+    }
+
+    fn prompt(&mut self) {
+        if !self.state.interactive || self.state.quitting {
+            return;
+        }
+        let state = &self.state;
+        let name = match state.target {
+            Some(pid) => pid.to_string(),
+            None if self.supervisor.failed_reloads() > 0 => "master[ReloadFailed]".to_owned(),
+            None => "master".to_owned(),
+        };
+        let modes = [(state.experimental, 'x'), (state.expert, 'e'), (state.debug, 'd')];
+        let flags: String = modes.iter().filter(|it| it.0).map(|it| it.1).collect();
+        let flags = if flags.is_empty() { flags } else { format!("({flags})") };
+        self.say(&format!("{name}{flags}> "));
+    }
+}
+
+fn switch(mode: &mut bool, word: &str) {
+    match word {
+        "on" => *mode = true,
+        "off" => *mode = false,
+        _ => {}
+    }
+}

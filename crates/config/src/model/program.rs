@@ -1,0 +1,17 @@
+//! Programs that a master starts beside its workers (section 3.7). Never starts one.
+use std::sync::Arc;
+
+/// A `program` section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its name.
+    pub name: Arc<str>,
+    /// `command`: what to run, and with which arguments.
+    pub command: Vec<String>,
+    /// `user`, resolved.
+    pub uid: Option<u32>,
+    /// `group`, resolved.
+    pub gid: Option<u32>,
+    /// `option start-on-reload`: a reload replaces it.
+    pub restarts: bool,
+}

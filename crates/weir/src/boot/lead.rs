@@ -1,0 +1,232 @@
+//! How a master starts what it watches over: programs, then a worker, which is a copy of itself. Never
+//! serves, and never ends what serves before its successor does.
+
+use super::listeners::Pool;
+use super::start::{self, Place, Prepared};
+use super::{console, takeover};
+use crate::cli::Options;
+use crate::master::program;
+use crate::master::record::Record;
+use crate::master::watch::{self, End, Orders, say};
+use admin::master::Kind;
+use config::Model;
+use std::process::ExitCode;
+use sys::mother::Side;
+use sys::signal;
+
+/// How long a worker may take from its start until it serves, in milliseconds.
+const PATIENCE: u32 = 60_000;
+
+/// A master before it watches.
+pub(crate) struct Leading {
+    pub(crate) record: Record,
+    /// Whether it has been one before the configuration was read.
+    pub(crate) again: bool,
+}
+
+/// Starts what the configuration says, and watches over it.
+pub(crate) fn run(model: Model, options: &Options, said: &str, leading: Leading) -> ExitCode {
+    let Leading { mut record, again } = leading;
+    let mut orders = Orders {
+        quiet: options.quiet || model.global.process.quiet,
+        startup_logs: said.to_owned(),
+        manager: start::manager(),
+    };
+    let stays = model.global.process.no_exit_on_failure;
+    let max_reloads = model.global.process.max_reloads;
+    match load(model, options, &mut record, &orders, again) {
+        Ok(Loaded::Worker(prepared, place)) => return prepared.serve(options, place),
+        Ok(Loaded::Master) => {}
+        Err(alerts) if again => return fail(record, orders, &alerts),
+        Err(alerts) => {
+            alerts.iter().for_each(|text| say("ALERT", text));
+            return ExitCode::from(1);
+        }
+    }
+    (record.failed, record.stays) = (0, stays);
+    told(&mut orders, "NOTICE", "Loading success.");
+    record.answer("Loading success.");
+    dismiss(&mut record, max_reloads);
+    if !again {
+        start::dismiss(options);
+    }
+    orders.manager.iter().for_each(|manager| manager.ready(std::process::id()));
+    watch(record, orders)
+}
+
+/// Goes on with the processes that there are: the configuration, of which `said` was said, is
+/// broken.
+pub(crate) fn keep(record: Record, options: &Options, said: &str) -> ExitCode {
+    let orders =
+        Orders { quiet: options.quiet, startup_logs: said.to_owned(), manager: start::manager() };
+    fail(record, orders, &[])
+}
+
+fn fail(mut record: Record, mut orders: Orders, alerts: &[String]) -> ExitCode {
+    alerts.iter().for_each(|text| told(&mut orders, "ALERT", text));
+    told(&mut orders, "WARNING", "Loading failure!");
+    record.failed += 1;
+    record.answer("Loading failure!");
+    orders.manager.iter().for_each(|manager| manager.kept(std::process::id()));
+    watch(record, orders)
+}
+
+/// Says something, now and when it is asked for again.
+fn told(orders: &mut Orders, severity: &str, text: &str) {
+    if !orders.quiet || severity == "ALERT" {
+        say(severity, text);
+    }
+    let line = format!("{:10} ({}) : {text}\n", format!("[{severity}]"), std::process::id());
+    orders.startup_logs.push_str(&line);
+}
+
+/// Watches, and becomes the program anew when that is asked for.
+fn watch(mut record: Record, mut orders: Orders) -> ExitCode {
+    loop {
+        let end = match watch::run(record, orders) {
+            Ok((End::Exit(status), ..)) => return ExitCode::from(status),
+            Ok((End::Reload, record, orders)) => (record, orders),
+            Err(error) => {
+                say("ALERT", &format!("Cannot watch over the processes: {error}"));
+                return ExitCode::from(1);
+            }
+        };
+        (record, orders) = end;
+        // It comes back only if the program is gone.
+        let error = record.become_anew();
+        told(&mut orders, "ALERT", &format!("Cannot start the program anew: {error}"));
+        told(&mut orders, "WARNING", "Loading failure!");
+        record.failed += 1;
+        record.answer("Loading failure!");
+    }
+}
+
+/// Which process this is after [`load`].
+enum Loaded {
+    Master,
+    /// The one that is to serve.
+    Worker(Box<Prepared>, Place),
+}
+
+/// Opens what the configuration says, and starts programs and a worker.
+///
+/// # Errors
+/// Alerts. All processes that were there are left as they were.
+fn load(
+    model: Model,
+    options: &Options,
+    record: &mut Record,
+    orders: &Orders,
+    again: bool,
+) -> Result<Loaded, Vec<String>> {
+    let main = |text: String| vec![format!("[haproxy.main()] {text}")];
+    let pool = handed(options, record, again).map_err(main)?;
+    let prepared = Prepared::new(model, options, &orders.startup_logs, pool)?;
+    if !again {
+        record.sockets = sockets(options).map_err(main)?;
+        start::background(&prepared.model, options).map_err(main)?;
+    }
+    let (channel, of_worker) = sys::pair::pair().map_err(|error| main(error.to_string()))?;
+    let (ready, tells) = sys::pair::pair().map_err(|error| main(error.to_string()))?;
+    tell_environment(&prepared, record, of_worker);
+    let programs = program::start_all(&prepared.model, record).map_err(|text| vec![text])?;
+    for (pid, name) in &programs {
+        say_unless_quiet(orders, &format!("New program '{name}' ({pid}) forked"));
+    }
+    let pid = match sys::mother::fork() {
+        Ok(Side::Parent(pid)) => pid,
+        Ok(Side::Child) => {
+            [channel, ready].into_iter().for_each(sys::close);
+            std::mem::take(record).leave();
+            let place = Place { manager: None, master: Some((of_worker, tells)), silent: again };
+            return Ok(Loaded::Worker(Box::new(prepared), place));
+        }
+        Err(error) => {
+            program::end(&programs);
+            return Err(main(format!("Cannot fork: {error}")));
+        }
+    };
+    say_unless_quiet(orders, &format!("New worker ({pid}) forked"));
+    [of_worker, tells].into_iter().for_each(sys::close);
+    let staying: Vec<String> = program::staying(&prepared.model, record);
+    prepared.leave();
+    let serves = serves(ready);
+    sys::close(ready);
+    if !serves {
+        sys::close(channel);
+        program::end(&programs);
+        let _ = signal::send(pid as i32, signal::KILL);
+        return Err(main(format!("The new worker ({pid}) does not serve.")));
+    }
+    for child in &mut record.children {
+        let stays = child.process.kind == Kind::Program && staying.contains(&child.process.name);
+        child.process.leaving |= !stays;
+    }
+    record.enter(pid, Kind::Worker, "", channel);
+    programs.iter().for_each(|(pid, name)| record.enter(*pid, Kind::Program, name, -1));
+    Ok(Loaded::Master)
+}
+
+fn say_unless_quiet(orders: &Orders, text: &str) {
+    if !orders.quiet {
+        say("NOTICE", text);
+    }
+}
+
+/// The listening sockets of the process that serves. Without them all are bound anew.
+///
+/// # Errors
+/// The process that the command line names does not hand them over.
+fn handed(options: &Options, record: &Record, again: bool) -> Result<Pool, String> {
+    if let Some(path) = options.takes_over.as_deref().filter(|_| !again) {
+        let told = |error| format!("Failed to get the sockets from the old process! ({error})");
+        return takeover::at(path).map_err(told);
+    }
+    let Some(worker) = record.current_worker() else { return Ok(Pool::default()) };
+    let connected = sys::pair::connect(worker.channel);
+    match connected.and_then(takeover::over) {
+        Ok(pool) => Ok(pool),
+        Err(error) => {
+            let pid = worker.process.pid;
+            say("WARNING", &format!("Failed to get the sockets of worker ({pid}): {error}"));
+            Ok(Pool::default())
+        }
+    }
+}
+
+/// The master's own runtime sockets.
+fn sockets(options: &Options) -> Result<Vec<(reactor::Handle, admin::CliSocket)>, String> {
+    let mut all = Vec::new();
+    for given in &options.master_sockets {
+        all.extend(console::of_master(given)?);
+    }
+    Ok(all)
+}
+
+/// Variables that processes find (configuration manual, section 2.3).
+fn tell_environment(prepared: &Prepared, record: &Record, channel: i32) {
+    let own = record.sockets.iter().map(|(_, socket)| socket.address.clone());
+    let own: Vec<String> = own.collect();
+    if !own.is_empty() {
+        crate::tell("HAPROXY_MASTER_CLI", &own.join(";"));
+    }
+    let mut all = prepared.addresses();
+    all.push(format!("sockpair@{channel}"));
+    crate::tell("HAPROXY_CLI", &all.join(";"));
+    crate::tell("HAPROXY_MWORKER", "1");
+}
+
+/// Whether a worker says that it serves.
+fn serves(ready: i32) -> bool {
+    let waited = sys::pair::wait_readable(ready, PATIENCE).unwrap_or(false);
+    // It closes its end when it dies.
+    waited && sys::pair::receive(ready, &mut [0]).is_ok_and(|(count, _)| count > 0)
+}
+
+/// Tells the processes before that they are not needed any more; those that have outlived too many
+/// reloads end at once.
+fn dismiss(record: &mut Record, max_reloads: Option<u32>) {
+    record.signal(signal::USR1, |child| child.process.leaving);
+    let outlived = |reloads: u32| max_reloads.is_some_and(|most| reloads > most);
+    record.signal(signal::TERM, |child| child.process.leaving && outlived(child.process.reloads));
+}

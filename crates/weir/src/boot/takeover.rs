@@ -1,0 +1,66 @@
+//! Listening sockets of a process that serves already, asked for over its runtime socket (`-x`). Never
+//! binds one.
+//!
+//! The format is told where the other side is: `admin`, `_getsocks`.
+
+use super::listeners::Pool;
+use std::io;
+use std::path::Path;
+use sys::socket::Target;
+
+/// How long the other process may be silent, in milliseconds.
+const PATIENCE: u32 = 5_000;
+/// Bytes of a message: more than the names of all its sockets.
+const MESSAGE: usize = 64 * 1024;
+
+/// What the process behind a runtime socket listens on.
+///
+/// # Errors
+/// It is not there, is silent, or does not hand over anything.
+pub(crate) fn at(path: &Path) -> io::Result<Pool> {
+    over(sys::socket::connect(Target::Unix(path))?)
+}
+
+/// The same over a connection, which is closed.
+///
+/// # Errors
+/// As [`at`].
+pub(crate) fn over(connection: i32) -> io::Result<Pool> {
+    let mut pool = Pool::new();
+    let asked = ask(connection, &mut pool);
+    sys::close(connection);
+    match asked {
+        Ok(()) => Ok(pool),
+        Err(error) => {
+            pool.into_values().flatten().for_each(sys::close);
+            Err(error)
+        }
+    }
+}
+
+fn ask(connection: i32, pool: &mut Pool) -> io::Result<()> {
+    sys::pair::send(connection, b"_getsocks\n", &[])?;
+    let mut buffer = vec![0; MESSAGE];
+    loop {
+        if !sys::pair::wait_readable(connection, PATIENCE)? {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let (count, sockets) = match sys::pair::receive(connection, &mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            received => received?,
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&buffer[..count]);
+        let names: Vec<&str> = text.lines().collect();
+        let fits = names.len() == sockets.len();
+        for (place, socket) in sockets.into_iter().enumerate() {
+            let name = names.get(place).copied().unwrap_or_default();
+            pool.entry(name.to_owned()).or_default().push(socket);
+        }
+        if !fits {
+            return Err(io::Error::other(text.trim().to_owned()));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The master: it watches over the processes that serve, and becomes itself anew to read a changed
+//! configuration (management.txt, sections 3, 4 and 9.4). Never serves traffic.
+//!
+//! Reading order: [`record`] is what it knows, and what it tells itself across a reload; [`watch`]
+//! waits for signals, ends of processes and commands; [`program`] starts programs. How a worker is
+//! started belongs to `boot::lead`.
+
+pub(crate) mod program;
+pub(crate) mod record;
+pub(crate) mod watch;
+
+use sys::signal;
+
+/// The signals that a master acts on. They wait while it is not one: between two configurations,
+/// and before it has begun.
+pub(crate) const SIGNALS: [i32; 6] =
+    [signal::USR1, signal::USR2, signal::HUP, signal::TERM, signal::INT, signal::CHLD];
+
+/// The number of the signal that ends processes at once.
+pub(crate) const END: i32 = signal::TERM;

@@ -1,0 +1,249 @@
+//! What a master knows of itself and its processes, also as text: it is told to the program that it becomes.
+//! Never starts or ends a process.
+
+use admin::master::{Kind, Process};
+use admin::{CliSocket, Level};
+use reactor::Handle;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+/// Variables that tell a master what it was.
+const STATE: &str = "WEIR_MASTER";
+const PROGRAM: &str = "WEIR_MASTER_PROGRAM";
+const DIRECTORY: &str = "WEIR_MASTER_DIRECTORY";
+
+/// A process that was started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Child {
+    pub(crate) process: Process,
+    /// Our end of the pair over which a worker takes commands; -1 for a program.
+    pub(crate) channel: i32,
+}
+
+/// All that outlives a reload.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    /// The program's file, as it was found first: what stands there later is run by reloads.
+    program: PathBuf,
+    /// The directory that the command line is to be understood in.
+    directory: PathBuf,
+    /// When the master was started, in seconds since 1970.
+    pub(crate) started: u64,
+    pub(crate) reloads: u32,
+    /// Reloads that have failed since the last one that has not.
+    pub(crate) failed: u32,
+    /// `no-exit-on-failure`
+    pub(crate) stays: bool,
+    pub(crate) children: Vec<Child>,
+    /// Its own runtime sockets.
+    pub(crate) sockets: Vec<(Handle, CliSocket)>,
+    /// The client that waits to hear of the reload.
+    pub(crate) asked: Option<i32>,
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    sys::clock::wall() / 1_000_000_000
+}
+
+impl Record {
+    /// That of a master that begins.
+    ///
+    /// # Errors
+    /// The program does not know where it is.
+    pub(crate) fn new(directory: PathBuf) -> io::Result<Self> {
+        let program = std::env::current_exe()?;
+        Ok(Self { program, directory, started: now(), ..Self::default() })
+    }
+
+    /// What this process was before it became the program that it is, if it was a master.
+    pub(crate) fn inherited() -> Option<Self> {
+        let text = std::env::var(STATE).ok()?;
+        let path = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let (program, directory) = (path(PROGRAM)?, path(DIRECTORY)?);
+        let record = Self { program, directory, ..Self::parse(&text, std::process::id())? };
+        // Other programs are no masters.
+        [STATE, PROGRAM, DIRECTORY].into_iter().for_each(sys::mother::remove_variable);
+        record.keep(false);
+        Some(record)
+    }
+
+    /// Becomes the program anew, with the same command line.
+    pub(crate) fn become_anew(&mut self) -> io::Error {
+        let before = self.clone();
+        self.reloads += 1;
+        self.children.iter_mut().for_each(|child| child.process.reloads += 1);
+        self.keep(true);
+        let own: [(OsString, OsString); 3] = [
+            (STATE.into(), self.text(std::process::id()).into()),
+            (PROGRAM.into(), self.program.clone().into()),
+            (DIRECTORY.into(), self.directory.clone().into()),
+        ];
+        let env: Vec<_> = std::env::vars_os().chain(own).collect();
+        let args: Vec<OsString> = std::env::args_os().collect();
+        let held = sys::signal::hold(&super::SIGNALS, true);
+        let moved = held.and_then(|()| std::env::set_current_dir(&self.directory));
+        let error = match moved {
+            Ok(()) => sys::mother::exec(self.program.as_os_str(), &args, &env),
+            Err(error) => error,
+        };
+        self.keep(false);
+        *self = before;
+        error
+    }
+
+    /// Whether the program that this process becomes keeps what it needs.
+    fn keep(&self, keep: bool) {
+        let channels = self.children.iter().map(|child| child.channel);
+        let own = self.sockets.iter().map(|(handle, _)| handle.0);
+        for fd in channels.chain(own).chain(self.asked).filter(|fd| *fd >= 0) {
+            let _ = sys::process::keep_across_exec(fd, keep);
+        }
+    }
+
+    /// Closes what only the master needs: this process is a worker now.
+    pub(crate) fn leave(self) {
+        let channels = self.children.into_iter().map(|child| child.channel);
+        let own = self.sockets.into_iter().map(|(handle, _)| handle.0);
+        channels.chain(own).chain(self.asked).for_each(sys::close);
+    }
+
+    /// Tells the client that has asked for the reload how it went.
+    pub(crate) fn answer(&mut self, text: &str) {
+        if let Some(asked) = self.asked.take() {
+            // A client that went away needs no answer.
+            let _ = sys::pair::send(asked, format!("{text}\n").as_bytes(), &[]);
+            let _ = sys::socket::shutdown_write(asked);
+            sys::close(asked);
+        }
+    }
+
+    /// The worker that serves.
+    pub(crate) fn current_worker(&self) -> Option<&Child> {
+        let is = |child: &&Child| child.process.kind == Kind::Worker && !child.process.leaving;
+        self.children.iter().find(is)
+    }
+
+    /// A process that has been started.
+    pub(crate) fn enter(&mut self, pid: u32, kind: Kind, name: &str, channel: i32) {
+        let version = match kind {
+            Kind::Program => "-",
+            _ => crate::version::VERSION,
+        };
+        let process = Process {
+            pid,
+            kind,
+            name: name.to_owned(),
+            reloads: 0,
+            started: now(),
+            version: version.to_owned(),
+            leaving: false,
+        };
+        self.children.push(Child { process, channel });
+    }
+
+    /// Sends a signal to those processes that `which` chooses.
+    pub(crate) fn signal(&self, number: i32, which: impl Fn(&Child) -> bool) {
+        for child in self.children.iter().filter(|child| which(child)) {
+            // One that has ended already is about to be noticed.
+            let _ = sys::signal::send(child.process.pid as i32, number);
+        }
+    }
+
+    fn text(&self, pid: u32) -> String {
+        let asked = self.asked.unwrap_or(-1);
+        let mut text =
+            format!("{pid}\t{}\t{}\t{}\t{asked}", self.started, self.reloads, self.failed);
+        text += &format!("\t{}\n", u8::from(self.stays));
+        for (handle, socket) in &self.sockets {
+            text += &format!("S\t{}\t{}\t{}\n", handle.0, socket.level.name(), socket.address);
+        }
+        for Child { process: it, channel } in &self.children {
+            let letter = if it.kind == Kind::Worker { 'W' } else { 'P' };
+            let numbers = [u64::from(it.pid), u64::from(it.reloads), it.started];
+            let [pid, reloads, started] = numbers;
+            text += &format!(
+                "{letter}\t{pid}\t{reloads}\t{started}\t{}\t{channel}\t{}\t{}\n",
+                u8::from(it.leaving),
+                it.name.replace(['\t', '\n'], " "),
+                it.version
+            );
+        }
+        text
+    }
+
+    fn parse(text: &str, own_pid: u32) -> Option<Self> {
+        let mut lines = text.lines();
+        let head: Vec<i64> =
+            lines.next()?.split('\t').map(str::parse).collect::<Result<_, _>>().ok()?;
+        let [pid, started, reloads, failed, asked, stays] = head[..] else { return None };
+        if pid != i64::from(own_pid) {
+            return None;
+        }
+        let mut record = Self {
+            started: u64::try_from(started).ok()?,
+            reloads: u32::try_from(reloads).ok()?,
+            failed: u32::try_from(failed).ok()?,
+            stays: stays == 1,
+            asked: i32::try_from(asked).ok().filter(|fd| *fd >= 0),
+            ..Self::default()
+        };
+        for line in lines {
+            let fields: Vec<&str> = line.split('\t').collect();
+            match fields[..] {
+                ["S", handle, level, address] => {
+                    let socket = CliSocket {
+                        address: address.to_owned(),
+                        level: self::level(level)?,
+                        ..CliSocket::default()
+                    };
+                    record.sockets.push((Handle(handle.parse().ok()?), socket));
+                }
+                [kind @ ("W" | "P"), pid, reloads, started, leaving, channel, name, version] => {
+                    let process = Process {
+                        pid: pid.parse().ok()?,
+                        kind: if kind == "W" { Kind::Worker } else { Kind::Program },
+                        name: name.to_owned(),
+                        reloads: reloads.parse().ok()?,
+                        started: started.parse().ok()?,
+                        version: version.to_owned(),
+                        leaving: leaving == "1",
+                    };
+                    record.children.push(Child { process, channel: channel.parse().ok()? });
+                }
+                _ => return None,
+            }
+        }
+        Some(record)
+    }
+}
+
+fn level(name: &str) -> Option<Level> {
+    [Level::User, Level::Operator, Level::Admin].into_iter().find(|level| level.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_survives_as_text() {
+        let mut record =
+            Record { started: 5, reloads: 2, failed: 1, stays: true, ..Record::default() };
+        record.enter(11, Kind::Worker, "", 7);
+        record.enter(12, Kind::Program, "a b", -1);
+        record.children[0].process.leaving = true;
+        let (level, address) = (Level::Operator, "unix@/x".to_owned());
+        record.sockets.push((Handle(3), CliSocket { address, level, ..CliSocket::default() }));
+        record.asked = Some(9);
+        let text = record.text(100);
+        assert!(Record::parse(&text, 101).is_none(), "that of another process");
+        let read = Record::parse(&text, 100).expect("its own text");
+        assert_eq!((read.children, read.asked), (record.children, Some(9)));
+        assert_eq!((read.started, read.reloads, read.failed, read.stays), (5, 2, 1, true));
+        assert_eq!(read.sockets[0].1.address, "unix@/x");
+        assert!(Record::parse("x", 100).is_none() && Record::parse("", 100).is_none());
+        assert!(Record::parse("100\t1\t1\t1\t-1\t0\nW\t1", 100).is_none());
+    }
+}

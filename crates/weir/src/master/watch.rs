@@ -1,0 +1,261 @@
+//! The master at rest: waits for signals, for processes that end, and for commands. Never reads a
+//! configuration.
+
+use super::record::{Child, Record, now};
+use admin::CliSocket;
+use admin::master::{self, Kind, Process, Supervisor};
+use reactor::os::Os;
+use reactor::{Class, Handle, Listener, Thread};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use sys::mother::Ended;
+use sys::service::Manager;
+use sys::signal;
+
+/// Events taken from the system at once.
+const EVENTS: usize = 64;
+
+/// What ends the watch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// All processes have ended: the status to exit with.
+    Exit(u8),
+    /// The configuration is to be read anew.
+    Reload,
+}
+
+/// What a watch goes by, beside the record.
+#[derive(Default)]
+pub(crate) struct Orders {
+    /// Nothing is said but alerts.
+    pub(crate) quiet: bool,
+    /// What was said of the configuration.
+    pub(crate) startup_logs: String,
+    /// Who wants to be told.
+    pub(crate) manager: Option<Manager>,
+}
+
+struct Watch {
+    thread: Rc<Thread>,
+    record: RefCell<Record>,
+    orders: Orders,
+    /// The signal that all have been sent, and are ending by.
+    stopping: Cell<bool>,
+    /// The status to exit with.
+    status: Cell<i32>,
+    /// Whether the last of those that serve has ended as it was told.
+    clean: Cell<bool>,
+    end: Cell<Option<End>>,
+}
+
+/// Watches until something is to be done; gives back what is known then.
+///
+/// # Errors
+/// The system refuses what a loop needs.
+pub(crate) fn run(record: Record, orders: Orders) -> io::Result<(End, Record, Orders)> {
+    let bell = Handle(signal::listen(&super::SIGNALS)?);
+    signal::ignore_pipe()?;
+    let thread = Thread::new(0, Box::new(Os::new(EVENTS)?), Default::default());
+    let watch = Rc::new(Watch {
+        thread: thread.clone(),
+        record: RefCell::new(record),
+        orders,
+        stopping: Cell::new(false),
+        status: Cell::new(0),
+        clean: Cell::new(false),
+        end: Cell::new(None),
+    });
+    let sockets = watch.record.borrow().sockets.clone();
+    let supervisor: Rc<dyn Supervisor> = watch.clone();
+    for (handle, socket) in &sockets {
+        master::serve(&thread, *handle, socket, &supervisor);
+    }
+    drop(supervisor);
+    thread.scheduler().spawn(Class::Normal, signals(watch.clone(), bell));
+    signal::hold(&super::SIGNALS, false)?;
+    thread.run()?;
+    // All tasks are gone, and what they held of it.
+    let watch = Rc::try_unwrap(watch).map_err(|_| io::Error::other("a task is left over"))?;
+    let end = watch.end.get().unwrap_or(End::Exit(1));
+    Ok((end, watch.record.into_inner(), watch.orders))
+}
+
+async fn signals(watch: Rc<Watch>, bell: Handle) {
+    let mut listener = Listener::for_signals(&watch.thread, bell);
+    loop {
+        watch.reap();
+        if watch.end.get().is_some() || listener.resume().is_err() {
+            watch.thread.stop();
+            return;
+        }
+        watch.thread.scheduler().pause(None).await;
+        sys::eventfd_clear(bell.0);
+        for number in signal::take() {
+            match number {
+                signal::USR1 | signal::TERM | signal::INT => watch.stop(number),
+                signal::USR2 | signal::HUP => watch.reload(None),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Watch {
+    fn say(&self, severity: &str, text: &str) {
+        if !self.orders.quiet || severity == "ALERT" {
+            say(severity, text);
+        }
+    }
+
+    /// Passes a signal on that ends everything.
+    fn stop(&self, number: i32) {
+        if !self.stopping.replace(true) {
+            self.say("WARNING", "Exiting Master process...");
+            self.status.set(0);
+            self.orders.manager.iter().for_each(Manager::stopping);
+        }
+        self.record.borrow().signal(number, |_| true);
+    }
+
+    /// Takes note of processes that have ended.
+    fn reap(&self) {
+        while let Some(ended) = sys::mother::reap() {
+            self.ended(ended);
+        }
+        let failed = !self.stopping.get() && !self.clean.get();
+        let stays = self.record.borrow().stays && failed;
+        if self.record.borrow().children.is_empty() && !stays {
+            let status = self.status.get();
+            self.say("WARNING", &format!("All workers exited. Exiting... ({status})"));
+            self.end.set(Some(End::Exit(u8::try_from(status).unwrap_or(1))));
+        }
+    }
+
+    fn ended(&self, Ended { pid, status, .. }: Ended) {
+        let mut record = self.record.borrow_mut();
+        let Some(place) = record.children.iter().position(|it| it.process.pid == pid) else {
+            return;
+        };
+        let Child { process, channel } = record.children.swap_remove(place);
+        let stays = record.stays;
+        drop(record);
+        sys::close(channel);
+        let severity = if status == 0 { "WARNING" } else { "ALERT" };
+        self.say(severity, &obituary(&process, status));
+        if process.leaving {
+            return;
+        }
+        self.clean.set(is_wanted(status));
+        if is_wanted(status) {
+            return;
+        }
+        self.status.set(status);
+        // Whom an interrupt has ended was meant to end.
+        if status != 128 + signal::INT && !stays && !self.stopping.get() {
+            self.say("ALERT", "exit-on-failure: killing every processes with SIGTERM");
+            self.record.borrow().signal(signal::TERM, |_| true);
+        }
+    }
+}
+
+/// Whether a process that ends with this status has done what it was told.
+fn is_wanted(status: i32) -> bool {
+    status == 0 || status == 128 + signal::TERM
+}
+
+/// HAProxy's line for a process that has ended.
+fn obituary(process: &Process, status: i32) -> String {
+    let when = if process.leaving { "Former" } else { "Current" };
+    let what = match process.kind {
+        Kind::Program => format!("program '{}'", process.name),
+        _ => "worker".to_owned(),
+    };
+    let how = match status {
+        129.. => sys::mother::signal_name(status - 128),
+        _ => "Exit".to_owned(),
+    };
+    format!("{when} {what} ({}) exited with code {status} ({how})", process.pid)
+}
+
+/// One line in HAProxy's shape.
+pub(crate) fn say(severity: &str, text: &str) {
+    crate::complain(&format!("{:10} ({}) : {text}\n", format!("[{severity}]"), std::process::id()));
+}
+
+impl Supervisor for Watch {
+    fn processes(&self) -> Vec<Process> {
+        let record = self.record.borrow();
+        let own = Process {
+            pid: std::process::id(),
+            kind: Kind::Master,
+            name: String::new(),
+            reloads: record.reloads,
+            started: record.started,
+            version: crate::version::VERSION.to_owned(),
+            leaving: false,
+        };
+        let children = record.children.iter().map(|child| child.process.clone());
+        std::iter::once(own).chain(children).collect()
+    }
+
+    fn failed_reloads(&self) -> u32 {
+        self.record.borrow().failed
+    }
+
+    fn version(&self) -> &str {
+        crate::version::VERSION
+    }
+
+    fn startup_logs(&self) -> &str {
+        &self.orders.startup_logs
+    }
+
+    fn sockets(&self) -> Vec<CliSocket> {
+        self.record.borrow().sockets.iter().map(|(_, socket)| socket.clone()).collect()
+    }
+
+    fn now(&self) -> u64 {
+        now()
+    }
+
+    fn connect(&self, pid: u32) -> io::Result<Handle> {
+        let record = self.record.borrow();
+        let child = record.children.iter().find(|child| child.process.pid == pid);
+        let child = child.filter(|child| child.channel >= 0).ok_or(io::ErrorKind::NotFound)?;
+        sys::pair::connect(child.channel).map(Handle)
+    }
+
+    fn reload(&self, asked: Option<Handle>) {
+        let mut record = self.record.borrow_mut();
+        if self.stopping.get() || record.asked.is_some() {
+            asked.into_iter().for_each(|handle| sys::close(handle.0));
+            return;
+        }
+        record.asked = asked.map(|handle| handle.0);
+        if self.end.get().is_none() {
+            self.end.set(Some(End::Reload));
+            self.say("NOTICE", "Reloading HAProxy");
+            self.orders.manager.iter().for_each(Manager::reloading);
+        }
+        self.thread.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_end_in_haproxys_words() {
+        let mut record = Record::default();
+        record.enter(5, Kind::Worker, "", -1);
+        record.enter(6, Kind::Program, "foo", -1);
+        record.children[0].process.leaving = true;
+        let line = |place: usize, status| obituary(&record.children[place].process, status);
+        assert_eq!(line(0, 0), "Former worker (5) exited with code 0 (Exit)");
+        assert_eq!(line(1, 137), "Current program 'foo' (6) exited with code 137 (Killed)");
+        assert_eq!(line(1, 3), "Current program 'foo' (6) exited with code 3 (Exit)");
+        assert!(is_wanted(0) && is_wanted(143) && !is_wanted(139) && !is_wanted(1));
+    }
+}

@@ -1,0 +1,141 @@
+//! The master's runtime socket. Never about what a worker's command does.
+
+use crate::support::Setup;
+use crate::support::master::Master;
+
+const TEXT: &str = "global\n    nbthread 1\n    setenv PLACE here\n\
+    defaults\n    mode http\n    timeout client 20s\nfrontend web\n    bind <web>\n    \
+    http-request set-header x %[path,map_str(<dir>/a.map)]\n    http-request return status 200\n";
+
+fn start() -> Master {
+    Master::start(Setup::new(TEXT).file("a.map", "one two words\n"), &["-W"])
+}
+
+#[test]
+fn processes_are_listed_as_haproxy_does() {
+    let master = start();
+    let (pid, worker) = (master.pid(), master.worker());
+    let text = master.raw("show proc");
+    let lines: Vec<&str> = text.lines().collect();
+    let head = "#<PID>          <type>          <reloads>       <uptime>        <version>      ";
+    assert_eq!(lines[0], head);
+    assert!(lines[1].starts_with(&format!("{pid:<15} master          0 [failed: 0]   0d00h00m")));
+    assert_eq!(lines[2], "# workers");
+    assert!(lines[3].starts_with(&format!("{worker:<15} worker          0               0d00h")));
+    assert_eq!(lines[4..], ["# programs", ""]);
+}
+
+#[test]
+fn commands_go_to_the_process_that_is_named() {
+    let master = start();
+    let (pid, worker) = (master.pid(), master.worker());
+    let pid_of = |line: &str| {
+        let text = master.cli(line);
+        let line = text.lines().find_map(|line| line.strip_prefix("Pid: "));
+        line.unwrap_or_else(|| panic!("{text}")).parse::<u32>().expect("a number")
+    };
+    assert_eq!(pid_of("@1 show info"), worker);
+    assert_eq!(pid_of(&format!("@!{worker} show info")), worker);
+    assert_eq!(pid_of("@1; show info"), worker);
+    assert_eq!(pid_of("  @1   show   info"), worker);
+    for prefix in ["@", "@0", "@master", &format!("@!{pid}")] {
+        assert!(master.raw(&format!("{prefix} show proc")).starts_with("#<PID>"), "{prefix}");
+    }
+    for prefix in ["@2", "@!1", "@abc", "@!abc", "@00"] {
+        let told = format!("Can't find the target PID matching the prefix '{prefix}'\n");
+        assert_eq!(master.raw(&format!("{prefix} show version;show version")), told);
+    }
+    let version = master.cli("show version");
+    let twice = master.raw("@1 show version;show version");
+    assert_eq!(twice, format!("{version}\n\n{version}\n\n"));
+    assert_eq!(master.raw("@1;@"), "");
+}
+
+#[test]
+fn words_and_payloads_reach_the_worker_unchanged() {
+    let master = start();
+    let map = master.path("a.map").display().to_string();
+    assert_eq!(
+        master
+            .raw(&format!("@1 add map {map} two a\\ \\;\\ b;@1 get map {map} one\\ two"))
+            .lines()
+            .next(),
+        Some("")
+    );
+    let shown = master.cli(&format!("@1 show map {map}"));
+    assert!(shown.contains(" two a ; b"), "{shown}");
+    master.cli(&format!("@1 add map {map} <<\nthree 3 <<x\nfour 4\n"));
+    let shown = master.cli(&format!("@1 show map {map}"));
+    assert!(shown.contains(" three 3 <<x") && shown.contains(" four 4"), "{shown}");
+}
+
+#[test]
+fn rights_can_only_be_lowered() {
+    let master = start();
+    assert_eq!(master.cli("show cli level"), "admin");
+    assert_eq!(master.raw("operator;show cli level;@1 show cli level"), "operator\n\noperator\n\n");
+    assert_eq!(master.raw("user;operator;reload"), "Permission denied\n\nPermission denied\n\n");
+    assert_eq!(master.cli("user;@1 show env PLACE"), "Permission denied");
+    assert!(!master.cli("user;expert-mode on;@1 debug dev hash x").ends_with("\nx"));
+    let lowly = ["-W", "-S", "<dir>/user,level,user,mode,600"];
+    let master = Master::start(Setup::new(TEXT).file("a.map", ""), &lowly);
+    let sockets = master.cli("show cli sockets");
+    let own = |name: &str, level: &str| format!("unix@{} {level} all", master.path(name).display());
+    assert_eq!(
+        sockets,
+        format!("# socket lvl processes\n{}\n{}", own("user", "user"), own("master", "admin"))
+    );
+}
+
+#[test]
+fn modes_hold_for_workers_and_show_in_the_prompt() {
+    let master = start();
+    let worker = master.worker();
+    assert_eq!(master.cli("expert-mode on;@1 debug dev hash x"), "x");
+    assert!(master.cli("@1 debug dev hash x").starts_with("Unknown command"));
+    let text = master.raw(
+        "prompt\n@1\nshow cli level\n@\nexpert-mode on\nexperimental-mode on\nmcli-debug-mode on\n@1\nexpert-mode off\nquit",
+    );
+    let expected = format!(
+        "master> {worker}> admin\n\n{worker}> master> master(e)> master(xe)> master(xed)> \
+         {worker}(xed)> {worker}(xd)> "
+    );
+    assert_eq!(text, expected);
+    assert!(master.cli("show env").starts_with("Unknown command"));
+    let shown = master.cli("mcli-debug-mode on;show env HAPROXY_MWORKER");
+    assert_eq!(shown, "HAPROXY_MWORKER=1");
+    assert!(master.cli("mcli-debug-mode on;show fd").contains("eventpoll"));
+}
+
+#[test]
+fn help_lists_what_there_is() {
+    let master = start();
+    let text = master.cli("help");
+    for expected in [
+        "  @!<pid>                                 : send a command to the <pid> process",
+        "  reload                                  : reload haproxy",
+        "  show proc                               : show processes status",
+        "  quit                                    : disconnect",
+    ] {
+        assert!(text.lines().any(|line| line == expected), "{expected} in\n{text}");
+    }
+    assert!(master.cli("help show").lines().all(|line| !line.contains("reload")));
+    let unknown = master.cli("show");
+    assert!(unknown.starts_with("Unknown command, but maybe"), "{unknown}");
+    assert!(master.cli("").starts_with("Unknown command. Please enter one"));
+}
+
+#[test]
+fn a_master_is_named_in_conditions() {
+    let text = TEXT.replacen(
+        "global\n",
+        ".if defined(HAPROXY_MWORKER)\n.notice \"a master is there\"\n.endif\nglobal\n",
+        1,
+    );
+    let setup = || Setup::new(&text).file("a.map", "");
+    let master = Master::start(setup(), &["-W"]);
+    master.running.expect_error("a master is there");
+    let weir = setup().start();
+    weir.web().get("/");
+    assert!(!weir.errors().contains("a master is there"), "{}", weir.errors());
+}
