@@ -6,10 +6,13 @@
 
 mod activity;
 mod anon;
+mod authorities;
 mod call;
+mod certificates;
 mod collect;
 mod configured;
 mod cookies;
+mod crt_lists;
 mod debug;
 mod dynamic;
 mod ending;
@@ -29,6 +32,7 @@ mod servers;
 mod session;
 mod sessions;
 mod show;
+mod staples;
 mod system;
 mod table;
 mod tables;

@@ -91,6 +91,8 @@ pub struct Settings {
     pub environment: Vec<(String, String)>,
     /// The patterns of ACLs and maps.
     pub dictionaries: Arc<Dictionaries>,
+    /// Certificates and authorities, which change while the program runs.
+    pub tls: Arc<tls::Runtime>,
     /// Some streams of a worker from a place on, for `show sess`.
     pub streams: fn(&proxy::Worker, u32) -> proxy::streams::Part,
     /// Makes the settings of a server that `add server` adds, from its backend, its name, and the
@@ -127,6 +129,7 @@ impl Default for Settings {
             max_memory: 0,
             environment: Vec::new(),
             dictionaries: Arc::default(),
+            tls: Arc::default(),
             streams: |_, _| Default::default(),
             server: MakeServer(Arc::new(|_, _, _| Err("no servers can be made".to_owned()))),
         }

@@ -42,7 +42,11 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     for proxy in draft.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
         checks::external(proxy, &draft.global.process, cx);
     }
-    let store = tls::complete(&mut draft.proxies, &mut draft.global, cx);
+    let store = tls::complete(
+        (&mut draft.proxies, &mut draft.rings, &mut draft.log_forwards),
+        &mut draft.global,
+        cx,
+    );
     let userlists = userlists(std::mem::take(&mut draft.userlists), cx);
     let inherited = draft.defaults.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {

@@ -7,6 +7,8 @@ mod channel;
 mod context;
 mod hello;
 mod name;
+mod ocsp;
+mod print;
 mod session;
 mod store;
 mod time;
@@ -18,6 +20,8 @@ pub use context::{
 };
 pub use hello::{Watch, extension, watch_messages};
 pub use name::{one_line, rfc2253};
+pub use ocsp::{certificate_id, response_text};
+pub use print::{extension_text, providers};
 pub use session::Resumer;
-pub use store::{add_crl, verified};
+pub use store::{add_crl, crl_signature, crl_version, verified};
 pub use time::date_text;

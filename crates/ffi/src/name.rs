@@ -1,5 +1,6 @@
 //! Names in certificates as texts. Never parses one.
 
+use crate::print::text;
 use foreign_types::ForeignTypeRef as _;
 use openssl::x509::X509NameRef;
 use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
@@ -42,31 +43,4 @@ pub fn rfc2253(name: &X509NameRef) -> String {
         // SAFETY: both are valid during the call.
         unsafe { X509_NAME_print_ex(out, name.as_ptr(), 0, XN_FLAG_RFC2253) }
     })
-}
-
-/// What a printing function of the library writes.
-fn text(print: impl FnOnce(*mut openssl_sys::BIO) -> c_int) -> String {
-    // SAFETY: the memory belongs to the `BIO`, which is freed after the text has been copied.
-    unsafe {
-        let out = openssl_sys::BIO_new(openssl_sys::BIO_s_mem());
-        if out.is_null() {
-            return String::new();
-        }
-        let mut start: *mut c_char = std::ptr::null_mut();
-        let text = match print(out) {
-            0.. => {
-                let length = openssl_sys::BIO_get_mem_data(out, &mut start);
-                match usize::try_from(length) {
-                    Ok(length @ 1..) if !start.is_null() => {
-                        let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
-                        String::from_utf8_lossy(bytes).into_owned()
-                    }
-                    _ => String::new(),
-                }
-            }
-            _ => String::new(),
-        };
-        openssl_sys::BIO_free_all(out);
-        text
-    }
 }

@@ -12,6 +12,7 @@ pub mod h2;
 pub mod language;
 pub mod patterns;
 pub mod runtime;
+pub mod tls;
 mod world;
 
 /// One parser's ordeal: any bytes.
@@ -35,4 +36,6 @@ pub const ORDEALS: &[(&str, Ordeal)] = &[
     ("runtime_line", runtime::line),
     ("dns_answer", dns::answer),
     ("dns_resolution", dns::resolution),
+    ("hello", tls::hello),
+    ("crt_list", tls::list),
 ];

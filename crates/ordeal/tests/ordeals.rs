@@ -188,4 +188,6 @@ ordeals!(
     runtime_line,
     dns_answer,
     dns_resolution,
+    hello,
+    crt_list,
 );

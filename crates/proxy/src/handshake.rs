@@ -12,6 +12,7 @@ use crate::transport::Transport;
 use crate::worker::Worker;
 use buf::Buf;
 use reactor::{Class, Tick};
+use std::rc::Rc;
 use tls::{Fault, Reason, Step};
 
 const HANDSHAKE: (u8, &str) = (34, "SSL handshake failure");
@@ -77,6 +78,21 @@ pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Res
     worker.shared.tls.count_front(&worker, transport, result.is_ok());
     let resumed = transport.session().is_some_and(|session| session.is_resumed());
     client.counted().for_each(|block| block.count_handshake(result.is_ok(), resumed));
+    result
+}
+
+/// Makes a connection that somebody has opened to us an encrypted one, where there is no client's
+/// stream.
+pub(crate) async fn answer(
+    worker: &Rc<Worker>,
+    transport: &mut Transport,
+    acceptor: &tls::Acceptor,
+    deadline: Option<Tick>,
+) -> Result<(), Trouble> {
+    let session = acceptor.accept().map_err(Trouble::Failed)?;
+    transport.secure(session, &worker.tls);
+    let result = run(transport, deadline, &mut || Ok(())).await;
+    worker.shared.tls.count_front(worker, transport, result.is_ok());
     result
 }
 

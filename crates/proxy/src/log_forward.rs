@@ -4,8 +4,10 @@
 //! A section runs on one thread: its connections count against one limit, and its messages keep
 //! their order.
 
+use crate::handshake;
 use crate::log;
 use crate::settings::{LogForward, LogTransport};
+use crate::transport::Transport;
 use crate::worker::Worker;
 use message::{Envelope, Message};
 use reactor::{Class, Handle, Listener, Socket};
@@ -35,8 +37,9 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     for (_, section) in sections {
         let scheduler = worker.thread.scheduler();
         let clients = Rc::new(Cell::new(0));
-        for handle in &section.binds {
-            let run = accept(worker.clone(), section.clone(), *handle, clients.clone());
+        for (handle, acceptor) in &section.binds {
+            let host = Host { section: section.clone(), acceptor: acceptor.clone() };
+            let run = accept(worker.clone(), host, *handle, clients.clone());
             scheduler.spawn(Class::Normal, run);
         }
         for handle in &section.datagrams {
@@ -45,20 +48,23 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     }
 }
 
-async fn accept(
-    worker: Rc<Worker>,
+/// What a listener has to know.
+#[derive(Clone)]
+struct Host {
     section: Arc<LogForward>,
-    handle: Handle,
-    clients: Rc<Cell<u32>>,
-) {
+    /// What connections are encrypted with.
+    acceptor: Option<Arc<tls::Acceptor>>,
+}
+
+async fn accept(worker: Rc<Worker>, host: Host, handle: Handle, clients: Rc<Cell<u32>>) {
     let thread = &worker.thread;
     let mut listener = Listener::new(thread, handle);
     while !worker.shared.is_stopping() {
-        let full = section.maxconn > 0 && clients.get() >= section.maxconn;
+        let most = host.section.maxconn;
+        let full = most > 0 && clients.get() >= most;
         let later = thread.tick().plus_ms(RETRY_MS);
         let deadline =
-            match if full { Ok(false) } else { accept_one(&worker, &section, &listener, &clients) }
-            {
+            match if full { Ok(false) } else { accept_one(&worker, &host, &listener, &clients) } {
                 Ok(true) => continue,
                 Ok(false) if !full => listener.resume().is_err().then_some(later),
                 _ => {
@@ -74,14 +80,14 @@ async fn accept(
 /// `Ok(false)`: nobody waits.
 fn accept_one(
     worker: &Rc<Worker>,
-    section: &Arc<LogForward>,
+    host: &Host,
     listener: &Listener,
     clients: &Rc<Cell<u32>>,
 ) -> io::Result<bool> {
     match listener.accept() {
         Ok((socket, _)) => {
             let place = Place::take(clients);
-            let run = listen(worker.clone(), section.clone(), socket, place);
+            let run = listen(worker.clone(), host.clone(), socket, place);
             worker.thread.scheduler().spawn(Class::Normal, run);
             Ok(true)
         }
@@ -116,8 +122,16 @@ impl Drop for Place {
 
 /// One connection: forwards its messages until it ends, is silent for too long, or says something
 /// that is no message.
-async fn listen(worker: Rc<Worker>, section: Arc<LogForward>, socket: Socket, _place: Place) {
+async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
     socket.own();
+    let Host { section, acceptor } = host;
+    let mut socket = Transport::from(socket);
+    if let Some(acceptor) = acceptor {
+        let until = section.client_ms.map(|span| worker.thread.tick().plus_ms(span));
+        if handshake::answer(&worker, &mut socket, &acceptor, until).await.is_err() {
+            return;
+        }
+    }
     let most = worker.shared.settings.buffer_size;
     let mut input = Vec::new();
     let mut chunk = [0; 4096];

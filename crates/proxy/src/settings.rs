@@ -4,6 +4,7 @@
 //! Times are milliseconds; an absent time is "no limit".
 
 mod link;
+mod rings;
 mod speech;
 
 use reactor::Address;
@@ -16,8 +17,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use link::{
-    Announce, Disguise, Encryption, Expected, Follows, Link, Ports, ServerName, Values,
+    Announce, Disguise, Encryption, Expected, Follows, Link, NEVER, Ports, ServerName, Switch,
+    Values,
 };
+pub use rings::{Backing, LogForward, Ring, RingServer};
 pub use speech::{Speech, Speeches, Version};
 
 /// Settings of the whole process.
@@ -439,61 +442,6 @@ pub enum LogAddress {
     Ring(usize),
 }
 
-/// A ring (configuration manual, section 3.9).
-#[derive(Clone, Debug, Default)]
-pub struct Ring {
-    /// Its name.
-    pub name: String,
-    /// What is said of it.
-    pub description: String,
-    /// The envelope of its messages.
-    pub transport: LogTransport,
-    /// The longest message, in bytes.
-    pub max_len: usize,
-    /// Its size in bytes, at most 1 GiB.
-    pub size: usize,
-    /// Who gets all messages.
-    pub servers: Vec<RingServer>,
-    /// Milliseconds for a connection to a server.
-    pub connect_ms: Option<u32>,
-    /// Milliseconds for a server to take what is sent.
-    pub server_ms: Option<u32>,
-    /// Where what it holds is kept too.
-    pub backing: Option<Arc<dyn Backing>>,
-}
-
-/// A server that gets the messages of a ring.
-#[derive(Clone, Debug)]
-pub struct RingServer {
-    /// Where it is.
-    pub address: Address,
-    /// Messages go behind their length.
-    pub counts: bool,
-}
-
-/// What keeps the bytes of a ring beyond the process. Writing may fail in silence.
-pub trait Backing: std::fmt::Debug + Send + Sync {
-    /// These bytes stand at this place.
-    fn write_at(&self, offset: u64, bytes: &[u8]);
-}
-
-/// A `log-forward` section (configuration manual, section 3.10).
-#[derive(Debug)]
-pub struct LogForward {
-    /// Its name.
-    pub name: String,
-    /// Sockets that listen for connections.
-    pub binds: Vec<reactor::Handle>,
-    /// Sockets for datagrams.
-    pub datagrams: Vec<reactor::Handle>,
-    /// Where messages go; `keeps` of a target holds.
-    pub logs: Arc<Logs>,
-    /// Connections at once; 0 for no limit.
-    pub maxconn: u32,
-    /// Milliseconds that a client may be silent.
-    pub client_ms: Option<u32>,
-}
-
 /// The envelope of a log line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LogTransport {
@@ -562,6 +510,11 @@ pub struct Server {
     pub link: Link,
     /// What else there is to connections of checks.
     pub check_link: Link,
+    /// What its connections could be encrypted with, also those of steps of checks that say so
+    /// themselves.
+    pub connector: Option<Arc<tls::Connector>>,
+    /// Its connections are never encrypted (`no-ssl`).
+    pub refuses_tls: bool,
     /// Whether rules or other servers name it, so that it cannot be deleted.
     pub referenced: bool,
     /// Whether `id` gave it its number.
@@ -647,6 +600,8 @@ impl Server {
             check_port: None,
             link: Link::default(),
             check_link: Link::default(),
+            connector: None,
+            refuses_tls: false,
             referenced: false,
             forced_id: false,
             dynamic: false,

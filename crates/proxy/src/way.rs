@@ -76,6 +76,8 @@ impl Way {
         tx.notes.used = true;
         let source = dial.source.filter(|_| link.disguise != Disguise::None);
         let name = encryption.as_ref().and_then(|(_, name)| name.as_deref());
+        // Encryption may be turned on and off.
+        let name = encryption.as_ref().map(|_| name);
         let alone = source.is_none() && name.is_none() && speech.alpn.is_none();
         let plain = preface.is_empty() && to.is_none() && alone;
         let mut hasher = DefaultHasher::new();
@@ -171,7 +173,7 @@ impl Way {
 
 /// What a connection for this request is encrypted with, and the name that its server is asked by.
 fn encrypted(link: &settings::Link, facts: &dyn Facts) -> Option<(Encryption, Option<String>)> {
-    let encryption = link.encryption.as_ref()?;
+    let encryption = link.encryption.as_ref().filter(|own| own.switch.is_on())?;
     let name = match &encryption.name {
         ServerName::None => None,
         ServerName::Fixed(name) => Some(name.clone()),

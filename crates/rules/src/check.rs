@@ -110,6 +110,12 @@ pub struct Connect {
     pub via_socks4: bool,
     /// Closes without a reset.
     pub linger: bool,
+    /// Is encrypted, whatever the server line says (`ssl`).
+    pub ssl: bool,
+    /// The name that the server is asked by (`sni`).
+    pub sni: Option<Box<str>>,
+    /// The protocols that are offered (`alpn`), in wire format (RFC 7301 section 3.1).
+    pub alpn: Option<Box<[u8]>>,
 }
 
 /// Where a `connect` step finds its port.
@@ -158,6 +164,14 @@ pub enum Assign {
     SetFormat(SetVar, LogFormat),
     /// `unset-var`
     Unset(VarName),
+}
+
+impl Script {
+    /// Whether a step asks for encryption by itself.
+    pub fn encrypts(&self) -> bool {
+        let asks = |step: &Arc<Step>| matches!(&step.action, StepAction::Connect(it) if it.ssl);
+        self.steps.iter().any(asks)
+    }
 }
 
 impl Connect {

@@ -4,40 +4,25 @@
 //! The table of certificates can be replaced while connections are made: each looks at the one that
 //! is there when its first message has come.
 
+use crate::authority::Purpose;
 use crate::captured::Capture;
-use crate::certificate::Certificate;
 use crate::conn::Conn;
 use crate::context::{self, Side};
 use crate::fault::{Fault, Reason};
 use crate::hello::Hello;
-use crate::options::{BindSettings, Defaults, Options, Verify};
+use crate::options::{BindSettings, Defaults, Options};
 use crate::secrets::Secrets;
-use crate::sni::Names;
-use crate::store::{Files, Store};
-use arc_swap::ArcSwap;
+use crate::store::{Files, NoFiles, Store};
+use crate::table::{Ground, Table};
 use openssl::ssl::{
-    ClientHelloResponse, Ssl, SslAlert, SslContext, SslOptions, SslRef, SslSessionCacheMode,
+    ClientHelloResponse, Ssl, SslAlert, SslContext, SslOptions, SslSessionCacheMode,
 };
-use std::sync::Arc;
-
-/// A certificate with its conditions.
-struct Served {
-    context: SslContext,
-    certificate: Arc<Certificate>,
-    options: Options,
-}
-
-/// All certificates of a bind line.
-#[derive(Default)]
-struct Table {
-    served: Vec<Served>,
-    names: Names,
-}
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A bind line's side of TLS.
 pub struct Acceptor {
     base: SslContext,
-    table: Arc<ArcSwap<Table>>,
+    table: Arc<RwLock<Table>>,
     settings: BindSettings,
     defaults: Defaults,
 }
@@ -68,11 +53,12 @@ impl Acceptor {
         store: &Store,
         files: &dyn Files,
     ) -> Result<Self, Vec<String>> {
-        let table = build(&settings, &defaults, store, files)?;
-        if table.served.is_empty() && !settings.strict_sni {
+        let ground = Ground { defaults: &defaults, store, files };
+        let table = Table::new(&settings, ground)?;
+        if table.is_empty() && !settings.strict_sni {
             return Err(vec!["no SSL certificate specified".to_owned()]);
         }
-        let table = Arc::new(ArcSwap::from_pointee(table));
+        let table = Arc::new(RwLock::new(table));
         let base = base(&settings, &defaults, table.clone()).map_err(|error| vec![error])?;
         Ok(Self { base, table, settings, defaults })
     }
@@ -84,18 +70,29 @@ impl Acceptor {
 
     /// The names of the certificates in use, in order.
     pub fn certificates(&self) -> Vec<String> {
-        self.table.load().served.iter().map(|it| it.certificate.name.clone()).collect()
+        self.table().certificates()
     }
 
-    /// Takes certificates and authorities anew from the store: for connections that come from now
-    /// on.
-    ///
-    /// # Errors
-    /// As [`Acceptor::new`]; then everything stays as it is.
-    pub fn renew(&self, store: &Store, files: &dyn Files) -> Result<(), Vec<String>> {
-        let table = build(&self.settings, &self.defaults, store, files)?;
-        self.table.store(Arc::new(table));
-        Ok(())
+    /// Whether it takes certificates from this list or directory.
+    pub(crate) fn takes(&self, list: &str) -> bool {
+        let is = |name: &str| name.trim_end_matches('/') == list;
+        self.settings.lists.iter().any(|(name, _)| is(name))
+            || self.settings.certificates.iter().any(|it| it.list.1 == 0 && is(&it.path))
+    }
+
+    /// The certificates as they are now.
+    pub(crate) fn table(&self) -> RwLockReadGuard<'_, Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The certificates, to be changed: for connections that come from now on.
+    pub(crate) fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What terms are made from while the program runs: files are not read.
+    pub(crate) fn ground<'a>(&'a self, store: &'a Store) -> Ground<'a> {
+        Ground { defaults: &self.defaults, store, files: &NoFiles }
     }
 
     /// A session for a client.
@@ -123,7 +120,7 @@ impl Acceptor {
 fn base(
     settings: &BindSettings,
     defaults: &Defaults,
-    table: Arc<ArcSwap<Table>>,
+    table: Arc<RwLock<Table>>,
 ) -> Result<SslContext, String> {
     let mut context = context::plain(Side::Server)?;
     // Each certificate has its own limits: here are all that any of them may have.
@@ -146,10 +143,10 @@ fn base(
     }
     let strict = settings.strict_sni;
     context.set_client_hello_callback(move |ssl, alert| {
-        let table = table.load();
         let hello = Hello::read(ssl);
-        let found = table.names.find(&hello).and_then(|at| table.served.get(at));
-        match found.or_else(|| table.served.first().filter(|_| !strict)) {
+        // The lock is not held while the library works.
+        let found = table.read().unwrap_or_else(PoisonError::into_inner).choose(&hello, strict);
+        match found {
             Some(served) => {
                 served.take_over(ssl)?;
                 Ok(ClientHelloResponse::SUCCESS)
@@ -163,107 +160,6 @@ fn base(
     Ok(context.build())
 }
 
-impl Served {
-    /// Makes a session go on with this certificate.
-    fn take_over(&self, ssl: &mut SslRef) -> Result<(), openssl::error::ErrorStack> {
-        ssl.set_ssl_context(&self.context)?;
-        // What a session does not take from its new context by itself.
-        let options = &self.options;
-        if let Some((lowest, highest)) = context::versions(options, Side::Server) {
-            ssl.set_min_proto_version(Some(lowest.to_library()))?;
-            ssl.set_max_proto_version(Some(highest.to_library()))?;
-            if lowest < crate::Version::Tls12 {
-                ssl.set_security_level(0);
-            }
-        }
-        if let Some(curves) = options.curves.as_ref().or(options.ecdhe.as_ref()) {
-            ffi::set_groups(ssl, curves);
-        }
-        if options.no_tickets {
-            ffi::set_options(ssl, SslOptions::NO_TICKET);
-        }
-        if options.prefer_client_ciphers {
-            ffi::clear_options(ssl, SslOptions::CIPHER_SERVER_PREFERENCE);
-        }
-        let verify = options.verify.unwrap_or_default();
-        context::verify(ssl, verify, (options.ca_ignored, options.crt_ignored));
-        Ok(())
-    }
-}
-
-/// Reads what settings name, and makes the table.
-fn build(
-    settings: &BindSettings,
-    defaults: &Defaults,
-    store: &Store,
-    files: &dyn Files,
-) -> Result<Table, Vec<String>> {
-    let (mut table, mut errors) = (Table::default(), Vec::new());
-    for listed in &settings.certificates {
-        let options = listed.options.or(&settings.options);
-        let found = match store.load(&listed.path, files) {
-            Ok(found) => found,
-            Err(error) => {
-                errors.push(in_list(listed, error));
-                continue;
-            }
-        };
-        for certificate in found {
-            match serve(&certificate, &options, defaults, store, files) {
-                Ok(context) => {
-                    let at = table.served.len();
-                    let names = match listed.filters.iter().all(|it| it.starts_with('!')) {
-                        true => certificate.names(),
-                        false => Vec::new(),
-                    };
-                    for name in listed.filters.iter().chain(&names) {
-                        table.names.claim(name, certificate.kind(), at);
-                    }
-                    table.served.push(Served { context, certificate, options: options.clone() });
-                }
-                Err(error) => errors.push(in_list(listed, error)),
-            }
-        }
-    }
-    errors.dedup();
-    if errors.is_empty() { Ok(table) } else { Err(errors) }
-}
-
-fn in_list(listed: &crate::Listed, error: String) -> String {
-    match &listed.list {
-        (list, _) if list.is_empty() => error,
-        (list, line) => format!("'crt-list' : parsing [{list}:{line}]: {error}"),
-    }
-}
-
-/// The context of a certificate.
-fn serve(
-    certificate: &Certificate,
-    options: &Options,
-    defaults: &Defaults,
-    store: &Store,
-    files: &dyn Files,
-) -> Result<SslContext, String> {
-    let mut made = context::plain(Side::Server)?;
-    if context::versions(options, Side::Server).is_none() {
-        return Err("all SSL/TLS versions are disabled".to_owned());
-    }
-    load_trust(options, store, files)?;
-    context::apply(&mut made, options, Side::Server)?;
-    context::present(&mut made, certificate)?;
-    context::serve(&mut made, certificate, options, defaults)?;
-    if options.verify.unwrap_or_default() != Verify::None {
-        if options.ca_file.is_none() && options.ca_verify_file.is_none() {
-            return Err("verify is enabled but no CA file specified".to_owned());
-        }
-        context::trust(&mut made, options, store, Side::Server)?;
-    }
-    // As the context that sessions begin with: otherwise none could be resumed.
-    let set = made.set_session_id_context(b"weir");
-    set.map_err(|error| format!("unable to create an SSL context: {error}."))?;
-    Ok(made.build())
-}
-
 /// Reads the files with authorities and lists that options name.
 pub(crate) fn load_trust(
     options: &Options,
@@ -271,14 +167,14 @@ pub(crate) fn load_trust(
     files: &dyn Files,
 ) -> Result<(), String> {
     let named = [
-        (&options.ca_file, "ca-file"),
-        (&options.ca_verify_file, "ca-verify-file"),
-        (&options.crl_file, "crl-file"),
+        (&options.ca_file, "ca-file", Purpose::Trust),
+        (&options.ca_verify_file, "ca-verify-file", Purpose::Trust),
+        (&options.crl_file, "crl-file", Purpose::Revocation),
     ];
-    for (name, keyword) in named {
+    for (name, keyword, purpose) in named {
         if let Some(name) = name {
             store
-                .load_authorities(name, files)
+                .load_authorities(name, purpose, files)
                 .map_err(|error| format!("'{keyword}' : unable to load {name}: {error}"))?;
         }
     }

@@ -1,29 +1,33 @@
 //! A certificate with its key and what goes with it, from the texts of its files. Never reads a file.
 
 use crate::hello::KeyKind;
+use crate::key::{Key, Secret};
+use crate::staple::Staple;
 use openssl::dh::Dh;
 use openssl::nid::Nid;
-use openssl::pkey::{Id, PKey, Params, Private};
-use openssl::x509::X509;
+use openssl::pkey::{Id, Params};
+use openssl::x509::{X509, X509Ref};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A certificate, its chain and its key.
 pub struct Certificate {
-    /// The file that it was loaded from.
-    pub name: String,
-    /// Itself.
-    pub certificate: X509,
+    pub(crate) name: String,
+    pub(crate) leaf: X509,
     /// What leads from it to an authority.
-    pub chain: Vec<X509>,
-    /// Its key.
-    pub key: PKey<Private>,
+    pub(crate) chain: Vec<X509>,
+    pub(crate) key: Arc<Key>,
+    pub(crate) kind: KeyKind,
+    /// The host names that it is for: alternative names, then common names.
+    pub(crate) names: Vec<String>,
     /// Parameters for finite-field key exchange, if the file has any.
-    pub dh: Option<Dh<Params>>,
-    /// What its authority says of it, DER, to be shown with it.
-    pub ocsp: Option<Vec<u8>>,
+    pub(crate) dh: Option<Arc<Dh<Params>>>,
+    /// What its authority says of it, to be shown with it.
+    pub(crate) staple: Option<Arc<Staple>>,
     /// What logs of certificates say of it (RFC 6962).
-    pub sctl: Option<Vec<u8>>,
+    pub(crate) sctl: Option<Vec<u8>>,
     /// Who has signed it, if that is not in the chain.
-    pub issuer: Option<X509>,
+    pub(crate) issuer: Option<X509>,
 }
 
 impl std::fmt::Debug for Certificate {
@@ -33,48 +37,188 @@ impl std::fmt::Debug for Certificate {
     }
 }
 
-/// What the text of a file has of a certificate.
-pub(crate) struct Parts {
-    pub(crate) certificate: X509,
-    pub(crate) chain: Vec<X509>,
-    pub(crate) key: Option<PKey<Private>>,
-    pub(crate) dh: Option<Dh<Params>>,
-}
+impl Certificate {
+    /// The file that it was loaded from.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 
-impl Parts {
-    /// Reads a file with a certificate, and perhaps its chain, its key, and parameters; `None`
-    /// without a certificate.
-    pub(crate) fn read(text: &[u8]) -> Option<Self> {
-        let mut all = X509::stack_from_pem(text).ok()?.into_iter();
-        let certificate = all.next()?;
-        let dh = Dh::params_from_pem(text).ok();
-        Some(Self { certificate, chain: all.collect(), key: key(text), dh })
+    /// What is shown after it.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &X509> {
+        let issuer = self.issuer.iter().filter(|_| self.chain.is_empty());
+        self.chain.iter().chain(issuer)
     }
 }
 
-/// The first private key of a file. Keys that need a password are none: nobody is there to give it.
-pub(crate) fn key(text: &[u8]) -> Option<PKey<Private>> {
-    PKey::private_key_from_pem_callback(text, |_| Ok(0)).ok()
+/// Links of chains that have been read, by their texts: many certificates share them.
+#[derive(Default)]
+pub(crate) struct Links(Mutex<HashMap<Box<[u8]>, X509>>);
+
+impl std::fmt::Debug for Links {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Links")
+    }
 }
 
-impl Certificate {
-    /// What kind of key it has.
-    pub(crate) fn kind(&self) -> KeyKind {
-        match self.key.id() {
-            Id::RSA | Id::RSA_PSS => KeyKind::Rsa,
-            Id::DSA => KeyKind::Dsa,
-            _ => KeyKind::Ecdsa,
+/// More links than any configuration shares are not remembered.
+const MOST_LINKS: usize = 1_024;
+
+impl Links {
+    fn read(&self, text: &[u8]) -> Option<X509> {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(text) {
+            return Some(known.clone());
+        }
+        let read = X509::from_pem(text).ok()?;
+        let mut known = lock();
+        if known.len() < MOST_LINKS {
+            known.insert(text.into(), read.clone());
+        }
+        Some(read)
+    }
+}
+
+/// A certificate that is being put together.
+#[derive(Clone, Default)]
+pub(crate) struct Draft {
+    pub(crate) leaf: Option<X509>,
+    pub(crate) chain: Vec<X509>,
+    pub(crate) key: Option<Arc<Key>>,
+    pub(crate) dh: Option<Arc<Dh<Params>>>,
+    pub(crate) ocsp: Option<Vec<u8>>,
+    pub(crate) sctl: Option<Vec<u8>>,
+    pub(crate) issuer: Option<X509>,
+}
+
+/// Why a draft is no certificate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Flaw {
+    /// The certificate itself or its key is missing.
+    Incomplete,
+    /// The key is another one's.
+    Foreign,
+}
+
+impl Draft {
+    /// What a certificate has been made of.
+    pub(crate) fn of(certificate: &Certificate) -> Self {
+        Self {
+            leaf: Some(certificate.leaf.clone()),
+            chain: certificate.chain.clone(),
+            key: Some(certificate.key.clone()),
+            dh: certificate.dh.clone(),
+            ocsp: certificate.staple.as_ref().map(|staple| staple.response().to_vec()),
+            sctl: certificate.sctl.clone(),
+            issuer: certificate.issuer.clone(),
         }
     }
 
-    /// The host names that it is for: alternative names, then common names.
-    pub fn names(&self) -> Vec<String> {
-        let alternative = self.certificate.subject_alt_names();
-        let alternative = alternative.iter().flatten();
-        let mut names: Vec<String> =
-            alternative.filter_map(|name| name.dnsname().map(str::to_owned)).collect();
-        let common = self.certificate.subject_name().entries_by_nid(Nid::COMMONNAME);
-        names.extend(common.filter_map(|entry| Some(entry.data().to_string().ok()?.to_string())));
-        names
+    /// Takes what a text with a certificate has: itself, and perhaps its chain, its key and
+    /// parameters, in place of those that are there. `None` without a certificate.
+    pub(crate) fn read(&mut self, text: &[u8], links: &Links) -> Option<()> {
+        let mut blocks = certificates(text);
+        self.leaf = Some(X509::from_pem(blocks.next()?).ok()?);
+        self.chain = blocks.map(|block| links.read(block)).collect::<Option<_>>()?;
+        self.key = Key::read(text).map(Arc::new);
+        let dh = text.windows(DH.len()).any(|part| part == DH);
+        self.dh = if dh { Dh::params_from_pem(text).ok().map(Arc::new) } else { None };
+        Some(())
+    }
+
+    /// The certificate of this name.
+    pub(crate) fn complete(self, name: &str) -> Result<Certificate, Flaw> {
+        let (leaf, key) = self.leaf.zip(self.key).ok_or(Flaw::Incomplete)?;
+        if !key.fits(&leaf) {
+            return Err(Flaw::Foreign);
+        }
+        let authority = self.issuer.as_ref().or(self.chain.first());
+        let staple = self.ocsp.filter(|response| !response.is_empty());
+        let staple = staple.map(|response| Arc::new(Staple::new(response, &leaf, authority)));
+        Ok(Certificate {
+            name: name.to_owned(),
+            kind: kind(&leaf),
+            names: names(&leaf),
+            leaf,
+            chain: self.chain,
+            key,
+            dh: self.dh,
+            staple,
+            sctl: self.sctl,
+            issuer: self.issuer,
+        })
+    }
+}
+
+const BEGIN: &[u8] = b"-----BEGIN ";
+const DH: &[u8] = b"DH PARAMETERS-----";
+
+/// The texts of the certificates in a text.
+fn certificates(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        loop {
+            let start = rest.windows(BEGIN.len()).position(|part| part == BEGIN)?;
+            let block = &rest[start..];
+            let next = block[1..].windows(BEGIN.len()).position(|part| part == BEGIN);
+            let (block, after) = block.split_at(next.map_or(block.len(), |at| at + 1));
+            rest = after;
+            let label = block[BEGIN.len()..].split(|byte| *byte == b'-').next();
+            let known: [&[u8]; 3] = [b"CERTIFICATE", b"X509 CERTIFICATE", b"TRUSTED CERTIFICATE"];
+            if label.is_some_and(|label| known.contains(&label)) {
+                return Some(block);
+            }
+        }
+    })
+}
+
+fn kind(leaf: &X509Ref) -> KeyKind {
+    match leaf.public_key().map(|key| key.id()) {
+        Ok(Id::RSA | Id::RSA_PSS) => KeyKind::Rsa,
+        Ok(Id::DSA) => KeyKind::Dsa,
+        _ => KeyKind::Ecdsa,
+    }
+}
+
+fn names(leaf: &X509Ref) -> Vec<String> {
+    let alternative = leaf.subject_alt_names();
+    let alternative = alternative.iter().flatten();
+    let mut names: Vec<String> =
+        alternative.filter_map(|name| name.dnsname().map(str::to_owned)).collect();
+    let common = leaf.subject_name().entries_by_nid(Nid::COMMONNAME);
+    let text = |entry: &openssl::x509::X509NameEntryRef| entry.data().to_string().ok();
+    names.extend(common.filter_map(|entry| Some(text(entry)?.to_string())));
+    names
+}
+
+/// The texts that a certificate is made of, as files have them.
+#[derive(Default)]
+pub(crate) struct Texts {
+    pub(crate) main: Option<Secret>,
+    pub(crate) key: Option<Secret>,
+    pub(crate) ocsp: Option<Vec<u8>>,
+    pub(crate) sctl: Option<Vec<u8>>,
+    pub(crate) issuer: Option<Vec<u8>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn certificates_are_found_among_other_blocks() {
+        let text = b"x\n-----BEGIN EC PARAMETERS-----\na\n-----BEGIN CERTIFICATE-----\nb\n\
+            -----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\nc";
+        let found: Vec<_> = certificates(text).map(<[u8]>::len).collect();
+        assert_eq!(found.len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text in "(-----(BEGIN|END) (X509 |)CERTIFICATE|[a\n-]){0,20}") {
+            let mut draft = Draft::default();
+            let _ = draft.read(text.as_bytes(), &Links::default());
+            let _ = certificates(text.as_bytes()).count();
+        }
     }
 }

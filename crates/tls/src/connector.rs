@@ -7,7 +7,7 @@ use crate::context::{self, Side};
 use crate::fault::{Fault, Reason};
 use crate::ignored::Ignored;
 use crate::options::{Defaults, ServerSettings, Verify};
-use crate::store::{Files, Store};
+use crate::store::{Files, NoFiles, Store};
 use arc_swap::ArcSwap;
 use ffi::Resumer;
 use openssl::x509::verify::X509CheckFlags;
@@ -55,15 +55,29 @@ impl Connector {
         &self.settings
     }
 
-    /// Takes certificate and authorities anew from the store: for connections that are made from
-    /// now on.
+    /// Whether its server is shown this certificate.
+    pub(crate) fn shows(&self, certificate: &str) -> bool {
+        self.settings.certificate.as_deref() == Some(certificate)
+    }
+
+    /// Whether its server is judged by authorities or lists of this file.
+    pub(crate) fn trusts(&self, file: &str) -> bool {
+        let options = &self.settings.options;
+        let named = [&options.ca_file, &options.crl_file];
+        self.settings.verify && named.into_iter().flatten().any(|own| own == file)
+    }
+
+    /// The same with what the store has now, for [`Connector::adopt`]. Files are not read.
     ///
     /// # Errors
-    /// As [`Connector::new`]; then everything stays as it is.
-    pub fn renew(&self, store: &Store, files: &dyn Files) -> Result<(), String> {
-        let made = build(&self.settings, &self.defaults, store, files)?;
-        self.resumer.store(Arc::new(made));
-        Ok(())
+    /// What is wrong.
+    pub(crate) fn remade(&self, store: &Store) -> Result<Remade, String> {
+        build(&self.settings, &self.defaults, store, &NoFiles).map(Remade)
+    }
+
+    /// Makes connections with this from now on.
+    pub(crate) fn adopt(&self, remade: Remade) {
+        self.resumer.store(Arc::new(remade.0));
     }
 
     /// A session with the server, which is asked by `name`; it goes on from the last one of the
@@ -77,9 +91,25 @@ impl Connector {
         name: Option<&str>,
         alpn: Option<&[u8]>,
     ) -> Result<Conn, Fault> {
+        self.begin(thread, name.unwrap_or(""), name, alpn)
+    }
+
+    /// As [`Connector::connect`], with the session of another name.
+    #[cfg(test)]
+    pub(crate) fn connect_as(&self, thread: usize, of: &str, name: &str) -> Result<Conn, Fault> {
+        self.begin(thread, of, Some(name), None)
+    }
+
+    fn begin(
+        &self,
+        thread: usize,
+        of: &str,
+        name: Option<&str>,
+        alpn: Option<&[u8]>,
+    ) -> Result<Conn, Fault> {
         let broken = |_| Fault::new(Reason::Broken);
         let resumer = self.resumer.load();
-        let mut ssl = resumer.begin(thread, name.unwrap_or("").as_bytes()).map_err(broken)?;
+        let mut ssl = resumer.begin(thread, of.as_bytes()).map_err(broken)?;
         ssl.set_connect_state();
         if let Some(name) = name {
             ssl.set_hostname(name).map_err(broken)?;
@@ -98,6 +128,9 @@ impl Connector {
         Conn::new(ssl, self.defaults.max_record as usize)
     }
 }
+
+/// What a connector makes connections with.
+pub(crate) struct Remade(Resumer);
 
 fn build(
     settings: &ServerSettings,

@@ -9,14 +9,15 @@ use crate::secrets::Secrets;
 use crate::store::Store;
 use crate::version::Version;
 use openssl::error::ErrorStack;
+use openssl::ex_data::Index;
 use openssl::ssl::{
-    AlpnError, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef, SslVerifyMode,
+    AlpnError, Ssl, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef, SslVerifyMode,
 };
 use openssl::stack::Stack;
 use openssl::x509::store::X509StoreBuilder;
 use openssl::x509::verify::X509VerifyFlags;
 use openssl::x509::{X509Name, X509StoreContext, X509StoreContextRef, X509VerifyResult};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Which side a context is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,20 +99,20 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// Puts a certificate into a context.
+/// Puts a certificate into a context of a client.
 pub(crate) fn present(
     context: &mut SslContextBuilder,
     certificate: &Certificate,
 ) -> Result<(), String> {
     let name = &certificate.name;
-    context.set_certificate(&certificate.certificate).map_err(|error| {
+    context.set_certificate(&certificate.leaf).map_err(|error| {
         format!("unable to load SSL certificate into SSL Context '{name}': {}.", reason(&error))
     })?;
-    context.set_private_key(&certificate.key).map_err(|error| {
+    let key = certificate.key.get().ok_or_else(ErrorStack::get);
+    key.and_then(|key| context.set_private_key(key)).map_err(|error| {
         format!("unable to load SSL private key into SSL Context '{name}': {}.", reason(&error))
     })?;
-    let issuer = certificate.issuer.iter().filter(|_| certificate.chain.is_empty());
-    for link in certificate.chain.iter().chain(issuer) {
+    for link in certificate.links() {
         context.add_extra_chain_cert(link.clone()).map_err(|error| {
             format!("unable to load chain certificate into SSL Context '{name}': {error}.")
         })?;
@@ -119,15 +120,20 @@ pub(crate) fn present(
     Ok(())
 }
 
-fn reason(error: &ErrorStack) -> String {
+pub(crate) fn reason(error: &ErrorStack) -> String {
     let first = error.errors().first();
     first.and_then(|error| error.reason()).unwrap_or("unknown").to_owned()
+}
+
+/// Where a session keeps the certificate that it shows, if there is more to say of it.
+pub(crate) fn shown() -> Option<Index<Ssl, Arc<Certificate>>> {
+    static INDEX: OnceLock<Option<Index<Ssl, Arc<Certificate>>>> = OnceLock::new();
+    *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
 }
 
 /// What a server's context has beyond a client's.
 pub(crate) fn serve(
     context: &mut SslContextBuilder,
-    certificate: &Certificate,
     options: &Options,
     defaults: &Defaults,
 ) -> Result<(), String> {
@@ -140,21 +146,34 @@ pub(crate) fn serve(
             choose(&protocols, offered).ok_or(AlpnError::NOACK)
         });
     }
-    if let Some(answer) = certificate.ocsp.clone() {
-        let set = context.set_status_callback(move |ssl| {
-            ssl.set_ocsp_status(&answer)?;
-            Ok(true)
-        });
-        set.map_err(|error| format!("unable to staple an OCSP response: {error}."))?;
-    }
-    if let Some(dh) = &certificate.dh {
-        context.set_tmp_dh(dh).map_err(|error| {
-            format!("'{}' : unable to set DH parameters: {}.", certificate.name, reason(&error))
-        })?;
-    } else if defaults.default_dh > 0 {
+    let set = context.set_status_callback(|ssl| {
+        let certificate = shown().and_then(|index| ssl.ex_data(index));
+        let staple = certificate.and_then(|certificate| certificate.staple.clone());
+        let Some(staple) = staple else { return Ok(false) };
+        ssl.set_ocsp_status(&staple.response())?;
+        Ok(true)
+    });
+    set.map_err(|error| format!("unable to staple an OCSP response: {error}."))?;
+    if defaults.default_dh > 0 {
         ffi::set_dh_auto(context);
     }
     Ok(())
+}
+
+/// What sessions are kept apart by: one under which no certificate was asked for must not go on
+/// where one is, nor one that other authorities have let in. A client could otherwise take a
+/// session from one host name to another.
+pub(crate) fn session_id(options: &Options, store: &Store) -> [u8; 32] {
+    let verify = options.verify.unwrap_or_default();
+    let mut text = format!("{verify:?}");
+    if verify != Verify::None {
+        for name in [&options.ca_file, &options.ca_verify_file, &options.crl_file] {
+            let serial = name.as_ref().and_then(|name| store.authorities(name));
+            text += &format!(" {:?}", serial.map(|it| it.serial));
+        }
+        text += &format!(" {:?} {:?}", options.ca_ignored, options.crt_ignored);
+    }
+    openssl::sha::sha256(text.as_bytes())
 }
 
 /// The first of our protocols that is offered, as the offer has it (RFC 7301 section 3.2).

@@ -41,6 +41,12 @@ pub(crate) fn parse_line(line: &str) -> Result<Option<Listed>, String> {
     if line.is_empty() || line.starts_with('#') {
         return Ok(None);
     }
+    parse_entry(line).map(Some)
+}
+
+/// Reads what a line says.
+pub(crate) fn parse_entry(line: &str) -> Result<Listed, String> {
+    let line = line.trim();
     let (path, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let mut rest = rest.trim_start();
     let path = match path.split_once('[') {
@@ -61,12 +67,12 @@ pub(crate) fn parse_line(line: &str) -> Result<Option<Listed>, String> {
         rest = after;
     }
     let filters = rest.split_whitespace().take_while(|word| !word.starts_with('#'));
-    Ok(Some(Listed {
+    Ok(Listed {
         path: path.to_owned(),
         options,
         filters: filters.map(str::to_owned).collect(),
         list: Default::default(),
-    }))
+    })
 }
 
 fn parse_options(options: &mut Options, text: &str) -> Result<(), String> {

@@ -59,8 +59,8 @@ fn has_tls13(ciphers: &[u8]) -> bool {
     ciphers.chunks_exact(2).any(|id| id[0] == 0x13)
 }
 
-/// The first host name of the extension (RFC 6066 section 3), in lower case.
-fn server_name(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The first host name of the contents of an extension (RFC 6066 section 3), in lower case.
+pub fn server_name(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut rest = counted(&mut &*bytes)?;
     while let [kind, after @ ..] = rest {
         rest = after;

@@ -15,39 +15,58 @@ mod conn;
 mod connector;
 mod context;
 mod crt_list;
+mod der;
+mod details;
 mod fault;
 mod hello;
 mod ignored;
 mod inquiry;
+mod key;
 mod options;
 mod outcome;
+pub mod runtime;
 mod scratch;
 mod secrets;
 mod shown;
 mod sni;
+mod staple;
 mod store;
+mod table;
 mod version;
 
 #[cfg(test)]
 mod tests;
 
 pub use acceptor::Acceptor;
+pub use authority::Purpose;
 pub use captured::Offer;
 pub use certificate::Certificate;
 pub use conn::{Conn, Step};
 pub use connector::Connector;
 pub use crt_list::{Filter, Listed, parse as parse_crt_list};
+pub use details::{Details, Link, Revocations};
 pub use fault::{Fault, Reason};
-pub use ffi::Wire;
+pub use ffi::{Wire, providers, response_text};
+pub use hello::server_name;
 pub use ignored::Ignored;
 pub use options::{BindSettings, Defaults, Given, Options, ServerSettings, Verify};
 pub use outcome::Checked;
+pub use runtime::Runtime;
 pub use scratch::Scratch;
 pub use shown::{NamePart, Shown};
-pub use store::{Extras, Files, Store};
+pub use store::{Extras, Files, NoFiles, Store};
 pub use version::{Version, Versions};
 
 /// The library that is linked, such as `OpenSSL 3.5.5 27 Jan 2026`.
 pub fn library() -> &'static str {
     openssl::version::version()
+}
+
+/// Puts a directory in front of a name that is relative (`crt-base`, `ca-base`).
+pub fn within(base: &Option<String>, name: &mut String) {
+    if let Some(base) = base
+        && !name.starts_with(['/', '@'])
+    {
+        *name = format!("{base}/{name}");
+    }
 }

@@ -260,6 +260,8 @@ pub(crate) fn protocols(value: &str) -> Result<Vec<u8>, String> {
 pub struct BindSettings {
     /// Certificates in order.
     pub certificates: Vec<crate::Listed>,
+    /// Lists among them, also empty ones, and how many lines each has.
+    pub lists: Vec<(String, u32)>,
     /// `strict-sni`: who asks for no name that a certificate has is refused.
     pub strict_sni: bool,
     /// What holds for certificates that say nothing else.

@@ -6,15 +6,15 @@
 use crate::hello::{Hello, KeyKind};
 use std::collections::HashMap;
 
-/// What stands for one name: for each kind of key the first certificate that claims it, and those
-/// that do not want it.
+/// What stands for one name, in the order of the places: earlier claims go first.
 #[derive(Debug, Default)]
 struct Slot {
-    kinds: [Option<usize>; 3],
+    claims: Vec<(usize, KeyKind)>,
+    /// Those that do not want it.
     refusing: Vec<usize>,
 }
 
-/// Names, and the numbers of the certificates that claim them.
+/// Names, and the places of the certificates that claim them.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     exact: HashMap<Box<[u8]>, Slot>,
@@ -26,22 +26,35 @@ pub(crate) struct Names {
 
 impl Names {
     /// Adds the claim of a certificate on a name: `*.name`, or `!name` for one that it does not
-    /// want. Earlier claims go first.
-    pub(crate) fn claim(&mut self, pattern: &str, kind: KeyKind, certificate: usize) {
-        let (refuses, name) = match pattern.strip_prefix('!') {
-            Some(name) => (true, name),
-            None => (false, pattern),
-        };
-        let name = name.to_ascii_lowercase();
+    /// want. Whoever has an earlier place goes first.
+    pub(crate) fn claim(&mut self, pattern: &str, kind: KeyKind, place: usize) {
+        let (refuses, name) = understand(pattern);
         let slot = match name.strip_prefix('*') {
             Some("") => &mut self.any,
             Some(rest) => self.wild.entry(rest.as_bytes().into()).or_default(),
             None => self.exact.entry(name.as_bytes().into()).or_default(),
         };
         if refuses {
-            slot.refusing.push(certificate);
+            slot.refusing.push(place);
         } else {
-            slot.kinds[kind as usize].get_or_insert(certificate);
+            let at = slot.claims.partition_point(|(own, _)| *own <= place);
+            slot.claims.insert(at, (place, kind));
+        }
+    }
+
+    /// Takes back all claims of a place on a name.
+    pub(crate) fn give_up(&mut self, pattern: &str, place: usize) {
+        let (refuses, name) = understand(pattern);
+        let (map, key) = match name.strip_prefix('*') {
+            Some("") => return self.any.remove(refuses, place),
+            Some(rest) => (&mut self.wild, rest.as_bytes()),
+            None => (&mut self.exact, name.as_bytes()),
+        };
+        if let Some(slot) = map.get_mut(key) {
+            slot.remove(refuses, place);
+            if slot.claims.is_empty() && slot.refusing.is_empty() {
+                map.remove(key);
+            }
         }
     }
 
@@ -61,6 +74,24 @@ impl Names {
     }
 }
 
+impl Slot {
+    fn remove(&mut self, refusing: bool, place: usize) {
+        if refusing {
+            self.refusing.retain(|own| *own != place);
+        } else {
+            self.claims.retain(|(own, _)| *own != place);
+        }
+    }
+}
+
+/// Whether a pattern refuses, and the name in it.
+fn understand(pattern: &str) -> (bool, String) {
+    match pattern.strip_prefix('!') {
+        Some(name) => (true, name.to_ascii_lowercase()),
+        None => (false, pattern.to_ascii_lowercase()),
+    }
+}
+
 /// The best of a slot that the client can verify.
 fn verifiable(slot: &Slot, hello: &Hello, refusing: &[usize]) -> Option<usize> {
     pick(slot, KeyKind::ALL.into_iter().filter(|kind| hello.can_verify(*kind)), refusing)
@@ -72,8 +103,11 @@ fn pick(
     kinds: impl IntoIterator<Item = KeyKind>,
     refusing: &[usize],
 ) -> Option<usize> {
-    let there = |kind: KeyKind| slot.kinds[kind as usize].filter(|it| !refusing.contains(it));
-    kinds.into_iter().find_map(there)
+    let fits = |kind, claim: &&(usize, KeyKind)| claim.1 == kind && !refusing.contains(&claim.0);
+    kinds
+        .into_iter()
+        .find_map(|kind| slot.claims.iter().find(|claim| fits(kind, claim)))
+        .map(|(place, _)| *place)
 }
 
 #[cfg(test)]
@@ -118,5 +152,24 @@ mod tests {
         names.claim("c.b", KeyKind::Ecdsa, 3);
         assert_eq!(names.find(&hello("c.b", true)), Some(3));
         assert_eq!(names.find(&hello("c.b", false)), Some(2), "rather the wildcard");
+    }
+
+    #[test]
+    fn claims_can_be_given_up() {
+        let mut names = Names::default();
+        for (place, kind) in [(2, KeyKind::Rsa), (0, KeyKind::Rsa), (1, KeyKind::Ecdsa)] {
+            ["a.b", "*.b", "*", "!x.b"].iter().for_each(|name| names.claim(name, kind, place));
+        }
+        assert_eq!(names.find(&hello("a.b", false)), Some(0), "the earliest place");
+        assert_eq!(names.find(&hello("x.b", true)), None);
+        for place in [0, 1] {
+            ["a.b", "*.b", "*", "!x.b"].iter().for_each(|name| names.give_up(name, place));
+        }
+        assert_eq!(names.find(&hello("a.b", true)), Some(2));
+        assert_eq!(names.find(&hello("x.b", true)), None);
+        names.give_up("!x.b", 2);
+        assert_eq!(names.find(&hello("x.b", true)), Some(2));
+        ["a.b", "*.b", "*"].iter().for_each(|name| names.give_up(name, 2));
+        assert!(names.exact.is_empty() && names.wild.is_empty());
     }
 }

@@ -1,14 +1,16 @@
 //! Certificates, authorities and revocation lists by the names of their files. Never chooses one.
 //!
-//! A file that many lines name is read and parsed once.
+//! A file that many lines name is read and parsed once. Certificates that are named together are
+//! parsed by all processors together.
 
-use crate::authority::Authorities;
-use crate::certificate::{self, Certificate, Parts};
+use crate::authority::{Authorities, Purpose};
+use crate::certificate::{Certificate, Draft, Flaw, Links, Texts};
+use crate::key::{Key, Secret};
 use openssl::x509::X509;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
 
 /// Where files come from.
 pub trait Files {
@@ -23,6 +25,20 @@ pub trait Files {
     /// # Errors
     /// There is nothing of that name.
     fn list(&self, path: &Path) -> io::Result<Option<Vec<String>>>;
+}
+
+/// No files at all: a program that runs reads none (management.txt 9.3).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn list(&self, _: &Path) -> io::Result<Option<Vec<String>>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
 }
 
 /// Which files beside that of a certificate are looked for (`ssl-load-extra-files`).
@@ -61,14 +77,29 @@ const BUNDLE: [&str; 3] = [".rsa", ".dsa", ".ecdsa"];
 const COMPANIONS: [&str; 4] = [".issuer", ".ocsp", ".sctl", ".key"];
 /// Ends of names of files that a directory of authorities may have.
 const AUTHORITY: [&str; 4] = [".pem", ".crt", ".cer", ".crl"];
+/// With fewer certificates it is not worth to start threads.
+const MANY: usize = 32;
+/// Certificates that have been read and wait to be parsed, per thread.
+const AHEAD: usize = 64;
+
+/// What `crt NAME` means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// A file, or those of a bundle.
+    Files(Vec<String>),
+    /// A directory, and its files.
+    Directory(Vec<String>),
+}
 
 /// Everything that has been read.
 #[derive(Debug, Default)]
 pub struct Store {
     /// What is looked for beside a certificate.
     pub extras: Extras,
-    certificates: RwLock<BTreeMap<String, Arc<Certificate>>>,
+    /// `None`: created by an operator, and still empty.
+    certificates: RwLock<BTreeMap<String, Option<Arc<Certificate>>>>,
     authorities: RwLock<BTreeMap<String, Arc<Authorities>>>,
+    links: Links,
 }
 
 impl Store {
@@ -79,126 +110,182 @@ impl Store {
 
     /// The certificate of this name, if it is there.
     pub fn certificate(&self, name: &str) -> Option<Arc<Certificate>> {
-        self.certificates.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        read(&self.certificates).get(name)?.clone()
     }
 
-    /// The names of all certificates.
-    pub fn names(&self) -> Vec<String> {
-        let certificates = self.certificates.read().unwrap_or_else(PoisonError::into_inner);
-        certificates.keys().cloned().collect()
+    /// All names of certificates, also those that are still empty.
+    pub(crate) fn names(&self) -> Vec<String> {
+        read(&self.certificates).keys().cloned().collect()
+    }
+
+    /// Whether there is a certificate of this name, or a place for one.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        read(&self.certificates).contains_key(name)
+    }
+
+    /// Makes a place for a certificate.
+    pub(crate) fn reserve(&self, name: &str) {
+        write(&self.certificates).entry(name.to_owned()).or_default();
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        write(&self.certificates).remove(name);
     }
 
     /// Puts a certificate under its name, in place of the one that is there.
-    pub fn put(&self, certificate: Certificate) -> Arc<Certificate> {
+    pub(crate) fn put(&self, certificate: Certificate) -> Arc<Certificate> {
         let certificate = Arc::new(certificate);
-        let mut all = self.certificates.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(certificate.name.clone(), certificate.clone());
+        write(&self.certificates).insert(certificate.name.clone(), Some(certificate.clone()));
         certificate
     }
 
-    /// The certificates that `crt NAME` means: a file, those of a directory, or a bundle. Files
-    /// that have not been read are.
+    /// Puts back one that was there before.
+    pub(crate) fn put_again(&self, certificate: Arc<Certificate>) {
+        write(&self.certificates).insert(certificate.name.clone(), Some(certificate));
+    }
+
+    /// All certificates.
+    pub(crate) fn all(&self) -> Vec<Arc<Certificate>> {
+        read(&self.certificates).values().flatten().cloned().collect()
+    }
+
+    pub(crate) fn links(&self) -> &Links {
+        &self.links
+    }
+
+    /// The certificates that `crt NAME` means. Files that have not been read are.
     ///
     /// # Errors
     /// What is wrong, and with which file.
-    pub fn load(&self, name: &str, files: &dyn Files) -> Result<Vec<Arc<Certificate>>, String> {
-        if let Some(known) = self.certificate(name) {
-            return Ok(vec![known]);
+    pub(crate) fn load(
+        &self,
+        name: &str,
+        files: &dyn Files,
+    ) -> Result<Vec<Arc<Certificate>>, String> {
+        let (Meant::Files(found) | Meant::Directory(found)) = self.meant(name, files)?;
+        found.iter().map(|name| self.one(name, files)).collect()
+    }
+
+    /// What `crt NAME` means: a file, those of a directory, or a bundle.
+    ///
+    /// # Errors
+    /// There is nothing of that name.
+    pub(crate) fn meant(&self, name: &str, files: &dyn Files) -> Result<Meant, String> {
+        if self.certificate(name).is_some() {
+            return Ok(Meant::Files(vec![name.to_owned()]));
         }
         match files.list(Path::new(name)) {
-            Ok(None) => self.one(name, files).map(|it| vec![it]),
-            Ok(Some(entries)) => self.directory(name, entries, files),
+            Ok(None) => Ok(Meant::Files(vec![name.to_owned()])),
+            Ok(Some(entries)) => Ok(Meant::Directory(directory(name, entries, files))),
             Err(error) => {
-                let found = self.bundle(name, files)?;
+                let is_there = |name: &String| {
+                    self.has(name) || matches!(files.list(Path::new(name)), Ok(None))
+                };
+                let ends = BUNDLE.into_iter().filter(|_| self.extras.bundle);
+                let found: Vec<_> =
+                    ends.map(|end| format!("{name}{end}")).filter(is_there).collect();
                 if found.is_empty() {
                     return Err(format!(
                         "unable to stat SSL certificate from file '{name}' : {}.",
                         words(&error)
                     ));
                 }
-                Ok(found)
+                Ok(Meant::Files(found))
             }
         }
     }
 
-    fn bundle(&self, name: &str, files: &dyn Files) -> Result<Vec<Arc<Certificate>>, String> {
-        let mut found = Vec::new();
-        for end in BUNDLE.into_iter().filter(|_| self.extras.bundle) {
-            let name = format!("{name}{end}");
-            if self.certificate(&name).is_some() || matches!(files.list(Path::new(&name)), Ok(None))
-            {
-                found.push(self.one(&name, files)?);
-            }
+    /// Reads many certificates, which are parsed by several threads. What is wrong with one is
+    /// told when it is asked for.
+    pub(crate) fn prepare<'a>(&self, names: impl Iterator<Item = &'a str>, files: &dyn Files) {
+        let wanted: BTreeSet<&str> = names.filter(|name| !self.has(name)).collect();
+        if wanted.len() < MANY {
+            return;
         }
-        Ok(found)
-    }
-
-    fn directory(
-        &self,
-        name: &str,
-        mut entries: Vec<String>,
-        files: &dyn Files,
-    ) -> Result<Vec<Arc<Certificate>>, String> {
-        entries.sort();
-        let mut found = Vec::new();
-        for entry in entries {
-            if entry.starts_with('.') || COMPANIONS.iter().any(|end| entry.ends_with(end)) {
-                continue;
+        let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
+        let (sender, receiver) = mpsc::sync_channel::<(String, Texts)>(AHEAD * threads);
+        let receiver = Mutex::new(receiver);
+        let parse = || {
+            let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            while let Ok((name, texts)) = next() {
+                if let Ok(certificate) = self.complete(&name, texts) {
+                    self.put(certificate);
+                }
             }
-            let path = format!("{}/{entry}", name.trim_end_matches('/'));
-            if matches!(files.list(Path::new(&path)), Ok(None)) {
-                found.push(self.one(&path, files)?);
+        };
+        std::thread::scope(|scope| {
+            // Without threads, each is read when it is asked for.
+            let begin = || std::thread::Builder::new().spawn_scoped(scope, parse).is_ok();
+            if !(0..threads).map(|_| begin()).fold(false, |any, one| any | one) {
+                return;
             }
-        }
-        Ok(found)
+            for name in wanted {
+                if let Ok(texts) = self.texts(name, files) {
+                    let _ = sender.send((name.to_owned(), texts));
+                }
+            }
+            drop(sender);
+        });
     }
 
     fn one(&self, name: &str, files: &dyn Files) -> Result<Arc<Certificate>, String> {
         if let Some(known) = self.certificate(name) {
             return Ok(known);
         }
-        let text = files.read(Path::new(name)).map_err(|error| {
+        let texts = self.texts(name, files).map_err(|error| {
             format!("unable to load certificate from file '{name}': {}.", words(&error))
         })?;
-        let certificate = self.complete(name, &text, files)?;
-        Ok(self.put(certificate))
+        Ok(self.put(self.complete(name, texts)?))
     }
 
-    /// A certificate from the text of its file, and from the files beside it.
-    fn complete(&self, name: &str, text: &[u8], files: &dyn Files) -> Result<Certificate, String> {
-        let parts = Parts::read(text)
-            .ok_or_else(|| format!("unable to load certificate from file '{name}'."))?;
+    /// The name of a file that goes with a certificate.
+    pub(crate) fn beside(&self, name: &str, end: &str) -> String {
+        let stem = name.strip_suffix(".crt").filter(|_| self.extras.without_extension);
+        format!("{}{end}", stem.unwrap_or(name))
+    }
+
+    /// Reads the file of a certificate, and those beside it.
+    fn texts(&self, name: &str, files: &dyn Files) -> io::Result<Texts> {
+        let main = Secret::new(files.read(Path::new(name))?);
         let beside = |wanted: bool, end: &str| {
-            let stem = name.strip_suffix(".crt").filter(|_| self.extras.without_extension);
-            let path = format!("{}{end}", stem.unwrap_or(name));
-            let text = wanted.then(|| files.read(Path::new(&path)).ok()).flatten();
-            (path, text)
+            wanted.then(|| files.read(Path::new(&self.beside(name, end))).ok()).flatten()
         };
-        let (key_file, key_text) = beside(self.extras.key && parts.key.is_none(), ".key");
-        let key = parts.key.or_else(|| certificate::key(&key_text?)).ok_or_else(|| {
-            let place = if self.extras.key { &key_file } else { name };
-            format!("No Private Key found in '{place}'.")
-        })?;
-        let ours = parts.certificate.public_key().is_ok_and(|public| public.public_eq(&key));
-        if !ours {
-            return Err(format!(
-                "inconsistencies between private key and certificate loaded '{name}'."
-            ));
+        let has_key = main.windows(KEY.len()).any(|part| part == KEY);
+        Ok(Texts {
+            key: beside(self.extras.key && !has_key, ".key").map(Secret::new),
+            ocsp: beside(self.extras.ocsp, ".ocsp"),
+            sctl: beside(self.extras.sctl, ".sctl"),
+            issuer: beside(self.extras.issuer, ".issuer"),
+            main: Some(main),
+        })
+    }
+
+    /// A certificate from the text of its file, and from those beside it.
+    fn complete(&self, name: &str, texts: Texts) -> Result<Certificate, String> {
+        let mut draft = Draft::default();
+        let main = texts.main.as_deref().unwrap_or_default();
+        draft
+            .read(main, &self.links)
+            .ok_or_else(|| format!("unable to load certificate from file '{name}'."))?;
+        if draft.key.is_none() {
+            draft.key = texts.key.and_then(|text| Key::read(&text)).map(Arc::new);
         }
-        let (issuer_file, issuer) = beside(self.extras.issuer, ".issuer");
-        let issuer = issuer.map(|text| {
-            X509::from_pem(&text)
-                .map_err(|_| format!("unable to load issuer from file '{issuer_file}'."))
-        });
-        Ok(Certificate {
-            name: name.to_owned(),
-            certificate: parts.certificate,
-            chain: parts.chain,
-            key,
-            dh: parts.dh,
-            ocsp: beside(self.extras.ocsp, ".ocsp").1.filter(|text| !text.is_empty()),
-            sctl: beside(self.extras.sctl, ".sctl").1,
-            issuer: issuer.transpose()?,
+        draft.issuer = match texts.issuer {
+            Some(text) => Some(X509::from_pem(&text).map_err(|_| {
+                let file = self.beside(name, ".issuer");
+                format!("unable to load issuer from file '{file}'.")
+            })?),
+            None => None,
+        };
+        (draft.ocsp, draft.sctl) = (texts.ocsp, texts.sctl);
+        draft.complete(name).map_err(|flaw| match flaw {
+            Flaw::Incomplete if self.extras.key => {
+                format!("No Private Key found in '{}'.", self.beside(name, ".key"))
+            }
+            Flaw::Incomplete => format!("No Private Key found in '{name}'."),
+            Flaw::Foreign => {
+                format!("inconsistencies between private key and certificate loaded '{name}'.")
+            }
         })
     }
 
@@ -206,41 +293,86 @@ impl Store {
     ///
     /// # Errors
     /// What is wrong, and with which file.
-    pub fn load_authorities(
+    pub(crate) fn load_authorities(
         &self,
         name: &str,
+        purpose: Purpose,
         files: &dyn Files,
     ) -> Result<Arc<Authorities>, String> {
         if let Some(known) = self.authorities(name) {
             return Ok(known);
         }
-        let read = self.read_authorities(name, files);
+        let read = read_authorities(name, purpose, files);
         let read = read.map_err(|why| format!("Couldn't open the ca-file '{name}' ({why})."))?;
-        let read = Arc::new(read);
-        let mut all = self.authorities.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(name.to_owned(), read.clone());
-        Ok(read)
-    }
-
-    fn read_authorities(&self, name: &str, files: &dyn Files) -> Result<Authorities, String> {
-        let path = if name == "@system-ca" { "/etc/ssl/certs/ca-certificates.crt" } else { name };
-        let told = |error: io::Error| words(&error);
-        let Some(entries) = files.list(Path::new(path)).map_err(told)? else {
-            return Authorities::read(&files.read(Path::new(path)).map_err(told)?);
-        };
-        let mut all = Authorities::none();
-        for entry in entries.iter().filter(|it| AUTHORITY.iter().any(|end| it.ends_with(end))) {
-            let path = format!("{}/{entry}", path.trim_end_matches('/'));
-            let text = files.read(Path::new(&path)).map_err(told)?;
-            Authorities::read(&text).into_iter().for_each(|more| all.extend(more));
-        }
-        Ok(all)
+        Ok(self.put_authorities(name, read))
     }
 
     /// The authorities of this name, if they are there.
-    pub fn authorities(&self, name: &str) -> Option<Arc<Authorities>> {
-        self.authorities.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    pub(crate) fn authorities(&self, name: &str) -> Option<Arc<Authorities>> {
+        read(&self.authorities).get(name).cloned()
     }
+
+    /// Puts authorities under a name, in place of those that are there.
+    pub(crate) fn put_authorities(
+        &self,
+        name: &str,
+        authorities: impl Into<Arc<Authorities>>,
+    ) -> Arc<Authorities> {
+        let authorities = authorities.into();
+        write(&self.authorities).insert(name.to_owned(), authorities.clone());
+        authorities
+    }
+
+    pub(crate) fn remove_authorities(&self, name: &str) {
+        write(&self.authorities).remove(name);
+    }
+
+    /// All that serve a purpose, by name.
+    pub(crate) fn all_authorities(&self, purpose: Purpose) -> Vec<(String, Arc<Authorities>)> {
+        let all = read(&self.authorities);
+        let fits = all.iter().filter(|(_, own)| own.purpose == purpose);
+        fits.map(|(name, own)| (name.clone(), own.clone())).collect()
+    }
+}
+
+const KEY: &[u8] = b"PRIVATE KEY-----";
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The certificates in a directory, in order.
+fn directory(name: &str, mut entries: Vec<String>, files: &dyn Files) -> Vec<String> {
+    entries.sort();
+    let is_certificate = |entry: &&String| {
+        !entry.starts_with('.') && !COMPANIONS.iter().any(|end| entry.ends_with(end))
+    };
+    let path = |entry: &String| format!("{}/{entry}", name.trim_end_matches('/'));
+    let is_file = |path: &String| matches!(files.list(Path::new(path)), Ok(None));
+    entries.iter().filter(is_certificate).map(path).filter(is_file).collect()
+}
+
+fn read_authorities(
+    name: &str,
+    purpose: Purpose,
+    files: &dyn Files,
+) -> Result<Authorities, String> {
+    let path = if name == "@system-ca" { "/etc/ssl/certs/ca-certificates.crt" } else { name };
+    let told = |error: io::Error| words(&error);
+    let Some(entries) = files.list(Path::new(path)).map_err(told)? else {
+        return Authorities::read(&files.read(Path::new(path)).map_err(told)?, purpose);
+    };
+    let mut all = Authorities::none(purpose);
+    for entry in entries.iter().filter(|it| AUTHORITY.iter().any(|end| it.ends_with(end))) {
+        let path = format!("{}/{entry}", path.trim_end_matches('/'));
+        let text = files.read(Path::new(&path)).map_err(told)?;
+        Authorities::read(&text, purpose).into_iter().for_each(|more| all.extend(more));
+    }
+    Ok(all)
 }
 
 /// The system's words for an error, without its number.

@@ -58,8 +58,12 @@ pub(super) fn del(call: &mut Call<'_>) -> Reply {
         Ok(target) => target,
         Err(reply) => return reply.bare(),
     };
+    let connector = target.server().settings.connector.clone();
     match dynamic::delete(call.worker, &target.proxy, target.slot) {
-        Ok(()) => Reply::Bare(Severity::Info, "Server deleted.".to_owned()),
+        Ok(()) => {
+            connector.iter().for_each(|connector| call.settings.tls.forget(connector));
+            Reply::Bare(Severity::Info, "Server deleted.".to_owned())
+        }
         Err(refusal) => refused(&target.proxy, refusal),
     }
 }

@@ -196,9 +196,24 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         "addr" => moving::address(call, &target),
         "check-addr" => moving::check_address(call, &target),
         "check-port" => moving::check_port(call, &target),
-        "ssl" => Reply::error("'set server <srv> ssl' is not implemented yet."),
+        "ssl" => switch_tls(call, &target),
         _ => Reply::error(USAGE),
     }
+}
+
+/// `set server <bk>/<srv> ssl on|off`: for connections that are made from now on.
+fn switch_tls(call: &Call<'_>, target: &Target) -> Reply {
+    let Some(encryption) = &target.server().settings.link.encryption else {
+        return Reply::error(
+            "'set server <srv> ssl' cannot be set.  default-server should define ssl settings",
+        );
+    };
+    match call.word(4) {
+        "on" => encryption.switch.turn(true),
+        "off" => encryption.switch.turn(false),
+        _ => return Reply::error("'set server <srv> ssl' expects 'on' or 'off'."),
+    }
+    Reply::Message(Severity::Info, "server ssl setting updated.".to_owned())
 }
 
 fn change_state(call: &Call<'_>, target: &Target) -> Reply {

@@ -2,17 +2,18 @@
 //! opens a socket.
 use crate::cx::Cx;
 use crate::diag::Severity;
-use crate::draft::{DraftKind, DraftProxy};
-use crate::model::{Bind, Global, ServerOptions, TlsProcess};
+use crate::draft::{DraftKind, DraftLogForward, DraftProxy};
+use crate::model::{Bind, Global, Ring, ServerOptions, TlsProcess};
 use crate::source::Files;
+use rules::check::{Step, StepAction};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use tls::{Acceptor, Connector, ServerSettings, Store};
+use tls::{Acceptor, Connector, ServerSettings, Store, within};
 
 /// Reads what enabled proxies and runtime sockets need of TLS.
 pub(super) fn complete(
-    proxies: &mut [DraftProxy],
+    (proxies, rings, logs): (&mut [DraftProxy], &mut [Ring], &mut [DraftLogForward]),
     global: &mut Global,
     cx: &mut Cx<'_>,
 ) -> Arc<Store> {
@@ -28,7 +29,17 @@ pub(super) fn complete(
             servers(proxy, &process, &store, cx);
         }
     }
-    listeners(&mut global.stats.sockets, "stats socket", &process, &store, cx);
+    for draft in logs {
+        let name = format!("Log-forward '{}'", draft.section.name);
+        listeners(&mut draft.section.binds, &name, &process, &store, cx);
+    }
+    for ring in rings {
+        ring_servers(ring, &process, &store, cx);
+    }
+    for socket in global.stats.sockets.iter().filter(|it| it.options.tls.enabled) {
+        let text = "'stats socket' : 'ssl' is not implemented yet.".to_owned();
+        cx.about(Severity::Alert, &socket.place.clone(), text);
+    }
     store
 }
 
@@ -79,8 +90,13 @@ const NO_CERTIFICATE: &str = "no SSL certificate specified";
 
 fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut Cx<'_>) {
     let backend = proxy.name.clone();
+    let checks = &proxy.settings.check;
+    let asks = |step: &Arc<Step>| matches!(&step.action, StepAction::Connect(it) if it.ssl);
+    let steps = checks.tcp.iter().chain(&checks.http).any(asks);
     for server in &mut proxy.settings.back.servers {
-        let made = connector(&server.options, (&backend, &server.name), process, store, cx.files);
+        let of = (&*backend, &*server.name);
+        let steps = steps && server.options.check.enabled;
+        let made = connector(&server.options, steps, of, process, store, cx.files);
         match made {
             Ok(made) => server.tls = made.map(Arc::new),
             Err(error) => {
@@ -91,18 +107,44 @@ fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut
     }
 }
 
-/// What the options of a server line make of TLS, if they want any.
+fn ring_servers(ring: &mut Ring, process: &TlsProcess, store: &Store, cx: &mut Cx<'_>) {
+    for server in &mut ring.servers {
+        let of = (&*ring.name, &*server.name);
+        match connector(&server.options, false, of, process, store, cx.files) {
+            Ok(made) => server.tls = made.map(Arc::new),
+            Err(error) => {
+                let text = format!("'server {}/{}' : {error}", ring.name, server.name);
+                cx.about(Severity::Alert, &server.place.clone(), text);
+            }
+        }
+    }
+}
+
+/// What the options of a server line make of TLS, if they want any. `steps`: steps of its checks do
+/// in any case.
 pub(crate) fn connector(
     options: &ServerOptions,
-    (backend, name): (&str, &str),
+    steps: bool,
+    of: (&str, &str),
     process: &TlsProcess,
     store: &Store,
     files: &dyn Files,
 ) -> Result<Option<Connector>, String> {
     let line = &options.tls;
-    if !line.enabled && line.check != Some(true) {
+    if !line.mentioned && line.check != Some(true) && !steps {
         return Ok(None);
     }
+    make(options, of, process, store, files).map(Some)
+}
+
+fn make(
+    options: &ServerOptions,
+    (backend, name): (&str, &str),
+    process: &TlsProcess,
+    store: &Store,
+    files: &dyn Files,
+) -> Result<Connector, String> {
+    let line = &options.tls;
     let verify = line.verify.unwrap_or(!process.trusts_servers);
     let mut settings = ServerSettings {
         verify,
@@ -123,22 +165,13 @@ pub(crate) fn connector(
         within(&process.crt_base, path);
     }
     authorities(&mut settings.options, process);
-    Connector::new(settings, process.defaults, store, &Disk(files)).map(Some)
+    Connector::new(settings, process.defaults, store, &Disk(files))
 }
 
 /// Makes the names of authorities and lists start where they should.
 fn authorities(options: &mut tls::Options, process: &TlsProcess) {
     let names = [&mut options.ca_file, &mut options.ca_verify_file, &mut options.crl_file];
     names.into_iter().flatten().for_each(|name| within(&process.ca_base, name));
-}
-
-/// Puts the directory in front of a relative name.
-fn within(base: &Option<String>, name: &mut String) {
-    if let Some(base) = base
-        && !name.starts_with(['/', '@'])
-    {
-        *name = format!("{base}/{name}");
-    }
 }
 
 /// The files of the configuration, as TLS reads them.

@@ -1,5 +1,5 @@
 //! `ring` and `log-forward` sections (sections 3.9 and 3.10). Never holds a message.
-use super::{Address, Bind, LogTarget, LogTransport};
+use super::{Address, Bind, LogTarget, LogTransport, ServerOptions};
 use crate::diag::Place;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,6 +41,12 @@ pub struct RingServer {
     /// `log-proto octet-count`: each message goes behind its length (RFC 6587, section 3.4.1)
     /// instead of before a newline.
     pub counts: bool,
+    /// What its line says of TLS (section 5.2).
+    pub options: ServerOptions,
+    /// Its side of TLS, if the connection is encrypted.
+    pub tls: Option<Arc<tls::Connector>>,
+    /// Where its line stands.
+    pub place: Place,
 }
 
 /// A `log-forward` section.

@@ -16,6 +16,10 @@ pub struct TlsBind {
 pub struct TlsServer {
     /// `ssl`: connections are encrypted.
     pub enabled: bool,
+    /// There was an `ssl`, so that they can be.
+    pub mentioned: bool,
+    /// `no-ssl`
+    pub refused: bool,
     /// `check-ssl`: so are those of checks; `None` where the line does not say.
     pub check: Option<bool>,
     /// `verify`; `None` is what `ssl-server-verify` says.

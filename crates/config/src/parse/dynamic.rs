@@ -39,6 +39,8 @@ pub struct Host<'a> {
     pub http: bool,
     /// How its servers are checked: whether by HTTP requests, and by which ports.
     pub checks: (bool, StepPorts),
+    /// Whether steps of checks ask for encryption by themselves.
+    pub encrypts: bool,
 }
 
 /// A server from its name, its address and its options. One that is found by a name has no address
@@ -76,7 +78,7 @@ pub fn dynamic_server(
         }
     })?;
     let mut server = draft.settings.back.servers.pop().ok_or("no server")?;
-    let made = connector(&server.options, (backend, name), process, store, &Disk)?;
+    let made = connector(&server.options, host.encrypts, (backend, name), process, store, &Disk)?;
     server.tls = made.map(Arc::new);
     judge(host, server)
 }

@@ -1,8 +1,10 @@
 //! `ring` sections (section 3.9). Never holds a message.
-use super::log;
+use super::server::Filling;
 use super::values::time_at;
+use super::{log, tls};
 use crate::addr;
 use crate::cx::Cx;
+use crate::keyword::Keyword;
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{Address, Ring, RingServer, ServerPort};
@@ -106,17 +108,42 @@ fn server(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         (address, _) => address,
     };
     let mut counts = false;
+    let mut filling = Filling::bare();
     let mut n = 3;
     while let Some(option) = args.get(n) {
-        if option != "log-proto" {
+        if option == "log-proto" {
+            counts = octet_count(args.from(n)).map_err(|fault| fault.within(&context))?;
+            n += 2;
+            continue;
+        }
+        let Some(keyword) = Keyword::find(tls::SERVER, option) else {
             let unknown = format!("unknown keyword '{option}'");
             return Err(known::fault(args, n, "server", option, unknown).within(&context));
+        };
+        let read = (keyword.parse)(&mut filling, cx, args.from(n));
+        read.map_err(|fault| fault.within(&context))?;
+        if option == "sni" && constant(args.text(n + 1)).is_none() {
+            let message = "'sni' : nothing but 'str(<name>)' is known here";
+            return Err(args.fault(n + 1, message).within(&context));
         }
-        counts = octet_count(args.from(n)).map_err(|fault| fault.within(&context))?;
-        n += 2;
+        n += 1 + keyword.takes();
     }
-    ring.servers.push(RingServer { name: name.to_owned(), address, counts });
+    let (options, place) = (filling.options, args.place().clone());
+    let name = name.to_owned();
+    ring.servers.push(RingServer { name, address, counts, options, tls: None, place });
     Ok(())
+}
+
+/// The text in `str(text)`.
+fn constant(expression: &str) -> Option<&str> {
+    expression.strip_prefix("str(")?.strip_suffix(')')
+}
+
+impl RingServer {
+    /// The name that it is asked by (`sni`).
+    pub fn server_name(&self) -> Option<&str> {
+        constant(&self.options.tls.sni.as_ref()?.written.0)
+    }
 }
 
 /// `log-proto { legacy | octet-count }`: whether messages go behind their length.

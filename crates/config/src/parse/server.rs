@@ -26,6 +26,11 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
+    /// No presets at all, as for servers outside of proxies.
+    pub(super) fn bare() -> Self {
+        Self { options: ServerOptions::default(), id: None, http: false }
+    }
+
     /// The presets of a section.
     fn of(proxy: &DraftProxy) -> Self {
         let options = proxy.settings.default_server.clone();
@@ -48,7 +53,16 @@ const fn entry(
 pub(crate) const OPTIONS: &[Entry] = &[
     entry("addr", "<ipv4|ipv6>", "Address to check.", |s, cx, a| {
         let given = a.need(1, "'addr' expects <ipv4|ipv6> as argument.")?;
-        let address = addr::host(&cx.address(given), cx.names);
+        // A port may follow, which `port` goes before wherever it stands.
+        let whole = cx.address(given);
+        let ip = whole.parse::<std::net::SocketAddr>().ok();
+        if let Some(address) = ip {
+            s.options.check.addr = Some(address.ip());
+            let port = Some(address.port()).filter(|port| *port > 0);
+            s.options.check.port = s.options.check.port.or(port);
+            return Ok(());
+        }
+        let address = addr::host(&whole, cx.names);
         let told = |e| a.fault(1, format!("'addr' : {e}."));
         s.options.check.addr = Some(address.map_err(told)?);
         Ok(())

@@ -113,7 +113,7 @@ pub(crate) const SERVER: &[ServerEntry] = &[
         Ok(())
     }),
     entry("no-ssl", "", "Undoes `ssl`.", |s, _, _| {
-        s.options.tls.enabled = false;
+        (s.options.tls.enabled, s.options.tls.refused) = (false, true);
         Ok(())
     }),
     entry("no-ssl-reuse", "", "Sessions are not resumed.", |s, _, _| {
@@ -132,7 +132,8 @@ pub(crate) const SERVER: &[ServerEntry] = &[
         Ok(())
     }),
     entry("ssl", "", "Encrypts connections.", |s, _, _| {
-        s.options.tls.enabled = true;
+        let tls = &mut s.options.tls;
+        (tls.enabled, tls.mentioned, tls.refused) = (true, true, false);
         Ok(())
     }),
     server("ssl-max-ver", "<version>", "The newest version."),
@@ -184,7 +185,10 @@ fn crt_list(options: &mut BindOptions, cx: &mut Cx<'_>, args: Args<'_>) -> Parse
         };
         args.fault(1, format!("'crt-list' : cannot open file '{name}' : {why}"))
     })?;
-    let list = tls::parse_crt_list(name, &String::from_utf8_lossy(&text));
+    let text = String::from_utf8_lossy(&text);
+    let lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+    options.tls.settings.lists.push((name.to_owned(), lines));
+    let list = tls::parse_crt_list(name, &text);
     let list = list.map_err(|message| args.fault(1, format!("'crt-list' : {message}")))?;
     options.tls.settings.certificates.extend(list);
     Ok(())

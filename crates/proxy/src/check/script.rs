@@ -12,7 +12,7 @@ use super::turn::{Subject, Turn, Underway};
 use super::verdict;
 use crate::handshake;
 use crate::line::{Line, Trouble};
-use crate::settings::{Announce, Encryption, Version};
+use crate::settings::{Announce, Encryption, ServerName, Switch, Version};
 use crate::way;
 use crate::worker::Worker;
 use balance::{CheckResult, CheckStatus};
@@ -69,6 +69,8 @@ enum Stop {
     Unconnected(std::io::Error),
     /// The connection broke.
     Broken(std::io::Error),
+    /// It could not be encrypted; why.
+    Unencrypted(&'static str),
     /// The server asks for no new sessions (`disable-on-404`).
     Conditional,
 }
@@ -203,9 +205,8 @@ impl<'a> Play<'a> {
             way::introduce_self(announce, ends, &mut header);
             self.put(&header).await?;
         }
-        let encryption = self.subject.server.settings.check_link.encryption.as_ref();
-        if let Some(encryption) = encryption.filter(|_| connect.as_server) {
-            self.encrypt(encryption).await?;
+        if let Some(encryption) = self.encryption(connect) {
+            self.encrypt(&encryption).await?;
         }
         let speaks_h2 = match settings.speech.checks {
             Version::H1 => false,
@@ -217,17 +218,29 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
+    /// What a connection is encrypted with: as its step says, or the server's line.
+    fn encryption(&self, connect: &Connect) -> Option<Encryption> {
+        let settings = &self.subject.server.settings;
+        if !connect.ssl {
+            return settings.check_link.encryption.clone().filter(|_| connect.as_server);
+        }
+        Some(Encryption {
+            connector: settings.connector.clone()?,
+            name: connect
+                .sni
+                .as_deref()
+                .map_or(ServerName::None, |name| ServerName::Fixed(name.to_owned())),
+            alpn: Some(connect.alpn.as_deref().unwrap_or_default().into()),
+            switch: Switch::new(true),
+        })
+    }
+
     /// Encrypts what is said from now on.
     async fn encrypt(&mut self, encryption: &Encryption) -> Result<(), Stop> {
         self.encrypted = true;
         self.line.encrypt(encryption).await.map_err(|trouble| match trouble {
             handshake::Trouble::Late => Stop::Late(CheckStatus::L6Timeout),
-            trouble => Stop::Failed(Failure {
-                status: Status::L6Response,
-                info: trouble.words().1.as_bytes().to_vec(),
-                code: None,
-                empty: false,
-            }),
+            trouble => Stop::Unencrypted(trouble.words().1),
         })
     }
 
@@ -372,6 +385,11 @@ impl<'a> Play<'a> {
             Stop::Late(status) => self.placed(verdict::plain(status, ""), index, comment),
             Stop::Unconnected(error) => self.placed(verdict::unconnected(&error), index, comment),
             Stop::Broken(error) => self.placed(verdict::broken(&error), index, comment),
+            Stop::Unencrypted(why) => {
+                let result = verdict::plain(CheckStatus::L6Response, why);
+                // Without a script there are no steps to tell of.
+                if self.script.acts() { self.placed(result, index, comment) } else { result }
+            }
             Stop::Conditional => self.result(CheckStatus::L7OkConditional, b""),
         }
     }

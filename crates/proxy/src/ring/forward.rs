@@ -2,7 +2,9 @@
 //! that a server has not taken.
 
 use super::{Framing, Tap};
-use crate::settings::RingServer;
+use crate::handshake;
+use crate::settings::{RingServer, ServerName};
+use crate::transport::Transport;
 use crate::worker::Worker;
 use reactor::{Class, Dial, Socket};
 use std::io::{self, IoSlice};
@@ -55,8 +57,21 @@ async fn pour(
     output: &mut Vec<u8>,
 ) -> io::Result<()> {
     let socket = Socket::dial(&worker.thread, &server.address, &Dial::default())?;
+    let mut socket = Transport::from(socket);
     socket.own();
     send(worker, &socket, connect_ms, b"").await?;
+    if let Some(encryption) = &server.encryption {
+        let name = match &encryption.name {
+            ServerName::Fixed(name) => Some(name.as_str()),
+            ServerName::None | ServerName::Sample(_) => None,
+        };
+        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+        handshake::begin(worker, &mut socket, encryption, name).map_err(|_| refused())?;
+        let deadline = connect_ms.map(|span| worker.thread.tick().plus_ms(span));
+        let result = handshake::run(&socket, deadline, &mut || Ok(())).await;
+        worker.shared.tls.count_back(worker, &socket, result.is_ok());
+        result.map_err(|_| refused())?;
+    }
     let framing = if server.counts { Framing::Counted } else { Framing::Lines };
     loop {
         output.clear();
@@ -76,7 +91,7 @@ async fn pour(
 }
 
 /// Reads and forgets what the server says; whether it has closed its side.
-fn has_closed(socket: &Socket) -> io::Result<bool> {
+fn has_closed(socket: &Transport) -> io::Result<bool> {
     let mut waste = [0; 512];
     loop {
         match socket.recv(&mut waste) {
@@ -92,7 +107,7 @@ fn has_closed(socket: &Socket) -> io::Result<bool> {
 /// Sends all of it; that an empty text is sent tells that the connection stands.
 async fn send(
     worker: &Worker,
-    socket: &Socket,
+    socket: &Transport,
     span: Option<u32>,
     mut bytes: &[u8],
 ) -> io::Result<()> {

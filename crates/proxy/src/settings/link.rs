@@ -4,7 +4,7 @@ use reactor::Dial;
 use sample::Expr;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI8, AtomicU32, Ordering::Relaxed};
 
 /// What is special about connections to a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,38 @@ pub struct Encryption {
     pub name: ServerName,
     /// What is offered instead of the line's own protocols (`check-alpn`), in wire format.
     pub alpn: Option<Arc<[u8]>>,
+    /// Whether it is done at all.
+    pub switch: Arc<Switch>,
 }
+
+/// Whether connections are encrypted that could be (`set server ssl`).
+#[derive(Debug)]
+pub struct Switch(AtomicI8);
+
+impl Switch {
+    /// It is on, or has never been.
+    pub fn new(on: bool) -> Arc<Self> {
+        Arc::new(Self(AtomicI8::new(if on { 1 } else { NEVER })))
+    }
+
+    /// Turns it.
+    pub fn turn(&self, on: bool) {
+        self.0.store(i8::from(on), Relaxed);
+    }
+
+    /// Whether it is on.
+    pub fn is_on(&self) -> bool {
+        self.number() > 0
+    }
+
+    /// As `show servers state` tells it: 1 for on, 0 for off, -1 if it has never been on.
+    pub fn number(&self) -> i8 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// What `show servers state` says of a server that may not be encrypted (`no-ssl`).
+pub const NEVER: i8 = -1;
 
 /// The name that a server is asked by.
 #[derive(Clone, Debug)]

@@ -211,8 +211,11 @@ impl<'w> Words<'w, '_> {
                 "comment" => self.note()?,
                 "via-socks4" => connect.via_socks4 = true,
                 "proto" => self.protocol()?,
-                "ssl" | "sni" | "alpn" => {
-                    return Err(self.fail(format!("'{name}' is not implemented yet")));
+                "ssl" => connect.ssl = true,
+                "sni" => connect.sni = Some(self.value("sni", "a string")?.into()),
+                "alpn" => {
+                    let names = self.value("alpn", "a comma-delimited ALPN protocol list")?;
+                    connect.alpn = Some(self.protocols(names)?);
                 }
                 _ => {
                     let message = format!(
@@ -224,6 +227,20 @@ impl<'w> Words<'w, '_> {
             }
         }
         Ok(connect)
+    }
+
+    /// Protocol names joined by commas, in wire format (RFC 7301 section 3.1).
+    fn protocols(&self, names: &str) -> Parsed<Box<[u8]>> {
+        let mut wire = Vec::new();
+        for name in names.split(',') {
+            let length = u8::try_from(name.len()).ok().filter(|length| *length > 0);
+            let length = length.ok_or_else(|| {
+                self.fail(format!("'{names}' contains an ALPN name that is empty or too long."))
+            })?;
+            wire.push(length);
+            wire.extend_from_slice(name.as_bytes());
+        }
+        Ok(wire.into())
     }
 
     /// What is spoken over the connection: what the kind of check speaks anyway.

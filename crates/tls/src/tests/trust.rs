@@ -116,34 +116,3 @@ fn sessions_go_on() {
     assert!(!resumes(&[], ServerSettings { reuse: false, ..trusting() }, same));
     assert!(!resumes(&[], trusting(), ["a.test", "b.test"]));
 }
-
-#[test]
-fn certificates_are_replaced_while_connections_are_made() {
-    let store = crate::Store::default();
-    let files = files();
-    let settings = bind(&["server.pem"], Options::default());
-    let acceptor =
-        crate::Acceptor::new(settings, crate::Defaults::default(), &store, &files).unwrap();
-    let shown = || {
-        let connector = connector(trusting(), &files).unwrap();
-        let client = connector.connect(0, None, None).unwrap();
-        let mut pair = Pair::new(client, acceptor.accept().unwrap());
-        pair.shake().0.unwrap();
-        pair.client.peer_certificate().unwrap().der().unwrap()
-    };
-    let before = shown();
-    let fresh = make(&["a.test"], ecdsa(), None);
-    store.put(crate::Certificate {
-        name: "server.pem".into(),
-        certificate: fresh.certificate.clone(),
-        chain: Vec::new(),
-        key: fresh.key.clone(),
-        dh: None,
-        ocsp: None,
-        sctl: None,
-        issuer: None,
-    });
-    assert_eq!(shown(), before);
-    acceptor.renew(&store, &files).unwrap();
-    assert_eq!(shown(), fresh.certificate.to_der().unwrap());
-}

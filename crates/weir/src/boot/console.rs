@@ -23,6 +23,7 @@ const BACKLOG: u32 = 128;
 pub(super) fn open(
     model: &Model,
     (options, startup_logs): (&Options, &str),
+    certificates: tls::Runtime,
     opener: &mut Opener,
     errors: &mut Vec<String>,
 ) -> (Settings, Vec<Console>) {
@@ -54,6 +55,8 @@ pub(super) fn open(
     let mut process = model.global.tls.clone();
     process.defaults.threads = model.global.process.threads.count().max(1);
     let store = model.store.clone();
+    let runtime = Arc::new(certificates);
+    let watched = runtime.clone();
     let settings = Settings {
         version: version::VERSION.to_owned(),
         date: version::DATE.to_owned(),
@@ -69,8 +72,11 @@ pub(super) fn open(
         dictionaries: model.dictionaries.clone(),
         streams: Worker::streams,
         server: MakeServer(Arc::new(move |backend, name, words| {
-            super::proxies::dynamic_server(backend, name, words, (&process, &store))
+            let made = super::proxies::dynamic_server(backend, name, words, (&process, &store))?;
+            made.connector.iter().for_each(|connector| watched.watch(connector));
+            Ok(made)
         })),
+        tls: runtime,
     };
     (settings, consoles)
 }
@@ -123,6 +129,34 @@ fn environment(from: &config::Environment, sockets: &[CliSocket]) -> Vec<(String
         all.set("HAPROXY_CLI", &addresses.join(";"));
     }
     all.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// What operators can change of TLS. Proxies take their parts of the model away, so this goes
+/// first.
+pub(super) fn certificates(model: &Model) -> tls::Runtime {
+    let fronts = model.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
+    let logs = model.log_forwards.iter().flat_map(|section| &section.binds);
+    let binds = fronts.flat_map(|front| &front.binds).chain(logs);
+    let bound = |bind: &model::Bind| {
+        let acceptor = bind.tls.clone()?;
+        Some(tls::runtime::Bound {
+            acceptor,
+            place: format!("{}:{}", bind.place.file, bind.place.line),
+        })
+    };
+    let process = &model.global.tls;
+    let bases = tls::runtime::Bases {
+        certificates: process.crt_base.clone(),
+        authorities: process.ca_base.clone(),
+    };
+    let runtime = tls::Runtime::new(model.store.clone(), binds.filter_map(bound).collect(), bases);
+    let backs = model.proxies.iter().filter_map(|proxy| proxy.back.as_ref());
+    for server in backs.flat_map(|back| &back.servers).filter_map(|server| server.tls.as_ref()) {
+        runtime.watch(server);
+    }
+    let rings = model.global.rings.iter().flat_map(|ring| &ring.servers);
+    rings.filter_map(|server| server.tls.as_ref()).for_each(|server| runtime.watch(server));
+    runtime
 }
 
 fn level(from: model::Level) -> Level {

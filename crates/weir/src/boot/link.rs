@@ -7,7 +7,8 @@ use config::model::{
     Websocket,
 };
 use proxy::settings::{
-    self, Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Values, Version,
+    self, Disguise, Encryption, Follows, Link, Ports, ServerName, Speech, Speeches, Switch, Values,
+    Version,
 };
 use reactor::{Dial, KeepAlive, SystemBuffers};
 use std::io;
@@ -99,10 +100,11 @@ fn disguise(source: &Source) -> Disguise {
 /// What connections to a server are encrypted with.
 fn encryption(server: &Server) -> Option<Encryption> {
     let line = &server.options.tls;
-    let connector = server.tls.clone().filter(|_| line.enabled)?;
+    let connector = server.tls.clone().filter(|_| line.mentioned)?;
     let sni = line.sni.as_ref().and_then(|sni| sni.expr.clone());
     let name = sni.map_or(ServerName::None, ServerName::Sample);
-    Some(Encryption { connector, name, alpn: None })
+    let switch = Switch::new(line.enabled);
+    Some(Encryption { connector, name, alpn: None, switch })
 }
 
 /// What its checks are encrypted with; by itself only one of the same service.
@@ -112,7 +114,7 @@ fn check_encryption(server: &Server, same: bool) -> Option<Encryption> {
     let connector = server.tls.clone().filter(|_| wanted)?;
     let name = line.check_sni.clone().map_or(ServerName::None, ServerName::Fixed);
     let alpn = line.check_alpn.as_deref().map(Into::into);
-    Some(Encryption { connector, name, alpn })
+    Some(Encryption { connector, name, alpn, switch: Switch::new(true) })
 }
 
 /// What is spoken with a server.

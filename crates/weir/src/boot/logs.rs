@@ -3,7 +3,8 @@
 use super::listeners::{self, Asked, Opener};
 use config::model::{self, SendHostname};
 use proxy::settings::{
-    Backing, LogAddress, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring, RingServer,
+    Backing, Encryption, LogAddress, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring,
+    RingServer, ServerName, Switch,
 };
 use std::fs::File;
 use std::io;
@@ -79,6 +80,11 @@ fn ring(from: &model::Ring, errors: &mut Vec<String>) -> Ring {
             model::Address::Pair(number) => reactor::Address::Pair(*number),
         },
         counts: server.counts,
+        encryption: server.tls.clone().filter(|_| server.options.tls.enabled).map(|connector| {
+            let name = server.server_name().map(str::to_owned);
+            let name = name.map_or(ServerName::None, ServerName::Fixed);
+            Encryption { connector, name, alpn: None, switch: Switch::new(true) }
+        }),
     };
     Ring {
         name: from.name.to_string(),
@@ -137,13 +143,13 @@ pub(super) fn forwards(
     let forward = |from: &model::LogForward| {
         let backlog = if from.backlog > 0 { from.backlog } else { from.maxconn.max(1) };
         let asked = Asked { backlog, ..Asked::default() };
-        let mut handles = |binds: &[model::Bind], datagrams: bool| -> Vec<reactor::Handle> {
+        let mut handles = |binds: &[model::Bind], datagrams: bool| {
             let mut open = |bind: &model::Bind| match datagrams {
                 true => opener.open_datagrams(bind, &asked),
                 false => opener.open(bind, &asked).map(|open| open.handle),
             };
             let mut told = |bind: &model::Bind| match open(bind) {
-                Ok(handle) => Some(handle),
+                Ok(handle) => Some((handle, bind.tls.clone())),
                 Err(error) => {
                     errors.push(format!(
                         "Starting log-forward {}: {} [{}]",
@@ -154,12 +160,12 @@ pub(super) fn forwards(
                     None
                 }
             };
-            binds.iter().filter_map(&mut told).collect()
+            binds.iter().filter_map(&mut told).collect::<Vec<_>>()
         };
         Arc::new(LogForward {
             name: from.name.to_string(),
             binds: handles(&from.binds, false),
-            datagrams: handles(&from.datagrams, true),
+            datagrams: handles(&from.datagrams, true).into_iter().map(|(own, _)| own).collect(),
             logs: logs(&from.logs, None, &model.global),
             maxconn: from.maxconn,
             client_ms: from.client.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),

@@ -387,6 +387,8 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
     settings::Server {
         link,
         check_link,
+        connector: from.tls.clone(),
+        refuses_tls: options.tls.refused,
         balance,
         check_ip: check.addr,
         check_port: check.port,
@@ -441,7 +443,11 @@ pub(super) fn dynamic_server(
     (process, store): (&model::TlsProcess, &tls::Store),
 ) -> Result<settings::Server, String> {
     let (backend, http) = (proxy.name(), proxy.settings.mode == settings::Mode::Http);
-    let host = config::Host { name: backend, http, checks: checks(proxy) };
+    let encrypts = match proxy.settings.back.as_ref().map(|back| &back.check) {
+        Some(settings::Check::Script(script)) => script.encrypts(),
+        _ => false,
+    };
+    let host = config::Host { name: backend, http, checks: checks(proxy), encrypts };
     let made = config::dynamic_server(&host, name, words, (process, store))?;
     let enabled = words.iter().any(|word| word == "enabled");
     let track = made.options.track.as_deref();

@@ -105,10 +105,12 @@ impl Prepared {
         let mut errors = Vec::new();
         limits::proxies(&mut model, options);
         model.global.process.noreuseport |= options.no_reuse_port;
+        let certificates = console::certificates(&model);
         let proxies = proxies::all(&mut model, &mut opener, &mut errors);
         let rings = logs::rings(&model, &mut errors);
         let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
-        let (runtime, console) = console::open(&model, (options, said), &mut opener, &mut errors);
+        let (runtime, console) =
+            console::open(&model, (options, said), certificates, &mut opener, &mut errors);
         if errors.is_empty() {
             opener.close_rest();
             return Ok(Self {

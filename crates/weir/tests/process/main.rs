@@ -8,6 +8,7 @@ mod support;
 
 mod balancing;
 mod bodies;
+mod certificates;
 mod checks;
 mod choices;
 mod command_line;
@@ -54,5 +55,5 @@ mod tables;
 mod threads;
 mod timeouts;
 mod tls;
-mod upgrades;
 mod tls_samples;
+mod upgrades;

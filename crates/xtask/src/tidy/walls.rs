@@ -66,7 +66,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "table", "wire",
         ],
     ),
-    ("ordeal", &["admin", "config", "dns", "htx", "mux", "sample", "wire"]),
+    ("ordeal", &["admin", "config", "dns", "htx", "mux", "sample", "tls", "wire"]),
     ("bench", &[]),
     ("xtask", &[]),
 ];

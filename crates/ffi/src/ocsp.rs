@@ -1,0 +1,56 @@
+//! What authorities say of certificates (RFC 6960), where the crate has no words for it. Never judges a response.
+
+use crate::print::text;
+use foreign_types::ForeignTypeRef as _;
+use openssl::x509::X509Ref;
+use std::ffi::{c_int, c_uchar, c_ulong};
+
+unsafe extern "C" {
+    fn i2d_OCSP_CERTID(id: *const openssl_sys::OCSP_CERTID, out: *mut *mut c_uchar) -> c_int;
+    fn OCSP_RESPONSE_print(
+        out: *mut openssl_sys::BIO,
+        response: *mut openssl_sys::OCSP_RESPONSE,
+        flags: c_ulong,
+    ) -> c_int;
+}
+
+/// What a certificate of this issuer is asked by: its `CertID` with SHA-1, DER (RFC 6960 section
+/// 4.1.1).
+pub fn certificate_id(certificate: &X509Ref, issuer: &X509Ref) -> Option<Vec<u8>> {
+    // SAFETY: both are valid as long as their references; without a digest SHA-1 is meant.
+    let id = unsafe {
+        openssl_sys::OCSP_cert_to_id(std::ptr::null(), certificate.as_ptr(), issuer.as_ptr())
+    };
+    if id.is_null() {
+        return None;
+    }
+    // SAFETY: the id is valid, and without a place to write to only its length is told.
+    let length = unsafe { i2d_OCSP_CERTID(id, std::ptr::null_mut()) };
+    let mut der = vec![0; usize::try_from(length).unwrap_or(0)];
+    let mut at = der.as_mut_ptr();
+    // SAFETY: there is room for as many bytes as it said; the id is ours to free.
+    let written = unsafe {
+        let written = if der.is_empty() { 0 } else { i2d_OCSP_CERTID(id, &mut at) };
+        openssl_sys::OCSP_CERTID_free(id);
+        written
+    };
+    (written > 0 && written == length).then_some(der)
+}
+
+/// A response, DER, as `openssl ocsp -text` shows it; `None` if it is none.
+pub fn response_text(der: &[u8]) -> Option<String> {
+    let length = der.len().try_into().ok()?;
+    let mut at = der.as_ptr();
+    // SAFETY: so many bytes are there; the library keeps none of them.
+    let response = unsafe { openssl_sys::d2i_OCSP_RESPONSE(std::ptr::null_mut(), &mut at, length) };
+    if response.is_null() {
+        return None;
+    }
+    let shown = text(|out| {
+        // SAFETY: both are valid during the call.
+        unsafe { OCSP_RESPONSE_print(out, response, 0) }
+    });
+    // SAFETY: the response is ours, and nobody uses it any more.
+    unsafe { openssl_sys::OCSP_RESPONSE_free(response) };
+    (!shown.is_empty()).then_some(shown)
+}

@@ -1,0 +1,81 @@
+//! What printing functions of the library write, as texts. Never decides a layout of its own.
+
+use foreign_types::ForeignTypeRef as _;
+use openssl::nid::Nid;
+use openssl::x509::X509Ref;
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+unsafe extern "C" {
+    fn OSSL_PROVIDER_do_all(
+        library: *mut openssl_sys::OSSL_LIB_CTX,
+        each: Option<extern "C" fn(*mut openssl_sys::OSSL_PROVIDER, *mut c_void) -> c_int>,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn OSSL_PROVIDER_get0_name(provider: *const openssl_sys::OSSL_PROVIDER) -> *const c_char;
+}
+
+/// What `print` writes to the `BIO` that it is given; nothing if it reports an error.
+pub(crate) fn text(print: impl FnOnce(*mut openssl_sys::BIO) -> c_int) -> String {
+    // SAFETY: the memory belongs to the `BIO`, which is freed after the text has been copied.
+    unsafe {
+        let out = openssl_sys::BIO_new(openssl_sys::BIO_s_mem());
+        if out.is_null() {
+            return String::new();
+        }
+        let mut start: *mut c_char = std::ptr::null_mut();
+        let text = match print(out) {
+            0.. => {
+                let length = openssl_sys::BIO_get_mem_data(out, &mut start);
+                match usize::try_from(length) {
+                    Ok(length @ 1..) if !start.is_null() => {
+                        let bytes = std::slice::from_raw_parts(start.cast::<u8>(), length);
+                        String::from_utf8_lossy(bytes).into_owned()
+                    }
+                    _ => String::new(),
+                }
+            }
+            _ => String::new(),
+        };
+        openssl_sys::BIO_free_all(out);
+        text
+    }
+}
+
+/// The value of the first extension of this kind, such as `DNS:a, DNS:b`; empty without one.
+pub fn extension_text(certificate: &X509Ref, kind: Nid) -> String {
+    // SAFETY: the certificate is valid as long as its reference.
+    let at = unsafe { openssl_sys::X509_get_ext_by_NID(certificate.as_ptr(), kind.as_raw(), -1) };
+    if at < 0 {
+        return String::new();
+    }
+    // SAFETY: as above; `at` is the place of an extension, which belongs to the certificate.
+    let extension = unsafe { openssl_sys::X509_get_ext(certificate.as_ptr(), at) };
+    if extension.is_null() {
+        return String::new();
+    }
+    text(|out| {
+        // SAFETY: both are valid during the call.
+        unsafe { openssl_sys::X509V3_EXT_print(out, extension, 0, 0) }
+    })
+}
+
+/// The names of the providers that the library has loaded.
+pub fn providers() -> Vec<String> {
+    extern "C" fn note(provider: *mut openssl_sys::OSSL_PROVIDER, argument: *mut c_void) -> c_int {
+        // SAFETY: the argument is the list below, which nobody else uses during the call.
+        let names = unsafe { &mut *argument.cast::<Vec<String>>() };
+        // SAFETY: the provider is valid during the call; its name is a terminated text of its own.
+        let name = unsafe {
+            let name = OSSL_PROVIDER_get0_name(provider);
+            (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+        };
+        names.extend(name);
+        1
+    }
+    let mut names: Vec<String> = Vec::new();
+    let argument = std::ptr::from_mut(&mut names).cast::<c_void>();
+    // SAFETY: without a library context the usual one is meant; `note` gets the list that it
+    // expects, during this call only.
+    unsafe { OSSL_PROVIDER_do_all(std::ptr::null_mut(), Some(note), argument) };
+    names
+}

@@ -1,0 +1,193 @@
+//! What an operator changes of TLS while the program runs (management.txt 9.3, `set ssl cert` and its
+//! family). Never reads or writes a file.
+//!
+//! Reading order: [`certificates`], [`authorities`], [`lists`], [`staples`]. A change is put
+//! together in a transaction, one at a time for each kind of file. Everything that may fail is made
+//! before anything is replaced, so that a change happens everywhere or nowhere; connections go on
+//! with what they have begun with.
+
+mod authorities;
+mod certificates;
+mod lists;
+mod staples;
+
+use crate::acceptor::Acceptor;
+use crate::authority::{Authorities, Purpose};
+use crate::certificate::Draft;
+use crate::connector::Connector;
+use crate::store::Store;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+pub use authorities::Content;
+pub use certificates::Shown as ShownCertificate;
+pub use lists::{Entry, Refusal as ListRefusal};
+pub use staples::{Refusal as StapleRefusal, ShownStaple};
+
+/// A bind line.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// Its side of TLS.
+    pub acceptor: Arc<Acceptor>,
+    /// Where it stands: `file:line`.
+    pub place: String,
+}
+
+/// Where relative names begin (`crt-base`, `ca-base`).
+#[derive(Clone, Debug, Default)]
+pub struct Bases {
+    /// Certificates.
+    pub certificates: Option<String>,
+    /// Authorities and revocation lists.
+    pub authorities: Option<String>,
+}
+
+/// What state a file is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Nothing has been put into it.
+    Empty,
+    /// No line has to do with it.
+    Unused,
+    /// Some line does.
+    Used,
+}
+
+impl Status {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "Empty",
+            Self::Unused => "Unused",
+            Self::Used => "Used",
+        }
+    }
+}
+
+/// Why a change is not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is one of that name.
+    Exists,
+    /// There is none of that name.
+    Unknown,
+    /// A transaction about this one is under way.
+    Ongoing(String),
+    /// None is.
+    Nothing,
+    /// Some line needs it.
+    InUse,
+    /// What was given cannot be read; what is known of the reason.
+    Unreadable(String),
+    /// The certificate itself or its key is missing.
+    Incomplete,
+    /// The key is not that of the certificate.
+    Foreign,
+    /// Some line cannot do with it.
+    Impossible(String),
+}
+
+/// A transaction that goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The file that it is about.
+    pub name: String,
+    /// Whether it has just begun.
+    pub new: bool,
+}
+
+/// One transaction: the name of a file, and what is to come under it.
+type Ongoing<T> = Mutex<Option<(String, T)>>;
+
+/// All that can be changed.
+pub struct Runtime {
+    store: Arc<Store>,
+    binds: Vec<Bound>,
+    /// Servers come and go.
+    servers: Mutex<Vec<Weak<Connector>>>,
+    lists: Mutex<BTreeMap<String, lists::List>>,
+    bases: Bases,
+    certificate: Ongoing<Draft>,
+    trust: Ongoing<Authorities>,
+    revocation: Ongoing<Authorities>,
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").field("binds", &self.binds.len()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Self::new(Arc::default(), Vec::new(), Bases::default())
+    }
+}
+
+impl Runtime {
+    /// What bind lines and a store make up. Servers are told of with [`Runtime::watch`].
+    pub fn new(store: Arc<Store>, binds: Vec<Bound>, bases: Bases) -> Self {
+        let lists = lists::collect(&binds);
+        Self {
+            store,
+            binds,
+            servers: Mutex::default(),
+            lists: Mutex::new(lists),
+            bases,
+            certificate: Mutex::default(),
+            trust: Mutex::default(),
+            revocation: Mutex::default(),
+        }
+    }
+
+    /// Changes concern a server from now on, for as long as somebody has it.
+    pub fn watch(&self, server: &Arc<Connector>) {
+        let mut servers = lock(&self.servers);
+        servers.retain(|known| known.strong_count() > 0);
+        servers.push(Arc::downgrade(server));
+    }
+
+    /// Changes concern a server no longer, though somebody may still have it.
+    pub fn forget(&self, server: &Arc<Connector>) {
+        let server = Arc::downgrade(server);
+        lock(&self.servers).retain(|known| !known.ptr_eq(&server));
+    }
+
+    /// The servers that are there.
+    pub(crate) fn servers(&self) -> Vec<Arc<Connector>> {
+        lock(&self.servers).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The acceptors, each once: bind lines with several addresses share one.
+    fn acceptors(&self) -> impl Iterator<Item = &Arc<Acceptor>> {
+        let fresh = |(at, bound): &(usize, &Bound)| {
+            !self.binds[..*at].iter().any(|it| Arc::ptr_eq(&it.acceptor, &bound.acceptor))
+        };
+        self.binds.iter().enumerate().filter(fresh).map(|(_, bound)| &bound.acceptor)
+    }
+
+    fn ongoing(&self, purpose: Purpose) -> MutexGuard<'_, Option<(String, Authorities)>> {
+        match purpose {
+            Purpose::Trust => lock(&self.trust),
+            Purpose::Revocation => lock(&self.revocation),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The name that a transaction is about, if it is another one than `name`.
+fn other<T>(ongoing: &Option<(String, T)>, name: &str) -> Result<(), Refusal> {
+    match ongoing {
+        Some((about, _)) if about != name => Err(Refusal::Ongoing(about.clone())),
+        _ => Ok(()),
+    }
+}
+
+/// Ends a transaction without a change.
+fn abort<T>(ongoing: &mut Option<(String, T)>, name: &str) -> Result<(), Refusal> {
+    other(ongoing, name)?;
+    ongoing.take().map(drop).ok_or(Refusal::Nothing)
+}

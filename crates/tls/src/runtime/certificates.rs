@@ -1,0 +1,259 @@
+//! Certificates: `show|new|set|commit|abort|del ssl cert`. Never touches authorities.
+
+use super::{Begun, Refusal, Runtime, Status, abort, lock, other};
+use crate::certificate::{Certificate, Draft, Flaw};
+use crate::details::{Details, Link};
+use crate::key::Key;
+use crate::staple::Staple;
+use crate::table::Table;
+use openssl::x509::X509;
+use std::sync::Arc;
+
+/// A certificate, or one that is being put together.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// What has to do with it.
+    pub status: Status,
+    /// Itself; `None` if it is empty.
+    pub certificate: Option<Details>,
+    /// What follows it.
+    pub chain: Vec<Link>,
+    /// What its authority is asked by, in hexadecimal; `None` without an answer of it.
+    pub staple: Option<String>,
+}
+
+/// Ends of names of files that go with a certificate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Main,
+    Key,
+    Issuer,
+    Ocsp,
+    Sctl,
+}
+
+const PARTS: [(&str, Part); 4] =
+    [(".key", Part::Key), (".issuer", Part::Issuer), (".ocsp", Part::Ocsp), (".sctl", Part::Sctl)];
+
+impl Runtime {
+    /// The name of the certificate that a transaction is about, if one is under way.
+    pub fn ongoing_certificate(&self) -> Option<String> {
+        lock(&self.certificate).as_ref().map(|(name, _)| name.clone())
+    }
+
+    /// The names of all certificates.
+    pub fn certificates(&self) -> Vec<String> {
+        self.store.names()
+    }
+
+    /// What there is of a certificate.
+    pub fn certificate(&self, name: &str) -> Option<Shown> {
+        if !self.store.has(name) {
+            return None;
+        }
+        let Some(certificate) = self.store.certificate(name) else {
+            return Some(Shown {
+                status: Status::Empty,
+                certificate: None,
+                chain: Vec::new(),
+                staple: None,
+            });
+        };
+        let status = if self.uses(name) { Status::Used } else { Status::Unused };
+        let staple = certificate.staple.as_deref().map(id_of);
+        Some(shown(status, &certificate.leaf, &certificate.chain, staple))
+    }
+
+    /// What a transaction will make of a certificate.
+    pub fn drafted_certificate(&self, name: &str) -> Option<Shown> {
+        let ongoing = lock(&self.certificate);
+        let (_, draft) = ongoing.as_ref().filter(|(about, _)| about == name)?;
+        let leaf = draft.leaf.as_ref()?;
+        Some(shown(Status::Unused, leaf, &draft.chain, draft.staple().as_ref().map(id_of)))
+    }
+
+    /// The answer of its authority that a certificate is shown with, DER: `drafted`, that a
+    /// transaction will show it with.
+    pub fn staple(&self, name: &str, drafted: bool) -> Option<Vec<u8>> {
+        if drafted {
+            let ongoing = lock(&self.certificate);
+            return ongoing.as_ref().filter(|(about, _)| about == name)?.1.ocsp.clone();
+        }
+        Some(self.store.certificate(name)?.staple.as_ref()?.response().to_vec())
+    }
+
+    fn uses(&self, name: &str) -> bool {
+        self.acceptors().any(|acceptor| acceptor.table().uses(name) > 0)
+            || self.servers().iter().any(|server| server.shows(name))
+    }
+
+    /// Makes room for a certificate.
+    ///
+    /// # Errors
+    /// There is one of that name.
+    pub fn new_certificate(&self, name: &str) -> Result<(), Refusal> {
+        if self.store.has(name) {
+            return Err(Refusal::Exists);
+        }
+        self.store.reserve(name);
+        Ok(())
+    }
+
+    /// Takes the text of a certificate, or of a file that goes with it, into a transaction.
+    ///
+    /// # Errors
+    /// There is no such certificate, another transaction is under way, or the text is not good.
+    pub fn set_certificate(&self, file: &str, text: &str) -> Result<Begun, Refusal> {
+        let (name, part) = self.part(file).ok_or(Refusal::Unknown)?;
+        let mut ongoing = lock(&self.certificate);
+        other(&ongoing, &name)?;
+        let known = || self.store.certificate(&name).map(|own| Draft::of(&own));
+        let new = ongoing.is_none();
+        let draft = ongoing.as_ref().map(|(_, draft)| draft.clone()).or_else(known);
+        let mut draft = draft.unwrap_or_default();
+        self.take(&mut draft, part, text).ok_or_else(|| {
+            Refusal::Unreadable(match part {
+                Part::Main => format!("unable to load certificate from file '{name}'.\n"),
+                Part::Key => format!("unable to load private key from file '{name}'.\n"),
+                Part::Issuer => format!("'{name}' cannot be read or parsed'.\n"),
+                Part::Ocsp => "Error reading OCSP response in base64 format".to_owned(),
+                Part::Sctl => String::new(),
+            })
+        })?;
+        *ongoing = Some((name.clone(), draft));
+        Ok(Begun { name, new })
+    }
+
+    /// The certificate that a file is of, and what it has of it.
+    fn part(&self, file: &str) -> Option<(String, Part)> {
+        if self.store.has(file) {
+            return Some((file.to_owned(), Part::Main));
+        }
+        let (stem, part) =
+            PARTS.iter().find_map(|(end, part)| Some((file.strip_suffix(end)?, *part)))?;
+        let whole = format!("{stem}.crt");
+        let names = [stem, &whole].into_iter().filter(|name| self.store.has(name));
+        let mut named = names.filter(|name| {
+            let end = PARTS.iter().find(|(_, own)| *own == part).map_or("", |(end, _)| end);
+            self.store.beside(name, end) == file
+        });
+        Some((named.next()?.to_owned(), part))
+    }
+
+    fn take(&self, draft: &mut Draft, part: Part, text: &str) -> Option<()> {
+        match part {
+            Part::Main => {
+                let mut fresh = draft.clone();
+                fresh.read(text.as_bytes(), self.store.links())?;
+                *draft = fresh;
+            }
+            Part::Key => draft.key = Some(Arc::new(Key::read(text.as_bytes())?)),
+            Part::Issuer => draft.issuer = Some(X509::from_pem(text.as_bytes()).ok()?),
+            Part::Ocsp => draft.ocsp = Some(super::staples::decode(text)?),
+            Part::Sctl => draft.sctl = Some(sct_list(text)?),
+        }
+        Some(())
+    }
+
+    /// Ends a transaction without a change.
+    ///
+    /// # Errors
+    /// None is under way, or one about another certificate.
+    pub fn abort_certificate(&self, name: &str) -> Result<(), Refusal> {
+        abort(&mut lock(&self.certificate), name)
+    }
+
+    /// Puts what a transaction has gathered in the place of the certificate everywhere; tells in
+    /// how many places.
+    ///
+    /// # Errors
+    /// Nothing has been changed; the transaction goes on.
+    pub fn commit_certificate(&self, name: &str) -> Result<usize, Refusal> {
+        let mut ongoing = lock(&self.certificate);
+        other(&ongoing, name)?;
+        let (_, draft) = ongoing.as_ref().ok_or(Refusal::Nothing)?;
+        let certificate = draft.clone().complete(name).map_err(|flaw| match flaw {
+            Flaw::Incomplete => Refusal::Incomplete,
+            Flaw::Foreign => Refusal::Foreign,
+        })?;
+        let places = self.replace(certificate)?;
+        *ongoing = None;
+        Ok(places)
+    }
+
+    fn replace(&self, certificate: Certificate) -> Result<usize, Refusal> {
+        let name = certificate.name.clone();
+        if certificate.key.get().is_none() {
+            return Err(Refusal::Foreign);
+        }
+        for acceptor in self.acceptors() {
+            for terms in acceptor.table().terms_of(&name) {
+                Table::admit(&terms, &certificate).map_err(Refusal::Impossible)?;
+            }
+        }
+        let before = self.store.certificate(&name);
+        let certificate = self.store.put(certificate);
+        let servers = self.servers();
+        let servers = servers.iter().filter(|server| server.shows(&name));
+        let made: Result<Vec<_>, _> =
+            servers.map(|server| Ok((server, server.remade(&self.store)?))).collect();
+        let made = made.map_err(|error| {
+            match before {
+                Some(before) => self.store.put_again(before),
+                None => self.store.reserve(&name),
+            }
+            Refusal::Impossible(error)
+        })?;
+        let mut places = made.len();
+        for (server, remade) in made {
+            server.adopt(remade);
+        }
+        for acceptor in self.acceptors() {
+            let mut table = acceptor.table_mut();
+            places += table.uses(&name);
+            table.replace(&certificate);
+        }
+        Ok(places)
+    }
+
+    /// Forgets a certificate.
+    ///
+    /// # Errors
+    /// There is none, some line needs it, or a transaction is about it.
+    pub fn delete_certificate(&self, name: &str) -> Result<(), Refusal> {
+        if lock(&self.certificate).as_ref().is_some_and(|(about, _)| about == name) {
+            return Err(Refusal::Ongoing(name.to_owned()));
+        }
+        if !self.store.has(name) {
+            return Err(Refusal::Unknown);
+        }
+        if self.uses(name) {
+            return Err(Refusal::InUse);
+        }
+        self.store.remove(name);
+        Ok(())
+    }
+}
+
+impl Draft {
+    fn staple(&self) -> Option<Staple> {
+        let authority = self.issuer.as_ref().or(self.chain.first());
+        Some(Staple::new(self.ocsp.clone()?, self.leaf.as_ref()?, authority))
+    }
+}
+
+fn shown(status: Status, leaf: &X509, chain: &[X509], staple: Option<String>) -> Shown {
+    let chain = chain.iter().map(|link| Link::of(link)).collect();
+    Shown { status, certificate: Some(Details::of(leaf)), chain, staple }
+}
+
+fn id_of(staple: &Staple) -> String {
+    crate::details::hex(staple.id()).to_ascii_lowercase()
+}
+
+/// A list of timestamps begins with its length (RFC 6962 section 3.3).
+fn sct_list(text: &str) -> Option<Vec<u8>> {
+    let bytes = text.as_bytes();
+    let (length, rest) = bytes.split_first_chunk::<2>()?;
+    (usize::from(u16::from_be_bytes(*length)) == rest.len()).then(|| bytes.to_vec())
+}

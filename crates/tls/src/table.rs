@@ -1,0 +1,403 @@
+//! The certificates of a bind line, and the contexts that they are served in. Never accepts a connection.
+//!
+//! A context holds what lines say (versions, ciphers, authorities) and no certificate: those of a
+//! list mostly say the same, so ten thousand certificates have one context. A connection takes the
+//! context first, then the certificate. Both are replaced in place, each under a lock that is held
+//! for a few moves of memory: what takes time is made before.
+
+use crate::acceptor::load_trust;
+use crate::certificate::Certificate;
+use crate::context::{self, Side};
+use crate::crt_list::Listed;
+use crate::hello::Hello;
+use crate::options::{BindSettings, Defaults, Options, Verify};
+use crate::sni::Names;
+use crate::store::{Files, Meant, Store};
+use openssl::error::ErrorStack;
+use openssl::ssl::{Ssl, SslContext, SslOptions, SslRef};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What a line says, and the context that is made of it.
+pub(crate) struct Terms {
+    options: Options,
+    context: SslContext,
+}
+
+/// A certificate with its terms.
+#[derive(Clone)]
+pub(crate) struct Served {
+    terms: Arc<Terms>,
+    certificate: Arc<Certificate>,
+    /// The line that asks for it.
+    listed: Arc<Listed>,
+}
+
+/// All certificates of a bind line.
+#[derive(Default)]
+pub(crate) struct Table {
+    /// In the order of the lines; those that are gone leave a hole.
+    places: Vec<Option<Served>>,
+    names: Names,
+    by_name: HashMap<String, Vec<usize>>,
+    /// The latest ones: lines that follow each other mostly say the same.
+    terms: Vec<Arc<Terms>>,
+}
+
+/// How many terms are compared with.
+const RECENT: usize = 64;
+
+/// What terms are made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    pub(crate) defaults: &'a Defaults,
+    pub(crate) store: &'a Store,
+    pub(crate) files: &'a dyn Files,
+}
+
+impl Terms {
+    fn new(options: Options, ground: Ground<'_>) -> Result<Self, String> {
+        let mut made = context::plain(Side::Server)?;
+        if context::versions(&options, Side::Server).is_none() {
+            return Err("all SSL/TLS versions are disabled".to_owned());
+        }
+        load_trust(&options, ground.store, ground.files)?;
+        context::apply(&mut made, &options, Side::Server)?;
+        context::serve(&mut made, &options, ground.defaults)?;
+        if options.verify.unwrap_or_default() != Verify::None {
+            if options.ca_file.is_none() && options.ca_verify_file.is_none() {
+                return Err("verify is enabled but no CA file specified".to_owned());
+            }
+            context::trust(&mut made, &options, ground.store, Side::Server)?;
+        }
+        let session = context::session_id(&options, ground.store);
+        let set = made.set_session_id_context(&session);
+        set.map_err(|error| format!("unable to create an SSL context: {error}."))?;
+        Ok(Self { options, context: made.build() })
+    }
+
+    /// Whether a connection can be served with a certificate under these terms.
+    fn admit(&self, certificate: &Certificate) -> Result<(), String> {
+        let name = &certificate.name;
+        let failed = |error: ErrorStack| {
+            let reason = context::reason(&error);
+            format!("unable to load SSL certificate into SSL Context '{name}': {reason}.")
+        };
+        let mut probe = Ssl::new(&self.context).map_err(failed)?;
+        probe.set_certificate(&certificate.leaf).map_err(failed)?;
+        for link in certificate.links() {
+            probe.add_chain_cert(link.clone()).map_err(|error| {
+                format!("unable to load chain certificate into SSL Context '{name}': {error}.")
+            })?;
+        }
+        match &certificate.dh {
+            Some(dh) => probe.set_tmp_dh(dh).map_err(|error| {
+                format!("'{name}' : unable to set DH parameters: {}.", context::reason(&error))
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it asks for certificates by authorities or lists of this file.
+    fn trusts(&self, file: &str) -> bool {
+        let options = &self.options;
+        let named = [&options.ca_file, &options.ca_verify_file, &options.crl_file];
+        options.verify.unwrap_or_default() != Verify::None
+            && named.into_iter().flatten().any(|own| own == file)
+    }
+}
+
+impl Served {
+    /// Makes a session go on with this certificate.
+    ///
+    /// # Errors
+    /// No memory, or a key that turns out to be broken.
+    pub(crate) fn take_over(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
+        ssl.set_ssl_context(&self.terms.context)?;
+        let certificate = &self.certificate;
+        ssl.set_certificate(&certificate.leaf)?;
+        ssl.set_private_key(certificate.key.get().ok_or_else(ErrorStack::get)?)?;
+        for link in certificate.links() {
+            ssl.add_chain_cert(link.clone())?;
+        }
+        if let Some(dh) = &certificate.dh {
+            ssl.set_tmp_dh(dh)?;
+        }
+        if certificate.staple.is_some()
+            && let Some(index) = context::shown()
+        {
+            ssl.set_ex_data(index, certificate.clone());
+        }
+        self.terms.options.impose(ssl)
+    }
+
+    fn is_of(&self, list: &str, line: u32, certificate: &str) -> bool {
+        self.listed.list == (list.to_owned(), line) && self.certificate.name == certificate
+    }
+}
+
+impl Options {
+    /// Puts into a session what it does not take from its new context by itself.
+    fn impose(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
+        if let Some((lowest, highest)) = context::versions(self, Side::Server) {
+            ssl.set_min_proto_version(Some(lowest.to_library()))?;
+            ssl.set_max_proto_version(Some(highest.to_library()))?;
+            if lowest < crate::Version::Tls12 {
+                ssl.set_security_level(0);
+            }
+        }
+        if let Some(curves) = self.curves.as_ref().or(self.ecdhe.as_ref()) {
+            ffi::set_groups(ssl, curves);
+        }
+        if self.no_tickets {
+            ffi::set_options(ssl, SslOptions::NO_TICKET);
+        }
+        if self.prefer_client_ciphers {
+            ffi::clear_options(ssl, SslOptions::CIPHER_SERVER_PREFERENCE);
+        }
+        let verify = self.verify.unwrap_or_default();
+        context::verify(ssl, verify, (self.ca_ignored, self.crt_ignored));
+        Ok(())
+    }
+}
+
+impl Table {
+    /// Reads what settings name, and makes the table.
+    ///
+    /// # Errors
+    /// All that is wrong.
+    pub(crate) fn new(settings: &BindSettings, ground: Ground<'_>) -> Result<Self, Vec<String>> {
+        let (mut table, mut errors) = (Self::default(), Vec::new());
+        let Ground { store, files, .. } = ground;
+        let mut wanted = Vec::new();
+        for listed in &settings.certificates {
+            match store.meant(&listed.path, files) {
+                Ok(meant) => wanted.push((listed, meant)),
+                Err(error) => errors.push(in_list(listed, error)),
+            }
+        }
+        let names = wanted.iter().flat_map(|(_, meant)| match meant {
+            Meant::Files(names) | Meant::Directory(names) => names,
+        });
+        store.prepare(names.map(String::as_str), files);
+        for (listed, meant) in wanted {
+            let listed = Arc::new(listed.clone());
+            match meant {
+                Meant::Files(names) => {
+                    for name in names {
+                        table.read(&settings.options, &name, &listed, ground, &mut errors);
+                    }
+                }
+                // A directory is a list without options.
+                Meant::Directory(names) => {
+                    let list = (listed.path.trim_end_matches('/').to_owned(), 0);
+                    for name in names {
+                        let one = Listed { path: name, list: list.clone(), ..Listed::default() };
+                        let path = one.path.clone();
+                        table.read(&settings.options, &path, &Arc::new(one), ground, &mut errors);
+                    }
+                }
+            }
+        }
+        errors.dedup();
+        if errors.is_empty() { Ok(table) } else { Err(errors) }
+    }
+
+    fn read(
+        &mut self,
+        options: &Options,
+        name: &str,
+        listed: &Arc<Listed>,
+        ground: Ground<'_>,
+        errors: &mut Vec<String>,
+    ) {
+        let added = ground.store.load(name, ground.files).and_then(|found| {
+            found.into_iter().try_for_each(|it| {
+                let terms = self.terms(options, listed, ground)?;
+                terms.admit(&it)?;
+                self.add(terms, it, listed.clone());
+                Ok(())
+            })
+        });
+        if let Err(error) = added {
+            errors.push(in_list(listed, error));
+        }
+    }
+
+    /// The terms of a line of a list, on a bind line with these options.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn terms(
+        &self,
+        options: &Options,
+        listed: &Listed,
+        ground: Ground<'_>,
+    ) -> Result<Arc<Terms>, String> {
+        let options = listed.options.or(options);
+        let known = self.terms.iter().rev().take(RECENT);
+        match known.into_iter().find(|terms| terms.options == options) {
+            Some(terms) => Ok(terms.clone()),
+            None => Terms::new(options, ground).map(Arc::new),
+        }
+    }
+
+    /// Adds a certificate, behind all others.
+    pub(crate) fn add(
+        &mut self,
+        terms: Arc<Terms>,
+        certificate: Arc<Certificate>,
+        listed: Arc<Listed>,
+    ) {
+        if !self.terms.iter().rev().take(RECENT).any(|own| Arc::ptr_eq(own, &terms)) {
+            self.terms.push(terms.clone());
+        }
+        let place = self.places.len();
+        for name in claims(&listed, &certificate) {
+            self.names.claim(name, certificate.kind, place);
+        }
+        self.by_name.entry(certificate.name.clone()).or_default().push(place);
+        self.places.push(Some(Served { terms, certificate, listed }));
+    }
+
+    /// Whether a certificate could be served under terms.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn admit(terms: &Terms, certificate: &Certificate) -> Result<(), String> {
+        terms.admit(certificate)
+    }
+
+    /// Takes out the certificate of a line.
+    pub(crate) fn remove(&mut self, list: &str, line: u32, certificate: &str) {
+        let Some(places) = self.by_name.get_mut(certificate) else { return };
+        let all = &self.places;
+        let is = |place: &usize| {
+            all[*place].as_ref().is_some_and(|own| own.is_of(list, line, certificate))
+        };
+        let gone: Vec<usize> = places.iter().copied().filter(is).collect();
+        places.retain(|place| !gone.contains(place));
+        if places.is_empty() {
+            self.by_name.remove(certificate);
+        }
+        for place in gone {
+            if let Some(own) = self.places[place].take() {
+                for name in claims(&own.listed, &own.certificate) {
+                    self.names.give_up(name, place);
+                }
+            }
+        }
+    }
+
+    /// The terms that a certificate is served under, each time that it is.
+    pub(crate) fn terms_of(&self, certificate: &str) -> Vec<Arc<Terms>> {
+        let places = self.by_name.get(certificate).into_iter().flatten();
+        places.filter_map(|place| Some(self.places[*place].as_ref()?.terms.clone())).collect()
+    }
+
+    /// How often a certificate is served.
+    pub(crate) fn uses(&self, certificate: &str) -> usize {
+        self.by_name.get(certificate).map_or(0, Vec::len)
+    }
+
+    /// Serves a certificate in place of the one of its name.
+    pub(crate) fn replace(&mut self, certificate: &Arc<Certificate>) {
+        let places = self.by_name.get(&certificate.name).into_iter().flatten();
+        for place in places.copied() {
+            let Some(own) = &mut self.places[place] else { continue };
+            let same = own.certificate.names == certificate.names
+                && own.certificate.kind == certificate.kind;
+            if !same {
+                for name in claims(&own.listed, &own.certificate) {
+                    self.names.give_up(name, place);
+                }
+                for name in claims(&own.listed, certificate) {
+                    self.names.claim(name, certificate.kind, place);
+                }
+            }
+            own.certificate = certificate.clone();
+        }
+    }
+
+    /// How many certificates are served under terms with authorities or lists of this file.
+    pub(crate) fn trusting(&self, file: &str) -> usize {
+        self.places.iter().flatten().filter(|own| own.terms.trusts(file)).count()
+    }
+
+    /// New terms for those with authorities or lists of this file.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn renewed(&self, file: &str, ground: Ground<'_>) -> Result<Renewed, String> {
+        let mut renewed = Renewed::default();
+        for own in self.places.iter().flatten().filter(|own| own.terms.trusts(file)) {
+            if !renewed.0.iter().any(|(old, _)| Arc::ptr_eq(old, &own.terms)) {
+                let made = Terms::new(own.terms.options.clone(), ground)?;
+                renewed.0.push((own.terms.clone(), Arc::new(made)));
+            }
+        }
+        Ok(renewed)
+    }
+
+    /// Serves under new terms.
+    pub(crate) fn renew(&mut self, renewed: Renewed) {
+        let find = |terms: &Arc<Terms>| {
+            let is = |(old, _): &&(Arc<Terms>, Arc<Terms>)| Arc::ptr_eq(old, terms);
+            renewed.0.iter().find(is).map(|(_, new)| new.clone())
+        };
+        let places = self.places.iter_mut().flatten().map(|own| &mut own.terms);
+        for terms in places.chain(&mut self.terms) {
+            if let Some(new) = find(terms) {
+                *terms = new;
+            }
+        }
+    }
+
+    /// What a client gets; `strict`: nothing, unless it asks for a name that is there.
+    pub(crate) fn choose(&self, hello: &Hello, strict: bool) -> Option<Served> {
+        let found = self.names.find(hello).and_then(|place| self.places[place].clone());
+        found.or_else(|| self.places.iter().flatten().next().filter(|_| !strict).cloned())
+    }
+
+    /// Whether there is nothing to serve.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// Whether clients that ask for no name that is there get the certificate of this line.
+    pub(crate) fn falls_back_on(&self, list: &str, line: u32, certificate: &str) -> bool {
+        let first = self.places.iter().flatten().next();
+        first.is_some_and(|own| own.is_of(list, line, certificate))
+    }
+
+    /// The names of the certificates, in order, once each time that they are served.
+    pub(crate) fn certificates(&self) -> Vec<String> {
+        self.places.iter().flatten().map(|own| own.certificate.name.clone()).collect()
+    }
+
+    /// The lists and directories that certificates come from, in order, with what is in them.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = (&Arc<Listed>, &Arc<Certificate>)> {
+        let listed = self.places.iter().flatten().filter(|own| !own.listed.list.0.is_empty());
+        listed.map(|own| (&own.listed, &own.certificate))
+    }
+}
+
+/// Old terms and new ones.
+#[derive(Default)]
+pub(crate) struct Renewed(Vec<(Arc<Terms>, Arc<Terms>)>);
+
+/// The names that a certificate is for by its line. Those in the certificate do not count where
+/// the line has names of its own, or wants none (manual section 5.1 `crt-list`).
+fn claims<'a>(listed: &'a Listed, certificate: &'a Certificate) -> impl Iterator<Item = &'a str> {
+    let own = listed.filters.iter().all(|it| it.starts_with('!') && it != "!*");
+    let names = certificate.names.iter().filter(move |_| own);
+    listed.filters.iter().chain(names).map(String::as_str)
+}
+
+fn in_list(listed: &Listed, error: String) -> String {
+    match &listed.list {
+        // A directory has no lines.
+        (_, 0) => error,
+        (list, line) => format!("'crt-list' : parsing [{list}:{line}]: {error}"),
+    }
+}
