@@ -10,6 +10,7 @@ mod console;
 mod differ;
 mod failure;
 mod health;
+mod pgo;
 mod regress;
 mod soak;
 mod steps;
@@ -44,6 +45,12 @@ const COMMANDS: &[Command] = &[
         summary: "measure beside HAProxy",
         help: bench::HELP,
         run: bench::run,
+    },
+    Command {
+        name: "pgo",
+        summary: "a release build trained on workloads",
+        help: pgo::HELP,
+        run: pgo::run,
     },
     Command {
         name: "regress",

@@ -41,8 +41,7 @@ pub(crate) fn debug_binary(root: &Path) -> Outcome<PathBuf> {
     if !status.success() {
         return Err(failure::check("weir does not build"));
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    Ok(target.unwrap_or_else(|| root.join("target")).join("debug").join("weir"))
+    Ok(target(root).join("debug").join("weir"))
 }
 
 /// The release build of `weir`, built now.
@@ -71,6 +70,10 @@ fn build(root: &Path, name: &str, what: &[&str]) -> Outcome {
 
 /// Where release builds go.
 fn release(root: &Path) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target.unwrap_or_else(|| root.join("target")).join("release")
+    target(root).join("release")
+}
+
+/// Where all builds go.
+pub(crate) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
 }

@@ -18,6 +18,7 @@ mod scenarios;
 mod slow;
 mod subjects;
 mod sums;
+pub(crate) mod training;
 
 use crate::failure::{self, Outcome};
 

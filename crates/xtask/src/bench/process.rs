@@ -89,6 +89,21 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    /// Sends a signal, named without `SIG`, and waits for the end.
+    pub(crate) fn finish(mut self, signal: &str, patience: Duration) -> Outcome {
+        self.signal(signal);
+        match clock::wait_until(patience, Duration::from_millis(20), || !self.runs()) {
+            true => Ok(()),
+            false => Err(failure::check(format!("still runs after SIG{signal}"))),
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        // The process may have ended already; then there is nothing to ask.
+        let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
+    }
+
     fn proc_file(&self, name: &str) -> Outcome<String> {
         let path = format!("/proc/{}/{name}", self.child.id());
         std::fs::read_to_string(&path).map_err(|error| failure::machine(format!("{path}: {error}")))
@@ -97,9 +112,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let kill = format!("kill -TERM {}", self.child.id());
-        // The process may have ended already; then there is nothing to ask.
-        let _ = Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status();
+        if !self.runs() {
+            return;
+        }
+        self.signal("TERM");
         if !clock::wait_until(GRACE, Duration::from_millis(20), || !self.runs()) {
             self.kill();
         }

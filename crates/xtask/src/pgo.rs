@@ -1,0 +1,142 @@
+//! `cargo xtask pgo`: a release build that knows which of its branches are taken.
+//! Never changes the sources, and never touches the plain release build.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::bench::training;
+use crate::failure::{self, Outcome};
+use crate::steps::{self, Steps};
+use crate::{args, workspace};
+
+pub(crate) const HELP: &str = "\
+usage: cargo xtask pgo [-d SECONDS]
+
+Builds weir twice: once so that it counts which ways it takes under the workloads of `bench compare`,
+then as a release whose code is laid out by these counts. The program is the same, it only needs less
+CPU; docs/performance.md tells how much less. It is written to target/pgo/release/weir (below
+CARGO_TARGET_DIR where that is set).
+
+  -d   seconds of each workload (3)
+
+Needs two processors, `rustup component add llvm-tools`, and, from Debian: nginx-light wrk
+nghttp2-client openssl. Takes a quarter of an hour on two processors.
+";
+
+/// Runs the subcommand.
+pub(crate) fn run(words: &[String]) -> Outcome {
+    let parsed = args::parse(words, &[args::value("-d")])?;
+    if let Some(word) = parsed.rest.first() {
+        return Err(failure::usage(format!("pgo takes no argument, not `{word}`")));
+    }
+    let seconds = parsed.number("-d", 3)?;
+    training::require()?;
+    let root = workspace::root()?;
+    let build = Build::new(&root)?;
+    let notes = build.fresh_notes()?;
+    let merged = build.directory.join("weir.profdata");
+    let mut steps = Steps::new(4);
+    steps.step("build that counts", || {
+        build.cargo(&format!("-Cprofile-generate={}", notes.display()))
+    })?;
+    steps.step("workloads", || training::train(&build.binary(), &notes, seconds))?;
+    steps.step("counts", || build.merge(&notes, &merged))?;
+    steps.step("release build", || build.cargo(&format!("-Cprofile-use={}", merged.display())))?;
+    steps.finish();
+    println!("{}", build.publish()?.display());
+    Ok(())
+}
+
+/// Where things are, and with what they are built.
+struct Build<'a> {
+    root: &'a Path,
+    /// What everything is built in.
+    directory: PathBuf,
+    /// The machine's own target, named so that flags are not for build scripts.
+    host: String,
+    profdata: PathBuf,
+}
+
+impl<'a> Build<'a> {
+    fn new(root: &'a Path) -> Outcome<Self> {
+        let about = ask(root, &["-vV"])?;
+        let host = host(&about).ok_or_else(|| failure::machine("rustc tells no host"))?.to_owned();
+        let tools = PathBuf::from(ask(root, &["--print", "sysroot"])?.trim())
+            .join(format!("lib/rustlib/{host}/bin"));
+        let profdata = tools.join("llvm-profdata");
+        if !profdata.is_file() {
+            return Err(failure::machine(
+                "missing llvm-profdata; with rustup: rustup component add llvm-tools",
+            ));
+        }
+        Ok(Self { root, directory: workspace::target(root).join("pgo"), host, profdata })
+    }
+
+    /// An empty directory for what is noted.
+    fn fresh_notes(&self) -> Outcome<PathBuf> {
+        let notes = self.directory.join("notes");
+        let failed = |error| failure::machine(format!("{}: {error}", notes.display()));
+        if notes.exists() {
+            std::fs::remove_dir_all(&notes).map_err(failed)?;
+        }
+        std::fs::create_dir_all(&notes).map_err(failed)?;
+        Ok(notes)
+    }
+
+    /// Builds with one flag more.
+    fn cargo(&self, flag: &str) -> Outcome {
+        let mut command = workspace::cargo(
+            self.root,
+            &["build", "--release", "--locked", "--package", "weir", "--target", &self.host],
+        );
+        command.arg("--target-dir").arg(&self.directory).env("RUSTFLAGS", flag);
+        steps::run("cargo build", &mut command)
+    }
+
+    fn binary(&self) -> PathBuf {
+        self.directory.join(&self.host).join("release").join("weir")
+    }
+
+    /// Adds up what the workloads noted.
+    fn merge(&self, notes: &Path, merged: &Path) -> Outcome {
+        let mut command = Command::new(&self.profdata);
+        steps::run("llvm-profdata", command.arg("merge").arg("-o").arg(merged).arg(notes))
+    }
+
+    /// Copies the program to where it is looked for.
+    fn publish(&self) -> Outcome<PathBuf> {
+        let place = self.directory.join("release").join("weir");
+        let failed = |error| failure::machine(format!("{}: {error}", place.display()));
+        std::fs::create_dir_all(self.directory.join("release")).map_err(failed)?;
+        std::fs::copy(self.binary(), &place).map_err(failed)?;
+        Ok(place)
+    }
+}
+
+/// What rustc answers.
+fn ask(root: &Path, arguments: &[&str]) -> Outcome<String> {
+    let program = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(program)
+        .current_dir(root)
+        .args(arguments)
+        .output()
+        .map_err(|error| failure::machine(format!("cannot run rustc: {error}")))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The target that a toolchain builds for unless told otherwise, from what it says of itself.
+fn host(about: &str) -> Option<&str> {
+    about.lines().find_map(|line| line.strip_prefix("host: "))
+}
+
+#[cfg(test)]
+mod tests {
+    //! Reading what the compiler says.
+    use super::*;
+
+    #[test]
+    fn reads_the_host() {
+        assert_eq!(host("rustc 1.95.0\nhost: x86_64-x\nrelease: 1.95.0\n"), Some("x86_64-x"));
+        assert_eq!(host("rustc 1.95.0\n"), None);
+    }
+}
