@@ -249,13 +249,22 @@ impl<'a> Lexer<'a, '_> {
         Ok(())
     }
 
+    /// A word as it stands in the line, unless it holds what stands for something else in words.
+    fn slice(&self, start: usize, end: usize) -> Word<'a> {
+        let text = &self.line[start..end];
+        if !text.chars().any(|c| sample::word::byte_of(c).is_some()) {
+            return Word { text: Cow::Borrowed(text), start, end, origin: None };
+        }
+        let (text, origin) =
+            text_of(text.as_bytes().to_vec(), (start as u32..end as u32).collect());
+        Word { text: Cow::Owned(text), start, end, origin: Some(origin.into_boxed_slice()) }
+    }
+
     /// Ends the current word, if any, at source offset `end`.
     fn finish(&mut self, end: usize) -> Result<(), LexError> {
         let Some(building) = self.word.take() else { return Ok(()) };
         let word = match building {
-            Building::Slice { start } => {
-                Word { text: Cow::Borrowed(&self.line[start..end]), start, end, origin: None }
-            }
+            Building::Slice { start } => self.slice(start, end),
             Building::Bytes { start, bytes, origin } => {
                 let (text, origin) = text_of(bytes, origin);
                 let origin = Some(origin.into_boxed_slice());

@@ -8,6 +8,7 @@ use crate::model::{FACILITIES, LEVELS};
 use crate::parse;
 use crate::source::Source;
 use sample::hash::xxh32;
+use sample::word;
 use std::fmt::Write as _;
 
 /// The lines that count, after comments, conditions and variables: sections at the margin, the rest
@@ -84,22 +85,21 @@ impl Listing {
 }
 
 /// Writes a word so that it is read as itself.
-fn quote(out: &mut String, word: &str) {
-    let plain = |c: char| !c.is_control() && !matches!(c, ' ' | '"' | '\'' | '\\' | '#');
-    let quotable = |c: char| !c.is_control() && c != '\'';
-    if !word.is_empty() && word.chars().all(plain) {
-        out.push_str(word);
-    } else if word.chars().all(quotable) {
+fn quote(out: &mut String, text: &str) {
+    let coded = |c: char| c.is_control() || word::byte_of(c).is_some();
+    let plain = |c: char| !coded(c) && !matches!(c, ' ' | '"' | '\'' | '\\' | '#');
+    let quotable = |c: char| !coded(c) && c != '\'';
+    if !text.is_empty() && text.chars().all(plain) {
+        out.push_str(text);
+    } else if text.chars().all(quotable) {
         // Writing to a string cannot fail.
-        let _ = write!(out, "'{word}'");
+        let _ = write!(out, "'{text}'");
     } else {
-        for c in word.chars() {
+        for c in text.chars() {
             match c {
                 c if plain(c) => out.push(c),
-                c if c.is_control() => {
-                    let mut bytes = [0; 4];
-                    let bytes = c.encode_utf8(&mut bytes).bytes();
-                    for byte in bytes {
+                c if coded(c) => {
+                    for byte in word::to_bytes(c.encode_utf8(&mut [0; 4])).iter() {
                         let _ = write!(out, "\\x{byte:02x}");
                     }
                 }

@@ -18,7 +18,8 @@ fn escape(byte: u8, out: &mut String) {
     out.extend(char::from_u32(BASE + u32::from(byte.saturating_sub(0x80))));
 }
 
-fn unescape(c: char) -> Option<u8> {
+/// The byte that a code point stands for, if it is one that stands for a byte.
+pub fn byte_of(c: char) -> Option<u8> {
     u8::try_from(u32::from(c).checked_sub(BASE)?).ok().map(|low| low + 0x80)
 }
 
@@ -32,7 +33,7 @@ pub fn from_bytes(bytes: Vec<u8>) -> String {
     let mut out = String::with_capacity(plain.len() + 16);
     for chunk in plain.utf8_chunks() {
         for c in chunk.valid().chars() {
-            match unescape(c) {
+            match byte_of(c) {
                 None => out.push(c),
                 Some(_) => c.encode_utf8(&mut [0; 4]).bytes().for_each(|b| escape(b, &mut out)),
             }
@@ -49,7 +50,7 @@ pub fn to_bytes(word: &str) -> Cow<'_, [u8]> {
     }
     let mut out = Vec::with_capacity(word.len());
     for c in word.chars() {
-        match unescape(c) {
+        match byte_of(c) {
             Some(byte) => out.push(byte),
             None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
