@@ -22,6 +22,7 @@ use std::cell::{OnceCell, Ref};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use stdx::prefetch;
 use table::{DataType, Trackers};
 
 /// How long a client may go on sending after its last answer, in milliseconds.
@@ -423,6 +424,7 @@ async fn first_bytes(client: &mut Client) -> Arrival {
         }
         client.socket.want_read();
         thread.scheduler().pause(Tick::earlier(deadline, last)).await;
+        prefetch::soon(client);
     }
 }
 

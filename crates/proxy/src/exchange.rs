@@ -133,6 +133,7 @@ impl Exchange {
                 tx.space.release(&tx.worker);
             }
             thread.scheduler().pause(Tick::earlier(deadline, count)).await;
+            tx.fetch();
             tx.space.renew(&tx.worker);
             if let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) {
                 take_buffer(tx, need, buffer);

@@ -1,42 +1,49 @@
 //! The pool of transaction futures: pinned places that are refilled without allocating.
 //! Never knows what a transaction does.
 
+use pin_project_lite::pin_project;
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use stdx::prefetch;
 
 /// A place for one future, refilled from its arguments.
 trait Refill<A, O> {
-    fn refill(&mut self, arguments: A);
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<O>;
-    fn clear(&mut self);
+    fn refill(self: Pin<&mut Self>, arguments: A);
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<O>;
+    fn clear(self: Pin<&mut Self>);
 }
 
-struct Place<F, M> {
-    future: Pin<Box<Option<F>>>,
-    make: M,
+pin_project! {
+    struct Place<F, M> {
+        #[pin]
+        future: Option<F>,
+        make: M,
+    }
 }
 
 impl<A, O, F: Future<Output = O>, M: Fn(A) -> F> Refill<A, O> for Place<F, M> {
-    fn refill(&mut self, arguments: A) {
-        self.future.as_mut().set(Some((self.make)(arguments)));
+    fn refill(self: Pin<&mut Self>, arguments: A) {
+        let mut place = self.project();
+        let future = (place.make)(arguments);
+        place.future.set(Some(future));
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<O> {
-        match self.future.as_mut().as_pin_mut() {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<O> {
+        match self.project().future.as_pin_mut() {
             Some(future) => future.poll(context),
             // Only reached if polled after the end, which `Seated` never does.
             None => Poll::Pending,
         }
     }
 
-    fn clear(&mut self) {
-        self.future.as_mut().set(None);
+    fn clear(self: Pin<&mut Self>) {
+        self.project().future.set(None);
     }
 }
 
-type Seat<A, O> = Box<dyn Refill<A, O>>;
+type Seat<A, O> = Pin<Box<dyn Refill<A, O>>>;
 
 /// A thread's free places. `A` are the arguments of the future, `O` is its output.
 pub(crate) struct SeatPool<A, O>(RefCell<Vec<Seat<A, O>>>);
@@ -58,8 +65,8 @@ impl<A: 'static, O: 'static> SeatPool<A, O> {
         M: Fn(A) -> F + 'static,
     {
         let free = self.0.borrow_mut().pop();
-        let mut seat = free.unwrap_or_else(|| Box::new(Place { future: Box::pin(None), make }));
-        seat.refill(arguments);
+        let mut seat = free.unwrap_or_else(|| Box::pin(Place { future: None, make }));
+        seat.as_mut().refill(arguments);
         Seated { seat: Some(seat), pool: self }
     }
 }
@@ -75,7 +82,10 @@ impl<A, O> Future for Seated<'_, A, O> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<O> {
         match &mut self.seat {
-            Some(seat) => seat.poll(context),
+            Some(seat) => {
+                prefetch::soon(&**seat);
+                seat.as_mut().poll(context)
+            }
             None => Poll::Pending,
         }
     }
@@ -84,7 +94,7 @@ impl<A, O> Future for Seated<'_, A, O> {
 impl<A, O> Drop for Seated<'_, A, O> {
     fn drop(&mut self) {
         let Some(mut seat) = self.seat.take() else { return };
-        seat.clear();
+        seat.as_mut().clear();
         let mut free = self.pool.0.borrow_mut();
         if free.len() < KEEP {
             free.push(seat);

@@ -24,6 +24,7 @@ use crate::worker::Worker;
 use crate::workspace::{Lease, Notes};
 use mux::BodyKind;
 use std::rc::Rc;
+use stdx::prefetch;
 use table::DataType;
 
 /// How a request announced itself.
@@ -176,6 +177,16 @@ impl Transaction {
                 Ok(())
             }
         }
+    }
+
+    /// It runs again, and will use all that it holds.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        prefetch::soon(&*self.client);
+        if let Some(server) = &self.server {
+            prefetch::soon(&**server);
+        }
+        prefetch::soon(&self.notes.journal);
     }
 
     /// The transaction is one of the thread's streams from now on.

@@ -184,6 +184,9 @@ impl Scheduler {
             return;
         }
         slot.state |= State::QUEUED;
+        if let Some(future) = &slot.future {
+            stdx::prefetch::soon(&**future);
+        }
         let class = Class::of_wake(reason, id == self.current.get(), slot.nice != 0);
         inner.queue.push(id, class, slot.nice);
         if self.profile.is_on() {
