@@ -11,13 +11,16 @@ use crate::transaction::Transaction;
 use crate::transport::Transport;
 use crate::worker::Worker;
 use buf::Buf;
-use reactor::{Class, Tick};
+use reactor::{Class, Need, Tick};
 use std::rc::Rc;
 use tls::{Fault, Reason, Step};
 
 const HANDSHAKE: (u8, &str) = (34, "SSL handshake failure");
 const CONFIGURED: &str = "Server presented an SSL certificate different from the configured one";
 const EXPECTED: &str = "Server presented an SSL certificate different from the expected one";
+
+/// Bytes of a failed handshake that are read before its connection ends.
+const DRAINED: usize = 1 << 16;
 
 /// Why there is no session.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -78,7 +81,25 @@ pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Res
     worker.shared.tls.count_front(&worker, transport, result.is_ok());
     let resumed = transport.session().is_some_and(|session| session.is_resumed());
     client.counted().for_each(|block| block.count_handshake(result.is_ok(), resumed));
+    if matches!(result, Err(Trouble::Failed(_))) {
+        drain(client);
+    }
     result
+}
+
+/// Reads what a client has sent whose handshake failed: what is left unread would turn the end of
+/// its connection into a reset, under the alert that tells why.
+fn drain(client: &Client) {
+    let Link::Socket(transport) = &client.socket else { return };
+    let Some(mut waste) = client.worker.buffers.try_take(Need::Urgent) else { return };
+    // More than a hello takes is nobody's handshake.
+    let mut left = DRAINED;
+    while left > 0
+        && let Ok(count @ 1..) = transport.socket().recv(waste.space())
+    {
+        left = left.saturating_sub(count);
+    }
+    client.worker.release(waste);
 }
 
 /// Makes a connection that somebody has opened to us an encrypted one, where there is no client's

@@ -614,7 +614,6 @@ fn proxy_errors() {
             "http-check expect status x",
             "'http-check expect' : invalid character 'x' in the list of status codes",
         ),
-        ("http-check connect ssl", "'http-check connect' : 'ssl' is not implemented yet"),
         (
             "http-check set-var(x) int(1)",
             "'http-check set-var' : invalid variable name 'x'. A variable name must be start by its scope. The scope can be 'proc', 'sess', 'txn', 'req', 'res' or 'check'",

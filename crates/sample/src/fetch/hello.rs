@@ -4,7 +4,7 @@ use super::Source::Call;
 use super::{Fetch, REQUEST, RESPONSE, fetch};
 use crate::args::Args;
 use crate::facts::{Facts, Side};
-use crate::value::{Bytes, Missing, Outcome, Type, Value};
+use crate::value::{Missing, Outcome, Type, Value};
 
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
@@ -15,7 +15,7 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("req_ssl_sni", "", Type::Str, REQUEST, "Same as req.ssl_sni.", Call(sni)),
     fetch("req.ssl_ver", "", Type::Int, REQUEST, "TLS version of the client's record: 65536 times major, plus minor.", Call(version)),
     fetch("req_ssl_ver", "", Type::Int, REQUEST, "Same as req.ssl_ver.", Call(version)),
-    fetch("req.ssl_alpn", "", Type::Str, REQUEST, "Protocols that the client's hello offers, joined by commas.", Call(alpn)),
+    fetch("req.ssl_alpn", "", Type::Str, REQUEST, "Protocol that the client's hello prefers: the first of those that it offers (as measured; the manual says all).", Call(alpn)),
     fetch("req.ssl_ec_ext", "", Type::Bool, REQUEST, "Whether the client's hello names elliptic curves.", Call(curves)),
     fetch("req.ssl_st_ext", "", Type::Int, REQUEST, "0 without a session ticket extension, 1 with an empty one, 2 with a ticket.", Call(ticket)),
     fetch("res.ssl_hello_type", "", Type::Int, RESPONSE, "Type of the TLS hello that the server sent: 2.", Call(res_type)),
@@ -121,14 +121,7 @@ fn sni<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 fn alpn<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let content = extension(facts, ALPN)?.ok_or(Missing::Absent)?;
     let mut list = Input(content).block(2).ok_or(Missing::Absent)?;
-    let mut out = Vec::with_capacity(content.len());
-    while let Some(protocol) = list.block(1) {
-        if !out.is_empty() {
-            out.push(b',');
-        }
-        out.extend_from_slice(protocol.0);
-    }
-    Ok(Value::Str(Bytes::Owned(out)))
+    list.block(1).map(|protocol| Value::str(protocol.0)).ok_or(Missing::Absent)
 }
 
 fn curves<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {

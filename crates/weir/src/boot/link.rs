@@ -218,7 +218,7 @@ mod tests {
     fn parsed(lines: &str) -> (Global, Back) {
         let text = format!(
             "global\n pp2-never-send-local\n tune.rcvbuf.server 20000\n \
-             tune.sndbuf.server 30000\nlisten l\n bind :1\n timeout client 1s\n{lines}\n"
+             tune.sndbuf.server 30000\nlisten l\n mode http\n bind :1\n timeout client 1s\n{lines}\n"
         );
         let setup = config::Setup {
             env: Default::default(),

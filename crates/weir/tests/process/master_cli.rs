@@ -119,6 +119,7 @@ fn help_lists_what_there_is() {
     ] {
         assert!(text.lines().any(|line| line == expected), "{expected} in\n{text}");
     }
+    assert!(text.contains("\n  @<relative pid> "), "{text}");
     assert!(master.cli("help show").lines().all(|line| !line.contains("reload")));
     let unknown = master.cli("show");
     assert!(unknown.starts_with("Unknown command, but maybe"), "{unknown}");

@@ -17,6 +17,12 @@ pub(crate) struct Process {
     child: Child,
 }
 
+impl From<Child> for Process {
+    fn from(child: Child) -> Self {
+        Self { child }
+    }
+}
+
 /// A command that runs only on one processor.
 pub(crate) fn pinned(processor: usize, program: &Path) -> Command {
     let mut command = Command::new("taskset");

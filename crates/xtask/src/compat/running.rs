@@ -3,12 +3,13 @@
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use super::links::Links;
 use super::probe::Verdict;
 use super::table::Name;
+use crate::bench::process::Process;
 use crate::failure::{self, Outcome};
 
 /// How long the program may take to answer on its socket.
@@ -17,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What a running program says of itself.
 pub(crate) struct Facts {
     usage: String,
+    /// Commands, as `help` shows them and, with those that it hides, as `-dKcli` lists them.
     help: String,
     info: String,
     header: String,
@@ -25,34 +27,27 @@ pub(crate) struct Facts {
     fields: Vec<(String, String)>,
 }
 
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It is our own child, and it may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Starts the program with a socket in `directory`, and asks.
+/// Starts the program with a master and sockets of both in `directory`, and asks.
 pub(crate) fn ask(program: &Path, directory: &Path, names: &[Name]) -> Outcome<Facts> {
-    let socket = directory.join("s");
+    let (socket, master) = (directory.join("s"), directory.join("m"));
     let text = format!(
         "global\n stats socket {} level admin\nbackend b\n server s 127.0.0.1:1 disabled\n",
         socket.display()
     );
     let file = directory.join("running.cfg");
     std::fs::write(&file, text).map_err(|error| failure::machine(error.to_string()))?;
-    let child = Command::new(program)
-        .args(["-db", "-f"])
+    let mut child = Command::new(program)
+        .args(["-W", "-db", "-f"])
         .arg(&file)
+        .arg("-S")
+        .arg(&master)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| failure::machine(format!("{}: {error}", program.display())))?;
-    let mut running = Running(child);
-    await_socket(&mut running)?;
+    let said = child.stderr.take();
+    let _running = Process::from(child);
+    await_socket(said)?;
     let fields = names.iter().filter(|name| name.class.starts_with("cli-set-server"));
     let field = |name: &Name| {
         let words = match name.class.as_str() {
@@ -63,18 +58,20 @@ pub(crate) fn ask(program: &Path, directory: &Path, names: &[Name]) -> Outcome<F
         Ok((name.name.clone(), answer))
     };
     Ok(Facts {
-        help: command(&socket, "expert-mode on;experimental-mode on;help")?,
+        help: command(&socket, "expert-mode on;experimental-mode on;help")?
+            + &command(&master, "help")?
+            + &said_by(program, &["-dKcli", "-c", "-f", "/dev/null"])?,
         info: command(&socket, "show info")?,
         environment: command(&socket, "show env")?,
         header: command(&socket, "show stat")?.lines().next().unwrap_or_default().to_owned(),
         fields: fields.map(field).collect::<Outcome<_>>()?,
-        usage: usage(program)?,
+        usage: said_by(program, &["-h"])?,
     })
 }
 
 /// Reads what the program says until it tells of its socket.
-fn await_socket(running: &mut Running) -> Outcome {
-    let said = running.0.stderr.take().map(BufReader::new);
+fn await_socket(said: Option<ChildStderr>) -> Outcome {
+    let said = said.map(BufReader::new);
     let mut lines = said.into_iter().flat_map(BufRead::lines).map_while(Result::ok);
     match lines.any(|line| line.contains("Runtime socket")) {
         true => Ok(()),
@@ -82,8 +79,9 @@ fn await_socket(running: &mut Running) -> Outcome {
     }
 }
 
-fn usage(program: &Path) -> Outcome<String> {
-    let output = Command::new(program).arg("-h").output();
+/// What the program prints.
+fn said_by(program: &Path, arguments: &[&str]) -> Outcome<String> {
+    let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| failure::machine(error.to_string()))?;
     Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
