@@ -16,6 +16,7 @@ mod connect;
 mod cookie;
 pub mod counters;
 pub mod dynamic;
+mod encrypted;
 mod exchange;
 mod expiry;
 mod facts;

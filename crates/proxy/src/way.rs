@@ -4,6 +4,7 @@
 //! A connection that says whose it is (PROXY protocol) serves only requests that would say the
 //! same: the key of what was said goes with it.
 
+use crate::encrypted::Told;
 use crate::handshake;
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
@@ -63,10 +64,16 @@ impl Way {
             encryption.alpn = Some(alpn.clone());
         }
         let mut dial = link.dial.clone();
+        let told = match link.announce {
+            Some(Announce::V2(values)) if values.tls => {
+                tx.client.session().map(|session| Told::of(&session, values))
+            }
+            _ => None,
+        };
         let facts = tx.view();
         if let Some(announce) = link.announce {
             let ends = facts.source().zip(facts.destination());
-            introduce(announce, ends, &facts, &mut preface);
+            introduce(announce, ends, told.as_ref(), &facts, &mut preface);
         }
         if let Some(source) = disguise(&link.disguise, &facts) {
             (dial.source, dial.foreign) = (Some(source), true);
@@ -295,6 +302,7 @@ fn is_transient(error: &io::Error) -> bool {
 fn introduce(
     announce: Announce,
     ends: Option<(SocketAddr, SocketAddr)>,
+    told: Option<&Told>,
     facts: &dyn Facts,
     out: &mut Vec<u8>,
 ) {
@@ -306,7 +314,7 @@ fn introduce(
             let asked = facts.tls(Hop::Client, TlsFact::ServerName).and_then(Value::to_str);
             let authority = asked.or_else(|| facts.text(Text::ProxyAuthority));
             let authority = authority.as_deref().filter(|_| values.authority);
-            let header = Header { ends, unique_id, authority, ..header(values) };
+            let header = Header { ends, unique_id, authority, ..header(values, told) };
             proxy_protocol::encode_v2(&header, out);
         }
     }
@@ -323,13 +331,13 @@ pub(crate) fn introduce_self(
         Announce::V1 => proxy_protocol::encode_v1(ends, out),
         Announce::V2(values) => {
             let ends = ends.filter(|_| values.never_local);
-            proxy_protocol::encode_v2(&Header { ends, ..header(values) }, out);
+            proxy_protocol::encode_v2(&Header { ends, ..header(values, None) }, out);
         }
     }
 }
 
 /// What clear connections have to say of encryption is that there is none.
-fn header(values: Values) -> Header<'static> {
-    let tls = values.tls.then(Tls::default);
+fn header(values: Values, told: Option<&Told>) -> Header<'_> {
+    let tls = values.tls.then(|| told.map_or_else(Tls::default, Told::tls));
     Header { checksum: values.checksum, tls, ..Header::default() }
 }

@@ -2,6 +2,7 @@
 
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
+use openssl::pkey::Id;
 use openssl::stack::StackRef;
 use openssl::x509::{X509, X509NameRef, X509Ref};
 
@@ -50,6 +51,18 @@ impl Shown {
     /// The algorithm that it is signed by, such as `RSA-SHA256`.
     pub fn signature_algorithm(&self) -> Option<&'static str> {
         self.0.signature_algorithm().object().nid().short_name().ok()
+    }
+
+    /// The kind and the length of its key in bits, such as `RSA2048` or `EC256`.
+    pub fn key_kind(&self) -> Option<String> {
+        let key = self.0.public_key().ok()?;
+        let kind = match key.id() {
+            Id::RSA => "RSA",
+            Id::EC => "EC",
+            Id::DSA => "DSA",
+            _ => return None,
+        };
+        Some(format!("{kind}{}", key.bits()))
     }
 
     /// The algorithm of its key, such as `rsaEncryption`.

@@ -171,6 +171,14 @@ pub enum Announce {
 pub struct Values {
     /// `ssl` and all that belongs to it: how the client's connection is encrypted, if it is.
     pub tls: bool,
+    /// `cert-cn`: the common name of the client's certificate.
+    pub common_name: bool,
+    /// `ssl-cipher`
+    pub cipher: bool,
+    /// `cert-sig`: the signature of the certificate that the client was shown.
+    pub signature: bool,
+    /// `cert-key`: the key of that certificate.
+    pub key: bool,
     /// `authority`: the host name that the client asked for, as far as it is known.
     pub authority: bool,
     /// `crc32c`

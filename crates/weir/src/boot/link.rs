@@ -187,6 +187,10 @@ fn announce(from: Announce, never_local: bool) -> settings::Announce {
     }
     settings::Announce::V2(Values {
         tls: from.tls(),
+        common_name: from.cert_cn,
+        cipher: from.ssl_cipher,
+        signature: from.cert_sig,
+        key: from.cert_key,
         authority: from.authority,
         checksum: from.crc32c,
         unique_id: from.unique_id,
@@ -249,13 +253,19 @@ mod tests {
             ("send-proxy-v2-ssl", Some(V2(tls))),
             ("send-proxy-v2-ssl no-send-proxy-v2", Some(V1)),
             ("send-proxy-v2-ssl no-send-proxy-v2-ssl", None),
-            ("send-proxy-v2-ssl-cn", Some(V2(tls))),
+            ("send-proxy-v2-ssl-cn", Some(V2(Values { common_name: true, ..tls }))),
             ("send-proxy-v2-ssl-cn no-send-proxy-v2-ssl-cn", None),
             ("send-proxy-v2 proxy-v2-options ssl", Some(V2(tls))),
-            ("send-proxy-v2 proxy-v2-options cert-cn", Some(V2(tls))),
-            ("send-proxy-v2 proxy-v2-options cert-key", Some(V2(tls))),
-            ("send-proxy-v2 proxy-v2-options cert-sig", Some(V2(tls))),
-            ("send-proxy-v2 proxy-v2-options ssl-cipher", Some(V2(tls))),
+            (
+                "send-proxy-v2 proxy-v2-options cert-cn",
+                Some(V2(Values { common_name: true, ..tls })),
+            ),
+            ("send-proxy-v2 proxy-v2-options cert-key", Some(V2(Values { key: true, ..tls }))),
+            (
+                "send-proxy-v2 proxy-v2-options cert-sig",
+                Some(V2(Values { signature: true, ..tls })),
+            ),
+            ("send-proxy-v2 proxy-v2-options ssl-cipher", Some(V2(Values { cipher: true, ..tls }))),
             ("send-proxy-v2 proxy-v2-options crc32c", Some(V2(Values { checksum: true, ..plain }))),
             ("proxy-v2-options crc32c", Some(V1)),
         ] {

@@ -2,7 +2,8 @@
 //! of their own.
 
 use crate::support::{
-    Client, LogReceiver, Origin, PATIENCE, Running, Setup, eventually, reply, serve_forever,
+    Client, Identity, LogReceiver, Origin, PATIENCE, Running, Secure, Setup, eventually, reply,
+    serve_forever,
 };
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -244,6 +245,59 @@ fn servers_are_told_whom_a_connection_is_for() {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.ends_with(&format!("\r\n\r\n{expected}")), "{answer}");
+    }
+}
+
+/// What servers are told of a client with a certificate and of one without, with these options.
+#[test]
+fn servers_are_told_how_a_client_is_encrypted() {
+    let (origin, authority) = (echo(), Identity::new("authority", None));
+    let client = Identity::new("client", Some(&authority));
+    let options = [
+        ("bare", "send-proxy-v2-ssl"),
+        ("name", "send-proxy-v2-ssl-cn"),
+        ("ssl", "send-proxy-v2 proxy-v2-options ssl"),
+        ("cn", "send-proxy-v2 proxy-v2-options cert-cn"),
+        ("cipher", "send-proxy-v2 proxy-v2-options ssl-cipher"),
+        ("key", "send-proxy-v2 proxy-v2-options cert-key"),
+        ("sig", "send-proxy-v2 proxy-v2-options cert-sig"),
+    ];
+    let sections: String = options
+        .iter()
+        .map(|(name, words)| {
+            format!(
+                "listen {name}\n    bind <{name}> ssl crt <dir>/a.pem ca-file <dir>/ca.pem verify optional\n    \
+                 server s <origin> {words}\n"
+            )
+        })
+        .collect();
+    let weir = Setup::new(&format!(
+        "defaults\n    mode http\n    timeout client 5s\n    timeout server 5s\n    timeout connect 5s\n{sections}"
+    ))
+    .file("ca.pem", &authority.certificate())
+    .file("a.pem", &Identity::new("a.test", Some(&authority)).pem())
+    .with("origin", origin.address())
+    .start();
+    let version = r"!\x00\x07TLSv1.3";
+    let cipher = r"#\x00\x16TLS_AES_256_GCM_SHA384";
+    for (name, more) in [
+        ("bare", ""),
+        ("name", r#"\"\x00\x06client"#),
+        ("ssl", ""),
+        ("cn", r#"\"\x00\x06client"#),
+        ("cipher", cipher),
+        ("key", r"%\x00\x05EC256"),
+        ("sig", r"$\x00\x11ecdsa-with-SHA256"),
+    ] {
+        let show = |it: &mut _| Secure::show(it, &client);
+        let mut shown = Secure::try_connect(weir.address(name), "a.test", show).unwrap();
+        let header = shown.get("/");
+        let told = format!(r"\x07\x00\x00\x00\x00{version}{more}");
+        assert!(header.ends_with(&told), "{name}: {header}");
+        let header = Secure::connect(weir.address(name), "a.test").get("/");
+        let none = if more.contains("client") { "" } else { more };
+        let told = format!(r"\x01\x00\x00\x00\x00{version}{none}");
+        assert!(header.ends_with(&told), "{name}: {header}");
     }
 }
 

@@ -1,0 +1,53 @@
+//! What a PROXY protocol header tells of a client's session of TLS (proxy-protocol.txt, section
+//! 2.2.6). Never tells what its options do not ask for.
+
+use crate::settings::Values;
+use tls::{Conn, NamePart};
+use wire::proxy_protocol::Tls;
+
+/// The values, as far as they are asked for.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// A certificate was shown: on this connection, in this session.
+    certificate: (bool, bool),
+    verify: u32,
+    version: &'static str,
+    common_name: Option<Vec<u8>>,
+    cipher: Option<&'static str>,
+    signature: Option<&'static str>,
+    key: Option<String>,
+}
+
+impl Told {
+    /// What is told of a session.
+    pub(crate) fn of(session: &Conn, values: Values) -> Self {
+        let (peer, own) = (session.peer_certificate(), session.own_certificate());
+        let name = NamePart { kind: "CN", occurrence: 1, rfc2253: false };
+        let peer_name = || peer.as_ref()?.subject(name);
+        let signature = || own.as_ref()?.signature_algorithm();
+        let key = || own.as_ref()?.key_kind();
+        Self {
+            certificate: (session.has_shown(), peer.is_some()),
+            verify: session.verify_result(),
+            version: session.version(),
+            common_name: values.common_name.then(peer_name).flatten(),
+            cipher: values.cipher.then(|| session.cipher()),
+            signature: values.signature.then(signature).flatten(),
+            key: values.key.then(key).flatten(),
+        }
+    }
+
+    /// The same as it is written.
+    pub(crate) fn tls(&self) -> Tls<'_> {
+        Tls {
+            encrypted: true,
+            certificate: self.certificate,
+            verify: self.verify,
+            version: Some(self.version.as_bytes()),
+            common_name: self.common_name.as_deref(),
+            cipher: self.cipher.map(str::as_bytes),
+            signature: self.signature.map(str::as_bytes),
+            key: self.key.as_deref().map(str::as_bytes),
+        }
+    }
+}
