@@ -39,6 +39,7 @@ mod tables;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod ticket_keys;
 mod variables;
 mod why;
 

@@ -39,6 +39,20 @@ pub struct Setup<'a> {
     pub local_peer: LocalPeer<'a>,
 }
 
+/// The machine's files and names, an empty environment and one processor.
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        Self {
+            env: Environment::default(),
+            features: Features::default(),
+            files: &crate::Disk,
+            names: &crate::SystemResolver,
+            processors: 1,
+            local_peer: LocalPeer::default(),
+        }
+    }
+}
+
 /// `no` or `default` in front of a keyword.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Prefix {

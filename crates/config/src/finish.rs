@@ -44,6 +44,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     }
     let store = tls::complete(
         (&mut draft.proxies, &mut draft.rings, &mut draft.log_forwards),
+        &mut draft.resolvers,
         &mut draft.global,
         cx,
     );
@@ -65,6 +66,13 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     let stick_tables = stick_tables.collect();
     let mut proxies: Vec<Proxy> =
         draft.proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
+    if draft.global.process.noreuseport {
+        for bind in proxies.iter().flat_map(Proxy::sharded) {
+            let text = "'shards' has no effect with 'noreuseport'";
+            let message = format!("'bind {}' : {text}", bind.written);
+            cx.about(Severity::Warning, &bind.place, message);
+        }
+    }
     // Formats have been compiled by now, and have named theirs too.
     let tables = tables::collect(stick_tables, cx);
     mentions::mark(&mut proxies, cx);

@@ -47,7 +47,7 @@ pub use proxy::{
     Back, BackTimeouts, Common, Direct, Front, FrontOptions, FrontTimeouts, LoadState, Mode, Proxy,
     ProxyKind, Splice,
 };
-pub use resolvers::{InitAddr, NameServer, Resolve, ResolveOptions, Resolvers};
+pub use resolvers::{InitAddr, NameServer, ResolveOptions, Resolvers};
 pub use ring::{LogForward, Ring, RingServer};
 pub use rules::{Captured, Formats};
 pub use server::{Observe, OnError, Server, ServerOptions, Websocket};

@@ -37,8 +37,8 @@ impl Source {
     }
 }
 
-/// How configuration reaches the file system; tests bring their own.
-pub trait Files {
+/// How configuration reaches the file system; tests bring their own. Threads read together.
+pub trait Files: Sync {
     /// The whole content of a file. Errors are those of the system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// The entries of a directory, or `None` when `path` is not one.

@@ -1,7 +1,39 @@
 //! Which of several addresses a server takes. Pure.
 
 use crate::message::Kind;
+use std::collections::HashSet;
 use std::net::IpAddr;
+
+/// How a server is found by its name (`resolvers`, `resolve-*`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Resolve {
+    /// The `resolvers` section, by index.
+    pub resolvers: usize,
+    /// The name, in lower case.
+    pub name: String,
+    /// Whether it is the name of a service (SRV).
+    pub service: bool,
+    /// The family that is better (`resolve-prefer`).
+    pub family: Kind,
+    /// Networks that are better than others: address and prefix length (`resolve-net`).
+    pub networks: Vec<(IpAddr, u8)>,
+    /// Whether two servers may have one address (`resolve-opts allow-dup-ip`).
+    pub shares: bool,
+    /// Whether weights of a service do not count (`resolve-opts ignore-weight`).
+    pub keeps_weight: bool,
+}
+
+impl Resolve {
+    /// What is asked for first.
+    pub fn kind(&self) -> Kind {
+        if self.service { Kind::Service } else { self.family }
+    }
+
+    /// What a server would like that has this address now.
+    pub fn wish(&self, current: Option<IpAddr>) -> Wish<'_> {
+        Wish { family: self.family, networks: &self.networks, current, shares: self.shares }
+    }
+}
 
 /// What a server would like.
 #[derive(Clone, Copy, Debug)]
@@ -16,24 +48,59 @@ pub struct Wish<'a> {
     pub shares: bool,
 }
 
-/// The best of the addresses, none that is `taken` unless those may be shared.
-pub fn choose(
-    addresses: impl Iterator<Item = IpAddr>,
-    wish: &Wish<'_>,
-    taken: impl Fn(IpAddr) -> bool,
-) -> Option<IpAddr> {
-    let score = |address: IpAddr| {
-        let near = wish.networks.iter().any(|network| contains(*network, address));
-        let free = !taken(address);
-        let grade = u8::from(near) << 3
-            | u8::from(wish.family.has(address)) << 2
+/// The addresses of a name, as its name server has put them in order.
+#[derive(Clone, Debug, Default)]
+pub struct Choices {
+    order: Vec<IpAddr>,
+    known: HashSet<IpAddr>,
+}
+
+impl FromIterator<IpAddr> for Choices {
+    fn from_iter<I: IntoIterator<Item = IpAddr>>(addresses: I) -> Self {
+        let order: Vec<IpAddr> = addresses.into_iter().collect();
+        Self { known: order.iter().copied().collect(), order }
+    }
+}
+
+impl Choices {
+    /// The best address, none that is `taken` unless those may be shared; the first of equal ones.
+    /// A server whose address is as good as one can be costs no look at the others.
+    pub fn best(&self, wish: &Wish<'_>, taken: impl Fn(IpAddr) -> bool) -> Option<IpAddr> {
+        let graded = |address: IpAddr| {
+            let free = !taken(address);
+            (free || wish.shares).then(|| (wish.grade(address, free), address))
+        };
+        let current = wish.current.filter(|address| self.known.contains(address)).and_then(graded);
+        let mut best = current;
+        let most = wish.most(current.is_some());
+        for address in &self.order {
+            if best.is_some_and(|(grade, _)| grade >= most) {
+                break;
+            }
+            if let Some(next) = graded(*address)
+                && best.is_none_or(|best| next.0 > best.0)
+            {
+                best = Some(next);
+            }
+        }
+        best.map(|(_, address)| address)
+    }
+}
+
+impl Wish<'_> {
+    /// How good an address is: networks before families, those before addresses of one's own.
+    fn grade(&self, address: IpAddr, free: bool) -> u8 {
+        let near = self.networks.iter().any(|network| contains(*network, address));
+        u8::from(near) << 3
+            | u8::from(self.family.has(address)) << 2
             | u8::from(free) << 1
-            | u8::from(wish.current == Some(address));
-        (free || wish.shares).then_some((grade, address))
-    };
-    // The first of equal ones, as the name server has put them in order.
-    let better = |best: (u8, IpAddr), next: (u8, IpAddr)| if next.0 > best.0 { next } else { best };
-    addresses.filter_map(score).reduce(better).map(|(_, address)| address)
+            | u8::from(self.current == Some(address))
+    }
+
+    /// The best grade that there may be.
+    fn most(&self, may_stay: bool) -> u8 {
+        u8::from(!self.networks.is_empty()) << 3 | 0b110 | u8::from(may_stay)
+    }
 }
 
 fn contains((network, bits): (IpAddr, u8), address: IpAddr) -> bool {
@@ -60,8 +127,8 @@ mod tests {
 
     fn pick(addresses: &[&str], wish: &Wish<'_>, taken: &[&str]) -> Option<String> {
         let taken: Vec<IpAddr> = taken.iter().map(|text| ip(text)).collect();
-        let addresses = addresses.iter().map(|text| ip(text));
-        choose(addresses, wish, |it| taken.contains(&it)).map(|it| it.to_string())
+        let choices: Choices = addresses.iter().map(|text| ip(text)).collect();
+        choices.best(wish, |it| taken.contains(&it)).map(|it| it.to_string())
     }
 
     const PLAIN: Wish<'_> = Wish { family: Kind::V4, networks: &[], current: None, shares: false };
@@ -85,6 +152,23 @@ mod tests {
         let networks = [(ip("10.0.0.0"), 31)];
         let near = Wish { networks: &networks, ..wish };
         assert_eq!(pick(&["10.0.0.1", "10.0.0.2"], &near, &[]).as_deref(), Some("10.0.0.1"));
+    }
+
+    #[test]
+    fn who_has_the_best_already_looks_no_further() {
+        let looked = std::cell::Cell::new(0);
+        let choices: Choices = (1..=200).map(|n| IpAddr::from([10, 0, 0, n])).collect();
+        let taken = |_| {
+            looked.set(looked.get() + 1);
+            false
+        };
+        let wish = Wish { current: Some(ip("10.0.0.200")), ..PLAIN };
+        assert_eq!(choices.best(&wish, taken), wish.current);
+        assert_eq!(looked.get(), 1);
+        assert_eq!(choices.best(&PLAIN, taken), Some(ip("10.0.0.1")));
+        assert_eq!(looked.get(), 2);
+        let gone = Wish { current: Some(ip("10.0.0.201")), ..PLAIN };
+        assert_eq!(choices.best(&gone, taken), Some(ip("10.0.0.1")));
     }
 
     #[test]

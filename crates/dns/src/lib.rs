@@ -11,5 +11,6 @@ pub mod message;
 pub mod resolution;
 pub mod service;
 
+pub use choice::{Choices, Resolve};
 pub use message::{Answer, Failure, Kind, Record, Reply, Service};
 pub use resolution::{Event, Hold, Resolution, Settings};

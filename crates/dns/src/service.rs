@@ -1,6 +1,7 @@
 //! Which server stands for which record of a service. Pure.
 
 use crate::message::Service;
+use std::collections::HashMap;
 
 /// What a server stands for: host and port; nothing yet.
 pub type Seat = Option<(Box<str>, u16)>;
@@ -19,24 +20,28 @@ pub struct Plan<'a> {
 /// Leaves servers whose record is still there alone, and gives records that nobody stands for to
 /// free ones, first come first served.
 pub fn assign<'a>(services: &[&'a Service], seats: &[Seat]) -> Plan<'a> {
+    // A record may be there twice; the last in each line is given away first.
+    let mut places: HashMap<(&str, u16), Vec<usize>> = HashMap::new();
+    for (at, service) in services.iter().enumerate().rev() {
+        places.entry((&service.target, service.port)).or_default().push(at);
+    }
     let mut plan = Plan::default();
     let mut given = vec![false; services.len()];
+    let mut free = Vec::new();
     for (place, seat) in seats.iter().enumerate() {
-        let Some((host, port)) = seat else { continue };
-        let same = |it: &&Service| it.target == *host && it.port == *port;
-        let found = (0..services.len()).find(|at| !given[*at] && same(&services[*at]));
-        match found {
+        let own = seat.as_ref().and_then(|(host, port)| places.get_mut(&(&**host, *port))?.pop());
+        match own {
             Some(at) => {
                 given[at] = true;
                 plan.kept.push((place, services[at]));
             }
-            None => plan.lost.push(place),
+            None => free.push(place),
         }
     }
-    let free = (0..seats.len()).filter(|at| seats[*at].is_none() || plan.lost.contains(at));
     let new = (0..services.len()).filter(|at| !given[*at]).map(|at| services[at]);
-    plan.gained = free.zip(new).collect();
-    plan.lost.retain(|place| plan.gained.iter().all(|(gained, _)| gained != place));
+    plan.gained = free.iter().copied().zip(new).collect();
+    let left = free.into_iter().skip(plan.gained.len());
+    plan.lost = left.filter(|place| seats[*place].is_some()).collect();
     plan
 }
 

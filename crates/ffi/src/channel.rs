@@ -86,6 +86,23 @@ impl Channel {
         self.lend(wire, SslStream::do_handshake)
     }
 
+    /// Decrypts at most one record's worth of what a client says before its handshake is over; 0
+    /// when it has said all of it. Goes on with the handshake as far as that needs.
+    ///
+    /// # Errors
+    /// As [`Channel::handshake`].
+    pub fn read_early(&mut self, wire: &mut dyn Wire, buffer: &mut [u8]) -> Result<usize, Error> {
+        self.lend(wire, |stream| stream.read_early_data(buffer))
+    }
+
+    /// Encrypts for a client whose handshake is not over.
+    ///
+    /// # Errors
+    /// As [`Channel::read`].
+    pub fn write_early(&mut self, wire: &mut dyn Wire, bytes: &[u8]) -> Result<usize, Error> {
+        self.lend(wire, |stream| stream.write_early_data(bytes))
+    }
+
     /// Decrypts at most one record's worth.
     ///
     /// # Errors

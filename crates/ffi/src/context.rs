@@ -6,7 +6,6 @@ use openssl::ssl::{SslContextBuilder, SslOptions, SslRef};
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_ulong, c_void};
 
 const SSL_CTRL_SET_READ_AHEAD: c_int = 41;
-const SSL_CTRL_SET_DH_AUTO: c_int = 118;
 const SSL_CTRL_SET_GROUPS_LIST: c_int = 92;
 
 unsafe extern "C" {
@@ -31,19 +30,6 @@ pub fn set_read_ahead(context: &mut SslContextBuilder) {
         openssl_sys::SSL_CTX_ctrl(
             context.as_ptr(),
             SSL_CTRL_SET_READ_AHEAD,
-            1,
-            std::ptr::null_mut::<c_void>(),
-        )
-    };
-}
-
-/// The library chooses parameters for finite-field key exchange that fit the certificate.
-pub fn set_dh_auto(context: &mut SslContextBuilder) {
-    // SAFETY: as above; this control takes a number and no pointer.
-    unsafe {
-        openssl_sys::SSL_CTX_ctrl(
-            context.as_ptr(),
-            SSL_CTRL_SET_DH_AUTO,
             1,
             std::ptr::null_mut::<c_void>(),
         )

@@ -11,12 +11,13 @@ mod ocsp;
 mod print;
 mod session;
 mod store;
+mod ticket;
 mod time;
 
 pub use channel::{Channel, Wire};
 pub use context::{
-    clear_options, has_pending, peer_signature, set_dh_auto, set_groups, set_options,
-    set_read_ahead, set_session_timeout, version_name,
+    clear_options, has_pending, peer_signature, set_groups, set_options, set_read_ahead,
+    set_session_timeout, version_name,
 };
 pub use hello::{Watch, extension, watch_messages};
 pub use name::{one_line, rfc2253};
@@ -24,4 +25,5 @@ pub use ocsp::{certificate_id, response_text};
 pub use print::{extension_text, providers};
 pub use session::Resumer;
 pub use store::{add_crl, crl_signature, crl_version, verified};
+pub use ticket::{TicketKey, Tickets, Wanted, seal_tickets};
 pub use time::date_text;

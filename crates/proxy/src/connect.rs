@@ -59,6 +59,10 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     if tx.left {
         return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
     }
+    if tx.client.socket.is_cancelled() {
+        // It was withdrawn before anybody has looked at it: no server has to hear of it.
+        return Err(Failure::new(0, Cause::ClientAbort, Phase::Connect));
+    }
     let found = claim::look(tx, &backend, None);
     if http && matches!(found, Ok(Found::Place)) && at_once(tx, &backend) {
         return Ok(());
@@ -302,8 +306,12 @@ pub(crate) fn take(
     fresh: bool,
 ) {
     tx.notes.journal.fresh = fresh;
+    tx.notes.journal.on_stream = server.socket().is_stream();
     server.count_request();
     count_both(tx.claim.as_ref(), backend, if fresh { Metric::Connects } else { Metric::Reuses });
+    if let Some(claim) = tx.claim.as_ref().filter(|_| tx.notes.journal.on_stream) {
+        claim.server().block().count(Metric::StreamRequests);
+    }
     tx.space.up.clear();
     let again = tx.kept.is_some();
     retry::keep_head(tx, server.socket().is_stream());
@@ -326,6 +334,14 @@ pub(crate) fn take(
     if tx.client.mux.is_ambiguous() {
         // Unlike the client, the server cannot misread what it was sent: nothing is announced.
         server.mux.close_after_message();
+    }
+    use_connection(tx, server);
+}
+
+/// The transaction has this connection from now on.
+fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
+    if let Some(listed) = &tx.listed {
+        listed.set_connection(server.socket());
     }
     tx.server = Some(server);
 }
@@ -365,7 +381,7 @@ async fn establish_plain(
         server.socket().want_write();
         thread.scheduler().pause(deadline).await;
     }
-    tx.server = Some(server);
+    use_connection(tx, server);
     tx.notes.journal.connected = thread.nanos();
     // Of what is carried nothing is understood: only the connection can be timed.
     observe::answered(tx, tx.notes.journal.queued);

@@ -55,13 +55,14 @@ pub enum Metric {
     Reuses,
     /// Requests that have ended, of those that are counted and came over HTTP/1.
     Ended,
-    /// Requests that came over HTTP/2, among all requests.
+    /// Requests that came over HTTP/2, among all requests; of a server, those that went to it so.
     StreamRequests,
     /// Of these, those that have ended.
     StreamsEnded,
-    /// Bytes received from clients over HTTP/2, among all bytes.
+    /// Bytes received from clients over HTTP/2, among all bytes; of a server, those that went to
+    /// it so.
     StreamBytesIn,
-    /// Bytes sent to clients over HTTP/2.
+    /// Bytes sent to clients over HTTP/2; of a server, those that came from it so.
     StreamBytesOut,
     /// TLS handshakes that have succeeded.
     TlsSessions,

@@ -58,6 +58,8 @@ struct Exchange {
     up_broken: bool,
     /// A tunnel has just begun: the client's side has to be looked at again.
     up_again: bool,
+    /// More of a body was waited for already.
+    midway: bool,
     /// `option abortonclose`: a client that closes wants nothing any more.
     minds_close: bool,
     up: Step,
@@ -83,6 +85,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         up_over: false,
         up_broken: false,
         up_again: false,
+        midway: false,
         minds_close: tx.side().settings.back.as_ref().is_some_and(|back| back.abort_on_close),
         up: Step::AwaitsDestination,
         down: Step::AwaitsSource,
@@ -131,6 +134,9 @@ impl Exchange {
             if self.only_waits(tx) {
                 tx.notes.journal.bytes_out += tx.space.down.sent;
                 tx.space.release(&tx.worker);
+            }
+            if self.awaits_body(tx) && std::mem::replace(&mut self.midway, true) {
+                thread.scheduler().carry_on();
             }
             thread.scheduler().pause(Tick::earlier(deadline, count)).await;
             tx.fetch();
@@ -190,7 +196,7 @@ impl Exchange {
                 Err(Failure::new(error.status, Cause::Proxy, phase))
             }
             Err(Fault::Write(_)) => {
-                (self.up_over, self.up_broken) = (true, true);
+                (self.up, self.up_over, self.up_broken) = (Step::Done, true, true);
                 server.mux.abort();
                 if self.response != Response::Head {
                     client.mux.close_after_message();
@@ -496,6 +502,15 @@ impl Exchange {
             && tx.space.response.is_empty()
             && tx.space.down.is_flushed()
             && tx.space.up.is_flushed()
+    }
+
+    /// Whether the rest of a body is what there is to wait for. Those who begin, and tunnels, in
+    /// which somebody may be typing, go before it.
+    fn awaits_body(&self, tx: &Transaction) -> bool {
+        match self.response {
+            Response::Head | Response::Rules(_) => !self.up_over,
+            Response::Body => !tx.client.mux.is_tunnel(),
+        }
     }
 
     /// What a buffer has to be waited for, if that is so.

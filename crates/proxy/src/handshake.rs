@@ -77,7 +77,10 @@ pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Res
     worker.shared.tls.current.enter();
     let span = client.proxy.settings.timeouts.client;
     let deadline = span.map(|span| Tick::from_nanos(client.since).plus_ms(span));
-    let result = run(transport, deadline, &mut || Ok(())).await;
+    let mut result = run(transport, deadline, &mut || Ok(())).await;
+    if result.is_ok() && awaits_end(transport) {
+        result = run(transport, deadline, &mut || Ok(())).await;
+    }
     worker.shared.tls.count_front(&worker, transport, result.is_ok());
     let resumed = transport.session().is_some_and(|session| session.is_resumed());
     client.counted().for_each(|block| block.count_handshake(result.is_ok(), resumed));
@@ -85,6 +88,32 @@ pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Res
         drain(client);
     }
     result
+}
+
+/// Streams share a connection: none of them could wait for the end of its handshake alone, so all
+/// that has come early waits.
+fn awaits_end(transport: &Transport) -> bool {
+    let session = transport.session();
+    session.is_some_and(|session| session.is_early() && session.alpn() == Some(b"h2"))
+}
+
+/// Waits for the end of the client's handshake, where the request has come before it
+/// (`http-request wait-for-handshake`).
+///
+/// # Errors
+/// It has failed, or takes longer than a request may.
+pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
+    let Link::Socket(transport) = &tx.client.socket else { return Ok(()) };
+    if !transport.session().is_some_and(|session| session.is_early()) {
+        return Ok(());
+    }
+    let timeouts = &tx.client.proxy.settings.timeouts;
+    let span = timeouts.http_request.or(timeouts.client);
+    let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
+    run(transport, deadline, &mut || Ok(())).await.map_err(|trouble| match trouble {
+        Trouble::Late => Failure::new(408, Cause::ClientTimeout, Phase::Request),
+        _ => Failure::new(400, Cause::ClientAbort, Phase::Request),
+    })
 }
 
 /// Reads what a client has sent whose handshake failed: what is left unread would turn the end of

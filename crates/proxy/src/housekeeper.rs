@@ -37,9 +37,11 @@ pub(crate) async fn run(worker: Rc<Worker>) {
             worker.idle.clear_all();
             worker.trunks.clear_all();
         }
-        // All threads end together: those without clients still answer commands and signals.
-        let over = worker.clients.get() == 0 && worker.shared.connections.current() == 0;
-        if worker.shared.is_stopping() && over {
+        // All threads end together: those without clients still answer commands and signals, and
+        // who waits at a listener becomes a client.
+        let shared = &worker.shared;
+        let served = || worker.clients.get() == 0 && shared.connections.current() == 0;
+        if shared.is_stopping() && shared.listening.is_over() && served() {
             worker.shared.work.leave(thread);
             worker.thread.stop();
             return;
@@ -79,6 +81,8 @@ async fn do_shared(worker: &Worker) {
         let turn = thread.turns();
         while thread.turns() == turn {
             thread.scheduler().yield_as(Class::Bulk).await;
+            // What has come meanwhile may have been a question, and wakes nobody once more.
+            answer(worker);
         }
     }
 }

@@ -108,6 +108,8 @@ pub struct Journal {
     pub connected: u64,
     /// That connection was made for this request.
     pub fresh: bool,
+    /// It was a stream of one over HTTP/2.
+    pub on_stream: bool,
     /// The response's head was complete.
     pub response: u64,
     /// All was passed on.

@@ -5,6 +5,7 @@
 //! of both on every response, local ones included.
 
 use crate::counters::Metric;
+use crate::handshake;
 use crate::journal::{Cause, Failure, Phase};
 use crate::payload;
 use crate::reply;
@@ -174,6 +175,7 @@ async fn patiently(
             Need::Body { span, at_least } => {
                 Box::pin(payload::wait(tx, Some(span), at_least)).await?;
             }
+            Need::Handshake => Box::pin(handshake::end(tx)).await?,
             Need::Bytes => {
                 Box::pin(verify::run(tx)).await;
                 Box::pin(lookup::run(tx)).await;
@@ -224,7 +226,7 @@ fn run(
         Verdict::Suspend { cursor, need: Need::Bytes } if awaits_answer(tx) => {
             Ok(Ruling::Wait(cursor, Need::Bytes))
         }
-        Verdict::Suspend { cursor, need: need @ Need::Body { .. } } => {
+        Verdict::Suspend { cursor, need: need @ (Need::Body { .. } | Need::Handshake) } => {
             Ok(Ruling::Wait(cursor, need))
         }
         // Nothing more will come than what is there: a suspended rule does not apply.

@@ -82,6 +82,22 @@ impl Line {
         Ok(())
     }
 
+    /// Lets the connection be for a while; it holds no buffer then.
+    pub(crate) fn rest(&mut self) {
+        if let Some(socket) = &self.socket {
+            socket.want_nothing();
+        }
+        self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
+    }
+
+    /// Takes it up again, with time until then.
+    pub(crate) fn resume(&mut self, deadline: Tick) {
+        if self.input.room() == 0 {
+            self.input = self.worker.buffers.take_anyway();
+        }
+        self.deadline = deadline;
+    }
+
     /// What the connection is encrypted with.
     pub(crate) fn session(&self) -> Option<Ref<'_, tls::Conn>> {
         self.socket.as_ref()?.session()

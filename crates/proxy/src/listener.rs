@@ -3,7 +3,8 @@
 //! At a limit (`maxconn` of the process, the frontend or the bind line) or without descriptors a
 //! listener pauses: clients wait in the system's backlog. It resumes when a connection ends
 //! somewhere, at the latest after [`RETRY_MS`]. With the soft stop it closes, so that clients find
-//! a newer process.
+//! a newer process; those who wait already are taken first, because that process has not been told
+//! of them: the system reports a client to one poller.
 
 use crate::client::{self, Client};
 use crate::counters::{Counters, Event, Metric};
@@ -22,6 +23,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// How soon a paused listener looks again, in milliseconds.
 const RETRY_MS: u32 = 100;
 
+/// How often a listener that ends takes its share of those who wait still: more than any backlog
+/// holds.
+const LAST_SHARES: u32 = 10_000;
+
 /// Starts a task per listener that this thread serves.
 pub(crate) fn start_all(worker: &Rc<Worker>) {
     for proxy in &worker.proxies {
@@ -32,22 +37,22 @@ pub(crate) fn start_all(worker: &Rc<Worker>) {
             let own = |thread: &u16| usize::from(*thread) == worker.thread.index;
             if bind.threads.is_empty() || bind.threads.iter().any(own) {
                 let handle = bind.socket_of(worker.thread.index);
-                worker.shared.listening.enter(handle);
-                let task = run(worker.clone(), proxy.clone(), place, handle);
+                let part = Part::new(worker, handle);
+                let task = run(worker.clone(), proxy.clone(), place, part);
                 worker.thread.scheduler().spawn(Class::Normal, task);
             }
         }
     }
 }
 
-async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, handle: Handle) {
-    let mut listener = Listener::new(&worker.thread, handle);
+async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, part: Part) {
+    let mut listener = Listener::new(&worker.thread, part.handle);
     let mut complained = false;
     let shut = || proxy.front.as_ref().is_some_and(Front::is_shut);
     while !worker.shared.is_stopping() && !shut() {
         let deadline = match accept_some(&worker, &proxy, place, &mut listener) {
-            Ok(true) => None,
-            Ok(false) => Some(worker.thread.tick().plus_ms(RETRY_MS)),
+            Ok(Took::All | Took::Share) => None,
+            Ok(Took::Limit) => Some(worker.thread.tick().plus_ms(RETRY_MS)),
             Err(error) => {
                 if !std::mem::replace(&mut complained, true) {
                     complain(&worker, &proxy, &error);
@@ -65,8 +70,45 @@ async fn run(worker: Rc<Worker>, proxy: ProxyRef, place: usize, handle: Handle) 
     // Before the last one closes it: a watch on a socket that lives on in another process would
     // stay.
     listener.pause();
-    if worker.shared.listening.leave(handle) {
-        listener.close();
+    if worker.shared.is_stopping() {
+        take_last(&worker, &proxy, place, &mut listener).await;
+    }
+}
+
+/// Takes those who came before the listener was not watched any more. Others hear of those who come
+/// now.
+async fn take_last(worker: &Rc<Worker>, proxy: &ProxyRef, place: usize, listener: &mut Listener) {
+    for _ in 0..LAST_SHARES {
+        match accept_some(worker, proxy, place, listener) {
+            Ok(Took::Share) => worker.thread.scheduler().yield_as(Class::Bulk).await,
+            Ok(Took::All | Took::Limit) | Err(_) => return,
+        }
+    }
+}
+
+/// A task's part in listening on a handle. It ends with the task, however that ends; the last one
+/// closes the handle.
+struct Part {
+    worker: Rc<Worker>,
+    handle: Handle,
+}
+
+impl Part {
+    fn new(worker: &Rc<Worker>, handle: Handle) -> Self {
+        worker.shared.listening.enter(handle);
+        Self { worker: worker.clone(), handle }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let (shared, kernel) = (&self.worker.shared, self.worker.thread.kernel());
+        if shared.listening.leave(self.handle) {
+            kernel.close(self.handle, false);
+        }
+        if shared.is_stopping() && shared.listening.is_over() {
+            shared.rouse();
+        }
     }
 }
 
@@ -98,7 +140,16 @@ impl Listening {
         let mut counts = self.counts();
         let Some(count) = counts.get_mut(&handle) else { return false };
         *count -= 1;
-        *count == 0
+        let last = *count == 0;
+        if last {
+            counts.remove(&handle);
+        }
+        last
+    }
+
+    /// Whether nobody listens any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.counts().is_empty()
     }
 
     fn counts(&self) -> MutexGuard<'_, HashMap<Handle, usize>> {
@@ -106,23 +157,36 @@ impl Listening {
     }
 }
 
-/// Accepts what waits, up to `tune.maxaccept`. `false`: a limit is reached.
+/// What a listener has taken of those who wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Took {
+    /// All of them.
+    All,
+    /// As many as it may in one turn.
+    Share,
+    /// As many as a limit lets in.
+    Limit,
+}
+
+/// Accepts what waits, up to `tune.maxaccept`.
 fn accept_some(
     worker: &Rc<Worker>,
     proxy: &ProxyRef,
     place: usize,
     listener: &mut Listener,
-) -> io::Result<bool> {
+) -> io::Result<Took> {
     let settings = proxy.settings.front.as_ref();
-    let Some(bind) = settings.and_then(|front| front.binds.get(place)) else { return Ok(true) };
+    let Some(bind) = settings.and_then(|front| front.binds.get(place)) else {
+        return Ok(Took::All);
+    };
     for _ in 0..worker.shared.settings.max_accept.max(1) {
         let ms = (worker.thread.wall() / 1_000_000 % 1_000) as u32;
         if standing(&worker.shared, proxy, place, (worker.second(), ms)) != Standing::Open {
-            return Ok(false);
+            return Ok(Took::Limit);
         }
         let (handle, peer) = match listener.take() {
             Ok(accepted) => accepted,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Took::All),
             // The client left before it was taken: no fault of ours, look for the next.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -137,7 +201,7 @@ fn accept_some(
             }
         }
     }
-    Ok(true)
+    Ok(Took::Share)
 }
 
 /// Begins to serve a client, if it may be.
@@ -202,7 +266,8 @@ pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: (u32, u32)) ->
     let waits = front.disabled.load(Relaxed)
         || limit(shared.maxconn.load(Relaxed), shared.connections.current())
         || limit(front.maxconn.load(Relaxed), front.connections.current())
-        || is_too_fast(shared, front, settings.session_rate, at);
+        || is_too_fast(shared, front, settings.session_rate, at)
+        || is_encrypted(settings, place) && is_too_fast_for_tls(shared, at);
     if waits { Standing::Waiting } else { Standing::Open }
 }
 
@@ -212,15 +277,29 @@ fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, (second, ms): (u32
     let reached = |limit: u32, counters: &Counters, event| {
         limit != 0 && counters.rate(event, second, ms) >= limit
     };
-    let (connections, all_sessions) = &shared.max_rates;
+    let most = &shared.max_rates;
     reached(sessions, &front.counters, Event::Session)
-        || reached(connections.load(Relaxed), &shared.totals, Event::Connection)
-        || reached(all_sessions.load(Relaxed), &shared.totals, Event::Session)
+        || reached(most.connections.load(Relaxed), &shared.totals, Event::Connection)
+        || reached(most.sessions.load(Relaxed), &shared.totals, Event::Session)
+}
+
+/// Whether as many have come over TLS within the last second as may (`maxsslrate`).
+fn is_too_fast_for_tls(shared: &Shared, (second, ms): (u32, u32)) -> bool {
+    let most = shared.max_rates.tls_sessions.load(Relaxed);
+    most != 0 && shared.tls.front.get(second, ms) >= most
+}
+
+fn is_encrypted(settings: &crate::settings::Front, place: usize) -> bool {
+    settings.binds.get(place).is_some_and(|bind| bind.tls.is_some())
 }
 
 fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {
     let thread = worker.thread.index;
     count(worker, proxy, Event::Connection);
+    // Before the handshake, so that a limit holds whatever becomes of that.
+    if proxy.settings.front.as_ref().is_some_and(|front| is_encrypted(front, place)) {
+        worker.shared.tls.front.tick(worker.second());
+    }
     worker.shared.totals.of(thread).count(Metric::Connections);
     let blocks = proxy.front.iter().flat_map(|front| front.blocks(place as u32, thread));
     blocks.for_each(|block| block.count(Metric::Connections));
@@ -249,3 +328,6 @@ fn complain(worker: &Worker, proxy: &Proxy, error: &io::Error) {
     );
     crate::log::send(worker, &proxy.settings.logs, crate::log::level::EMERG, text.as_bytes());
 }
+
+#[cfg(test)]
+mod tests;

@@ -220,6 +220,10 @@ pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
         block.add(Metric::StreamBytesIn, bytes_in);
         block.add(Metric::StreamBytesOut, bytes_out);
     }
+    if let Some(claim) = tx.claim.as_ref().filter(|_| tx.notes.journal.on_stream) {
+        claim.server().block().add(Metric::StreamBytesIn, bytes_in);
+        claim.server().block().add(Metric::StreamBytesOut, bytes_out);
+    }
     if tracks(tx) && !tx.notes.journal.bad_request {
         count_tracked(tx, DataType::BYTES_IN, bytes_in);
         count_tracked(tx, DataType::BYTES_OUT, bytes_out);

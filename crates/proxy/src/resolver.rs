@@ -14,7 +14,6 @@ mod nameserver;
 use crate::runtime::Shared;
 use crate::settings;
 use crate::worker::Worker;
-use dns::Kind;
 use lookup::Ask;
 use reactor::{Class, Mailbox, TaskId, Wake};
 use std::rc::Rc;
@@ -135,9 +134,4 @@ pub fn rename(shared: &Shared, backend: usize, slot: usize, name: &str) -> bool 
         }
         _ => false,
     }
-}
-
-/// What is asked for first to resolve a host name: `prefer` is the family of `resolve-prefer`.
-fn kind_of(settings: &settings::Resolve) -> Kind {
-    if settings.service { Kind::Service } else { settings.family }
 }

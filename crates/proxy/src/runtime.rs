@@ -32,6 +32,27 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use stdx::{Grow, Summary};
 use table::Table;
 
+/// Limits per second that commands move; 0 for none.
+#[derive(Debug)]
+pub struct MaxRates {
+    /// Connections of clients.
+    pub connections: AtomicU32,
+    /// Sessions.
+    pub sessions: AtomicU32,
+    /// Connections of clients over TLS.
+    pub tls_sessions: AtomicU32,
+}
+
+impl From<settings::Rates> for MaxRates {
+    fn from(rates: settings::Rates) -> Self {
+        Self {
+            connections: rates.connections.into(),
+            sessions: rates.sessions.into(),
+            tls_sessions: rates.tls_sessions.into(),
+        }
+    }
+}
+
 /// The running process.
 pub struct Shared {
     /// Its settings.
@@ -48,8 +69,8 @@ pub struct Shared {
     pub started: u64,
     /// Concurrent client connections allowed now; 0 for no limit.
     pub maxconn: AtomicU32,
-    /// Connections and sessions accepted per second now; 0 for no limit.
-    pub max_rates: (AtomicU32, AtomicU32),
+    /// What is accepted per second now.
+    pub max_rates: MaxRates,
     /// Soft stop: no new clients, running requests finish.
     stopping: Stopping,
     /// The way to each worker's housekeeper, by thread.
@@ -112,7 +133,7 @@ impl Shared {
             tls: TlsCounters::default(),
             started: now,
             maxconn: AtomicU32::new(settings.maxconn),
-            max_rates: (settings.max_rates.0.into(), settings.max_rates.1.into()),
+            max_rates: settings.max_rates.into(),
             stopping: Stopping::default(),
             workers: (0..threads).map(|_| OnceLock::new()).collect(),
             pulses: (0..threads).map(|_| OnceLock::new()).collect(),

@@ -54,8 +54,9 @@ impl<A, O> Default for SeatPool<A, O> {
     }
 }
 
-/// Free places kept.
-const KEEP: usize = 256;
+/// Free places kept: some thousand requests may be under way at once, and as many begin and end
+/// within a few turns.
+const KEEP: usize = 1_024;
 
 impl<A: 'static, O: 'static> SeatPool<A, O> {
     /// Runs `make(arguments)` in a free place, or in a new one.

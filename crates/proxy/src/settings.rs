@@ -23,6 +23,17 @@ pub use link::{
 pub use rings::{Backing, LogForward, Ring, RingServer};
 pub use speech::{Speech, Speeches, Version};
 
+/// Limits per second of the whole process; 0 for none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rates {
+    /// Connections of clients (`maxconnrate`).
+    pub connections: u32,
+    /// Sessions (`maxsessrate`).
+    pub sessions: u32,
+    /// Connections of clients over TLS (`maxsslrate`).
+    pub tls_sessions: u32,
+}
+
 /// Settings of the whole process.
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -32,8 +43,8 @@ pub struct Process {
     pub seats: Vec<(u16, u16)>,
     /// Concurrent client connections (`maxconn`).
     pub maxconn: u32,
-    /// Connections and sessions accepted per second; 0 for no limit.
-    pub max_rates: (u32, u32),
+    /// What is accepted per second.
+    pub max_rates: Rates,
     /// Bytes of a buffer (`tune.bufsize`).
     pub buffer_size: usize,
     /// The most bytes of a logged request line (`tune.http.logurilen`).
@@ -526,7 +537,7 @@ pub struct Server {
     /// The name of the host, if it is found by one.
     pub host: Option<String>,
     /// How its name is resolved while the process serves, if it is.
-    pub resolve: Option<Arc<Resolve>>,
+    pub resolve: Option<Arc<dns::Resolve>>,
     /// Its streams end when it goes down (`on-marked-down shutdown-sessions`).
     pub ends_streams: bool,
     /// Those of backup servers end when it comes up (`on-marked-up shutdown-backup-sessions`).
@@ -539,27 +550,8 @@ pub struct Server {
     pub off: (bool, bool),
 }
 
-/// How the name of a server is resolved (`resolvers`, `resolve-*`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolve {
-    /// The section, by index.
-    pub resolvers: usize,
-    /// The name, in lower case.
-    pub name: String,
-    /// Whether it is the name of a service (SRV).
-    pub service: bool,
-    /// `resolve-prefer`
-    pub family: dns::Kind,
-    /// `resolve-net`
-    pub networks: Vec<(IpAddr, u8)>,
-    /// `resolve-opts allow-dup-ip`
-    pub shares: bool,
-    /// `resolve-opts ignore-weight`
-    pub keeps_weight: bool,
-}
-
 /// A `resolvers` section.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Resolvers {
     /// Its name.
     pub name: String,
@@ -570,7 +562,7 @@ pub struct Resolvers {
 }
 
 /// A name server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct NameServer {
     /// Its name.
     pub name: String,
@@ -578,6 +570,19 @@ pub struct NameServer {
     pub address: SocketAddr,
     /// Whether it is asked over TCP.
     pub stream: bool,
+    /// How that is done, also where an answer did not fit into a datagram.
+    pub streams: Streams,
+}
+
+/// Connections to a name server.
+#[derive(Clone, Debug, Default)]
+pub struct Streams {
+    /// The most at once; 0 for no limit.
+    pub maxconn: u32,
+    /// What is asked of each.
+    pub dial: reactor::Dial,
+    /// What they are encrypted with.
+    pub encryption: Option<Encryption>,
 }
 
 impl Server {

@@ -7,9 +7,11 @@
 
 use crate::client::Client;
 use crate::journal::Cause;
+use crate::link::Link;
 use crate::runtime::Shared;
 use crate::worker::Worker;
-use reactor::{TaskId, Wake};
+use reactor::{TaskId, Tick, Wake};
+use sched::Usage;
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -26,7 +28,11 @@ struct Stream {
     /// Monotonic nanoseconds.
     since: u64,
     descriptor: i32,
+    /// That of the connection to the server; -1 while there is none.
+    server_descriptor: i32,
     task: TaskId,
+    /// What its task had used before.
+    before: Usage,
     /// Why it has to end, if it has.
     ends: Option<Cause>,
 }
@@ -56,8 +62,14 @@ pub struct Listing {
     pub bind: u32,
     /// The descriptor of the client's connection.
     pub descriptor: i32,
+    /// The descriptor of the server's connection; -1 while there is none of its own.
+    pub server_descriptor: i32,
     /// Its task, as one word.
     pub task: u64,
+    /// What its task has used for it.
+    pub usage: Usage,
+    /// Milliseconds until its task wakes up by itself; `None`: it waits without a limit.
+    pub expires_ms: Option<u64>,
     /// Its age in seconds.
     pub age_s: u64,
     /// When it began, in nanoseconds since 1970.
@@ -102,8 +114,8 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// Lists a stream of this client.
-    pub(crate) fn new(worker: &Rc<Worker>, client: &Client) -> Self {
+    /// Lists a stream of this client, whose task had used so much before.
+    pub(crate) fn new(worker: &Rc<Worker>, client: &Client, before: Usage) -> Self {
         let stream = Stream {
             frontend: client.proxy.index,
             backend: None,
@@ -111,8 +123,10 @@ impl Listed {
             peer: client.peer,
             bind: client.bind,
             since: worker.thread.nanos(),
-            descriptor: client.socket.socket().map_or(-1, |it| it.handle().0),
+            descriptor: descriptor(&client.socket),
+            server_descriptor: -1,
             task: worker.thread.scheduler().current(),
+            before,
             ends: None,
         };
         let key = worker.streams.all.borrow_mut().insert(stream);
@@ -126,7 +140,13 @@ impl Listed {
 
     /// The stream goes to this server of its backend, by slot.
     pub(crate) fn set_server(&self, slot: usize) {
-        self.change(|stream| stream.server = Some(slot));
+        self.change(|stream| (stream.server, stream.server_descriptor) = (Some(slot), -1));
+    }
+
+    /// The stream has this connection to its server.
+    pub(crate) fn set_connection(&self, link: &Link) {
+        let descriptor = descriptor(link);
+        self.change(|stream| stream.server_descriptor = descriptor);
     }
 
     /// Why the stream has to end now, if it has.
@@ -141,6 +161,11 @@ impl Listed {
     fn change(&self, how: impl FnOnce(&mut Stream)) {
         self.worker.streams.all.borrow_mut().get_mut(self.key).map(how);
     }
+}
+
+/// That of a connection which carries nothing else; else -1.
+fn descriptor(link: &Link) -> i32 {
+    link.socket().map_or(-1, |it| it.handle().0)
 }
 
 impl Drop for Listed {
@@ -164,6 +189,8 @@ impl Worker {
 
     fn told(&self, key: Key, stream: &Stream) -> Listing {
         let age = self.thread.nanos().saturating_sub(stream.since);
+        let (usage, deadline) = self.thread.scheduler().seen(stream.task).unwrap_or_default();
+        let left = |deadline: Tick| u64::from(deadline.ms_after(self.thread.tick()));
         Listing {
             number: self.number(key),
             frontend: stream.frontend,
@@ -172,7 +199,10 @@ impl Worker {
             peer: stream.peer,
             bind: stream.bind,
             descriptor: stream.descriptor,
+            server_descriptor: stream.server_descriptor,
             task: stream.task.to_bits(),
+            usage: usage.since(stream.before),
+            expires_ms: deadline.map(left),
             age_s: age / 1_000_000_000,
             began: self.thread.wall().saturating_sub(age),
         }
@@ -241,8 +271,9 @@ mod tests {
             let source = stream.local_addr().ok();
             let told = listed.iter().find(|it| it.peer == source).expect("it is listed");
             assert_eq!((told.frontend, told.backend, told.age_s), (index, Some(index), 0));
-            assert!(told.descriptor > 0);
+            assert!(told.descriptor > 0 && told.usage.calls > 0, "{told:?}");
         }
+        world.until("both have connections", || list().iter().all(|it| it.server_descriptor > 0));
         drop((release, idle, busy, session));
         world.until("nothing is listed", || list().is_empty());
     }

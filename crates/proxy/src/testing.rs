@@ -131,7 +131,7 @@ pub(crate) fn process(threads: usize) -> Process {
         h2: Http2::default(),
         payload_with_any_method: false,
         max_accept: 4,
-        max_rates: (0, 0),
+        max_rates: Default::default(),
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,

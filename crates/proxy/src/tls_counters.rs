@@ -12,7 +12,7 @@ pub struct TlsCounters {
     pub current: Gauge,
     /// Connections of clients in all.
     pub total: AtomicU64,
-    /// Handshakes with clients.
+    /// Connections of clients, counted when they are accepted.
     pub front: Rate,
     /// Those that have computed keys.
     pub front_keys: Rate,
@@ -33,7 +33,7 @@ pub struct Rate {
 
 impl Rate {
     /// Counts one at `second`, since 1970.
-    fn tick(&self, second: u32) {
+    pub(crate) fn tick(&self, second: u32) {
         let old = self.now.load(Relaxed);
         let count = if (old >> 32) as u32 == second {
             self.now.fetch_add(1, Relaxed) as u32 + 1
@@ -74,7 +74,6 @@ impl TlsCounters {
     pub(crate) fn count_front(&self, worker: &Worker, transport: &Transport, stands: bool) {
         let second = worker.second();
         self.total.fetch_add(1, Relaxed);
-        self.front.tick(second);
         let resumed = transport.session().is_some_and(|session| session.is_resumed());
         match (stands, resumed) {
             (true, true) => self.front_reuses.tick(second),

@@ -191,7 +191,7 @@ impl Transaction {
 
     /// The transaction is one of the thread's streams from now on.
     pub(crate) fn list(&mut self) {
-        self.listed = Some(Listed::new(&self.worker, &self.client));
+        self.listed = Some(Listed::new(&self.worker, &self.client, self.notes.journal.usage));
     }
 
     /// # Errors

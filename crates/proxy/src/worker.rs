@@ -28,8 +28,10 @@ use wire::h1::{Exceptions, Limits};
 use wire::h2::hpack::ENTRY_OVERHEAD;
 use wire::h2::request::ListLimits;
 
-/// Free workspaces that a thread keeps.
+/// Free workspaces that a thread keeps: few are in use at once.
 const KEEP: usize = 256;
+/// Free notes that it keeps: as many as requests that are under way.
+const KEEP_NOTES: usize = 1_024;
 
 /// One thread's share of the proxy.
 pub struct Worker {
@@ -293,7 +295,7 @@ impl Worker {
     /// Takes notes back.
     pub(crate) fn give_notes(&self, mut notes: Box<Notes>) {
         let mut free = self.notes.borrow_mut();
-        if free.len() < KEEP {
+        if free.len() < KEEP_NOTES {
             notes.clear();
             free.push(notes);
         }

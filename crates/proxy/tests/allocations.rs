@@ -98,7 +98,7 @@ fn process() -> Process {
         h2: Default::default(),
         payload_with_any_method: false,
         max_accept: 4,
-        max_rates: (0, 0),
+        max_rates: Default::default(),
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,

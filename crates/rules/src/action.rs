@@ -184,6 +184,7 @@ pub const KEYWORDS: &[Keyword] = &[
     keyword("disable-l7-retry", "", REQ, "A request that a server has seen is not sent again.", connection::disable_retry),
     keyword("early-hint", "<name> <fmt>", REQ, "Sends a 103 response with this header first.", connection::early_hint),
     keyword("wait-for-body", "time <time> [ at-least <bytes> ]", REQ | RES, "Waits for the body.", connection::wait_for_body),
+    keyword("wait-for-handshake", "", REQ, "Waits for the end of the client's handshake.", connection::wait_for_handshake),
     keyword("normalize-uri", "<normalizer>", REQ, "Rewrites the target to a normal form.", normalize::parse),
     keyword("add-acl", "(<file-name>) <key fmt>", REQ | RES, "Adds a pattern to an ACL.", dictionary::add_acl),
     keyword("del-acl", "(<file-name>) <key fmt>", REQ | RES, "Removes a pattern from an ACL.", dictionary::del_acl),

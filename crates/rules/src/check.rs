@@ -116,6 +116,9 @@ pub struct Connect {
     pub sni: Option<Box<str>>,
     /// The protocols that are offered (`alpn`), in wire format (RFC 7301 section 3.1).
     pub alpn: Option<Box<[u8]>>,
+    /// Whether requests are sent in HTTP/2 (`proto`); `None` to go by the server line, or by what
+    /// the handshake chose of what this step offered.
+    pub speaks_h2: Option<bool>,
 }
 
 /// Where a `connect` step finds its port.

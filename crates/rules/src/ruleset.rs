@@ -150,6 +150,8 @@ pub enum Need {
         /// Bytes of payload.
         at_least: u64,
     },
+    /// The end of the client's handshake, where the request came before it.
+    Handshake,
 }
 
 /// What the rules decided. Replies are borrowed from the rule set: render them before anything

@@ -43,7 +43,6 @@ const AREAS: &[(&str, &str)] = &[
     ("src_", "stick tables"),
     ("ssl_", "NPN is gone from TLS: see ALPN"),
     ("table_", "stick tables"),
-    ("wt6", "it has no public specification"),
 ];
 
 /// What a name that is not implemented waits for, in parentheses.

@@ -127,6 +127,16 @@ impl World {
             None => "undefined".to_owned(),
         }
     }
+
+    /// Each expression gives what stands beside it; those that do not are named, all of them.
+    pub(crate) fn holds(&self, cases: &[(&str, &str)]) {
+        let wrong: Vec<_> = cases
+            .iter()
+            .map(|(text, expected)| (text, self.eval(text), expected))
+            .filter(|(_, got, expected)| got != *expected)
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
 }
 
 fn files(path: &Path) -> io::Result<Vec<u8>> {

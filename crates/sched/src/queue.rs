@@ -66,6 +66,15 @@ impl RunQueue {
         next
     }
 
+    /// The task of a class that is likely to be next.
+    #[inline]
+    pub fn peek(&self, class: Class) -> Option<TaskId> {
+        match class {
+            Class::Normal => self.plain.front().map(|(_, id)| *id),
+            _ => self.fifo[class as usize].front().copied(),
+        }
+    }
+
     fn pop_normal(&mut self) -> (Option<TaskId>, bool) {
         if let Some(Reverse((position, ..))) = self.niced.peek()
             && self.plain.front().is_none_or(|(plain, _)| position < plain)

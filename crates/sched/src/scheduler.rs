@@ -187,7 +187,10 @@ impl Scheduler {
         if let Some(future) = &slot.future {
             stdx::prefetch::soon(&**future);
         }
-        let class = Class::of_wake(reason, id == self.current.get(), slot.nice != 0);
+        let class = match slot.state.contains(State::CARRIES_ON) {
+            true => Class::Bulk,
+            false => Class::of_wake(reason, id == self.current.get(), slot.nice != 0),
+        };
         inner.queue.push(id, class, slot.nice);
         if self.profile.is_on() {
             self.profile.woken(id, caller, reason);
@@ -267,6 +270,14 @@ impl Scheduler {
         Pause::new(self, deadline)
     }
 
+    /// Has the next wake-up of the running task count as bulk work: there is more of a transfer
+    /// that it is in the midst of, and those who only begin go first.
+    pub fn carry_on(&self) {
+        if let Some(slot) = self.inner.borrow_mut().tasks.get_mut(self.current.get()) {
+            slot.state |= State::CARRIES_ON;
+        }
+    }
+
     /// Lets others run; the running task goes on in `class`.
     #[track_caller]
     pub fn yield_as(&self, class: Class) -> Yield<'_> {
@@ -338,6 +349,16 @@ impl Inner {
         let Some(slot) = self.tasks.get_mut(id) else { return };
         slot.state |= State::QUEUED;
         self.queue.push(id, class, slot.nice);
+    }
+
+    /// Asks for the memory of the task after this one: what was asked for when it was queued has
+    /// left the cache again if many were.
+    #[inline]
+    fn fetch_next(&self, class: Class) {
+        let next = self.queue.peek(class).and_then(|id| self.tasks.get(id));
+        if let Some(future) = next.and_then(|slot| slot.future.as_ref()) {
+            stdx::prefetch::soon(&**future);
+        }
     }
 
     /// Lets the wheel hear of the deadlines of this round, but for those of tasks that are gone.

@@ -18,6 +18,8 @@ bitflags::bitflags! {
         const QUEUED = 1;
         /// Its future is to be dropped instead of polled.
         const KILLED = 1 << 1;
+        /// It carries on with a transfer: its next turn is bulk work, whatever wakes it.
+        const CARRIES_ON = 1 << 2;
     }
 }
 

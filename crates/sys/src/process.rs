@@ -83,8 +83,14 @@ pub fn silence() -> io::Result<()> {
 /// While all threads share one table, the kernel counts references at every call on a descriptor; a
 /// process whose only other thread has left the table is spared that. Where the kernel cannot do it
 /// (before Linux 5.9) nothing changes.
+///
+/// Signals go to the other threads from now on: here, their handler would find no descriptor to
+/// ring, and the signal would be lost.
 pub fn leave_descriptors() {
     const UNSHARE: libc::c_uint = 1 << 1;
+    if crate::signal::leave_to_others().is_err() {
+        return;
+    }
     // SAFETY: only this thread's own table is affected, and it uses no descriptor beyond the
     // standard streams from here on, as the caller promises by calling this.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, UNSHARE) };

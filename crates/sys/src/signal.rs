@@ -109,6 +109,22 @@ pub fn hold(signals: &[i32], hold: bool) -> io::Result<()> {
     }
 }
 
+/// Has this thread take none of the signals that are sent to the process.
+///
+/// # Errors
+/// The system refuses.
+pub(crate) fn leave_to_others() -> io::Result<()> {
+    // SAFETY: all-zero bytes are a valid `sigset_t`, which the next call initialises anyway.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a set of this function.
+    unsafe { libc::sigfillset(&raw mut set) };
+    // SAFETY: the set is initialised; the old one is not asked for.
+    match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        number => Err(io::Error::from_raw_os_error(number)),
+    }
+}
+
 /// The signals noted since the last call, in ascending order.
 pub fn take() -> impl Iterator<Item = i32> {
     let bits = PENDING.swap(0, Ordering::Relaxed);

@@ -9,14 +9,18 @@ use crate::captured::Capture;
 use crate::conn::Conn;
 use crate::context::{self, Side};
 use crate::fault::{Fault, Reason};
+use crate::forge::Forge;
 use crate::hello::Hello;
-use crate::options::{BindSettings, Defaults, Options};
+use crate::key::Secret;
+use crate::options::{BindSettings, Defaults, Generates, Options};
 use crate::secrets::Secrets;
-use crate::store::{Files, NoFiles, Store};
+use crate::store::{Files, NoFiles, Store, words};
 use crate::table::{Ground, Table};
+use crate::tickets::TicketKeys;
 use openssl::ssl::{
     ClientHelloResponse, Ssl, SslAlert, SslContext, SslOptions, SslSessionCacheMode,
 };
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A bind line's side of TLS.
@@ -59,7 +63,8 @@ impl Acceptor {
             return Err(vec!["no SSL certificate specified".to_owned()]);
         }
         let table = Arc::new(RwLock::new(table));
-        let base = base(&settings, &defaults, table.clone()).map_err(|error| vec![error])?;
+        let forge = forge(&settings, &defaults, files).map_err(|error| vec![error])?;
+        let base = base(&settings, &defaults, table.clone(), forge).map_err(|error| vec![error])?;
         Ok(Self { base, table, settings, defaults })
     }
 
@@ -107,12 +112,16 @@ impl Acceptor {
         {
             ssl.set_ex_data(index, Capture::new(self.defaults.capture as usize));
         }
+        if let Some((index, keys)) = TicketKeys::index().zip(self.settings.ticket_keys.clone()) {
+            ssl.set_ex_data(index, keys);
+        }
         if self.defaults.keeps_secrets
             && let Some(index) = Secrets::index()
         {
             ssl.set_ex_data(index, Secrets::default());
         }
-        Conn::new(ssl, self.defaults.max_record as usize)
+        let session = Conn::new(ssl, self.defaults.max_record as usize)?;
+        Ok(if self.table().hears_early() { session.hearing_early() } else { session })
     }
 }
 
@@ -121,6 +130,7 @@ fn base(
     settings: &BindSettings,
     defaults: &Defaults,
     table: Arc<RwLock<Table>>,
+    forge: Option<Forge>,
 ) -> Result<SslContext, String> {
     let mut context = context::plain(Side::Server)?;
     // Each certificate has its own limits: here are all that any of them may have.
@@ -138,15 +148,29 @@ fn base(
     context
         .set_session_id_context(b"weir")
         .map_err(|error| format!("unable to create an SSL context: {error}."))?;
+    if settings.ticket_keys.is_some() {
+        ffi::seal_tickets::<TicketKeys>(&mut context);
+    }
     if defaults.capture > 0 {
         ffi::watch_messages::<Capture>(&mut context);
     }
+    // The client is told that its name was heard (RFC 6066 section 3).
+    context.set_servername_callback(|_, _| Ok(()));
     let strict = settings.strict_sni;
     context.set_client_hello_callback(move |ssl, alert| {
         let hello = Hello::read(ssl);
         // The lock is not held while the library works.
-        let found = table.read().unwrap_or_else(PoisonError::into_inner).choose(&hello, strict);
-        match found {
+        let table = || table.read().unwrap_or_else(PoisonError::into_inner);
+        let found = table().find(&hello);
+        if found.is_none()
+            && let Some((forge, name)) = forge.as_ref().zip(hello.name.as_deref())
+        {
+            let base = table().first();
+            if base.is_some_and(|base| base.take_over_as(ssl, forge, name).is_ok()) {
+                return Ok(ClientHelloResponse::SUCCESS);
+            }
+        }
+        match found.or_else(|| table().first().filter(|_| !strict)) {
             Some(served) => {
                 served.take_over(ssl)?;
                 Ok(ClientHelloResponse::SUCCESS)
@@ -158,6 +182,21 @@ fn base(
         }
     });
     Ok(context.build())
+}
+
+/// What makes certificates on the spot, if the line wants any.
+fn forge(
+    settings: &BindSettings,
+    defaults: &Defaults,
+    files: &dyn Files,
+) -> Result<Option<Forge>, String> {
+    let Some(Generates { authority: name, password }) = &settings.generates else {
+        return Ok(None);
+    };
+    let told = |why: String| format!("'ca-sign-file' : unable to load '{name}' : {why}");
+    let text = files.read(Path::new(name)).map_err(|error| told(words(&error)))?;
+    let forge = Forge::read(&Secret::new(text), password.as_deref(), defaults.generated);
+    forge.map(Some).map_err(told)
 }
 
 /// Reads the files with authorities and lists that options name.

@@ -1,11 +1,11 @@
 //! A certificate with its key and what goes with it, from the texts of its files. Never reads a file.
 
+use crate::dh::{self, Exchange};
 use crate::hello::KeyKind;
 use crate::key::{Key, Secret};
 use crate::staple::Staple;
-use openssl::dh::Dh;
 use openssl::nid::Nid;
-use openssl::pkey::{Id, Params};
+use openssl::pkey::Id;
 use openssl::x509::{X509, X509Ref};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,9 @@ pub struct Certificate {
     /// The host names that it is for: alternative names, then common names.
     pub(crate) names: Vec<String>,
     /// Parameters for finite-field key exchange, if the file has any.
-    pub(crate) dh: Option<Arc<Dh<Params>>>,
+    pub(crate) dh: Option<dh::Shared>,
+    /// Those that are taken otherwise.
+    pub(crate) common_dh: Option<dh::Shared>,
     /// What its authority says of it, to be shown with it.
     pub(crate) staple: Option<Arc<Staple>>,
     /// What logs of certificates say of it (RFC 6962).
@@ -84,7 +86,7 @@ pub(crate) struct Draft {
     pub(crate) leaf: Option<X509>,
     pub(crate) chain: Vec<X509>,
     pub(crate) key: Option<Arc<Key>>,
-    pub(crate) dh: Option<Arc<Dh<Params>>>,
+    pub(crate) dh: Option<dh::Shared>,
     pub(crate) ocsp: Option<Vec<u8>>,
     pub(crate) sctl: Option<Vec<u8>>,
     pub(crate) issuer: Option<X509>,
@@ -120,13 +122,13 @@ impl Draft {
         self.leaf = Some(X509::from_pem(blocks.next()?).ok()?);
         self.chain = blocks.map(|block| links.read(block)).collect::<Option<_>>()?;
         self.key = Key::read(text).map(Arc::new);
-        let dh = text.windows(DH.len()).any(|part| part == DH);
-        self.dh = if dh { Dh::params_from_pem(text).ok().map(Arc::new) } else { None };
+        let has_dh = text.windows(DH.len()).any(|part| part == DH);
+        self.dh = has_dh.then(|| dh::read(text)).flatten();
         Some(())
     }
 
-    /// The certificate of this name.
-    pub(crate) fn complete(self, name: &str) -> Result<Certificate, Flaw> {
+    /// The certificate of this name, with parameters from `exchange` if it has none of its own.
+    pub(crate) fn complete(self, name: &str, exchange: &Exchange) -> Result<Certificate, Flaw> {
         let (leaf, key) = self.leaf.zip(self.key).ok_or(Flaw::Incomplete)?;
         if !key.fits(&leaf) {
             return Err(Flaw::Foreign);
@@ -134,10 +136,12 @@ impl Draft {
         let authority = self.issuer.as_ref().or(self.chain.first());
         let staple = self.ocsp.filter(|response| !response.is_empty());
         let staple = staple.map(|response| Arc::new(Staple::new(response, &leaf, authority)));
+        let kind = kind(&leaf);
         Ok(Certificate {
             name: name.to_owned(),
-            kind: kind(&leaf),
+            kind,
             names: names(&leaf),
+            common_dh: exchange.of(&leaf, kind).filter(|_| self.dh.is_none()),
             leaf,
             chain: self.chain,
             key,

@@ -4,6 +4,7 @@
 //! that whoever writes sees what a plain socket would show. Reading fills the caller's buffer with
 //! as many records as are there.
 
+use crate::early::Early;
 use crate::fault::{Fault, Reason, io_error, waits};
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
@@ -55,7 +56,9 @@ pub struct Conn {
     end: End,
     stands: bool,
     /// Received before the session began.
-    early: Vec<u8>,
+    fed: Vec<u8>,
+    /// There may be something said before the handshake is over.
+    pub(crate) early: Option<Box<Early>>,
     /// The most bytes of one record; 0 for as many as fit.
     record_limit: usize,
     failure: Option<Box<Fault>>,
@@ -73,26 +76,34 @@ impl Conn {
             buffered: false,
             end: End::Open,
             stands: false,
-            early: Vec::new(),
+            fed: Vec::new(),
+            early: None,
             record_limit,
             failure: None,
         })
     }
 
-    /// Bytes that have been received before the session begins.
-    pub fn feed(&mut self, bytes: &[u8]) {
-        self.early.extend_from_slice(bytes);
-        self.buffered = !self.early.is_empty();
+    /// Lets the client say something before the handshake is over.
+    #[must_use]
+    pub(crate) fn hearing_early(mut self) -> Self {
+        self.early = Some(Box::new(Early::new()));
+        self
     }
 
-    /// Goes on with the handshake.
+    /// Bytes that have been received before the session begins.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.fed.extend_from_slice(bytes);
+        self.buffered = !self.fed.is_empty();
+    }
+
+    /// Goes on with the handshake: until it is over, or, at first, until the client has said
+    /// something early (see [`Conn::is_early`]).
     ///
     /// # Errors
     /// It has failed; what is said about that to the peer has been sent, if possible.
     pub fn handshake(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> Result<Step, Fault> {
-        if !self.stands {
-            let outcome = self.run(wire, scratch, Channel::handshake);
-            if let Err(error) = outcome {
+        if !self.stands || self.is_early() {
+            if let Err(error) = self.advance(wire, scratch) {
                 self.buffered = false;
                 self.note_failure(&error);
                 let flushed = self.flush(wire, scratch);
@@ -104,7 +115,7 @@ impl Conn {
                 };
             }
             self.stands = true;
-            self.buffered = ffi::has_pending(self.channel.ssl()) || !self.early.is_empty();
+            self.buffered = self.has_more();
         }
         match self.flush(wire, scratch) {
             Ok(true) => Ok(Step::Done),
@@ -162,6 +173,25 @@ impl Conn {
         scratch: &Scratch,
         buffer: &mut [u8],
     ) -> io::Result<usize> {
+        let read = self.fill(wire, scratch, buffer);
+        self.say(wire, scratch);
+        read
+    }
+
+    /// What the library has to say by itself, such as new keys or that it does not renegotiate,
+    /// leaves as it can.
+    fn say(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
+        if self.promised == 0 {
+            let _ = self.flush(wire, scratch);
+        }
+    }
+
+    fn fill(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        buffer: &mut [u8],
+    ) -> io::Result<usize> {
         match self.end {
             End::Open => {}
             End::Over => return Ok(0),
@@ -169,8 +199,11 @@ impl Conn {
         }
         let mut filled = 0;
         while filled < buffer.len() {
-            let read =
-                self.run(wire, scratch, |channel, wire| channel.read(wire, &mut buffer[filled..]));
+            let rest = &mut buffer[filled..];
+            let read = match self.early {
+                None => self.run(wire, scratch, |channel, wire| channel.read(wire, rest)),
+                Some(_) => self.read_early(wire, scratch, rest),
+            };
             match read {
                 Ok(count) => filled += count,
                 Err(error) if filled == 0 => return self.end_of_reading(error),
@@ -181,13 +214,16 @@ impl Conn {
             }
         }
         if matches!(self.end, End::Open) && filled == buffer.len() {
-            self.buffered = ffi::has_pending(self.channel.ssl()) || !self.early.is_empty();
-        }
-        // What the library has to say by itself, such as new keys, leaves as it can.
-        if self.has_unsent() && self.promised == 0 {
-            let _ = self.flush(wire, scratch);
+            self.buffered = self.has_more();
         }
         Ok(filled)
+    }
+
+    /// Whether something has arrived and not been read, understood or not.
+    fn has_more(&self) -> bool {
+        ffi::has_pending(self.channel.ssl())
+            || !self.fed.is_empty()
+            || self.early.as_ref().is_some_and(|early| early.has_plain())
     }
 
     fn end_of_reading(&mut self, error: Error) -> io::Result<usize> {
@@ -218,7 +254,9 @@ impl Conn {
             return false;
         }
         let mut byte = [0];
-        match self.run(wire, scratch, |channel, wire| channel.peek(wire, &mut byte)) {
+        let peeked = self.run(wire, scratch, |channel, wire| channel.peek(wire, &mut byte));
+        self.say(wire, scratch);
+        match peeked {
             Ok(_) => {
                 self.buffered = true;
                 false
@@ -289,10 +327,11 @@ impl Conn {
     }
 
     fn record(&mut self, wire: &mut dyn Wire, scratch: &Scratch, bytes: &[u8]) -> io::Result<()> {
+        let write = if self.is_early() { Channel::write_early } else { Channel::write };
         let mut rest = bytes;
         while !rest.is_empty() {
             let count = self
-                .run(wire, scratch, |channel, wire| channel.write(wire, rest))
+                .run(wire, scratch, |channel, wire| write(channel, wire, rest))
                 .map_err(io_error)?;
             rest = &rest[count..];
         }
@@ -302,6 +341,10 @@ impl Conn {
     /// Tells the peer that nothing more will be written, as far as it goes.
     pub fn close(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
         if self.stands && !matches!(self.end, End::Broken(_)) {
+            if self.is_early() {
+                // Only a session whose handshake is over can be ended in good order.
+                let _ = self.advance(wire, scratch);
+            }
             let _ = self.run(wire, scratch, Channel::shutdown);
         }
         let _ = self.flush(wire, scratch);
@@ -314,7 +357,7 @@ impl Conn {
     }
 
     /// Runs the library with a wire that takes all that it writes.
-    fn run<T>(
+    pub(crate) fn run<T>(
         &mut self,
         wire: &mut dyn Wire,
         scratch: &Scratch,
@@ -323,7 +366,7 @@ impl Conn {
         if self.out.capacity() == 0 {
             self.out = scratch.take();
         }
-        let mut gather = Gather { wire, out: &mut self.out, early: &mut self.early };
+        let mut gather = Gather { wire, out: &mut self.out, fed: &mut self.fed };
         act(&mut self.channel, &mut gather)
     }
 
@@ -380,19 +423,19 @@ fn is_end(error: &Error) -> bool {
 struct Gather<'a> {
     wire: &'a mut dyn Wire,
     out: &'a mut Vec<u8>,
-    early: &'a mut Vec<u8>,
+    fed: &'a mut Vec<u8>,
 }
 
 impl Wire for Gather<'_> {
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.early.is_empty() {
+        if self.fed.is_empty() {
             return self.wire.recv(buffer);
         }
-        let count = buffer.len().min(self.early.len());
-        buffer[..count].copy_from_slice(&self.early[..count]);
-        self.early.drain(..count);
-        if self.early.is_empty() {
-            *self.early = Vec::new();
+        let count = buffer.len().min(self.fed.len());
+        buffer[..count].copy_from_slice(&self.fed[..count]);
+        self.fed.drain(..count);
+        if self.fed.is_empty() {
+            *self.fed = Vec::new();
         }
         Ok(count)
     }

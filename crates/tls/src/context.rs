@@ -154,9 +154,6 @@ pub(crate) fn serve(
         Ok(true)
     });
     set.map_err(|error| format!("unable to staple an OCSP response: {error}."))?;
-    if defaults.default_dh > 0 {
-        ffi::set_dh_auto(context);
-    }
     Ok(())
 }
 

@@ -17,10 +17,14 @@ mod context;
 mod crt_list;
 mod der;
 mod details;
+mod dh;
+mod early;
 mod fault;
+mod forge;
 mod hello;
 mod ignored;
 mod inquiry;
+mod issuers;
 mod key;
 mod options;
 mod outcome;
@@ -32,6 +36,8 @@ mod sni;
 mod staple;
 mod store;
 mod table;
+mod tickets;
+mod together;
 mod version;
 
 #[cfg(test)]
@@ -49,12 +55,13 @@ pub use fault::{Fault, Reason};
 pub use ffi::{Wire, providers, response_text};
 pub use hello::server_name;
 pub use ignored::Ignored;
-pub use options::{BindSettings, Defaults, Given, Options, ServerSettings, Verify};
+pub use options::{BindSettings, Defaults, Generates, Given, Options, ServerSettings, Verify};
 pub use outcome::Checked;
 pub use runtime::Runtime;
 pub use scratch::Scratch;
 pub use shown::{NamePart, Shown};
-pub use store::{Extras, Files, NoFiles, Store};
+pub use store::{Extras, Files, NoFiles, SYSTEM_AUTHORITIES, Store};
+pub use tickets::{KeyFlaw, TicketKeys};
 pub use version::{Version, Versions};
 
 /// The library that is linked, such as `OpenSSL 3.5.5 27 Jan 2026`.

@@ -49,6 +49,8 @@ pub struct Options {
     pub no_tickets: bool,
     /// `prefer-client-ciphers`
     pub prefer_client_ciphers: bool,
+    /// `allow-0rtt`: a client may say something before its handshake is over.
+    pub early: bool,
 }
 
 /// How an option of a line is read.
@@ -77,6 +79,15 @@ const fn flag(name: &'static str, read: Read) -> Given {
 
 /// All of them, alphabetical.
 const OPTIONS: &[Given] = &[
+    Given {
+        name: "allow-0rtt",
+        has_value: false,
+        listed: true,
+        read: |o, _| {
+            o.early = true;
+            Ok(())
+        },
+    },
     given("alpn", true, |o, value| {
         o.alpn = Some(protocols(value)?);
         Ok(())
@@ -194,6 +205,7 @@ impl Options {
             no_ca_names: self.no_ca_names || other.no_ca_names,
             no_tickets: self.no_tickets || other.no_tickets,
             prefer_client_ciphers: self.prefer_client_ciphers || other.prefer_client_ciphers,
+            early: self.early || other.early,
         }
     }
 }
@@ -262,10 +274,30 @@ pub struct BindSettings {
     pub certificates: Vec<crate::Listed>,
     /// Lists among them, also empty ones, and how many lines each has.
     pub lists: Vec<(String, u32)>,
+    /// `generate-certificates`
+    pub generates: Option<Generates>,
+    /// `tls-ticket-keys`
+    pub ticket_keys: Option<std::sync::Arc<crate::TicketKeys>>,
     /// `strict-sni`: who asks for no name that a certificate has is refused.
     pub strict_sni: bool,
     /// What holds for certificates that say nothing else.
     pub options: Options,
+}
+
+/// Certificates are made for names that none is there for.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Generates {
+    /// `ca-sign-file`: the authority that signs them, with its key.
+    pub authority: String,
+    /// `ca-sign-pass`: what opens the key.
+    pub password: Option<String>,
+}
+
+impl std::fmt::Debug for Generates {
+    /// Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Generates").field(&self.authority).finish()
+    }
 }
 
 /// A server line with `ssl`.
@@ -304,8 +336,8 @@ pub struct Defaults {
     pub lifetime: u32,
     /// `tune.ssl.maxrecord`: bytes in a record; 0 for as many as fit.
     pub max_record: u32,
-    /// `tune.ssl.default-dh-param`: bits; 0 for none.
-    pub default_dh: u32,
+    /// `tune.ssl.ssl-ctx-cache-size`: generated certificates that a bind line remembers.
+    pub generated: u32,
     /// Threads, each of which remembers a session of each server.
     pub threads: usize,
     /// `tune.ssl.capture-buffer-size`: bytes of a client's first message that are kept.
@@ -320,7 +352,7 @@ impl Default for Defaults {
             cache_size: 20_000,
             lifetime: 300,
             max_record: 0,
-            default_dh: 0,
+            generated: 1_000,
             threads: 1,
             capture: 0,
             keeps_secrets: false,

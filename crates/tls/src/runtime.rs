@@ -16,6 +16,7 @@ use crate::authority::{Authorities, Purpose};
 use crate::certificate::Draft;
 use crate::connector::Connector;
 use crate::store::Store;
+use crate::tickets::TicketKeys;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -151,6 +152,11 @@ impl Runtime {
     pub fn forget(&self, server: &Arc<Connector>) {
         let server = Arc::downgrade(server);
         lock(&self.servers).retain(|known| !known.ptr_eq(&server));
+    }
+
+    /// The keys of tickets by file; a key's place is its number.
+    pub fn ticket_keys(&self) -> Vec<Arc<TicketKeys>> {
+        self.store.ticket_keys()
     }
 
     /// The servers that are there.

@@ -1,19 +1,23 @@
 //! Certificates, authorities and revocation lists by the names of their files. Never chooses one.
 //!
 //! A file that many lines name is read and parsed once. Certificates that are named together are
-//! parsed by all processors together.
+//! read and parsed by all processors together.
 
 use crate::authority::{Authorities, Purpose};
 use crate::certificate::{Certificate, Draft, Flaw, Links, Texts};
+use crate::dh::{self, Exchange};
+use crate::issuers::Issuers;
 use crate::key::{Key, Secret};
+use crate::tickets::TicketKeys;
+use crate::together::together;
 use openssl::x509::X509;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Where files come from.
-pub trait Files {
+/// Where files come from. Many are read by several threads together.
+pub trait Files: Sync {
     /// The contents of a file.
     ///
     /// # Errors
@@ -31,15 +35,23 @@ pub trait Files {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 
+/// Why not.
+fn not_loaded() -> io::Error {
+    io::Error::other("it has not been loaded, and a program that runs reads no files")
+}
+
 impl Files for NoFiles {
     fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
-        Err(io::ErrorKind::NotFound.into())
+        Err(not_loaded())
     }
 
     fn list(&self, _: &Path) -> io::Result<Option<Vec<String>>> {
-        Err(io::ErrorKind::NotFound.into())
+        Err(not_loaded())
     }
 }
+
+/// The file that `@system-ca` stands for.
+pub const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// Which files beside that of a certificate are looked for (`ssl-load-extra-files`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,10 +89,8 @@ const BUNDLE: [&str; 3] = [".rsa", ".dsa", ".ecdsa"];
 const COMPANIONS: [&str; 4] = [".issuer", ".ocsp", ".sctl", ".key"];
 /// Ends of names of files that a directory of authorities may have.
 const AUTHORITY: [&str; 4] = [".pem", ".crt", ".cer", ".crl"];
-/// With fewer certificates it is not worth to start threads.
+/// With fewer certificates it is not worth to look for what is beside them before they are read.
 const MANY: usize = 32;
-/// Certificates that have been read and wait to be parsed, per thread.
-const AHEAD: usize = 64;
 
 /// What `crt NAME` means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,12 +110,55 @@ pub struct Store {
     certificates: RwLock<BTreeMap<String, Option<Arc<Certificate>>>>,
     authorities: RwLock<BTreeMap<String, Arc<Authorities>>>,
     links: Links,
+    exchange: Exchange,
+    issuers: Issuers,
+    tickets: Mutex<Vec<Arc<TicketKeys>>>,
 }
 
 impl Store {
     /// An empty store.
     pub fn new(extras: Extras) -> Self {
         Self { extras, ..Self::default() }
+    }
+
+    /// Parameters of finite-field key exchange for certificates that have none: those in the text
+    /// of a file (`ssl-dh-param-file`), or else known ones of at most so many bits
+    /// (`tune.ssl.default-dh-param`), none with 0. `false`: there are none in the text.
+    pub fn set_dh(&mut self, file: Option<&[u8]>, most: u32) -> bool {
+        let read = file.map(dh::read);
+        let fine = !matches!(read, Some(None));
+        self.exchange = Exchange::new(read.flatten(), most);
+        fine
+    }
+
+    /// Takes the chain in the text of a file, for certificates that come without one
+    /// (`issuers-chain-path`). `false`: there is none.
+    pub fn add_issuers(&mut self, text: &[u8]) -> bool {
+        self.issuers.add(text)
+    }
+
+    /// The keys of a file that a line names: lines that name the same one share them.
+    pub fn share_ticket_keys(&self, keys: Arc<TicketKeys>) -> Arc<TicketKeys> {
+        let mut all = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.iter().find(|own| own.name() == keys.name()) {
+            return known.clone();
+        }
+        all.push(keys.clone());
+        keys
+    }
+
+    /// The keys of all files, those that were named last first: as HAProxy numbers them.
+    pub(crate) fn ticket_keys(&self) -> Vec<Arc<TicketKeys>> {
+        let all = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().rev().cloned().collect()
+    }
+
+    /// What a draft has become, with what it lacks of what certificates share.
+    pub(crate) fn finish(&self, mut draft: Draft, name: &str) -> Result<Certificate, Flaw> {
+        if let Some(leaf) = draft.leaf.as_ref().filter(|_| draft.chain.is_empty()) {
+            draft.chain = self.issuers.chain_of(leaf);
+        }
+        draft.complete(name, &self.exchange)
     }
 
     /// The certificate of this name, if it is there.
@@ -195,44 +248,27 @@ impl Store {
         }
     }
 
-    /// Reads many certificates, which are parsed by several threads. What is wrong with one is
-    /// told when it is asked for.
+    /// Reads many certificates by several threads. What is wrong with one is told when it is asked
+    /// for.
     pub(crate) fn prepare<'a>(&self, names: impl Iterator<Item = &'a str>, files: &dyn Files) {
         let wanted: BTreeSet<&str> = names.filter(|name| !self.has(name)).collect();
         if wanted.len() < MANY {
             return;
         }
-        let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
-        let (sender, receiver) = mpsc::sync_channel::<(String, Texts)>(AHEAD * threads);
-        let receiver = Mutex::new(receiver);
-        let parse = || {
-            let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            while let Ok((name, texts)) = next() {
-                if let Ok(certificate) = self.complete(&name, texts) {
-                    self.put(certificate);
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            // Without threads, each is read when it is asked for.
-            let begin = || std::thread::Builder::new().spawn_scoped(scope, parse).is_ok();
-            if !(0..threads).map(|_| begin()).fold(false, |any, one| any | one) {
-                return;
-            }
-            for name in wanted {
-                if let Ok(texts) = self.texts(name, files) {
-                    let _ = sender.send((name.to_owned(), texts));
-                }
-            }
-            drop(sender);
+        let wanted: Vec<&str> = wanted.into_iter().collect();
+        let beside = Beside::of(&wanted, files);
+        let made = together(&wanted, |name| {
+            let texts = self.texts(name, files, &beside).ok()?;
+            self.complete(name, texts).ok()
         });
+        made.into_iter().flatten().for_each(|certificate| drop(self.put(certificate)));
     }
 
     fn one(&self, name: &str, files: &dyn Files) -> Result<Arc<Certificate>, String> {
         if let Some(known) = self.certificate(name) {
             return Ok(known);
         }
-        let texts = self.texts(name, files).map_err(|error| {
+        let texts = self.texts(name, files, &Beside::default()).map_err(|error| {
             format!("unable to load certificate from file '{name}': {}.", words(&error))
         })?;
         Ok(self.put(self.complete(name, texts)?))
@@ -245,10 +281,12 @@ impl Store {
     }
 
     /// Reads the file of a certificate, and those beside it.
-    fn texts(&self, name: &str, files: &dyn Files) -> io::Result<Texts> {
+    fn texts(&self, name: &str, files: &dyn Files, known: &Beside) -> io::Result<Texts> {
         let main = Secret::new(files.read(Path::new(name))?);
         let beside = |wanted: bool, end: &str| {
-            wanted.then(|| files.read(Path::new(&self.beside(name, end))).ok()).flatten()
+            let path =
+                wanted.then(|| self.beside(name, end)).filter(|path| known.may_have(path))?;
+            files.read(Path::new(&path)).ok()
         };
         let has_key = main.windows(KEY.len()).any(|part| part == KEY);
         Ok(Texts {
@@ -278,7 +316,7 @@ impl Store {
             None => None,
         };
         (draft.ocsp, draft.sctl) = (texts.ocsp, texts.sctl);
-        draft.complete(name).map_err(|flaw| match flaw {
+        self.finish(draft, name).map_err(|flaw| match flaw {
             Flaw::Incomplete if self.extras.key => {
                 format!("No Private Key found in '{}'.", self.beside(name, ".key"))
             }
@@ -335,6 +373,33 @@ impl Store {
     }
 }
 
+/// What directories have: asking for a file that is not there costs as much as for one that is.
+#[derive(Default)]
+struct Beside(HashMap<String, HashSet<String>>);
+
+impl Beside {
+    /// The directories of these files.
+    fn of(names: &[&str], files: &dyn Files) -> Self {
+        let directories: BTreeSet<&str> = names.iter().map(|name| split(name).0).collect();
+        let list = |directory: &str| {
+            let entries = files.list(Path::new(directory)).ok()??;
+            Some((directory.to_owned(), entries.into_iter().collect()))
+        };
+        Self(directories.into_iter().filter_map(list).collect())
+    }
+
+    /// Whether there may be such a file.
+    fn may_have(&self, path: &str) -> bool {
+        let (directory, name) = split(path);
+        self.0.get(directory).is_none_or(|entries| entries.contains(name))
+    }
+}
+
+/// The directory of a file, and its name there.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or((".", path))
+}
+
 const KEY: &[u8] = b"PRIVATE KEY-----";
 
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
@@ -361,7 +426,7 @@ fn read_authorities(
     purpose: Purpose,
     files: &dyn Files,
 ) -> Result<Authorities, String> {
-    let path = if name == "@system-ca" { "/etc/ssl/certs/ca-certificates.crt" } else { name };
+    let path = if name == "@system-ca" { SYSTEM_AUTHORITIES } else { name };
     let told = |error: io::Error| words(&error);
     let Some(entries) = files.list(Path::new(path)).map_err(told)? else {
         return Authorities::read(&files.read(Path::new(path)).map_err(told)?, purpose);
@@ -376,7 +441,7 @@ fn read_authorities(
 }
 
 /// The system's words for an error, without its number.
-fn words(error: &io::Error) -> String {
+pub(crate) fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "No such file or directory".to_owned(),
         io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),

@@ -9,12 +9,16 @@ use crate::acceptor::load_trust;
 use crate::certificate::Certificate;
 use crate::context::{self, Side};
 use crate::crt_list::Listed;
+use crate::early;
+use crate::forge::Forge;
 use crate::hello::Hello;
 use crate::options::{BindSettings, Defaults, Options, Verify};
 use crate::sni::Names;
 use crate::store::{Files, Meant, Store};
+use crate::together::together;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslOptions, SslRef};
+use openssl::x509::{X509, X509Ref};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -113,20 +117,49 @@ impl Served {
     /// # Errors
     /// No memory, or a key that turns out to be broken.
     pub(crate) fn take_over(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
-        ssl.set_ssl_context(&self.terms.context)?;
         let certificate = &self.certificate;
-        ssl.set_certificate(&certificate.leaf)?;
-        ssl.set_private_key(certificate.key.get().ok_or_else(ErrorStack::get)?)?;
-        for link in certificate.links() {
-            ssl.add_chain_cert(link.clone())?;
-        }
-        if let Some(dh) = &certificate.dh {
-            ssl.set_tmp_dh(dh)?;
-        }
+        self.show(ssl, &certificate.leaf, certificate.links())?;
         if certificate.staple.is_some()
             && let Some(index) = context::shown()
         {
             ssl.set_ex_data(index, certificate.clone());
+        }
+        Ok(())
+    }
+
+    /// As [`Served::take_over`], but shows a certificate that is made for a name.
+    ///
+    /// # Errors
+    /// As there, or the name cannot be in a certificate.
+    pub(crate) fn take_over_as(
+        &self,
+        ssl: &mut SslRef,
+        forge: &Forge,
+        name: &[u8],
+    ) -> Result<(), ErrorStack> {
+        let forged = forge.certificate(name, &self.certificate)?;
+        self.show(ssl, &forged, std::iter::once(forge.authority()))
+    }
+
+    /// Makes a session go on under these terms, with a certificate that has our key.
+    fn show<'a>(
+        &self,
+        ssl: &mut SslRef,
+        leaf: &X509Ref,
+        links: impl Iterator<Item = &'a X509>,
+    ) -> Result<(), ErrorStack> {
+        ssl.set_ssl_context(&self.terms.context)?;
+        ssl.set_certificate(leaf)?;
+        let certificate = &self.certificate;
+        ssl.set_private_key(certificate.key.get().ok_or_else(ErrorStack::get)?)?;
+        for link in links {
+            ssl.add_chain_cert(link.clone())?;
+        }
+        if let Some(dh) = &certificate.dh {
+            ssl.set_tmp_dh(dh)?;
+        } else if let Some(dh) = &certificate.common_dh {
+            // The library refuses those that are too short for what else has been chosen.
+            let _ = ssl.set_tmp_dh(dh);
         }
         self.terms.options.impose(ssl)
     }
@@ -148,6 +181,9 @@ impl Options {
         }
         if let Some(curves) = self.curves.as_ref().or(self.ecdhe.as_ref()) {
             ffi::set_groups(ssl, curves);
+        }
+        if self.early {
+            ssl.set_max_early_data(early::MOST)?;
         }
         if self.no_tickets {
             ffi::set_options(ssl, SslOptions::NO_TICKET);
@@ -199,8 +235,20 @@ impl Table {
                 }
             }
         }
+        errors.extend(table.refused());
         errors.dedup();
         if errors.is_empty() { Ok(table) } else { Err(errors) }
+    }
+
+    /// Why certificates cannot be served under their terms.
+    fn refused(&self) -> impl Iterator<Item = String> {
+        let admitted = together(&self.places, |place| match place {
+            Some(own) => own.terms.admit(&own.certificate),
+            None => Ok(()),
+        });
+        self.places.iter().zip(admitted).filter_map(|(place, admitted)| {
+            place.as_ref().zip(admitted.err()).map(|(own, error)| in_list(&own.listed, error))
+        })
     }
 
     fn read(
@@ -213,9 +261,7 @@ impl Table {
     ) {
         let added = ground.store.load(name, ground.files).and_then(|found| {
             found.into_iter().try_for_each(|it| {
-                let terms = self.terms(options, listed, ground)?;
-                terms.admit(&it)?;
-                self.add(terms, it, listed.clone());
+                self.add(self.terms(options, listed, ground)?, it, listed.clone());
                 Ok(())
             })
         });
@@ -353,10 +399,19 @@ impl Table {
         }
     }
 
-    /// What a client gets; `strict`: nothing, unless it asks for a name that is there.
-    pub(crate) fn choose(&self, hello: &Hello, strict: bool) -> Option<Served> {
-        let found = self.names.find(hello).and_then(|place| self.places[place].clone());
-        found.or_else(|| self.places.iter().flatten().next().filter(|_| !strict).cloned())
+    /// What a client gets that asks for a name that is there.
+    pub(crate) fn find(&self, hello: &Hello) -> Option<Served> {
+        self.names.find(hello).and_then(|place| self.places[place].clone())
+    }
+
+    /// What other clients get.
+    pub(crate) fn first(&self) -> Option<Served> {
+        self.places.iter().flatten().next().cloned()
+    }
+
+    /// Whether some clients may say something before their handshakes are over.
+    pub(crate) fn hears_early(&self) -> bool {
+        self.terms.iter().any(|terms| terms.options.early)
     }
 
     /// Whether there is nothing to serve.

@@ -2,6 +2,7 @@
 
 mod changes;
 mod choice;
+mod exchange;
 pub(crate) mod pair;
 mod transfer;
 mod trust;

@@ -1,9 +1,9 @@
 //! What a long start looks like on a terminal: the file at hand and how far it is. Never shown elsewhere.
 
 use config::{Disk, Files};
-use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Bytes of a file from which on it is named while it is read.
 const LARGE: usize = 8 << 20;
@@ -14,20 +14,24 @@ const SPAN: u64 = 300_000_000;
 pub(crate) struct Watched {
     terminal: bool,
     /// When something was shown last, or when all began.
-    last: Cell<u64>,
-    shown: Cell<bool>,
+    last: AtomicU64,
+    shown: AtomicBool,
 }
 
 impl Watched {
     pub(crate) fn new() -> Watched {
         let terminal = io::stderr().is_terminal();
-        Watched { terminal, last: Cell::new(sys::clock::monotonic()), shown: Cell::new(false) }
+        Watched {
+            terminal,
+            last: AtomicU64::new(sys::clock::monotonic()),
+            shown: AtomicBool::new(false),
+        }
     }
 
     /// Shows `text` in place of what was shown before.
     fn show(&self, text: &str) {
-        self.last.set(sys::clock::monotonic());
-        self.shown.set(true);
+        self.last.store(sys::clock::monotonic(), Relaxed);
+        self.shown.store(true, Relaxed);
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
     }
 }
@@ -35,7 +39,7 @@ impl Watched {
 /// Leaves a clean line.
 impl Drop for Watched {
     fn drop(&mut self) {
-        if self.shown.get() {
+        if self.shown.load(Relaxed) {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }
@@ -63,7 +67,7 @@ impl Files for Watched {
     }
 
     fn progress(&self, name: &str, done: usize, total: usize) {
-        let due = self.last.get().saturating_add(SPAN) <= sys::clock::monotonic();
+        let due = self.last.load(Relaxed).saturating_add(SPAN) <= sys::clock::monotonic();
         if self.terminal && due {
             self.show(&line(name, &format!("{} %", done as u64 * 100 / total.max(1) as u64)));
         }
@@ -83,11 +87,13 @@ mod tests {
 
     #[test]
     fn nothing_is_shown_where_nobody_looks() {
-        let watched = Watched { terminal: false, last: Cell::new(0), shown: Cell::new(false) };
+        let watched =
+            Watched { terminal: false, last: AtomicU64::new(0), shown: AtomicBool::new(false) };
         watched.progress("a.cfg", 1, 2);
-        assert!(!watched.shown.get());
-        let watched = Watched { terminal: true, last: Cell::new(0), shown: Cell::new(false) };
+        assert!(!watched.shown.load(Relaxed));
+        let watched =
+            Watched { terminal: true, last: AtomicU64::new(0), shown: AtomicBool::new(false) };
         watched.progress("a.cfg", 1, 2);
-        assert!(watched.shown.get(), "the start lies long back");
+        assert!(watched.shown.load(Relaxed), "the start lies long back");
     }
 }

@@ -3,7 +3,9 @@
 
 mod args;
 mod bench;
+mod beside;
 mod ci;
+mod clients;
 mod clock;
 mod compat;
 mod console;
@@ -15,6 +17,7 @@ mod regress;
 mod soak;
 mod steps;
 mod test;
+mod testssl;
 mod tidy;
 mod tools;
 mod workspace;
@@ -87,6 +90,18 @@ const COMMANDS: &[Command] = &[
         summary: "the same troubles of servers before both",
         help: health::HELP,
         run: health::run,
+    },
+    Command {
+        name: "clients",
+        summary: "TLS clients of several libraries before weir",
+        help: clients::HELP,
+        run: clients::run,
+    },
+    Command {
+        name: "testssl",
+        summary: "what testssl.sh finds at HAProxy and weir",
+        help: testssl::HELP,
+        run: testssl::run,
     },
     Command { name: "ci", summary: "what .ci/run calls", help: ci::HELP, run: ci::run },
 ];

@@ -19,6 +19,7 @@ pub(crate) const OPENSSL: Tool = Tool { program: "openssl", package: "openssl" }
 pub(crate) const TASKSET: Tool = Tool { program: "taskset", package: "util-linux" };
 pub(crate) const VARNISHTEST: Tool = Tool { program: "varnishtest", package: "varnish" };
 pub(crate) const SLOWHTTPTEST: Tool = Tool { program: "slowhttptest", package: "slowhttptest" };
+pub(crate) const TESTSSL: Tool = Tool { program: "testssl", package: "testssl.sh" };
 pub(crate) const SOCAT: Tool = Tool { program: "socat", package: "socat" };
 
 /// Where a program is: the search path, then the directories of system daemons, which are not

@@ -70,8 +70,10 @@ fn all(call: &Call<'_>, kind: Kind) -> String {
         Purpose::Trust => format!("{name} - {count} certificate(s)"),
         Purpose::Revocation => name,
     };
-    let names = runtime.authorities(kind.purpose).into_iter().map(written).collect();
-    listing(runtime.ongoing_authorities(kind.purpose).map(written), names)
+    let names: Vec<_> = runtime.authorities(kind.purpose).into_iter().map(written).collect();
+    // The header is there whatever there is, unlike that of certificates.
+    let header = if names.is_empty() { "# filename\n" } else { "" };
+    listing(runtime.ongoing_authorities(kind.purpose).map(written), names) + header
 }
 
 /// What is in a file, or the one with this number.

@@ -68,12 +68,15 @@ pub(super) fn maxconn_global(call: &mut Call<'_>) -> Reply {
 
 /// `set rate-limit <setting> global <value>`.
 pub(super) fn rate_limit(call: &mut Call<'_>) -> Reply {
-    let (connections, sessions) = &call.shared().max_rates;
+    let most = &call.shared().max_rates;
     let limit = match (call.word(2), call.word(3)) {
-        ("connections", "global") => connections,
-        ("sessions", "global") => sessions,
-        ("ssl-sessions", "global") => return missing("ssl-sessions", "TLS"),
-        ("http-compression", "global") => return missing("http-compression", "compression"),
+        ("connections", "global") => &most.connections,
+        ("sessions", "global") => &most.sessions,
+        ("ssl-sessions", "global") => &most.tls_sessions,
+        ("http-compression", "global") => {
+            let text = "'set rate-limit http-compression' is not implemented yet (compression).";
+            return Reply::error(text);
+        }
         _ => return Reply::error(RATE_LIMITS),
     };
     match call.word(4).parse::<u32>() {
@@ -94,11 +97,6 @@ const RATE_LIMITS: &str = "\
     - 'sessions global' to set the per-process maximum session rate\n   \
     - 'ssl-sessions global' to set the per-process maximum SSL session rate\n   \
     - 'http-compression global' to set the per-process maximum compression speed in kB/s";
-
-/// A limit of what there is nothing of.
-fn missing(setting: &str, area: &str) -> Reply {
-    Reply::error(format!("'set rate-limit {setting}' is not implemented yet ({area})."))
-}
 
 /// `clear counters [all]`.
 pub(super) fn clear_counters(call: &mut Call<'_>) -> Reply {

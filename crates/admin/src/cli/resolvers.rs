@@ -1,31 +1,46 @@
 //! `show resolvers`: what name servers have said. Never asks one.
 
 use super::call::{Call, Reply};
+use super::show::Look;
+use crate::stats::{Tags, Value, json, typed};
 use proxy::Shared;
 use proxy::resolver::{Counters, Resolver};
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Names and counters, in the order of the answer.
-type Column = (&'static str, fn(&Counters) -> &AtomicU64);
+/// A counter: its name in the statistics, and what that says.
+struct Column {
+    name: &'static str,
+    doc: &'static str,
+    of: fn(&Counters) -> &AtomicU64,
+}
 
+const fn column(name: &'static str, doc: &'static str, of: fn(&Counters) -> &AtomicU64) -> Column {
+    Column { name, doc, of }
+}
+
+/// In the order of the answers.
 const COLUMNS: &[Column] = &[
-    ("sent", |it| &it.sent),
-    ("snd_error", |it| &it.send_error),
-    ("valid", |it| &it.valid),
-    ("update", |it| &it.update),
-    ("cname", |it| &it.cname),
-    ("cname_error", |it| &it.cname_error),
-    ("any_err", |it| &it.any_err),
-    ("nx", |it| &it.nx),
-    ("timeout", |it| &it.timeout),
-    ("refused", |it| &it.refused),
-    ("other", |it| &it.other),
-    ("invalid", |it| &it.invalid),
-    ("too_big", |it| &it.too_big),
-    ("truncated", |it| &it.truncated),
-    ("outdated", |it| &it.outdated),
+    column("sent", "Sent", |it| &it.sent),
+    column("send_error", "Send error", |it| &it.send_error),
+    column("valid", "Valid", |it| &it.valid),
+    column("update", "Update", |it| &it.update),
+    column("cname", "CNAME", |it| &it.cname),
+    column("cname_error", "CNAME error", |it| &it.cname_error),
+    column("any_err", "Any errors", |it| &it.any_err),
+    column("nx", "NX", |it| &it.nx),
+    column("timeout", "Timeout", |it| &it.timeout),
+    column("refused", "Refused", |it| &it.refused),
+    column("other", "Other", |it| &it.other),
+    column("invalid", "Invalid", |it| &it.invalid),
+    column("too_big", "Too big", |it| &it.too_big),
+    column("truncated", "Truncated", |it| &it.truncated),
+    column("outdated", "Outdated", |it| &it.outdated),
 ];
+
+/// Of configuration, of measurement; both change at any time and are the process's.
+const NAMED: Tags = Tags("CGP");
+const COUNTED: Tags = Tags("MGP");
 
 /// `show resolvers [<id>]`
 pub(super) fn show(call: &mut Call<'_>) -> Reply {
@@ -42,23 +57,55 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// `show stat domain resolvers`: a row per name server.
-pub(super) fn csv(shared: &Shared) -> String {
-    let mut out = "# id,pid,".to_owned();
-    for (name, _) in COLUMNS {
-        out.push_str(if *name == "snd_error" { "send_error" } else { name });
-        out.push(',');
+/// `show stat domain resolvers [typed|json] [desc]`: a row per name server.
+pub(super) fn statistics(shared: &Shared, look: Look) -> String {
+    let rows: Vec<String> = shared
+        .resolvers
+        .iter()
+        .flat_map(|it| it.settings.nameservers.iter().zip(&it.counters).map(move |of| (it, of)))
+        .map(|(resolver, (nameserver, counters))| {
+            row(&cells(&nameserver.name, &resolver.settings.name, counters), look)
+        })
+        .collect();
+    let names = || ["id", "pid"].into_iter().chain(COLUMNS.iter().map(|column| column.name));
+    match look {
+        Look::Csv => format!("# {},\n{}", names().collect::<Vec<_>>().join(","), rows.concat()),
+        Look::Typed { .. } => rows.concat(),
+        Look::Json => format!("[{}]\n", rows.join(",")),
     }
-    out.push('\n');
-    for resolver in &shared.resolvers {
-        let settings = &resolver.settings;
-        for (nameserver, counters) in settings.nameservers.iter().zip(&resolver.counters) {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "{},{},", nameserver.name, settings.name);
-            for (_, counter) in COLUMNS {
-                let _ = write!(out, "{},", counter(counters).load(Relaxed));
-            }
+}
+
+/// A value, its name and what that says.
+type Cell = (&'static str, &'static str, Value);
+
+fn cells(nameserver: &str, section: &str, counters: &Counters) -> Vec<Cell> {
+    let text = |text: &str| Value::Text(text.to_owned());
+    let mut cells = vec![("id", "ID", text(nameserver)), ("pid", "Parent ID", text(section))];
+    let count = |it: &Column| (it.name, it.doc, Value::U64((it.of)(counters).load(Relaxed)));
+    cells.extend(COLUMNS.iter().map(count));
+    cells
+}
+
+fn row(cells: &[Cell], look: Look) -> String {
+    let mut out = String::new();
+    let tags = |place| if place < 2 { NAMED } else { COUNTED };
+    match look {
+        Look::Csv => {
+            cells.iter().for_each(|(.., value)| out.push_str(&format!("{value},")));
             out.push('\n');
+        }
+        Look::Typed { describe } => {
+            for (place, (name, doc, value)) in cells.iter().enumerate() {
+                let (tags, kind) = (tags(place).0, value.kind());
+                out.push_str(&format!("N.{place}.{name}:{tags}:{kind}:{value}"));
+                typed::end(doc, describe, &mut out);
+            }
+        }
+        Look::Json => {
+            let tagged =
+                |(place, (name, _, value)): (usize, &Cell)| (*name, tags(place), value.clone());
+            let all: Vec<_> = cells.iter().enumerate().map(tagged).collect();
+            json::plain(&all, &mut out);
         }
     }
     out
@@ -69,9 +116,10 @@ fn section(resolver: &Resolver, out: &mut String) {
     let _ = writeln!(out, "Resolvers section {}", resolver.settings.name);
     for (nameserver, counters) in resolver.settings.nameservers.iter().zip(&resolver.counters) {
         let _ = writeln!(out, " nameserver {}:", nameserver.name);
-        for (name, counter) in COLUMNS {
+        for column in COLUMNS {
+            let name = if column.name == "send_error" { "snd_error" } else { column.name };
             let label = format!("{name}:");
-            let _ = writeln!(out, "  {label:12} {}", counter(counters).load(Relaxed));
+            let _ = writeln!(out, "  {label:12} {}", (column.of)(counters).load(Relaxed));
         }
     }
 }

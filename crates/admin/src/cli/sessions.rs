@@ -1,7 +1,9 @@
 //! `show sess`: the streams of all threads, a line each or one at length (management.txt 9.3). Never touches one.
 //!
-//! The lines are HAProxy's. What has no meaning here, such as the flags of its buffers, is empty or
-//! zero, so that tools find every field.
+//! The lines are HAProxy's: who, from where, where to, since when, over which descriptors, what its
+//! task has used (nanoseconds only while tasks are profiled) and when it wakes up by itself. What
+//! has no meaning here, such as the flags of its buffers, is empty or zero, so that tools find
+//! every field.
 
 use super::anon::Anon;
 use super::call::{Call, Reply};
@@ -87,19 +89,25 @@ impl Page {
         // Writing to a string cannot fail.
         let _ = write!(
             out,
-            "0x{:x}: {} fe={} be={} srv={} ts=00 epoch=0 age={} calls=0 rate=0 cpu=0 lat=0",
+            "0x{:x}: {} fe={} be={} srv={} ts=00 epoch=0 age={} calls={} rate={} cpu={} lat={}",
             stream.number,
             self.source(stream, "src"),
             name(Some(stream.frontend)),
             name(stream.backend),
             server.as_deref().unwrap_or("<none>"),
             Age(stream.age_s),
+            stream.usage.calls,
+            rate(stream),
+            stream.usage.cpu,
+            stream.usage.latency,
         );
         let _ = writeln!(
             out,
             " rq[f=000000h,i=0,an=00h,rx=,wx=,ax=] rp[f=000000h,i=0,an=00h,rx=,wx=,ax=] \
-             scf=[8,0h,fd={}] scb=[8,0h,fd=-1] exp= rc=0 c_exp=",
-            stream.descriptor
+             scf=[8,0h,fd={}] scb=[8,0h,fd={}] exp={} rc=0 c_exp=",
+            stream.descriptor,
+            stream.server_descriptor,
+            expiry(stream, ""),
         );
     }
 
@@ -132,11 +140,15 @@ impl Page {
         };
         let _ = writeln!(
             out,
-            "  task=0x{:x} (state=0x00 nice=0 calls=0 rate=0 exp=<NEVER> age={})\n  \
-             scf fd={}",
+            "  task=0x{:x} (state=0x00 nice=0 calls={} rate={} exp={} age={})\n  scf fd={}\n  \
+             scb fd={}",
             stream.task,
+            stream.usage.calls,
+            rate(stream),
+            expiry(stream, "<NEVER>"),
             Age(stream.age_s),
-            stream.descriptor
+            stream.descriptor,
+            stream.server_descriptor,
         );
     }
 
@@ -175,6 +187,19 @@ impl Page {
             }
             None => format!("proto=unix_stream {word}=unix:{}", stream.bind + 1),
         }
+    }
+}
+
+/// Turns of its task per second of its life.
+fn rate(stream: &Listing) -> u64 {
+    u64::from(stream.usage.calls) / stream.age_s.max(1)
+}
+
+/// When its task wakes up by itself, or what stands for never.
+fn expiry(stream: &Listing, never: &str) -> String {
+    match stream.expires_ms {
+        Some(ms) => Age(ms.div_ceil(1_000)).to_string(),
+        None => never.to_owned(),
     }
 }
 

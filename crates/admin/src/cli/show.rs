@@ -29,18 +29,26 @@ pub(super) fn info(call: &mut Call<'_>) -> Reply {
     Reply::Dump(out)
 }
 
-/// `show stat [domain <dns|proxy>] [{<iid>|<proxy>} <type> <sid>] [typed|json] [desc]
+/// `show stat [domain <resolvers|proxy>] [{<iid>|<proxy>} <type> <sid>] [typed|json] [desc]
 /// [up|no-maint]`.
 pub(super) fn stat(call: &mut Call<'_>) -> Reply {
     let mut rest = &call.words[2..];
+    let mut domain = "proxy";
     if rest.first().is_some_and(|word| word == "domain") {
-        match rest.get(1).map(String::as_str) {
-            Some("proxy") => rest = &rest[2..],
-            Some("resolvers") => return Reply::Dump(resolvers::csv(call.shared())),
-            _ => return Reply::error("Invalid statistics domain."),
-        }
+        domain = rest.get(1).map_or("", String::as_str);
+        rest = rest.get(2..).unwrap_or_default();
     }
     let has = |word: &str| rest.iter().any(|it| it == word);
+    let look = match (has("json"), has("typed")) {
+        (true, _) => Look::Json,
+        (_, true) => Look::Typed { describe: has("desc") },
+        _ => Look::Csv,
+    };
+    match domain {
+        "proxy" => {}
+        "resolvers" => return Reply::Dump(resolvers::statistics(call.shared(), look)),
+        _ => return Reply::error("Invalid statistics domain."),
+    }
     let legends = call.state.offered >= Level::Operator;
     let mut filter = Filter { legends, modules: true, ..Filter::default() };
     if has("up") {
@@ -51,17 +59,12 @@ pub(super) fn stat(call: &mut Call<'_>) -> Reply {
     if let Err(reply) = select(call, rest, &mut filter) {
         return reply;
     }
-    let look = match (has("json"), has("typed")) {
-        (true, _) => Look::Json,
-        (_, true) => Look::Typed { describe: has("desc") },
-        _ => Look::Csv,
-    };
     listing(filter, look)
 }
 
 /// How rows are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+pub(super) enum Look {
     Csv,
     Typed { describe: bool },
     Json,

@@ -4,7 +4,7 @@ use super::call::{Call, Reply, Severity, State};
 use super::{
     activity, anon, authorities, certificates, configured, cookies, crt_lists, debug, dynamic,
     ending, errors, events, handover, help, known, limits, own, patterns, profiling, resolvers,
-    servers, sessions, show, staples, system, tables, tasks, variables, why,
+    servers, sessions, show, staples, system, tables, tasks, ticket_keys, variables, why,
 };
 use crate::settings::Level;
 use stdx::ignored;
@@ -132,6 +132,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("set ssl cert", "<certfile> <payload>", Admin, "replace a certificate file", certificates::set),
     entry("set ssl crl-file", "<crlfile> <payload>", Admin, "replace a CRL file", authorities::set),
     entry("set ssl ocsp-response", "<resp|payload>", Admin, "update a certificate's OCSP Response from a base64-encode DER", staples::set),
+    entry("set ssl tls-key", "[id|file] <key>", Admin, "set the next TLS key for the <id> or <file> listener to <key>", ticket_keys::set),
     entry("set table", "<table> key <k> [data.* <v>]*", Operator, "update or create a table entry's data", tables::set),
     entry("set timeout", "[cli] <delay>", User, "change a timeout setting", own::timeout),
     entry("set var", "<name> [fmt|expr] {<fmt>|<expr>}", Operator, "set variable from an expression/format", variables::set),
@@ -168,6 +169,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show table", "<table> [<filter>]*", User, "report table usage stats or dump this table's contents (filter: data/key)", tables::show),
     entry("show tasks", "", User, "show running tasks", tasks::tasks),
     entry("show threads", "", User, "show some threads debugging information", tasks::threads),
+    entry("show tls-keys", "[id|*]", Admin, "show tls keys references or dump tls ticket keys when id specified", ticket_keys::show),
     entry("show version", "", User, "show version of the current process", show::version),
     entry("show why", "[errors|last [error]|<id>]", Operator, "tell what became of transactions (id: number or unique id)", why::show),
     entry("shutdown frontend", "<frontend>", Admin, "stop a specific frontend", limits::shutdown_frontend),
@@ -198,14 +200,16 @@ impl Entry {
 
 /// Runs a command line.
 pub(super) fn run(call: &mut Call<'_>) -> Reply {
-    let matches =
-        |entry: &&Entry| entry.matches(call.words).is_some() && entry.is_there(call.state);
+    let matches = |entry: &&Entry| entry.matches(call.words).is_some();
     let found = COMMANDS.iter().filter(matches).max_by_key(|entry| entry.words.len());
     let not_yet = known::find(call.words);
     match (found, not_yet) {
         (Some(entry), not_yet) if not_yet.is_none_or(|it| it.len() < entry.words.len()) => {
             if entry.level > call.state.level {
                 return Reply::error("Permission denied");
+            }
+            if !entry.is_there(call.state) {
+                return Reply::error("This command is restricted to expert mode only.");
             }
             if ignored("cli", entry.words) {
                 return Reply::Done;

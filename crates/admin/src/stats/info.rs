@@ -151,7 +151,7 @@ const ENTRIES: &[Entry] = &[
         27,
         "ConnRateLimit",
         "CLP",
-        |s| s.worker.shared.max_rates.0.load(Relaxed).into(),
+        |s| s.worker.shared.max_rates.connections.load(Relaxed).into(),
         "Limit of client connections a second",
     ),
     (
@@ -172,7 +172,7 @@ const ENTRIES: &[Entry] = &[
         30,
         "SessRateLimit",
         "CLP",
-        |s| s.worker.shared.max_rates.1.load(Relaxed).into(),
+        |s| s.worker.shared.max_rates.sessions.load(Relaxed).into(),
         "Limit of sessions a second",
     ),
     (
@@ -189,7 +189,13 @@ const ENTRIES: &[Entry] = &[
         |s| s.tls_rate(|it| &it.front).into(),
         "TLS connections in the last second",
     ),
-    (33, "SslRateLimit", "CLP", none, "Limit of TLS connections a second"),
+    (
+        33,
+        "SslRateLimit",
+        "CLP",
+        |s| s.worker.shared.max_rates.tls_sessions.load(Relaxed).into(),
+        "Limit of TLS connections a second",
+    ),
     (
         34,
         "MaxSslRate",

@@ -57,6 +57,21 @@ pub fn write_info(items: &[Item], out: &mut String) {
 
 fn field(position: usize, name: &str, tags: Tags, value: &Value, out: &mut String) {
     let _ = write!(out, "\"field\":{{\"pos\":{position},\"name\":\"{name}\"}},\"processNum\":1,");
+    tagged(tags, value, out);
+}
+
+/// An array of values of what is neither a proxy nor the process.
+pub(crate) fn plain(values: &[(&str, Tags, Value)], out: &mut String) {
+    out.push('[');
+    for (position, (name, tags, value)) in values.iter().enumerate() {
+        out.push_str(if position == 0 { "{" } else { ",{" });
+        let _ = write!(out, "\"field\":{{\"pos\":{position},\"name\":\"{name}\"}},");
+        tagged(*tags, value, out);
+    }
+    out.push(']');
+}
+
+fn tagged(tags: Tags, value: &Value, out: &mut String) {
     let mut letters = tags.0.chars();
     let mut word = |words: &[(char, &'static str)]| {
         let letter = letters.next();

@@ -9,7 +9,6 @@ use proxy::counters::{Counters, Metric};
 use proxy::h2::stats::{FIELDS, Field};
 use proxy::latency::Span;
 use proxy::runtime::{Back, Front, Proxy, Server};
-use proxy::settings::Version;
 
 /// Columns that belong together.
 #[derive(Debug)]
@@ -113,7 +112,7 @@ fn h1(it: &Subject<'_>, values: &mut Vec<Value>) {
         (Kind::Server | Kind::Listener, ..) => return,
         _ if !is_http(it.proxy) => [0; 8],
         (Kind::Frontend, Some(front), _) => h1_front(it.proxy, front),
-        (Kind::Backend, _, Some(back)) => h1_back(back),
+        (Kind::Backend, _, Some(back)) => h1_back(it.proxy, back),
         _ => return,
     };
     values.extend(numbers.map(Value::U64));
@@ -139,27 +138,37 @@ fn h1_front(proxy: &Proxy, front: &Front) -> [u64; 8] {
     ]
 }
 
-/// What is counted of the servers that speak HTTP/1, those that are gone included.
-fn h1_back(back: &Back) -> [u64; 8] {
-    let mut numbers = [0; 8];
+/// What is counted of servers, those that are gone included, less the share of HTTP/2.
+fn h1_back(proxy: &Proxy, back: &Back) -> [u64; 8] {
+    let mut all = [0; 6];
     let servers = (0..back.servers.slots()).map(|slot| &back.servers[slot]);
-    let h2 = |server: &Server| server.settings.speech.usual.version == Version::H2;
-    for server in servers.filter(|server| !h2(server)) {
+    for server in servers {
         let sum = |metric| server.counters.sum(metric);
+        let less = |whole, share| sum(whole).saturating_sub(sum(share));
         let made = sum(Metric::Connects);
         let own = [
             u64::from(server.used.current()),
             u64::from(server.sessions.current()),
             made,
-            made + sum(Metric::Reuses),
-            sum(Metric::BytesOut),
-            sum(Metric::BytesIn),
-            0,
-            0,
+            (made + sum(Metric::Reuses)).saturating_sub(sum(Metric::StreamRequests)),
+            less(Metric::BytesOut, Metric::StreamBytesOut),
+            less(Metric::BytesIn, Metric::StreamBytesIn),
         ];
-        numbers.iter_mut().zip(own).for_each(|(number, own)| *number += own);
+        all.iter_mut().zip(own).for_each(|(number, own)| *number += own);
     }
-    numbers
+    let h2 = |field| proxy.h2.back.get(field);
+    let [connections, streams, made, total, bytes_in, bytes_out] = all;
+    [
+        // A stream counts as a connection of its server.
+        connections.saturating_sub(h2(Field::OpenStreams)),
+        streams.saturating_sub(h2(Field::OpenStreams)),
+        made.saturating_sub(h2(Field::TotalConnections)),
+        total,
+        bytes_in,
+        bytes_out,
+        0,
+        0,
+    ]
 }
 
 /// What has begun and not ended.

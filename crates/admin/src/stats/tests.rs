@@ -243,7 +243,8 @@ fn spans_are_written_as_uptimes() {
 
 #[test]
 fn limits_of_rates_are_shown() {
-    let process = proxy::settings::Process { max_rates: (7, 8), ..testing::process() };
+    let max_rates = proxy::settings::Rates { connections: 7, sessions: 8, tls_sessions: 6 };
+    let process = proxy::settings::Process { max_rates, ..testing::process() };
     let mut proxies = testing::proxies();
     proxies[0].front.as_mut().unwrap().session_rate = 9;
     let shared = Shared::new(process, proxies, 0);

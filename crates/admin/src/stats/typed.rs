@@ -33,7 +33,7 @@ pub fn write_info(items: &[Item], describe: bool, out: &mut String) {
 }
 
 /// Ends a line, after the description if wanted.
-pub(super) fn end(doc: &str, describe: bool, out: &mut String) {
+pub(crate) fn end(doc: &str, describe: bool, out: &mut String) {
     if describe {
         let _ = write!(out, ":\"{doc}\"");
     }

@@ -3,9 +3,10 @@ use super::Shared;
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
-use crate::model::{Resolve, Resolvers};
+use crate::model::Resolvers;
 use crate::parse::parse_system;
 use rules::action::VariableEdit;
+use std::sync::Arc;
 
 /// The sections of the file, and one called `default` that the system's settings make.
 pub(super) fn complete(mut sections: Vec<Resolvers>, cx: &mut Cx<'_>) -> Vec<Resolvers> {
@@ -46,7 +47,7 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
             complain(cx, &wanted.place, message, &wanted.value, shared);
             continue;
         };
-        server.resolve = Some(Resolve {
+        server.resolve = Some(Arc::new(dns::Resolve {
             resolvers,
             name: host.to_ascii_lowercase(),
             service: host.starts_with('_'),
@@ -54,7 +55,7 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
             networks: options.networks.iter().map(|it| (it.address, it.bits)).collect(),
             shares: options.shares,
             keeps_weight: options.keeps_weight,
-        });
+        }));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cx::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftKind, DraftLogForward, DraftProxy};
-use crate::model::{Bind, Global, Ring, ServerOptions, TlsProcess};
+use crate::model::{Bind, Global, Resolvers, Ring, ServerOptions, TlsProcess};
 use crate::source::Files;
 use rules::check::{Step, StepAction};
 use std::io;
@@ -14,12 +14,13 @@ use tls::{Acceptor, Connector, ServerSettings, Store, within};
 /// Reads what enabled proxies and runtime sockets need of TLS.
 pub(super) fn complete(
     (proxies, rings, logs): (&mut [DraftProxy], &mut [Ring], &mut [DraftLogForward]),
+    resolvers: &mut [Resolvers],
     global: &mut Global,
     cx: &mut Cx<'_>,
 ) -> Arc<Store> {
     let mut process = global.tls.clone();
     process.defaults.threads = global.process.threads.count().max(1);
-    let store = Arc::new(Store::new(process.extras));
+    let store = Arc::new(store(&process));
     for proxy in proxies.iter_mut().filter(|proxy| !proxy.settings.disabled) {
         if proxy.has_frontend() {
             let name = format!("Proxy '{}'", proxy.name);
@@ -36,9 +37,22 @@ pub(super) fn complete(
     for ring in rings {
         ring_servers(ring, &process, &store, cx);
     }
+    for section in resolvers {
+        name_servers(section, &process, &store, cx);
+    }
     for socket in global.stats.sockets.iter().filter(|it| it.options.tls.enabled) {
         let text = "'stats socket' : 'ssl' is not implemented yet.".to_owned();
         cx.about(Severity::Alert, &socket.place.clone(), text);
+    }
+    store
+}
+
+/// What certificates share. Whether texts are good was seen when their lines were read.
+fn store(process: &TlsProcess) -> Store {
+    let mut store = Store::new(process.extras);
+    store.set_dh(process.dh_file.as_deref(), process.default_dh);
+    for text in &process.issuers {
+        store.add_issuers(text);
     }
     store
 }
@@ -61,11 +75,26 @@ fn listeners(
         }
         let mut settings = bind.options.tls.settings.clone();
         settings.options = settings.options.or(&process.bind);
+        settings.ticket_keys = settings.ticket_keys.map(|keys| store.share_ticket_keys(keys));
         for listed in &mut settings.certificates {
             within(&process.crt_base, &mut listed.path);
             authorities(&mut listed.options, process);
         }
         authorities(&mut settings.options, process);
+        let line = &bind.options.tls;
+        if line.generates {
+            if line.sign.authority.is_empty() {
+                let text = format!(
+                    "{owner}: cannot enable certificate generation, no CA certificate File configured at [{}:{}].",
+                    bind.place.file, bind.place.line
+                );
+                cx.about(Severity::Alert, &bind.place.clone(), text);
+                continue;
+            }
+            let mut sign = line.sign.clone();
+            within(&process.ca_base, &mut sign.authority);
+            settings.generates = Some(sign);
+        }
         let made = Acceptor::new(settings, process.defaults, store, &Disk(cx.files));
         match made {
             Ok(acceptor) => bind.tls = Some(Arc::new(acceptor)),
@@ -96,7 +125,7 @@ fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut
     for server in &mut proxy.settings.back.servers {
         let of = (&*backend, &*server.name);
         let steps = steps && server.options.check.enabled;
-        let made = connector(&server.options, steps, of, process, store, cx.files);
+        let made = connector(&server.options, steps, of, process, store, &Disk(cx.files));
         match made {
             Ok(made) => server.tls = made.map(Arc::new),
             Err(error) => {
@@ -110,10 +139,24 @@ fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut
 fn ring_servers(ring: &mut Ring, process: &TlsProcess, store: &Store, cx: &mut Cx<'_>) {
     for server in &mut ring.servers {
         let of = (&*ring.name, &*server.name);
-        match connector(&server.options, false, of, process, store, cx.files) {
+        match connector(&server.options, false, of, process, store, &Disk(cx.files)) {
             Ok(made) => server.tls = made.map(Arc::new),
             Err(error) => {
                 let text = format!("'server {}/{}' : {error}", ring.name, server.name);
+                cx.about(Severity::Alert, &server.place.clone(), text);
+            }
+        }
+    }
+}
+
+fn name_servers(section: &mut Resolvers, process: &TlsProcess, store: &Store, cx: &mut Cx<'_>) {
+    for server in &mut section.nameservers {
+        let Some(options) = &server.options else { continue };
+        let of = (&*section.name, &*server.name);
+        match connector(options, false, of, process, store, &Disk(cx.files)) {
+            Ok(made) => server.tls = made.filter(|_| options.tls.enabled).map(Arc::new),
+            Err(error) => {
+                let text = format!("'nameserver {}' : {error}", server.name);
                 cx.about(Severity::Alert, &server.place.clone(), text);
             }
         }
@@ -128,7 +171,7 @@ pub(crate) fn connector(
     of: (&str, &str),
     process: &TlsProcess,
     store: &Store,
-    files: &dyn Files,
+    files: &dyn tls::Files,
 ) -> Result<Option<Connector>, String> {
     let line = &options.tls;
     if !line.mentioned && line.check != Some(true) && !steps {
@@ -142,7 +185,7 @@ fn make(
     (backend, name): (&str, &str),
     process: &TlsProcess,
     store: &Store,
-    files: &dyn Files,
+    files: &dyn tls::Files,
 ) -> Result<Connector, String> {
     let line = &options.tls;
     let verify = line.verify.unwrap_or(!process.trusts_servers);
@@ -165,7 +208,7 @@ fn make(
         within(&process.crt_base, path);
     }
     authorities(&mut settings.options, process);
-    Connector::new(settings, process.defaults, store, &Disk(files))
+    Connector::new(settings, process.defaults, store, files)
 }
 
 /// Makes the names of authorities and lists start where they should.

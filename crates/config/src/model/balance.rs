@@ -114,4 +114,6 @@ pub enum HashFunction {
     Djb2,
     /// CRC32.
     Crc32,
+    /// WT6.
+    Wt6,
 }

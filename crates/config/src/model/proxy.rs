@@ -1,8 +1,8 @@
 //! Frontends, backends and listens (section 4). Never holds running state.
 use super::{
-    Address, Balance, Bind, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply, Formats,
-    ForwardFor, HashType, HeaderNames, HealthCheck, HttpReuse, KeepAlive, LogStyle, LogTarget,
-    Redispatch, RetryOn, Rules, Server, Source, StatsPage,
+    Address, Balance, Bind, BindAddress, Captured, ConnectionMode, Cookie, EmailAlert, ErrorReply,
+    Formats, ForwardFor, HashType, HeaderNames, HealthCheck, HttpReuse, KeepAlive, LogStyle,
+    LogTarget, Redispatch, RetryOn, Rules, Server, Source, StatsPage,
 };
 use crate::diag::Place;
 use sample::Expr;
@@ -42,6 +42,16 @@ pub struct Proxy {
     pub front: Option<Front>,
     /// The server side; `Some` if the kind has one.
     pub back: Option<Back>,
+}
+
+impl Proxy {
+    /// The addresses that ask for several sockets, and could have them.
+    pub fn sharded(&self) -> impl Iterator<Item = &Bind> {
+        self.front.iter().flat_map(|front| &front.binds).filter(|bind| {
+            let own = matches!(bind.address, BindAddress::At(Address::Ip(_)));
+            own && bind.options.shards.is_some_and(|count| count != 1)
+        })
+    }
 }
 
 /// The kind of a proxy section.

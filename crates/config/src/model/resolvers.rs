@@ -1,5 +1,5 @@
 //! Names that are resolved while the process serves (sections 5.2 and 5.3). Never resolves one.
-use super::{At, Network};
+use super::{At, Network, ServerOptions};
 use crate::diag::Place;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -26,6 +26,10 @@ pub struct NameServer {
     pub address: SocketAddr,
     /// Whether it is asked over TCP.
     pub stream: bool,
+    /// What its line says of connections: `source`, `maxconn`, TLS (section 5.2).
+    pub options: Option<Box<ServerOptions>>,
+    /// Its side of TLS, if the line says anything of it.
+    pub tls: Option<Arc<tls::Connector>>,
     /// Its line.
     pub place: Place,
 }
@@ -58,25 +62,6 @@ impl Default for ResolveOptions {
             init: None,
         }
     }
-}
-
-/// How the name of a server is resolved while the process serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolve {
-    /// The section, as an index in the model.
-    pub resolvers: usize,
-    /// The name, in lower case.
-    pub name: String,
-    /// Whether it is the name of a service (SRV).
-    pub service: bool,
-    /// The family that is better.
-    pub family: dns::Kind,
-    /// Networks that are better: address and prefix length.
-    pub networks: Vec<(IpAddr, u8)>,
-    /// Whether two servers may have one address.
-    pub shares: bool,
-    /// Whether weights of a service do not count.
-    pub keeps_weight: bool,
 }
 
 /// One method of `init-addr`.

@@ -1,5 +1,5 @@
 //! Servers of a backend (sections 4.2 `server` and 5.2). Never holds running state.
-use super::{Check, Link, Protocol, Resolve, ResolveOptions, ServerAddress, TlsServer};
+use super::{Check, Link, Protocol, ResolveOptions, ServerAddress, TlsServer};
 use crate::diag::Place;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct Server {
     /// Whether its address is not known at the start.
     pub unresolved: bool,
     /// How its name is resolved while the process serves, if it is.
-    pub resolve: Option<Resolve>,
+    pub resolve: Option<Arc<dns::Resolve>>,
     /// Everything after the address, `default-server` included.
     pub options: ServerOptions,
     /// The backend and the name of the server that it tracks.

@@ -7,6 +7,10 @@ use std::sync::Arc;
 pub struct TlsBind {
     /// `ssl`: connections are encrypted.
     pub enabled: bool,
+    /// `generate-certificates`
+    pub generates: bool,
+    /// `ca-sign-file`, `ca-sign-pass`
+    pub sign: tls::Generates,
     /// Certificates, versions and what else there is.
     pub settings: tls::BindSettings,
 }
@@ -72,6 +76,12 @@ pub struct TlsProcess {
     pub trusts_servers: bool,
     /// `ssl-load-extra-files`, `ssl-load-extra-del-ext`
     pub extras: tls::Extras,
+    /// `ssl-dh-param-file`: its text.
+    pub dh_file: Option<Vec<u8>>,
+    /// `tune.ssl.default-dh-param`: the most bits; 0 for none.
+    pub default_dh: u32,
+    /// `issuers-chain-path`: the texts of its files.
+    pub issuers: Vec<Vec<u8>>,
     /// `tune.ssl.*`
     pub defaults: tls::Defaults,
 }

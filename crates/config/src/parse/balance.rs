@@ -208,7 +208,7 @@ pub(super) fn hash_type(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) 
         "" | "sdbm" => HashFunction::Sdbm,
         "djb2" => HashFunction::Djb2,
         "crc32" => HashFunction::Crc32,
-        "wt6" => return Err(args.fault(2, "hash function 'wt6' is not implemented yet")),
+        "wt6" => HashFunction::Wt6,
         _ => {
             let message =
                 "'hash-type' only supports 'sdbm', 'djb2', 'crc32', or 'wt6' hash functions.";

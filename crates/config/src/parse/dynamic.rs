@@ -13,10 +13,13 @@ use crate::keyword::Keyword;
 use crate::lex::Word;
 use crate::line::Line;
 use crate::model::{InitAddr, Mode, ProxyKind, Server, ServerPort, TlsProcess};
-use crate::source::Disk;
+use crate::source::{Disk, Files as _};
 use rules::check::StepPorts;
+use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
+use tls::{NoFiles, SYSTEM_AUTHORITIES};
 
 /// The words that such a server may have.
 const ACCEPTED: &str = " addr agent-addr agent-check agent-inter agent-port agent-send allow-0rtt alpn backup ca-file check check-alpn check-proto check-send-proxy check-sni check-ssl check-via-socks4 ciphers ciphersuites crl-file crt disabled downinter enabled error-limit fall fastinter force-sslv3 force-tlsv10 force-tlsv11 force-tlsv12 force-tlsv13 id inter maxconn maxqueue minconn no-ssl-reuse no-sslv3 no-tlsv10 no-tlsv11 no-tlsv12 no-tlsv13 no-tls-tickets npn observe on-error on-marked-down on-marked-up pool-low-conn pool-max-conn pool-purge-delay port proto proxy-v2-options rise send-proxy send-proxy-v2 send-proxy-v2-ssl send-proxy-v2-ssl-cn slowstart sni source ssl ssl-max-ver ssl-min-ver tfo tls-tickets track usesrc verify verifyhost weight ws ";
@@ -27,6 +30,19 @@ struct NoNames;
 impl Resolver for NoNames {
     fn resolve(&self, _: &str, _: Family) -> Option<IpAddr> {
         None
+    }
+}
+
+/// Files that have been loaded; that of `@system-ca` always counts as one.
+struct Loaded;
+
+impl tls::Files for Loaded {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        if path == Path::new(SYSTEM_AUTHORITIES) { Disk.read(path) } else { NoFiles.read(path) }
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Option<Vec<String>>> {
+        if path == Path::new(SYSTEM_AUTHORITIES) { Ok(None) } else { NoFiles.list(path) }
     }
 }
 
@@ -78,7 +94,7 @@ pub fn dynamic_server(
         }
     })?;
     let mut server = draft.settings.back.servers.pop().ok_or("no server")?;
-    let made = connector(&server.options, host.encrypts, (backend, name), process, store, &Disk)?;
+    let made = connector(&server.options, host.encrypts, (backend, name), process, store, &Loaded)?;
     server.tls = made.map(Arc::new);
     judge(host, server)
 }

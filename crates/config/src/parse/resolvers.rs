@@ -1,9 +1,15 @@
 //! `resolvers` sections (section 5.3.2). Never asks a name server.
+use super::link;
+use super::ring::constant;
+use super::server::{Filling, OPTIONS};
+use super::tls;
 use super::values::time_at;
 use crate::addr;
 use crate::cx::Cx;
+use crate::keyword::Keyword;
+use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{NameServer, Resolvers};
+use crate::model::{NameServer, Resolvers, ServerOptions};
 use crate::value::{self, Unit};
 use std::net::{IpAddr, SocketAddr};
 
@@ -107,19 +113,57 @@ fn timeout(section: &mut Resolvers, args: Args<'_>) -> Parsed {
     args.no_more_than(2)
 }
 
-/// `nameserver <name> <address>[:port]`
+/// `nameserver <name> <address>[:port] [param*]`
 fn nameserver(section: &mut Resolvers, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let expected = "'nameserver' expects <name> and <addr>[:<port>] as arguments.";
     let name = args.need(1, expected)?;
     let given = cx.address(args.need(2, expected)?);
-    if let Some(extra) = args.get(3) {
-        let message = format!("'nameserver {name}' : parameter '{extra}' is not implemented yet");
-        return Err(args.fault(3, message));
-    }
+    let context = format!("'nameserver {name}'");
     let (stream, address) = addr::nameserver(&given, cx.names)
-        .map_err(|error| args.fault(2, error).within(&format!("'nameserver {name}'")))?;
-    let place = args.place().clone();
-    add(section, args, NameServer { name: name.to_owned(), address, stream, place })
+        .map_err(|error| args.fault(2, error).within(&context))?;
+    let options = match args.get(3) {
+        None => None,
+        Some(_) if stream => {
+            Some(Box::new(parameters(cx, args).map_err(|fault| fault.within(&context))?))
+        }
+        Some(_) => {
+            let why = "parameters have no effect on a name server that is asked over UDP";
+            cx.warn(args, 3, format!("{context} : {why}"));
+            None
+        }
+    };
+    let (name, place) = (name.to_owned(), args.place().clone());
+    add(section, args, NameServer { name, address, stream, options, tls: None, place })
+}
+
+/// What is said of connections, from the third argument on.
+fn parameters(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<ServerOptions> {
+    let mut filling = Filling::bare();
+    let mut n = 3;
+    while let Some(option) = args.get(n) {
+        if option == "interface" && filling.options.link.source.is_some() {
+            let source = link::behind(&mut filling.options.link.source, args.from(n), option)?;
+            link::interface(source, args.from(n))?;
+            n += 2;
+            continue;
+        }
+        let of_link = matches!(option, "maxconn" | "source");
+        let Some(keyword) = Keyword::find(if of_link { OPTIONS } else { tls::SERVER }, option)
+        else {
+            let unknown = format!("unknown keyword '{option}'");
+            return Err(known::fault(args, n, "server", option, unknown));
+        };
+        (keyword.parse)(&mut filling, cx, args.from(n))?;
+        if option == "sni" && constant(args.text(n + 1)).is_none() {
+            return Err(args.fault(n + 1, "'sni' : nothing but 'str(<name>)' is known here"));
+        }
+        n += 1 + keyword.takes();
+    }
+    let source = filling.options.link.source.as_ref();
+    if source.is_some_and(|source| source.ports.is_some()) {
+        return Err(args.fault(3, "'source' : nothing but an address is known here"));
+    }
+    Ok(filling.options)
 }
 
 fn add(section: &mut Resolvers, args: Args<'_>, nameserver: NameServer) -> Parsed {
@@ -146,7 +190,14 @@ pub(crate) fn parse_system(text: &str, place: &crate::diag::Place) -> Vec<NameSe
         // A link-local address may name its interface behind a percent sign.
         let ip: IpAddr = text.split('%').next()?.parse().ok()?;
         let address = SocketAddr::new(ip, 53);
-        Some(NameServer { name: text.to_owned(), address, stream: false, place: place.clone() })
+        Some(NameServer {
+            name: text.to_owned(),
+            address,
+            stream: false,
+            options: None,
+            tls: None,
+            place: place.clone(),
+        })
     };
     let mut found: Vec<NameServer> = text.lines().filter_map(word).filter_map(nameserver).collect();
     found.dedup_by(|one, other| one.name == other.name);

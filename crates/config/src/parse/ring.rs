@@ -7,7 +7,7 @@ use crate::cx::Cx;
 use crate::keyword::Keyword;
 use crate::known;
 use crate::line::{Args, Parsed};
-use crate::model::{Address, Ring, RingServer, ServerPort};
+use crate::model::{Address, Ring, RingServer, ServerOptions, ServerPort};
 use crate::value::{self, Unit};
 
 /// The size of a ring unless told, in bytes: that of a buffer.
@@ -135,14 +135,14 @@ fn server(ring: &mut Ring, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
 }
 
 /// The text in `str(text)`.
-fn constant(expression: &str) -> Option<&str> {
+pub(super) fn constant(expression: &str) -> Option<&str> {
     expression.strip_prefix("str(")?.strip_suffix(')')
 }
 
-impl RingServer {
-    /// The name that it is asked by (`sni`).
+impl ServerOptions {
+    /// The name that it is asked by, where that has to be a constant (`sni`).
     pub fn server_name(&self) -> Option<&str> {
-        constant(&self.options.tls.sni.as_ref()?.written.0)
+        constant(&self.tls.sni.as_ref()?.written.0)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::line::{Args, Parsed};
 use crate::model::{BindOptions, ServerName, ServerOptions};
 use sample::{Expr, Place, Places as Uses};
 use std::sync::Arc;
-use tls::{Given, Listed, Options};
+use tls::{Given, Listed, Options, TicketKeys};
 
 const fn entry<T>(
     name: &'static str,
@@ -32,9 +32,20 @@ type ServerEntry = Keyword<Fill<Filling>>;
 
 /// Words of `bind` lines, alphabetical.
 pub(crate) const BIND: &[BindEntry] = &[
+    bind("allow-0rtt", "", "Clients may ask before their handshakes are over."),
     bind("alpn", "<protocols>", "Protocols that clients may choose, best first."),
     bind("ca-file", "<cafile>", "Authorities of clients."),
     bind("ca-ignore-err", "[all|<errorID>,...]", "Faults of authorities that do not count."),
+    entry("ca-sign-file", "<cafile>", "Authority that signs what is generated.", |o, _, a| {
+        let path = a.need(1, "'ca-sign-file' : missing CAfile path")?;
+        o.tls.sign.authority = path.to_owned();
+        Ok(())
+    }),
+    entry("ca-sign-pass", "<passphrase>", "Password of the key of `ca-sign-file`.", |o, _, a| {
+        let password = a.need(1, "'ca-sign-pass' : missing CAkey password")?;
+        o.tls.sign.password = Some(password.to_owned());
+        Ok(())
+    }),
     bind("ca-verify-file", "<cafile>", "Authorities that clients are not told of."),
     bind("ciphers", "<ciphers>", "Ciphers up to TLS 1.2."),
     bind("ciphersuites", "<ciphersuites>", "Ciphers from TLS 1.3 on."),
@@ -53,6 +64,10 @@ pub(crate) const BIND: &[BindEntry] = &[
     bind("force-tlsv11", "", "Only TLS 1.1."),
     bind("force-tlsv12", "", "Only TLS 1.2."),
     bind("force-tlsv13", "", "Only TLS 1.3."),
+    entry("generate-certificates", "", "Makes certificates for other names.", |o, _, _| {
+        o.tls.generates = true;
+        Ok(())
+    }),
     bind("no-ca-names", "", "Clients are told of no authorities."),
     bind("no-sslv3", "", "Never SSLv3."),
     bind("no-tls-tickets", "", "Sessions are kept here, not with clients."),
@@ -71,6 +86,7 @@ pub(crate) const BIND: &[BindEntry] = &[
         o.tls.settings.strict_sni = true;
         Ok(())
     }),
+    entry("tls-ticket-keys", "<keyfile>", "Keys of tickets, the same in all processes.", tickets),
     bind("verify", "[none|optional|required]", "Whether clients show certificates."),
 ];
 
@@ -191,6 +207,17 @@ fn crt_list(options: &mut BindOptions, cx: &mut Cx<'_>, args: Args<'_>) -> Parse
     let list = tls::parse_crt_list(name, &text);
     let list = list.map_err(|message| args.fault(1, format!("'crt-list' : {message}")))?;
     options.tls.settings.certificates.extend(list);
+    Ok(())
+}
+
+/// `tls-ticket-keys <keyfile>`
+fn tickets(options: &mut BindOptions, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let name = args.need(1, "'tls-ticket-keys' : missing TLS ticket keys file path")?;
+    let told = |message: &str| args.fault(1, format!("'{name}' : {message}"));
+    let text = cx.read(name, &args.place().file);
+    let text = text.map_err(|_| told("unable to load ssl tickets keys file"))?;
+    let keys = TicketKeys::read(name, &String::from_utf8_lossy(&text));
+    options.tls.settings.ticket_keys = Some(Arc::new(keys.map_err(|message| told(&message))?));
     Ok(())
 }
 

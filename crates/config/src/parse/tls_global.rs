@@ -1,8 +1,10 @@
 //! TLS in the `global` section (sections 3.1 and 3.2). Never reads a certificate.
 use super::values::{integer, text};
+use crate::cx::Cx;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::Global;
+use std::path::Path;
 use tls::{Extras, Given, Options};
 
 type Entry = Keyword<Fill<Global>>;
@@ -24,6 +26,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("crt-base", "<dir>", "Says where names of certificates start.", |g, _, a| {
         text(a, "a directory path as an argument.").map(|dir| g.tls.crt_base = Some(dir))
     }),
+    entry("issuers-chain-path", "<dir>", "Chains for certificates without.", issuers),
     entry("ssl-default-bind-ciphers", "<ciphers>", "Ciphers up to TLS 1.2.", |g, _, a| {
         preset(&mut g.tls.bind, "ciphers", a)
     }),
@@ -50,6 +53,15 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     ),
     entry("ssl-default-server-options", "[<option>]*", "Options of servers.", |g, _, a| {
         options(&mut g.tls.server, a, &["no-tls-tickets"])
+    }),
+    entry("ssl-dh-param-file", "<file>", "Parameters of key exchange by DH.", |g, cx, a| {
+        let name = text(a, "a file path as an argument.")?;
+        let read = cx.read(&name, &a.place().file).ok();
+        let read = read.filter(|text| tls::Store::default().set_dh(Some(text), 0));
+        let told =
+            || format!("'ssl-dh-param-file': unable to load DH parameters from file <{name}>.");
+        g.tls.dh_file = Some(read.ok_or_else(|| a.fault(1, told()))?);
+        Ok(())
     }),
     entry("ssl-load-extra-del-ext", "", "Extra files are named without `.crt`.", |g, _, a| {
         a.no_more_than(0)?;
@@ -79,19 +91,18 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.ssl.capture-buffer-size", "<number>", "Bytes of hellos kept.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.capture = n)
     }),
-    entry("tune.ssl.default-dh-param", "<number>", "Bits of key exchange by DH.", |g, cx, a| {
+    entry("tune.ssl.default-dh-param", "<number>", "Most bits of exchange by DH.", |g, cx, a| {
         let bits = integer(a, 0..=i32::MAX as u32)?;
         if bits < 1024 {
             let message = "'tune.ssl.default-dh-param' expects a value >= 1024.";
             return Err(a.fault(1, message));
         }
-        cx.warn(
-            a,
-            1,
-            "'tune.ssl.default-dh-param' only allows key exchange by DH: its parameters are as \
-             strong as the key of the certificate, whatever the number",
-        );
-        g.tls.defaults.default_dh = bits;
+        if bits < 2_048 {
+            let message = "'tune.ssl.default-dh-param' has no effect below 2048 bits where TLS \
+                           1.0 and 1.1 are not allowed: DH ciphers won't be available.";
+            cx.warn(a, 1, message);
+        }
+        g.tls.default_dh = bits;
         Ok(())
     }),
     entry("tune.ssl.keylog", "{ on | off }", "Keeps secrets of sessions.", |g, _, a| {
@@ -121,7 +132,34 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.ssl.maxrecord", "<number>", "Bytes of one record.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.max_record = n)
     }),
+    entry("tune.ssl.ssl-ctx-cache-size", "<number>", "Generated certificates kept.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.generated = n)
+    }),
 ];
+
+/// `issuers-chain-path <dir>`
+fn issuers(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+    let expected = "a directory path as an argument.";
+    let name = text(args, expected)?;
+    let Ok(Some(mut paths)) = cx.files.list(Path::new(&name)) else {
+        let message = format!("global statement '{}' expects {expected}", args.text(0));
+        return Err(args.fault(1, message));
+    };
+    paths.sort();
+    for path in paths.iter().filter(|path| !matches!(cx.files.list(path), Ok(Some(_)))) {
+        let read = cx.files.read(path).ok();
+        match read.filter(|text| tls::Store::default().add_issuers(text)) {
+            Some(text) => global.tls.issuers.push(text),
+            None => {
+                let name = path.display();
+                let message =
+                    format!("unable to load issuers-chain {name} : pem certificate not found.");
+                cx.warn(args, 1, message);
+            }
+        }
+    }
+    Ok(())
+}
 
 fn preset(options: &mut Options, name: &str, args: Args<'_>) -> Parsed {
     args.need(

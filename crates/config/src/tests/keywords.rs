@@ -215,7 +215,10 @@ fn global_errors() {
             "'node' requires valid node name - non-empty string with digits(0-9), letters(A-Z, a-z), dot(.), hyphen(-) or underscode(_).",
         ),
         ("description", "'description' expects a string argument."),
-        ("issuers-chain-path /x", "'issuers-chain-path' is not implemented yet"),
+        (
+            "issuers-chain-path /x",
+            "global statement 'issuers-chain-path' expects a directory path as an argument.",
+        ),
         (
             "nbproc 2",
             "nbproc is not supported any more since HAProxy 2.5. Threads will automatically be used on multi-processor machines if available.",
@@ -288,6 +291,7 @@ fn proxy_keywords() {
         ("hash-type map-based djb2 avalanche", |p| {
             back(p).hash_type.function == HashFunction::Djb2 && back(p).hash_type.avalanche
         }),
+        ("hash-type consistent wt6", |p| back(p).hash_type.function == HashFunction::Wt6),
         ("http-reuse always", |p| back(p).http_reuse == HttpReuse::Always),
         ("id 77", |p| p.id == 77),
         ("log 127.0.0.1:514 local0 notice", |p| p.common.logs[0].level == LogLevel(5)),
@@ -801,4 +805,10 @@ fn shards_of_one_socket_say_so() {
     assert_eq!(of("/tmp/s"), [format!("'bind /tmp/s' : {why}")]);
     assert_eq!(of("fd@3"), [format!("'bind fd@3' : {why}")]);
     assert_eq!(of(":80"), [""; 0]);
+    // Wherever the section `global` stands.
+    let global = "global\n noreuseport\n";
+    let said = messages(&format!("{}{global}", text(":80-81")), Severity::Warning);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].ends_with("'shards' has no effect with 'noreuseport'"), "{said:?}");
+    assert_eq!(messages(&format!("{}{global}", text("fd@3")), Severity::Warning).len(), 1);
 }

@@ -355,3 +355,33 @@ fn words_that_do_nothing_yet_are_told() {
     let expected = "'0rtt-rejected' has no effect: no server is sent early data";
     assert!(told.iter().any(|message| message == expected), "{told:?}");
 }
+
+/// As HAProxy 2.6 says it.
+#[test]
+fn what_cannot_be_tracked() {
+    let missing = |what: &str| format!("unable to find required {what} for tracking.");
+    let unwatched =
+        "unable to use b/u for tracking as it does not have any check nor agent enabled.";
+    let round = "unable to track b/s as it belongs to a tracking chain looping back to b/s.";
+    for (options, message) in [
+        ("track nope", missing("server 'nope'")),
+        ("track b/nope", missing("server 'nope'")),
+        ("track c/s", missing("proxy 'c'")),
+        ("track s", round.to_owned()),
+        ("track u", unwatched.to_owned()),
+        ("check track t", "unable to enable checks and tracking at the same time!".to_owned()),
+    ] {
+        let text = format!(
+            "{TIMES}backend b\n server t 127.0.0.1:1 check\n server u 127.0.0.1:1\n \
+             server s 127.0.0.1:2 {options}\n"
+        );
+        let said = messages(&text, Severity::Alert);
+        assert_eq!(said[0], format!("'server b/s' : {message}"), "{options}");
+    }
+    // A chain is followed to its end.
+    let text = format!(
+        "{TIMES}backend b\n server t 127.0.0.1:1 check\n server u 127.0.0.1:1 track t\n \
+         server s 127.0.0.1:2 track b/u\n"
+    );
+    assert_eq!(messages(&text, Severity::Alert), [""; 0]);
+}

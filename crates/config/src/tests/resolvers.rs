@@ -54,7 +54,15 @@ fn mistakes_in_a_section() {
             "nameserver d 1.2.3.4:53",
             "nameserver 'd' has same name as another nameserver (declared at a.cfg:2).",
         ),
-        ("nameserver e 1.2.3.4:53 ssl", "'nameserver e' : parameter 'ssl' is not implemented yet"),
+        (
+            "nameserver e tcp@1.2.3.4:53 maxconn 1 weight 2",
+            "'nameserver e' : 'weight' is not implemented yet",
+        ),
+        ("nameserver e tcp@1.2.3.4:53 nope", "'nameserver e' : unknown keyword 'nope'"),
+        (
+            "nameserver e tcp@1.2.3.4:53 source 1.2.3.5:80",
+            "'nameserver e' : 'source' : nothing but an address is known here",
+        ),
         (
             "hold x 3",
             "'hold' unknown <event>: 'x', expects either 'nx', 'timeout', 'valid', 'obsolete' or 'other'.",
@@ -86,6 +94,27 @@ fn mistakes_in_a_section() {
     assert_eq!(messages("resolvers\n", Severity::Alert), ["missing name for resolvers section."]);
     let warnings = messages("resolvers r\n", Severity::Warning);
     assert_eq!(warnings, ["resolvers 'r' [a.cfg:1] has no nameservers configured!"]);
+}
+
+#[test]
+fn parameters_are_about_connections() {
+    let text = concat!(
+        "resolvers r\n nameserver a tcp@1.2.3.4:53 maxconn 3 source 127.0.0.9 interface lo",
+        "\n nameserver b tcp@1.2.3.4:853 ssl verify none sni str(dns.test)\n nameserver c 1.2.3.4:53\n"
+    );
+    let servers = model(text).resolvers.remove(0).nameservers;
+    let options = servers[0].options.as_ref().expect("parameters");
+    let source = options.link.source.as_ref().expect("a source");
+    assert_eq!((options.maxconn, source.interface.as_deref()), (3, Some("lo")));
+    assert_eq!(source.address, "127.0.0.9".parse().ok());
+    let name = servers[1].options.as_ref().and_then(|it| it.server_name());
+    assert_eq!((name, servers[1].tls.is_some()), (Some("dns.test"), true));
+    assert!(servers[0].tls.is_none() && servers[2].options.is_none());
+    let unsafe_one = "resolvers r\n nameserver b tcp@1.2.3.4:853 ssl\n";
+    assert!(messages(unsafe_one, Severity::Alert)[0].contains("verify is enabled by default"));
+    let why = "parameters have no effect on a name server that is asked over UDP";
+    let datagrams = "resolvers r\n nameserver b 1.2.3.4:53 maxconn 3\n";
+    assert_eq!(messages(datagrams, Severity::Warning), [format!("'nameserver b' : {why}")]);
 }
 
 #[test]

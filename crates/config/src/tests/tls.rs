@@ -70,13 +70,38 @@ fn lines_of_the_global_section() {
         "ssl-server-verify none",
         "tune.ssl.cachesize 7",
         "tune.ssl.capture-buffer-size 7",
-        "tune.ssl.default-dh-param 1024",
+        "tune.ssl.default-dh-param 4096",
         "tune.ssl.keylog on",
         "tune.ssl.lifetime 7",
         "tune.ssl.maxrecord 7",
+        "tune.ssl.ssl-ctx-cache-size 7",
     ] {
         assert_ne!(global(line), global(""), "{line}");
     }
+}
+
+#[test]
+fn files_for_key_exchange_and_chains_have_to_be_good() {
+    for (line, severity, message) in [
+        ("ssl-dh-param-file /none", Severity::Alert, "DH parameters from file </none>."),
+        ("ssl-dh-param-file /bad", Severity::Alert, "DH parameters from file </bad>."),
+        ("issuers-chain-path /none", Severity::Alert, "expects a directory path as an argument."),
+        ("tune.ssl.default-dh-param 1024", Severity::Warning, "has no effect below 2048 bits"),
+    ] {
+        let said = messages(&format!("global\n {line}\n{}", listen("")), severity);
+        assert!(said.iter().any(|it| it.contains(message)), "{said:?}");
+    }
+}
+
+#[test]
+fn generated_certificates_need_an_authority() {
+    let line = " bind :81 ssl crt /bad generate-certificates";
+    let said = messages(&listen(line), Severity::Alert);
+    assert!(said.iter().any(|it| it.contains("no CA certificate File configured")), "{said:?}");
+    let proxy = only(&listen(" bind :81 generate-certificates ca-sign-file a ca-sign-pass secret"));
+    let tls = &proxy.front.as_ref().expect("a client side").binds[1].options.tls;
+    assert!(tls.generates && tls.sign.authority == "a");
+    assert!(!format!("{tls:?}").contains("secret"), "it is shown to nobody");
 }
 
 /// There is one for each way of speaking that both sides of the word have.

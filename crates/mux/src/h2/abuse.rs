@@ -37,6 +37,8 @@ pub mod price {
     pub const EMPTY: u32 = 10;
     /// CONTINUATION: no list that we accept needs many.
     pub const CONTINUATION: u32 = 4;
+    /// Each time that a block has unfolded to as much as is kept of one (a compression bomb).
+    pub const LIST: u32 = 10;
     /// A frame of a few bytes because the window is that small, or an update of as few.
     pub const TINY: u32 = 1;
     /// PRIORITY, unknown frames, what is said of streams that are gone, answers to nothing.

@@ -19,8 +19,11 @@ pub const OUTPUT: usize = 64 * 1024;
 /// Bytes for the peer beyond which nothing more is read from it: who does not listen has to wait.
 const CONGESTED: usize = OUTPUT + 64 * 1024;
 
-/// Memory of streams that is kept for the next ones.
-const SPARE: usize = 32;
+/// Memory of streams that is kept for the next ones: as much as most clients use at once.
+const SPARE: usize = 128;
+
+/// Heads that are kept while there is no stream.
+const RESTING: usize = 4;
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -454,8 +457,11 @@ impl Conn {
         self.answer_call(key);
         let Some(mut stream) = self.streams.remove(key) else { return };
         self.unreturned += stream.unread().len() as u32;
-        for (head, _) in stream.heads.drain(..) {
+        while let Some((head, _)) = stream.heads.pop() {
             self.spare_head(head);
+        }
+        if self.streams.len() == 0 {
+            self.heads.truncate(RESTING);
         }
         stream.inbox.clear();
         if self.inboxes.len() < SPARE && stream.inbox.capacity() > 0 {

@@ -7,6 +7,7 @@ use crate::{BodyKind, Error, Fault, HeadStep, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
 use wire::h2::frame::{self, END_HEADERS, END_STREAM};
+use wire::h2::hpack::{self, Decoder};
 use wire::h2::{Code, FrameHeader, Malformed, response, trailers};
 use wire::websocket;
 
@@ -100,8 +101,17 @@ impl Conn {
     }
 
     fn discard_block(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        let result = self.decoder.decode(bytes, |_, _| ());
-        result.map_err(|_| self.broken_block())
+        let unfolded = unfold(&mut self.decoder, bytes, |_, _| ());
+        self.charge_for(unfolded)
+    }
+
+    /// What a block has unfolded to costs points where it is more than is kept.
+    fn charge_for(&mut self, unfolded: Result<usize, hpack::Broken>) -> Result<(), Broken> {
+        let Ok(size) = unfolded else { return Err(self.broken_block()) };
+        match size / self.settings.list.bytes.max(1) as usize {
+            0 => Ok(()),
+            lists => self.charge(price::LIST.saturating_mul(lists as u32)),
+        }
     }
 
     /// A new stream.
@@ -119,12 +129,10 @@ impl Conn {
         let mut head = self.take_head();
         self.reader.begin(self.settings.list);
         let reader = &mut self.reader;
-        let decoded = self.decoder.decode(bytes, |name, value| {
+        let unfolded = unfold(&mut self.decoder, bytes, |name, value| {
             reader.field(name, value, &mut head);
         });
-        if decoded.is_err() {
-            return Err(self.broken_block());
-        }
+        self.charge_for(unfolded)?;
         let limit = self.settings.announced.max_concurrent_streams;
         if limit.is_some_and(|limit| self.streams.open >= limit) {
             self.streams.remember(block.stream, true);
@@ -176,12 +184,10 @@ impl Conn {
     fn response_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
         let mut head = self.take_head();
         let mut reader = response::Reader::new(self.settings.list);
-        let decoded = self.decoder.decode(bytes, |name, value| {
+        let unfolded = unfold(&mut self.decoder, bytes, |name, value| {
             reader.field(name, value, &mut head);
         });
-        if decoded.is_err() {
-            return Err(self.broken_block());
-        }
+        self.charge_for(unfolded)?;
         let Ok(length) = reader.finish(&mut head) else {
             return self.stream_error(key, Code::PROTOCOL_ERROR);
         };
@@ -199,6 +205,10 @@ impl Conn {
         let bodiless = stream.head_only || matches!(head.status(), 204 | 304);
         let accepted = stream.connect && (200..300).contains(&head.status());
         stream.length = length.filter(|_| !bodiless && !accepted);
+        if block.end && stream.length.is_some_and(|length| length > 0) {
+            // Nobody is told of an answer that cannot become whole.
+            return self.stream_error(key, Code::PROTOCOL_ERROR);
+        }
         let body = match (accepted, block.end || bodiless) {
             (true, _) => {
                 stream.tunnel = true;
@@ -217,12 +227,10 @@ impl Conn {
     fn trailers_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
         let mut section = Box::<Fields>::default();
         let mut reader = trailers::Reader::new(self.settings.list);
-        let decoded = self.decoder.decode(bytes, |name, value| {
+        let unfolded = unfold(&mut self.decoder, bytes, |name, value| {
             reader.field(name, value, &mut section);
         });
-        if decoded.is_err() {
-            return Err(self.broken_block());
-        }
+        self.charge_for(unfolded)?;
         if !block.end || reader.finish().is_err() {
             return self.stream_error(key, Code::PROTOCOL_ERROR);
         }
@@ -234,7 +242,7 @@ impl Conn {
 
     fn arrive(&mut self, key: Key, arrived: Arrived) {
         if let Some(stream) = self.streams.get_mut(key) {
-            stream.heads.push_back(arrived);
+            stream.heads.push(arrived);
         }
         self.wake(key, Ready::READ);
     }
@@ -248,7 +256,7 @@ impl Conn {
         if let Some(error) = stream.refusal.take() {
             return Err(error);
         }
-        let Some((mut arrived, body)) = stream.heads.pop_front() else {
+        let Some((mut arrived, body)) = stream.heads.pop() else {
             return Ok(HeadStep::NeedMore);
         };
         std::mem::swap(&mut *arrived, head);
@@ -258,6 +266,20 @@ impl Conn {
             None => HeadStep::Interim { consumed: 0 },
         })
     }
+}
+
+/// Decodes a block; how many bytes of names and values it unfolds to.
+fn unfold(
+    decoder: &mut Decoder,
+    block: &[u8],
+    mut sink: impl FnMut(&[u8], &[u8]),
+) -> Result<usize, hpack::Broken> {
+    let mut size = 0_usize;
+    decoder.decode(block, |name, value| {
+        size = size.saturating_add(name.len() + value.len());
+        sink(name, value);
+    })?;
+    Ok(size)
 }
 
 /// What accepts an extended CONNECT accepts an upgrade in HTTP/1, where more has to be said.

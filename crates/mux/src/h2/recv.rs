@@ -10,6 +10,9 @@ use stdx::Key;
 use wire::h2::frame::{self, ACK, END_STREAM, HEADER_LEN, PADDED};
 use wire::h2::{Code, FrameHeader, Kind, PREFACE, encode};
 
+/// The setting that no server may send (RFC 9113 section 6.5.2).
+const PUSHES: [u8; 6] = [0, 2, 0, 0, 0, 1];
+
 impl Conn {
     /// Takes bytes from the peer; returns how many are to be dropped. What is left is the beginning
     /// of something: pass it again with what comes after, or when [`Conn::takes_input`] again.
@@ -148,6 +151,9 @@ impl Conn {
         }
         self.greeted = true;
         self.woken.append(&mut self.greeters);
+        if self.side == Side::Server && payload.as_chunks().0.contains(&PUSHES) {
+            return Err(self.fail(Code::PROTOCOL_ERROR, "a server that says it takes pushes"));
+        }
         let before = self.peer.initial_window_size;
         if let Err(code) = self.peer.apply(payload) {
             return Err(self.fail(code, "invalid SETTINGS"));
@@ -339,6 +345,10 @@ impl Conn {
         input: &[u8],
     ) -> Result<usize, Broken> {
         let count = input.len().min(if left > 0 { left } else { padding } as usize);
+        if count == 0 {
+            // Nothing has come: nobody is to be woken.
+            return Ok(0);
+        }
         if left == 0 {
             self.recv = Recv::Data { key, left, padding: padding - count as u32, end };
             return self.end_of_data(key, 0, padding - count as u32, end).map(|()| count);

@@ -45,6 +45,31 @@ pub(super) struct Upgrade {
 /// A head that has come, and what follows it; `None` after an interim one.
 pub(super) type Arrived = (Box<Head>, Option<BodyKind>);
 
+/// Heads that nobody has taken yet: nearly always one, which needs no list.
+#[derive(Debug, Default)]
+pub(super) struct Heads {
+    first: Option<Arrived>,
+    more: VecDeque<Arrived>,
+}
+
+impl Heads {
+    pub(super) fn push(&mut self, arrived: Arrived) {
+        match &self.first {
+            None => self.first = Some(arrived),
+            Some(_) => self.more.push_back(arrived),
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Arrived> {
+        let next = self.more.pop_front();
+        std::mem::replace(&mut self.first, next)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) id: u32,
@@ -53,7 +78,7 @@ pub(super) struct Stream {
     pub(super) wants: u8,
 
     pub(super) recv: Recv,
-    pub(super) heads: VecDeque<Arrived>,
+    pub(super) heads: Heads,
     /// The request cannot be accepted, but can be answered.
     pub(super) refusal: Option<Error>,
     /// Payload to come, where a length was announced.
@@ -106,7 +131,7 @@ impl Stream {
             token: 0,
             wants: 0,
             recv: Recv::Head,
-            heads: VecDeque::new(),
+            heads: Heads::default(),
             refusal: None,
             length: None,
             inbox: Vec::new(),

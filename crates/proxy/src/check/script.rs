@@ -208,13 +208,14 @@ impl<'a> Play<'a> {
         if let Some(encryption) = self.encryption(connect) {
             self.encrypt(&encryption).await?;
         }
-        let speaks_h2 = match settings.speech.checks {
-            Version::H1 => false,
-            Version::H2 => true,
-            Version::Chosen => self.line.has_chosen(b"h2"),
+        let speaks_h2 = match (connect.speaks_h2, settings.speech.checks) {
+            (Some(speaks), _) => speaks,
+            (None, Version::H2) if connect.as_server => true,
+            (None, Version::Chosen) if connect.as_server => self.line.has_chosen(b"h2"),
+            (None, _) => connect.ssl && self.line.has_chosen(b"h2"),
         };
         let settings = self.worker.h2_settings(self.subject.proxy, Side::Server);
-        self.talk = (speaks_h2 && connect.as_server).then(|| Talk::new(settings, self.encrypted));
+        self.talk = speaks_h2.then(|| Talk::new(settings, self.encrypted));
         Ok(())
     }
 

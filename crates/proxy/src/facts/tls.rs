@@ -43,7 +43,7 @@ pub(crate) fn of_session(session: &Conn, fact: TlsFact<'_>) -> Option<Value<'sta
         TlsFact::ServerName => text(session.server_name()?.to_vec()),
         TlsFact::HasServerName => flag(session.server_name().is_some()),
         TlsFact::Resumed => flag(session.is_resumed()),
-        TlsFact::Early => flag(!session.stands()),
+        TlsFact::Early => flag(session.is_early()),
         TlsFact::SessionId => block(session.session_id()?),
         TlsFact::SessionKey => block(session.session_key()?),
         TlsFact::ClientRandom => block(session.client_random()),

@@ -66,10 +66,11 @@ impl Session {
     /// the driver if there is something to write or to read on.
     pub(crate) fn act<T>(&self, how: impl FnOnce(&mut Conn) -> T) -> T {
         let mut machine = self.machine.borrow_mut();
-        let paused = !machine.takes_input();
+        let (paused, pending) = (!machine.takes_input(), machine.output().len());
         let result = how(&mut machine);
         let resumes = paused && machine.takes_input();
-        if resumes || !machine.output().is_empty() {
+        // For what was there before, the driver waits already.
+        if resumes || machine.output().len() > pending {
             self.nudge();
         }
         self.wake(&mut machine);

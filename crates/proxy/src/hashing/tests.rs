@@ -135,19 +135,22 @@ fn chosen(algorithm: &str, kind: &str) -> Vec<usize> {
     let function = match words.get(1) {
         Some(&"djb2") => balance::hash::djb2,
         Some(&"crc32") => balance::hash::crc32,
+        Some(&"wt6") => balance::hash::wt6,
         _ => balance::hash::sdbm,
     };
     let avalanche = words.len() == 3 || kind == "consistent";
     let key = key_of(algorithm);
     let hashing = Hashing { key, function, avalanche };
+    let has_key = |it: &keys::Request| algorithm != keys::RDP || it.cookie().is_some();
     let settings = (1..)
         .zip(keys::WEIGHTS)
         .map(|(id, weight)| ServerSettings { weight, ..ServerSettings::new(id, id.to_string()) });
-    let algorithm = Algorithm::Hash { method, balance_factor: 0 };
-    let balancer = Balancer::new(algorithm, false, settings.collect(), 0);
+    let by_hash = Algorithm::Hash { method, balance_factor: 0 };
+    let balancer = Balancer::new(by_hash, false, settings.collect(), 0);
     let random = Prng::new(1);
     let choose = |it: keys::Request| {
-        let key = hash_of(&hashing, &it).map(|hash| mix(&hashing, hash));
+        let hash = hash_of(&hashing, &it).filter(|_| has_key(&it));
+        let key = hash.map(|hash| mix(&hashing, hash));
         let wish = Wish { key, avoid: None, random: &random, now_ns: 0 };
         balancer.pick(&wish).expect("all servers are up").server().slot() + 1
     };
@@ -163,7 +166,8 @@ fn key_of(algorithm: &str) -> HashKey {
         "uri-whole" => HashKey::Uri(UriKey { whole: true, ..uri }),
         "uri-path" => HashKey::Uri(UriKey { path_only: true, ..uri }),
         "url_param" => HashKey::UrlParam { name: b"k".to_vec(), check_post: false },
-        "hdr" | "hash" => HashKey::Header { name: b"k".to_vec(), domain_only: false },
+        // Expressions stand for what they yield.
+        "hdr" | "hash" | keys::RDP => HashKey::Header { name: b"k".to_vec(), domain_only: false },
         "domain" => HashKey::Header { name: b"host".to_vec(), domain_only: true },
         "source" => HashKey::Source,
         other => panic!("{other} has no key"),

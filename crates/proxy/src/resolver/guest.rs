@@ -4,13 +4,12 @@ use crate::location::Place;
 use crate::log;
 use crate::notice;
 use crate::runtime::{Back, Proxy, Server};
-use crate::settings::Resolve;
 use crate::worker::Worker;
 use balance::Admin;
-use dns::choice::{Wish, choose};
 use dns::service::{self, Seat};
-use dns::{Failure, Record, Service};
+use dns::{Choices, Failure, Resolve, Service};
 use reactor::Address;
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -53,43 +52,59 @@ impl Room {
         place.address.inet().filter(|_| place.known).map(|address| address.ip())
     }
 
-    fn in_maintenance(&self) -> bool {
-        let admin = self.server().map(|server| server.state.state().1).unwrap_or_default();
-        admin.any(Admin::RESOLUTION_MAINT)
+    /// Its backend and its address, unless it has to do without one.
+    fn place(&self) -> Option<(usize, IpAddr)> {
+        let resting = self.server()?.state.state().1.any(Admin::RESOLUTION_MAINT);
+        self.address().filter(|_| !resting).map(|address| (self.proxy.index, address))
+    }
+}
+
+/// The addresses that the servers of each backend have which live by one name.
+#[derive(Default)]
+pub(super) struct Taken(HashMap<(usize, IpAddr), usize>);
+
+impl Taken {
+    pub(super) fn of(rooms: &[Room]) -> Self {
+        let mut taken = Self::default();
+        rooms.iter().for_each(|room| taken.add(room));
+        taken
+    }
+
+    fn add(&mut self, room: &Room) {
+        if let Some(place) = room.place() {
+            *self.0.entry(place).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, room: &Room) {
+        if let Some(count) = room.place().and_then(|place| self.0.get_mut(&place)) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    fn contains(&self, room: &Room, address: IpAddr) -> bool {
+        self.0.get(&(room.proxy.index, address)).is_some_and(|count| *count > 0)
     }
 }
 
 /// Gives a server the best of the addresses that its name has now; tells whether it moved.
-/// `others` are those that live by the same name, and `by` says who told.
+/// `taken` are those of all that live by the same name, and `by` says who told.
 pub(super) fn settle(
     worker: &Worker,
     room: &Room,
-    records: &[Record],
-    others: &[Guest],
+    choices: &Choices,
+    taken: &mut Taken,
     by: &str,
 ) -> bool {
     let Some(resolve) = room.resolve() else { return false };
-    let same = |guest: &&Guest| guest.backend == room.proxy.index && guest.slot != room.slot;
-    let rooms = others.iter().filter(same).filter_map(|guest| Room::of(worker, *guest));
-    let used: Vec<IpAddr> =
-        rooms.filter(|it| !it.in_maintenance()).filter_map(|it| it.address()).collect();
-    let addresses = records.iter().filter_map(|record| match record {
-        Record::Address(address) => Some(*address),
-        Record::Service(_) => None,
-    });
-    let wish = Wish {
-        family: resolve.family,
-        networks: &resolve.networks,
-        current: room.address(),
-        shares: resolve.shares,
-    };
-    match choose(addresses, &wish, |address| used.contains(&address)) {
-        Some(address) => move_in(worker, room, address, by),
-        None => {
-            move_out(worker, room, "No IP for server ");
-            false
-        }
+    taken.remove(room);
+    let best = choices.best(&resolve.wish(room.address()), |it| taken.contains(room, it));
+    let moved = best.is_some_and(|address| move_in(worker, room, address, by));
+    if best.is_none() {
+        move_out(worker, room, "No IP for server ");
     }
+    taken.add(room);
+    moved
 }
 
 /// Gives a server an address, and lets it serve if only that was missing.

@@ -1,12 +1,12 @@
 //! The task of a `resolvers` section: asks when names fall due, hears what name servers say, tells who waits. Never
 //! waits for anything but the next of these.
 
-use super::guest::{self, Errand, Guest, Room};
+use super::guest::{self, Errand, Guest, Room, Taken};
 use super::lookup::Ask;
 use super::nameserver::{Inbox, NameServer};
-use super::{Counters, Order, Resolver, count, kind_of};
+use super::{Counters, Order, Resolver, count};
 use crate::worker::Worker;
-use dns::{Event, Failure, Kind, Record, Reply, Resolution, Service};
+use dns::{Choices, Event, Failure, Kind, Record, Reply, Resolution, Service};
 use reactor::{TaskId, Tick, Wake};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl Keeper {
                 let own = server.settings.resolve.as_ref();
                 if let Some(resolve) = own.filter(|it| it.resolvers == self.resolver) {
                     let guest = Guest { backend: proxy.index, slot };
-                    self.take_in(guest, &resolve.name, kind_of(resolve));
+                    self.take_in(guest, &resolve.name, resolve.kind());
                 }
             }
         }
@@ -305,20 +305,21 @@ impl Keeper {
         for ask in std::mem::take(&mut search.asks) {
             ask.tell(best(&search.resolution, kind));
         }
-        let records: Vec<Record> = search.resolution.records().cloned().collect();
         let guests = search.guests.clone();
         if kind == Kind::Service {
-            return self.share_out(&guests, &records);
+            return self.share_out(place, &guests);
         }
+        let choices = addresses(&self.searches[place].resolution);
         let settings = &self.resolver().settings;
         let by = nameserver.and_then(|it| settings.nameservers.get(it));
         let by = by.map(|it| format!("{}/{}", settings.name, it.name));
         let mut by = by.as_deref().unwrap_or("DNS cache");
+        let of = |guest: &Guest| Room::of(&self.worker, *guest);
+        let rooms: Vec<Room> = guests.iter().filter_map(of).collect();
+        let mut taken = Taken::of(&rooms);
         let mut moved = false;
-        for guest in &guests {
-            if let Some(room) = Room::of(&self.worker, *guest) {
-                moved |= guest::settle(&self.worker, &room, &records, &guests, by);
-            }
+        for room in &rooms {
+            moved |= guest::settle(&self.worker, room, &choices, &mut taken, by);
             // The first one hears it from the name server, the others from memory.
             by = "DNS cache";
         }
@@ -328,20 +329,18 @@ impl Keeper {
     }
 
     /// Records of a service go to the servers of each backend that stand for it.
-    fn share_out(&mut self, guests: &[Guest], records: &[Record]) {
-        let services: Vec<&Service> = records
-            .iter()
+    fn share_out(&mut self, place: usize, guests: &[Guest]) {
+        let records = self.searches[place].resolution.records();
+        let services: Vec<Service> = records
             .filter_map(|record| match record {
-                Record::Service(service) => Some(service),
+                Record::Service(service) => Some(service.clone()),
                 Record::Address(_) => None,
             })
             .collect();
-        let mut backends: Vec<usize> = guests.iter().map(|guest| guest.backend).collect();
-        backends.dedup();
-        for backend in backends {
-            let own: Vec<Guest> =
-                guests.iter().filter(|guest| guest.backend == backend).copied().collect();
-            for errand in guest::serve(&self.worker, &own, &services) {
+        let services: Vec<&Service> = services.iter().collect();
+        // They have been taken in backend by backend, and stay for good.
+        for own in guests.chunk_by(|one, next| one.backend == next.backend) {
+            for errand in guest::serve(&self.worker, own, &services) {
                 match errand {
                     Errand::Leave(guest) => self.let_go(guest),
                     Errand::Follow(guest, host) => self.follow(guest, &host),
@@ -376,10 +375,13 @@ impl Keeper {
             .retain(|search| search.is_wanted() || search.resolution.is_fresh(now, &settings));
     }
 
+    /// When something is to be done: for a name, or about streams that have rested.
     fn deadline(&self) -> Option<Tick> {
-        let due = self.searches.iter().map(|it| self.wake_at(it)).min()?;
-        let ahead = due.saturating_sub(self.now()).min(u64::from(Tick::MAX_SPAN_MS));
-        Some(self.worker.thread.tick().plus_ms(ahead as u32))
+        let due = self.searches.iter().map(|it| self.wake_at(it)).min();
+        let ahead = due.map(|due| due.saturating_sub(self.now()).min(Tick::MAX_SPAN_MS.into()));
+        let due = ahead.map(|ahead| self.worker.thread.tick().plus_ms(ahead as u32));
+        let tidy = self.nameservers.iter().filter_map(NameServer::tidy);
+        tidy.fold(due, |due, tidy| Tick::earlier(due, Some(tidy)))
     }
 
     /// When a name needs attention. One that nobody lives by only waits to be forgotten.
@@ -394,9 +396,14 @@ impl Keeper {
 /// The address that a request gets: of the family it prefers, if there is one.
 fn best(resolution: &Resolution, family: Kind) -> Option<std::net::IpAddr> {
     let wish = dns::choice::Wish { family, networks: &[], current: None, shares: true };
-    let addresses = resolution.records().filter_map(|record| match record {
+    addresses(resolution).best(&wish, |_| false)
+}
+
+/// The addresses of a name.
+fn addresses(resolution: &Resolution) -> Choices {
+    let address = |record: &Record| match record {
         Record::Address(address) => Some(*address),
         Record::Service(_) => None,
-    });
-    dns::choice::choose(addresses, &wish, |_| false)
+    };
+    resolution.records().filter_map(address).collect()
 }

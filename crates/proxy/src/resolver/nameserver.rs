@@ -1,14 +1,19 @@
-//! The ways to one name server: a datagram socket that stays, and a stream per question where an answer did not
-//! fit or the server speaks nothing else. Never reads a message.
+//! The ways to one name server: a datagram socket that stays, and streams where an answer did not fit or the
+//! server speaks nothing else. Never reads a message.
 
 use super::{Counters, count};
+use crate::handshake;
 use crate::line::{Line, Trouble};
 use crate::settings;
 use crate::worker::Worker;
-use reactor::{Address, Class, Socket, TaskId, Wake};
-use std::cell::RefCell;
+use reactor::{Address, Class, Socket, TaskId, Tick, Wake};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice};
 use std::rc::Rc;
+
+/// How long a stream may rest between two questions, in milliseconds.
+const REST_MS: u32 = 5_000;
 
 /// Datagrams taken before others have their turn.
 const BUDGET: usize = 64;
@@ -22,11 +27,33 @@ pub(super) struct NameServer {
     worker: Rc<Worker>,
     settings: settings::NameServer,
     socket: Option<Socket>,
+    streams: Rc<Streams>,
+}
+
+/// Its streams: one question at a time on each.
+struct Streams {
+    worker: Rc<Worker>,
+    address: Address,
+    settings: settings::Streams,
+    /// Those that rest, and until when.
+    resting: RefCell<Vec<(Line, Tick)>>,
+    running: Cell<u32>,
+    /// Who waits for another one to be done (`maxconn`).
+    waiting: RefCell<VecDeque<TaskId>>,
 }
 
 impl NameServer {
     pub(super) fn new(worker: &Rc<Worker>, settings: &settings::NameServer) -> Self {
-        Self { worker: worker.clone(), settings: settings.clone(), socket: None }
+        let streams = Streams {
+            worker: worker.clone(),
+            address: Address::Inet(settings.address),
+            settings: settings.streams.clone(),
+            resting: RefCell::default(),
+            running: Cell::new(0),
+            waiting: RefCell::default(),
+        };
+        let (worker, settings) = (worker.clone(), settings.clone());
+        Self { worker, settings, socket: None, streams: Rc::new(streams) }
     }
 
     /// Whether it is asked over streams only.
@@ -76,41 +103,113 @@ impl NameServer {
         true
     }
 
-    /// Asks over a stream of its own; the answer goes into the inbox, and `keeper` is woken.
+    /// Asks over a stream; the answer goes into the inbox, and `keeper` is woken.
     pub(super) fn ask(&self, question: Vec<u8>, span: u32, place: usize, to: (Inbox, TaskId)) {
-        let (worker, address) = (self.worker.clone(), self.settings.address);
+        let (worker, streams) = (self.worker.clone(), self.streams.clone());
         let run = async move {
             let id = dns::message::id(&question).unwrap_or(0);
-            let answer = converse(&worker, Address::Inet(address), &question, span).await;
+            let answer = streams.ask(&question, span).await;
             let (inbox, keeper) = to;
             inbox.borrow_mut().push((place, id, answer.ok()));
             worker.thread.scheduler().wake(keeper, Wake::OTHER);
         };
         self.worker.thread.scheduler().spawn(Class::Normal, run);
     }
+
+    /// Ends streams that have rested long enough; when the next one will have.
+    pub(super) fn tidy(&self) -> Option<Tick> {
+        let (mut resting, now) = (self.streams.resting.borrow_mut(), self.worker.thread.tick());
+        resting.retain(|(_, until)| !until.is_due(now));
+        resting.first().map(|(_, until)| *until)
+    }
 }
 
-/// One question and its answer, each with its length before it (RFC 7766).
-async fn converse(
-    worker: &Rc<Worker>,
-    to: Address,
-    question: &[u8],
-    span: u32,
-) -> Result<Vec<u8>, Trouble> {
-    let mut line = Line::new(worker, span, None);
-    line.connect(&to, false).await?;
-    let length = u16::try_from(question.len()).unwrap_or(u16::MAX).to_be_bytes();
-    line.send(&[&length[..], question].concat()).await?;
-    loop {
-        line.read()?;
-        if let Some((length, rest)) = line.received().split_first_chunk()
-            && let Some(answer) = rest.get(..usize::from(u16::from_be_bytes(*length)))
-        {
-            return Ok(answer.to_vec());
+/// The right to one stream, which goes to the next in line afterwards.
+struct Turn<'a>(&'a Streams);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.running.set(self.0.running.get() - 1);
+        if let Some(next) = self.0.waiting.borrow_mut().pop_front() {
+            self.0.worker.thread.scheduler().wake(next, Wake::RESOURCE);
         }
-        if line.has_ended() {
-            return Err(Trouble::Broken(ErrorKind::UnexpectedEof.into()));
+    }
+}
+
+impl Streams {
+    /// One question and its answer, on a stream that rests if there is one.
+    async fn ask(&self, question: &[u8], span: u32) -> Result<Vec<u8>, Trouble> {
+        let until = self.worker.thread.tick().plus_ms(span);
+        let _turn = self.turn(until).await?;
+        while let Some(line) = self.rested() {
+            match self.converse(line, question, until).await {
+                // The server has closed it meanwhile: another one.
+                Err(Trouble::Broken(_)) => {}
+                done => return done,
+            }
         }
-        line.wait_for_more().await?;
+        let mut line = Line::new(&self.worker, span, None);
+        line.resume(until);
+        line.dial(&self.address, false, &self.settings.dial).await?;
+        if let Some(encryption) = &self.settings.encryption {
+            line.encrypt(encryption).await.map_err(|trouble| match trouble {
+                handshake::Trouble::Late => Trouble::Late,
+                _ => Trouble::Broken(ErrorKind::ConnectionRefused.into()),
+            })?;
+        }
+        self.converse(line, question, until).await
+    }
+
+    /// Waits for a turn.
+    async fn turn(&self, until: Tick) -> Result<Turn<'_>, Trouble> {
+        let (thread, most) = (&self.worker.thread, self.settings.maxconn);
+        while most > 0 && self.running.get() >= most {
+            if until.is_due(thread.tick()) {
+                return Err(Trouble::Late);
+            }
+            let own = thread.scheduler().current();
+            self.waiting.borrow_mut().push_back(own);
+            thread.scheduler().pause(Some(until)).await;
+            self.waiting.borrow_mut().retain(|task| *task != own);
+        }
+        self.running.set(self.running.get() + 1);
+        Ok(Turn(self))
+    }
+
+    fn rested(&self) -> Option<Line> {
+        let now = self.worker.thread.tick();
+        let last = self.resting.borrow_mut().pop();
+        last.filter(|(_, until)| !until.is_due(now)).map(|(line, _)| line)
+    }
+
+    /// A question and its answer, each with its length before it (RFC 7766). The stream rests
+    /// afterwards.
+    async fn converse(
+        &self,
+        mut line: Line,
+        question: &[u8],
+        until: Tick,
+    ) -> Result<Vec<u8>, Trouble> {
+        line.resume(until);
+        let length = u16::try_from(question.len()).unwrap_or(u16::MAX).to_be_bytes();
+        line.send(&[&length[..], question].concat()).await?;
+        let answer = loop {
+            line.read()?;
+            if let Some((length, rest)) = line.received().split_first_chunk()
+                && let Some(answer) = rest.get(..usize::from(u16::from_be_bytes(*length)))
+            {
+                break answer.to_vec();
+            }
+            if line.has_ended() {
+                return Err(Trouble::Broken(ErrorKind::UnexpectedEof.into()));
+            }
+            line.wait_for_more().await?;
+        };
+        if !line.has_ended() {
+            line.rest();
+            let until = self.worker.thread.tick().plus_ms(REST_MS);
+            self.resting.borrow_mut().push((line, until));
+        }
+        Ok(answer)
     }
 }

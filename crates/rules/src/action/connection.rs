@@ -39,6 +39,8 @@ pub enum ConnectionEdit {
     DisableRetry,
     /// `wait-for-body`
     WaitForBody(u32, u64),
+    /// `wait-for-handshake`
+    WaitForHandshake,
 }
 
 /// A time in milliseconds, fixed or computed.
@@ -109,6 +111,7 @@ impl ConnectionEdit {
             Self::WaitForBody(span, at_least) => {
                 Outcome::Wait(Need::Body { span: *span, at_least: *at_least })
             }
+            Self::WaitForHandshake => Outcome::Wait(Need::Handshake),
         }
     }
 }
@@ -299,6 +302,10 @@ pub(super) fn early_hint(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseE
 
 pub(super) fn disable_retry(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     edit(ConnectionEdit::DisableRetry)
+}
+
+pub(super) fn wait_for_handshake(_: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
+    edit(ConnectionEdit::WaitForHandshake)
 }
 
 pub(super) fn wait_for_body(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {

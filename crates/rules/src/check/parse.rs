@@ -210,7 +210,7 @@ impl<'w> Words<'w, '_> {
                 "linger" => connect.linger = true,
                 "comment" => self.note()?,
                 "via-socks4" => connect.via_socks4 = true,
-                "proto" => self.protocol()?,
+                "proto" => connect.speaks_h2 = self.protocol()?,
                 "ssl" => connect.ssl = true,
                 "sni" => connect.sni = Some(self.value("sni", "a string")?.into()),
                 "alpn" => {
@@ -243,8 +243,8 @@ impl<'w> Words<'w, '_> {
         Ok(wire.into())
     }
 
-    /// What is spoken over the connection: what the kind of check speaks anyway.
-    fn protocol(&mut self) -> Parsed<()> {
+    /// What is spoken over the connection: whether that is HTTP/2, for requests.
+    fn protocol(&mut self) -> Parsed<Option<bool>> {
         let name = self.next().unwrap_or_default();
         let of_http = match name {
             "none" => false,
@@ -257,8 +257,9 @@ impl<'w> Words<'w, '_> {
             return Err(self.fail(format!("'proto' : invalid MUX protocol '{name}' for {kind}.")));
         }
         match name {
-            "h2" | "fcgi" => Err(self.fail(format!("'proto {name}' is not implemented yet"))),
-            _ => Ok(()),
+            "fcgi" => Err(self.fail("'proto fcgi' is not implemented yet")),
+            "none" => Ok(None),
+            _ => Ok(Some(name == "h2")),
         }
     }
 

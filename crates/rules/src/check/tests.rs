@@ -277,7 +277,9 @@ fn variables_and_ports_are_computed() {
 /// As HAProxy 2.6 decides.
 #[test]
 fn a_connection_speaks_what_its_check_does() {
-    assert!(steps(true, &["connect proto h1", "send"]).is_ok());
+    for name in ["h1", "h2"] {
+        assert!(steps(true, &[&format!("connect proto {name}"), "send"]).is_ok());
+    }
     assert!(steps(false, &["connect proto none"]).is_ok());
     let error = |http, line: &str| steps(http, &[line]).unwrap_err();
     for (http, line, message) in [
@@ -285,7 +287,7 @@ fn a_connection_speaks_what_its_check_does() {
         (false, "connect proto h1", "'proto' : invalid MUX protocol 'h1' for tcp-check."),
         (true, "connect proto nope", "'proto' : unknown MUX protocol 'nope'."),
         (true, "connect proto", "'proto' expects a MUX protocol as argument."),
-        (true, "connect proto h2", "'proto h2' is not implemented yet"),
+        (true, "connect proto fcgi", "'proto fcgi' is not implemented yet"),
     ] {
         let kind = if http { "http" } else { "tcp" };
         assert_eq!(error(http, line), format!("'{kind}-check connect' : {message}"), "{line}");

@@ -45,7 +45,7 @@ const CASES: &[(&[Ruleset], &[&str], &str)] = &[
     (COUNTING, &["set-mark 16"], "mark 16;"), (COUNTING, &["set-tos 8"], "tos 8;"),
     (&[HttpRequest], &["set-timeout server 5s"], "Server 5000;"), (&[HttpRequest], &["early-hint link v"], "hint link: v;"),
     (REQUESTS, &["set-priority-class int(5)"], "class 5;"), (REQUESTS, &["set-priority-offset int(50)"], "offset 50;"),
-    (&[HttpRequest], &["wait-for-body time 1s"], "suspend"), (&[HttpRequest], &["normalize-uri path-merge-slashes"], "uri /a/b?x=1;"),
+    (&[HttpRequest], &["wait-for-body time 1s"], "suspend"), (&[HttpRequest], &["wait-for-handshake"], "suspend"), (&[HttpRequest], &["normalize-uri path-merge-slashes"], "uri /a/b?x=1;"),
     (MESSAGES, &["add-acl(a) new"], "a old,new;"), (MESSAGES, &["del-acl(a) old"], "a ;"),
     (MESSAGES, &["set-map(m) new 1"], "m old=0,new=1;"), (MESSAGES, &["del-map(m) old"], "m ;"),
     (HTTP, &["set-header x-own 2"], "x-own: 2;"), (HTTP, &["add-header x-own 2"], "x-own: 1;x-own: 2;"), (HTTP, &["del-header x-own"], "fields host: h;;"),

@@ -16,6 +16,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("crc32c", "[integer]", HASH, "CRC-32C; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::crc32c)),
     conv("djb2", "[integer]", HASH, "DJB2; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::djb2)),
     conv("sdbm", "[integer]", HASH, "SDBM; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::sdbm)),
+    conv("wt6", "[integer]", HASH, "WT6; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::wt6)),
     conv("xxh32", "[integer]", HASH, "XXH32 with a seed.", xxh32),
     conv("xxh64", "[integer]", HASH, "XXH64 with a seed, as a signed integer.", xxh64),
     conv("xxh3", "[integer]", HASH, "XXH3 of 64 bits with a seed, as a signed integer.", xxh3),

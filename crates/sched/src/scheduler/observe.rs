@@ -1,10 +1,11 @@
 //! What operators may see of a scheduler: counters, profile, what is queued. Never changes a task.
 
-use super::{Round, Scheduler};
+use super::{Round, Scheduler, TaskId};
 use crate::activity::Activity;
 use crate::class::{COUNT, Class};
 use crate::profile::{Entry, Usage};
 use std::sync::Arc;
+use stdx::Tick;
 
 /// What stands in the run queue of one thread, of one function and class ("show tasks").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,17 @@ impl Scheduler {
         let Some(calls) = turns else { return Usage::default() };
         let (cpu, latency) = self.profile.spent(id);
         Usage { calls, cpu, latency }
+    }
+
+    /// What a task of this thread has used, and when it wants to be woken; `None`: it has ended.
+    pub fn seen(&self, id: TaskId) -> Option<(Usage, Option<Tick>)> {
+        let (calls, deadline) = {
+            let inner = self.inner.borrow();
+            let slot = inner.tasks.get(id)?;
+            (slot.turns, slot.deadline)
+        };
+        let (cpu, latency) = self.profile.spent(id);
+        Some((Usage { calls, cpu, latency }, deadline))
     }
 
     /// What the running task had used before this turn was due.

@@ -61,11 +61,13 @@ impl Scheduler {
         round
     }
 
-    /// The most items of this round: fewer with niced tasks; a queue that is longer, but at most
-    /// twice as long, is cut into two equal halves.
+    /// The most items of this round: fewer with niced tasks, or with bulk work alone, so that what
+    /// is more urgent is soon heard of; a queue that is longer, but at most twice as long, is cut
+    /// into two equal halves.
     pub(super) fn round_depth(&self, queue: &RunQueue) -> u32 {
         let depth = self.settings.depth.max(1);
-        let depth = if queue.has_niced() { (depth / 4).max(1) } else { depth };
+        let patient = queue.has_niced() || queue.ready() == 1 << Class::Bulk as u8;
+        let depth = if patient { (depth / 4).max(1) } else { depth };
         let len = queue.len().try_into().unwrap_or(u32::MAX);
         if len > depth && len <= depth.saturating_mul(2) { len.div_ceil(2) } else { depth }
     }
@@ -96,6 +98,7 @@ impl Scheduler {
                 budget.left[*class as usize] -= 1;
                 budget.level = *class;
                 if let Some(turn) = self.check_out(inner, id, *class) {
+                    inner.fetch_next(*class);
                     return Some(turn);
                 }
             }
@@ -114,7 +117,7 @@ impl Scheduler {
             // Before the mark is cleared: from then on a wake-up dates the turn after this one.
             self.profile.begin(id);
         }
-        slot.state -= State::QUEUED;
+        slot.state -= State::QUEUED | State::CARRIES_ON;
         let work = slot.future.take()?;
         if slot.state.contains(State::KILLED) {
             inner.forget(id);

@@ -220,3 +220,44 @@ fn clear_drops_all_tasks_even_those_that_call_back() {
     scheduler.clear();
     assert_eq!((scheduler.tasks(), Rc::strong_count(&scheduler)), (0, 1));
 }
+
+#[test]
+fn who_carries_on_lets_those_who_begin_go_first() {
+    let (scheduler, log) = (scheduler(Settings::default()), Log::default());
+    let (own, turns) = (scheduler.clone(), log.clone());
+    let carrier = scheduler.spawn(Class::Normal, async move {
+        for carries_on in [true, false, true] {
+            if carries_on {
+                own.carry_on();
+            }
+            own.pause(None).await;
+            turns.borrow_mut().push((1, own.reasons()));
+        }
+    });
+    let beginner = logger(&scheduler, 2, &log);
+    scheduler.run();
+    log.borrow_mut().clear();
+    for _ in 0..2 {
+        scheduler.wake(carrier, Wake::IO);
+        scheduler.wake(beginner, Wake::IO);
+        scheduler.run();
+    }
+    // It says so for one wait at a time.
+    let names: Vec<_> = log.borrow().iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, [2, 1, 1, 2]);
+}
+
+#[test]
+fn a_round_of_bulk_work_alone_is_short() {
+    let scheduler = scheduler(Settings::default());
+    for _ in 0..1_000 {
+        scheduler.spawn(Class::Bulk, async {});
+    }
+    assert_eq!(scheduler.run(), Round { ran: 50, more: true });
+    scheduler.spawn(Class::Urgent, async {});
+    assert_eq!(
+        scheduler.run(),
+        Round { ran: 41, more: true },
+        "a fifth of 200, and the urgent one"
+    );
+}

@@ -140,6 +140,16 @@ impl Lab {
         }
     }
 
+    /// No client was told anything wrong, and none lost an answer.
+    #[track_caller]
+    pub(crate) fn assert_nothing_lost(&self, seed: u64) {
+        let tally = self.tally.borrow();
+        assert!(tally.wrong.is_empty() && tally.doubled == 0, "seed {seed}: {tally:?}");
+        assert_eq!(tally.foreign, [0; 6], "seed {seed}: {:?}", self.lines());
+        let lost = tally.truncated + tally.broken + tally.timeouts + tally.refused;
+        assert_eq!(lost, 0, "seed {seed}: {tally:?}");
+    }
+
     /// Runs until all clients have done all their requests.
     #[track_caller]
     pub(crate) fn until_finished(&mut self) {

@@ -20,6 +20,10 @@ pub(crate) struct Listen {
     pub(crate) timeouts: Timeouts,
     /// Clients may name a server by its name, in the cookie `C`.
     pub(crate) cookies: bool,
+    /// Its clients speak HTTP/2.
+    pub(crate) h2_front: bool,
+    /// Its one server is the listener after it, which speaks HTTP/2.
+    pub(crate) h2_back: bool,
 }
 
 /// A listener with the timeouts and retries of an ordinary configuration.
@@ -33,7 +37,17 @@ pub(crate) fn listen(algorithm: Algorithm, reuse: Reuse, servers: usize) -> List
         queue: Some(4_000),
         ..Timeouts::default()
     };
-    Listen { algorithm, reuse, servers, maxconn: 0, redispatch: -1, timeouts, cookies: false }
+    Listen {
+        algorithm,
+        reuse,
+        servers,
+        maxconn: 0,
+        redispatch: -1,
+        timeouts,
+        cookies: false,
+        h2_front: false,
+        h2_back: false,
+    }
 }
 
 impl Listen {
@@ -54,12 +68,13 @@ impl Listen {
             nice: 0,
             expects: Default::default(),
             tls: None,
-            speaks_h2: None,
+            speaks_h2: self.h2_front.then_some(true),
             mss_reduction: 0,
             shards: Vec::new(),
         };
+        let next = self.h2_back.then(|| front(index + 1));
         let back = Back {
-            servers: (0..self.servers).map(|slot| server(slot, self.maxconn)).collect(),
+            servers: (0..self.servers).map(|slot| server(slot, self.maxconn, next)).collect(),
             algorithm: self.algorithm,
             retries: 3,
             redispatch: self.redispatch,
@@ -85,11 +100,14 @@ impl Listen {
     }
 }
 
-fn server(slot: usize, maxconn: u32) -> Server {
+/// An origin, or the listener that is next.
+fn server(slot: usize, maxconn: u32, next: Option<SocketAddr>) -> Server {
     let settings = ServerSettings::new(slot as u32 + 1, format!("s{slot}"));
     let cookie = Some(format!("s{slot}"));
-    let address = Address::Inet(origin(slot));
-    Server { cookie, ..Server::new(ServerSettings { maxconn, ..settings }, address) }
+    let address = Address::Inet(next.unwrap_or_else(|| origin(slot)));
+    let version = if next.is_some() { Version::H2 } else { Version::H1 };
+    let speech = Speeches::only(version);
+    Server { cookie, speech, ..Server::new(ServerSettings { maxconn, ..settings }, address) }
 }
 
 fn logs() -> Logs {
@@ -129,7 +147,7 @@ pub(crate) fn process(threads: usize) -> Process {
         h2: Default::default(),
         payload_with_any_method: false,
         max_accept: 4,
-        max_rates: (0, 0),
+        max_rates: Default::default(),
         shared_pools: true,
         spread_checks: 0,
         max_spread_checks: None,

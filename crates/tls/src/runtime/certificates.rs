@@ -172,7 +172,7 @@ impl Runtime {
         let mut ongoing = lock(&self.certificate);
         other(&ongoing, name)?;
         let (_, draft) = ongoing.as_ref().ok_or(Refusal::Nothing)?;
-        let certificate = draft.clone().complete(name).map_err(|flaw| match flaw {
+        let certificate = self.store.finish(draft.clone(), name).map_err(|flaw| match flaw {
             Flaw::Incomplete => Refusal::Incomplete,
             Flaw::Foreign => Refusal::Foreign,
         })?;

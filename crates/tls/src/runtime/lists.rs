@@ -236,9 +236,8 @@ fn written(options: &Options) -> String {
     };
     word("alpn", options.alpn.as_deref().map(|wire| protocols(wire) + " "));
     word("verify", verify.map(str::to_owned));
-    let mut flags = Vec::new();
-    flags.extend(options.no_ca_names.then(|| "no-ca-names".to_owned()));
-    words.append(&mut flags);
+    words.extend(options.no_ca_names.then(|| "no-ca-names".to_owned()));
+    words.extend(options.early.then(|| "allow-0rtt".to_owned()));
     let mut word = |name: &str, value: &Option<String>| {
         words.extend(value.as_ref().map(|value| format!("{name} {value}")));
     };

@@ -65,6 +65,19 @@ fn what_is_buffered_is_known() {
 }
 
 #[test]
+fn a_session_that_has_to_wait_holds_no_memory() {
+    let mut pair = joined();
+    assert_eq!(pair.server_recv(&mut [0; 4]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert!(pair.client_is_quiet());
+    assert!(!pair.server.has_unsent() && !pair.client.has_unsent());
+    let spares = [pair.scratch.take(), pair.scratch.take()];
+    assert!(spares.iter().any(|spare| spare.capacity() > 0), "given back for others");
+    pair.scratch.give(vec![0; 64]);
+    let _ = pair.server_recv(&mut [0; 4]);
+    assert_eq!(pair.scratch.take().capacity(), 64);
+}
+
+#[test]
 fn tickets_do_not_count_as_something_said() {
     let mut pair = joined();
     // The server's tickets have not been read yet.

@@ -52,6 +52,7 @@ pub(super) fn hashing(from: &Back) -> Option<Hashing> {
         HashFunction::Sdbm => balance::hash::sdbm,
         HashFunction::Djb2 => balance::hash::djb2,
         HashFunction::Crc32 => balance::hash::crc32,
+        HashFunction::Wt6 => balance::hash::wt6,
     };
     Some(Hashing { key, function, avalanche: from.hash_type.avalanche })
 }

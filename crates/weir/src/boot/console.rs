@@ -88,14 +88,7 @@ pub(super) fn open(
 pub(crate) fn of_master(given: &str) -> Result<Vec<(Handle, CliSocket)>, String> {
     let (address, rest) = given.split_once(',').unwrap_or((given, ""));
     let line = format!("stats socket {address} level admin {}\n", rest.replace(',', " "));
-    let setup = config::Setup {
-        env: Default::default(),
-        features: Default::default(),
-        files: &config::Disk,
-        names: &config::SystemResolver,
-        processors: 1,
-        local_peer: Default::default(),
-    };
+    let setup = config::Setup::default();
     let source = config::Source::new("-S", format!("global\n{line}"));
     let loaded = config::load(&[source], setup);
     let Some(model) = loaded.model else {

@@ -13,6 +13,17 @@ use proxy::settings::{
 use reactor::{Dial, KeepAlive, SystemBuffers};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What connections are encrypted with where the name that is asked for is a constant.
+pub(super) fn fixed_encryption(
+    connector: Arc<tls::Connector>,
+    options: &ServerOptions,
+) -> Encryption {
+    let name = options.server_name().map(str::to_owned);
+    let name = name.map_or(ServerName::None, ServerName::Fixed);
+    Encryption { connector, name, alpn: None, switch: Switch::new(true) }
+}
 
 /// The connections to a server, and those of its checks.
 ///
@@ -224,14 +235,7 @@ mod tests {
             "global\n pp2-never-send-local\n tune.rcvbuf.server 20000\n \
              tune.sndbuf.server 30000\nlisten l\n mode http\n bind :1\n timeout client 1s\n{lines}\n"
         );
-        let setup = config::Setup {
-            env: Default::default(),
-            features: Default::default(),
-            files: &config::Disk,
-            names: &config::SystemResolver,
-            processors: 1,
-            local_peer: Default::default(),
-        };
+        let setup = config::Setup::default();
         let loaded = config::load(&[config::Source::new("a.cfg", &text)], setup);
         let model = loaded.model.expect("a good text");
         let back = model.proxies[0].back.clone().expect("a listen section");

@@ -305,14 +305,7 @@ mod tests {
     }
 
     fn model(text: &str) -> config::Model {
-        let setup = config::Setup {
-            env: Default::default(),
-            features: Default::default(),
-            files: &config::Disk,
-            names: &config::SystemResolver,
-            processors: 1,
-            local_peer: Default::default(),
-        };
+        let setup = config::Setup::default();
         let loaded = config::load(&[config::Source::new("a.cfg", text)], setup);
         loaded.model.unwrap_or_else(|| panic!("{text}"))
     }

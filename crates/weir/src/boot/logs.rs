@@ -1,10 +1,10 @@
 //! Log targets, rings and forwarders of the model as the data plane takes them. Never sends a message.
 
+use super::link;
 use super::listeners::{self, Asked, Opener};
 use config::model::{self, SendHostname};
 use proxy::settings::{
-    Backing, Encryption, LogAddress, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring,
-    RingServer, ServerName, Switch,
+    Backing, LogAddress, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring, RingServer,
 };
 use std::fs::File;
 use std::io;
@@ -80,11 +80,11 @@ fn ring(from: &model::Ring, errors: &mut Vec<String>) -> Ring {
             model::Address::Pair(number) => reactor::Address::Pair(*number),
         },
         counts: server.counts,
-        encryption: server.tls.clone().filter(|_| server.options.tls.enabled).map(|connector| {
-            let name = server.server_name().map(str::to_owned);
-            let name = name.map_or(ServerName::None, ServerName::Fixed);
-            Encryption { connector, name, alpn: None, switch: Switch::new(true) }
-        }),
+        encryption: server
+            .tls
+            .clone()
+            .filter(|_| server.options.tls.enabled)
+            .map(|connector| link::fixed_encryption(connector, &server.options)),
     };
     Ring {
         name: from.name.to_string(),

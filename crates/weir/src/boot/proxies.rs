@@ -4,12 +4,12 @@ use super::balancing;
 use super::link;
 use super::listeners::{Asked, Open, Opener};
 use super::logs;
-use crate::complain;
 use config::model::{self, Address, ServerPort};
 use proxy::settings::{self, Link};
 use proxy::splice::Wishes;
 use rules::check::{Kind, SimpleHttp, StepPorts};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Idle server connections that a client has to itself, without `max-session-srv-conns`.
@@ -251,12 +251,6 @@ fn shards(
         shards => usize::from(shards).min(threads.len()),
     });
     let own = matches!(bind.address, model::BindAddress::At(Address::Ip(_)));
-    if wanted > 1 && own && asked.exclusive {
-        let (pid, line) = (std::process::id(), &bind.written);
-        complain(&format!(
-            "[WARNING]  ({pid}) : 'bind {line}' : 'shards' has no effect with 'noreuseport'\n"
-        ));
-    }
     if wanted < 2 || !own || asked.exclusive {
         return Ok(Vec::new());
     }
@@ -408,7 +402,7 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
             .serves_as
             .clone()
             .or_else(|| from.host.clone().filter(|host| !host.starts_with('_'))),
-        resolve: from.resolve.as_ref().map(resolve),
+        resolve: from.resolve.clone(),
         referenced: from.referenced,
         forced_id: from.forced_id,
         dynamic: false,
@@ -497,24 +491,13 @@ fn address(from: &model::ServerAddress) -> reactor::Address {
     }
 }
 
-fn resolve(from: &model::Resolve) -> Arc<settings::Resolve> {
-    Arc::new(settings::Resolve {
-        resolvers: from.resolvers,
-        name: from.name.clone(),
-        service: from.service,
-        family: from.family,
-        networks: from.networks.clone(),
-        shares: from.shares,
-        keeps_weight: from.keeps_weight,
-    })
-}
-
 /// The `resolvers` sections.
 pub(super) fn resolvers(sections: &[model::Resolvers]) -> Vec<settings::Resolvers> {
     let nameserver = |from: &model::NameServer| settings::NameServer {
         name: from.name.clone(),
         address: from.address,
         stream: from.stream,
+        streams: from.options.as_ref().map(|it| streams(from, it)).unwrap_or_default(),
     };
     let section = |from: &model::Resolvers| settings::Resolvers {
         name: from.name.to_string(),
@@ -522,6 +505,21 @@ pub(super) fn resolvers(sections: &[model::Resolvers]) -> Vec<settings::Resolver
         dns: from.dns,
     };
     sections.iter().map(section).collect()
+}
+
+/// What a name server's line says of connections.
+fn streams(from: &model::NameServer, options: &model::ServerOptions) -> settings::Streams {
+    let source = options.link.source.as_ref();
+    let encryption = from.tls.clone().map(|connector| link::fixed_encryption(connector, options));
+    settings::Streams {
+        maxconn: options.maxconn,
+        dial: reactor::Dial {
+            source: source.and_then(|it| it.address).map(|ip| SocketAddr::new(ip, 0)),
+            interface: source.and_then(|it| it.interface.as_deref()).map(Into::into),
+            ..reactor::Dial::default()
+        },
+        encryption,
+    }
 }
 
 /// What `addr` and `port` say holds for agents too, unless they have their own.

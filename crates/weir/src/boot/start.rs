@@ -27,7 +27,9 @@ const LOG_URI_LEN: usize = 1_024;
 const MAX_REWRITE: usize = 1_024;
 const MAX_HEADERS: usize = 101;
 const MAX_ACCEPT: usize = 4;
-const MAX_EVENTS: usize = 200;
+/// Enough for all that many clients do at the same moment: who has come last is heard of, and may
+/// go first.
+const MAX_EVENTS: usize = 4_096;
 
 /// Percent of its interval that a check may run early to share a wake-up.
 const CHECK_SLACK: u32 = 1;
@@ -104,7 +106,16 @@ impl Prepared {
             limits::connections(&model, options, proxies::listeners(&model)).map_err(main)?;
         let mut errors = Vec::new();
         limits::proxies(&mut model, options);
-        model.global.process.noreuseport |= options.no_reuse_port;
+        if options.no_reuse_port && !model.global.process.noreuseport {
+            // What the file says itself has been told with its lines.
+            for bind in model.proxies.iter().flat_map(|proxy| proxy.sharded()) {
+                let (pid, line) = (std::process::id(), &bind.written);
+                complain(&format!(
+                    "[WARNING]  ({pid}) : 'bind {line}' : 'shards' has no effect with '-dR'\n"
+                ));
+            }
+            model.global.process.noreuseport = true;
+        }
         let certificates = console::certificates(&model);
         let proxies = proxies::all(&mut model, &mut opener, &mut errors);
         let rings = logs::rings(&model, &mut errors);
@@ -229,7 +240,11 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             .map(|seat| (seat.group, seat.rank + 1))
             .collect(),
         maxconn,
-        max_rates: (global.process.maxconnrate, global.process.maxsessrate),
+        max_rates: proxy::settings::Rates {
+            connections: global.process.maxconnrate,
+            sessions: global.process.maxsessrate,
+            tls_sessions: global.process.maxsslrate,
+        },
         buffer_size: size(global.tune.bufsize, BUFFER_SIZE),
         buffer_limit: (global.tune.buffer_limit > 0).then(|| proxy::buffers::Limit {
             buffers: global.tune.buffer_limit as usize,
@@ -492,14 +507,7 @@ mod tests {
 
     fn model(lines: &str) -> Model {
         let text = format!("global\n{lines}\nlisten l\n bind :1\n timeout client 1s\n");
-        let setup = config::Setup {
-            env: Default::default(),
-            features: Default::default(),
-            files: &config::Disk,
-            names: &config::SystemResolver,
-            processors: 1,
-            local_peer: Default::default(),
-        };
+        let setup = config::Setup::default();
         config::load(&[config::Source::new("a.cfg", &text)], setup).model.expect("a good text")
     }
 

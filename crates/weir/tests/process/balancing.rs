@@ -1,16 +1,24 @@
 //! Which server a request goes to: the same as with HAProxy, key by key. Never looks at loads.
 
-use crate::support::{Client, Origin, Running, Setup};
+use crate::support::{Client, Origin, Running, Setup, program};
 use std::fmt::Write as _;
+use std::path::Path;
 
 #[path = "../../../proxy/src/hashing/tests/keys.rs"]
 mod keys;
 
-use keys::{ALGORITHMS, Request, TYPES, WEIGHTS, checksum, requests};
+use keys::{ALGORITHMS, RDP, Request, TYPES, WEIGHTS, checksum, requests};
 
-/// A frontend that leads to the backend that a request names, one per algorithm and hash type,
-/// whose servers have these weights. All servers are one; the answer tells which was chosen.
-fn farm() -> Setup {
+/// A program with a backend per algorithm and hash type, whose servers have these weights, and the
+/// origins of the one algorithm that is about connections.
+struct Farm {
+    program: Running,
+    _origins: Vec<Origin>,
+}
+
+/// A frontend that leads to the backend that a request names. All servers are one; the answer tells
+/// which was chosen. Terminal servers are five, and a listener per hash type stands before them.
+fn farm(program: &Path) -> Farm {
     let mut text = "global\n    stats socket <dir>/cli level admin\n\
          defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
          timeout server 20s\n\
@@ -23,26 +31,78 @@ fn farm() -> Setup {
     for ((name, balance), kind) in
         ALGORITHMS.iter().flat_map(|algorithm| TYPES.iter().map(move |kind| (algorithm, kind)))
     {
-        let backend = format!("{name}:{}", kind.replace(' ', ":"));
+        let proxy = proxy(name, kind);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "backend {backend}\n    balance {balance}\n    hash-type {kind}");
+        let _ = if *name == RDP {
+            writeln!(
+                text,
+                "listen {proxy}\n    bind <{proxy}>\n    mode tcp\n    \
+                 tcp-request inspect-delay 5s\n    \
+                 tcp-request content accept if {{ req.rdp_cookie_cnt gt 0 }}"
+            )
+        } else {
+            writeln!(text, "backend {proxy}")
+        };
+        let _ = writeln!(text, "    balance {balance}\n    hash-type {kind}");
+        let origin = if *name == RDP { "terminal" } else { "origin" };
         for (n, weight) in (1..).zip(WEIGHTS) {
-            let _ = writeln!(text, "    server {n} <origin> weight {weight}");
+            let place = if *name == RDP { n.to_string() } else { String::new() };
+            let _ = writeln!(text, "    server {n} <{origin}{place}> weight {weight}");
         }
     }
-    Setup::new(&text)
+    let origins: Vec<_> = (1..=WEIGHTS.len()).map(terminal_server).collect();
+    let mut setup = Setup::new(&text).program(program);
+    for (n, origin) in (1..).zip(&origins) {
+        setup = setup.with(&format!("terminal{n}"), origin.address());
+    }
+    Farm { program: setup.start(), _origins: origins }
+}
+
+fn proxy(algorithm: &str, kind: &str) -> String {
+    format!("{algorithm}:{}", kind.replace(' ', ":"))
+}
+
+/// What the client of a terminal server says first: a connection request in a packet of its length
+/// ([MS-RDPBCGR] 2.2.1.1). Some have another cookie, which is none to balance by.
+fn hello(request: &Request) -> Vec<u8> {
+    let cookie = match request.cookie() {
+        Some(cookie) => format!("Cookie: mstshash={cookie}\r\n"),
+        None => "Cookie: msts=1.2.3\r\n".to_owned(),
+    };
+    let rest = 7 + u8::try_from(cookie.len()).expect("cookies are short");
+    let mut hello = vec![3, 0, 0, 4 + rest, rest - 1, 0xe0, 0, 0, 0, 0, 0];
+    hello.extend_from_slice(cookie.as_bytes());
+    hello
+}
+
+/// Says its number to whoever has said hello.
+fn terminal_server(number: usize) -> Origin {
+    Origin::new(move |mut peer| {
+        let start = peer.client.take(4);
+        peer.client.take(usize::from(start[3]) - 4);
+        peer.send(number.to_string());
+    })
 }
 
 /// The servers that the program chooses for the first requests, by number.
-fn chosen(program: &Running, algorithm: &str, kind: &str, count: usize) -> Vec<usize> {
-    let backend = format!("{algorithm}:{}", kind.replace(' ', ":"));
+fn chosen(farm: &Farm, algorithm: &str, kind: &str, count: usize) -> Vec<usize> {
+    let proxy = proxy(algorithm, kind);
+    if algorithm == RDP {
+        let connect = |request: Request| {
+            let mut client = farm.program.connect(&proxy);
+            client.send(hello(&request));
+            let number = String::from_utf8(client.rest()).expect("a number");
+            number.parse().unwrap_or(0)
+        };
+        return requests(count).map(connect).collect();
+    }
     let write = |request: Request| {
         format!(
-            "GET {} HTTP/1.1\r\nhost: {}\r\nk: {}\r\nx-src: {}\r\nx-to: {backend}\r\n\r\n",
+            "GET {} HTTP/1.1\r\nhost: {}\r\nk: {}\r\nx-src: {}\r\nx-to: {proxy}\r\n\r\n",
             request.uri, request.host, request.k, request.source
         )
     };
-    let mut client = Client::connect(program.address("web"));
+    let mut client = Client::connect(farm.program.address("web"));
     let all: Vec<_> = requests(count).map(write).collect();
     let mut servers = Vec::new();
     for some in all.chunks(100) {
@@ -61,11 +121,11 @@ fn server(client: &mut Client) -> usize {
 #[test]
 fn every_hash_chooses_as_haproxy_did() {
     let table = include_str!("../../../proxy/src/hashing/tests/golden.tsv");
-    let program = farm().start();
+    let farm = farm(&program());
     for row in table.lines() {
         let columns: Vec<_> = row.split('\t').collect();
         let [algorithm, kind, first, _] = columns[..] else { panic!("four columns in: {row}") };
-        let servers = chosen(&program, algorithm, kind, 100);
+        let servers = chosen(&farm, algorithm, kind, 100);
         let sum = checksum(servers.iter().copied());
         assert_eq!(format!("{sum:016x}"), first, "{algorithm} {kind}: {servers:?}");
     }
@@ -74,11 +134,11 @@ fn every_hash_chooses_as_haproxy_did() {
 /// Where HAProxy is installed, both are asked.
 #[test]
 fn every_hash_chooses_as_haproxy_does() {
-    let haproxy = std::path::Path::new("/usr/sbin/haproxy");
+    let haproxy = Path::new("/usr/sbin/haproxy");
     if !haproxy.exists() {
         return;
     }
-    let (ours, theirs) = (farm().start(), farm().program(haproxy).start());
+    let (ours, theirs) = (farm(&program()), farm(haproxy));
     for (algorithm, _) in ALGORITHMS {
         for kind in TYPES {
             let (ours, theirs) =
@@ -93,15 +153,18 @@ fn every_hash_chooses_as_haproxy_does() {
 #[ignore = "takes minutes; measures what others are compared with"]
 fn measure_the_golden_vectors() {
     // Two programs, since turns go on where they were.
-    let (one, other) = (farm().start(), farm().start());
+    let (one, other) = (farm(&program()), farm(&program()));
+    let row = |algorithm, kind| {
+        let sum = |farm, count| checksum(chosen(farm, algorithm, kind, count).into_iter());
+        let (first, all) = (sum(&one, 100), sum(&other, 10_000));
+        format!("{algorithm}\t{kind}\t{first:016x}\t{all:016x}\n")
+    };
     let mut table = String::new();
     for (algorithm, _) in ALGORITHMS {
-        for kind in TYPES {
-            let sum =
-                |program, count| checksum(chosen(program, algorithm, kind, count).into_iter());
-            let (first, all) = (sum(&one, 100), sum(&other, 10_000));
-            let _ = writeln!(table, "{algorithm}\t{kind}\t{first:016x}\t{all:016x}");
-        }
+        std::thread::scope(|scope| {
+            let rows = TYPES.map(|kind| scope.spawn(move || row(algorithm, kind)));
+            table.extend(rows.map(|row| row.join().expect("a row")));
+        });
     }
     let place = std::env::var("WEIR_GOLDEN").expect("WEIR_GOLDEN names the file to write");
     std::fs::write(place, table).expect("a file that can be written");

@@ -175,10 +175,68 @@ fn authorities_are_replaced_in_a_transaction() {
 }
 
 #[test]
+fn clients_whose_certificate_is_revoked_are_refused() {
+    let authority = Identity::new("authority", None);
+    let [web, good, revoked] =
+        ["web.test", "good.x", "no"].map(|name| Identity::new(name, Some(&authority)));
+    let weir = Setup::new(
+        "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n    ca-base <dir>\n    \
+         crt-base <dir>\ndefaults\n    mode http\n    timeout client 20s\n    \
+         timeout connect 5s\n    timeout server 20s\nfrontend web
+    bind <web> ssl crt web.pem ca-file ca.pem crl-file list.pem verify required
+    bind <lenient> ssl crt web.pem ca-file ca.pem crl-file list.pem verify optional crt-ignore-err 23
+    http-request return status 200 content-type text/plain lf-string %[ssl_c_err]
+",
+    )
+    .file("ca.pem", &authority.certificate())
+    .file("list.pem", &authority.revoke(&[&revoked]))
+    .file("web.pem", &web.pem())
+    .start();
+    let get = |bind: &str, own: &Identity| {
+        let client =
+            Secure::try_connect(weir.address(bind), "x", |builder| Secure::show(builder, own));
+        client.and_then(|mut it| it.ask("GET / HTTP/1.1\r\nhost: x\r\n\r\n")).map(|(_, it)| it)
+    };
+    assert_eq!(get("web", &good).expect("an answer"), b"0");
+    assert!(get("web", &revoked).is_err());
+    assert_eq!(get("lenient", &revoked).expect("an answer"), b"23");
+    let list = file(&weir, "list.pem");
+    tell(&weir, &format!("set ssl crl-file {list}"), &authority.revoke(&[&good]));
+    assert!(get("web", &revoked).is_err(), "nothing has been committed");
+    let said = ask(&weir, &format!("commit ssl crl-file {list}"));
+    assert!(said.ends_with("\nSuccess!\n\n"), "{said}");
+    assert_eq!(get("web", &revoked).expect("an answer"), b"0");
+    assert!(get("web", &good).is_err());
+}
+
+#[test]
+fn a_server_is_added_with_files_that_have_been_loaded() {
+    let names = Names::new();
+    let weir = names.start(&format!("{WEB}backend app\n    balance roundrobin\n"));
+    let add = |name: &str, options: &str| {
+        ask(&weir, &format!("add server app/{name} 127.0.0.1:1 ssl {options}"))
+    };
+    let (a, b, ca) = (file(&weir, "a.pem"), file(&weir, "b.pem"), file(&weir, "ca.pem"));
+    let registered = "New server registered.\n\n";
+    assert_eq!(add("one", &format!("verify none crt {a}")), registered);
+    let why = "it has not been loaded, and a program that runs reads no files";
+    let said = add("two", &format!("verify none crt {b}"));
+    assert_eq!(said, format!("unable to stat SSL certificate from file '{b}' : {why}.\n\n"));
+    let said = add("two", &format!("verify required ca-file {ca}"));
+    assert!(said.starts_with(&format!("'ca-file' : unable to load {ca}: ")), "{said}");
+    assert!(said.contains(why), "{said}");
+    assert!(!ask(&weir, "show ssl ca-file").contains(&ca));
+    ask(&weir, &format!("new ssl cert {b}"));
+    tell(&weir, &format!("set ssl cert {b}"), &names.b.pem());
+    ask(&weir, &format!("commit ssl cert {b}"));
+    assert_eq!(add("two", &format!("verify none crt {b}")), registered);
+}
+
+#[test]
 fn revocation_lists_are_changed_in_transactions() {
     let names = Names::new();
     let weir = names.start(WEB);
-    assert_eq!(ask(&weir, "show ssl crl-file"), "\n\n");
+    assert_eq!(ask(&weir, "show ssl crl-file"), "# filename\n\n");
     assert_eq!(ask(&weir, "new ssl crl-file r"), "New CRL file created 'r'!\n\n");
     assert_eq!(ask(&weir, "new ssl crl-file r"), "CRL file 'r' already exists!\n\n");
     assert_eq!(ask(&weir, "show ssl crl-file"), "# filename\nr\n\n");
@@ -192,7 +250,7 @@ fn revocation_lists_are_changed_in_transactions() {
     assert_eq!(said, "No ongoing transaction! !\nCan't commit r!\n\n");
     assert_eq!(ask(&weir, "abort ssl crl-file r"), "No ongoing transaction!\n\n");
     assert_eq!(ask(&weir, "del ssl crl-file r"), "CRL file 'r' deleted!\n\n");
-    assert_eq!(ask(&weir, "show ssl crl-file"), "\n\n");
+    assert_eq!(ask(&weir, "show ssl crl-file"), "# filename\n\n");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn limits_of_rates_can_be_moved() {
     for (command, answer) in [
         ("connections global", "Expects an integer value."),
         ("sessions global -1", "Value out of range."),
-        ("ssl-sessions global 1", "'set rate-limit ssl-sessions' is not implemented yet (TLS)."),
+        ("ssl-sessions global x", "Expects an integer value."),
         (
             "http-compression global 1",
             "'set rate-limit http-compression' is not implemented yet (compression).",

@@ -116,6 +116,22 @@ const INNER: &str = "frontend inner\n    bind <inner> ssl crt <dir>/key.pem alpn
 const WEBSOCKET: &str = "GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\
     Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
+#[test]
+fn servers_are_counted_by_what_they_speak() {
+    for (options, h1, h2) in [("alpn h2,http/1.1", "0", "2"), ("alpn http/1.1", "2", "0")] {
+        let back = format!("    server s <inner> ssl verify none {options}\n{INNER}");
+        let key = Identity::new("a.test", None).pem();
+        let weir = Setup::http("", &back).file("key.pem", &key).start();
+        assert_eq!((weir.web().get("/").status(), weir.web().get("/").status()), (200, 200));
+        let stat = |field| weir.stat("app", "BACKEND", field);
+        assert_eq!(stat("h1_total_streams"), h1, "{options}");
+        assert_eq!(stat("h2_backend_total_streams"), h2, "{options}");
+        assert_eq!(stat("h1_bytes_in") == "0", h1 == "0", "{options}");
+        assert_eq!(stat("h1_total_connections") == "0", h1 == "0", "{options}");
+        assert_eq!(stat("h2_total_connections") == "0", h2 == "0", "{options}");
+    }
+}
+
 /// The version that servers with these options speak, and the one for websockets.
 fn versions(options: &str) -> (String, String) {
     let back = format!("    server s <inner> ssl verify none {options}\n{INNER}");
@@ -190,20 +206,56 @@ fn keys_of_websockets_are_made_and_looked_at() {
 
 #[test]
 fn checks_speak_the_version_of_their_own() {
-    for (bind, server, up) in [
-        ("proto h2", "proto h2 check", true),
-        ("proto h2", "check check-proto h2", true),
-        ("proto h2", "check", false),
-        ("proto h1", "proto h2 check check-proto h1", true),
+    let tls = "ssl crt <dir>/key.pem alpn h2";
+    for (bind, server, step, up) in [
+        ("proto h2", "proto h2 check", "", true),
+        ("proto h2", "check check-proto h2", "", true),
+        ("proto h2", "check", "", false),
+        ("proto h1", "proto h2 check check-proto h1", "", true),
+        ("proto h2", "check", "connect proto h2", true),
+        ("proto h2", "check check-proto h2", "connect default", true),
+        ("proto h1", "check check-proto h2", "connect default proto h1", true),
+        ("proto h1", "check", "connect proto h2", false),
+        (tls, "ssl verify none no-check-ssl check", "connect ssl alpn h2", true),
+        (tls, "ssl verify none no-check-ssl check", "connect ssl alpn h2 proto h2", true),
+        (tls, "ssl verify none no-check-ssl check", "connect ssl alpn h2 proto h1", false),
+    ] {
+        let step = if step.is_empty() { String::new() } else { format!("http-check {step}") };
+        let back = format!(
+            "    option httpchk GET /check\n    {step}\n    \
+             server s <inner> {server} inter 50ms rise 1 fall 1\n\
+             frontend inner\n    bind <inner> {bind}\n    http-request return status 200 if \
+             {{ path /check }}\n    http-request deny"
+        );
+        let key = Identity::new("a.test", None).pem();
+        let weir = Setup::http("", &back).file("key.pem", &key).start();
+        let expected = if up { ("UP", "L7OK") } else { ("DOWN", "L7RSP") };
+        eventually(&format!("{bind} {server} {step}: {expected:?}"), || {
+            let status = weir.stat("app", "s", "status");
+            let check = weir.stat("app", "s", "check_status");
+            (status == expected.0 && check.trim_start_matches("* ") == expected.1).then_some(())
+        });
+    }
+}
+
+#[test]
+fn steps_of_checks_say_what_they_speak() {
+    for (bind, connect, up) in [
+        ("proto h2", "connect proto h2", true),
+        ("proto h2", "connect proto h1", false),
+        ("proto h2", "connect", false),
+        ("proto h1", "connect proto h1", true),
+        ("proto h1", "connect default proto h1", true),
     ] {
         let back = format!(
-            "    option httpchk GET /check\n    server s <inner> {server} inter 50ms rise 1 fall 1\n\
+            "    option httpchk\n    http-check {connect}\n    http-check send meth GET uri /check\n    \
+             server s <inner> proto h2 check inter 50ms rise 1 fall 1\n\
              frontend inner\n    bind <inner> {bind}\n    http-request return status 200 if \
              {{ path /check }}\n    http-request deny"
         );
         let weir = Setup::http("", &back).start();
         let expected = if up { ("UP", "L7OK") } else { ("DOWN", "L7RSP") };
-        eventually(&format!("{bind} {server}: {expected:?}"), || {
+        eventually(&format!("{bind} {connect}: {expected:?}"), || {
             let status = weir.stat("app", "s", "status");
             let check = weir.stat("app", "s", "check_status");
             (status == expected.0 && check.trim_start_matches("* ") == expected.1).then_some(())

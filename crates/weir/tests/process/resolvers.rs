@@ -1,6 +1,8 @@
 //! Names that are resolved while the program serves, against a name server by script. Never about exact moments.
 
-use crate::support::{LogReceiver, NameServer, Origin, Running, Says, Setup, eventually, pass};
+use crate::support::{
+    Identity, LogReceiver, NameServer, Origin, Running, Says, Setup, eventually, pass,
+};
 use std::time::Duration;
 
 /// A frontend, and a backend with these lines, resolved by `dns` in a section with these lines.
@@ -204,6 +206,47 @@ fn answers_that_do_not_fit_come_over_tcp() {
     );
     assert!(weir.cli("show resolvers nope").contains("Can't find that resolvers section"));
     assert!(weir.cli("show resolvers").contains("Resolvers section q\n nameserver e:\n"));
+}
+
+/// A backend with a server per name, each with an address, whose name server is asked over TCP with
+/// these parameters, or through the listener `dot` with these.
+fn streams(dns: &NameServer, names: usize, parameters: &str, encrypted: &str) -> Running {
+    let (mut back, log) = (NONE.to_owned(), LogReceiver::new());
+    for n in 0..names {
+        dns.say(&format!("n{n}.test A"), Says::Records(&["127.0.0.4"]));
+        back.push_str(&format!(" server s{n} n{n}.test:80 resolvers q\n"));
+    }
+    let place = if encrypted.is_empty() { "dns" } else { "dot" };
+    back.push_str(&format!(
+        "resolvers q\n nameserver e tcp@<{place}> {parameters}{encrypted}\n timeout resolve 50ms\n\
+         listen dot\n bind <dot> ssl crt <dir>/key.pem\n mode tcp\n server d <dns>\n"
+    ));
+    let key = Identity::new("dns.test", None).pem();
+    let weir = setup(dns, &log, "", "", &back).file("key.pem", &key).start();
+    (0..names).for_each(|n| address(&weir, &format!("s{n}"), "127.0.0.4"));
+    weir
+}
+
+#[test]
+fn streams_are_used_again_and_not_more_than_may_be() {
+    let dns = NameServer::new();
+    let _weir = streams(&dns, 5, "maxconn 1 source 127.0.0.9", "");
+    let asked = dns.asked().len();
+    eventually("more questions", || (dns.asked().len() > asked + 20).then_some(()));
+    assert_eq!(dns.peers().len(), 1, "one stream for all of them");
+    assert_eq!(dns.peers()[0].ip().to_string(), "127.0.0.9");
+    assert!(dns.asked().iter().all(|question| question.ends_with("tcp")));
+}
+
+#[test]
+fn a_name_server_may_want_encryption() {
+    let dns = NameServer::new();
+    let weir = streams(&dns, 2, "", "ssl verify none sni str(dns.test)");
+    let asked = dns.asked().len();
+    eventually("more questions", || (dns.asked().len() > asked + 10).then_some(()));
+    // As many streams as names that are asked for at once.
+    let sessions: usize = weir.stat("dot", "FRONTEND", "stot").parse().expect("a counter");
+    assert!((1..=2).contains(&sessions), "{sessions}");
 }
 
 #[test]

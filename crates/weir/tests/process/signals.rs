@@ -150,3 +150,36 @@ fn a_client_that_resets_while_the_answer_is_on_its_way_is_harmless() {
     eventually("all sessions end", || (weir.stat("web", "FRONTEND", "scur") == "0").then_some(()));
     assert!(weir.is_running());
 }
+
+/// Of a thread: its name, and the signals that are not delivered to it, as bits.
+fn masks(pid: u32) -> Vec<(String, u64)> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let status = tasks.map(|task| {
+        let path = task.expect("it runs").path().join("status");
+        std::fs::read_to_string(path).expect("it runs")
+    });
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a field");
+        line.trim().to_owned()
+    };
+    status
+        .map(|text| {
+            let mask = u64::from_str_radix(&field(&text, "SigBlk:"), 16).expect("a number");
+            (field(&text, "Name:"), mask)
+        })
+        .collect()
+}
+
+#[test]
+fn no_signal_goes_to_the_thread_that_has_no_descriptors() {
+    let weir = start(&Origin::saying("hello"), &["-db"]);
+    let bit = |number: i32| 1u64 << (number - 1);
+    let noted = bit(signal::USR1) | bit(signal::TERM) | bit(signal::HUP) | bit(signal::INT);
+    eventually("the watchdog has left its descriptors", || {
+        let masks = masks(weir.pid());
+        let mut dogs = masks.iter().filter(|(name, _)| name == "watchdog");
+        dogs.next().filter(|(_, mask)| mask & noted == noted).map(drop)
+    });
+    let workers = masks(weir.pid()).into_iter().filter(|(name, _)| name != "watchdog");
+    assert!(workers.map(|(_, mask)| mask & noted).all(|mask| mask == 0));
+}

@@ -1,6 +1,9 @@
 //! TLS between clients, the program and servers. Never looks at records.
 
-use crate::support::{Client, Identity, LogReceiver, Origin, Running, Secure, Setup, program, run};
+use crate::support::{
+    Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, program, run,
+};
+use std::time::Duration;
 
 /// What every configuration here begins with: an authority, a server's and a client's certificate.
 fn setup(sections: &str) -> Setup {
@@ -372,4 +375,26 @@ frontend other
     };
     assert!(ask("web").is_ok_and(|(head, _)| head.starts_with("HTTP/1.1 200")));
     assert!(!ask("other").is_ok_and(|(head, _)| head.starts_with("HTTP/1.1")));
+}
+
+/// How long four clients take where only so many may come per second.
+fn four_clients(global: &str, command: &str) -> Duration {
+    let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
+    let weir = setup(&format!("{web}global\n{global}\n")).start();
+    assert_eq!(weir.cli(command), "");
+    let begin = Moment::now();
+    for _ in 0..4 {
+        Secure::connect(weir.address("web"), "a.test").get("/");
+    }
+    begin.elapsed()
+}
+
+#[test]
+fn clients_wait_where_too_many_come_over_tls_per_second() {
+    let quick = four_clients("    maxsslrate 2", "set rate-limit ssl-sessions global 0");
+    let much = quick + Duration::from_millis(300);
+    let slow = four_clients("    maxsslrate 2", "set rate-limit sessions global 0");
+    assert!(slow > much, "{slow:?}");
+    let slow = four_clients("", "set rate-limit ssl-sessions global 2");
+    assert!(slow > much, "{slow:?}");
 }

@@ -128,11 +128,13 @@ fn configuration(port: u16) -> String {
 
 fn print(name: &str, counted: &Counted, samples: &[Sample], left: u64) {
     println!(
-        "{name:8} {} requests, failed {} (status {}, socket {}), p99 {}, descriptors left {left}",
+        "{name:8} {} requests, failed {} (status {}, socket {}), late {}, p99 {}, \
+         descriptors left {left}",
         counted.requests,
         counted.bad_status + counted.socket_errors,
         counted.bad_status,
         counted.socket_errors,
+        counted.late,
         counted.p99,
     );
     // About twelve looks, evenly.

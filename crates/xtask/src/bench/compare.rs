@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use super::files::Files;
+use super::files::{Files, Key};
 use super::process::{self, Process};
 use super::scenarios::{DEFAULT, LOG_PORT, SCENARIOS, Scenario};
 use super::subjects::{self, Subject};
@@ -53,7 +53,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let subjects = subjects::subjects(&parsed)?;
     let files = Files::new("compare")?;
     if scenarios.iter().any(|scenario| scenario.is_tls()) {
-        files.write_certificate("ec.pem")?;
+        files.write_certificate("ec.pem", Key::P256)?;
     }
     let _origin = origin::start(&files, "origin", &origin::PORTS)?;
     let _sink = UdpSocket::bind(("127.0.0.1", LOG_PORT))

@@ -5,6 +5,23 @@ use std::process::{Command, Stdio};
 
 use crate::failure::{self, Outcome};
 
+/// What key a certificate has.
+#[derive(Clone, Copy)]
+pub(crate) enum Key {
+    P256,
+    Rsa2048,
+}
+
+impl Key {
+    /// As `openssl req -newkey` has it.
+    fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::P256 => &["ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
+            Self::Rsa2048 => &["rsa:2048"],
+        }
+    }
+}
+
 /// The directory.
 pub(crate) struct Files(PathBuf);
 
@@ -40,11 +57,12 @@ impl Files {
         self.write(name, bytes)
     }
 
-    /// Writes a self-signed P-256 certificate with its key.
-    pub(crate) fn write_certificate(&self, name: &str) -> Outcome<PathBuf> {
+    /// Writes a self-signed certificate with its key.
+    pub(crate) fn write_certificate(&self, name: &str, kind: Key) -> Outcome<PathBuf> {
         let (key, certificate) = (self.0.join("key.pem"), self.0.join("certificate.pem"));
         let status = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
+            .args(["req", "-x509", "-newkey"])
+            .args(kind.words())
             .args(["-nodes", "-days", "30", "-subj", "/CN=localhost", "-keyout"])
             .arg(&key)
             .arg("-out")

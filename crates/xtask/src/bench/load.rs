@@ -14,8 +14,10 @@ pub(super) struct Counted {
     pub(super) p99: String,
     /// Answers whose status is neither 2xx nor 3xx; for h2load, failed requests.
     pub(super) bad_status: u64,
-    /// wrk's `connect, read, write, timeout` errors, added up.
+    /// wrk's `connect, read, write` errors, added up.
     pub(super) socket_errors: u64,
+    /// Answers that took wrk's two seconds or more: late, not lost.
+    pub(super) late: u64,
 }
 
 impl Counted {
@@ -27,6 +29,9 @@ impl Counted {
         }
         if self.socket_errors > 0 {
             words.push(format!("sockerr={}", self.socket_errors));
+        }
+        if self.late > 0 {
+            words.push(format!("late={}", self.late));
         }
         words.join(" ")
     }
@@ -78,7 +83,9 @@ fn read_wrk(text: &str) -> Option<Counted> {
             ["Socket", "errors:", counts @ ..] => {
                 let numbers =
                     counts.iter().filter_map(|word| word.trim_end_matches(',').parse::<u64>().ok());
-                counted.socket_errors = numbers.sum();
+                let all: Vec<u64> = numbers.collect();
+                counted.socket_errors = all.iter().take(3).sum();
+                counted.late = all.get(3).copied().unwrap_or(0);
             }
             _ => {}
         }
@@ -97,7 +104,7 @@ fn read_h2load(text: &str) -> Option<Counted> {
         requests: count("succeeded")?,
         p99: "-".to_owned(),
         bad_status: count("failed")?,
-        socket_errors: 0,
+        ..Counted::default()
     })
 }
 
@@ -114,7 +121,7 @@ mod tests {
         let counted = read(text).unwrap();
         assert_eq!(counted.requests, 12345);
         assert_eq!(counted.p99, "9.87ms");
-        assert_eq!(counted.note(), "non2xx=17 sockerr=7");
+        assert_eq!(counted.note(), "non2xx=17 sockerr=3 late=4");
     }
 
     #[test]

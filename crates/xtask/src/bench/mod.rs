@@ -1,11 +1,16 @@
 //! `cargo xtask bench`: the same configuration, origin and load for every proxy, side by side.
 //! Never judges: it prints figures, and `docs/performance.md` says what they should be.
 
+mod abuse;
+mod attacks;
 mod bare;
+mod certificates;
 mod checks;
 mod churn;
 mod compare;
 pub(crate) mod files;
+mod forged;
+mod handshakes;
 mod idle;
 mod inner;
 mod kill;
@@ -16,6 +21,7 @@ mod pace;
 pub(crate) mod process;
 mod scenarios;
 mod slow;
+mod streams;
 mod subjects;
 mod sums;
 pub(crate) mod training;
@@ -32,6 +38,10 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench churn   [-c CONNECTIONS] [-d SECONDS] [-e SECONDS]
        cargo xtask bench slow    [-n SLOW] [-d SECONDS]
        cargo xtask bench large   [-n ENTRIES] [-c STREAMS] [-d SECONDS]
+       cargo xtask bench certificates [-n CERTIFICATES] [-d SECONDS] [-r ROUNDS]
+       cargo xtask bench handshakes [-c CONNECTIONS] [-d SECONDS] [-r ROUNDS]
+       cargo xtask bench streams [-d SECONDS] [-n REQUESTS] [--alone] [NAME=BINARY ...]
+       cargo xtask bench abuse   [-c CONNECTIONS] [-d SECONDS] [--alone] [NAME=BINARY ...]
        cargo xtask bench leastconn
        cargo xtask bench lookup
        cargo xtask bench heavy
@@ -55,6 +65,14 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
            a client that asks a thousand times a second waits, and what the slow ones cost
   large    a stick table of 1,000,000 entries and 10,000 streams: the 99th percentile of what wrk's
            clients wait, alone, then while `show table` and `show sess` are asked for without rest
+  certificates  a directory of 10,000 certificates: how long a start takes, what memory they need, and what
+           it takes to replace one, at rest and while all handshakes are made with it
+  handshakes  what plain requests wait while full handshakes take all the time there is, with and
+           without tune.sched.low-latency; the CPU of a resumed session
+  streams  CPU per request of HTTP/2 with 1 to 1,000 streams on one connection; then the run that
+           others publish: 1,000,000 requests, 10 connections of 100 streams, 2 threads of h2load
+  abuse    attackers of HTTP/2, 20,000 frames a second on 10 connections: CPU per frame, memory, and
+           what another client waits that asks 500 times a second
   leastconn  in one process: both designs of the order of leastconn, from 1 to 64 threads
   lookup   in one process: how long a thread looks for its own next item in a queue shared by 64,
            beside a search that skips the items of others one by one
@@ -69,9 +87,10 @@ as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone
 
   -s   h1-ka-64 h1-ka-256 h1-close h1-1m h1-rules (the default five), tls-ka-64 tls-handshake
        h2c-10x100 h2tls-10x100
-  -d   seconds of load per run (compare: 5, large: 8, slow: 10, kill and checks: 20, churn: 120)
+  -d   seconds of load per run (compare: 5, large and handshakes: 8, slow: 10, streams and abuse: 2,
+       certificates: 5, kill and checks: 20, churn: 120)
   -e   seconds between two kills (20)
-  -r   rounds (compare: 3, checks: 1); the table shows the median
+  -r   rounds (compare and certificates: 3, others: 1); tables show the median, handshakes each of them
   -t   threads (48), -n checked servers (200), -i milliseconds between two checks (2000)
 
 Needs two processors and, from Debian: haproxy nginx-light wrk (nghttp2-client for the h2 scenarios,
@@ -90,6 +109,10 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         "churn" => churn::run(rest),
         "slow" => slow::run(rest),
         "large" => large::run(rest),
+        "certificates" => certificates::run(rest),
+        "handshakes" => handshakes::run(rest),
+        "streams" => streams::run(rest),
+        "abuse" => abuse::run(rest),
         name if inner::NAMES.contains(&name) => inner::run(name, rest),
         _ => Err(failure::usage(format!("no benchmark `{name}` (try --help)"))),
     }

@@ -1,5 +1,5 @@
-//! A client that asks at a steady pace, whatever the answers take: what others would have waited
-//! counts, too. Never goes as fast as it can.
+//! Clients that are in no hurry: one asks at a steady pace, whatever the answers take, so that what
+//! others would have waited counts, too; one rests after each answer. Never goes as fast as it can.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -28,22 +28,51 @@ impl Latencies {
 
 /// Asks for `/` every `step` for so long, over one connection.
 pub(super) fn ask(port: u16, step: Duration, length: Duration) -> Outcome<Latencies> {
-    let run = || -> std::io::Result<Latencies> {
-        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    over(port, |stream| {
         let (start, mut latencies) = (clock::now(), Latencies::default());
         let mut due = Duration::ZERO;
         while due < length {
             clock::pause(due.saturating_sub(start.elapsed()));
-            stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")?;
-            read_answer(&mut stream)?;
+            question(stream)?;
             latencies.0.push(start.elapsed().saturating_sub(due));
             due += step;
         }
         Ok(latencies)
+    })
+}
+
+/// Asks for `/`, rests and asks again for so long, over one connection.
+pub(super) fn ask_again(port: u16, rest: Duration, length: Duration) -> Outcome<Latencies> {
+    over(port, |stream| {
+        let (start, mut latencies) = (clock::now(), Latencies::default());
+        while start.elapsed() < length {
+            let asked = clock::now();
+            question(stream)?;
+            latencies.0.push(asked.elapsed());
+            clock::pause(rest);
+        }
+        Ok(latencies)
+    })
+}
+
+fn over(
+    port: u16,
+    run: impl FnOnce(&mut TcpStream) -> std::io::Result<Latencies>,
+) -> Outcome<Latencies> {
+    let connected = || {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+        Ok(stream)
     };
-    run().map_err(|error| failure::check(format!("a request was not answered: {error}")))
+    connected()
+        .and_then(|mut stream| run(&mut stream))
+        .map_err(|error| failure::check(format!("a request was not answered: {error}")))
+}
+
+fn question(stream: &mut TcpStream) -> std::io::Result<()> {
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")?;
+    read_answer(stream)
 }
 
 /// Reads one answer with a `content-length`.

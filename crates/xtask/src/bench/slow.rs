@@ -144,15 +144,7 @@ fn measure(
 }
 
 fn start(files: &Files, subject: &Subject, port: u16, slow: u32) -> Outcome<Process> {
-    let text = configuration(port, slow + 1_000);
-    let configuration = files.write(&format!("{}.cfg", subject.name), text)?;
-    let mut command = process::pinned(0, &subject.binary);
-    command.arg("-f").arg(configuration).arg("-db");
-    let proxy = Process::start(&mut command, None)?;
-    match process::wait_for_port(port) {
-        true => Ok(proxy),
-        false => Err(failure::check("did not start")),
-    }
+    subject.start(files, port, configuration(port, slow + 1_000))
 }
 
 fn slow_clients(attack: &Attack, port: u16, slow: u32, seconds: u32) -> Command {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::files::Files;
+use super::process::{self, Process};
 use crate::args::{self, Flag, Parsed};
 use crate::failure::{self, Outcome};
 use crate::{tools, workspace};
@@ -16,6 +18,20 @@ pub(super) const FLOOR: Flag = args::switch("--floor");
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) binary: PathBuf,
+}
+
+impl Subject {
+    /// Starts it on processor 0 with a configuration that listens on `port`.
+    pub(super) fn start(&self, files: &Files, port: u16, text: String) -> Outcome<Process> {
+        let configuration = files.write(&format!("{}.cfg", self.name), text)?;
+        let mut command = process::pinned(0, &self.binary);
+        command.arg("-f").arg(configuration).arg("-db");
+        let proxy = Process::start(&mut command, None)?;
+        match process::wait_for_port(port) {
+            true => Ok(proxy),
+            false => Err(failure::check("did not start")),
+        }
+    }
 }
 
 /// haproxy, weir, the relay if asked for, then what the command line adds; a name given there

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::files::Files;
+use super::files::{Files, Key};
 use super::process::{self, Process};
 use super::scenarios::{SCENARIOS, Scenario};
 use super::{load, origin};
@@ -17,7 +17,7 @@ const PORT: u16 = 18_001;
 /// `notes` as it ends.
 pub(crate) fn train(binary: &Path, notes: &Path, seconds: u32) -> Outcome {
     let files = Files::new("training")?;
-    files.write_certificate("ec.pem")?;
+    files.write_certificate("ec.pem", Key::P256)?;
     let _origin = origin::start(&files, "origin", &origin::PORTS)?;
     for (number, scenario) in SCENARIOS.iter().enumerate() {
         println!("  {} ({} of {})", scenario.name, number + 1, SCENARIOS.len());

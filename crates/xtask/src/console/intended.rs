@@ -85,11 +85,24 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
-        name: "patterns",
-        about: "patterns that HAProxy makes for itself are not there",
-        applies: |command| command == "show acl" || command == "show map",
+        name: "compression",
+        about: "the limit of compression is refused until there is compression",
+        applies: |command| command.contains("http-compression"),
         level: |sides| {
-            sides.iter_mut().for_each(|side| side.retain(|line| !line.contains("'httpclient'")));
+            let said = |line: &String| line.contains("not implemented yet (compression)");
+            sides.iter_mut().for_each(|side| side.retain(|line| !said(line)));
+            // HAProxy says nothing of success but the empty line.
+            sides.iter_mut().for_each(|side| side.retain(|line| !line.is_empty()));
+        },
+    },
+    Rule {
+        name: "client",
+        about: "what HAProxy makes for a client of its own is not there: patterns, `@system-ca`",
+        applies: |command| ["show acl", "show map", "show ssl ca-file"].contains(&command),
+        level: |sides| {
+            let own =
+                |line: &String| line.contains("'httpclient'") || line.starts_with("@system-ca");
+            sides.iter_mut().for_each(|side| side.retain(|line| !own(line)));
         },
     },
 ];

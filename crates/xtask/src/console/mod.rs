@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use crate::bench::files::Files;
 use crate::failure::{self, Outcome};
-use crate::{args, tools, workspace};
+use crate::{args, beside};
 use commands::COMMANDS;
 use intended::RULES;
 use stage::Stage;
@@ -44,19 +44,8 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         RULES.iter().for_each(|rule| println!("{:12} {}", rule.name, rule.about));
         return Ok(());
     }
-    let haproxy = match parsed.value("--haproxy") {
-        Some(name) => tools::resolve(name)?,
-        None if tools::find(tools::HAPROXY.program).is_none() => {
-            println!("skipped: there is no haproxy to compare with");
-            return Ok(());
-        }
-        None => tools::resolve(tools::HAPROXY.program)?,
-    };
-    let weir = match parsed.value("--weir") {
-        Some(name) => tools::resolve(name)?,
-        None => workspace::debug_binary(&workspace::root()?)?,
-    };
-    compare([haproxy, weir], parsed.value("--only").unwrap_or(""))
+    let Some(programs) = beside::programs(&parsed)? else { return Ok(()) };
+    compare(programs, parsed.value("--only").unwrap_or(""))
 }
 
 /// Gives all commands to both, and reports what came out differently.

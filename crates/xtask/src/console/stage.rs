@@ -2,19 +2,12 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::path::Path;
 
 use super::shape::Own;
-use crate::bench::files::Files;
-use crate::bench::process::Process;
-use crate::clock;
+use crate::bench::files::{Files, Key};
+use crate::beside::Program;
 use crate::failure::{self, Outcome};
-
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The requests, and how often each is sent: good ones, one with an invalid answer, an invalid one.
 const REQUESTS: &[(&str, usize)] = &[
@@ -24,61 +17,53 @@ const REQUESTS: &[(&str, usize)] = &[
 ];
 
 pub(super) struct Stage {
-    name: &'static str,
-    directory: PathBuf,
-    _process: Process,
+    program: Program,
+    /// The certificate of its encrypted listener.
+    certificate: String,
 }
 
 impl Stage {
     /// Starts a program with an origin of its own.
     pub(super) fn start(files: &Files, name: &'static str, binary: &Path) -> Outcome<Self> {
-        let directory = files.path().join(name);
-        std::fs::create_dir_all(&directory)
-            .map_err(|error| failure::machine(format!("{}: {error}", directory.display())))?;
         let origin = origin()?;
-        let file = files.write(&format!("{name}.cfg"), configuration(&directory, origin))?;
-        let log = directory.join("output");
-        let mut command = Command::new(binary);
-        let process = Process::start(command.arg("-f").arg(file).arg("-db"), Some(&log))?;
-        let stage = Self { name, directory, _process: process };
-        let answers = || stage.ask("show version").is_ok_and(|answer| !answer.is_empty());
-        if !clock::wait_until(PATIENCE, Duration::from_millis(50), answers) {
-            let text = std::fs::read_to_string(&log).unwrap_or_default();
-            return Err(failure::check(format!("{name} did not start: {text}")));
+        let pem = files.path().join("one.pem");
+        if !pem.exists() {
+            files.write_certificate("one.pem", Key::P256)?;
         }
-        Ok(stage)
+        let certificate = std::fs::read_to_string(pem);
+        let certificate = certificate.map_err(|error| failure::machine(error.to_string()))?;
+        let text = |place: &Path| {
+            for (file, content) in [("one.pem", &*certificate), ("list", "one.pem\n")] {
+                files.write(&format!("{name}/{file}"), content)?;
+            }
+            Ok(configuration(place, origin))
+        };
+        let program = Program::start(files, name, binary, text)?;
+        Ok(Self { program, certificate })
     }
 
     /// Sends the requests, one after the other.
     pub(super) fn play(&self) -> Outcome {
         for (request, times) in REQUESTS {
             for _ in 0..*times {
-                self.talk("fe", request)?;
+                self.program.talk("fe", request)?;
             }
         }
         Ok(())
     }
 
-    /// What the runtime socket answers.
+    /// What the runtime socket answers. `DIRECTORY` and `PEM` stand for what belongs to this run.
     pub(super) fn ask(&self, command: &str) -> Outcome<String> {
-        self.talk("cli", &format!("{command}\n"))
-    }
-
-    fn talk(&self, socket: &str, text: &str) -> Outcome<String> {
-        let unusable = |error| failure::check(format!("{}, {socket}: {error}", self.name));
-        let mut stream = UnixStream::connect(self.directory.join(socket)).map_err(unusable)?;
-        stream.set_read_timeout(Some(PATIENCE)).map_err(unusable)?;
-        stream.write_all(text.as_bytes()).map_err(unusable)?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).map_err(unusable)?;
-        Ok(String::from_utf8_lossy(&answer).into_owned())
+        let place = self.program.directory.display().to_string();
+        let command = command.replace("DIRECTORY", &place).replace("PEM", &self.certificate);
+        self.program.ask(&command)
     }
 
     /// What belongs to this run.
     pub(super) fn own(&self) -> Own {
         let version = self.ask("show version").unwrap_or_default().trim().to_owned();
-        let mut own = vec![(self.directory.display().to_string(), "DIRECTORY")];
-        own.push((format!("{}.cfg", self.name), "FILE"));
+        let mut own = vec![(self.program.directory.display().to_string(), "DIRECTORY")];
+        own.push((format!("{}.cfg", self.program.name), "FILE"));
         if !version.is_empty() {
             own.push((version, "VERSION"));
         }
@@ -111,7 +96,7 @@ fn configuration(directory: &Path, origin: u16) -> String {
     let place = directory.display();
     format!(
         "global\n    stats socket unix@{place}/cli level admin\n    maxconn 100\n    nbthread 2\n    \
-         node here\n    description something\n\
+         node here\n    description something\n    crt-base {place}\n    ca-base {place}\n\
          ring r\n    description \"a ring\"\n    format raw\n    size 32764\n\
          resolvers one\n    nameserver ns 127.0.0.1:9\n\
          defaults\n    mode http\n    timeout connect 2s\n    timeout client 5s\n    \
@@ -125,6 +110,8 @@ fn configuration(directory: &Path, origin: u16) -> String {
          server s1 127.0.0.1:{origin} cookie one check inter 60s\n    \
          server s2 127.0.0.1:9 disabled cookie two\n    \
          server s3 127.0.0.1:9 backup weight 5\n\
+         frontend se\n    bind unix@{place}/se ssl crt-list {place}/list ca-file one.pem verify \
+         optional\n    default_backend be\n\
          listen tc\n    mode tcp\n    bind unix@{place}/tc\n    server t1 127.0.0.1:{origin}\n"
     )
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::bench::files::Files;
 use crate::failure::{self, Outcome};
-use crate::{args, clock, tools, workspace};
+use crate::{args, beside, clock};
 use plan::STEPS;
 use seen::{INTENDED, Seen};
 use stage::Stage;
@@ -51,19 +51,8 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         INTENDED.iter().for_each(|rule| println!("{:10} {}", rule.name, rule.about));
         return Ok(());
     }
-    let haproxy = match parsed.value("--haproxy") {
-        Some(name) => tools::resolve(name)?,
-        None if tools::find(tools::HAPROXY.program).is_none() => {
-            println!("skipped: there is no haproxy to compare with");
-            return Ok(());
-        }
-        None => tools::resolve(tools::HAPROXY.program)?,
-    };
-    let weir = match parsed.value("--weir") {
-        Some(name) => tools::resolve(name)?,
-        None => workspace::debug_binary(&workspace::root()?)?,
-    };
-    compare([haproxy, weir], parsed.has("--verbose"))
+    let Some(programs) = beside::programs(&parsed)? else { return Ok(()) };
+    compare(programs, parsed.has("--verbose"))
 }
 
 /// Plays the script before both, and reports what came out differently.

@@ -265,7 +265,8 @@ class View {
     const window = windows.get(keyOf(proxy, main));
     pill(this.pill, main.status || "?");
     const down = servers.filter((row) => classOf(row.status || "") === "down").length;
-    const parts = [front && count(front.scur) + " sessions", servers.length && servers.length + " servers",
+    const some = (number, word) => count(number) + " " + word + (number === 1 ? "" : "s");
+    const parts = [front && some(front.scur, "session"), servers.length && some(servers.length, "server"),
       down && down + " down", back && back.qcur && count(back.qcur) + " queued"];
     setText(this.sum, parts.filter(Boolean).join(", "));
     this.chart(proxy, main, window);

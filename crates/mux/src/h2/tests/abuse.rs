@@ -163,16 +163,20 @@ fn streams_that_linger() {
 #[test]
 fn header_bombs() {
     let mut conn = greeted(Settings::default());
-    let value = [b'v'; 4_000];
-    let mut block = GET.to_vec();
-    block.extend_from_slice(b"\x40\x01n\x7f\xa1\x1e");
-    block.extend_from_slice(&value);
-    block.extend_from_slice(&[0xbe; 12_000]);
-    conn.handle_input(&frame(Kind::Headers, WHOLE, 1, &block), 0).unwrap();
+    let bomb = |stream, times| {
+        let mut block = GET.to_vec();
+        block.extend_from_slice(b"\x40\x01n\x7f\xa1\x1e");
+        block.extend_from_slice(&[b'v'; 4_000]);
+        block.resize(block.len() + times, 0xbe);
+        frame(Kind::Headers, WHOLE, stream, &block)
+    };
+    conn.handle_input(&bomb(1, 20), 0).unwrap();
     let key = conn.poll_opened().unwrap();
     let mut head = Head::default();
     assert_eq!(conn.handle_head(key, &mut head).map_err(|error| error.status), Err(400));
     assert!(head.is_empty());
+    let large = conn.handle_input(&bomb(3, 12_000), 0);
+    assert_eq!(large.map_err(|broken| broken.code), Err(Code::ENHANCE_YOUR_CALM));
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What the RFC says of wrong frames, and that no bytes are too much. Never through two machines.
 
-use super::{GET, drain, frame, greeted};
-use crate::h2::{Conn, Settings};
+use super::{GET, drain, frame, greeted, read_all};
+use crate::h2::{Conn, Ready, Settings};
 use crate::{HeadStep, Side};
 use htx::Head;
 use proptest::prelude::*;
-use wire::h2::frame::{ACK, END_HEADERS, END_STREAM, PADDED, PRIORITY};
+use wire::h2::frame::{ACK, END_HEADERS, END_STREAM, HEADER_LEN, PADDED, PRIORITY};
 use wire::h2::{Code, Kind, PREFACE, encode};
 
 const WHOLE: u8 = END_HEADERS | END_STREAM;
@@ -220,4 +220,25 @@ proptest! {
         }
         prop_assert_eq!(whole.streams(), 0);
     }
+}
+
+/// A driver whose output nobody takes comes back again and again: if that woke the stream, the two
+/// would wake each other for ever.
+#[test]
+fn who_waits_for_payload_is_woken_by_payload_alone() {
+    let mut conn = greeted(Settings::default());
+    conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    conn.handle_head(key, &mut Head::default()).unwrap();
+    let data = frame(Kind::Data, 0, 1, b"0123456789");
+    let (begun, rest) = data.split_at(HEADER_LEN + 4);
+    conn.handle_input(begun, 0).unwrap();
+    assert_eq!(read_all(&mut conn, key), b"0123");
+    assert!(!conn.want(key, Ready::READ, 7));
+    for _ in 0..3 {
+        assert_eq!(conn.handle_input(b"", 0), Ok(0));
+        assert_eq!(conn.take_woken(), None);
+    }
+    conn.handle_input(rest, 0).unwrap();
+    assert_eq!(conn.take_woken(), Some(7));
 }

@@ -3,7 +3,7 @@
 //! Shared with the test that measures a running program (`crates/weir/tests/process/balancing.rs`).
 
 /// `balance` lines, and what they are called in the table.
-pub(crate) const ALGORITHMS: [(&str, &str); 11] = [
+pub(crate) const ALGORITHMS: [(&str, &str); 12] = [
     ("uri", "uri"),
     ("uri-len", "uri len 8"),
     ("uri-depth", "uri depth 2"),
@@ -15,16 +15,22 @@ pub(crate) const ALGORITHMS: [(&str, &str); 11] = [
     ("hash", "hash req.hdr(k)"),
     ("hash-ip", "hash src"),
     ("source", "source"),
+    (RDP, "rdp-cookie"),
 ];
 
+/// The one that is about connections rather than requests.
+pub(crate) const RDP: &str = "rdp-cookie";
+
 /// `hash-type` lines.
-pub(crate) const TYPES: [&str; 14] = [
+pub(crate) const TYPES: [&str; 18] = [
     "map-based sdbm",
     "map-based sdbm avalanche",
     "map-based djb2",
     "map-based djb2 avalanche",
     "map-based crc32",
     "map-based crc32 avalanche",
+    "map-based wt6",
+    "map-based wt6 avalanche",
     "map-based",
     "consistent sdbm",
     "consistent sdbm avalanche",
@@ -32,6 +38,8 @@ pub(crate) const TYPES: [&str; 14] = [
     "consistent djb2 avalanche",
     "consistent crc32",
     "consistent crc32 avalanche",
+    "consistent wt6",
+    "consistent wt6 avalanche",
     "consistent",
 ];
 
@@ -48,6 +56,13 @@ pub(crate) struct Request {
     pub(crate) k: String,
     /// Where it comes from.
     pub(crate) source: std::net::IpAddr,
+}
+
+impl Request {
+    /// The cookie that a terminal server's client sends; not all of them do.
+    pub(crate) fn cookie(&self) -> Option<&str> {
+        self.uri.starts_with('/').then_some(&self.k)
+    }
 }
 
 /// The same requests every time.

@@ -108,11 +108,5 @@ pub(crate) const CASES: &[(&str, &str)] = &[
 
 #[test]
 fn every_fetch_asks_what_its_name_says() {
-    let world = World::full();
-    let wrong: Vec<_> = CASES
-        .iter()
-        .map(|(text, expected)| (text, world.eval(text), expected))
-        .filter(|(_, got, expected)| got != *expected)
-        .collect();
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    World::full().holds(CASES);
 }

@@ -84,6 +84,16 @@ impl Client {
         self.input.drain(..count).collect()
     }
 
+    /// Takes exactly so many bytes; nothing when the stream ends before that.
+    pub(crate) fn try_take(&mut self, count: usize) -> Option<Vec<u8>> {
+        while self.input.len() < count {
+            if !self.more() {
+                return None;
+            }
+        }
+        Some(self.input.drain(..count).collect())
+    }
+
     /// Takes everything up to the end of `mark`; nothing when the stream ends before it.
     fn take_through(&mut self, mark: &[u8]) -> Option<Vec<u8>> {
         loop {

@@ -27,6 +27,8 @@ pub(crate) enum Says {
 struct Zone {
     says: Mutex<BTreeMap<String, Says>>,
     asked: Mutex<Vec<String>>,
+    /// Where streams have come from.
+    peers: Mutex<Vec<SocketAddr>>,
     closing: AtomicBool,
 }
 
@@ -56,7 +58,8 @@ impl NameServer {
             .expect("a port that is free for both");
         let address = udp.local_addr().expect("a bound socket");
         let says = Mutex::default();
-        let zone = Arc::new(Zone { says, asked: Mutex::default(), closing: false.into() });
+        let (asked, peers) = (Mutex::default(), Mutex::default());
+        let zone = Arc::new(Zone { says, asked, peers, closing: false.into() });
         udp.set_read_timeout(Some(Duration::from_millis(50))).expect("a UDP socket");
         let shared = zone.clone();
         std::thread::spawn(move || serve_udp(&udp, &shared));
@@ -77,6 +80,11 @@ impl NameServer {
     /// The questions so far, `NAME TYPE udp|tcp`.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.zone.asked.lock().expect("no thread panics with it").clone()
+    }
+
+    /// Where its streams have come from so far.
+    pub(crate) fn peers(&self) -> Vec<SocketAddr> {
+        self.zone.peers.lock().expect("no thread panics with it").clone()
     }
 
     /// How often this was asked.
@@ -103,17 +111,23 @@ fn serve_udp(socket: &UdpSocket, zone: &Zone) {
 }
 
 fn serve_tcp(listener: &TcpListener, zone: &Arc<Zone>) {
-    while let Ok((mut stream, _)) = listener.accept() {
+    while let Ok((stream, peer)) = listener.accept() {
         if zone.closing.load(Ordering::Relaxed) {
             return;
         }
-        let mut length = [0; 2];
-        if stream.read_exact(&mut length).is_err() {
-            continue;
-        }
+        zone.peers.lock().expect("no thread panics with it").push(peer);
+        let zone = zone.clone();
+        std::thread::spawn(move || serve_stream(stream, &zone));
+    }
+}
+
+/// Answers until the other side closes.
+fn serve_stream(mut stream: TcpStream, zone: &Zone) {
+    let mut length = [0; 2];
+    while stream.read_exact(&mut length).is_ok() {
         let mut question = vec![0; u16::from_be_bytes(length).into()];
         if stream.read_exact(&mut question).is_err() {
-            continue;
+            return;
         }
         for answer in answers(&question, "tcp", zone) {
             let length = (answer.len() as u16).to_be_bytes();

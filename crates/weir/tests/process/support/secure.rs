@@ -7,7 +7,9 @@ use openssl::ec::{EcGroup, EcKey};
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
 use openssl::pkey::{PKey, Private};
+use openssl::sign::Signer;
 use openssl::ssl::{SslConnector, SslConnectorBuilder, SslMethod, SslStream, SslVerifyMode};
+use openssl::symm::Cipher;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509Builder, X509NameBuilder};
 use std::io::{Read as _, Write as _};
@@ -24,6 +26,11 @@ impl Identity {
     pub(crate) fn new(name: &str, by: Option<&Self>) -> Self {
         let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).expect("a known curve");
         let key = EcKey::generate(&group).and_then(PKey::from_ec_key).expect("a key");
+        Self::with_key(name, key, by)
+    }
+
+    /// The same with a key of another kind.
+    pub(crate) fn with_key(name: &str, key: PKey<Private>, by: Option<&Self>) -> Self {
         let certificate = sign(name, &key, by).expect("a certificate");
         Self { certificate, key }
     }
@@ -34,10 +41,55 @@ impl Identity {
         self.certificate() + &String::from_utf8(key).expect("a text")
     }
 
+    pub(crate) fn key(&self) -> &PKey<Private> {
+        &self.key
+    }
+
+    /// Its key as a file has it that needs a password.
+    pub(crate) fn locked(&self, password: &str) -> String {
+        let cipher = Cipher::aes_128_cbc();
+        let key = self.key.private_key_to_pem_pkcs8_passphrase(cipher, password.as_bytes());
+        String::from_utf8(key.expect("a key")).expect("a text")
+    }
+
     pub(crate) fn certificate(&self) -> String {
         let text = self.certificate.to_pem().expect("a certificate");
         String::from_utf8(text).expect("a text")
     }
+
+    /// A list of what this authority has revoked, for some decades (RFC 5280 section 5.1).
+    pub(crate) fn revoke(&self, others: &[&Self]) -> String {
+        let (from, to) = (der(0x17, b"200101000000Z"), der(0x18, b"20991231235959Z"));
+        let revoked: Vec<u8> = others
+            .iter()
+            .flat_map(|it| {
+                let serial = it.certificate.serial_number().to_bn().expect("a number");
+                der(0x30, &[der(0x02, &serial.to_vec()), from.clone()].concat())
+            })
+            .collect();
+        let revoked = if revoked.is_empty() { revoked } else { der(0x30, &revoked) };
+        let issuer = self.certificate.subject_name().to_der().expect("a name");
+        // Version 2; ecdsa-with-SHA256 (RFC 5758 section 3.2).
+        let method = der(0x30, &der(0x06, &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2]));
+        let list = der(0x30, &[der(2, &[1]), method.clone(), issuer, from, to, revoked].concat());
+        let mut signer = Signer::new(MessageDigest::sha256(), &self.key).expect("a signer");
+        let signature = signer.sign_oneshot_to_vec(&list).expect("a signature");
+        let bits = der(0x03, &[&[0], &signature[..]].concat());
+        let digits = openssl::base64::encode_block(&der(0x30, &[list, method, bits].concat()));
+        format!("-----BEGIN X509 CRL-----\n{}-----END X509 CRL-----\n", lines(&digits))
+    }
+}
+
+/// A value of the distinguished encoding.
+fn der(tag: u8, contents: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(contents.len()).expect("a short value").to_be_bytes();
+    [&[tag, 0x82], &length, contents].concat()
+}
+
+/// As texts of certificates are broken.
+fn lines(digits: &str) -> String {
+    let parts = digits.as_bytes().chunks(64).map(|part| String::from_utf8_lossy(part) + "\n");
+    parts.collect()
 }
 
 fn sign(

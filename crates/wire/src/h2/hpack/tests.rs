@@ -1,5 +1,7 @@
-//! Header compression against the RFC's examples, against a public decoder's view, and arbitrary
-//! bytes. Never through a connection.
+//! Header compression against the RFC's examples, against another codec, and arbitrary bytes. Never
+//! through a connection.
+
+mod differential;
 
 use super::huffman;
 use super::static_table::{self, TABLE};

@@ -1,0 +1,33 @@
+//! Tests of how listeners end, over real sockets. Never of their limits.
+
+use crate::settings::Mode;
+use crate::testing::{self, Origin, World};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+#[test]
+fn who_waits_at_a_listener_that_ends_is_served() {
+    let origin = Origin::answering("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    let (proxy, address) =
+        testing::listen("px", Mode::Http, vec![testing::server(1, origin.address)]);
+    let world = World::new(vec![proxy]);
+    // More than it takes in one turn; none has been taken when the stop comes.
+    let connect = |_| {
+        let mut client = testing::client(address);
+        client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+        client
+    };
+    let clients: Vec<TcpStream> = (0..9).map(connect).collect();
+    world.shared.begin_stop(world.workers[0].thread.nanos());
+    let answers = world.play(move || {
+        let hear = |mut client: TcpStream| {
+            let mut heard = String::new();
+            client.read_to_string(&mut heard).map(|_| heard)
+        };
+        clients.into_iter().map(hear).collect::<Vec<_>>()
+    });
+    for answer in answers {
+        assert!(answer.as_ref().is_ok_and(|text| text.starts_with("HTTP/1.1 200")), "{answer:?}");
+    }
+    assert!(TcpStream::connect(address).is_err(), "the address is free");
+}

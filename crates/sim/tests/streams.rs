@@ -1,0 +1,64 @@
+//! HTTP/2 on both sides: three listeners in a row, the one in the middle between two connections of
+//! many streams. Clients and origins speak HTTP/1 and check every byte.
+
+mod support;
+
+use balance::Algorithm::RoundRobin;
+use proxy::counters::Metric;
+use proxy::h2::stats::Field;
+use proxy::settings::Reuse;
+use sim::Faults;
+use sim::peers::ClientPlan;
+use support::{Lab, Listen, front, listen};
+
+/// The first one's clients and the last one's servers speak HTTP/1.
+fn chain(reuse: Reuse) -> Vec<Listen> {
+    let link = |h2_front, h2_back, servers| Listen {
+        h2_front,
+        h2_back,
+        ..listen(RoundRobin, reuse, servers)
+    };
+    vec![link(false, true, 1), link(true, true, 1), link(true, false, 3)]
+}
+
+/// Clients of the first listener.
+fn clients(lab: &mut Lab, plan: impl Fn(ClientPlan) -> ClientPlan) {
+    let to = reactor::Address::Inet(front(0));
+    lab.clients(10, 30, |base| plan(ClientPlan { to: to.clone(), ..base }));
+}
+
+#[test]
+fn streams_lose_nothing() {
+    for (seed, reuse) in (0..12).zip([Reuse::Safe, Reuse::Always, Reuse::Never].iter().cycle()) {
+        let mut lab = Lab::new(seed, 2, Faults::BUMPY, chain(*reuse));
+        lab.origins(3, |plan| plan.varied());
+        clients(&mut lab, |plan| ClientPlan { abandon: 0, close: 0, ..plan.wild() });
+        lab.until_finished();
+        lab.until_quiet();
+        lab.assert_nothing_lost(seed);
+        let bad: Vec<_> = lab.lines().iter().filter(|line| !line.is_fine()).cloned().collect();
+        assert!(bad.is_empty(), "seed {seed}: {bad:#?}");
+        assert_eq!(lab.lines().len() as u64, lab.front_sum(Metric::Requests), "seed {seed}");
+        let middle = &lab.shared.proxies[1].h2;
+        assert!(middle.front.get(Field::TotalStreams) > 250, "seed {seed}");
+        assert!(middle.back.get(Field::TotalStreams) > 250, "seed {seed}");
+        lab.assert_at_rest();
+        lab.stop();
+    }
+}
+
+#[test]
+fn streams_that_are_left_leave_nothing() {
+    for seed in 100..112 {
+        let mut lab = Lab::new(seed, 2, Faults::ROUGH, chain(Reuse::Always));
+        lab.origins(3, |plan| plan.wild());
+        clients(&mut lab, ClientPlan::wild);
+        lab.until_finished();
+        lab.until_quiet();
+        let tally = lab.tally.borrow();
+        assert!(tally.wrong.is_empty() && tally.doubled == 0, "seed {seed}: {tally:?}");
+        drop(tally);
+        lab.assert_at_rest();
+        lab.stop();
+    }
+}

@@ -1,0 +1,122 @@
+//! What a client says before its handshake is over (RFC 8446 section 2.3). Never judges whether that may
+//! be acted on: it may have been recorded and sent again.
+
+use crate::conn::Conn;
+use crate::scratch::Scratch;
+use ffi::{Channel, Wire};
+use openssl::ssl::Error;
+
+/// The most bytes that a client may say early, as tickets tell it. What is put by is bounded by
+/// this: the library counts.
+pub(crate) const MOST: u32 = 1 << 14;
+/// How much is taken at once while it is put by.
+const PART: usize = 1 << 12;
+
+/// What is left of a handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rest {
+    /// More may come early.
+    Data,
+    /// The client has said all that is early.
+    Handshake,
+    Nothing,
+}
+
+/// The state of a session of which something may be said early.
+#[derive(Debug)]
+pub(crate) struct Early {
+    rest: Rest,
+    /// What has been said and is put by.
+    plain: Vec<u8>,
+}
+
+impl Early {
+    pub(crate) fn new() -> Self {
+        Self { rest: Rest::Data, plain: Vec::new() }
+    }
+
+    /// Whether the handshake is still to be ended.
+    pub(crate) fn is_open(&self) -> bool {
+        self.rest != Rest::Nothing
+    }
+
+    /// Whether something that is put by waits to be read.
+    pub(crate) fn has_plain(&self) -> bool {
+        !self.plain.is_empty()
+    }
+
+    fn take(&mut self, buffer: &mut [u8]) -> usize {
+        let count = buffer.len().min(self.plain.len());
+        buffer[..count].copy_from_slice(&self.plain[..count]);
+        self.plain.drain(..count);
+        count
+    }
+}
+
+impl Conn {
+    /// Takes steps of the handshake until it is over, or, at first, until something has been said
+    /// early: that is put by.
+    pub(crate) fn advance(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> Result<(), Error> {
+        while self.rest() == Rest::Data {
+            let mut part = [0; PART];
+            let count =
+                self.run(wire, scratch, |channel, wire| channel.read_early(wire, &mut part));
+            let count = count?;
+            let first = !self.stands();
+            let Some(early) = &mut self.early else { break };
+            early.plain.extend_from_slice(&part[..count]);
+            if count == 0 {
+                early.rest = Rest::Handshake;
+            } else if first {
+                return Ok(());
+            }
+        }
+        self.run(wire, scratch, Channel::handshake)?;
+        self.end_early();
+        Ok(())
+    }
+
+    /// Reads from a session of which something may have been said early.
+    #[cold]
+    pub(crate) fn read_early(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        buffer: &mut [u8],
+    ) -> Result<usize, Error> {
+        if let Some(early) = self.early.as_mut().filter(|early| early.has_plain()) {
+            let count = early.take(buffer);
+            if !early.is_open() {
+                self.end_early();
+            }
+            return Ok(count);
+        }
+        while self.rest() == Rest::Data {
+            match self.run(wire, scratch, |channel, wire| channel.read_early(wire, buffer))? {
+                0 => self.early.iter_mut().for_each(|early| early.rest = Rest::Handshake),
+                count => return Ok(count),
+            }
+        }
+        self.run(wire, scratch, Channel::handshake)?;
+        self.end_early();
+        self.run(wire, scratch, |channel, wire| channel.read(wire, buffer))
+    }
+
+    /// Whether the session has begun with what was said early, and its handshake is not over: all
+    /// that has been read may have been sent again by somebody.
+    pub fn is_early(&self) -> bool {
+        self.stands() && self.early.as_ref().is_some_and(|early| early.is_open())
+    }
+
+    fn rest(&self) -> Rest {
+        self.early.as_ref().map_or(Rest::Nothing, |early| early.rest)
+    }
+
+    /// The handshake is over; what is put by stays.
+    fn end_early(&mut self) {
+        self.early = self.early.take().filter(|early| early.has_plain());
+        if let Some(early) = &mut self.early {
+            early.rest = Rest::Nothing;
+        }
+    }
+}

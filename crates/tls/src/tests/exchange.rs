@@ -1,0 +1,151 @@
+//! Parameters of key exchange, chains that are completed and certificates that are made on the spot.
+
+use super::pair::{Made, Memory, Pair, acceptor, bind, connector, ecdsa, make, rsa, trusting};
+use crate::runtime::{Bases, Bound};
+use crate::{
+    Acceptor, BindSettings, Defaults, Generates, Options, Runtime, ServerSettings, Store, Version,
+};
+use openssl::bn::BigNum;
+use openssl::dh::Dh;
+use openssl::x509::X509;
+use std::sync::Arc;
+
+/// Parameters of 3072 bits, as a file has them.
+fn parameters() -> Vec<u8> {
+    let prime = BigNum::get_rfc3526_prime_3072().unwrap();
+    let made = Dh::from_pqg(prime, None, BigNum::from_u32(2).unwrap()).unwrap();
+    made.params_to_pem().unwrap()
+}
+
+/// A client that exchanges keys by DH only.
+fn by_dh() -> ServerSettings {
+    let mut client = trusting();
+    client.options.versions.max = Some(Version::Tls12);
+    client.options.ciphers = Some("DHE-RSA-AES128-GCM-SHA256".to_owned());
+    client
+}
+
+/// Bits of the key that such a client is sent.
+fn bits(acceptor: &Acceptor) -> Option<u32> {
+    let connector = connector(by_dh(), &Memory::default()).unwrap();
+    let client = connector.connect(0, Some("a.test"), None).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    pair.shake().0.ok()?;
+    Some(pair.client.library().peer_tmp_key().unwrap().bits())
+}
+
+#[test]
+fn parameters_are_of_the_certificate_or_of_a_file_or_as_long_as_the_key() {
+    let made = make(&["a.test"], rsa(), None);
+    let mut with = made.pem();
+    with.extend(parameters());
+    let files = Memory::default().with("a.pem", made.pem()).with("b.pem", with);
+    let serve = |name: &str, file: Option<&[u8]>, most| {
+        let mut store = Store::default();
+        assert!(store.set_dh(file, most));
+        let line = bind(&[name], Options::default());
+        bits(&Acceptor::new(line, Defaults::default(), &store, &files).unwrap())
+    };
+    let file = parameters();
+    assert_eq!(serve("a.pem", None, 0), None);
+    assert_eq!(serve("a.pem", None, 1_024), None, "the library refuses those");
+    assert_eq!(serve("a.pem", None, 4_096), Some(2_048));
+    assert_eq!(serve("a.pem", Some(&file), 2_048), Some(3_072));
+    assert_eq!(serve("b.pem", None, 2_048), Some(3_072));
+    assert!(!Store::default().set_dh(Some(b"x"), 0));
+}
+
+#[test]
+fn parameters_can_be_added_while_connections_are_made() {
+    let made = make(&["a.test"], rsa(), None);
+    let files = Memory::default().with("a.pem", made.pem());
+    let store = Arc::new(Store::default());
+    let line = bind(&["a.pem"], Options::default());
+    let acceptor = Arc::new(Acceptor::new(line, Defaults::default(), &store, &files).unwrap());
+    let bound = Bound { acceptor: acceptor.clone(), place: "a.cfg:1".to_owned() };
+    let runtime = Runtime::new(store, vec![bound], Bases::default());
+    assert_eq!(bits(&acceptor), None);
+    let mut text = made.pem();
+    text.extend(parameters());
+    runtime.set_certificate("a.pem", &String::from_utf8(text).unwrap()).unwrap();
+    runtime.commit_certificate("a.pem").unwrap();
+    assert_eq!(bits(&acceptor), Some(3_072));
+}
+
+/// The certificates that a client is shown.
+fn chain(acceptor: &Acceptor, name: Option<&str>) -> Option<Vec<X509>> {
+    let connector = connector(trusting(), &Memory::default()).unwrap();
+    let client = connector.connect(0, name, None).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    pair.shake().0.ok()?;
+    let chain = pair.client.library().peer_cert_chain()?;
+    Some(chain.iter().map(|link| link.to_owned()).collect())
+}
+
+fn der(certificate: &X509) -> Vec<u8> {
+    certificate.to_der().unwrap()
+}
+
+#[test]
+fn chains_are_completed() {
+    let issuer = make(&["issuer"], ecdsa(), None);
+    let leaf = make(&["a.test"], ecdsa(), Some(&issuer));
+    let mut whole = leaf.pem();
+    whole.extend(make(&["own"], ecdsa(), None).certificate());
+    let files = Memory::default().with("a.pem", leaf.pem()).with("b.pem", whole);
+    let mut store = Store::default();
+    assert!(store.add_issuers(&issuer.certificate()));
+    let shown = |name: &str| {
+        let line = bind(&[name], Options::default());
+        chain(&Acceptor::new(line, Defaults::default(), &store, &files).unwrap(), None).unwrap()
+    };
+    let completed = shown("a.pem");
+    assert_eq!(completed.len(), 2);
+    assert_eq!(der(&completed[1]), der(&issuer.certificate));
+    assert_ne!(der(&shown("b.pem")[1]), der(&issuer.certificate), "it has its own");
+}
+
+/// A bind line that makes certificates.
+fn generating(line: BindSettings, authority: &Made, files: Memory) -> Result<Acceptor, String> {
+    let generates = Generates { authority: "ca.pem".to_owned(), password: None };
+    let line = BindSettings { generates: Some(generates), ..line };
+    let files = files.with("ca.pem", authority.pem());
+    acceptor(line, &files).map_err(|errors| errors.join("\n"))
+}
+
+#[test]
+fn certificates_are_made_for_unknown_names() {
+    let authority = make(&["ca"], ecdsa(), None);
+    let own = make(&["a.test"], rsa(), None);
+    let mut text = own.pem();
+    text.extend(make(&["own issuer"], ecdsa(), None).certificate());
+    let files = || Memory::default().with("a.pem", text.clone());
+    let line = || bind(&["a.pem"], Options::default());
+    let generating = |line| generating(line, &authority, files()).unwrap();
+    let open = generating(line());
+    for name in [None, Some("a.test")] {
+        assert_eq!(der(&chain(&open, name).unwrap()[0]), der(&own.certificate));
+    }
+    let shown = chain(&open, Some("B.test")).unwrap();
+    assert_eq!(shown[0].subject_alt_names().unwrap()[0].dnsname(), Some("b.test"));
+    assert!(shown[0].verify(&authority.key).unwrap());
+    assert_eq!(der(&shown[1]), der(&authority.certificate), "and not the issuer of the other one");
+    assert_eq!(shown.len(), 2);
+    assert_eq!(der(&chain(&open, Some("b.test")).unwrap()[0]), der(&shown[0]), "kept");
+    let strict = generating(BindSettings { strict_sni: true, ..line() });
+    assert!(chain(&strict, Some("b.test")).is_some());
+    assert!(chain(&strict, None).is_none());
+}
+
+#[test]
+fn an_authority_without_its_key_is_named() {
+    let made = make(&["a"], ecdsa(), None);
+    let files = Memory::default().with("a.pem", made.pem()).with("ca.pem", made.certificate());
+    let told = |authority: &str| {
+        let generates = Generates { authority: authority.to_owned(), password: None };
+        let line = bind(&["a.pem"], Options::default());
+        acceptor(BindSettings { generates: Some(generates), ..line }, &files).unwrap_err()
+    };
+    assert!(told("ca.pem")[0].starts_with("'ca-sign-file' : unable to load 'ca.pem' : no private"));
+    assert!(told("none")[0].ends_with("'none' : No such file or directory"));
+}

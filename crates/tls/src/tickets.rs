@@ -1,0 +1,223 @@
+//! Keys of tickets that are the same in many processes (`tls-ticket-keys`). Never written to a log.
+
+use crate::key::Secret;
+use ffi::{TicketKey, Tickets, Wanted};
+use openssl::base64;
+use openssl::ex_data::Index;
+use openssl::ssl::{Ssl, SslRef};
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+
+/// How many keys are in use: the last one is the next one's, the one before seals.
+const KEPT: usize = 3;
+
+/// Keys of one file. They are replaced under a lock that each ticket is sealed and opened with.
+pub struct TicketKeys {
+    name: String,
+    keys: RwLock<VecDeque<Key>>,
+}
+
+/// A name and two secrets, as a line of a file has them.
+struct Key(Secret);
+
+/// Why a text is no key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyFlaw {
+    /// It is not in base64.
+    Encoding,
+    /// It has another length than the keys that are there, or none that a key has.
+    Size,
+}
+
+impl Key {
+    /// Reads a line: 48 or 80 bytes in base64.
+    fn read(line: &str) -> Result<Self, KeyFlaw> {
+        let bytes = base64::decode_block(line.trim()).map_err(|_| KeyFlaw::Encoding)?;
+        match bytes.len() {
+            48 | 80 => Ok(Self(Secret::new(bytes))),
+            _ => Err(KeyFlaw::Size),
+        }
+    }
+
+    fn name(&self) -> Option<&[u8; 16]> {
+        self.0.first_chunk()
+    }
+
+    fn lend(&self) -> Option<TicketKey<'_>> {
+        let (name, rest) = self.0.split_first_chunk()?;
+        let (cipher, mac) = match rest.len() {
+            32 => rest.split_at(16),
+            _ => (rest.get(32..)?, rest.get(..32)?),
+        };
+        Some(TicketKey { name, cipher, mac })
+    }
+}
+
+impl std::fmt::Debug for TicketKeys {
+    /// Without the keys.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("TicketKeys").field(&self.name).finish()
+    }
+}
+
+impl PartialEq for TicketKeys {
+    /// Whether they are the same ones.
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for TicketKeys {}
+
+impl TicketKeys {
+    /// Reads the text of the file `name`: a key in each line, the last ones count.
+    ///
+    /// # Errors
+    /// What is wrong with it, and in which line.
+    pub fn read(name: &str, text: &str) -> Result<Self, String> {
+        let mut keys: VecDeque<Key> = VecDeque::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let key = Key::read(line).map_err(|flaw| match flaw {
+                KeyFlaw::Encoding => format!("unable to decode base64 key on line {number}"),
+                KeyFlaw::Size => format!("wrong sized key on line {number}"),
+            })?;
+            if keys.front().is_some_and(|first| first.0.len() != key.0.len()) {
+                return Err(format!("wrong sized key on line {number}"));
+            }
+            keys.push_back(key);
+        }
+        if keys.len() < KEPT {
+            return Err(format!("please supply at least {KEPT} keys in the tls-tickets-file"));
+        }
+        keys.drain(..keys.len() - KEPT);
+        Ok(Self { name: name.to_owned(), keys: RwLock::new(keys) })
+    }
+
+    /// The file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The keys in base64, the oldest first: secrets, for the operator alone.
+    pub fn texts(&self) -> Vec<String> {
+        self.keys().iter().map(|key| base64::encode_block(&key.0)).collect()
+    }
+
+    /// Takes one more key, and forgets the oldest (management.txt 9.3, `set ssl tls-key`).
+    ///
+    /// # Errors
+    /// It is none for these.
+    pub fn push(&self, text: &str) -> Result<(), KeyFlaw> {
+        let key = Key::read(text)?;
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        if keys.front().is_none_or(|first| first.0.len() != key.0.len()) {
+            return Err(KeyFlaw::Size);
+        }
+        keys.pop_front();
+        keys.push_back(key);
+        Ok(())
+    }
+
+    fn keys(&self) -> RwLockReadGuard<'_, VecDeque<Key>> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a session has them.
+    pub(crate) fn index() -> Option<Index<Ssl, Arc<Self>>> {
+        static INDEX: OnceLock<Option<Index<Ssl, Arc<TicketKeys>>>> = OnceLock::new();
+        *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
+    }
+}
+
+impl Tickets for TicketKeys {
+    fn with<T>(
+        ssl: &SslRef,
+        wanted: Wanted<'_>,
+        act: impl FnOnce(TicketKey<'_>, bool) -> T,
+    ) -> Option<T> {
+        let keys = ssl.ex_data(Self::index()?)?.keys();
+        let sealing = keys.len().checked_sub(2)?;
+        let at = match wanted {
+            Wanted::Seal => sealing,
+            Wanted::Open(name) => keys.iter().position(|key| key.name() == Some(name))?,
+        };
+        Some(act(keys.get(at)?.lend()?, at < sealing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::pair::{Memory, Pair, bind, connector, ecdsa, make, trusting};
+    use crate::{Acceptor, Connector, Defaults, Store, Version};
+
+    fn line(number: u8, length: usize) -> String {
+        base64::encode_block(&vec![number; length])
+    }
+
+    fn keys(numbers: [u8; 3], length: usize) -> Arc<TicketKeys> {
+        let text = numbers.map(|number| line(number, length)).join("\n");
+        Arc::new(TicketKeys::read("f", &text).unwrap())
+    }
+
+    #[test]
+    fn the_last_keys_count() {
+        let text = [1, 2, 3, 4].map(|number| line(number, 48)).join("\n");
+        let keys = TicketKeys::read("f", &text).unwrap();
+        assert_eq!(keys.texts(), [2, 3, 4].map(|number| line(number, 48)));
+        assert_eq!(keys.push(&line(5, 48)), Ok(()));
+        assert_eq!(keys.push(&line(6, 80)), Err(KeyFlaw::Size));
+        assert_eq!(keys.push("x"), Err(KeyFlaw::Encoding));
+        assert_eq!(keys.texts(), [3, 4, 5].map(|number| line(number, 48)));
+        assert!(!format!("{keys:?}").contains(&line(3, 48)));
+    }
+
+    #[test]
+    fn mistakes_name_their_line() {
+        let read = |lines: &[String]| TicketKeys::read("f", &lines.join("\n")).unwrap_err();
+        assert!(read(&[line(1, 48), line(2, 48)]).contains("at least 3 keys"));
+        assert_eq!(read(&[line(1, 48), line(2, 80), line(3, 48)]), "wrong sized key on line 2");
+        assert_eq!(read(&[line(1, 47)]), "wrong sized key on line 1");
+        assert!(read(&["!".to_owned()]).starts_with("unable to decode"));
+    }
+
+    /// A bind line with keys, as one of many processes has it.
+    fn process(keys: &Arc<TicketKeys>, files: &Memory) -> Acceptor {
+        let mut line = bind(&["a.pem"], crate::Options::default());
+        line.ticket_keys = Some(keys.clone());
+        Acceptor::new(line, Defaults::default(), &Store::default(), files).unwrap()
+    }
+
+    /// Whether a client's session goes on here.
+    fn goes_on(client: &Connector, acceptor: &Acceptor) -> bool {
+        let session = client.connect(0, Some("a"), None).unwrap();
+        let mut pair = Pair::new(session, acceptor.accept().unwrap());
+        pair.shake().0.unwrap();
+        // The ticket comes with what the server says.
+        pair.server_send(b"hello").unwrap();
+        pair.client_recv(&mut [0; 16]).unwrap();
+        pair.server.is_resumed()
+    }
+
+    #[test]
+    fn tickets_are_good_in_all_processes_with_their_key() {
+        let files = Memory::default().with("a.pem", make(&["a"], ecdsa(), None).pem());
+        for (length, newest) in [(48, Version::Tls12), (48, Version::Tls13), (80, Version::Tls13)] {
+            let mut settings = trusting();
+            settings.options.versions.max = Some(newest);
+            let client = connector(settings, &files).unwrap();
+            let (one, two) = (keys([1, 2, 3], length), keys([1, 2, 3], length));
+            let here = process(&one, &files);
+            assert!(!goes_on(&client, &here), "the first one");
+            assert!(goes_on(&client, &process(&two, &files)), "sealed by the same key");
+            two.push(&line(4, length)).unwrap();
+            assert!(goes_on(&client, &process(&two, &files)), "an older key opens");
+            assert!(!goes_on(&client, &process(&keys([7, 8, 9], length), &files)));
+            goes_on(&client, &here);
+            for number in [4, 5] {
+                one.push(&line(number, length)).unwrap();
+            }
+            assert!(!goes_on(&client, &here), "the key has been forgotten");
+        }
+    }
+}

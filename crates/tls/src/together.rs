@@ -1,0 +1,46 @@
+//! The same work for many items, by all processors. Never changes the order of what comes out.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// Items that a thread takes at a time: with fewer it is not worth to start one.
+const SHARE: usize = 32;
+
+/// What the work makes of each item, in order.
+pub(crate) fn together<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let shares = items.len().div_ceil(SHARE);
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(shares)));
+    let run = || {
+        loop {
+            let at = next.fetch_add(1, Relaxed);
+            let Some(share) = items.chunks(SHARE).nth(at) else { break };
+            let made: Vec<R> = share.iter().map(&work).collect();
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((at, made));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..processors.min(shares) {
+            // Without a thread the others do its part.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, run);
+        }
+        run();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().flat_map(|(_, made)| made).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_out_has_the_order_of_what_went_in() {
+        for count in [0, 1, SHARE, SHARE + 1, 10 * SHARE + 7] {
+            let items: Vec<usize> = (0..count).collect();
+            let expected: Vec<usize> = items.iter().map(|item| item * 3).collect();
+            assert_eq!(together(&items, |item| item * 3), expected);
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Frames of every type, right and wrong: h2spec's generic/3, http2/3.5, 4, 5.5 and 6. Never about
+//! what a stream may be sent when.
+
+use super::*;
+
+const LARGE: &[u8] = &[b'a'; 16_384];
+const TOO_LARGE: &[u8] = &[0; 16_385];
+
+const GREETED_LATE: Case = Case {
+    class: "http2/3.5",
+    what: "PING before SETTINGS",
+    greets: false,
+    says: &[Frame(PING, 0, 0, b"12345678")],
+    told: Told::GoAway(PROTOCOL_ERROR),
+    got: Got::Failed,
+};
+
+const GREETED_WITH_TEXT: Case = Case {
+    class: "http2/3.5",
+    what: "HTTP/1 instead of SETTINGS",
+    greets: false,
+    says: &[Frame(b'P', b'/', 0x312e_3120, b"200 OK\r\n\r\n")],
+    told: Told::GoAway(PROTOCOL_ERROR),
+    got: Got::Failed,
+};
+
+pub(super) const CASES: &[Case] = &[
+    GREETED_LATE,
+    GREETED_WITH_TEXT,
+    fine("generic/3.1", "DATA", &[HEAD, END]),
+    fine("generic/3.1", "several DATA", &[HEAD, Frame(DATA, 0, 1, b"a"), END]),
+    fine("generic/3.1", "DATA with padding", &[HEAD, Frame(DATA, 9, 1, b"\x02ab\0\0")]),
+    fine("generic/3.2", "HEADERS", &[ANSWER]),
+    fine("generic/3.2", "HEADERS with padding", &[Frame(HEADERS, 13, 1, b"\x02\x88\0\0")]),
+    fine("generic/3.2", "HEADERS with a priority", &[Frame(HEADERS, 37, 1, b"\0\0\0\0\xff\x88")]),
+    fine("generic/3.3", "PRIORITY", &[Frame(PRIORITY, 0, 1, b"\0\0\0\0\x01"), ANSWER]),
+    fine("generic/3.3", "PRIORITY, exclusive", &[Frame(PRIORITY, 0, 1, b"\x80\0\0\0\xff"), ANSWER]),
+    case(
+        "generic/3.4",
+        "RST_STREAM",
+        &[Frame(RST_STREAM, 0, 1, b"\0\0\0\x08")],
+        Told::Nothing,
+        Got::Failed,
+    ),
+    fine("generic/3.5", "SETTINGS again", &[Frame(SETTINGS, 0, 0, b"\0\x03\0\0\0\x64"), ANSWER]),
+    fine("generic/3.7", "PING", &[Frame(PING, 0, 0, b"12345678"), ANSWER]),
+    fine("generic/3.8", "GOAWAY above it", &[Frame(GOAWAY, 0, 0, b"\0\0\0\x01\0\0\0\0"), ANSWER]),
+    fine("generic/3.9", "WINDOW_UPDATE", &[Frame(WINDOW_UPDATE, 0, 0, b"\0\0\0\x64"), ANSWER]),
+    fine(
+        "generic/3.9",
+        "WINDOW_UPDATE of the stream",
+        &[Frame(WINDOW_UPDATE, 0, 1, b"\0\0\0\x64"), ANSWER],
+    ),
+    fine(
+        "generic/3.10",
+        "CONTINUATION",
+        &[
+            Frame(HEADERS, END_STREAM, 1, b"\x88"),
+            Frame(CONTINUATION, 0, 1, b"\0\x01a"),
+            Frame(CONTINUATION, END_HEADERS, 1, b"\x01b"),
+        ],
+    ),
+    fine("http2/4.1", "unknown type", &[Frame(0x16, 0, 0, b"12345678"), ANSWER]),
+    fine("http2/4.1", "undefined flags", &[Frame(PING, 0x16, 0, b"12345678"), ANSWER]),
+    fine("http2/4.1", "reserved bit", &[Frame(PING, 0, 0x8000_0000, b"12345678"), ANSWER]),
+    fine("http2/4.2", "DATA of the largest size", &[HEAD, Frame(DATA, 1, 1, LARGE)]),
+    case(
+        "http2/4.2",
+        "DATA beyond it",
+        &[HEAD, Frame(DATA, 1, 1, TOO_LARGE)],
+        Told::GoAway(FRAME_SIZE_ERROR),
+        Got::Cut,
+    ),
+    fatal("http2/4.2", "HEADERS beyond it", &[Frame(HEADERS, 5, 1, TOO_LARGE)], FRAME_SIZE_ERROR),
+    fatal(
+        "http2/4.3",
+        "PRIORITY within a header block",
+        &[Frame(HEADERS, 1, 1, b"\x88"), Frame(PRIORITY, 0, 1, b"\0\0\0\0\x01")],
+        PROTOCOL_ERROR,
+    ),
+    fatal(
+        "http2/4.3",
+        "another stream within a header block",
+        &[Frame(HEADERS, 1, 1, b"\x88"), Frame(CONTINUATION, 4, 3, b"")],
+        PROTOCOL_ERROR,
+    ),
+    fatal(
+        "http2/5.5",
+        "unknown type within a header block",
+        &[Frame(HEADERS, 1, 1, b"\x88"), Frame(0x16, 0, 0, b"")],
+        PROTOCOL_ERROR,
+    ),
+    fatal("http2/6.1", "DATA on stream 0", &[Frame(DATA, 1, 0, b"a")], PROTOCOL_ERROR),
+    case(
+        "http2/6.1",
+        "DATA, all padding and more",
+        &[HEAD, Frame(DATA, END_STREAM | PADDED, 1, b"\x06ab\0")],
+        Told::GoAway(PROTOCOL_ERROR),
+        Got::Cut,
+    ),
+    fatal("http2/6.2", "HEADERS on stream 0", &[Frame(HEADERS, 5, 0, b"\x88")], PROTOCOL_ERROR),
+    fatal(
+        "http2/6.2",
+        "HEADERS, all padding and more",
+        &[Frame(HEADERS, END_STREAM | END_HEADERS | PADDED, 1, b"\x06\x88")],
+        PROTOCOL_ERROR,
+    ),
+    fatal(
+        "http2/6.3",
+        "PRIORITY on stream 0",
+        &[Frame(PRIORITY, 0, 0, b"\0\0\0\0\x01")],
+        PROTOCOL_ERROR,
+    ),
+    case(
+        "http2/6.3",
+        "PRIORITY of four bytes",
+        &[Frame(PRIORITY, 0, 1, b"\0\0\0\0")],
+        Told::Reset(FRAME_SIZE_ERROR),
+        Got::Failed,
+    ),
+    fatal(
+        "http2/6.4",
+        "RST_STREAM on stream 0",
+        &[Frame(RST_STREAM, 0, 0, b"\0\0\0\x08")],
+        PROTOCOL_ERROR,
+    ),
+    fatal(
+        "http2/6.4",
+        "RST_STREAM of three bytes",
+        &[Frame(RST_STREAM, 0, 1, b"\0\0\0")],
+        FRAME_SIZE_ERROR,
+    ),
+    fatal("http2/6.5", "ACK with settings", &[Frame(SETTINGS, ACK, 0, b"\0")], FRAME_SIZE_ERROR),
+    fatal("http2/6.5", "SETTINGS on stream 1", &[Frame(SETTINGS, 0, 1, b"")], PROTOCOL_ERROR),
+    fatal("http2/6.5", "three bytes", &[Frame(SETTINGS, 0, 0, b"\0\x03\0")], FRAME_SIZE_ERROR),
+    fatal(
+        "http2/6.5.2",
+        "push is 2",
+        &[Frame(SETTINGS, 0, 0, b"\0\x02\0\0\0\x02")],
+        PROTOCOL_ERROR,
+    ),
+    fatal(
+        "http2/6.5.2",
+        "push, of a server",
+        &[Frame(SETTINGS, 0, 0, b"\0\x02\0\0\0\x01")],
+        PROTOCOL_ERROR,
+    ),
+    fine("http2/6.5.2", "no push", &[Frame(SETTINGS, 0, 0, b"\0\x02\0\0\0\0"), ANSWER]),
+    fatal(
+        "http2/6.5.2",
+        "initial window too large",
+        &[Frame(SETTINGS, 0, 0, b"\0\x04\x80\0\0\0")],
+        FLOW_CONTROL_ERROR,
+    ),
+    fatal(
+        "http2/6.5.2",
+        "frames too small",
+        &[Frame(SETTINGS, 0, 0, b"\0\x05\0\0\x3f\xff")],
+        PROTOCOL_ERROR,
+    ),
+    fatal(
+        "http2/6.5.2",
+        "frames too large",
+        &[Frame(SETTINGS, 0, 0, b"\0\x05\x01\0\0\0")],
+        PROTOCOL_ERROR,
+    ),
+    fatal(
+        "RFC 8441",
+        "extended CONNECT is 2",
+        &[Frame(SETTINGS, 0, 0, b"\0\x08\0\0\0\x02")],
+        PROTOCOL_ERROR,
+    ),
+    fine("http2/6.5.2", "unknown", &[Frame(SETTINGS, 0, 0, b"\0\xff\0\0\0\x01"), ANSWER]),
+    fatal(
+        "http2/6.6",
+        "PUSH_PROMISE",
+        &[Frame(PUSH_PROMISE, END_HEADERS, 1, b"\0\0\0\x02\x82\x86\x84\x41\x01a")],
+        PROTOCOL_ERROR,
+    ),
+    fine("http2/6.7", "answer to no PING", &[Frame(PING, ACK, 0, b"12345678"), ANSWER]),
+    fatal("http2/6.7", "PING on stream 1", &[Frame(PING, 0, 1, b"12345678")], PROTOCOL_ERROR),
+    fatal("http2/6.7", "PING of six bytes", &[Frame(PING, 0, 0, b"123456")], FRAME_SIZE_ERROR),
+    fatal(
+        "http2/6.8",
+        "GOAWAY on stream 1",
+        &[Frame(GOAWAY, 0, 1, b"\0\0\0\x01\0\0\0\0")],
+        PROTOCOL_ERROR,
+    ),
+    case(
+        "http2/6.8",
+        "GOAWAY below it",
+        &[Frame(GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\0")],
+        Told::Nothing,
+        Got::Retried,
+    ),
+    fatal("http2/6.9", "update of 0", &[Frame(WINDOW_UPDATE, 0, 0, b"\0\0\0\0")], PROTOCOL_ERROR),
+    case(
+        "http2/6.9",
+        "update of the stream by 0",
+        &[Frame(WINDOW_UPDATE, 0, 1, b"\0\0\0\0")],
+        Told::Reset(PROTOCOL_ERROR),
+        Got::Failed,
+    ),
+    fatal(
+        "http2/6.9",
+        "update of three bytes",
+        &[Frame(WINDOW_UPDATE, 0, 0, b"\0\0\x01")],
+        FRAME_SIZE_ERROR,
+    ),
+    fatal(
+        "http2/6.9.1",
+        "window too large",
+        &[Frame(WINDOW_UPDATE, 0, 0, b"\x7f\xff\xff\xff")],
+        FLOW_CONTROL_ERROR,
+    ),
+    case(
+        "http2/6.9.1",
+        "window of the stream too large",
+        &[Frame(WINDOW_UPDATE, 0, 1, b"\x7f\xff\xff\xff")],
+        Told::Reset(FLOW_CONTROL_ERROR),
+        Got::Failed,
+    ),
+    fatal(
+        "http2/6.9.2",
+        "window of the stream too large by SETTINGS",
+        &[
+            Frame(WINDOW_UPDATE, 0, 1, b"\0\x01\0\0"),
+            Frame(SETTINGS, 0, 0, b"\0\x04\x7f\xff\xff\xff"),
+        ],
+        FLOW_CONTROL_ERROR,
+    ),
+    fatal(
+        "http2/6.10",
+        "CONTINUATION of what has ended",
+        &[HEAD, Frame(CONTINUATION, 4, 1, b"")],
+        PROTOCOL_ERROR,
+    )
+    .cut(),
+    fatal(
+        "http2/6.10",
+        "CONTINUATION behind DATA",
+        &[HEAD, Frame(DATA, 0, 1, b"a"), Frame(CONTINUATION, 4, 1, b"")],
+        PROTOCOL_ERROR,
+    )
+    .cut(),
+    fatal(
+        "http2/6.10",
+        "CONTINUATION on stream 0",
+        &[Frame(HEADERS, 1, 1, b"\x88"), Frame(CONTINUATION, 4, 0, b"")],
+        PROTOCOL_ERROR,
+    ),
+    fine(
+        "http2/7",
+        "GOAWAY with an unknown code",
+        &[Frame(GOAWAY, 0, 0, b"\0\0\0\x01\0\0\0\xff"), ANSWER],
+    ),
+    case(
+        "http2/7",
+        "RST_STREAM with an unknown code",
+        &[Frame(RST_STREAM, 0, 1, b"\0\0\0\xff")],
+        Told::Nothing,
+        Got::Failed,
+    ),
+    fatal("abuse", "PING", &[Frame(PING, 0, 0, b"12345678"); 600], ENHANCE_YOUR_CALM),
+    fatal("abuse", "SETTINGS", &[Frame(SETTINGS, 0, 0, b""); 300], ENHANCE_YOUR_CALM),
+    fatal("abuse", "unknown", &[Frame(0x16, 0, 0, b""); 2_100], ENHANCE_YOUR_CALM),
+];
