@@ -37,6 +37,12 @@ impl Method {
         }
     }
 
+    /// Whether a request of this kind changes nothing at the server (RFC 9110 section 9.2.1): it
+    /// may be sent again when nobody knows what has become of it.
+    pub fn is_safe(self) -> bool {
+        matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
+    }
+
     /// The token; empty for `Other`.
     pub fn name(self) -> &'static str {
         match self {

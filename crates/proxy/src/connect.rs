@@ -314,7 +314,7 @@ pub(crate) fn take(
     }
     tx.space.up.clear();
     let again = tx.kept.is_some();
-    retry::keep_head(tx, server.socket().is_stream());
+    retry::keep_head(tx, &server);
     retry::restore_head(tx);
     name_server(tx, backend, &server);
     let space = &mut *tx.space;
@@ -407,6 +407,9 @@ enum Reused {
 
 /// Looks for an idle connection of this kind that this request may use.
 fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64) -> Reused {
+    if tx.wants_new {
+        return Reused::No;
+    }
     if let Some(own) = tx.client.own.take(server, key) {
         return Reused::Yes(own);
     }

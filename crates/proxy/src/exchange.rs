@@ -133,6 +133,7 @@ impl Exchange {
             let count = self.meter.read(tx, report::bytes_so_far);
             if self.only_waits(tx) {
                 tx.notes.journal.bytes_out += tx.space.down.sent;
+                retry::stash_head(tx);
                 tx.space.release(&tx.worker);
             }
             if self.awaits_body(tx) && std::mem::replace(&mut self.midway, true) {
@@ -587,15 +588,19 @@ fn withholds_body(tx: &Transaction) -> bool {
     !begun && h1::expects_continue(&tx.space.request)
 }
 
-/// The server closed before it answered. A client that has had answers before may simply ask again:
-/// it sees its connection closed, which is what a stale keep-alive connection looks like. (HAProxy
-/// does the same, but leaves no line in the log; we tell.)
+/// The server closed before it answered. Where it had closed for want of use when the request came,
+/// another connection is asked if that does no harm. Otherwise a client that has had answers before
+/// may simply ask again: it sees its connection closed, which is what a stale keep-alive connection
+/// looks like. (HAProxy closes in both cases, and leaves no line in the log; we tell.)
 fn no_answer(tx: &mut Transaction) -> Failure {
     let empty = tx.space.response.is_empty()
         && tx.server.as_ref().is_none_or(|server| server.received().is_empty());
     let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
     if (reused && retry::was_not_sent(tx)) || retry::was_refused(tx) {
         return retry::again(tx);
+    }
+    if reused && empty && retry::may_ask_anew(tx) {
+        return retry::anew(tx);
     }
     observe::sign(tx, Sign::Closed);
     let failure = match reused && empty && tx.client.requests > 0 {

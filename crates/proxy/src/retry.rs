@@ -8,6 +8,7 @@ use crate::flow::Flow;
 use crate::journal::{Cause, Failure, Phase};
 use crate::machine::Machine;
 use crate::observe;
+use crate::server_conn::ServerConn;
 use crate::settings::RetryOn;
 use crate::transaction::Transaction;
 use htx::{Fields, Head};
@@ -27,10 +28,15 @@ pub(crate) struct Kept {
 pub(crate) const AGAIN: u16 = 2;
 
 /// Keeps the head of a request that may be sent again.
-pub(crate) fn keep_head(tx: &mut Transaction, is_stream: bool) {
+pub(crate) fn keep_head(tx: &mut Transaction, server: &ServerConn) {
+    let is_stream = server.socket().is_stream();
     // A stream may be refused without having been looked at (RFC 9113 section 8.7).
     let refusable = is_stream && tx.request_body == BodyKind::None;
-    let wanted = policy(tx).looks_at_answers() || refusable;
+    // Its payload has to be kept with it. Without one, `stash_head` is cheaper.
+    let harmless = server.requests() > 1
+        && tx.request_body != BodyKind::None
+        && tx.space.request.method_id().is_safe();
+    let wanted = policy(tx).looks_at_answers() || refusable || harmless;
     if tx.kept.is_none() && wanted && !tx.notes.sent_once {
         let head = tx.space.request.clone();
         let (payload, trailers) = Default::default();
@@ -100,6 +106,47 @@ pub(crate) fn was_not_sent(tx: &Transaction) -> bool {
 pub(crate) fn was_refused(tx: &Transaction) -> bool {
     let refused = tx.server.as_ref().is_some_and(|server| server.mux.is_refused());
     refused && tx.kept.is_some() && may_again(tx)
+}
+
+/// Whether a request that a kept connection has failed may go out on a new one: it changes nothing
+/// at the server that may have seen it (RFC 9110 section 9.2.2), and retries are allowed.
+fn is_harmless(tx: &Transaction, request: &Head) -> bool {
+    let own = tx.server.as_ref().is_some_and(|server| !server.socket().is_stream());
+    let whole = tx.request_body == BodyKind::None || tx.kept.is_some();
+    own && whole
+        && request.method_id().is_safe()
+        && !tx.notes.no_retry
+        && policy(tx).has(RetryOn::CONNECTION)
+        && may_again(tx)
+}
+
+/// Lays the head of a request on a kept connection by, before the workspace is given back: the
+/// server may be about to close the connection for want of use. Moves it, and copies nothing.
+pub(crate) fn stash_head(tx: &mut Transaction) {
+    let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
+    if reused && tx.kept.is_none() && is_harmless(tx, &tx.space.request) {
+        std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
+        tx.stashed = true;
+    }
+}
+
+/// Whether the request that a kept connection has failed is still here, and can go out again.
+pub(crate) fn may_ask_anew(tx: &Transaction) -> bool {
+    let head = match (&tx.kept, tx.stashed) {
+        (Some(kept), _) => &kept.head,
+        (None, true) => &tx.notes.request,
+        (None, false) => &tx.space.request,
+    };
+    !head.is_empty() && is_harmless(tx, head)
+}
+
+/// As [`again`], on a connection that nobody has used before.
+pub(crate) fn anew(tx: &mut Transaction) -> Failure {
+    if std::mem::take(&mut tx.stashed) {
+        std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
+    }
+    tx.wants_new = true;
+    again(tx)
 }
 
 /// Prepares the workspace for another try.

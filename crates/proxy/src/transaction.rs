@@ -79,6 +79,10 @@ pub(crate) struct Transaction {
     pub(crate) listed: Option<Listed>,
     /// What a retry needs, with `retry-on`.
     pub(crate) kept: Option<Box<Kept>>,
+    /// The head of the request is with the notes.
+    pub(crate) stashed: bool,
+    /// A connection that was kept has failed the request: the next one has to be new.
+    pub(crate) wants_new: bool,
     /// What the rules of the response wait for.
     pub(crate) pause: Option<Box<judge::Pause>>,
     /// The dates that stood in the client's persistence cookie.
@@ -136,6 +140,8 @@ impl Transaction {
             entered: None,
             listed: None,
             kept: None,
+            stashed: false,
+            wants_new: false,
             pause: None,
             cookie_dates: Dates::default(),
             posts: false,

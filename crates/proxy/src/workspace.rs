@@ -49,6 +49,8 @@ pub(crate) struct Notes {
     pub(crate) journal: Journal,
     /// Method and URI, for the recorder; begun anew by each transaction.
     pub(crate) line: Text,
+    /// The head of the request, as [`crate::retry::stash_head`] has laid it by; or of another one.
+    pub(crate) request: Head,
     /// Whether any of the following is in use; what nobody touched need not be cleared.
     pub(crate) used: bool,
     /// `tcp` rules are looked at while more bytes may come.

@@ -73,22 +73,59 @@ fn a_server_that_closes_within_its_head_is_a_502() {
     assert_eq!(shape(&log.line()), "web app/s 502 SH-- \"GET / HTTP/1.1\"");
 }
 
-#[test]
-fn a_later_request_without_an_answer_is_for_the_client_to_repeat() {
-    let log = LogReceiver::new();
-    let origin = Origin::new(|mut peer| {
+/// Answers the first request of each connection, and closes when it has read a second one.
+fn origin_tiring() -> Origin {
+    Origin::new(|mut peer| {
         peer.request();
         peer.send(reply("200 OK", "first"));
         peer.request();
-    });
+    })
+}
+
+#[test]
+fn a_later_request_without_an_answer_is_for_the_client_to_repeat() {
+    let log = LogReceiver::new();
+    let origin = origin_tiring();
     let weir = start(&origin, &log);
     let mut client = weir.web();
     assert_eq!(client.get("/1").text(), "first");
-    client.send("GET /2 HTTP/1.1\r\nHost: test\r\n\r\n");
+    client.send("POST /2 HTTP/1.1\r\nHost: test\r\nContent-Length: 0\r\n\r\n");
     client.expect_end();
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"GET /1 HTTP/1.1\"");
     // HAProxy does not log it; a failure that nobody is told of helps nobody.
-    assert_eq!(shape(&log.line()), "web app/s -1 SH-- \"GET /2 HTTP/1.1\"");
+    assert_eq!(shape(&log.line()), "web app/s -1 SH-- \"POST /2 HTTP/1.1\"");
+}
+
+#[test]
+fn a_later_request_that_does_no_harm_is_repeated_on_a_new_connection() {
+    let log = LogReceiver::new();
+    let origin = origin_tiring();
+    let weir = start(&origin, &log);
+    let mut client = weir.web();
+    for path in ["/1", "/2", "/3"] {
+        assert_eq!(client.get(path).text(), "first");
+        assert_eq!(shape(&log.line()), format!("web app/s 200 ---- \"GET {path} HTTP/1.1\""));
+    }
+    let body = "GET /4 HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nbody";
+    assert_eq!(client.ask(body).text(), "first");
+    assert_eq!(origin.connections(), 4);
+    assert_eq!(weir.stat("app", "s", "wretr"), "3");
+    assert_eq!(weir.stat("app", "s", "eresp"), "0");
+}
+
+#[test]
+fn no_request_is_repeated_that_must_not_be() {
+    let log = LogReceiver::new();
+    for rule in ["retries 0", "retry-on none", "http-request disable-l7-retry"] {
+        let origin = origin_tiring();
+        let setup = Setup::http("", &format!("    {rule}\n    server s <origin>"));
+        let weir = setup.between(&origin, &log);
+        let mut client = weir.web();
+        assert_eq!(client.get("/1").text(), "first");
+        client.send("GET /2 HTTP/1.1\r\nHost: test\r\n\r\n");
+        client.expect_end();
+        assert_eq!(origin.connections(), 1, "{rule}");
+    }
 }
 
 #[test]
