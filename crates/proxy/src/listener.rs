@@ -286,7 +286,7 @@ fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, (second, ms): (u32
 /// Whether as many have come over TLS within the last second as may (`maxsslrate`).
 fn is_too_fast_for_tls(shared: &Shared, (second, ms): (u32, u32)) -> bool {
     let most = shared.max_rates.tls_sessions.load(Relaxed);
-    most != 0 && shared.tls.front.get(second, ms) >= most
+    most != 0 && shared.tls.front.get(u64::from(second) * 1_000 + u64::from(ms)) >= most
 }
 
 fn is_encrypted(settings: &crate::settings::Front, place: usize) -> bool {
@@ -298,7 +298,7 @@ fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {
     count(worker, proxy, Event::Connection);
     // Before the handshake, so that a limit holds whatever becomes of that.
     if proxy.settings.front.as_ref().is_some_and(|front| is_encrypted(front, place)) {
-        worker.shared.tls.front.tick(worker.second());
+        worker.shared.tls.front.tick(worker.wall_millis());
     }
     worker.shared.totals.of(thread).count(Metric::Connections);
     let blocks = proxy.front.iter().flat_map(|front| front.blocks(place as u32, thread));

@@ -52,8 +52,7 @@ impl Source<'_> {
 
     /// Events of TLS in the last second.
     fn tls_rate(&self, which: fn(&TlsCounters) -> &Rate) -> u32 {
-        let ms = (self.worker.thread.wall() / 1_000_000 % 1_000) as u32;
-        which(self.tls()).get(self.worker.second(), ms)
+        which(self.tls()).get(self.worker.wall_millis())
     }
 
     /// How many of the handshakes of clients in the last second were resumed.
