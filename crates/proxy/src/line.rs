@@ -34,8 +34,8 @@ pub(crate) struct Line {
     linger: bool,
     deadline: Tick,
     connect_ms: u32,
-    /// Time for answers, counted from when the connection stands; `None` if one deadline holds for
-    /// everything.
+    /// Time for answers, counted from when the connection stands, but no less than what is left of
+    /// the time for that; `None` if one deadline holds for everything.
     answer_ms: Option<u32>,
 }
 
@@ -77,7 +77,7 @@ impl Line {
         self.socket = Some(socket.into());
         self.send(b"").await?;
         if let Some(span) = self.answer_ms {
-            self.deadline = self.now().plus_ms(span);
+            self.deadline = self.deadline.or_later(self.now().plus_ms(span));
         }
         Ok(())
     }

@@ -29,8 +29,8 @@ const PERIOD: u32 = 1_000;
 /// without any, as with HAProxy: a burst shorter than a second is seen whole.
 #[derive(Debug, Default)]
 pub struct Rate {
-    /// When the second at hand began, in milliseconds, in the upper half; what has happened in it in
-    /// the lower.
+    /// When the second at hand began, in milliseconds, in the upper half; what has happened in it
+    /// in the lower.
     now: AtomicU64,
     before: AtomicU32,
     most: AtomicU32,

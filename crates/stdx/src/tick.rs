@@ -30,6 +30,12 @@ impl Tick {
         self.plus_ms(ms as u32)
     }
 
+    /// This tick or the other, whichever comes later.
+    #[must_use]
+    pub fn or_later(self, other: Self) -> Self {
+        if self.is_before(other) { other } else { self }
+    }
+
     /// Whether this tick lies strictly before `other`.
     pub fn is_before(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0

@@ -71,7 +71,8 @@ impl Probe {
         if !std::mem::replace(&mut self.stands, true)
             && let Some(span) = self.answer_ms
         {
-            self.deadline = self.errand.thread().tick().plus_ms(span);
+            let answered = self.errand.thread().tick().plus_ms(span);
+            self.deadline = self.deadline.or_later(answered);
         }
     }
 

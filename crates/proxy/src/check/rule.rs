@@ -48,7 +48,8 @@ pub(super) fn limits_of(proxy: &Proxy, inter: u32) -> (u32, Option<u32>) {
 }
 
 /// Time for the connection, and for the answer after it: without `timeout check` the interval holds
-/// for both together.
+/// for both together. As measured with HAProxy, what is left of the first is not taken from the
+/// second: `timeout check` never has a check end before its connection would have had to stand.
 pub(super) fn limits(inter: u32, connect: Option<u32>, check: Option<u32>) -> (u32, Option<u32>) {
     match check {
         None => (inter, None),

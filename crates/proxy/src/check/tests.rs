@@ -208,11 +208,22 @@ fn silence_is_a_timeout_of_layer_7() {
     let (status, code, info) = one_check(http(), checked(1, origin.address, 30));
     assert_eq!((status, code, &*info), (CheckStatus::L7Timeout, None, ""));
     let mut proxy = farm(http(), vec![checked(1, origin.address, 60_000)]);
-    proxy.timeouts.check = Some(20);
+    (proxy.timeouts.check, proxy.timeouts.connect) = (Some(20), Some(10));
     let world = World::new(vec![proxy]);
     let last = || world.backend("be").servers[0].state.check_record().last;
     world.until("`timeout check` ends it", || last().status == CheckStatus::L7Timeout);
     assert!(last().duration_ms >= 20, "{}", last().duration_ms);
+}
+
+#[test]
+fn what_is_left_of_the_time_to_connect_is_not_taken_from_an_answer() {
+    let origin = Origin::silent();
+    let mut proxy = farm(http(), vec![checked(1, origin.address, 60_000)]);
+    (proxy.timeouts.check, proxy.timeouts.connect) = (Some(1), Some(40));
+    let world = World::new(vec![proxy]);
+    let last = || world.backend("be").servers[0].state.check_record().last;
+    world.until("a timeout", || last().status == CheckStatus::L7Timeout);
+    assert!(last().duration_ms >= 40, "{}", last().duration_ms);
 }
 
 #[test]
