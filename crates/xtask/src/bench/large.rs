@@ -1,5 +1,6 @@
 //! `bench large`: the largest answers of the runtime socket, asked for again and again while clients
-//! are served. Never looks at what the answers say but for their size.
+//! are served, and how long a client waits that asks at a steady pace beside them. Never looks at what
+//! the answers say but for their size.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,6 +13,7 @@ use std::time::Duration;
 use super::files::Files;
 use super::load::{self, Counted};
 use super::origin;
+use super::pace::{self, Latencies};
 use super::process::{self, Process};
 use super::subjects::{self, Subject};
 use crate::args;
@@ -30,6 +32,9 @@ const ORIGIN: u16 = 19031;
 
 /// Commands sent together while the table is filled: less than HAProxy's buffer takes.
 const TOGETHER: u32 = 300;
+
+/// How often the client asks whose waiting is told.
+const PACE: Duration = Duration::from_millis(1);
 
 /// What is asked for, under load; nothing at first.
 const QUESTIONS: [&str; 3] = ["", "show table t", "show sess"];
@@ -81,30 +86,40 @@ fn measure(
         .collect::<std::io::Result<_>>()
         .map_err(|error| failure::machine(format!("cannot open {streams} streams: {error}")))?;
     for question in QUESTIONS {
-        let (counted, answers) = under_load(&socket, port, question, seconds)?;
-        report(&subject.name, question, &counted, &answers);
+        let load = under_load(&socket, port, question, seconds)?;
+        report(&subject.name, question, load);
     }
     drop(open);
     Ok(())
 }
 
-fn report(name: &str, question: &str, counted: &Counted, answers: &Answers) {
-    print!("{name:8} {:14} {:8} requests, 99 % {:>8}", question, counted.requests, counted.p99);
+/// What came of one question under load: of the clients, of the one with the steady pace, and of the
+/// operator.
+struct Load {
+    counted: Counted,
+    paced: Latencies,
+    answers: Answers,
+}
+
+fn report(name: &str, question: &str, Load { counted, mut paced, answers }: Load) {
+    let mut share = |share| paced.per_mille(share).as_secs_f64() * 1e3;
+    let (half, most, worst) = (share(500), share(990), share(999));
+    print!(
+        "{name:8} {question:14} {:8} requests; at a steady pace 50 % {half:.2} ms, 99 % {most:.2} ms, \
+         99.9 % {worst:.2} ms",
+        counted.requests
+    );
     if answers.count > 0 {
         let each = answers.took.as_secs_f64() / f64::from(answers.count);
         let size = answers.bytes as f64 / f64::from(answers.count) / 1e6;
-        print!("  {} answers of {size:.1} MB in {each:.2} s each", answers.count);
+        print!("; {} answers of {size:.1} MB in {each:.2} s each", answers.count);
     }
     println!("  {}", counted.note());
 }
 
-/// Clients at full speed, and one who asks the same question all the time.
-fn under_load(
-    socket: &Path,
-    port: u16,
-    question: &'static str,
-    seconds: u32,
-) -> Outcome<(Counted, Answers)> {
+/// Clients that leave the proxy half its time, one that asks at a steady pace, and one who asks the
+/// same question all the time.
+fn under_load(socket: &Path, port: u16, question: &'static str, seconds: u32) -> Outcome<Load> {
     let over = Arc::new(AtomicBool::new(question.is_empty()));
     let (ends, socket) = (over.clone(), socket.to_owned());
     let operator = std::thread::spawn(move || {
@@ -117,14 +132,17 @@ fn under_load(
         }
         Ok::<_, std::io::Error>(answers)
     });
-    let words = ["wrk", "-t1", "-c32", "--latency"].map(str::to_owned);
+    let length = Duration::from_secs(seconds.into());
+    let paced = std::thread::spawn(move || pace::ask(port, PACE, length));
+    let words = ["wrk", "-t1", "-c1", "--latency"].map(str::to_owned);
     let target = [format!("-d{seconds}s"), format!("http://127.0.0.1:{port}/")];
     let counted = load::run(&[&words[..], &target[..]].concat());
     over.store(true, Relaxed);
     let answers = operator.join().map_err(|_| failure::check("the operator ended early"))?;
     let answers =
         answers.map_err(|error| failure::check(format!("the runtime socket: {error}")))?;
-    Ok((counted?, answers))
+    let paced = paced.join().map_err(|_| failure::check("the steady client ended early"))??;
+    Ok(Load { counted: counted?, paced, answers })
 }
 
 /// Sends commands; returns the size of the answer.

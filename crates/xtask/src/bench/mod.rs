@@ -63,8 +63,9 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
            requests that fail with retry-on all-retryable-errors, memory and descriptors over time
   slow     thousands of clients that are slow with their headers, their bodies and with reading: what
            a client that asks a thousand times a second waits, and what the slow ones cost
-  large    a stick table of 1,000,000 entries and 10,000 streams: the 99th percentile of what wrk's
-           clients wait, alone, then while `show table` and `show sess` are asked for without rest
+  large    a stick table of 1,000,000 entries and 10,000 streams: what a client waits that asks a
+           thousand times a second beside another one at full speed, alone, then while `show table`
+           and `show sess` are asked for without rest
   certificates  a directory of 10,000 certificates: how long a start takes, what memory they need, and what
            it takes to replace one, at rest and while all handshakes are made with it
   handshakes  what plain requests wait while full handshakes take all the time there is, with and
