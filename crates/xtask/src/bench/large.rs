@@ -1,6 +1,6 @@
 //! `bench large`: the largest answers of the runtime socket, asked for again and again while clients
-//! are served, and how long a client waits that asks at a steady pace beside them. Never looks at what
-//! the answers say but for their size.
+//! are served, and how long a client waits that asks at a steady pace beside them. Never looks at
+//! what the answers say but for their size.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -93,8 +93,8 @@ fn measure(
     Ok(())
 }
 
-/// What came of one question under load: of the clients, of the one with the steady pace, and of the
-/// operator.
+/// What came of one question under load: of the clients, of the one with the steady pace, and of
+/// the operator.
 struct Load {
     counted: Counted,
     paced: Latencies,
