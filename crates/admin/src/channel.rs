@@ -168,6 +168,12 @@ pub(crate) async fn accept_all(
             thread.scheduler().pause(deadline).await;
         }
     }
+    // Who had come before it was over is not turned away.
+    while !full()
+        && let Ok((socket, _)) = listener.accept()
+    {
+        begin(socket, Place::take(&sessions));
+    }
     listener.close();
 }
 

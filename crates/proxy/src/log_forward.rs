@@ -74,6 +74,11 @@ async fn accept(worker: Rc<Worker>, host: Host, handle: Handle, clients: Rc<Cell
             };
         thread.scheduler().pause(deadline).await;
     }
+    // What those have sent who had come before the stop is passed on.
+    let most = host.section.maxconn;
+    while (most == 0 || clients.get() < most)
+        && matches!(accept_one(&worker, &host, &listener, &clients), Ok(true))
+    {}
     listener.close();
 }
 

@@ -642,6 +642,22 @@ fn every_thread_is_asked_for_its_streams() {
 }
 
 #[test]
+fn who_comes_before_the_stop_is_heard() {
+    let bench = Bench::new();
+    let address = bench.listen(Level::Admin);
+    // It waits in the backlog when the process begins to stop.
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(b"show version\n").unwrap();
+    client.shutdown(Shutdown::Write).unwrap();
+    bench.shared.begin_stop(bench.worker.thread.nanos());
+    let text = bench.serve(move || {
+        let mut text = String::new();
+        client.read_to_string(&mut text).map(|_| text)
+    });
+    assert!(text.unwrap().contains('.'), "a version");
+}
+
+#[test]
 fn sessions_leave_nothing_behind() {
     let bench = Bench::new();
     let address = bench.listen(Level::Admin);
