@@ -8,16 +8,18 @@ mod auth;
 mod change;
 mod dashboard;
 mod html;
+mod listing;
 mod query;
 #[cfg(test)]
 mod tests;
 
 use crate::prometheus;
 use crate::settings::Settings;
-use crate::stats::{self, Clock, Filter, csv, json, typed};
+use crate::stats::{self, Filter};
 use htx::{Head, Method, Version};
+use listing::Listing;
 use proxy::Worker;
-use proxy::services::{Answer, Service, Services, Visit};
+use proxy::services::{Answer, Body, Service, Services, Visit};
 use proxy::settings::StatsPage;
 pub(crate) use query::decode;
 use query::{Format, Query};
@@ -42,24 +44,23 @@ impl Services for Pages {
         if !auth::allows(page, visit.request) {
             return Some(auth::challenge(page));
         }
-        let query = Query::parse(visit.request.uri(), &page.uri);
+        let query = Query::parse(visit.request.path_and_query(), &page.uri);
         if visit.request.method_id() == Method::Post {
             return Some(changed(page, &query, change::apply(visit)));
         }
         let answer = dashboard::answer(visit.worker, &self.settings, page, visit.request);
-        Some(answer.unwrap_or_else(|| self.show(visit, page, &query)))
+        Some(answer.unwrap_or_else(|| self.show(visit, page, query)))
     }
 
-    fn serve(&self, service: Service, worker: &Worker, request: &Head) -> Answer {
+    fn serve(&self, service: Service, _: &Worker, request: &Head) -> Answer {
         match service {
-            Service::Prometheus => prometheus::answer(worker, &self.settings, request),
+            Service::Prometheus => prometheus::answer(&self.settings, request),
         }
     }
 }
 
 impl Pages {
-    fn show(&self, visit: &Visit<'_>, page: &StatsPage, query: &Query) -> Answer {
-        let worker = visit.worker;
+    fn show(&self, visit: &Visit<'_>, page: &StatsPage, query: Query) -> Answer {
         let filter = Filter {
             states: query.states,
             scope: query.scope.clone(),
@@ -67,42 +68,18 @@ impl Pages {
             modules: page.show_modules || query.format != Format::Html,
             ..Filter::default()
         };
-        let mut rows = stats::rows(&worker.shared, Clock::of(worker), &filter);
-        if !page.scope.is_empty() {
-            let shown = |name: &str| page.scope.iter().any(|scope| scope == name);
-            rows.retain(|row| shown(row.get(stats::field::Field::Pxname).text()));
-        }
-        let mut body = String::new();
         let content_type = match query.format {
-            Format::Html => {
-                let view = html::View {
-                    worker,
-                    settings: &self.settings,
-                    page,
-                    query,
-                    admin: visit.admin,
-                };
-                html::write(&view, &rows, &mut body);
-                "text/html"
-            }
-            Format::Csv => {
-                csv::write(&rows, &mut body);
-                "text/plain"
-            }
-            Format::Typed => {
-                typed::write(&rows, false, &mut body);
-                "text/plain"
-            }
-            Format::Json => {
-                json::write(&rows, &mut body);
-                "application/json"
-            }
+            Format::Html => "text/html",
+            Format::Csv | Format::Typed => "text/plain",
+            Format::Json => "application/json",
         };
         let mut head = response(200, "OK", content_type);
         if page.refresh > 0 && query.refreshes {
             head.push(b"refresh", page.refresh.to_string().as_bytes());
         }
-        Answer { head, body: body.into_bytes() }
+        let mut listing = Listing::new(&self.settings, page, query, (visit.admin, filter));
+        let next = move |worker: &Worker, out: &mut Vec<u8>| listing.next(worker, out);
+        Answer { head, body: Body::Pieces(Box::new(next)) }
     }
 }
 
@@ -129,5 +106,5 @@ fn changed(page: &StatsPage, query: &Query, outcome: change::Outcome) -> Answer 
     };
     let place = format!("{};st={}{states}{still}{scope}", page.uri, outcome.word());
     head.push(b"location", place.as_bytes());
-    Answer { head, body: Vec::new() }
+    Answer { head, body: Body::Whole(Vec::new()) }
 }

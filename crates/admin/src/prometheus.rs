@@ -18,9 +18,10 @@ use crate::page::response;
 use crate::settings::Settings;
 use htx::Head;
 use proxy::Worker;
-use proxy::services::Answer;
+use proxy::services::{Answer, Body};
 use query::{Query, Scope};
 use std::fmt::{Display, Write as _};
+use std::sync::Arc;
 use stdx::ignored;
 use stdx::ignored::planted;
 
@@ -29,30 +30,77 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 
 /// Answers a request for the metrics; what its query does not understand is ignored, save scopes
 /// that there are none of: they are answered with status 400.
-pub(crate) fn answer(worker: &Worker, settings: &Settings, request: &Head) -> Answer {
+pub(crate) fn answer(settings: &Arc<Settings>, request: &Head) -> Answer {
     let Some(query) = Query::parse(request.uri()) else { return bad_request() };
-    let mut out = String::new();
+    let head = response(200, "OK", CONTENT_TYPE);
     if ignored("service", "prometheus-exporter") {
-        return Answer { head: response(200, "OK", CONTENT_TYPE), body: Vec::new() };
+        return Answer { head, body: Body::Whole(Vec::new()) };
     }
-    if query.wants(Scope::Global) {
-        process::write(worker, settings, &mut out);
+    let mut report = Report::new(settings.clone(), query);
+    Answer { head, body: Body::Pieces(Box::new(move |worker, out| report.next(worker, out))) }
+}
+
+/// How far a report has come.
+struct Report {
+    settings: Arc<Settings>,
+    query: Query,
+    stage: Stage,
+    text: String,
+}
+
+/// What the next piece is about.
+enum Stage {
+    Process,
+    Rows(rows::Cursor),
+    Histograms(histograms::Cursor),
+    Tables,
+}
+
+impl Report {
+    fn new(settings: Arc<Settings>, query: Query) -> Self {
+        Self { settings, query, stage: Stage::Process, text: String::new() }
     }
-    rows::write(worker, &query, &mut out);
-    if query.wants(Scope::Histogram) {
-        histograms::write(&worker.shared, &mut out);
+
+    /// Appends the next piece, or gathers for it; `false`: it was the last one.
+    fn next(&mut self, worker: &Worker, out: &mut Vec<u8>) -> bool {
+        let Self { settings, query, stage, text } = self;
+        text.clear();
+        let following = match stage {
+            Stage::Process => {
+                if query.wants(Scope::Global) {
+                    process::write(worker, settings, text);
+                }
+                Some(Stage::Rows(rows::Cursor::new(query)))
+            }
+            Stage::Rows(cursor) => {
+                let over = !cursor.next(worker, text);
+                over.then(|| Stage::Histograms(histograms::Cursor::default()))
+            }
+            Stage::Histograms(cursor) => {
+                let over = !query.wants(Scope::Histogram) || !cursor.next(&worker.shared, text);
+                over.then_some(Stage::Tables)
+            }
+            Stage::Tables => {
+                if query.wants(Scope::Sticktable) {
+                    tables::write(&worker.shared, text);
+                }
+                out.extend_from_slice(text.as_bytes());
+                return false;
+            }
+        };
+        out.extend_from_slice(text.as_bytes());
+        if let Some(following) = following {
+            *stage = following;
+        }
+        true
     }
-    if query.wants(Scope::Sticktable) {
-        tables::write(&worker.shared, &mut out);
-    }
-    Answer { head: response(200, "OK", CONTENT_TYPE), body: out.into_bytes() }
 }
 
 fn bad_request() -> Answer {
     let body =
         b"scope: one of global, frontend, listener, backend, server, sticktable, histogram, *\n"
             .to_vec();
-    Answer { head: response(400, "Bad Request", "text/plain"), body }
+    Answer { head: response(400, "Bad Request", "text/plain"), body: Body::Whole(body) }
 }
 
 /// Whether a proof wants a metric left out.

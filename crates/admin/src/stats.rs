@@ -340,8 +340,8 @@ impl Filter {
     }
 }
 
-/// Servers whose rows one step gathers at most.
-const STEP: usize = 32;
+/// Servers whose rows one step gathers at most: in JSON a row takes 16 kB.
+const STEP: usize = 8;
 
 /// How far a listing of rows has come. The default is before the first one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -352,6 +352,11 @@ pub struct Walk {
 }
 
 impl Walk {
+    /// Whether the rows of a proxy are complete, and the next step begins with another one.
+    pub fn is_between(&self) -> bool {
+        self.slot == 0
+    }
+
     /// The next few rows that a filter wants, of one proxy: its client side, its listeners, the
     /// servers, the server side. `None` behind the last proxy.
     pub fn step(&mut self, shared: &Shared, clock: Clock, filter: &Filter) -> Option<Vec<Row>> {

@@ -138,6 +138,14 @@ pub(crate) fn proxies() -> Vec<Proxy> {
     vec![fe, be, tcp, stats]
 }
 
+/// A backend of so many servers, and the page.
+pub(crate) fn crowded(count: u32) -> Arc<Shared> {
+    let mut proxies = proxies();
+    let servers = (1..=count).map(|id| server(id, &format!("s{id}"), |_| {})).collect();
+    proxies[1].back = Some(Back { servers, ..Back::default() });
+    Shared::new(process(), proxies, 0)
+}
+
 /// Three requests have been served by `s1`; the check of `s2` has failed.
 pub(crate) fn shared() -> Arc<Shared> {
     let shared = Shared::new(process(), proxies(), 0);

@@ -200,6 +200,11 @@ impl Head {
         Target::parse(self.method_id, self.uri())
     }
 
+    /// The path with its query, also of the absolute form; a target that has none as it is.
+    pub fn path_and_query(&self) -> &[u8] {
+        self.target().path_and_query().unwrap_or_else(|| self.uri())
+    }
+
     /// The path without the query, also of the absolute form; `None` when the target has none.
     pub fn path(&self) -> Option<&[u8]> {
         self.target().path()

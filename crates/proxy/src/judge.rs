@@ -12,7 +12,7 @@ use crate::reply;
 use crate::report;
 use crate::resolver::lookup;
 use crate::runtime::{ProxyRef, RulesAtHand};
-use crate::services::Answer;
+use crate::services::{Answer, Body};
 use crate::transaction::Transaction;
 use crate::verify;
 use htx::Version;
@@ -305,7 +305,13 @@ fn denial(rules: &RuleSet) -> Metric {
 pub(crate) fn prepare(tx: &mut Transaction, answer: Answer) {
     debug_assert!(answer.head.version() == Version::Http11, "services speak HTTP/1.1");
     tx.space.response = answer.head;
-    tx.space.body = answer.body;
+    match answer.body {
+        Body::Whole(bytes) => tx.space.body = bytes,
+        Body::Pieces(pieces) => {
+            tx.space.body.clear();
+            tx.pieces = Some(pieces);
+        }
+    }
 }
 
 fn redirected(tx: &mut Transaction, redirect: &Redirect) {

@@ -6,10 +6,12 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::report;
 use crate::runtime::{Proxy, ProxyRef, Shared};
+use crate::services::Pieces;
 use crate::settings::ErrorReply;
 use crate::transaction::Transaction;
 use htx::Head;
 use mux::BodyKind;
+use reactor::Class;
 use rules::{ErrorAnswer, ErrorFiles, Rendered};
 use std::sync::Arc;
 
@@ -108,6 +110,9 @@ fn verbatim(tx: &mut Transaction, status: u16, bytes: &[u8]) {
     tx.client.mux.close_after_message();
 }
 
+/// Bytes of a body made in pieces that are sent together.
+const BATCH: usize = 16 * 1024;
+
 /// Sends the response that stands in the workspace, with its body.
 ///
 /// # Errors
@@ -116,6 +121,45 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
     if !tx.space.response.is_empty() {
         encode(tx)?;
     }
+    if let Some(pieces) = tx.pieces.take() {
+        Box::pin(send_pieces(tx, pieces)).await?;
+    }
+    flush(tx).await
+}
+
+/// Makes and sends the body behind the head that is encoded; traffic passes between two batches.
+async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Failure> {
+    let thread = tx.worker.thread.clone();
+    let mut more = true;
+    while more {
+        let space = &mut *tx.space;
+        space.body.clear();
+        while more && space.body.len() < BATCH {
+            more = pieces(&tx.worker, &mut space.body);
+            if more && space.body.is_empty() {
+                // It was at work without a word yet.
+                break;
+            }
+        }
+        if !space.body.is_empty() {
+            let out = &mut space.down.outbox.bytes;
+            let framing = tx.client.mux.encode_data(space.body.len() as u64);
+            out.extend_from_slice(framing.prefix());
+            out.extend_from_slice(&space.body);
+            out.extend_from_slice(framing.suffix());
+        }
+        if more {
+            flush(tx).await?;
+            thread.scheduler().yield_as(Class::Bulk).await;
+            tx.go_on(0, Phase::Data)?;
+        }
+    }
+    tx.client.mux.encode_end(None, &mut tx.space.down.outbox.bytes);
+    Ok(())
+}
+
+/// Sends what is encoded.
+async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     let span = tx.client.proxy.settings.timeouts.client;
     let deadline = span.map(|span| thread.tick().plus_ms(span));
@@ -144,12 +188,20 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     judge::after_response(tx)?;
     // An interim response may be on its way; this one follows it.
     let space = &mut *tx.space;
-    let length = BodyKind::Length(space.body.len() as u64);
+    let length = match tx.pieces {
+        None => BodyKind::Length(space.body.len() as u64),
+        Some(_) => BodyKind::Chunked,
+    };
     let out = &mut space.down.outbox.bytes;
     let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
     let sent_as = case::response(&tx.worker, proxy, mux, (&mut space.response, length), out);
     tx.notes.journal.status = space.response.status();
-    if sent_as != BodyKind::None {
+    if sent_as == BodyKind::None {
+        tx.pieces = None;
+    } else if tx.pieces.is_some() {
+        // It follows, with its end.
+        return Ok(());
+    } else {
         let framing = tx.client.mux.encode_data(space.body.len() as u64);
         out.extend_from_slice(framing.prefix());
         out.extend_from_slice(&space.body);

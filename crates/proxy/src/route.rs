@@ -123,7 +123,7 @@ fn is_monitored(tx: &mut Transaction, front: &ProxyRef) -> bool {
 /// Whether the request is for the statistics page of this proxy.
 fn asks_for_statistics(tx: &Transaction, proxy: &Proxy) -> bool {
     let page = proxy.settings.stats.as_ref();
-    page.is_some_and(|page| tx.space.request.uri().starts_with(page.uri.as_bytes()))
+    page.is_some_and(|page| tx.space.request.path_and_query().starts_with(page.uri.as_bytes()))
 }
 
 /// The statistics page of this proxy, if its rules let the request have it.

@@ -6,13 +6,48 @@ use crate::worker::Worker;
 use htx::{Head, Version};
 pub use rules::Service;
 
-/// A complete response made by the proxy itself.
+/// A response made by the proxy itself.
 #[derive(Debug)]
 pub struct Answer {
     /// Status line and headers, without those that frame the body.
     pub head: Head,
     /// The body.
-    pub body: Vec<u8>,
+    pub body: Body,
+}
+
+/// The body of an [`Answer`].
+pub enum Body {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// More than should be made in one go.
+    Pieces(Pieces),
+}
+
+/// Appends the next piece of a body, some hundred microseconds' worth at most, or nothing yet;
+/// `false`: it was the last one. Traffic passes between two pieces.
+pub type Pieces = Box<dyn FnMut(&Worker, &mut Vec<u8>) -> bool>;
+
+impl Body {
+    /// All of it at once, whatever that takes.
+    pub fn collect(self, worker: &Worker) -> Vec<u8> {
+        match self {
+            Self::Whole(bytes) => bytes,
+            Self::Pieces(mut next) => {
+                let mut bytes = Vec::new();
+                while next(worker, &mut bytes) {}
+                bytes
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(bytes) => f.debug_tuple("Whole").field(&bytes.len()).finish(),
+            Self::Pieces(_) => f.write_str("Pieces"),
+        }
+    }
 }
 
 /// A request to the statistics page of a proxy.
@@ -50,6 +85,6 @@ impl Services for NoServices {
     fn serve(&self, _: Service, _: &Worker, _: &Head) -> Answer {
         let mut head = Head::default();
         head.set_response(Version::Http11, 503, b"Service Unavailable");
-        Answer { head, body: Vec::new() }
+        Answer { head, body: Body::Whole(Vec::new()) }
     }
 }

@@ -18,6 +18,7 @@ use crate::retry::Kept;
 use crate::route::{self, Route};
 use crate::runtime::ProxyRef;
 use crate::server_conn::ServerConn;
+use crate::services::Pieces;
 use crate::settings::Mode;
 use crate::streams::Listed;
 use crate::worker::Worker;
@@ -83,6 +84,8 @@ pub(crate) struct Transaction {
     pub(crate) stashed: bool,
     /// A connection that was kept has failed the request: the next one has to be new.
     pub(crate) wants_new: bool,
+    /// What is left to make of the body of a local answer.
+    pub(crate) pieces: Option<Pieces>,
     /// What the rules of the response wait for.
     pub(crate) pause: Option<Box<judge::Pause>>,
     /// The dates that stood in the client's persistence cookie.
@@ -142,6 +145,7 @@ impl Transaction {
             kept: None,
             stashed: false,
             wants_new: false,
+            pieces: None,
             pause: None,
             cookie_dates: Dates::default(),
             posts: false,
@@ -224,6 +228,7 @@ impl Transaction {
         self.drop_server();
         // What was received of the body and not sent on must not be taken for the next request.
         self.space.up.disown(&mut self.client.input);
+        self.pieces = None;
         let untold = !self.client.mux.has_sent_head();
         if failure.status != 0 && untold {
             if failure.status != judge::REPLACED {

@@ -2,7 +2,7 @@
 
 use super::response;
 use htx::Head;
-use proxy::services::Answer;
+use proxy::services::{Answer, Body};
 use proxy::settings::StatsPage;
 
 /// What HAProxy calls its realm.
@@ -32,7 +32,7 @@ pub(super) fn challenge(page: &StatsPage) -> Answer {
     let mut head = response(401, "Unauthorized", "text/html");
     let realm = page.realm.as_deref().unwrap_or(REALM).replace(['"', '\\'], "");
     head.push(b"www-authenticate", format!("Basic realm=\"{realm}\"").as_bytes());
-    Answer { head, body: BODY.as_bytes().to_vec() }
+    Answer { head, body: Body::Whole(BODY.as_bytes().to_vec()) }
 }
 
 fn equal(a: &[u8], b: &[u8]) -> bool {
@@ -99,7 +99,8 @@ mod tests {
         }
         assert!(allows(&StatsPage::default(), &request(b"")));
         let answer = challenge(&page);
-        assert_eq!((answer.head.status(), answer.body.len()), (401, 112));
+        assert_eq!(answer.head.status(), 401);
+        assert!(matches!(answer.body, Body::Whole(body) if body.len() == 112));
         let realm = answer.head.get(b"www-authenticate");
         assert_eq!(realm, Some(&b"Basic realm=\"HAProxy Statistics\""[..]));
     }

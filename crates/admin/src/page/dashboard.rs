@@ -14,7 +14,7 @@ use super::response;
 use crate::settings::Settings;
 use htx::Head;
 use proxy::Worker;
-use proxy::services::Answer;
+use proxy::services::{Answer, Body};
 use proxy::settings::StatsPage;
 
 const DOCUMENT: &str = include_str!("ui/index.html");
@@ -59,7 +59,7 @@ pub(super) fn answer(
     page: &StatsPage,
     request: &Head,
 ) -> Option<Answer> {
-    let uri = String::from_utf8_lossy(request.uri());
+    let uri = String::from_utf8_lossy(request.path_and_query());
     let (part, options) = part(&uri, &page.uri)?;
     let (content_type, body) = match part {
         Part::Document => ("text/html; charset=utf-8", document(page)),
@@ -74,7 +74,7 @@ pub(super) fn answer(
     let mut head = response(200, "OK", content_type);
     head.push(b"content-security-policy", POLICY);
     head.push(b"x-content-type-options", b"nosniff");
-    Some(Answer { head, body: body.into_bytes() })
+    Some(Answer { head, body: Body::Whole(body.into_bytes()) })
 }
 
 /// Whether a page shows what is in a stick table: keys tell who the clients are, so whoever sees

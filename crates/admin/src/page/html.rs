@@ -255,16 +255,17 @@ fn throttle(row: &Row, cell: &mut Cell) {
     }
 }
 
-/// Writes the page.
-pub(super) fn write(view: &View<'_>, rows: &[Row], out: &mut String) {
+/// What stands before the proxies.
+pub(super) fn begin(view: &View<'_>, out: &mut String) {
     top(view, out);
     process(view, out);
     tools(view, out);
     legend(out);
     out.push_str("<main id=\"proxies\">\n");
-    for group in rows.chunk_by(|a, b| a.proxy == b.proxy) {
-        table(view, group, out);
-    }
+}
+
+/// What stands behind them.
+pub(super) fn end(view: &View<'_>, out: &mut String) {
     out.push_str("</main>\n");
     bottom(view, out);
 }
@@ -394,7 +395,8 @@ fn legend(out: &mut String) {
     out.push_str("</div>\n");
 }
 
-fn table(view: &View<'_>, rows: &[Row], out: &mut String) {
+/// What stands before the rows of a proxy; all of them, at least one, are given.
+pub(super) fn begin_table(view: &View<'_>, rows: &[Row], out: &mut String) {
     let Some(first) = rows.first() else { return };
     let name = first.get(Field::Pxname).text();
     let mode = first.get(Field::Mode).text();
@@ -411,21 +413,33 @@ fn table(view: &View<'_>, rows: &[Row], out: &mut String) {
         let _ = write!(out, " · {}", Escaped(more));
     }
     out.push_str("</small></h2>\n");
-    let changes = view.admin && rows.iter().any(|row| row.kind == Kind::Server);
-    if changes {
+    if changes(view, rows) {
         out.push_str("<form method=\"post\">\n");
     }
     out.push_str("<div class=\"scroll\" tabindex=\"0\">\n<table>\n");
     head(view.page.show_modules, out);
     out.push_str("<tbody>\n");
+}
+
+/// Whether servers among these rows can be changed.
+pub(super) fn changes(view: &View<'_>, rows: &[Row]) -> bool {
+    view.admin && rows.iter().any(|row| row.kind == Kind::Server)
+}
+
+/// Some rows; `changes` tells that servers can be ticked.
+pub(super) fn write_rows(rows: &[Row], changes: bool, out: &mut String) {
     for one in rows {
         row(one, changes, out);
         extra(one, out);
         out.push_str("</tr>\n");
     }
+}
+
+/// What stands behind the rows of a proxy.
+pub(super) fn end_table(proxy: u32, changes: bool, out: &mut String) {
     out.push_str("</tbody>\n</table>\n</div>\n");
     if changes {
-        actions(first.proxy, out);
+        actions(proxy, out);
     }
     out.push_str("</section>\n");
 }

@@ -29,7 +29,8 @@ impl Bench {
 
     fn get(&self, uri: &str) -> (Head, String) {
         let answer = self.visit(("GET", uri), false, None);
-        (answer.head, String::from_utf8(answer.body).unwrap())
+        let body = answer.body.collect(&self.worker);
+        (answer.head, String::from_utf8(body).unwrap())
     }
 
     /// Where a form leads to.
@@ -62,6 +63,38 @@ fn formats_have_their_types() {
     let (head, body) = bench.get("/;norefresh");
     assert_eq!(header(&head, "refresh"), "");
     assert!(!body.contains("http-equiv"));
+}
+
+/// The largest piece of a body, and how many there are.
+fn measure(worker: &Worker, body: Body) -> (usize, usize) {
+    let Body::Pieces(mut next) = body else { panic!("it comes in one piece") };
+    let (mut largest, mut count, mut more) = (0, 0, true);
+    while more {
+        let mut piece = Vec::new();
+        more = next(worker, &mut piece);
+        (largest, count) = (largest.max(piece.len()), count + 1);
+    }
+    (largest, count)
+}
+
+#[test]
+fn no_piece_is_long_however_many_servers_there_are() {
+    let shared = testing::crowded(2_000);
+    let (worker, settings) = (testing::worker(&shared), testing::settings());
+    let bench = Bench { worker, shared, pages: Pages::new(settings.clone()) };
+    for uri in ["/", "/;csv", "/;json", "/;typed"] {
+        let answer = bench.visit(("GET", uri), true, None);
+        let (largest, count) = measure(&bench.worker, answer.body);
+        assert!(
+            largest < 150_000 && count >= 100,
+            "{uri}: {count} pieces of up to {largest} bytes"
+        );
+    }
+    let mut request = Head::default();
+    request.set_request(b"GET", b"/metrics", Version::Http11);
+    let answer = bench.pages.serve(Service::Prometheus, &bench.worker, &request);
+    let (largest, count) = measure(&bench.worker, answer.body);
+    assert!(largest < 200_000 && count >= 1_000, "{count} pieces of up to {largest} bytes");
 }
 
 #[test]
@@ -152,7 +185,8 @@ fn forms_change_servers() {
 fn only_those_who_may_change_servers_get_forms() {
     let bench = Bench::new();
     let ticked = "<input type=\"checkbox\" name=\"s\" value=\"s1\">";
-    let body = String::from_utf8(bench.visit(("GET", "/"), true, None).body).unwrap();
+    let body = String::from_utf8(bench.visit(("GET", "/"), true, None).body.collect(&bench.worker))
+        .unwrap();
     for part in ["<form method=\"post\">", ticked, "name=\"b\" value=\"#3\"", "value=\"maint\""] {
         assert!(body.contains(part), "{part}");
     }

@@ -28,6 +28,74 @@ fn words(span: Span) -> (&'static str, &'static str) {
     }
 }
 
+/// Kinds of objects, their prefix and what is measured of them.
+const KINDS: [(Kind, &str, &[Span]); 3] = [
+    (Kind::Frontend, "frontend", &[Span::Handshake, Span::Total]),
+    (Kind::Backend, "backend", SERVED),
+    (Kind::Server, "server", SERVED),
+];
+const SERVED: &[Span] = SPANS.split_at(1).1;
+
+/// Objects that one piece looks at most.
+const STEP: usize = 16;
+
+/// How far the histograms have come.
+#[derive(Default)]
+pub(super) struct Cursor {
+    /// Kind, span of it, object.
+    place: (usize, usize, usize),
+    /// The objects of the kind: number of the proxy, and of the server in it.
+    objects: Option<Vec<(usize, usize)>>,
+    /// The block of this span has its head.
+    begun: bool,
+}
+
+impl Cursor {
+    /// Appends some lines; `false`: there are no more.
+    pub(super) fn next(&mut self, shared: &Shared, out: &mut String) -> bool {
+        let (which, span, from) = self.place;
+        let Some((kind, prefix, spans)) = KINDS.get(which) else { return false };
+        let Some(measured) = spans.get(span) else {
+            (self.place, self.objects) = ((which + 1, 0, 0), None);
+            return true;
+        };
+        let objects = self.objects.get_or_insert_with(|| all(shared, *kind));
+        let to = (from + STEP).min(objects.len());
+        for place in &objects[from..to] {
+            let Some(object) = Object::find(shared, *kind, *place) else { continue };
+            let summary = object.times.summary(*measured);
+            if summary.count() == 0 {
+                continue;
+            }
+            let (name, help) = words(*measured);
+            let name = format!("weir_{prefix}_{name}_time_seconds");
+            if !std::mem::replace(&mut self.begun, true) {
+                begin_as(out, &name, "histogram", help);
+            }
+            object.write(&summary, &name, out);
+        }
+        if to < objects.len() {
+            self.place = (which, span, to);
+        } else {
+            (self.place, self.begun) = ((which, span + 1, 0), false);
+        }
+        true
+    }
+}
+
+/// All objects of a kind.
+fn all(shared: &Shared, kind: Kind) -> Vec<(usize, usize)> {
+    let proxies = shared.proxies.iter().enumerate().filter(|(_, it)| !it.settings.disabled);
+    let counted = proxies.map(|(index, proxy)| {
+        let slots = match kind {
+            Kind::Server => proxy.back.as_ref().map_or(0, |back| back.servers.slots()),
+            _ => 1,
+        };
+        (0..slots).map(move |slot| (index, slot))
+    });
+    counted.flatten().collect()
+}
+
 /// What is measured, and its labels.
 struct Object<'a> {
     proxy: &'a str,
@@ -51,63 +119,23 @@ impl Times<'_> {
     }
 }
 
-pub(super) fn write(shared: &Shared, out: &mut String) {
-    let kinds = [
-        (Kind::Frontend, "frontend", &[Span::Handshake, Span::Total][..]),
-        (Kind::Backend, "backend", &SPANS[1..]),
-        (Kind::Server, "server", &SPANS[1..]),
-    ];
-    for (kind, prefix, spans) in kinds {
-        let objects = objects(shared, kind);
-        for span in spans {
-            let (name, help) = words(*span);
-            let name = format!("weir_{prefix}_{name}_time_seconds");
-            block(&objects, *span, &name, help, out);
-        }
-    }
-}
-
-fn objects<'a>(shared: &'a Shared, kind: Kind) -> Vec<Object<'a>> {
-    let mut objects = Vec::new();
-    for proxy in shared.proxies.iter().filter(|proxy| !proxy.settings.disabled) {
-        let object = |server, times| Object { proxy: proxy.name(), server, times };
-        match kind {
-            Kind::Frontend => {
-                objects.extend(proxy.front.iter().map(|it| object(None, Times::Own(&it.counters))));
-            }
-            Kind::Backend => {
-                objects.extend(proxy.back.iter().map(|it| object(None, Times::Servers(it))));
-            }
+impl<'a> Object<'a> {
+    /// The object at a place, if there is one.
+    fn find(shared: &'a Shared, kind: Kind, (proxy, slot): (usize, usize)) -> Option<Self> {
+        let proxy = shared.proxies.get(proxy)?;
+        let (server, times) = match kind {
+            Kind::Frontend => (None, Times::Own(&proxy.front.as_ref()?.counters)),
+            Kind::Backend => (None, Times::Servers(proxy.back.as_ref()?)),
             Kind::Server => {
-                let servers = proxy.back.iter().flat_map(|back| back.servers.iter());
-                let of = |it: &'a proxy::runtime::Server| {
-                    object(Some(it.state.name()), Times::Own(&it.counters))
-                };
-                objects.extend(servers.map(of));
+                let server = proxy.back.as_ref()?.servers.get(slot)?;
+                (Some(server.state.name()), Times::Own(&server.counters))
             }
             // Its times are those of its frontend.
-            Kind::Listener => {}
-        }
+            Kind::Listener => return None,
+        };
+        Some(Self { proxy: proxy.name(), server, times })
     }
-    objects
-}
 
-/// One span of all objects of a kind.
-fn block(objects: &[Object<'_>], span: Span, name: &str, help: &str, out: &mut String) {
-    let mut begun = false;
-    for object in objects {
-        let summary = object.times.summary(span);
-        if summary.count() == 0 {
-            continue;
-        }
-        if !std::mem::replace(&mut begun, true) {
-            begin_as(out, name, "histogram", help);
-        }
-        object.write(&summary, name, out);
-    }
-}
-
-impl Object<'_> {
     fn write(&self, summary: &Summary, name: &str, out: &mut String) {
         let mut labels = vec![("proxy", self.proxy)];
         labels.extend(self.server.map(|server| ("server", server)));
@@ -140,8 +168,8 @@ mod tests {
         for (from, to) in [(1, 50_001), (1, 70_001), (1, 90_000_000_001)] {
             back.servers[0].counters.latencies.record(0, Span::Total, from, to);
         }
-        let mut out = String::new();
-        write(&shared, &mut out);
+        let (mut out, mut cursor) = (String::new(), Cursor::default());
+        while cursor.next(&shared, &mut out) {}
         let lines: Vec<&str> = out.lines().filter(|line| line.contains("weir_backend_")).collect();
         assert_eq!(
             &lines[..4],

@@ -5,8 +5,9 @@ use super::metric::{BACKEND, FRONTEND, LISTENER, Metric, OUTCOMES, SERVER, SERVE
 use super::query::{Query, Scope};
 use super::{begin, sample};
 use crate::stats::field::Field;
-use crate::stats::{self, Clock, Filter, Kind, Row, States};
+use crate::stats::{Clock, Filter, Kind, Row, States, Walk};
 use proxy::Worker;
+use std::ops::Range;
 
 /// Status classes: label and column.
 const CLASSES: [(&str, Field); 6] = [
@@ -26,36 +27,76 @@ const SCOPES: [(Scope, Kind, &str, &[Metric]); 4] = [
     (Scope::Server, Kind::Server, "server", SERVER),
 ];
 
-pub(super) fn write(worker: &Worker, query: &Query, out: &mut String) {
-    if !SCOPES.iter().any(|(scope, ..)| query.wants(*scope)) {
-        return;
+/// Rows that one piece looks at most.
+const STEP: usize = 128;
+
+/// How far the metrics of rows have come.
+pub(super) struct Cursor {
+    scopes: [bool; SCOPES.len()],
+    filter: Filter,
+    /// What is left to gather; nothing is written before all rows are there.
+    walk: Option<Walk>,
+    rows: Vec<Row>,
+    /// Scope, metric in it, row.
+    place: (usize, usize, usize),
+}
+
+impl Cursor {
+    pub(super) fn new(query: &Query) -> Self {
+        let scopes = SCOPES.map(|(scope, ..)| query.wants(scope));
+        let states = if query.no_maint { States::NoMaint } else { States::All };
+        let walk = scopes.contains(&true).then(Walk::default);
+        let filter = Filter { states, ..Filter::default() };
+        Self { scopes, filter, walk, rows: Vec::new(), place: (0, 0, 0) }
     }
-    let states = if query.no_maint { States::NoMaint } else { States::All };
-    let filter = Filter { states, ..Filter::default() };
-    let rows = stats::rows(&worker.shared, Clock::of(worker), &filter);
-    for (_, kind, prefix, metrics) in SCOPES.iter().filter(|(scope, ..)| query.wants(*scope)) {
-        for metric in *metrics {
-            block(&rows, *kind, prefix, metric, out);
+
+    /// Appends some lines, or gathers some rows; `false`: there are no more.
+    pub(super) fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
+        if let Some(walk) = &mut self.walk {
+            match walk.step(&worker.shared, Clock::of(worker), &self.filter) {
+                Some(mut rows) => self.rows.append(&mut rows),
+                None => self.walk = None,
+            }
+            return true;
+        }
+        let (scope, at, from) = self.place;
+        let Some((_, kind, prefix, metrics)) = SCOPES.get(scope) else { return false };
+        let there = self.scopes[scope] && self.rows.iter().any(|row| row.kind == *kind);
+        let Some(metric) = metrics.get(at).filter(|_| there) else {
+            self.place = (scope + 1, 0, 0);
+            return true;
+        };
+        let to = (from + STEP).min(self.rows.len());
+        block(&self.rows, from..to, (*kind, prefix, metric), out);
+        self.place = if to < self.rows.len() { (scope, at, to) } else { (scope, at + 1, 0) };
+        true
+    }
+}
+
+/// One metric of the objects of a kind in a range of rows.
+fn block(
+    rows: &[Row],
+    range: Range<usize>,
+    (kind, prefix, metric): (Kind, &str, &Metric),
+    out: &mut String,
+) {
+    let name = format!("{prefix}_{}", metric.name);
+    if range.start == 0 {
+        begin(out, &name, metric.kind, metric.help());
+    }
+    for at in range {
+        let row = &rows[at];
+        if row.kind == kind {
+            let servers = if kind == Kind::Backend { before(rows, at) } else { &[] };
+            Line { out, name: &name, row, servers }.write(metric.source);
         }
     }
 }
 
-/// One metric of all objects of a kind; nothing if there are none.
-fn block(rows: &[Row], kind: Kind, prefix: &str, metric: &Metric, out: &mut String) {
-    if !rows.iter().any(|row| row.kind == kind) {
-        return;
-    }
-    let name = format!("{prefix}_{}", metric.name);
-    begin(out, &name, metric.kind, metric.help());
-    let mut servers: &[Row] = &[];
-    for proxy in rows.chunk_by(|one, next| one.proxy == next.proxy) {
-        if kind == Kind::Backend {
-            servers = proxy;
-        }
-        for row in proxy.iter().filter(|row| row.kind == kind) {
-            Line { out, name: &name, row, servers }.write(metric.source);
-        }
-    }
+/// The rows of a backend's proxy, the last of which it is.
+fn before(rows: &[Row], at: usize) -> &[Row] {
+    let other = rows[..at].iter().rposition(|row| row.proxy != rows[at].proxy);
+    &rows[other.map_or(0, |other| other + 1)..=at]
 }
 
 /// The values of one metric for one object.

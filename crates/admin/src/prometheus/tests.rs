@@ -22,8 +22,9 @@ fn ask_of(shared: &Arc<Shared>, uri: &str) -> (u16, String) {
     let (worker, settings) = (testing::worker(shared), testing::settings());
     let mut request = Head::default();
     request.set_request(b"GET", uri.as_bytes(), Version::Http11);
-    let answer = answer(&worker, &settings, &request);
-    (answer.head.status(), String::from_utf8(answer.body).unwrap())
+    let answer = answer(&settings, &request);
+    let body = answer.body.collect(&worker);
+    (answer.head.status(), String::from_utf8(body).unwrap())
 }
 
 /// What stands before the value in each line of a metric.

@@ -78,6 +78,51 @@ fn an_open_page_needs_nothing() {
     assert_eq!(get(&weir, "open", "/haproxy?stats", "x: y").header("refresh"), None);
 }
 
+#[test]
+fn the_page_is_found_in_absolute_targets() {
+    // As those of HTTP/2 are.
+    let weir = start();
+    for target in ["/haproxy?stats;csv", "http://t/haproxy?stats;csv"] {
+        let page = get(&weir, "open", target, "x: y");
+        assert!(page.text().starts_with("# pxname"), "{target}");
+    }
+    let ui = get(&weir, "open", "http://t/haproxy?stats/ui", "x: y");
+    assert!(ui.text().contains("<!DOCTYPE html>"));
+}
+
+#[test]
+fn large_answers_come_in_pieces_whatever_is_spoken() {
+    let weir = Setup::new(
+        "defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+         timeout server 5s\n\
+         frontend web\n    bind <web>\n    stats enable\n    \
+         http-request use-service prometheus-exporter if { path /metrics }\n\
+         backend be\n    server-template s 500 127.0.0.1:1\n",
+    )
+    .start();
+    let rows = |text: &str| text.lines().filter(|line| line.starts_with("be,s")).count();
+    let mut client = weir.web();
+    for _ in 0..2 {
+        let page = client.get("/haproxy?stats;csv");
+        assert_eq!(page.header("transfer-encoding"), Some("chunked"));
+        assert_eq!(page.header("content-length"), None);
+        assert_eq!(rows(&page.text()), 500);
+    }
+    let figures = client.get("/metrics").text();
+    let weights = figures.lines().filter(|line| line.starts_with("haproxy_server_weight{"));
+    assert_eq!(weights.count(), 500);
+    client.send("HEAD /haproxy?stats HTTP/1.1\r\nHost: t\r\n\r\n");
+    assert_eq!(client.head().status(), 200);
+    let page = client.get("/haproxy?stats").text();
+    assert_eq!(page.matches("<tr id=\"be/s").count(), 500);
+    assert!(page.trim_end().ends_with("</html>"), "whole, and nothing of the HEAD before it");
+    let mut old = weir.web();
+    old.send("GET /haproxy?stats;csv HTTP/1.0\r\n\r\n");
+    let head = old.head();
+    assert_eq!((head.header("transfer-encoding"), head.header("content-length")), (None, None));
+    assert_eq!(rows(&String::from_utf8(old.rest()).unwrap()), 500, "then the connection ends");
+}
+
 /// A POST of a form to `/haproxy?stats`: where it leads to.
 fn post(weir: &Running, form: &str, header: &str) -> String {
     let answer = weir.connect("web").ask(format!(
