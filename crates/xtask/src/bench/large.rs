@@ -54,6 +54,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let seconds = parsed.number("-d", 8)?;
     tools::require(&[tools::NGINX, tools::TASKSET, tools::WRK])?;
     process::raise_descriptor_limit();
+    process::pin_self(1);
     let subjects = subjects::subjects(&parsed)?;
     let files = Files::new("large")?;
     let _origin = origin::start(&files, "origin", &[ORIGIN])?;
