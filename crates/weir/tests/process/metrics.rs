@@ -1,6 +1,6 @@
 //! The Prometheus exporter over HTTP. Never the whole list of metrics.
 
-use crate::support::{Origin, Setup};
+use crate::support::{Origin, Setup, eventually};
 
 #[test]
 fn the_exporter_shows_what_happened() {
@@ -53,6 +53,24 @@ fn histograms_hold_every_request_once() {
         assert!(text.lines().any(|it| it == line), "{line}\n{text}");
     }
     assert!(text.lines().all(|line| line.contains("weir_")), "{text}");
+}
+
+#[test]
+fn a_backend_remembers_what_its_deleted_servers_have_served() {
+    let origin = Origin::saying("hello");
+    let front = "    http-request use-service prometheus-exporter if { path /metrics }";
+    let weir = Setup::http(front, "    balance roundrobin").start();
+    let added = weir.cli(&format!("add server app/d {}", origin.address()));
+    assert_eq!(added, "New server registered.");
+    weir.cli("enable server app/d");
+    // Nothing is kept that would hold the server back.
+    weir.web().ask("GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+    weir.cli("disable server app/d");
+    eventually("it is gone", || weir.cli("del server app/d").contains("deleted").then_some(()));
+    let text = weir.web().get("/metrics?scope=histogram").text();
+    let kept = "weir_backend_total_time_seconds_count{proxy=\"app\"} 1";
+    assert!(text.lines().any(|line| line == kept), "{text}");
+    assert!(!text.contains("weir_server_total"), "{text}");
 }
 
 #[test]
