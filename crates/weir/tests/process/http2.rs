@@ -282,3 +282,33 @@ fn streams_of_a_session_share_its_variables() {
     client.send([0, 0, 0, 0, 1, 0, 0, 0, 1]);
     assert_eq!(block(&mut client, 1)[0], OK, "what another stream has set");
 }
+
+#[test]
+fn small_answers_overtake_a_large_one() {
+    const LARGE: usize = 32 << 20;
+    let origin = Origin::new(|mut peer| {
+        while let Some(request) = peer.request() {
+            let length = if request.target() == "/large" { LARGE } else { 2 };
+            peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"));
+            peer.send(vec![b'x'; length]);
+        }
+    });
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &LogReceiver::new());
+    let mut client = weir.web();
+    // Windows as large as can be.
+    let windows = b"\0\0\x06\x04\0\0\0\0\0\0\x04\x7f\xff\xff\xff\0\0\x04\x08\0\0\0\0\0\x7f\xff\0\0";
+    client.send([PREFACE, windows].concat());
+    let block = b"\x82\x86\x44\x06/large\x41\x01a";
+    client.send([&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1][..], block].concat());
+    let (mut large, mut small) = (0, 0);
+    while small < 99 {
+        let (kind, flags, stream, payload) = frame(&mut client);
+        if large == 0 && (kind, stream) == (0, 1) {
+            (1..100).for_each(|number| client.send(get(2 * number + 1)));
+        }
+        large += if (kind, stream) == (0, 1) { payload.len() } else { 0 };
+        small += usize::from(kind == 0 && stream > 1 && flags & 1 != 0);
+    }
+    // What the sockets on the way hold is before them, and no more than that.
+    assert!(large < LARGE / 2, "{large} bytes");
+}
