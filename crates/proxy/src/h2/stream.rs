@@ -204,6 +204,11 @@ impl Half {
         self.session.act(|mux| mux.reset(self.key, wire::h2::Code::CANCEL));
     }
 
+    /// Ends the stream as if the request had not been looked at.
+    pub(crate) fn refuse(&self) {
+        self.session.act(|mux| mux.reset(self.key, wire::h2::Code::REFUSED_STREAM));
+    }
+
     /// Whether an answer accepts the upgrade that the request asks for.
     pub(crate) fn is_accepted_by(&self, head: &Head) -> bool {
         self.session.look(|mux| mux.is_accepted_by(self.key, head))

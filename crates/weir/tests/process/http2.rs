@@ -46,6 +46,12 @@ fn block(client: &mut Client, stream: u32) -> Vec<u8> {
 
 const OK: u8 = 0x88;
 
+/// The status that a header block begins with.
+fn status(block: &[u8]) -> u16 {
+    let text = || std::str::from_utf8(&block[2..5]).expect("a status");
+    if block[0] == OK { 200 } else { text().parse().expect("a status") }
+}
+
 #[test]
 fn clear_ports_take_both_versions() {
     let log = LogReceiver::new();
@@ -198,8 +204,7 @@ fn keys_of_websockets_are_made_and_looked_at() {
         client.send([&[0, 0, list.len() as u8, 1, 4, 0, 0, 0, 1][..], list].concat());
         let heard = block(&mut client, 1);
         let said = String::from_utf8_lossy(&heard).into_owned();
-        let found = if heard[0] == OK { 200 } else { said[2..5].parse().expect("a status") };
-        assert_eq!(found, status, "{answer}");
+        assert_eq!(self::status(&heard), status, "{answer}");
         assert!(status != 200 || !said.contains("sec-websocket-accept"));
     }
 }
@@ -311,4 +316,40 @@ fn small_answers_overtake_a_large_one() {
     }
     // What the sockets on the way hold is before them, and no more than that.
     assert!(large < LARGE / 2, "{large} bytes");
+}
+
+#[test]
+fn streams_that_a_kept_connection_fails() {
+    // What is answered with 502 could have been looked at, and would do harm twice.
+    const GET: u8 = 0x82;
+    const POST: u8 = 0x83;
+    let cases = [
+        ("retries 3", GET, Ok(200)),
+        ("retries 0", GET, Err(7)),
+        ("http-request disable-l7-retry", GET, Err(7)),
+        ("retries 3", POST, Ok(502)),
+    ];
+    for (rule, method, expected) in cases {
+        // Answers the first request of each connection, and closes when it has read a second one.
+        let origin = Origin::new(|mut peer| {
+            peer.request();
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+            peer.request();
+        });
+        let back = format!("    {rule}\n    server s <origin>");
+        let weir = Setup::http("", &back).between(&origin, &LogReceiver::new());
+        let mut client = weir.web();
+        told(&mut client);
+        assert_eq!(answer(&mut client, 1), OK);
+        client.send([&[0, 0, 6, 1, 5, 0, 0, 0, 3, method][..], b"\x86\x84\x41\x01a"].concat());
+        let heard = loop {
+            match frame(&mut client) {
+                (1, _, 3, block) => break Ok(status(&block)),
+                (3, _, 3, code) => break Err(code[3]),
+                _ => {}
+            }
+        };
+        assert_eq!(heard, expected, "{rule}");
+        assert_eq!(answer(&mut client, 5), OK, "{rule}");
+    }
 }
