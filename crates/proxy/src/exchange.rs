@@ -591,8 +591,8 @@ fn withholds_body(tx: &Transaction) -> bool {
 /// The server closed before it answered. Where it had closed for want of use when the request came,
 /// another connection is asked if that does no harm. Otherwise a client that has had answers before
 /// may simply ask again: it sees its connection closed, which is what a stale keep-alive connection
-/// looks like, or its stream refused. (HAProxy does so in both cases, and leaves no line in the log;
-/// we tell.)
+/// looks like, or its stream refused. (HAProxy does so in both cases, and leaves no line in the
+/// log; we tell.)
 fn no_answer(tx: &mut Transaction) -> Failure {
     let empty = tx.space.response.is_empty()
         && tx.server.as_ref().is_none_or(|server| server.received().is_empty());

@@ -40,7 +40,7 @@ impl Stream {
     /// A stream that a client has opened.
     pub(crate) fn of_client(front: &Rc<Front>, key: Key) -> Self {
         let half = Half { session: front.session.clone(), key };
-        front.stats().open_stream();
+        front.open_stream();
         Self { half, carrier: Carrier::Front(front.clone()) }
     }
 
@@ -138,7 +138,7 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.half.session.act(|mux| mux.release(self.half.key));
         match &self.carrier {
-            Carrier::Front(front) => front.stats().close_stream(),
+            Carrier::Front(front) => front.close_stream(),
             Carrier::Trunk(trunk) => {
                 trunk.stats().close_stream();
                 trunk.rest();
