@@ -158,7 +158,10 @@ struct Origin {
 impl Actor for Origin {
     fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
         match signal {
-            Signal::Start => net.listen_as(me, Address::Inet(support::origin(0))).unwrap(),
+            Signal::Start => {
+                let at = Address::Inet(support::origin(0));
+                net.listen_as(me, at).expect("nobody else listens there");
+            }
             Signal::Accepted(end) => {
                 let (large, input, out, left) = (self.large, Vec::new(), Vec::new(), 0);
                 let service = net.spawn(Box::new(Service { large, end, input, out, left }));
