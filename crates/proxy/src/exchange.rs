@@ -591,7 +591,8 @@ fn withholds_body(tx: &Transaction) -> bool {
 /// The server closed before it answered. Where it had closed for want of use when the request came,
 /// another connection is asked if that does no harm. Otherwise a client that has had answers before
 /// may simply ask again: it sees its connection closed, which is what a stale keep-alive connection
-/// looks like. (HAProxy closes in both cases, and leaves no line in the log; we tell.)
+/// looks like, or its stream refused. (HAProxy does so in both cases, and leaves no line in the
+/// log; we tell.)
 fn no_answer(tx: &mut Transaction) -> Failure {
     let empty = tx.space.response.is_empty()
         && tx.server.as_ref().is_none_or(|server| server.received().is_empty());
@@ -603,10 +604,13 @@ fn no_answer(tx: &mut Transaction) -> Failure {
         return retry::anew(tx);
     }
     observe::sign(tx, Sign::Closed);
-    let failure = match reused && empty && tx.client.requests > 0 {
-        true => Failure::new(0, Cause::ServerAbort, Phase::Headers),
-        false => Failure::new(502, Cause::ServerAbort, Phase::Headers),
-    };
+    let untold = reused && empty && tx.client.requests > 0 && retry::may_client_repeat(tx);
+    let status = if untold { 0 } else { 502 };
     let event = if empty { RetryOn::EMPTY } else { RetryOn::JUNK };
-    retry::instead_of(tx, event, failure)
+    let failure = Failure::new(status, Cause::ServerAbort, Phase::Headers);
+    let failure = retry::instead_of(tx, event, failure);
+    if failure.status == 0 {
+        tx.client.mux.refuse();
+    }
+    failure
 }

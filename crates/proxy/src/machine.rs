@@ -256,6 +256,14 @@ impl Machine {
         }
     }
 
+    /// Has the client ask again. Clients of HTTP/1 do where a connection closes without a word.
+    pub(crate) fn refuse(&mut self) {
+        match self {
+            Self::H1(_) => {}
+            Self::H2(half) => half.refuse(),
+        }
+    }
+
     /// Whether an answer accepts the upgrade that the incoming request asks for; HTTP/1 clients see
     /// to that themselves.
     pub(crate) fn is_accepted_by(&self, head: &Head) -> bool {

@@ -124,20 +124,33 @@ fn is_harmless(tx: &Transaction, request: &Head) -> bool {
 /// server may be about to close the connection for want of use. Moves it, and copies nothing.
 pub(crate) fn stash_head(tx: &mut Transaction) {
     let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
-    if reused && tx.kept.is_none() && is_harmless(tx, &tx.space.request) {
+    let safe = tx.client.socket.is_stream() && tx.space.request.method_id().is_safe();
+    if reused && tx.kept.is_none() && (safe || is_harmless(tx, &tx.space.request)) {
         std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
         tx.stashed = true;
     }
 }
 
-/// Whether the request that a kept connection has failed is still here, and can go out again.
-pub(crate) fn may_ask_anew(tx: &Transaction) -> bool {
-    let head = match (&tx.kept, tx.stashed) {
+/// The head of the request that a kept connection has failed; empty if it is not here any more.
+fn failed_head(tx: &Transaction) -> &Head {
+    match (&tx.kept, tx.stashed) {
         (Some(kept), _) => &kept.head,
         (None, true) => &tx.notes.request,
         (None, false) => &tx.space.request,
-    };
+    }
+}
+
+/// Whether the request that a kept connection has failed is still here, and can go out again.
+pub(crate) fn may_ask_anew(tx: &Transaction) -> bool {
+    let head = failed_head(tx);
     !head.is_empty() && is_harmless(tx, head)
+}
+
+/// Whether a client may be left to repeat a request that a kept connection has failed. A stream
+/// that is refused is repeated whatever its method, so only if that does no harm (RFC 9113 8.7).
+pub(crate) fn may_client_repeat(tx: &Transaction) -> bool {
+    let head = failed_head(tx);
+    !tx.client.socket.is_stream() || (!head.is_empty() && head.method_id().is_safe())
 }
 
 /// As [`again`], on a connection that nobody has used before.

@@ -8,7 +8,8 @@ use proxy::counters::Metric;
 use proxy::h2::stats::Field;
 use proxy::settings::Reuse;
 use sim::Faults;
-use sim::peers::ClientPlan;
+use sim::faults::MS;
+use sim::peers::{ClientPlan, OriginPlan};
 use support::{Lab, Listen, front, listen};
 
 /// The first one's clients and the last one's servers speak HTTP/1.
@@ -61,4 +62,26 @@ fn streams_that_are_left_leave_nothing() {
         lab.assert_at_rest();
         lab.stop();
     }
+}
+
+#[test]
+fn safe_requests_outlive_the_connections_that_servers_close() {
+    let mut retries = 0;
+    for (seed, reuse) in (200..212).zip([Reuse::Safe, Reuse::Always, Reuse::Never].iter().cycle()) {
+        let faults =
+            if seed % 2 == 0 { Faults::BUMPY } else { Faults { latency: 2 * MS, ..Faults::NONE } };
+        let mut lab = Lab::new(seed, 2, faults, chain(*reuse));
+        // Most connections are closed at some moment after an answer, without a word.
+        lab.origins(3, |plan| OriginPlan { delay: 2 * MS, close: 50, idle_close: 700, ..plan });
+        clients(&mut lab, |plan| ClientPlan { post: 0, head: 100, think: 10 * MS, ..plan });
+        lab.until_finished();
+        lab.until_quiet();
+        lab.assert_nothing_lost(seed);
+        let bad: Vec<_> = lab.lines().iter().filter(|line| line.status != 200).cloned().collect();
+        assert!(bad.is_empty(), "seed {seed}: {bad:#?}");
+        assert_eq!(lab.tally.borrow().answered, 300, "seed {seed}");
+        retries += lab.lines().iter().filter(|line| line.retries != "0").count();
+        lab.stop();
+    }
+    assert!(retries > 100, "connections were closed under requests: {retries}");
 }

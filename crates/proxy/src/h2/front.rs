@@ -13,9 +13,16 @@ use mux::Side;
 use mux::h2::{Conn, Key};
 use reactor::{Class, Tick};
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use wire::h2::PREFACE;
+
+/// Streams of a connection that are as urgent as the requests of other connections. A connection
+/// with more at a time lets others go first: whoever asks a hundred questions at once has no claim
+/// to a hundred turns before somebody with one.
+const URGENT: u32 = 16;
 
 /// What the streams of a client's connection share beside the machine.
 pub(crate) struct Front {
@@ -25,6 +32,8 @@ pub(crate) struct Front {
     /// Server connections that only this client may use, between two requests.
     own: RefCell<Own>,
     last: Cell<Option<Last>>,
+    /// Streams that are being served.
+    under_way: Cell<u32>,
     /// The `sess` variables, which all streams see and change.
     variables: Rc<sample::VarStore>,
 }
@@ -81,7 +90,8 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     let session = Session::new(&worker.thread, machine, scheme);
     let pump = Pump::new(&session, input, worker.thread.tick());
     let (own, last) = (RefCell::default(), Cell::new(None));
-    let front = Rc::new(Front { client, session, own, last, variables });
+    let under_way = Cell::new(0);
+    let front = Rc::new(Front { client, session, own, last, under_way, variables });
     let idle_since = worker.thread.tick();
     let mut driver = Driver { front: front.clone(), pump, streams: 0, idle_since };
     let stats = &front.client.proxy.h2.front;
@@ -129,6 +139,9 @@ impl Driver {
                         continue;
                     }
                     self.pump.want(socket);
+                    if self.front.is_crowded() {
+                        thread.scheduler().carry_on();
+                    }
                     thread.scheduler().pause(deadline).await;
                 }
             }
@@ -159,19 +172,28 @@ impl Driver {
 
 /// Starts the transaction of a stream.
 fn start(worker: &Rc<Worker>, front: &Rc<Front>, key: Key, number: u32) {
+    let class = if front.is_crowded() { Class::Bulk } else { Class::Urgent };
     let client = Box::new(Client::of_stream(front, key, number));
     let settings = client.proxy.settings.front.as_ref();
     let bind = settings.and_then(|front| front.binds.get(client.bind as usize));
     let nice = bind.map_or(0, |bind| bind.nice);
     let scheduler = worker.thread.scheduler();
-    let task = scheduler.spawn(Class::Urgent, serve(worker.clone(), client));
+    let task = scheduler.spawn(class, serve(worker.clone(), front.clone(), client));
     scheduler.set_nice(task, nice);
 }
 
 /// Serves one stream.
-async fn serve(worker: Rc<Worker>, client: Box<Client>) {
+async fn serve(worker: Rc<Worker>, front: Rc<Front>, client: Box<Client>) {
     let parts = Parts { client, arrival: Arrival::Data };
-    drop(worker.seats.run(transaction::run, parts).await);
+    let mut run = pin!(worker.seats.run(transaction::run, parts));
+    let ended = poll_fn(|context| {
+        let polled = run.as_mut().poll(context);
+        if polled.is_pending() && front.is_crowded() {
+            worker.thread.scheduler().carry_on();
+        }
+        polled
+    });
+    drop(ended.await);
 }
 
 impl Front {
@@ -182,6 +204,23 @@ impl Front {
     /// The counters of its frontend.
     pub(crate) fn stats(&self) -> &super::stats::Stats {
         &self.client.proxy.h2.front
+    }
+
+    /// Whether it has so many streams under way that others go first.
+    fn is_crowded(&self) -> bool {
+        self.under_way.get() >= URGENT
+    }
+
+    /// One of its streams begins to be served.
+    pub(super) fn open_stream(&self) {
+        self.under_way.set(self.under_way.get() + 1);
+        self.stats().open_stream();
+    }
+
+    /// One of its streams has been served.
+    pub(super) fn close_stream(&self) {
+        self.under_way.set(self.under_way.get() - 1);
+        self.stats().close_stream();
     }
 
     /// Enters what has happened into the books.

@@ -40,7 +40,7 @@ impl Stream {
     /// A stream that a client has opened.
     pub(crate) fn of_client(front: &Rc<Front>, key: Key) -> Self {
         let half = Half { session: front.session.clone(), key };
-        front.stats().open_stream();
+        front.open_stream();
         Self { half, carrier: Carrier::Front(front.clone()) }
     }
 
@@ -138,7 +138,7 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.half.session.act(|mux| mux.release(self.half.key));
         match &self.carrier {
-            Carrier::Front(front) => front.stats().close_stream(),
+            Carrier::Front(front) => front.close_stream(),
             Carrier::Trunk(trunk) => {
                 trunk.stats().close_stream();
                 trunk.rest();
@@ -202,6 +202,11 @@ impl Half {
 
     pub(crate) fn abort(&self) {
         self.session.act(|mux| mux.reset(self.key, wire::h2::Code::CANCEL));
+    }
+
+    /// Ends the stream as if the request had not been looked at.
+    pub(crate) fn refuse(&self) {
+        self.session.act(|mux| mux.reset(self.key, wire::h2::Code::REFUSED_STREAM));
     }
 
     /// Whether an answer accepts the upgrade that the request asks for.

@@ -1,6 +1,8 @@
 //! HTTP/2 from a client's point of view, on real sockets, with servers that speak HTTP/1. Never
 //! looks into a machine of the proxy's.
 
+mod crowd;
+
 use crate::settings::{Mode, Proxy, Reuse, Server, Speeches, Version as Spoken};
 use crate::testing::{self, Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};

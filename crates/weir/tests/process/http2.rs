@@ -46,6 +46,12 @@ fn block(client: &mut Client, stream: u32) -> Vec<u8> {
 
 const OK: u8 = 0x88;
 
+/// The status that a header block begins with.
+fn status(block: &[u8]) -> u16 {
+    let text = || std::str::from_utf8(&block[2..5]).expect("a status");
+    if block[0] == OK { 200 } else { text().parse().expect("a status") }
+}
+
 #[test]
 fn clear_ports_take_both_versions() {
     let log = LogReceiver::new();
@@ -198,8 +204,7 @@ fn keys_of_websockets_are_made_and_looked_at() {
         client.send([&[0, 0, list.len() as u8, 1, 4, 0, 0, 0, 1][..], list].concat());
         let heard = block(&mut client, 1);
         let said = String::from_utf8_lossy(&heard).into_owned();
-        let found = if heard[0] == OK { 200 } else { said[2..5].parse().expect("a status") };
-        assert_eq!(found, status, "{answer}");
+        assert_eq!(self::status(&heard), status, "{answer}");
         assert!(status != 200 || !said.contains("sec-websocket-accept"));
     }
 }
@@ -281,4 +286,70 @@ fn streams_of_a_session_share_its_variables() {
     assert_eq!(block(&mut client, 3)[0], OK);
     client.send([0, 0, 0, 0, 1, 0, 0, 0, 1]);
     assert_eq!(block(&mut client, 1)[0], OK, "what another stream has set");
+}
+
+#[test]
+fn small_answers_overtake_a_large_one() {
+    const LARGE: usize = 32 << 20;
+    let origin = Origin::new(|mut peer| {
+        while let Some(request) = peer.request() {
+            let length = if request.target() == "/large" { LARGE } else { 2 };
+            peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"));
+            peer.send(vec![b'x'; length]);
+        }
+    });
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &LogReceiver::new());
+    let mut client = weir.web();
+    // Windows as large as can be.
+    let windows = b"\0\0\x06\x04\0\0\0\0\0\0\x04\x7f\xff\xff\xff\0\0\x04\x08\0\0\0\0\0\x7f\xff\0\0";
+    client.send([PREFACE, windows].concat());
+    let block = b"\x82\x86\x44\x06/large\x41\x01a";
+    client.send([&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1][..], block].concat());
+    let (mut large, mut small) = (0, 0);
+    while small < 99 {
+        let (kind, flags, stream, payload) = frame(&mut client);
+        if large == 0 && (kind, stream) == (0, 1) {
+            (1..100).for_each(|number| client.send(get(2 * number + 1)));
+        }
+        large += if (kind, stream) == (0, 1) { payload.len() } else { 0 };
+        small += usize::from(kind == 0 && stream > 1 && flags & 1 != 0);
+    }
+    // What the sockets on the way hold is before them, and no more than that.
+    assert!(large < LARGE / 2, "{large} bytes");
+}
+
+#[test]
+fn streams_that_a_kept_connection_fails() {
+    // What is answered with 502 could have been looked at, and would do harm twice.
+    const GET: u8 = 0x82;
+    const POST: u8 = 0x83;
+    let cases = [
+        ("retries 3", GET, Ok(200)),
+        ("retries 0", GET, Err(7)),
+        ("http-request disable-l7-retry", GET, Err(7)),
+        ("retries 3", POST, Ok(502)),
+    ];
+    for (rule, method, expected) in cases {
+        // Answers the first request of each connection, and closes when it has read a second one.
+        let origin = Origin::new(|mut peer| {
+            peer.request();
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+            peer.request();
+        });
+        let back = format!("    {rule}\n    server s <origin>");
+        let weir = Setup::http("", &back).between(&origin, &LogReceiver::new());
+        let mut client = weir.web();
+        told(&mut client);
+        assert_eq!(answer(&mut client, 1), OK);
+        client.send([&[0, 0, 6, 1, 5, 0, 0, 0, 3, method][..], b"\x86\x84\x41\x01a"].concat());
+        let heard = loop {
+            match frame(&mut client) {
+                (1, _, 3, block) => break Ok(status(&block)),
+                (3, _, 3, code) => break Err(code[3]),
+                _ => {}
+            }
+        };
+        assert_eq!(heard, expected, "{rule}");
+        assert_eq!(answer(&mut client, 5), OK, "{rule}");
+    }
 }

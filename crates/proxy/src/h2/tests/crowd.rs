@@ -1,0 +1,58 @@
+//! Connections with a crowd of streams beside a client with one request. Never about time: what
+//! counts is how many tasks run before the one request is answered.
+
+use crate::settings::Mode;
+use crate::testing::{self, World};
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+const ATTACKERS: u32 = 10;
+
+/// A hundred times `GET http://a/`, each on a stream of its own.
+fn crowd() -> Vec<u8> {
+    let get = |id: u8| [&[0, 0, 6, 1, 5, 0, 0, 0, id][..], b"\x82\x86\x84\x41\x01a"].concat();
+    (0..100).flat_map(|number| get(2 * number + 1)).collect()
+}
+
+/// Asks and turns the world until there is an answer; how many tasks have run meanwhile.
+fn ask(world: &World, client: &mut TcpStream) -> u64 {
+    let activity = world.workers[0].thread.scheduler().activity().clone();
+    let ran = || activity.ran.iter().map(sched::activity::Counter::get).sum::<u64>();
+    let before = ran();
+    client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut buffer = [0; 4_096];
+    world.until("there is an answer", || match client.read(&mut buffer) {
+        Ok(count) => count > 0,
+        Err(error) => panic_unless_waiting(&error),
+    });
+    ran() - before
+}
+
+/// Never; fails if it is more than nothing to read yet.
+fn panic_unless_waiting(error: &std::io::Error) -> bool {
+    assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
+    false
+}
+
+#[test]
+fn a_crowd_of_streams_lets_others_go_first() {
+    // Without a server every answer is the proxy's own.
+    let (proxy, address) = testing::listen("px", Mode::Http, Vec::new());
+    let world = World::new(vec![proxy]);
+    let mut victim = testing::client(address);
+    victim.set_nonblocking(true).unwrap();
+    ask(&world, &mut victim);
+    let mut attackers: Vec<_> = (0..ATTACKERS).map(|_| testing::client(address)).collect();
+    attackers.iter_mut().for_each(|it| it.write_all(PREFACE).unwrap());
+    let connections = || world.shared.connections.current();
+    world.until("all are connected", || connections() == ATTACKERS + 1);
+    let scheduler = world.workers[0].thread.scheduler();
+    world.until("all are understood", || !scheduler.has_work());
+    attackers.iter_mut().for_each(|it| it.write_all(&crowd()).unwrap());
+    // What is asked for is known now, and hardly begun.
+    world.until("the streams have begun", || scheduler.tasks() > 100);
+    assert!(scheduler.load() > 500, "{}", scheduler.load());
+    let ran = ask(&world, &mut victim);
+    assert!(ran < 150, "{ran} tasks ran before the request of another client was answered");
+}

@@ -1,0 +1,268 @@
+//! One very large answer beside small ones, as streams of one connection. The client and the origins
+//! are scripts that speak bytes. Never about what is lost: see `streams.rs`.
+
+mod support;
+
+use balance::Algorithm::RoundRobin;
+use proxy::settings::Reuse;
+use reactor::Address;
+use sim::Faults;
+use sim::actor::{Actor, ActorId, Signal};
+use sim::net::{EndId, Net};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
+use support::{Lab, Listen, front, listen};
+
+/// Small requests beside the large one.
+const SMALL: u32 = 100;
+/// Payload of each.
+const SMALL_BODY: usize = 1_000;
+/// The stream of the large one.
+const LARGE: u32 = 1;
+/// What fits into one direction of a connection.
+const PIPE: usize = 64 << 10;
+/// What may come of the large answer between a small request and the end of its answer: what is on
+/// its way in the pipe and in the proxy's output, twice, for the request and for the answer.
+const BETWEEN: u64 = 256 << 10;
+
+/// What the client has seen.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Payload of the large answer so far.
+    large: u64,
+    large_ended: bool,
+    /// Small requests without an answer, and how much of the large one had come when each was sent.
+    asked: HashMap<u32, u64>,
+    /// What came of the large one between each small request and the end of its answer.
+    between: Vec<u64>,
+}
+
+/// A client of HTTP/2 with one connection.
+struct Client {
+    /// Small requests that it has under way at a time.
+    at_once: usize,
+    seen: Rc<RefCell<Seen>>,
+    end: Option<EndId>,
+    out: Vec<u8>,
+    input: Vec<u8>,
+    begun: u32,
+}
+
+impl Client {
+    fn new(at_once: usize, seen: &Rc<RefCell<Seen>>) -> Box<Self> {
+        let (out, input) = (hello(), Vec::new());
+        Box::new(Self { at_once, seen: seen.clone(), end: None, out, input, begun: 0 })
+    }
+
+    fn ask(&mut self, stream: u32, path: &[u8]) {
+        let block = [&[0x82, 0x86, 0x04, path.len() as u8], path, b"\x41\x01a"].concat();
+        self.out.extend(frame(1, 5, stream, &block));
+    }
+
+    /// Small requests follow once the large answer has begun.
+    fn ask_small(&mut self) {
+        let seen = self.seen.clone();
+        let mut seen = seen.borrow_mut();
+        while seen.large > 0 && seen.asked.len() < self.at_once && self.begun < SMALL {
+            self.begun += 1;
+            let (stream, large) = (LARGE + 2 * self.begun, seen.large);
+            seen.asked.insert(stream, large);
+            self.ask(stream, b"/small");
+        }
+    }
+
+    /// Looks at what has come; what is not a whole frame stays.
+    fn read(&mut self) {
+        let mut at = 0;
+        while let Some(header) = self.input.get(at..at + 9) {
+            let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, it| sum << 8 | u32::from(*it));
+            let (length, stream) = (number(&header[..3]), number(&header[5..]));
+            let (kind, ends) = (header[3], header[4] & 1 != 0);
+            if self.input.len() < at + 9 + length as usize {
+                break;
+            }
+            at += 9 + length as usize;
+            assert!(kind != 3 && kind != 7, "streams are not reset: {kind} on {stream}");
+            self.seen.borrow_mut().take(stream, u64::from(length), kind == 0, kind <= 1 && ends);
+        }
+        self.input.drain(..at);
+    }
+
+    fn go_on(&mut self, net: &mut Net) {
+        let Some(end) = self.end else { return };
+        let mut buffer = [0; 16 << 10];
+        while let Ok(count @ 1..) = net.recv(end, &mut buffer) {
+            self.input.extend_from_slice(&buffer[..count]);
+            self.read();
+        }
+        self.ask_small();
+        send(net, end, &mut self.out);
+    }
+}
+
+impl Seen {
+    fn take(&mut self, stream: u32, length: u64, data: bool, ends: bool) {
+        if stream == LARGE && data {
+            self.large += length;
+            self.large_ended |= ends;
+        } else if ends && let Some(before) = self.asked.remove(&stream) {
+            assert!(!self.large_ended, "the large one is still under way");
+            self.between.push(self.large - before);
+        }
+    }
+}
+
+impl Actor for Client {
+    fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
+        if signal == Signal::Start {
+            let from = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+            self.end = net.dial(me, from, &Address::Inet(front(0))).ok();
+            self.ask(LARGE, b"/large");
+        }
+        self.go_on(net);
+    }
+}
+
+/// The preface, windows as large as can be, and settings answered before they come.
+fn hello() -> Vec<u8> {
+    let most = (i32::MAX as u32).to_be_bytes();
+    let settings = frame(4, 0, 0, &[&[0, 4][..], &most].concat());
+    let window = frame(8, 0, 0, &(i32::MAX as u32 - 65_535).to_be_bytes());
+    [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings, &window].concat()
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// Sends what there is room for.
+fn send(net: &mut Net, end: EndId, out: &mut Vec<u8>) {
+    while !out.is_empty() {
+        match net.send(end, out) {
+            Ok(count) => drop(out.drain(..count)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(error) => panic!("the proxy has gone: {error}"),
+        }
+    }
+}
+
+/// Answers `/large` with as much as it is told, everything else with a little.
+struct Origin {
+    large: u64,
+}
+
+impl Actor for Origin {
+    fn act(&mut self, net: &mut Net, me: ActorId, signal: Signal) {
+        match signal {
+            Signal::Start => {
+                let at = Address::Inet(support::origin(0));
+                net.listen_as(me, at).expect("nobody else listens there");
+            }
+            Signal::Accepted(end) => {
+                let (large, input, out, left) = (self.large, Vec::new(), Vec::new(), 0);
+                let service = net.spawn(Box::new(Service { large, end, input, out, left }));
+                net.hand_over(end, service);
+            }
+            Signal::Ready(_) | Signal::Timer(_) => {}
+        }
+    }
+}
+
+/// One connection of an origin.
+struct Service {
+    large: u64,
+    end: EndId,
+    input: Vec<u8>,
+    out: Vec<u8>,
+    /// Payload that follows what is in `out`.
+    left: u64,
+}
+
+impl Service {
+    /// `false`: the connection has ended.
+    fn read(&mut self, net: &mut Net) -> bool {
+        let mut buffer = [0; 4_096];
+        loop {
+            match net.recv(self.end, &mut buffer) {
+                Ok(count @ 1..) => self.input.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                _ => return false,
+            }
+        }
+    }
+
+    fn answer(&mut self) {
+        while let Some(head) = self.input.windows(4).position(|it| it == b"\r\n\r\n") {
+            let large = self.input.starts_with(b"GET /large ");
+            let length = if large { self.large } else { SMALL_BODY as u64 };
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n");
+            self.out.extend_from_slice(answer.as_bytes());
+            self.left += length;
+            self.input.drain(..head + 4);
+        }
+    }
+
+    fn write(&mut self, net: &mut Net) {
+        loop {
+            send(net, self.end, &mut self.out);
+            let more = self.left.min(PIPE as u64);
+            if !self.out.is_empty() || more == 0 {
+                return;
+            }
+            self.out.resize(more as usize, b'x');
+            self.left -= more;
+        }
+    }
+}
+
+impl Actor for Service {
+    fn act(&mut self, net: &mut Net, me: ActorId, _: Signal) {
+        if !self.read(net) {
+            net.close_end(self.end, false);
+            return net.retire(me);
+        }
+        self.answer();
+        self.write(net);
+    }
+}
+
+/// Has a client take a large answer with small ones beside it; what it has seen at the end.
+fn play(large: u64, at_once: usize, faults: Faults, listens: Vec<Listen>) -> Seen {
+    let mut lab = Lab::new(1, 1, faults, listens);
+    lab.machine.net().spawn(Box::new(Origin { large }));
+    let seen = Rc::<RefCell<Seen>>::default();
+    lab.machine.net().spawn(Client::new(at_once, &seen));
+    let watched = seen.clone();
+    lab.until("the large answer ends", support::LONG, |_| watched.borrow().large_ended);
+    let seen = seen.take();
+    assert_eq!((seen.large, seen.asked.len()), (large, 0), "{at_once} at once");
+    assert_eq!(seen.between.len(), SMALL as usize, "{at_once} at once");
+    seen
+}
+
+/// One listener, then two in a row with a connection of streams between them.
+fn ways() -> [Vec<Listen>; 2] {
+    let link = |h2_back| Listen { h2_front: true, h2_back, ..listen(RoundRobin, Reuse::Safe, 1) };
+    [vec![link(false)], vec![link(true), link(false)]]
+}
+
+#[test]
+fn heavy_streams_cannot_starve_small_ones() {
+    let smooth = Faults { buffer: PIPE, ..Faults::NONE };
+    let cases: [(_, _, &[usize]); 2] =
+        [(1 << 25, smooth, &[1, 10, 99]), (1 << 23, Faults::BUMPY, &[10, 99])];
+    for (large, faults, numbers) in cases {
+        for at_once in numbers {
+            for listens in ways() {
+                let hops = listens.len();
+                let seen = play(large, *at_once, faults, listens);
+                let most = seen.between.iter().max().copied();
+                assert!(most <= Some(BETWEEN), "{hops} hops, {at_once} at once: {most:?}");
+            }
+        }
+    }
+}
