@@ -40,6 +40,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod ticket_keys;
+mod trace;
 mod variables;
 mod why;
 

@@ -11,6 +11,7 @@ use crate::own::Own;
 use crate::preamble::Told;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::{ConnectionMode, Expected, Mode};
+use crate::trace::points as trace;
 use crate::transaction::{self, Arrival, Outcome, Parts};
 use crate::worker::Worker;
 use buf::Buf;
@@ -295,6 +296,7 @@ impl Drop for Client {
             front.take_back(self);
             return self.end_link();
         }
+        trace::client(self, &trace::SESSION_END);
         let worker = &self.worker;
         worker.clients.set(worker.clients.get() - 1);
         worker.shared.loads.leave(worker.thread.index);

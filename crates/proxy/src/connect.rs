@@ -25,6 +25,7 @@ use crate::server_conn::ServerConn;
 use crate::settings::{Mode, RetryOn, Reuse, Version};
 use crate::sticking;
 use crate::tcp;
+use crate::trace::points as trace;
 use crate::transaction::Transaction;
 use crate::way::Way;
 use balance::{Algorithm, Sign};
@@ -138,6 +139,7 @@ async fn attempt(
             Err(failure) if failure.status == 502 => return Err(failure),
             Err(failure) => failure,
         };
+        trace::at(tx, &trace::UNCONNECTED);
         if tx.notes.journal.retries >= retries {
             return Err(give_up(tx, backend, failure));
         }
@@ -344,6 +346,7 @@ fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
         listed.set_connection(server.socket());
     }
     tx.server = Some(server);
+    trace::at(tx, &trace::REQUEST_OUT);
 }
 
 /// `http-send-name-header`: the field always names the server at hand, whatever was tried before.

@@ -18,6 +18,7 @@ use crate::retry;
 use crate::settings::RetryOn;
 use crate::splice::{self, Splicing};
 use crate::sticking;
+use crate::trace::points as trace;
 use crate::transaction::Transaction;
 use balance::Sign;
 use buf::Buf;
@@ -167,6 +168,12 @@ impl Exchange {
         if space.up.read != before.1 {
             (self.client_seen, self.client_heard) = (now, now);
         }
+        trace::moved(tx, &trace::REQUEST_MOVED, before.1, tx.space.up.read);
+        trace::moved(tx, &trace::REQUEST_WROTE, before.0, tx.space.up.sent);
+        if matches!(result, Ok(Step::Done)) {
+            trace::at(tx, &trace::REQUEST_ALL_IN);
+            trace::at(tx, &trace::REQUEST_ALL_OUT);
+        }
         if tx.kept.is_some() {
             retry::keep_payload(tx, matches!(result, Ok(Step::Done)));
         }
@@ -237,10 +244,16 @@ impl Exchange {
         if space.down.read != before.1 {
             (self.server_seen, self.server_heard) = (now, now);
         }
+        trace::moved(tx, &trace::RESPONSE_MOVED, before.1, tx.space.down.read);
+        trace::moved(tx, &trace::RESPONSE_WROTE, before.0, tx.space.down.sent);
         match result {
             Ok(step) => {
                 let before = std::mem::replace(&mut self.down, step);
                 let ended = before != Step::Done && step == Step::Done;
+                if ended {
+                    trace::at(tx, &trace::RESPONSE_ALL_IN);
+                    trace::at(tx, &trace::RESPONSE_ALL_OUT);
+                }
                 if ended && tx.client.proxy.settings.timeouts.client_fin.is_some() {
                     // It begins now, in a tunnel.
                     (self.client_seen, self.client_heard) = (now, now);
@@ -284,6 +297,7 @@ impl Exchange {
             Ok(HeadStep::Complete { consumed, body }) => {
                 input.consume(consumed);
                 let sound = mux.check_body(input.data()).is_ok();
+                trace::at(tx, &trace::RESPONSE_IN);
                 if !sound || !tx.client.mux.is_accepted_by(&tx.space.response) {
                     return Err(Failure::new(502, Cause::Proxy, Phase::Headers));
                 }
@@ -292,6 +306,7 @@ impl Exchange {
             }
             Err(error) => {
                 invalid::response(tx, error);
+                trace::at(tx, &trace::RESPONSE_BAD);
                 observe::sign(tx, Sign::Invalid);
                 let failure = Failure::new(502, Cause::Proxy, Phase::Headers);
                 Err(retry::instead_of(tx, RetryOn::JUNK, failure))
@@ -398,6 +413,7 @@ impl Exchange {
         let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
         let sent_as = case::response(&tx.worker, proxy, mux, (&mut space.response, body), out);
         tx.notes.journal.status = space.response.status();
+        trace::at(tx, &trace::RESPONSE_OUT);
         report::log_asap(tx);
         let space = &mut *tx.space;
         space.down.discards = sent_as == BodyKind::None && body != BodyKind::None;

@@ -8,6 +8,7 @@ use crate::client::Client;
 use crate::counters::Metric;
 use crate::facts::View;
 use crate::listener;
+use crate::trace::points as trace;
 use crate::workspace::{Notes, Workspace};
 use rules::{Cursor, RuleSet, Rules, Verdict};
 use table::DataType;
@@ -42,6 +43,7 @@ pub(crate) fn opens_session(client: &mut Client) -> bool {
     }
     client.count(DataType::SESSION);
     listener::count_session(client);
+    trace::client(client, &trace::SESSION_NEW);
     true
 }
 
@@ -67,6 +69,7 @@ fn passes(client: &mut Client, stage: Stage) -> bool {
     worker.give_notes(notes);
     let Some(Refusal { metric, reset, vanishes }) = refusal else { return true };
     client.counted().for_each(|block| block.count(metric));
+    trace::client(client, &trace::SESSION_REFUSED);
     (client.reset, client.vanishes) = (reset, vanishes);
     false
 }

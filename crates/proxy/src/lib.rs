@@ -75,6 +75,7 @@ mod tcp;
 #[cfg(test)]
 mod testing;
 pub mod tls_counters;
+pub mod trace;
 pub mod tracking;
 mod transaction;
 mod transport;

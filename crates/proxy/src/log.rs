@@ -83,23 +83,25 @@ pub(crate) fn deliver(worker: &Worker, target: &LogTarget, text: &[u8], line: &m
 }
 
 /// Hands a line to a sink by name, a ring or a standard stream, as something that no section has
-/// to say. What there is no sink for is dropped.
-pub(crate) fn tell(worker: &Worker, sink: &str, text: &[u8]) {
+/// to say. What there is no sink for is dropped. `false`: there was no room for it.
+pub(crate) fn tell(worker: &Worker, sink: &str, text: &[u8]) -> bool {
     let mut line = worker.take_scratch();
     let ring = worker.shared.rings.iter().find(|ring| *ring.settings.name == *sink);
+    let mut found_room = true;
     if let Some(ring) = ring {
         let head = (0, level::EMERG, ring.settings.transport);
         envelope(worker, &Logs::default(), head, b"-", &mut line);
         line.extend_from_slice(text);
         // What finds no room there is counted by the ring.
-        ring.write(&line);
+        found_room = ring.write(&line);
     } else if let Some(number) = ["stdout", "stderr"].iter().position(|stream| *stream == sink) {
         line.extend_from_slice(text);
         line.push(b'\n');
         // Whoever looks for lines there sees that they are missing.
-        let _ = worker.thread.kernel().write(number as i32 + 1, &line);
+        found_room = worker.thread.kernel().write(number as i32 + 1, &line).is_ok();
     }
     worker.give_scratch(line);
+    found_room
 }
 
 impl LogSample {

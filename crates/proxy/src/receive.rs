@@ -2,6 +2,7 @@
 
 use crate::invalid;
 use crate::journal::{Cause, Failure, Phase};
+use crate::trace::points as trace;
 use crate::transaction::{Arrival, Transaction};
 use buf::Buf;
 use mux::h1::HeadStep;
@@ -70,6 +71,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             }
             tx.notes.journal.request = tx.worker.thread.nanos();
             tx.notes.journal.bytes_in += size as u64;
+            trace::at(tx, &trace::REQUEST_IN);
             if tx.space.request.method() == b"PRI" {
                 // What HTTP/2 begins with, and never a request (RFC 9113 section 11.7).
                 tx.client.mux.close_after_message();
@@ -110,6 +112,7 @@ pub(crate) fn fill(tx: &mut Transaction) -> io::Result<bool> {
 
 fn bad(tx: &mut Transaction, status: u16, cause: Cause) -> Failure {
     tx.notes.journal.bad_request = true;
+    trace::at(tx, &trace::REQUEST_BAD);
     tx.client.count(DataType::REQUEST);
     tx.client.count(DataType::ERROR);
     tx.notes.journal.bytes_in += tx.client.input.len() as u64;

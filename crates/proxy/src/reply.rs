@@ -8,6 +8,7 @@ use crate::report;
 use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::services::Pieces;
 use crate::settings::ErrorReply;
+use crate::trace::points as trace;
 use crate::transaction::Transaction;
 use htx::Head;
 use mux::BodyKind;
@@ -166,7 +167,10 @@ async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
     loop {
         let flushed = tx.space.down.flush(&mut buf::Buf::empty(), &tx.client.socket);
         match flushed {
-            Ok(true) => return Ok(()),
+            Ok(true) => {
+                trace::at(tx, &trace::RESPONSE_ALL_OUT);
+                return Ok(());
+            }
             Ok(false) => {}
             Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
         }
@@ -208,6 +212,7 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
         out.extend_from_slice(framing.suffix());
     }
     tx.client.mux.encode_end(None, out);
+    trace::at(tx, &trace::RESPONSE_OUT);
     Ok(())
 }
 

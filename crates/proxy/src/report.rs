@@ -11,6 +11,7 @@ use crate::log;
 use crate::recorder;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::Mode;
+use crate::trace::points as trace;
 use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::Notes;
@@ -33,6 +34,7 @@ impl Drop for Entered {
 
 /// The request's head has been understood.
 pub(crate) fn request_received(tx: &mut Transaction) {
+    trace::at(tx, &trace::REQUEST);
     recorder::begin(tx);
     let (worker, proxy) = (&tx.worker, &tx.client.proxy);
     let second = worker.second();
@@ -126,6 +128,7 @@ pub(crate) fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
         listed.set_backend(proxy.index);
     }
     tx.backend = Some(proxy);
+    trace::at(tx, &trace::ROUTED);
 }
 
 /// An interim response passes.
@@ -137,6 +140,7 @@ pub(crate) fn interim(worker: &Worker, proxy: &Proxy) {
 
 /// The server's response has been understood.
 pub(crate) fn response_received(tx: &mut Transaction) {
+    trace::at(tx, &trace::RESPONSE);
     if tx.client.proxy.settings.log_format.is_some() {
         capture(tx, Side::Response);
         capture_cookie(tx, Side::Response);

@@ -19,6 +19,7 @@ use crate::servers::Servers;
 use crate::settings;
 use crate::stopping::Stopping;
 use crate::tls_counters::TlsCounters;
+use crate::trace::Traces;
 use crate::tracking;
 use crate::worker::Worker;
 use balance::Balancer;
@@ -105,6 +106,8 @@ pub struct Shared {
     pub debug_commands: AtomicU64,
     /// Whether threads remember what became of transactions (`tune.why`).
     pub records: AtomicBool,
+    /// What operators watch as it happens.
+    pub traces: Traces,
     /// Messages refused.
     pub invalid: AtomicU64,
     /// Messages that `log-forward` sections have received.
@@ -147,6 +150,7 @@ impl Shared {
             dropped_logs: AtomicU64::new(0),
             rings: ring::all(&settings.rings),
             records: AtomicBool::new(true),
+            traces: Traces::default(),
             invalid: AtomicU64::new(0),
             received_logs: AtomicU64::new(0),
             debug_commands: AtomicU64::new(0),

@@ -18,6 +18,7 @@ use crate::route;
 use crate::settings::Mode;
 use crate::splice;
 use crate::sticking;
+use crate::trace::points as trace;
 use crate::transaction::{Arrival, Outcome, Parts, Transaction};
 use crate::upgrade::{self, Upgrade};
 use crate::{report, worker::Worker};
@@ -38,6 +39,7 @@ enum Course {
 pub(crate) async fn run(client: Box<Client>) -> Outcome {
     let mut tx = Transaction::new(Parts { client, arrival: Arrival::Data });
     tx.client.mux.close_after_message();
+    trace::at(&tx, &trace::STREAM_NEW);
     tx.list();
     tx.notes.journal.request = tx.worker.thread.nanos();
     match serve(&mut tx).await {
@@ -45,6 +47,7 @@ pub(crate) async fn run(client: Box<Client>) -> Outcome {
         Ok(Course::Http(upgrade)) => return upgrade::run(tx, upgrade).await,
         Err(failure) => {
             tx.notes.journal.end(failure.cause, failure.phase);
+            trace::at(&tx, &trace::FAILED);
             if tx.server.is_none() {
                 // What was not read would turn the end of the connection into a reset.
                 gather(&mut tx);
@@ -72,6 +75,7 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
         inspect::request(tx, &backend).await?;
     }
     connect::run(tx).await?;
+    trace::at(tx, &trace::CONNECTED);
     tx.notes.journal.response = tx.worker.thread.nanos();
     // Keys of the response are taken when there is one.
     if backend.rules.sticking && !backend.rules.sticking_response {

@@ -21,6 +21,7 @@ use crate::server_conn::ServerConn;
 use crate::services::Pieces;
 use crate::settings::Mode;
 use crate::streams::Listed;
+use crate::trace::points as trace;
 use crate::worker::Worker;
 use crate::workspace::{Lease, Notes};
 use mux::BodyKind;
@@ -106,6 +107,8 @@ pub(crate) struct Transaction {
 pub(crate) async fn run(parts: Parts) -> Outcome {
     let arrival = parts.arrival;
     let mut tx = Transaction::new(parts);
+    trace::at(&tx, &trace::STREAM_NEW);
+    trace::at(&tx, &trace::HTTP_NEW);
     if let Err(failure) = tx.serve(arrival).await {
         tx.fail(failure).await;
     }
@@ -181,8 +184,10 @@ impl Transaction {
             }
             Route::Forward => {
                 connect::run(self).await?;
+                trace::at(self, &trace::CONNECTED);
                 while exchange::run(self).await? == exchange::End::Again {
                     connect::again(self).await?;
+                    trace::at(self, &trace::CONNECTED);
                 }
                 Ok(())
             }
@@ -218,6 +223,7 @@ impl Transaction {
     /// Tells the client what went wrong, if that is still possible.
     pub(crate) async fn fail(&mut self, failure: Failure) {
         self.notes.journal.end(failure.cause, failure.phase);
+        trace::at(self, &trace::FAILED);
         let blamed = failure.blames_server();
         if failure.phase == Phase::Headers && blamed {
             observe::failed(self, self.notes.journal.connected);
@@ -258,6 +264,8 @@ impl Transaction {
     pub(crate) fn finish(mut self) -> Outcome {
         self.notes.journal.ended = self.worker.thread.nanos();
         report::finished(&mut self);
+        trace::at(&self, &trace::HTTP_END);
+        trace::at(&self, &trace::STREAM_END);
         recorder::end(&mut self);
         self.keep_server();
         drop(self.claim.take());
@@ -289,6 +297,7 @@ impl Transaction {
 
     /// Hands the client back as if it had never been served.
     pub(crate) fn vanish(mut self) -> Outcome {
+        trace::at(&self, &trace::STREAM_END);
         std::mem::swap(&mut self.notes.variables.session, &mut self.client.variables);
         let Self { worker, client, mut space, mut notes, .. } = self;
         if !notes.trackers.is_empty() {

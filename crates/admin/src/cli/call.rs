@@ -15,6 +15,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Severity {
     Error,
+    Warning,
+    Notice,
     Info,
 }
 
@@ -22,6 +24,8 @@ impl Severity {
     fn number(self) -> u8 {
         match self {
             Self::Error => 3,
+            Self::Warning => 4,
+            Self::Notice => 5,
             Self::Info => 6,
         }
     }
@@ -29,6 +33,8 @@ impl Severity {
     fn name(self) -> &'static str {
         match self {
             Self::Error => "err",
+            Self::Warning => "warning",
+            Self::Notice => "notice",
             Self::Info => "info",
         }
     }

@@ -4,7 +4,7 @@ use super::call::{Call, Reply, Severity, State};
 use super::{
     activity, anon, authorities, certificates, configured, cookies, crt_lists, debug, dynamic,
     ending, errors, events, handover, help, known, limits, own, patterns, profiling, resolvers,
-    servers, sessions, show, staples, system, tables, tasks, ticket_keys, variables, why,
+    servers, sessions, show, staples, system, tables, tasks, ticket_keys, trace, variables, why,
 };
 use crate::settings::Level;
 use stdx::ignored;
@@ -170,11 +170,13 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show tasks", "", User, "show running tasks", tasks::tasks),
     entry("show threads", "", User, "show some threads debugging information", tasks::threads),
     entry("show tls-keys", "[id|*]", Admin, "show tls keys references or dump tls ticket keys when id specified", ticket_keys::show),
+    entry("show trace", "[<module>]", User, "show live tracing state", trace::show),
     entry("show version", "", User, "show version of the current process", show::version),
     entry("show why", "[errors|last [error]|<id>]", Operator, "tell what became of transactions (id: number or unique id)", why::show),
     entry("shutdown frontend", "<frontend>", Admin, "stop a specific frontend", limits::shutdown_frontend),
     entry("shutdown session", "[id]", Admin, "kill a specific session", ending::one),
     entry("shutdown sessions server", "<bk>/<srv>", Admin, "kill sessions on a server", ending::of_server),
+    entry("trace", "[<module>|0] [cmd [args...]]", Operator, "manage live tracing (empty to list, 0 to stop all)", trace::set),
     entry("user", "", User, "lower the level of the current CLI session to user", own::user),
     entry("help", "[<command>]", User, "list matching or all commands", help::run),
     entry("prompt", "", User, "toggle interactive mode with prompt", own::prompt),

@@ -227,6 +227,50 @@ fn what_the_process_holds_is_shown() {
 }
 
 #[test]
+fn traces_are_listed_and_set() {
+    let bench = Bench::new();
+    let refusals = [
+        ("trace nope", "No such trace source\n"),
+        ("show trace nope", "No such trace source\n"),
+        ("trace h1 nope", "Unknown trace keyword\n"),
+        ("trace h1 event now", "No such trace event\n"),
+        ("trace h1 start nope", "No such trace event\n"),
+        ("trace h1 sink nope", "No such sink\n"),
+        ("trace h1 level nope", "No such trace level\n"),
+        ("trace h1 lock stream", "Unsupported lock-on criterion\n"),
+        ("trace h1 verbosity nope", "No such verbosity level\n"),
+        ("trace 0", "All traces now stopped\n"),
+    ];
+    for (command, answer) in refusals {
+        assert_eq!(bench.run(command), answer, "{command}");
+    }
+    assert!(bench.run("trace").contains("\n [.] h1         : HTTP/1 multiplexer\n"));
+    let settings = [
+        ("trace h1 sink buf0", "trace h1 sink", "  * buf0       : in-memory ring buffer\n\n"),
+        ("trace h1 level state", "trace h1 level", "  * state      : also report internal"),
+        ("trace h1 lock h1s", "trace h1 lock", "  * h1s        : H1 stream\n\n"),
+        ("trace h1 verbosity quiet", "trace h1 verbosity", "  * quiet      : only report basic"),
+        ("trace h1 event -rx_eoi", "trace h1 event", "  - rx_eoi       : receipt of the end"),
+        ("trace h1 stop !any", "trace h1 stop", "  - rx_eoi       : receipt of the end"),
+        ("trace h1 start +rx_eoi", "trace h1 start", "  + rx_eoi       : receipt of the end"),
+        ("trace h1 pause any", "trace h1 pause", "  + rx_headers   : receipt of H1"),
+        ("trace h1 pause now", "trace", " [w] h1         : HTTP/1 multiplexer\n"),
+        ("trace h1 start now", "show trace", " [R] h1         -> buf0 [drp 0]  [HTTP/1 mul"),
+        ("trace h1 pause none", "show trace h1", "Trace status for h1:\n  - sink: buf0 [0 dr"),
+        ("trace h1 pause -none", "show trace h1", "    rx_eoi       :        -        +"),
+        ("trace h1 stop now", "trace", " [.] h1         : HTTP/1 multiplexer\n"),
+    ];
+    for (command, question, part) in settings {
+        assert_eq!(bench.run(command), "\n", "{command}");
+        let answer = bench.run(question);
+        assert!(answer.contains(part), "{command}: {answer}");
+    }
+    bench.run("trace h1 start now");
+    bench.run("trace 0");
+    assert!(bench.run("trace").contains(" [.] h1         : HTTP/1 multiplexer\n"));
+}
+
+#[test]
 fn events_are_shown_and_followed() {
     let bench = Bench::new();
     let list = bench.run("show events");

@@ -20,6 +20,9 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
     let _underway = Underway::new(&checker, 1);
     let turn = Turn::new(&checker, record);
     let Some(subject) = turn.subject() else { return };
+    if subject.server.agent.as_ref().is_some_and(|agent| !agent.off.load(Relaxed)) {
+        turn.trace(None);
+    }
     let result = match ask(&checker.worker, &subject).await {
         Some(Ok(line)) => obey(&checker.worker, &subject, record.slot as usize, &line),
         Some(Err(result)) => result,
@@ -162,6 +165,7 @@ fn report(turn: &Turn, subject: &Subject<'_>, result: CheckResult) {
     let worker = &turn.checker.worker;
     let Subject { proxy, back, settings, server } = *subject;
     let result = CheckResult { duration_ms: worker.millis() - turn.began, ..result };
+    turn.trace(Some(&result));
     let slot = turn.record.slot as usize;
     let checked = back.balancer.on_agent(slot, result.clone(), worker.millis());
     if settings.log_checks && checked.progressed {

@@ -9,6 +9,7 @@ use crate::notice::{self, Cause};
 use crate::resolver;
 use crate::runtime::{Back, Proxy, Server};
 use crate::settings;
+use crate::trace::points as trace;
 use crate::worker::Worker;
 use balance::{Change, CheckResult, CheckStatus, Checked};
 use std::rc::Rc;
@@ -49,7 +50,22 @@ impl Turn {
             return None;
         }
         subject.back.balancer.warm_up(self.record.slot as usize, self.checker.worker.millis());
+        self.trace(None);
         Some(subject)
+    }
+
+    /// Tells traces that it begins, or how it has ended.
+    #[track_caller]
+    pub(super) fn trace(&self, result: Option<&CheckResult>) {
+        let record = self.record;
+        let told = |subject: Subject<'_>| trace::Check {
+            backend: subject.proxy.name().to_owned(),
+            server: subject.server.state.name().to_owned(),
+            key: [record.backend.into(), record.slot.into()],
+            agent: record.agent,
+            result: result.cloned(),
+        };
+        trace::check(&self.checker.worker, || self.subject().map(told));
     }
 
     /// Takes a result to the server, and tells operators what it changed.
@@ -58,6 +74,7 @@ impl Turn {
         let Some(subject) = self.subject() else { return };
         let Subject { proxy, back, .. } = subject;
         let result = CheckResult { duration_ms: worker.millis() - self.began, ..result };
+        self.trace(Some(&result));
         let slot = self.record.slot as usize;
         if result.status == CheckStatus::L4Timeout {
             resolver::hurry(&worker.shared, proxy.index, slot);

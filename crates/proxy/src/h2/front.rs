@@ -5,6 +5,7 @@ use super::Session;
 use super::pump::{Pump, Turn};
 use crate::client::{Client, Last, idle_deadline};
 use crate::own::Own;
+use crate::trace::points as trace;
 use crate::transaction::{self, Arrival, Parts};
 use crate::transport::Transport;
 use crate::worker::Worker;
@@ -97,8 +98,10 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     let stats = &front.client.proxy.h2.front;
     let Some(socket) = front.client.socket.transport() else { return };
     stats.open();
+    trace::client(&front.client, &trace::H2_OPENED);
     driver.run(&worker, socket).await;
     stats.close();
+    trace::client(&front.client, &trace::H2_CLOSED);
     driver.pump.close(&worker, socket).await;
     front.count();
 }

@@ -60,4 +60,5 @@ mod tls;
 mod tls_keys;
 mod tls_samples;
 mod tools;
+mod traces;
 mod upgrades;

@@ -23,6 +23,8 @@ pub(crate) struct Facts {
     info: String,
     header: String,
     environment: String,
+    /// The sources of traces.
+    traces: String,
     /// What `set server b/s <field>` says, by field.
     fields: Vec<(String, String)>,
 }
@@ -63,6 +65,7 @@ pub(crate) fn ask(program: &Path, directory: &Path, names: &[Name]) -> Outcome<F
             + &said_by(program, &["-dKcli", "-c", "-f", "/dev/null"])?,
         info: command(&socket, "show info")?,
         environment: command(&socket, "show env")?,
+        traces: command(&socket, "show trace")?,
         header: command(&socket, "show stat")?.lines().next().unwrap_or_default().to_owned(),
         fields: fields.map(field).collect::<Outcome<_>>()?,
         usage: said_by(program, &["-h"])?,
@@ -112,7 +115,8 @@ impl Facts {
                 !said.contains("not implemented") && !said.contains("only supports")
             }
             "env-var" => self.environment.lines().any(|line| line.split('=').next() == Some(word)),
-            "lua-api" | "trace-source" => false,
+            "trace-source" => self.traces.lines().any(|line| is_source(line, word)),
+            "lua-api" => false,
             // Only what happens can show them: a test must have seen it.
             "check-status-code" | "env-external-check" | "prometheus-metric"
             | "stat-module-field" => links.of(&name.class, word).is_some(),
@@ -134,6 +138,12 @@ impl Facts {
             None => Some(Verdict::Unknown(format!("{flag} is not in the usage text"))),
         }
     }
+}
+
+/// Whether a line of `show trace` is about a source.
+fn is_source(line: &str, name: &str) -> bool {
+    let own = line.split_once("] ").and_then(|(_, rest)| rest.split_once(" -> "));
+    own.is_some_and(|(own, _)| own.trim_end() == name)
 }
 
 /// Whether a line of `help` is about a command.
