@@ -125,7 +125,9 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
     if let Some(pieces) = tx.pieces.take() {
         Box::pin(send_pieces(tx, pieces)).await?;
     }
-    flush(tx).await
+    flush(tx).await?;
+    trace::at(tx, &trace::RESPONSE_ALL_OUT);
+    Ok(())
 }
 
 /// Makes and sends the body behind the head that is encoded; traffic passes between two batches.
@@ -167,10 +169,7 @@ async fn flush(tx: &mut Transaction) -> Result<(), Failure> {
     loop {
         let flushed = tx.space.down.flush(&mut buf::Buf::empty(), &tx.client.socket);
         match flushed {
-            Ok(true) => {
-                trace::at(tx, &trace::RESPONSE_ALL_OUT);
-                return Ok(());
-            }
+            Ok(true) => return Ok(()),
             Ok(false) => {}
             Err(_) => return Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
         }
