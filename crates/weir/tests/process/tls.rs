@@ -52,7 +52,7 @@ backend app
     assert_eq!(weir.stat("app", "s", "connect"), "1");
     assert_eq!(weir.stat("app", "s", "reuse"), "2");
     let info = weir.cli("show info");
-    assert!(info.contains("CurrSslConns: 3\n") && info.contains("CumSslConns: 3\n"), "{info}");
+    assert!(info.contains("CurrSslConns: 4\n") && info.contains("CumSslConns: 4\n"), "{info}");
 }
 
 #[test]
@@ -397,4 +397,44 @@ fn clients_wait_where_too_many_come_over_tls_per_second() {
     assert!(slow > much, "{slow:?}");
     let slow = four_clients("", "set rate-limit ssl-sessions global 2");
     assert!(slow > much, "{slow:?}");
+}
+
+#[test]
+fn there_are_so_many_connections_over_tls_and_no_more() {
+    let log = LogReceiver::new();
+    let weir = setup(
+        "frontend web
+    bind <web> ssl crt a.pem
+    no log
+    http-request return status 200
+frontend plain
+    bind <plain>
+    default_backend app
+backend app
+    server s <origin> ssl verify none
+frontend origin
+    bind <origin> ssl crt a.pem
+    no log
+    http-request return status 200
+global
+    maxsslconn 1
+",
+    )
+    .with("log", log.address())
+    .start();
+    let web = weir.address("web");
+    let mut first = Secure::connect(web, "a.test");
+    first.get("/");
+    let second = std::thread::spawn(move || Secure::connect(web, "a.test").get("/"));
+    // The server's connection would be one too many; no other one would do.
+    let mut plain = Client::connect(weir.address("plain"));
+    assert_eq!(plain.get("/").status(), 500);
+    let line = log.line();
+    assert!(line.contains(" 500 ") && line.contains(" IC-- "), "{line}");
+    let info = weir.cli("show info");
+    for field in ["MaxSslConns: 1\n", "CurrSslConns: 1\n", "CumSslConns: 1\n"] {
+        assert!(info.contains(field), "{info}");
+    }
+    drop(first);
+    assert_eq!(second.join().expect("the one that waited"), "");
 }
