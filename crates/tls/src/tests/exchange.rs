@@ -149,3 +149,27 @@ fn an_authority_without_its_key_is_named() {
     assert!(told("ca.pem")[0].starts_with("'ca-sign-file' : unable to load 'ca.pem' : no private"));
     assert!(told("none")[0].ends_with("'none' : No such file or directory"));
 }
+
+#[test]
+fn records_are_as_long_as_they_may_be() {
+    // tune.ssl.hard-maxrecord counts for all of them, the first and the last.
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let defaults = Defaults { hard_max_record: 1_000, ..Defaults::default() };
+    let settings = bind(&["a.pem"], Options::default());
+    let acceptor = Acceptor::new(settings, defaults, &Store::default(), &files).unwrap();
+    let connector = connector(trusting(), &files).unwrap();
+    let client = connector.connect(0, None, None).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    pair.shake().1.unwrap();
+    pair.down.bytes.clear();
+    pair.server_send(&[7; 40_500]).unwrap();
+    let sent: Vec<u8> = pair.down.bytes.iter().copied().collect();
+    let (mut lengths, mut rest) = (Vec::new(), &sent[..]);
+    while let [_, _, _, high, low, later @ ..] = rest {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        lengths.push(length);
+        rest = &later[length..];
+    }
+    // Each has its kind and its seal besides (RFC 8446 section 5.2).
+    assert_eq!(lengths, [vec![1_017; 40], vec![517]].concat());
+}

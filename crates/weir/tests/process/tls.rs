@@ -438,3 +438,24 @@ global
     drop(first);
     assert_eq!(second.join().expect("the one that waited"), "");
 }
+
+/// Waits until the program has refused a line of the global section with these words.
+fn refuses(line: &str, words: &[&str]) {
+    let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
+    let mut weir = setup(&format!("{web}global\n    {line}\n")).start();
+    assert!(!weir.wait().success(), "{line}");
+    words.iter().for_each(|word| weir.expect_error(word));
+}
+
+#[test]
+fn algorithms_come_from_the_providers_that_are_named() {
+    let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
+    let lines = "ssl-propquery ?provider=legacy\n    ssl-provider legacy";
+    let weir = setup(&format!("{web}global\n    {lines}\n")).start();
+    assert_eq!(Secure::connect(weir.address("web"), "a.test").get("/"), "");
+    let loaded = weir.cli("show ssl providers");
+    assert!(["- default", "- legacy"].iter().all(|it| loaded.contains(it)), "{loaded}");
+    refuses("ssl-propquery provider=none", &["unable to create an SSL context"]);
+    let words = ["ssl-provider something: unknown provider", "/no/place/something.so"];
+    refuses("ssl-provider-path /no/place\n    ssl-provider something", &words);
+}
