@@ -153,6 +153,15 @@ impl Draft {
     }
 }
 
+/// A list of timestamps, if it is one by its length (RFC 6962 section 3.3); nothing of nothing.
+pub(crate) fn sct_list(bytes: Vec<u8>) -> Result<Option<Vec<u8>>, ()> {
+    let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
+        return if bytes.is_empty() { Ok(None) } else { Err(()) };
+    };
+    let whole = usize::from(u16::from_be_bytes(*length)) == rest.len();
+    if whole { Ok(Some(bytes)) } else { Err(()) }
+}
+
 const BEGIN: &[u8] = b"-----BEGIN ";
 const DH: &[u8] = b"DH PARAMETERS-----";
 

@@ -4,7 +4,7 @@
 //! read and parsed by all processors together.
 
 use crate::authority::{Authorities, Purpose};
-use crate::certificate::{Certificate, Draft, Flaw, Links, Texts};
+use crate::certificate::{Certificate, Draft, Flaw, Links, Texts, sct_list};
 use crate::dh::{self, Exchange};
 use crate::issuers::Issuers;
 use crate::key::{Key, Secret};
@@ -315,7 +315,10 @@ impl Store {
             })?),
             None => None,
         };
-        (draft.ocsp, draft.sctl) = (texts.ocsp, texts.sctl);
+        draft.ocsp = texts.ocsp;
+        draft.sctl = sct_list(texts.sctl.unwrap_or_default()).map_err(|()| {
+            format!("'{}' is present but cannot be parsed", self.beside(name, ".sctl"))
+        })?;
         self.finish(draft, name).map_err(|flaw| match flaw {
             Flaw::Incomplete if self.extras.key => {
                 format!("No Private Key found in '{}'.", self.beside(name, ".key"))

@@ -69,10 +69,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         g.tls.extras.without_extension = true;
         Ok(())
     }),
-    entry("ssl-load-extra-files", "<none|all|...>*", "Files beside certificates.", |g, cx, a| {
-        if let Some(n) = (1..).take_while(|n| a.get(*n).is_some()).find(|n| a.text(*n) == "sctl") {
-            cx.warn(a, n, "'sctl' has no effect yet: timestamps are not sent to clients");
-        }
+    entry("ssl-load-extra-files", "<none|all|...>*", "Files beside certificates.", |g, _, a| {
         extras(&mut g.tls.extras, a)
     }),
     entry("ssl-mode-async", "", "Has no effect.", |_, cx, a| {

@@ -3,6 +3,9 @@
 use crate::support::{
     Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, program, run,
 };
+use openssl::ssl::{ExtensionContext, SslRef, SslVersion};
+use openssl::x509::X509Ref;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What every configuration here begins with: an authority, a server's and a client's certificate.
@@ -458,4 +461,41 @@ fn algorithms_come_from_the_providers_that_are_named() {
     refuses("ssl-propquery provider=none", &["unable to create an SSL context"]);
     let words = ["ssl-provider something: unknown provider", "/no/place/something.so"];
     refuses("ssl-provider-path /no/place\n    ssl-provider something", &words);
+}
+
+/// The timestamps that a client gets which asks for them, with the newest version or another one.
+fn timestamps(weir: &Running, newest: SslVersion) -> Vec<u8> {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let noted = told.clone();
+    let client = Secure::try_connect(weir.address("web"), "a.test", |builder| {
+        builder.set_max_proto_version(Some(newest)).expect("a known version");
+        let contexts = ExtensionContext::CLIENT_HELLO
+            | ExtensionContext::TLS1_2_SERVER_HELLO
+            | ExtensionContext::TLS1_3_CERTIFICATE;
+        let ask = |_: &mut SslRef, _, _: Option<(usize, &X509Ref)>| Ok(Some(Vec::new()));
+        let note = move |_: &mut SslRef, _, text: &[u8], _: Option<(usize, &X509Ref)>| {
+            noted.lock().expect("nobody panics").extend_from_slice(text);
+            Ok(())
+        };
+        builder.add_custom_ext(18, contexts, ask, note).expect("an extension");
+    });
+    client.expect("a handshake").get("/");
+    let told = told.lock().expect("nobody panics");
+    told.clone()
+}
+
+#[test]
+fn timestamps_of_certificates_are_sent_to_those_who_ask() {
+    let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
+    let list = "\0\x06\0\x04abcd";
+    let weir = setup(web).file("a.pem.sctl", list).start();
+    for newest in [SslVersion::TLS1_3, SslVersion::TLS1_2] {
+        assert_eq!(timestamps(&weir, newest), list.as_bytes(), "{newest:?}");
+    }
+    let without = setup(&format!("{web}global\n    ssl-load-extra-files key ocsp\n"));
+    let without = without.file("a.pem.sctl", list).start();
+    assert_eq!(timestamps(&without, SslVersion::TLS1_3), b"");
+    let mut broken = setup(web).file("a.pem.sctl", "garbage").start();
+    assert!(!broken.wait().success());
+    broken.expect_error("a.pem.sctl' is present but cannot be parsed");
 }
