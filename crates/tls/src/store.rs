@@ -68,6 +68,8 @@ pub struct Extras {
     pub key: bool,
     /// `ssl-load-extra-del-ext`: these take the place of `.crt`.
     pub without_extension: bool,
+    /// `ssl-skip-self-issued-ca`: roots that are in chains are not sent.
+    pub keeps_roots: bool,
 }
 
 impl Default for Extras {
@@ -79,6 +81,7 @@ impl Default for Extras {
             issuer: true,
             key: true,
             without_extension: false,
+            keeps_roots: false,
         }
     }
 }
@@ -158,7 +161,8 @@ impl Store {
         if let Some(leaf) = draft.leaf.as_ref().filter(|_| draft.chain.is_empty()) {
             draft.chain = self.issuers.chain_of(leaf);
         }
-        draft.complete(name, &self.exchange)
+        let certificate = draft.complete(name, &self.exchange)?;
+        Ok(Certificate { keeps_roots: self.extras.keeps_roots, ..certificate })
     }
 
     /// The certificate of this name, if it is there.

@@ -105,6 +105,11 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         };
         Ok(())
     }),
+    entry("ssl-skip-self-issued-ca", "", "Roots in chains are not sent.", |g, _, a| {
+        a.no_more_than(0)?;
+        g.tls.extras.keeps_roots = true;
+        Ok(())
+    }),
     entry("tune.ssl.cachesize", "<number>", "Sessions that are remembered.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.cache_size = n)
     }),
@@ -226,15 +231,22 @@ fn options(to: &mut Options, args: Args<'_>, others: &[&str]) -> Parsed {
 
 /// `ssl-load-extra-files`
 fn extras(extras: &mut Extras, args: Args<'_>) -> Parsed {
-    let without_extension = extras.without_extension;
+    let Extras { without_extension, keeps_roots, .. } = *extras;
     let (all, none) = (Extras::default(), false);
-    *extras =
-        Extras { bundle: none, sctl: none, ocsp: none, issuer: none, key: none, without_extension };
+    *extras = Extras {
+        bundle: none,
+        sctl: none,
+        ocsp: none,
+        issuer: none,
+        key: none,
+        without_extension,
+        keeps_roots,
+    };
     args.need(1, "'ssl-load-extra-files' expects at least one argument.")?;
     let mut n = 1;
     while let Some(word) = args.get(n) {
         match word {
-            "all" => *extras = Extras { without_extension, ..all },
+            "all" => *extras = Extras { without_extension, keeps_roots, ..all },
             "none" => {}
             "bundle" => extras.bundle = true,
             "sctl" => extras.sctl = true,

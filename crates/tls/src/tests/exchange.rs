@@ -3,7 +3,8 @@
 use super::pair::{Made, Memory, Pair, acceptor, bind, connector, ecdsa, make, rsa, trusting};
 use crate::runtime::{Bases, Bound};
 use crate::{
-    Acceptor, BindSettings, Defaults, Generates, Options, Runtime, ServerSettings, Store, Version,
+    Acceptor, BindSettings, Defaults, Extras, Generates, Options, Runtime, ServerSettings, Store,
+    Version,
 };
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
@@ -172,4 +173,23 @@ fn records_are_as_long_as_they_may_be() {
     }
     // Each has its kind and its seal besides (RFC 8446 section 5.2).
     assert_eq!(lengths, [vec![1_017; 40], vec![517]].concat());
+}
+
+#[test]
+fn roots_in_chains_are_sent_unless_they_are_to_be_kept() {
+    let root = make(&["root"], ecdsa(), None);
+    let mut text = make(&["a.test"], ecdsa(), Some(&root)).pem();
+    text.extend_from_slice(&root.certificate.to_pem().unwrap());
+    let files = Memory::default().with("a.pem", text);
+    let sent = |keeps_roots| {
+        // ssl-skip-self-issued-ca
+        let store = Store::new(Extras { keeps_roots, ..Extras::default() });
+        let settings = bind(&["a.pem"], Options::default());
+        let acceptor = Acceptor::new(settings, Defaults::default(), &store, &files).unwrap();
+        let client = connector(trusting(), &files).unwrap().connect(0, None, None).unwrap();
+        let mut pair = Pair::new(client, acceptor.accept().unwrap());
+        pair.shake().0.unwrap();
+        pair.client.library().peer_cert_chain().unwrap().len()
+    };
+    assert_eq!([sent(false), sent(true)], [2, 1]);
 }

@@ -246,7 +246,7 @@ frontend quiet
 fn sessions_of_clients_are_resumed() {
     let weir = start("");
     let address = weir.address("origin");
-    let session = std::sync::Arc::new(std::sync::Mutex::new(None));
+    let session = Arc::new(Mutex::new(None));
     let keep = session.clone();
     let mut first = Secure::try_connect(address, "a.test", move |it| {
         it.set_session_cache_mode(openssl::ssl::SslSessionCacheMode::CLIENT);
