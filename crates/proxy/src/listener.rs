@@ -1,10 +1,10 @@
 //! Listeners of one thread: accept clients within the limits. Never reads from one.
 //!
-//! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`) or without descriptors a
-//! listener pauses: clients wait in the system's backlog. It resumes when a connection ends
-//! somewhere, at the latest after [`RETRY_MS`]. With the soft stop it closes, so that clients find
-//! a newer process; those who wait already are taken first, because that process has not been told
-//! of them: the system reports a client to one poller.
+//! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`) or without
+//! descriptors a listener pauses: clients wait in the system's backlog. It resumes when a
+//! connection ends somewhere, at the latest after [`RETRY_MS`]. With the soft stop it closes, so
+//! that clients find a newer process; those who wait already are taken first, because that process
+//! has not been told of them: the system reports a client to one poller.
 
 use crate::client::{self, Client};
 use crate::counters::{Counters, Event, Metric};

@@ -117,7 +117,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.capture = n)
     }),
     entry("tune.ssl.capture-cipherlist-size", "<number>", "As the former.", |g, cx, a| {
-        let message = "'tune.ssl.capture-cipherlist-size' is deprecated. Please use \
+        let message = "'tune.ssl.capture-cipherlist-size' is a deprecated name. Please use \
                        'tune.ssl.capture-buffer-size' instead.";
         cx.warn(a, 0, message);
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.capture = n)

@@ -94,7 +94,7 @@ fn files_for_key_exchange_and_chains_have_to_be_good() {
         ("ssl-mode-async", Severity::Warning, "no engine that works asynchronously"),
         ("tune.ssl.force-private-cache", Severity::Warning, "within one process in any case"),
         ("tune.ssl.force-private-cache x", Severity::Alert, "unexpected argument 'x'"),
-        ("tune.ssl.capture-cipherlist-size 1", Severity::Warning, "is deprecated"),
+        ("tune.ssl.capture-cipherlist-size 1", Severity::Warning, "is a deprecated name"),
         ("ssl-propquery ====", Severity::Alert, "'====' is not understood"),
         ("ssl-provider", Severity::Alert, "expects a valid engine provider name"),
         ("ssl-provider-path", Severity::Alert, "expects a directory path as an argument."),

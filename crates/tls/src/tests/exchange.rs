@@ -182,7 +182,6 @@ fn roots_in_chains_are_sent_unless_they_are_to_be_kept() {
     text.extend_from_slice(&root.certificate.to_pem().unwrap());
     let files = Memory::default().with("a.pem", text);
     let sent = |keeps_roots| {
-        // ssl-skip-self-issued-ca
         let store = Store::new(Extras { keeps_roots, ..Extras::default() });
         let settings = bind(&["a.pem"], Options::default());
         let acceptor = Acceptor::new(settings, Defaults::default(), &store, &files).unwrap();
