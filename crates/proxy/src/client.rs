@@ -23,6 +23,7 @@ use std::cell::{OnceCell, Ref};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 use stdx::prefetch;
 use table::{DataType, Trackers};
 
@@ -266,12 +267,21 @@ pub(crate) fn enter(worker: &Worker, proxy: &Proxy, bind: usize, thread: usize) 
     gauges(worker, proxy, bind).for_each(|gauge| {
         gauge.enter();
     });
+    if is_encrypted(proxy, bind) {
+        worker.shared.tls.total.fetch_add(1, Relaxed);
+    }
 }
 
 /// Takes that back for one that could not be served.
 pub(crate) fn leave(worker: &Worker, proxy: &Proxy, bind: usize) {
     worker.shared.loads.leave(worker.thread.index);
     gauges(worker, proxy, bind).for_each(Gauge::leave);
+}
+
+/// Whether clients of this line speak TLS.
+fn is_encrypted(proxy: &Proxy, bind: usize) -> bool {
+    let bind = proxy.settings.front.as_ref().and_then(|front| front.binds.get(bind));
+    bind.is_some_and(|bind| bind.tls.is_some())
 }
 
 fn gauges<'a>(
@@ -285,6 +295,7 @@ fn gauges<'a>(
         Some(&worker.shared.connections),
         front.map(|front| &front.connections),
         listener.map(|listener| &listener.connections),
+        is_encrypted(proxy, bind).then_some(&worker.shared.tls.current),
     ]
     .into_iter()
     .flatten()
@@ -301,9 +312,6 @@ impl Drop for Client {
         worker.clients.set(worker.clients.get() - 1);
         worker.shared.loads.leave(worker.thread.index);
         gauges(worker, &self.proxy, self.bind as usize).for_each(Gauge::leave);
-        if self.session().is_some() {
-            worker.shared.tls.current.leave();
-        }
         let millis = worker.millis();
         if let Some(trackers) = self.trackers.get_mut().and_then(Rc::get_mut) {
             trackers.release(millis);

@@ -452,6 +452,13 @@ impl Gauge {
         current
     }
 
+    /// A place in it, if there is one below `limit`; 0 is no limit.
+    pub(crate) fn enter_below(self: Arc<Self>, limit: u32) -> Option<Presence<Arc<Self>>> {
+        let presence = Presence::enter(self);
+        let fits = limit == 0 || presence.0.current() <= limit;
+        fits.then_some(presence)
+    }
+
     /// One fewer.
     pub fn leave(&self) {
         self.current.fetch_sub(1, Relaxed);

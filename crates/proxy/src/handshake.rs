@@ -41,6 +41,7 @@ impl Trouble {
                 Reason::Closed => (24, "Connection closed during SSL handshake"),
                 Reason::Authority => (30, "SSL client CA chain cannot be verified"),
                 Reason::Certificate => (31, "SSL client certificate not trusted"),
+                Reason::TooMany => (27, "Too many SSL connections"),
                 Reason::Broken | Reason::Handshake | Reason::Name => HANDSHAKE,
             },
         }
@@ -74,7 +75,6 @@ pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Res
     worker.release(std::mem::replace(&mut client.input, Buf::empty()));
     let Link::Socket(transport) = &mut client.socket else { return Ok(()) };
     transport.secure(session, &worker.tls);
-    worker.shared.tls.current.enter();
     let span = client.proxy.settings.timeouts.client;
     let deadline = span.map(|span| Tick::from_nanos(client.since).plus_ms(span));
     let mut result = run(transport, deadline, &mut || Ok(())).await;
@@ -139,7 +139,8 @@ pub(crate) async fn answer(
     acceptor: &tls::Acceptor,
     deadline: Option<Tick>,
 ) -> Result<(), Trouble> {
-    let session = acceptor.accept().map_err(Trouble::Failed)?;
+    let mut session = acceptor.accept().map_err(Trouble::Failed)?;
+    session.keep(Box::new(worker.shared.tls.enter(0)));
     transport.secure(session, &worker.tls);
     let result = run(transport, deadline, &mut || Ok(())).await;
     worker.shared.tls.count_front(worker, transport, result.is_ok());
@@ -156,7 +157,11 @@ pub(crate) async fn connect(
 ) -> Result<(), Failure> {
     let worker = tx.worker.clone();
     let Link::Socket(transport) = link else { return Err(refused()) };
-    begin(&worker, transport, encryption, name).map_err(|_| refused())?;
+    begin(&worker, transport, encryption, name).map_err(|fault| match fault.reason {
+        // No other server would do.
+        Reason::TooMany => Failure::new(500, Cause::Internal, Phase::Connect),
+        _ => refused(),
+    })?;
     let mut stay = || connect::stay(tx, Phase::Connect);
     let result = run(transport, deadline, &mut stay).await;
     worker.shared.tls.count_back(&worker, transport, result.is_ok());
@@ -195,7 +200,10 @@ pub(crate) fn begin(
     name: Option<&str>,
 ) -> Result<(), Fault> {
     let alpn = encryption.alpn.as_deref();
-    let session = encryption.connector.connect(worker.thread.index, name, alpn)?;
+    let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
+    let presence = presence.ok_or(Fault::new(Reason::TooMany))?;
+    let mut session = encryption.connector.connect(worker.thread.index, name, alpn)?;
+    session.keep(Box::new(presence));
     transport.secure(session, &worker.tls);
     Ok(())
 }

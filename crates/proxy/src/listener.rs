@@ -1,10 +1,10 @@
 //! Listeners of one thread: accept clients within the limits. Never reads from one.
 //!
-//! At a limit (`maxconn` of the process, the frontend or the bind line) or without descriptors a
-//! listener pauses: clients wait in the system's backlog. It resumes when a connection ends
-//! somewhere, at the latest after [`RETRY_MS`]. With the soft stop it closes, so that clients find
-//! a newer process; those who wait already are taken first, because that process has not been told
-//! of them: the system reports a client to one poller.
+//! At a limit (`maxconn` of the process, the frontend or the bind line, `maxsslconn`) or without
+//! descriptors a listener pauses: clients wait in the system's backlog. It resumes when a
+//! connection ends somewhere, at the latest after [`RETRY_MS`]. With the soft stop it closes, so
+//! that clients find a newer process; those who wait already are taken first, because that process
+//! has not been told of them: the system reports a client to one poller.
 
 use crate::client::{self, Client};
 use crate::counters::{Counters, Event, Metric};
@@ -267,7 +267,9 @@ pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: (u32, u32)) ->
         || limit(shared.maxconn.load(Relaxed), shared.connections.current())
         || limit(front.maxconn.load(Relaxed), front.connections.current())
         || is_too_fast(shared, front, settings.session_rate, at)
-        || is_encrypted(settings, place) && is_too_fast_for_tls(shared, at);
+        || is_encrypted(settings, place)
+            && (is_too_fast_for_tls(shared, at)
+                || limit(shared.settings.max_tls, shared.tls.current.current()));
     if waits { Standing::Waiting } else { Standing::Open }
 }
 

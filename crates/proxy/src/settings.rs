@@ -43,6 +43,8 @@ pub struct Process {
     pub seats: Vec<(u16, u16)>,
     /// Concurrent client connections (`maxconn`).
     pub maxconn: u32,
+    /// Concurrent connections over TLS, to servers too (`maxsslconn`); 0 for any number.
+    pub max_tls: u32,
     /// What is accepted per second.
     pub max_rates: Rates,
     /// Bytes of a buffer (`tune.bufsize`).

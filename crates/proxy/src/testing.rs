@@ -122,6 +122,7 @@ pub(crate) fn process(threads: usize) -> Process {
     Process {
         threads,
         maxconn: 1000,
+        max_tls: 0,
         buffer_size: 16_384,
         buffer_limit: None,
         close_spread: Default::default(),

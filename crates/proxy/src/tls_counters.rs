@@ -1,16 +1,17 @@
 //! What is counted of TLS in the whole process. Never decides anything.
 
-use crate::counters::Gauge;
+use crate::counters::{Gauge, Presence};
 use crate::transport::Transport;
 use crate::worker::Worker;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Counters of the process (`show info`, names that begin with `Ssl`).
 #[derive(Debug, Default)]
 pub struct TlsCounters {
-    /// Connections of clients now.
-    pub current: Gauge,
-    /// Connections of clients in all.
+    /// Connections now, those of clients and those to servers.
+    pub current: Arc<Gauge>,
+    /// Connections in all.
     pub total: AtomicU64,
     /// Connections of clients, counted when they are accepted.
     pub front: Rate,
@@ -81,10 +82,17 @@ impl Rate {
 }
 
 impl TlsCounters {
+    /// A connection that is not a client's, if it may be one more: at most `limit`, 0 for any
+    /// number. Clients are counted when they are accepted.
+    pub(crate) fn enter(&self, limit: u32) -> Option<Presence<Arc<Gauge>>> {
+        let presence = self.current.clone().enter_below(limit)?;
+        self.total.fetch_add(1, Relaxed);
+        Some(presence)
+    }
+
     /// Counts a handshake with a client.
     pub(crate) fn count_front(&self, worker: &Worker, transport: &Transport, stands: bool) {
         let now = worker.wall_millis();
-        self.total.fetch_add(1, Relaxed);
         let resumed = transport.session().is_some_and(|session| session.is_resumed());
         match (stands, resumed) {
             (true, true) => self.front_reuses.tick(now),

@@ -89,6 +89,7 @@ fn process() -> Process {
     Process {
         threads: 1,
         maxconn: 100,
+        max_tls: 0,
         buffer_size: 16_384,
         buffer_limit: None,
         close_spread: Default::default(),

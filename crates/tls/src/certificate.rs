@@ -6,7 +6,7 @@ use crate::key::{Key, Secret};
 use crate::staple::Staple;
 use openssl::nid::Nid;
 use openssl::pkey::Id;
-use openssl::x509::{X509, X509Ref};
+use openssl::x509::{X509, X509Ref, X509VerifyResult};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +30,8 @@ pub struct Certificate {
     pub(crate) sctl: Option<Vec<u8>>,
     /// Who has signed it, if that is not in the chain.
     pub(crate) issuer: Option<X509>,
+    /// Roots are for us to know and not shown: a client that trusts one has it.
+    pub(crate) keeps_roots: bool,
 }
 
 impl std::fmt::Debug for Certificate {
@@ -48,7 +50,8 @@ impl Certificate {
     /// What is shown after it.
     pub(crate) fn links(&self) -> impl Iterator<Item = &X509> {
         let issuer = self.issuer.iter().filter(|_| self.chain.is_empty());
-        self.chain.iter().chain(issuer)
+        let is_root = |link: &X509| link.issued(link) == X509VerifyResult::OK;
+        self.chain.iter().chain(issuer).filter(move |link| !self.keeps_roots || !is_root(link))
     }
 }
 
@@ -149,8 +152,18 @@ impl Draft {
             staple,
             sctl: self.sctl,
             issuer: self.issuer,
+            keeps_roots: false,
         })
     }
+}
+
+/// A list of timestamps, if it is one by its length (RFC 6962 section 3.3); nothing of nothing.
+pub(crate) fn sct_list(bytes: Vec<u8>) -> Result<Option<Vec<u8>>, ()> {
+    let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
+        return if bytes.is_empty() { Ok(None) } else { Err(()) };
+    };
+    let whole = usize::from(u16::from_be_bytes(*length)) == rest.len();
+    if whole { Ok(Some(bytes)) } else { Err(()) }
 }
 
 const BEGIN: &[u8] = b"-----BEGIN ";

@@ -9,6 +9,7 @@ use crate::fault::{Fault, Reason, io_error, waits};
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
 use openssl::ssl::{Error, ErrorCode, Ssl, SslRef};
+use std::any::Any;
 use std::io::{self, IoSlice};
 
 /// The most bytes that are encrypted by one call.
@@ -62,6 +63,7 @@ pub struct Conn {
     /// The most bytes of one record; 0 for as many as fit.
     record_limit: usize,
     failure: Option<Box<Fault>>,
+    kept: Option<Box<dyn Any + Send>>,
 }
 
 impl Conn {
@@ -80,6 +82,7 @@ impl Conn {
             early: None,
             record_limit,
             failure: None,
+            kept: None,
         })
     }
 
@@ -88,6 +91,11 @@ impl Conn {
     pub(crate) fn hearing_early(mut self) -> Self {
         self.early = Some(Box::new(Early::new()));
         self
+    }
+
+    /// Keeps something for as long as there is the session, such as its place among others.
+    pub fn keep(&mut self, token: Box<dyn Any + Send>) {
+        self.kept = Some(token);
     }
 
     /// Bytes that have been received before the session begins.

@@ -125,7 +125,7 @@ impl Connector {
                 wanted.set_host(host).map_err(broken)?;
             }
         }
-        Conn::new(ssl, self.defaults.max_record as usize)
+        Conn::new(ssl, self.defaults.record_limit())
     }
 }
 

@@ -11,7 +11,8 @@ use crate::version::Version;
 use openssl::error::ErrorStack;
 use openssl::ex_data::Index;
 use openssl::ssl::{
-    AlpnError, Ssl, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef, SslVerifyMode,
+    AlpnError, ExtensionContext, Ssl, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef,
+    SslVerifyMode,
 };
 use openssl::stack::Stack;
 use openssl::x509::store::X509StoreBuilder;
@@ -45,7 +46,24 @@ pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
             | SslOptions::CIPHER_SERVER_PREFERENCE,
     );
     ffi::set_read_ahead(&mut context);
+    if side == Side::Server {
+        send_timestamps(&mut context)?;
+    }
     Ok(context)
+}
+
+/// Each context of a server has this, the one that sessions begin with too: the library makes room
+/// for extensions of others when a session begins, and does not when it changes its context.
+fn send_timestamps(context: &mut SslContextBuilder) -> Result<(), String> {
+    let added = context.add_custom_ext(
+        TIMESTAMPS,
+        ExtensionContext::CLIENT_HELLO
+            | ExtensionContext::TLS1_2_SERVER_HELLO
+            | ExtensionContext::TLS1_3_CERTIFICATE,
+        |ssl, _, place| Ok(timestamps(ssl).filter(|_| place.is_none_or(|(depth, _)| depth == 0))),
+        |_, _, _, _| Ok(()),
+    );
+    added.map_err(unable)
 }
 
 fn unable(error: ErrorStack) -> String {
@@ -129,6 +147,14 @@ pub(crate) fn reason(error: &ErrorStack) -> String {
 pub(crate) fn shown() -> Option<Index<Ssl, Arc<Certificate>>> {
     static INDEX: OnceLock<Option<Index<Ssl, Arc<Certificate>>>> = OnceLock::new();
     *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
+}
+
+/// `signed_certificate_timestamp` (RFC 6962 section 3.3.1)
+const TIMESTAMPS: u16 = 18;
+
+/// What logs have promised of the certificate that a session shows: for clients that ask for it.
+fn timestamps(ssl: &SslRef) -> Option<Vec<u8>> {
+    shown().and_then(|index| ssl.ex_data(index))?.sctl.clone()
 }
 
 /// What a server's context has beyond a client's.

@@ -18,6 +18,8 @@ pub enum Reason {
     Name,
     /// The peers found nothing in common, or one broke the protocol.
     Handshake,
+    /// There are as many sessions as there may be.
+    TooMany,
 }
 
 /// A handshake that failed.
@@ -34,7 +36,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(reason: Reason) -> Self {
+    /// One of which the library knows nothing.
+    pub fn new(reason: Reason) -> Self {
         Self { reason, code: 0, text: String::new(), part: "" }
     }
 

@@ -336,6 +336,8 @@ pub struct Defaults {
     pub lifetime: u32,
     /// `tune.ssl.maxrecord`: bytes in a record; 0 for as many as fit.
     pub max_record: u32,
+    /// `tune.ssl.hard-maxrecord`: the same, whatever the other one says.
+    pub hard_max_record: u32,
     /// `tune.ssl.ssl-ctx-cache-size`: generated certificates that a bind line remembers.
     pub generated: u32,
     /// Threads, each of which remembers a session of each server.
@@ -352,11 +354,20 @@ impl Default for Defaults {
             cache_size: 20_000,
             lifetime: 300,
             max_record: 0,
+            hard_max_record: 0,
             generated: 1_000,
             threads: 1,
             capture: 0,
             keeps_secrets: false,
         }
+    }
+}
+
+impl Defaults {
+    /// The most bytes of a record; 0 for as many as fit.
+    pub(crate) fn record_limit(&self) -> usize {
+        let both = [self.max_record, self.hard_max_record];
+        both.into_iter().filter(|limit| *limit > 0).min().unwrap_or(0) as usize
     }
 }
 
@@ -386,6 +397,15 @@ mod tests {
             assert_eq!(read.unwrap_err(), message);
         }
         assert_eq!(options, Options::default());
+    }
+
+    #[test]
+    fn the_smaller_limit_of_records_counts() {
+        let limit = |max_record, hard_max_record| {
+            Defaults { max_record, hard_max_record, ..Defaults::default() }.record_limit()
+        };
+        let limits = [limit(0, 0), limit(0, 7), limit(7, 0), limit(7, 8), limit(8, 7)];
+        assert_eq!(limits, [0, 7, 7, 7, 7]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! read and parsed by all processors together.
 
 use crate::authority::{Authorities, Purpose};
-use crate::certificate::{Certificate, Draft, Flaw, Links, Texts};
+use crate::certificate::{Certificate, Draft, Flaw, Links, Texts, sct_list};
 use crate::dh::{self, Exchange};
 use crate::issuers::Issuers;
 use crate::key::{Key, Secret};
@@ -68,6 +68,8 @@ pub struct Extras {
     pub key: bool,
     /// `ssl-load-extra-del-ext`: these take the place of `.crt`.
     pub without_extension: bool,
+    /// `ssl-skip-self-issued-ca`: roots that are in chains are not sent.
+    pub keeps_roots: bool,
 }
 
 impl Default for Extras {
@@ -79,6 +81,7 @@ impl Default for Extras {
             issuer: true,
             key: true,
             without_extension: false,
+            keeps_roots: false,
         }
     }
 }
@@ -158,7 +161,8 @@ impl Store {
         if let Some(leaf) = draft.leaf.as_ref().filter(|_| draft.chain.is_empty()) {
             draft.chain = self.issuers.chain_of(leaf);
         }
-        draft.complete(name, &self.exchange)
+        let certificate = draft.complete(name, &self.exchange)?;
+        Ok(Certificate { keeps_roots: self.extras.keeps_roots, ..certificate })
     }
 
     /// The certificate of this name, if it is there.
@@ -315,7 +319,10 @@ impl Store {
             })?),
             None => None,
         };
-        (draft.ocsp, draft.sctl) = (texts.ocsp, texts.sctl);
+        draft.ocsp = texts.ocsp;
+        draft.sctl = sct_list(texts.sctl.unwrap_or_default()).map_err(|()| {
+            format!("'{}' is present but cannot be parsed", self.beside(name, ".sctl"))
+        })?;
         self.finish(draft, name).map_err(|flaw| match flaw {
             Flaw::Incomplete if self.extras.key => {
                 format!("No Private Key found in '{}'.", self.beside(name, ".key"))

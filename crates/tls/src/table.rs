@@ -119,7 +119,7 @@ impl Served {
     pub(crate) fn take_over(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
         let certificate = &self.certificate;
         self.show(ssl, &certificate.leaf, certificate.links())?;
-        if certificate.staple.is_some()
+        if (certificate.staple.is_some() || certificate.sctl.is_some())
             && let Some(index) = context::shown()
         {
             ssl.set_ex_data(index, certificate.clone());

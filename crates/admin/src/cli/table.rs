@@ -169,7 +169,7 @@ pub(super) const COMMANDS: &[Entry] = &[
     entry("show table", "<table> [<filter>]*", User, "report table usage stats or dump this table's contents (filter: data/key)", tables::show),
     entry("show tasks", "", User, "show running tasks", tasks::tasks),
     entry("show threads", "", User, "show some threads debugging information", tasks::threads),
-    entry("show tls-keys", "[id|*]", Admin, "show tls keys references or dump tls ticket keys when id specified", ticket_keys::show),
+    entry("show tls-keys", "[id|*]", User, "show tls keys references or dump tls ticket keys when id specified", ticket_keys::show),
     entry("show trace", "[<module>]", User, "show live tracing state", trace::show),
     entry("show version", "", User, "show version of the current process", show::version),
     entry("show why", "[errors|last [error]|<id>]", Operator, "tell what became of transactions (id: number or unique id)", why::show),

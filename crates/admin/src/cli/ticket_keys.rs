@@ -2,6 +2,7 @@
 
 use super::call::{Call, Reply};
 use super::certificates::said;
+use crate::settings::Level;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use tls::{KeyFlaw, TicketKeys};
@@ -27,6 +28,10 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
             let _ = writeln!(out, "{number} ({})", keys.name());
         }
         return Reply::Dump(out);
+    }
+    // HAProxy shows them to everybody: whoever has them can decrypt what was recorded.
+    if call.state.level < Level::Admin {
+        return Reply::error("Permission denied");
     }
     let shown: Vec<_> = match named {
         "*" => all.collect(),

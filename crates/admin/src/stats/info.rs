@@ -127,7 +127,13 @@ const ENTRIES: &[Entry] = &[
         |s| number(s.worker.shared.totals.sum(Metric::Requests)).into(),
         "Requests in all",
     ),
-    (20, "MaxSslConns", "MMP", none, "Limit of TLS connections"),
+    (
+        20,
+        "MaxSslConns",
+        "MMP",
+        |s| s.worker.shared.settings.max_tls.into(),
+        "Limit of TLS connections",
+    ),
     (21, "CurrSslConns", "MGP", |s| s.tls().current.current().into(), "TLS connections now"),
     (
         22,

@@ -112,6 +112,8 @@ pub struct Process {
     pub maxconnrate: u32,
     /// `maxsessrate`: sessions per second; 0 for no limit.
     pub maxsessrate: u32,
+    /// `maxsslconn`: concurrent connections over TLS, to servers too; 0 for no limit.
+    pub maxsslconn: u32,
     /// `maxsslrate`: connections over TLS per second; 0 for no limit.
     pub maxsslrate: u32,
     /// `maxpipes`: pipes for splicing; a quarter of the connections when not set.
@@ -164,6 +166,7 @@ impl Default for Process {
             maxconn: None,
             maxconnrate: 0,
             maxsessrate: 0,
+            maxsslconn: 0,
             maxsslrate: 0,
             maxpipes: None,
             nosplice: false,

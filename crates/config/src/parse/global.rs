@@ -154,6 +154,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("maxsessrate", "<number>", "Bounds the sessions per second.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsessrate = n)
     }),
+    entry("maxsslconn", "<number>", "Bounds the connections over TLS.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsslconn = n)
+    }),
     entry("maxsslrate", "<number>", "Bounds the connections over TLS per second.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxsslrate = n)
     }),

@@ -5,7 +5,7 @@ use crate::cx::{Cx, Prefix};
 use crate::line::{Args, Parsed};
 
 /// Warns that the keyword has no effect, and why.
-fn idle(cx: &mut Cx<'_>, args: Args<'_>, why: &str) {
+pub(super) fn idle(cx: &mut Cx<'_>, args: Args<'_>, why: &str) {
     let message = format!("'{}' has no effect: {why}", args.text(0));
     cx.warn(args, 0, message);
 }

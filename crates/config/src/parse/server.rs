@@ -210,6 +210,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
         (announce.v2, announce.ssl, announce.cert_cn) = (false, false, false);
         Ok(())
     }),
+    entry("no-verifyhost", "", "Undoes `verifyhost`.", |s, _, _| {
+        s.options.tls.verify_host = None;
+        Ok(())
+    }),
     entry("no-tfo", "", "Undoes `tfo`.", |s, _, _| {
         s.options.link.tfo = false;
         Ok(())

@@ -1,4 +1,5 @@
 //! TLS in the `global` section (sections 3.1 and 3.2). Never reads a certificate.
+use super::hints;
 use super::values::{integer, text};
 use crate::cx::Cx;
 use crate::keyword::{Fill, Keyword, Places};
@@ -68,11 +69,30 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         g.tls.extras.without_extension = true;
         Ok(())
     }),
-    entry("ssl-load-extra-files", "<none|all|...>*", "Files beside certificates.", |g, cx, a| {
-        if let Some(n) = (1..).take_while(|n| a.get(*n).is_some()).find(|n| a.text(*n) == "sctl") {
-            cx.warn(a, n, "'sctl' has no effect yet: timestamps are not sent to clients");
-        }
+    entry("ssl-load-extra-files", "<none|all|...>*", "Files beside certificates.", |g, _, a| {
         extras(&mut g.tls.extras, a)
+    }),
+    entry("ssl-mode-async", "", "Has no effect.", |_, cx, a| {
+        a.no_more_than(0)?;
+        let why = "no engine that works asynchronously can be loaded";
+        hints::idle(cx, a, why);
+        Ok(())
+    }),
+    entry("ssl-propquery", "<query>", "Which providers are preferred.", |_, _, a| {
+        let query = text(a, "a property string as an argument.")?;
+        let message = || format!("'ssl-propquery': '{query}' is not understood.");
+        tls::prefer_providers(&query).then_some(()).ok_or_else(|| a.fault(1, message()))
+    }),
+    entry("ssl-provider", "<name>", "Loads a provider of algorithms.", |_, _, a| {
+        let name = text(a, "a valid engine provider name as an argument.")?;
+        let loaded = tls::load_provider(&name);
+        loaded.map_err(|why| a.fault(1, format!("ssl-provider {name}: unknown provider ({why}).")))
+    }),
+    entry("ssl-provider-path", "<path>", "Where providers are looked for.", |_, _, a| {
+        let expected = "a directory path as an argument.";
+        let path = text(a, expected)?;
+        let message = || format!("global statement 'ssl-provider-path' expects {expected}");
+        tls::set_provider_path(&path).then_some(()).ok_or_else(|| a.fault(1, message()))
     }),
     entry("ssl-server-verify", "[none|required]", "Whether servers are verified.", |g, _, a| {
         g.tls.trusts_servers = match a.text(1) {
@@ -85,10 +105,21 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         };
         Ok(())
     }),
+    entry("ssl-skip-self-issued-ca", "", "Roots in chains are not sent.", |g, _, a| {
+        a.no_more_than(0)?;
+        g.tls.extras.keeps_roots = true;
+        Ok(())
+    }),
     entry("tune.ssl.cachesize", "<number>", "Sessions that are remembered.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.cache_size = n)
     }),
     entry("tune.ssl.capture-buffer-size", "<number>", "Bytes of hellos kept.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.capture = n)
+    }),
+    entry("tune.ssl.capture-cipherlist-size", "<number>", "As the former.", |g, cx, a| {
+        let message = "'tune.ssl.capture-cipherlist-size' is a deprecated name. Please use \
+                       'tune.ssl.capture-buffer-size' instead.";
+        cx.warn(a, 0, message);
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.capture = n)
     }),
     entry("tune.ssl.default-dh-param", "<number>", "Most bits of exchange by DH.", |g, cx, a| {
@@ -104,6 +135,14 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         }
         g.tls.default_dh = bits;
         Ok(())
+    }),
+    entry("tune.ssl.force-private-cache", "", "Has no effect.", |_, cx, a| {
+        a.no_more_than(0)?;
+        hints::idle(cx, a, "sessions are remembered within one process in any case");
+        Ok(())
+    }),
+    entry("tune.ssl.hard-maxrecord", "<number>", "Most bytes of a record.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.hard_max_record = n)
     }),
     entry("tune.ssl.keylog", "{ on | off }", "Keeps secrets of sessions.", |g, _, a| {
         a.no_more_than(1)?;
@@ -192,15 +231,22 @@ fn options(to: &mut Options, args: Args<'_>, others: &[&str]) -> Parsed {
 
 /// `ssl-load-extra-files`
 fn extras(extras: &mut Extras, args: Args<'_>) -> Parsed {
-    let without_extension = extras.without_extension;
+    let Extras { without_extension, keeps_roots, .. } = *extras;
     let (all, none) = (Extras::default(), false);
-    *extras =
-        Extras { bundle: none, sctl: none, ocsp: none, issuer: none, key: none, without_extension };
+    *extras = Extras {
+        bundle: none,
+        sctl: none,
+        ocsp: none,
+        issuer: none,
+        key: none,
+        without_extension,
+        keeps_roots,
+    };
     args.need(1, "'ssl-load-extra-files' expects at least one argument.")?;
     let mut n = 1;
     while let Some(word) = args.get(n) {
         match word {
-            "all" => *extras = Extras { without_extension, ..all },
+            "all" => *extras = Extras { without_extension, keeps_roots, ..all },
             "none" => {}
             "bundle" => extras.bundle = true,
             "sctl" => extras.sctl = true,

@@ -48,6 +48,7 @@ fn words_of_servers() {
         ("no-ssl-reuse ssl-reuse", "no-ssl-reuse"),
         ("no-tls-tickets tls-tickets", "no-tls-tickets"),
         ("ssl verify none no-ssl", "ssl verify none"),
+        ("verifyhost a.test no-verifyhost", "verifyhost a.test"),
     ] {
         assert_ne!(server(words), server(undone), "{words}");
     }
@@ -68,9 +69,12 @@ fn lines_of_the_global_section() {
         "ssl-load-extra-del-ext",
         "ssl-load-extra-files none",
         "ssl-server-verify none",
+        "ssl-skip-self-issued-ca",
         "tune.ssl.cachesize 7",
         "tune.ssl.capture-buffer-size 7",
+        "tune.ssl.capture-cipherlist-size 7",
         "tune.ssl.default-dh-param 4096",
+        "tune.ssl.hard-maxrecord 7",
         "tune.ssl.keylog on",
         "tune.ssl.lifetime 7",
         "tune.ssl.maxrecord 7",
@@ -87,6 +91,13 @@ fn files_for_key_exchange_and_chains_have_to_be_good() {
         ("ssl-dh-param-file /bad", Severity::Alert, "DH parameters from file </bad>."),
         ("issuers-chain-path /none", Severity::Alert, "expects a directory path as an argument."),
         ("tune.ssl.default-dh-param 1024", Severity::Warning, "has no effect below 2048 bits"),
+        ("ssl-mode-async", Severity::Warning, "no engine that works asynchronously"),
+        ("tune.ssl.force-private-cache", Severity::Warning, "within one process in any case"),
+        ("tune.ssl.force-private-cache x", Severity::Alert, "unexpected argument 'x'"),
+        ("tune.ssl.capture-cipherlist-size 1", Severity::Warning, "is a deprecated name"),
+        ("ssl-propquery ====", Severity::Alert, "'====' is not understood"),
+        ("ssl-provider", Severity::Alert, "expects a valid engine provider name"),
+        ("ssl-provider-path", Severity::Alert, "expects a directory path as an argument."),
     ] {
         let said = messages(&format!("global\n {line}\n{}", listen("")), severity);
         assert!(said.iter().any(|it| it.contains(message)), "{said:?}");

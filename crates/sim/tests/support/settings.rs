@@ -138,6 +138,7 @@ pub(crate) fn process(threads: usize) -> Process {
     Process {
         threads,
         maxconn: 2_000,
+        max_tls: 0,
         buffer_size: 16_384,
         buffer_limit: None,
         close_spread: Default::default(),

@@ -1,7 +1,7 @@
 //! Certificates: `show|new|set|commit|abort|del ssl cert`. Never touches authorities.
 
 use super::{Begun, Refusal, Runtime, Status, abort, lock, other};
-use crate::certificate::{Certificate, Draft, Flaw};
+use crate::certificate::{Certificate, Draft, Flaw, sct_list};
 use crate::details::{Details, Link};
 use crate::key::Key;
 use crate::staple::Staple;
@@ -150,7 +150,7 @@ impl Runtime {
             Part::Key => draft.key = Some(Arc::new(Key::read(text.as_bytes())?)),
             Part::Issuer => draft.issuer = Some(X509::from_pem(text.as_bytes()).ok()?),
             Part::Ocsp => draft.ocsp = Some(super::staples::decode(text)?),
-            Part::Sctl => draft.sctl = Some(sct_list(text)?),
+            Part::Sctl => draft.sctl = sct_list(text.into()).ok()?,
         }
         Some(())
     }
@@ -249,11 +249,4 @@ fn shown(status: Status, leaf: &X509, chain: &[X509], staple: Option<String>) ->
 
 fn id_of(staple: &Staple) -> String {
     crate::details::hex(staple.id()).to_ascii_lowercase()
-}
-
-/// A list of timestamps begins with its length (RFC 6962 section 3.3).
-fn sct_list(text: &str) -> Option<Vec<u8>> {
-    let bytes = text.as_bytes();
-    let (length, rest) = bytes.split_first_chunk::<2>()?;
-    (usize::from(u16::from_be_bytes(*length)) == rest.len()).then(|| bytes.to_vec())
 }

@@ -3,7 +3,8 @@
 use super::pair::{Made, Memory, Pair, acceptor, bind, connector, ecdsa, make, rsa, trusting};
 use crate::runtime::{Bases, Bound};
 use crate::{
-    Acceptor, BindSettings, Defaults, Generates, Options, Runtime, ServerSettings, Store, Version,
+    Acceptor, BindSettings, Defaults, Extras, Generates, Options, Runtime, ServerSettings, Store,
+    Version,
 };
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
@@ -148,4 +149,46 @@ fn an_authority_without_its_key_is_named() {
     };
     assert!(told("ca.pem")[0].starts_with("'ca-sign-file' : unable to load 'ca.pem' : no private"));
     assert!(told("none")[0].ends_with("'none' : No such file or directory"));
+}
+
+#[test]
+fn records_are_as_long_as_they_may_be() {
+    // tune.ssl.hard-maxrecord counts for all of them, the first and the last.
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let defaults = Defaults { hard_max_record: 1_000, ..Defaults::default() };
+    let settings = bind(&["a.pem"], Options::default());
+    let acceptor = Acceptor::new(settings, defaults, &Store::default(), &files).unwrap();
+    let connector = connector(trusting(), &files).unwrap();
+    let client = connector.connect(0, None, None).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    pair.shake().1.unwrap();
+    pair.down.bytes.clear();
+    pair.server_send(&[7; 40_500]).unwrap();
+    let sent: Vec<u8> = pair.down.bytes.iter().copied().collect();
+    let (mut lengths, mut rest) = (Vec::new(), &sent[..]);
+    while let [_, _, _, high, low, later @ ..] = rest {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        lengths.push(length);
+        rest = &later[length..];
+    }
+    // Each has its kind and its seal besides (RFC 8446 section 5.2).
+    assert_eq!(lengths, [vec![1_017; 40], vec![517]].concat());
+}
+
+#[test]
+fn roots_in_chains_are_sent_unless_they_are_to_be_kept() {
+    let root = make(&["root"], ecdsa(), None);
+    let mut text = make(&["a.test"], ecdsa(), Some(&root)).pem();
+    text.extend_from_slice(&root.certificate.to_pem().unwrap());
+    let files = Memory::default().with("a.pem", text);
+    let sent = |keeps_roots| {
+        let store = Store::new(Extras { keeps_roots, ..Extras::default() });
+        let settings = bind(&["a.pem"], Options::default());
+        let acceptor = Acceptor::new(settings, Defaults::default(), &store, &files).unwrap();
+        let client = connector(trusting(), &files).unwrap().connect(0, None, None).unwrap();
+        let mut pair = Pair::new(client, acceptor.accept().unwrap());
+        pair.shake().0.unwrap();
+        pair.client.library().peer_cert_chain().unwrap().len()
+    };
+    assert_eq!([sent(false), sent(true)], [2, 1]);
 }

@@ -240,6 +240,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             .map(|seat| (seat.group, seat.rank + 1))
             .collect(),
         maxconn,
+        max_tls: global.process.maxsslconn,
         max_rates: proxy::settings::Rates {
             connections: global.process.maxconnrate,
             sessions: global.process.maxsessrate,

@@ -3,6 +3,9 @@
 use crate::support::{
     Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, program, run,
 };
+use openssl::ssl::{ExtensionContext, SslRef, SslVersion};
+use openssl::x509::X509Ref;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// What every configuration here begins with: an authority, a server's and a client's certificate.
@@ -52,7 +55,7 @@ backend app
     assert_eq!(weir.stat("app", "s", "connect"), "1");
     assert_eq!(weir.stat("app", "s", "reuse"), "2");
     let info = weir.cli("show info");
-    assert!(info.contains("CurrSslConns: 3\n") && info.contains("CumSslConns: 3\n"), "{info}");
+    assert!(info.contains("CurrSslConns: 4\n") && info.contains("CumSslConns: 4\n"), "{info}");
 }
 
 #[test]
@@ -243,7 +246,7 @@ frontend quiet
 fn sessions_of_clients_are_resumed() {
     let weir = start("");
     let address = weir.address("origin");
-    let session = std::sync::Arc::new(std::sync::Mutex::new(None));
+    let session = Arc::new(Mutex::new(None));
     let keep = session.clone();
     let mut first = Secure::try_connect(address, "a.test", move |it| {
         it.set_session_cache_mode(openssl::ssl::SslSessionCacheMode::CLIENT);
@@ -397,4 +400,102 @@ fn clients_wait_where_too_many_come_over_tls_per_second() {
     assert!(slow > much, "{slow:?}");
     let slow = four_clients("", "set rate-limit ssl-sessions global 2");
     assert!(slow > much, "{slow:?}");
+}
+
+#[test]
+fn there_are_so_many_connections_over_tls_and_no_more() {
+    let log = LogReceiver::new();
+    let weir = setup(
+        "frontend web
+    bind <web> ssl crt a.pem
+    no log
+    http-request return status 200
+frontend plain
+    bind <plain>
+    default_backend app
+backend app
+    server s <origin> ssl verify none
+frontend origin
+    bind <origin> ssl crt a.pem
+    no log
+    http-request return status 200
+global
+    maxsslconn 1
+",
+    )
+    .with("log", log.address())
+    .start();
+    let web = weir.address("web");
+    let mut first = Secure::connect(web, "a.test");
+    first.get("/");
+    let second = std::thread::spawn(move || Secure::connect(web, "a.test").get("/"));
+    // The server's connection would be one too many; no other one would do.
+    let mut plain = Client::connect(weir.address("plain"));
+    assert_eq!(plain.get("/").status(), 500);
+    let line = log.line();
+    assert!(line.contains(" 500 ") && line.contains(" IC-- "), "{line}");
+    let info = weir.cli("show info");
+    for field in ["MaxSslConns: 1\n", "CurrSslConns: 1\n", "CumSslConns: 1\n"] {
+        assert!(info.contains(field), "{info}");
+    }
+    drop(first);
+    assert_eq!(second.join().expect("the one that waited"), "");
+}
+
+/// Waits until the program has refused a line of the global section with these words.
+fn refuses(line: &str, words: &[&str]) {
+    let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
+    let mut weir = setup(&format!("{web}global\n    {line}\n")).start();
+    assert!(!weir.wait().success(), "{line}");
+    words.iter().for_each(|word| weir.expect_error(word));
+}
+
+#[test]
+fn algorithms_come_from_the_providers_that_are_named() {
+    let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
+    let lines = "ssl-propquery ?provider=legacy\n    ssl-provider legacy";
+    let weir = setup(&format!("{web}global\n    {lines}\n")).start();
+    assert_eq!(Secure::connect(weir.address("web"), "a.test").get("/"), "");
+    let loaded = weir.cli("show ssl providers");
+    assert!(["- default", "- legacy"].iter().all(|it| loaded.contains(it)), "{loaded}");
+    refuses("ssl-propquery provider=none", &["unable to create an SSL context"]);
+    let words = ["ssl-provider something: unknown provider", "/no/place/something.so"];
+    refuses("ssl-provider-path /no/place\n    ssl-provider something", &words);
+}
+
+/// The timestamps that a client gets which asks for them, with the newest version or another one.
+fn timestamps(weir: &Running, newest: SslVersion) -> Vec<u8> {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let noted = told.clone();
+    let client = Secure::try_connect(weir.address("web"), "a.test", |builder| {
+        builder.set_max_proto_version(Some(newest)).expect("a known version");
+        let contexts = ExtensionContext::CLIENT_HELLO
+            | ExtensionContext::TLS1_2_SERVER_HELLO
+            | ExtensionContext::TLS1_3_CERTIFICATE;
+        let ask = |_: &mut SslRef, _, _: Option<(usize, &X509Ref)>| Ok(Some(Vec::new()));
+        let note = move |_: &mut SslRef, _, text: &[u8], _: Option<(usize, &X509Ref)>| {
+            noted.lock().expect("nobody panics").extend_from_slice(text);
+            Ok(())
+        };
+        builder.add_custom_ext(18, contexts, ask, note).expect("an extension");
+    });
+    client.expect("a handshake").get("/");
+    let told = told.lock().expect("nobody panics");
+    told.clone()
+}
+
+#[test]
+fn timestamps_of_certificates_are_sent_to_those_who_ask() {
+    let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
+    let list = "\0\x06\0\x04abcd";
+    let weir = setup(web).file("a.pem.sctl", list).start();
+    for newest in [SslVersion::TLS1_3, SslVersion::TLS1_2] {
+        assert_eq!(timestamps(&weir, newest), list.as_bytes(), "{newest:?}");
+    }
+    let without = setup(&format!("{web}global\n    ssl-load-extra-files key ocsp\n"));
+    let without = without.file("a.pem.sctl", list).start();
+    assert_eq!(timestamps(&without, SslVersion::TLS1_3), b"");
+    let mut broken = setup(web).file("a.pem.sctl", "garbage").start();
+    assert!(!broken.wait().success());
+    broken.expect_error("a.pem.sctl' is present but cannot be parsed");
 }

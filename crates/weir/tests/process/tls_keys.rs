@@ -251,6 +251,9 @@ fn tickets_are_good_wherever_their_keys_are() {
     assert_eq!(two.cli("show tls-keys *"), shown);
     let unknown = "'show tls-keys' unable to locate referenced filename";
     assert_eq!(two.cli("show tls-keys #1"), unknown);
+    let user = two.cli("user; show tls-keys; show tls-keys #0");
+    assert!(user.contains(&name) && user.contains("Permission denied"), "{user}");
+    assert!(!user.contains(&key(2)), "secrets are not for users: {user}");
     for byte in [5, 6] {
         let said = two.cli(&format!("set ssl tls-key {name} {}", key(byte)));
         assert_eq!(said, "TLS ticket key updated!");
