@@ -256,6 +256,8 @@ fn send_file(file: &ErrorFile, head: &mut Head, body: &mut Vec<u8>) -> Rendered 
 #[derive(Default)]
 struct Parts<'w> {
     status: Option<(usize, u16)>,
+    /// `deny_status` gave the status: it asks for an error file where nothing else is said.
+    wants_file: bool,
     kind: Option<&'w str>,
     content: Option<(&'w str, Content)>,
     headers: Vec<(Box<[u8]>, LogFormat)>,
@@ -290,6 +292,7 @@ impl<'w> Parts<'w> {
                     ParseError::new(at + 1, format!("Unexpected status code '{text}'"))
                 })?;
                 self.status = Some((at + 1, status));
+                self.wants_file |= word == "deny_status";
                 Ok(2)
             }
             "content-type" => {
@@ -339,7 +342,9 @@ impl<'w> Parts<'w> {
         let known = ERROR_FILE_STATUSES.contains(&status);
         let mut content = match self.content {
             Some((_, content)) => content,
-            None if default != 200 && known && self.headers.is_empty() => Content::Errors(None),
+            None if default != 200 && (known || self.wants_file) && self.headers.is_empty() => {
+                Content::Errors(None)
+            }
             None => Content::Empty,
         };
         match &mut content {
@@ -352,9 +357,12 @@ impl<'w> Parts<'w> {
                     return Err(ParseError::new(0, message));
                 }
             }
-            Content::Errors(_) | Content::File(_) if !known => {
+            Content::Errors(section) if !known => {
                 let word = self.status.map_or(0, |(word, _)| word);
-                let message = format!("status code '{status}' not handled by default error files");
+                let files = if section.is_some() { "errorfiles" } else { "default-errorfiles" };
+                let message = format!(
+                    "status code '{status}' not handled by default with '{files}' argument."
+                );
                 return Err(ParseError::new(word, message));
             }
             other => {
