@@ -96,7 +96,7 @@ impl Reader<'_, '_> {
         let words = words.map(|words| ignore::without(words, self.section));
         match words {
             Ok(words) if words.is_empty() => {}
-            Ok(words) => self.line(&Line { words, raw: text, place: place.clone() }),
+            Ok(words) => self.line(&Line::new(words, text, place.clone())),
             Err(error) => self.lex_error(error, text, &place),
         }
         if bare.is_none() && !text.trim().is_empty() {
@@ -166,10 +166,22 @@ impl Reader<'_, '_> {
                 }
                 Err(fault) => self.cx.alert(args, fault),
             }
-        } else if self.blocks.active()
-            && let Err((args, fault)) = self.statement(args)
-        {
-            self.cx.alert(args, fault);
+        } else if self.blocks.active() {
+            let done = self.statement(args);
+            for (word, message) in self.cx.odd_ports.take() {
+                args.note(args.find(0, &word).0, message);
+            }
+            match done {
+                Ok(()) => self.tell_notes(line),
+                Err((args, fault)) => self.cx.alert(args, fault),
+            }
+        }
+    }
+
+    /// What the line has of oddities.
+    fn tell_notes(&mut self, line: &Line<'_>) {
+        for note in line.notes() {
+            self.cx.diagnostics.push(line.diagnostic(Severity::Warning, note));
         }
     }
 

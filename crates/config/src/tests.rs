@@ -18,6 +18,7 @@ mod diagnostics;
 mod direct;
 mod keywords;
 mod language;
+mod leading;
 mod output;
 mod programs;
 mod references;

@@ -4,7 +4,7 @@ use crate::error_file::ErrorFile;
 use htx::{Head, Version, error_replies};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
 use std::path::Path;
-use stdx::ignored;
+use stdx::{ignored, leading};
 
 /// Statuses that have an error file of their own.
 pub const ERROR_FILE_STATUSES: [u16; 19] =
@@ -287,10 +287,11 @@ impl<'w> Parts<'w> {
             }),
             "status" | "deny_status" => {
                 let text = value(1, "<status_code> as argument")?;
-                let status = text.parse().ok().filter(|status| (200..=599).contains(status));
-                let status = status.ok_or_else(|| {
+                let found = leading::number(text).filter(|it| (200..=599).contains(&it.0));
+                let (status, odd) = found.ok_or_else(|| {
                     ParseError::new(at + 1, format!("Unexpected status code '{text}'"))
                 })?;
+                odd.into_iter().for_each(|odd| cx.warn(format!("'{word}' : {odd}")));
                 self.status = Some((at + 1, status));
                 self.wants_file |= word == "deny_status";
                 Ok(2)
