@@ -31,6 +31,7 @@ pub(crate) mod proxy;
 mod removed;
 mod resolvers;
 mod ring;
+mod scope;
 mod section;
 pub(crate) mod server;
 mod spare;
@@ -91,7 +92,11 @@ impl Reader<'_, '_> {
                 line: number,
                 section: self.section_name(),
             };
-            lex::split(text, &around).and_then(|words| self.check_encoding(words))
+            match scope::declares(text) {
+                Ok(true) => Ok(Vec::new()),
+                Ok(false) => lex::split(text, &around).and_then(|words| self.check_encoding(words)),
+                Err(error) => Err(error),
+            }
         };
         let words = words.map(|words| ignore::without(words, self.section));
         match words {
@@ -99,7 +104,7 @@ impl Reader<'_, '_> {
             Ok(words) => self.line(&Line::new(words, text, place.clone())),
             Err(error) => self.lex_error(error, text, &place),
         }
-        if bare.is_none() && !text.trim().is_empty() {
+        if bare.is_none() && !text.is_empty() {
             let message = "Missing LF on last line, file might have been truncated";
             let error = LexError {
                 at: text.len(),

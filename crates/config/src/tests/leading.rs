@@ -149,3 +149,37 @@ fn captures_may_be_as_long_as_one_likes() {
     let lens: Vec<_> = model(&text).proxies[0].captured.request.iter().map(|it| it.len).collect();
     assert_eq!(lens, [400_000, 70_000]);
 }
+
+#[test]
+fn patterns_behind_booleans_are_ignored_and_told() {
+    for (acl, ignored) in [
+        ("ssl_fc, not", Some("not")),
+        ("always_true foo", Some("foo")),
+        ("always_true false", Some("false")),
+        ("nbsrv -m bool foo", Some("foo")),
+        ("ssl_fc 1", None),
+        ("ssl_fc", None),
+    ] {
+        let text = listen(&format!(" acl a {acl}\n http-request deny if a"));
+        model(&text);
+        let said = messages(&text, Severity::Warning);
+        let expected = ignored
+            .map(|it| format!("'{it}' is ignored: a boolean is compared with nothing but true"));
+        assert_eq!(said, Vec::from_iter(expected), "{acl}");
+    }
+}
+
+#[test]
+fn a_last_line_of_blanks_needs_its_end_too() {
+    let text = format!("{}    ", listen(""));
+    let message = "Missing LF on last line, file might have been truncated at position 5.";
+    assert_eq!(messages(&text, Severity::Alert), [message]);
+}
+
+#[test]
+fn scopes_are_taken_wherever_they_stand() {
+    model(&format!("[...]\n{}[...]\n server s 127.0.0.1:80\n", listen("")));
+    let text = listen("[foo] bar\n.if 0\n[foo] bar\n.endif");
+    let message = "character 'b' is not permitted after scope declaration.";
+    assert_eq!(messages(&text, Severity::Alert), [message; 2]);
+}
