@@ -293,6 +293,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         check_servers(&draft, cx);
         if shared.advise {
             check_mode(&mut draft, switches, cx);
+            checks::unused(&draft, cx);
             check_sides(&draft, kind, cx);
             check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
@@ -521,6 +522,15 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     {
         let message = format!("cookie will be ignored for {word} '{name}' (needs 'mode http').");
         cx.about(Severity::Warning, &place, message);
+    }
+    for server in &draft.settings.back.servers {
+        if server.options.cookie.is_some() {
+            let message = format!(
+                "{word} '{name}' : ignoring cookie for server '{}' as HTTP mode is disabled.",
+                server.name
+            );
+            cx.about(Severity::Warning, &place, message);
+        }
     }
     if draft.has_backend() && draft.settings.back.balance.needs_http() {
         let message = format!(

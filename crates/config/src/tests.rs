@@ -26,6 +26,7 @@ mod resolvers;
 mod rings;
 mod semantics;
 mod tls;
+mod unheard;
 mod values;
 mod wild;
 
