@@ -169,8 +169,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         say(&config::document(&loaded.diagnostics, format, env!("CARGO_PKG_VERSION"), true));
         return ExitCode::from(verdict.exit_code());
     }
-    let in_file = |model: &config::Model| model.global.process.quiet;
-    let quiet = options.quiet || loaded.model.as_ref().is_some_and(in_file);
+    let quiet = options.quiet || loaded.model.as_ref().is_some_and(|it| it.global.process.quiet);
     if !quiet || verdict == Verdict::Invalid {
         // People who check on a terminal want advice; tools that read the lines do not.
         let advice = options.diagnostics || (checks && style == Style::Pretty);

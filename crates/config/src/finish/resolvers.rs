@@ -47,7 +47,7 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
             complain(cx, &wanted.place, message, &wanted.value, shared);
             continue;
         };
-        // An address that is not a name is never asked for, but the section must exist all the same.
+        // Nobody asks for an address that is no name, but the section must be there all the same.
         let Some(host) = &server.host else { continue };
         server.resolve = Some(Arc::new(dns::Resolve {
             resolvers,

@@ -31,7 +31,8 @@ fn steps_of_checks_need_their_option() {
         format!("proxy 'l' uses {rules} rules without 'option {option}', so the rules are ignored.")
     };
     let http = of("http-check", "httpchk");
-    assert_eq!(said(&super::listen(" http-check expect status 200")), [http.clone()]);
+    let lines = super::listen(" http-check send meth GET\n http-check expect status 200");
+    assert_eq!(said(&lines), [&*http], "once, however many");
     assert_eq!(said(&super::listen(" http-check send meth GET")), [http]);
     assert_eq!(said(&super::listen(" tcp-check connect")), [of("tcp-check", "tcp-check")]);
     for quiet in [
