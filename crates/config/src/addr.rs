@@ -4,6 +4,7 @@ use crate::value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use stdx::ignored::planted;
+use stdx::leading;
 
 #[cfg(test)]
 mod tests;
@@ -82,6 +83,35 @@ fn scheme(text: &str) -> (Scheme, &str) {
         _ => return (Scheme::Inet(Family::Any), text),
     };
     (kind, rest)
+}
+
+/// A port that something follows, which does not count.
+pub(crate) struct OddPort {
+    /// Where the address ends that counts.
+    pub(crate) end: usize,
+    /// The warning.
+    pub(crate) message: String,
+}
+
+/// What is odd about the port of an IP address: HAProxy takes the digits that it begins with.
+pub(crate) fn odd_port(text: &str) -> Option<OddPort> {
+    let (kind, rest) = scheme(text);
+    if !matches!(kind, Scheme::Inet(_) | Scheme::Unsupported(_)) || rest.parse::<Ipv6Addr>().is_ok()
+    {
+        return None;
+    }
+    let port = split_port(rest).1?;
+    let (low, mut tail) = leading::split(port);
+    if let Some(high) = tail.strip_prefix('-') {
+        tail = leading::split(high).1;
+    }
+    // Two dashes make a range that nobody means.
+    if low.is_empty() || tail.is_empty() || tail.contains('-') {
+        return None;
+    }
+    let read = &port[..port.len() - tail.len()];
+    let message = format!("port '{port}' is read as {read}: what follows the digits is ignored");
+    Some(OddPort { end: text.len() - tail.len(), message })
 }
 
 /// One `bind` address; a port range gives several.

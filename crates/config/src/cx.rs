@@ -1,5 +1,5 @@
 //! What every parser of a line may reach: environment, files, names, diagnostics. Never the objects being built.
-use crate::addr::Resolver;
+use crate::addr::{self, Resolver};
 use crate::diag::{Diagnostic, Diagnostics, Severity};
 use crate::env::Environment;
 use crate::features::Features;
@@ -10,6 +10,7 @@ use sample::pattern::PatternFiles;
 use sample::vars::SharedVars;
 use sample::{Mention, TableNames};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,8 +106,10 @@ pub(crate) struct Cx<'a> {
     pub(crate) mentions: Vec<Mentioned>,
     /// Where lines are noted that count, if anybody wants to know.
     pub(crate) listing: Option<Listing>,
+    /// Words of the line at hand whose ports have something behind them, and what to say of it.
+    pub(crate) odd_ports: RefCell<Vec<(String, String)>>,
     /// Rings that log lines name.
-    pub(crate) rings: std::cell::RefCell<Vec<crate::model::At<Arc<str>>>>,
+    pub(crate) rings: RefCell<Vec<crate::model::At<Arc<str>>>>,
 }
 
 impl<'a> Cx<'a> {
@@ -127,6 +130,7 @@ impl<'a> Cx<'a> {
             variables: SharedVars::default(),
             mentions: Vec::new(),
             listing: None,
+            odd_ports: RefCell::default(),
             rings: Default::default(),
         }
     }
@@ -144,7 +148,25 @@ impl<'a> Cx<'a> {
 
     /// The address that a word means: `$NAME` and `${NAME}` stand for variables there even outside
     /// quotes, as they did before quotes existed (section 2.3). Unset ones are empty.
+    /// A port is there without what follows its digits.
     pub(crate) fn address<'w>(&self, word: &'w str) -> Cow<'w, str> {
+        self.sound(self.expanded(word))
+    }
+
+    /// An address without what follows the digits of its port, as HAProxy ignores it; it is told.
+    pub(crate) fn sound<'w>(&self, mut address: Cow<'w, str>) -> Cow<'w, str> {
+        if let Some(addr::OddPort { end, message }) = addr::odd_port(&address) {
+            self.odd_ports.borrow_mut().push((address.clone().into_owned(), message));
+            match &mut address {
+                Cow::Borrowed(text) => *text = &text[..end],
+                Cow::Owned(text) => text.truncate(end),
+            }
+        }
+        address
+    }
+
+    /// The address that a word means, and what may follow its port.
+    pub(crate) fn expanded<'w>(&self, word: &'w str) -> Cow<'w, str> {
         if !word.contains('$') {
             return Cow::Borrowed(word);
         }

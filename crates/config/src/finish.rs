@@ -293,6 +293,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         check_servers(&draft, cx);
         if shared.advise {
             check_mode(&mut draft, switches, cx);
+            checks::unused(&draft, cx);
             check_sides(&draft, kind, cx);
             check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
@@ -507,6 +508,20 @@ fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
+/// Cookies of servers, which only HTTP carries.
+fn unheard_cookies(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let servers = draft.settings.back.servers.iter();
+    for server in servers.filter(|server| server.options.cookie.is_some()) {
+        let message = format!(
+            "{} '{}' : ignoring cookie for server '{}' as HTTP mode is disabled.",
+            draft.word(),
+            draft.name,
+            server.name
+        );
+        cx.about(Severity::Warning, &draft.place, message);
+    }
+}
+
 /// What needs HTTP mode and does not have it.
 fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     check_protocols(draft, cx);
@@ -522,6 +537,7 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
         let message = format!("cookie will be ignored for {word} '{name}' (needs 'mode http').");
         cx.about(Severity::Warning, &place, message);
     }
+    unheard_cookies(draft, cx);
     if draft.has_backend() && draft.settings.back.balance.needs_http() {
         let message = format!(
             "Layer 7 hash not possible for {word} '{name}' (needs 'mode http'). Falling back to round robin."

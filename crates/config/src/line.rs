@@ -1,6 +1,9 @@
 //! A line cut into words, and what parsers need of it: arguments, and faults that point at a word. Never knows a keyword.
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
+use std::cell::RefCell;
+use std::str::FromStr;
+use stdx::leading;
 
 /// One line of configuration, ready to be parsed.
 #[derive(Clone, Debug)]
@@ -8,6 +11,8 @@ pub(crate) struct Line<'a> {
     pub(crate) words: Vec<Word<'a>>,
     pub(crate) raw: &'a str,
     pub(crate) place: Place,
+    /// What is odd and harmless: warned of if the line counts.
+    notes: RefCell<Vec<Fault>>,
 }
 
 /// What a parser says.
@@ -43,7 +48,19 @@ impl Fault {
     }
 }
 
+impl<'a> Line<'a> {
+    /// A line of these words.
+    pub(crate) fn new(words: Vec<Word<'a>>, raw: &'a str, place: Place) -> Self {
+        Self { words, raw, place, notes: RefCell::default() }
+    }
+}
+
 impl Line<'_> {
+    /// What has been found odd so far, each once.
+    pub(crate) fn notes(&self) -> Vec<Fault> {
+        self.notes.take()
+    }
+
     /// The words from the first one on.
     pub(crate) fn args(&self) -> Args<'_> {
         Args { line: self, first: 0 }
@@ -96,6 +113,25 @@ impl<'l> Args<'l> {
     /// Argument `n`, or nothing.
     pub(crate) fn text(self, n: usize) -> &'l str {
         self.get(n).unwrap_or("")
+    }
+
+    /// The number that argument `n` begins with, as C's `atol` reads it; whatever else stands there
+    /// is ignored and told. Nothing if it is absent, or does not fit.
+    pub(crate) fn leading<T: FromStr>(self, n: usize) -> Option<T> {
+        let (number, odd) = leading::number(self.get(n)?)?;
+        if let Some(odd) = odd {
+            self.note(n, format!("'{}' : {odd}", self.text(n.saturating_sub(1))));
+        }
+        Some(number)
+    }
+
+    /// A warning about argument `n`, unless the line is refused.
+    pub(crate) fn note(self, n: usize, message: String) {
+        let note = self.fault(n, message);
+        let mut notes = self.line.notes.borrow_mut();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
     }
 
     /// Argument `n` even if empty.

@@ -31,6 +31,7 @@ pub(crate) mod proxy;
 mod removed;
 mod resolvers;
 mod ring;
+mod scope;
 mod section;
 pub(crate) mod server;
 mod spare;
@@ -91,15 +92,19 @@ impl Reader<'_, '_> {
                 line: number,
                 section: self.section_name(),
             };
-            lex::split(text, &around).and_then(|words| self.check_encoding(words))
+            match scope::declares(text) {
+                Ok(true) => Ok(Vec::new()),
+                Ok(false) => lex::split(text, &around).and_then(|words| self.check_encoding(words)),
+                Err(error) => Err(error),
+            }
         };
         let words = words.map(|words| ignore::without(words, self.section));
         match words {
             Ok(words) if words.is_empty() => {}
-            Ok(words) => self.line(&Line { words, raw: text, place: place.clone() }),
+            Ok(words) => self.line(&Line::new(words, text, place.clone())),
             Err(error) => self.lex_error(error, text, &place),
         }
-        if bare.is_none() && !text.trim().is_empty() {
+        if bare.is_none() && !text.is_empty() {
             let message = "Missing LF on last line, file might have been truncated";
             let error = LexError {
                 at: text.len(),
@@ -166,10 +171,22 @@ impl Reader<'_, '_> {
                 }
                 Err(fault) => self.cx.alert(args, fault),
             }
-        } else if self.blocks.active()
-            && let Err((args, fault)) = self.statement(args)
-        {
-            self.cx.alert(args, fault);
+        } else if self.blocks.active() {
+            let done = self.statement(args);
+            for (word, message) in self.cx.odd_ports.take() {
+                args.note(args.find(0, &word).0, message);
+            }
+            match done {
+                Ok(()) => self.tell_notes(line),
+                Err((args, fault)) => self.cx.alert(args, fault),
+            }
+        }
+    }
+
+    /// What the line has of oddities.
+    fn tell_notes(&mut self, line: &Line<'_>) {
+        for note in line.notes() {
+            self.cx.diagnostics.push(line.diagnostic(Severity::Warning, note));
         }
     }
 

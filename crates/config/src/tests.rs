@@ -18,6 +18,7 @@ mod diagnostics;
 mod direct;
 mod keywords;
 mod language;
+mod leading;
 mod output;
 mod programs;
 mod references;
@@ -25,6 +26,7 @@ mod resolvers;
 mod rings;
 mod semantics;
 mod tls;
+mod unheard;
 mod values;
 mod wild;
 

@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 mod cipher;
+mod digest;
 mod jws;
 
 pub use cipher::{KeySize, decrypt_gcm};
+pub use digest::{digest, hmac};
 pub use jws::{Algorithm, PublicKey, Verdict, verify};

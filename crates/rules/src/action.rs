@@ -13,7 +13,9 @@ use crate::context::Context;
 use crate::redirect::Redirect;
 use crate::ruleset::{Need, Ruleset, Verdict};
 use sample::{ParseError, Parser, Side, closest};
+use std::str::FromStr;
 use stdx::ignored::planted;
+use stdx::leading;
 
 pub use connection::{ConnectionEdit, Span};
 pub use control::{Control, Spoken};
@@ -278,6 +280,15 @@ impl<'w> Input<'w, '_, '_> {
         let word = word.ok_or_else(|| ParseError::new(self.at.saturating_sub(1), expected))?;
         self.at += 1;
         Ok(word)
+    }
+
+    /// The integer that `word` begins with; what else stands there is ignored and told.
+    pub(crate) fn leading<T: FromStr>(&self, name: &str, word: &str) -> Result<T, ParseError> {
+        let found = leading::number(word);
+        let (number, odd) =
+            found.ok_or_else(|| self.fail("expects exactly 1 argument (integer value)"))?;
+        odd.into_iter().for_each(|odd| self.cx.warn(format!("'{name}' : {odd}")));
+        Ok(number)
     }
 
     /// An error about the word taken last.

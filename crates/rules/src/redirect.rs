@@ -2,7 +2,7 @@
 
 use htx::{Head, HeaderId, Version};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
-use stdx::ignored;
+use stdx::{ignored, leading};
 
 /// How the location is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Redirect {
                     at += usize::from(matches!(skipped, "code" | "set-cookie" | "clear-cookie"));
                 }
                 "code" => {
-                    redirect.code = code(value(at)?).map_err(|m| ParseError::new(at + 1, m))?;
+                    redirect.code = code(value(at)?, cx).map_err(|m| ParseError::new(at + 1, m))?;
                     at += 1;
                 }
                 "set-cookie" => {
@@ -174,9 +174,12 @@ fn kind(word: &str) -> Kind {
     }
 }
 
-fn code(text: &str) -> Result<u16, String> {
-    match text.parse() {
-        Ok(code @ (301 | 302 | 303 | 307 | 308)) => Ok(code),
+fn code(text: &str, cx: &Parser<'_>) -> Result<u16, String> {
+    match leading::number(text) {
+        Some((code @ (301 | 302 | 303 | 307 | 308), odd)) => {
+            odd.into_iter().for_each(|odd| cx.warn(format!("'code' : {odd}")));
+            Ok(code)
+        }
         _ => Err(format!(
             "'code': unsupported HTTP code '{text}' (must be one of 301, 302, 303, 307 or 308)"
         )),

@@ -4,7 +4,7 @@ use crate::error_file::ErrorFile;
 use htx::{Head, Version, error_replies};
 use sample::{Facts, LogFormat, LogStyle, ParseError, Parser};
 use std::path::Path;
-use stdx::ignored;
+use stdx::{ignored, leading};
 
 /// Statuses that have an error file of their own.
 pub const ERROR_FILE_STATUSES: [u16; 19] =
@@ -256,6 +256,8 @@ fn send_file(file: &ErrorFile, head: &mut Head, body: &mut Vec<u8>) -> Rendered 
 #[derive(Default)]
 struct Parts<'w> {
     status: Option<(usize, u16)>,
+    /// `deny_status` gave the status: it asks for an error file where nothing else is said.
+    wants_file: bool,
     kind: Option<&'w str>,
     content: Option<(&'w str, Content)>,
     headers: Vec<(Box<[u8]>, LogFormat)>,
@@ -285,11 +287,13 @@ impl<'w> Parts<'w> {
             }),
             "status" | "deny_status" => {
                 let text = value(1, "<status_code> as argument")?;
-                let status = text.parse().ok().filter(|status| (200..=599).contains(status));
-                let status = status.ok_or_else(|| {
+                let found = leading::number(text).filter(|it| (200..=599).contains(&it.0));
+                let (status, odd) = found.ok_or_else(|| {
                     ParseError::new(at + 1, format!("Unexpected status code '{text}'"))
                 })?;
+                odd.into_iter().for_each(|odd| cx.warn(format!("'{word}' : {odd}")));
                 self.status = Some((at + 1, status));
+                self.wants_file |= word == "deny_status";
                 Ok(2)
             }
             "content-type" => {
@@ -339,7 +343,9 @@ impl<'w> Parts<'w> {
         let known = ERROR_FILE_STATUSES.contains(&status);
         let mut content = match self.content {
             Some((_, content)) => content,
-            None if default != 200 && known && self.headers.is_empty() => Content::Errors(None),
+            None if default != 200 && (known || self.wants_file) && self.headers.is_empty() => {
+                Content::Errors(None)
+            }
             None => Content::Empty,
         };
         match &mut content {
@@ -352,9 +358,12 @@ impl<'w> Parts<'w> {
                     return Err(ParseError::new(0, message));
                 }
             }
-            Content::Errors(_) | Content::File(_) if !known => {
+            Content::Errors(section) if !known => {
                 let word = self.status.map_or(0, |(word, _)| word);
-                let message = format!("status code '{status}' not handled by default error files");
+                let files = if section.is_some() { "errorfiles" } else { "default-errorfiles" };
+                let message = format!(
+                    "status code '{status}' not handled by default with '{files}' argument."
+                );
                 return Err(ParseError::new(word, message));
             }
             other => {

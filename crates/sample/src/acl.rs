@@ -266,6 +266,10 @@ impl Flags {
         let patterns = words.get(at..).unwrap_or_default();
         // An empty word ends the patterns, as it ends the line for HAProxy's parsers.
         let patterns = patterns.split(|word| word.is_empty()).next().unwrap_or_default();
+        let truths = ["1", "true", "yes", "on"];
+        for word in patterns.iter().filter(|word| method == Match::Bool && !truths.contains(word)) {
+            cx.warn(format!("'{word}' is ignored: a boolean is compared with nothing but true"));
+        }
         let (patterns, numbers) = self
             .read(method, keyword, patterns, cx)
             .map_err(|(number, message)| ParseError::new(at + number, message))?;

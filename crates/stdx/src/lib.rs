@@ -1,4 +1,4 @@
-//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions, histograms, strings of JSON, asking for memory ahead of its use. Never does I/O and never reads a clock.
+//! What std lacks: generational slab, growing list, ordered tree with scopes, wrapping ticks, PRNG, hash functions, histograms, strings of JSON, numbers at the start of texts, asking for memory ahead of its use. Never does I/O and never reads a clock.
 
 pub mod grow;
 pub mod hash;
@@ -6,6 +6,7 @@ pub mod histogram;
 pub mod ignored;
 pub mod json;
 pub mod lanes;
+pub mod leading;
 pub mod prefetch;
 pub mod prng;
 pub mod scope_tree;

@@ -169,13 +169,14 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         say(&config::document(&loaded.diagnostics, format, env!("CARGO_PKG_VERSION"), true));
         return ExitCode::from(verdict.exit_code());
     }
-    if !options.quiet || verdict == Verdict::Invalid {
+    let quiet = options.quiet || loaded.model.as_ref().is_some_and(|it| it.global.process.quiet);
+    if !quiet || verdict == Verdict::Invalid {
         // People who check on a terminal want advice; tools that read the lines do not.
         let advice = options.diagnostics || (checks && style == Style::Pretty);
         complain(&config::report(&loaded.diagnostics, pid, style, advice));
     }
     if options.action == Action::Check {
-        if let Some(message) = verdict.message().filter(|_| !options.quiet) {
+        if let Some(message) = verdict.message().filter(|_| !quiet) {
             say(&format!("{message}\n"));
         }
         return ExitCode::from(verdict.exit_code());

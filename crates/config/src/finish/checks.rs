@@ -68,6 +68,26 @@ pub(super) fn external(draft: &DraftProxy, process: &Process, cx: &mut Cx<'_>) {
     }
 }
 
+/// Steps of a section of its own that no option asks for.
+pub(super) fn unused(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let check = &draft.settings.check;
+    if check.inherited || !matches!(check.method, CheckMethod::Connect) {
+        return;
+    }
+    for (steps, rules, option) in
+        [(&check.http, "http-check", "httpchk"), (&check.tcp, "tcp-check", "tcp-check")]
+    {
+        if !steps.is_empty() {
+            let message = format!(
+                "{} '{}' uses {rules} rules without 'option {option}', so the rules are ignored.",
+                draft.word(),
+                draft.name
+            );
+            cx.about(Severity::Warning, &draft.place, message);
+        }
+    }
+}
+
 /// The mails of a section, if it has said all that they need.
 pub(super) fn email_alert(
     draft: &DraftProxy,

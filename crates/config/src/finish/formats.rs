@@ -55,8 +55,11 @@ pub(super) fn captured(draft: &mut DraftProxy, cookie_len: u32, cx: &mut Cx<'_>)
     let mut cookie = draft.captured_cookie.take();
     if let Some((_, len)) = cookie.as_mut().filter(|(_, len)| *len > most) {
         *len = most;
-        let message =
-            format!("truncating capture length to {most} bytes for proxy '{}'.", draft.name);
+        let message = format!(
+            "truncating capture length to {most} bytes for {} '{}'.",
+            draft.word(),
+            draft.name
+        );
         cx.about(Severity::Warning, &draft.place, message);
     }
     Captured {

@@ -37,7 +37,7 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
     let (word, proxy) = (draft.word(), draft.name.clone());
     for server in &mut draft.settings.back.servers {
         let options = &server.options.resolve;
-        let (Some(host), Some(wanted)) = (&server.host, &options.resolvers) else { continue };
+        let Some(wanted) = &options.resolvers else { continue };
         let found = shared.resolvers.iter().position(|it| *it.name == *wanted.value);
         let Some(resolvers) = found else {
             let message = format!(
@@ -47,6 +47,8 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
             complain(cx, &wanted.place, message, &wanted.value, shared);
             continue;
         };
+        // Nobody asks for an address that is no name, but the section must be there all the same.
+        let Some(host) = &server.host else { continue };
         server.resolve = Some(Arc::new(dns::Resolve {
             resolvers,
             name: host.to_ascii_lowercase(),

@@ -17,10 +17,9 @@ type Lines<'t> = HashMap<&'t str, &'t Line<'t>>;
 
 /// Takes over what the files say, and tells of addresses that nobody knows.
 pub(super) fn load(proxies: &mut [DraftProxy], global: &Global, cx: &mut Cx<'_>) {
-    let wants = |it: &DraftProxy, from| it.has_backend() && it.settings.back.load_state == from;
-    let shared = proxies.iter().any(|it| wants(it, LoadState::Global));
     let path = global.server_state_file.as_deref();
-    let text = path.filter(|_| shared).and_then(|name| {
+    // Read even if nobody asks for it: a file that is missing is told in any case.
+    let text = path.and_then(|name| {
         let path = place(global, name);
         let told = |what: Told| match what {
             Told::Open(error) => {

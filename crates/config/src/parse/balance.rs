@@ -79,7 +79,7 @@ fn uri(args: Args<'_>) -> Parsed<UriKey> {
             "len" | "depth" => {
                 n += 1;
                 let given = args.text(n);
-                let number = value::number(given).filter(|number| *number > 0);
+                let number = args.leading(n).filter(|number| *number > 0);
                 let expected = || {
                     format!("balance uri : '{word}' expects a positive integer (got '{given}').")
                 };
@@ -229,8 +229,7 @@ pub(super) fn hash_type(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) 
 
 /// `hash-balance-factor`
 pub(super) fn factor(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let given = args.need(1, "'hash-balance-factor' expects an integer argument.")?;
-    let Some(factor) = value::number::<u32>(given) else {
+    let Some(factor) = args.leading::<u32>(1) else {
         return Err(args.fault(1, "'hash-balance-factor' expects an integer argument."));
     };
     if factor != 0 && factor <= 100 {

@@ -1,5 +1,5 @@
 //! `bind` lines and the options after their address (sections 4.2 and 5.1). Never opens a socket.
-use super::values::number_at;
+use super::values::{digits_at, number_at};
 use super::{accounts, link, threads, tls};
 use crate::addr;
 use crate::cx::Cx;
@@ -8,7 +8,8 @@ use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{Address, Bind, BindAddress, BindOptions, Global, Level};
 use crate::model::{MAX_THREADS, Protocol, SeverityOutput};
-use crate::value;
+
+use std::borrow::Cow;
 use std::sync::Arc;
 
 type Entry = Keyword<Fill<BindOptions>>;
@@ -26,7 +27,7 @@ const fn entry(
 pub(crate) const OPTIONS: &[Entry] = &[
     entry("accept-netscaler-cip", "<magic number>", "Expects NetScaler headers.", |o, _, a| {
         let given = a.need(1, "'accept-netscaler-cip' : missing value")?;
-        let magic = value::number(given).filter(|magic| *magic > 0);
+        let magic = a.leading(1).filter(|magic| *magic > 0);
         let message = format!("'accept-netscaler-cip' : invalid value {given}, must be > 0");
         o.accept_netscaler = Some(magic.ok_or_else(|| a.fault(1, message))?);
         Ok(())
@@ -56,7 +57,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
         accounts::group(cx, a).map(|id| o.access.gid = Some(id))
     }),
     entry("id", "<id>", "Number of the listener.", |o, _, a| {
-        let id = number_at(a, 1, 1..=i32::MAX as u32);
+        let id = digits_at(a, 1, 1..=i32::MAX as u32);
         o.id = Some(id.map_err(|_| a.fault(1, "'id' : custom id has to be > 0"))?);
         Ok(())
     }),
@@ -79,8 +80,9 @@ pub(crate) const OPTIONS: &[Entry] = &[
         mode(a).map(|mode| o.access.mode = Some(mode))
     }),
     entry("mss", "<maxseg>", "Largest segment of the connections.", |o, _, a| {
-        let given = a.need(1, "'mss' : missing MSS value")?;
-        let size: Option<i32> = given.parse().ok().filter(|n| (1..=65535).contains(&i32::abs(*n)));
+        a.need(1, "'mss' : missing MSS value")?;
+        let size: Option<i32> =
+            a.leading(1).filter(|n: &i32| (1..=65535).contains(&n.unsigned_abs()));
         let message = "'mss' : expects an MSS with and absolute value between 1 and 65535";
         o.mss = size.ok_or_else(|| a.fault(1, message))?;
         Ok(())
@@ -111,7 +113,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
         let given = a.need(1, "'shards' : missing value")?;
         let count = match given {
             "by-thread" => Some(0),
-            _ => value::number(given).filter(|n| (1..=MAX_THREADS).contains(n)),
+            _ => a.leading(1).filter(|n| (1..=MAX_THREADS).contains(n)),
         };
         let message = format!(
             "'shards' : invalid value {given}, allowed range is 1..{MAX_THREADS} or 'by-thread'"
@@ -165,16 +167,17 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
         "'bind' expects {<path>|[addr1]:port1[-end1]}{,[addr]:port[-end]}... as arguments.",
     )?;
     let written = list;
-    let list = &*cx.address(written);
+    let list = &*cx.expanded(written);
     let expanded = list != written;
     let who = if by == Use::Runtime { "'stats socket'" } else { "'bind'" };
     let mut found = Vec::new();
     let mut offset = 0;
     for text in list.split(',') {
-        let addresses = addr::bind(text, cx.names).map_err(|e| {
+        let sound = cx.sound(Cow::Borrowed(text));
+        let addresses = addr::bind(&sound, cx.names).map_err(|e| {
             args.fault_at(1, if expanded { 0 } else { offset }, format!("{who} : {e}"))
         })?;
-        found.extend(addresses.into_iter().map(|address| (address, Arc::<str>::from(text))));
+        found.extend(addresses.into_iter().map(|address| (address, Arc::<str>::from(&*sound))));
         offset += text.len() + 1;
     }
     let context = match by {
@@ -256,7 +259,7 @@ fn mode(args: Args<'_>) -> Parsed<u32> {
 
 fn nice(args: Args<'_>) -> Parsed<i16> {
     let given = args.need(1, "'nice' : missing value")?;
-    let value: Option<i64> = given.parse().ok();
+    let value: Option<i64> = args.leading(1);
     let range = -1024..=1024;
     value.filter(|nice| range.contains(nice)).map(|nice| nice as i16).ok_or_else(|| {
         let message = format!("'nice' : invalid value {given}, allowed range is -1024..1024");

@@ -79,7 +79,7 @@ pub fn dynamic_server(
     let mut cx = Cx::new(setup);
     let place = Place { file: "add server".into(), line: 0 };
     let texts = ["server", name].into_iter().chain(words.iter().map(String::as_str));
-    let line = Line { words: texts.map(Word::plain).collect(), raw: "", place: place.clone() };
+    let line = Line::new(texts.map(Word::plain).collect(), "", place.clone());
     refuse(words)?;
     let mode = if host.http { Mode::Http } else { Mode::Tcp };
     let mut settings = Settings { mode, ..Settings::default() };

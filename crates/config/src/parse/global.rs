@@ -1,5 +1,5 @@
 //! Keywords of the `global` section (section 3). Never starts anything.
-use super::values::{flag, integer, on_off, text, time};
+use super::values::{digits_at, flag, integer, on_off, text, time};
 use super::{
     accounts, bind, case, cpu_map, environment, hints, log, stats_socket, threads, tls_global,
     variable,
@@ -23,14 +23,15 @@ const fn entry(
 
 /// A number of `tune.h2.*`.
 fn h2(args: Args<'_>, expected: &str, range: std::ops::RangeInclusive<u32>) -> Result<u32, Fault> {
-    let number = value::number(args.text(1)).filter(|number| range.contains(number));
+    let number = args.leading(1).filter(|number| range.contains(number));
     number.ok_or_else(|| args.fault(1, format!("'{}' expects {expected}.", args.text(0))))
 }
 
 /// All implemented keywords of `global`, alphabetical.
 pub(crate) const KEYWORDS: &[Entry] = &[
     entry("anonkey", "<key>", "What names are hashed with in the anonymized mode.", |g, _, a| {
-        integer(a, 0..=u32::MAX).map(|key| g.anon_key = key)
+        a.no_more_than(1)?;
+        digits_at(a, 1, 0..=u32::MAX).map(|key| g.anon_key = key)
     }),
     entry("busy-polling", "", "Polls without ever sleeping.", |g, cx, a| {
         a.no_more_than(0)?;
@@ -485,7 +486,7 @@ fn room(args: Args<'_>) -> Parsed<usize> {
 /// A part of all descriptors.
 fn percent(args: Args<'_>) -> Parsed<u32> {
     args.no_more_than(1)?;
-    let number = value::number(args.text(1)).filter(|n| *n <= 100 && args.get(1).is_some());
+    let number = args.leading(1).filter(|n| *n <= 100);
     let message = format!("'{}' expects an integer argument between 0 and 100.", args.text(0));
     number.ok_or_else(|| args.fault(1, message))
 }
@@ -501,7 +502,7 @@ fn close_spread(args: Args<'_>) -> Parsed<CloseSpread> {
 fn positive(args: Args<'_>) -> Parsed<u32> {
     let message = format!("'{}' expects a positive integer argument.", args.text(0));
     args.no_more_than(1)?;
-    let number = value::number(args.text(1)).filter(|n| (1..=1 << 30).contains(n));
+    let number = args.leading(1).filter(|n| (1..=1 << 30).contains(n));
     number.ok_or_else(|| args.fault(1, message))
 }
 
@@ -534,7 +535,7 @@ fn maxaccept(args: Args<'_>) -> Parsed<i32> {
 
 fn spread_checks(args: Args<'_>) -> Parsed<u32> {
     args.no_more_than(1)?;
-    let number = value::number(args.text(1)).filter(|n| *n <= 50 && args.get(1).is_some());
+    let number = args.leading(1).filter(|n| *n <= 50);
     number.ok_or_else(|| args.fault(1, "'spread-checks' needs a positive value in range 0..50."))
 }
 

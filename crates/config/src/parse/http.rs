@@ -229,7 +229,7 @@ fn error_status(args: Args<'_>, second: &str) -> Parsed<u16> {
 
 fn status_at(args: Args<'_>, n: usize) -> Parsed<u16> {
     let (name, code) = (args.text(0), args.text(n));
-    let status = value::number(code).filter(|status| STATUSES.contains(status));
+    let status = args.leading(n).filter(|status| STATUSES.contains(status));
     status.ok_or_else(|| args.fault(n, format!("{name} : status code '{code}' not handled.")))
 }
 

@@ -3,7 +3,7 @@
 //! evaluates anything.
 use super::option;
 use super::proxy::allowed;
-use super::values::{number_at, text};
+use super::values::{digits_at, number_at, text};
 use crate::addr::Family;
 use crate::cx::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
@@ -15,10 +15,8 @@ use crate::value::{self, Unit};
 use rules::{Persistence, Selection};
 use rules::{Rule, Ruleset};
 use sample::{CaptureSlot, Condition, ParseError, Parser, Place, Places, Shared, Wanted};
+use std::ops::RangeInclusive;
 use std::path::Path;
-
-/// The longest text that one capture keeps, in bytes.
-const MAX_CAPTURE: u32 = 1 << 16;
 
 /// What the statistics page calls its realm unless told.
 const STATS_REALM: &str = "HAProxy Statistics";
@@ -447,7 +445,7 @@ pub(super) fn capture(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) ->
     if verb == "cookie" {
         let expected = "'capture cookie' expects <cookie_name> 'len' <len>.";
         let name = args.need(2, expected)?.to_owned();
-        let len = capture_len(args, 3, expected)?;
+        let len = capture_len(args, 3, expected, number_at)?;
         proxy.captured_cookie = Some((name, len));
         return Ok(());
     }
@@ -460,7 +458,7 @@ pub(super) fn capture(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) ->
         return Err(args.fault(2, expected));
     }
     let header = Some(args.need(3, expected.clone())?.to_ascii_lowercase());
-    let slot = CaptureSlot { header, len: capture_len(args, 4, &expected)? };
+    let slot = CaptureSlot { header, len: capture_len(args, 4, &expected, number_at)? };
     let slots = if verb == "request" { &proxy.captures.request } else { &proxy.captures.response };
     slots.borrow_mut().push(slot);
     Ok(())
@@ -481,18 +479,26 @@ pub(super) fn declare(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) ->
     };
     let expected =
         "'declare capture': 'len' requires a numeric value that represents the capture length";
-    let len = capture_len(args, 3, expected)?;
+    let len = capture_len(args, 3, expected, digits_at)?;
+    if len == 0 {
+        return Err(args.fault(4, "length must be > 0"));
+    }
     slots.borrow_mut().push(CaptureSlot { header: None, len });
     Ok(())
 }
 
 /// `len <len>` at argument `n`, the last of the line.
-fn capture_len(args: Args<'_>, n: usize, expected: &str) -> Parsed<usize> {
+fn capture_len(
+    args: Args<'_>,
+    n: usize,
+    expected: &str,
+    number: fn(Args<'_>, usize, RangeInclusive<u32>) -> Parsed<u32>,
+) -> Parsed<usize> {
     if args.text(n) != "len" {
         return Err(args.fault(n, expected));
     }
     args.need(n + 1, expected)?;
-    let len = number_at(args, n + 1, 1..=MAX_CAPTURE)?;
+    let len = number(args, n + 1, 0..=i32::MAX as u32)?;
     args.from(n).no_more_than(1)?;
     Ok(len as usize)
 }

@@ -104,7 +104,7 @@ fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
 
 fn length(args: Args<'_>, n: usize) -> Parsed<usize> {
     let given = args.text(n);
-    value::number(given).filter(|len| (80..=65535).contains(len)).ok_or_else(|| {
+    args.leading(n).filter(|len| (80..=65535).contains(len)).ok_or_else(|| {
         let message = format!("log : invalid log length '{given}', must be between 80 and 65535");
         args.fault(n, message)
     })

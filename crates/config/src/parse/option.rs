@@ -438,11 +438,12 @@ fn redispatch(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed
     let interval = match args.get(1) {
         _ if !wanted(cx) => 0,
         None => -1,
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|n| *n != 0)
-            .ok_or_else(|| args.fault(1, "'option redispatch' expects a non-zero integer."))?,
+        // As measured, 0 is as good as no interval.
+        Some(_) => match args.leading(1) {
+            Some(0) => -1,
+            Some(interval) => interval,
+            None => return Err(args.fault(1, "'option redispatch' expects a non-zero integer.")),
+        },
     };
     proxy.settings.back.redispatch = Redispatch { interval };
     args.no_more_than(1)

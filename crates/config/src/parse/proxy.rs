@@ -1,5 +1,5 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
-use super::values::{integer, number_at, text};
+use super::values::{digits_at, integer, number_at, text};
 use super::{
     balance, bind, check, http, language, link, log, mailers, option, removed, server, stats,
     stick_table, timeout,
@@ -7,9 +7,9 @@ use super::{
 use crate::cx::{Cx, Prefix};
 use crate::draft::{DraftKind, DraftProxy};
 use crate::keyword::{Fill, Keyword, Places};
+use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{At, HttpReuse, LoadState, Mode};
-use crate::{known, value};
 
 type Entry = Keyword<Fill<DraftProxy>>;
 
@@ -194,7 +194,11 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "<conns>",
         Places::D_BACK,
         "Load at which dynamic limits are reached.",
-        |p, _, a| integer(a, 1..=i32::MAX as u32).map(|n| p.settings.back.fullconn = Some(n)),
+        |p, _, a| {
+            let conns = integer(a, 0..=i32::MAX as u32)?;
+            p.settings.back.fullconn = Some(conns).filter(|conns| *conns > 0);
+            Ok(())
+        },
     ),
     entry(
         "hash-balance-factor",
@@ -370,7 +374,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Places::D_BACK,
         "Connection attempts after the first.",
         |p, _, a| {
-            let number = value::number(a.text(1)).filter(|_| a.get(1).is_some());
+            let number = a.leading(1);
             let message = "'retries' expects an integer argument (dispatch counts for one).";
             p.settings.back.retries = Some(number.ok_or_else(|| a.fault(1, message))?);
             a.no_more_than(1)
@@ -638,7 +642,7 @@ fn rate_limit(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed 
         return Err(args.fault(1, message));
     }
     args.no_more_than(2)?;
-    number_at(args, 2, 0..=i32::MAX as u32).map(|n| proxy.settings.front.session_rate = n)
+    digits_at(args, 2, 0..=i32::MAX as u32).map(|n| proxy.settings.front.session_rate = n)
 }
 
 /// `load-server-state-from-file`; what follows does not count, as in HAProxy.

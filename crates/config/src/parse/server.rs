@@ -12,10 +12,11 @@ use crate::model::{
     Address, At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server,
     ServerOptions, Websocket,
 };
-use crate::value::{self, Unit};
+use crate::value::Unit;
 use crate::{addr, known};
 use std::net::IpAddr;
 use std::sync::Arc;
+use stdx::leading;
 
 /// What one line fills: options, and the number that only servers may have.
 pub(crate) struct Filling {
@@ -249,7 +250,9 @@ pub(crate) const OPTIONS: &[Entry] = &[
         delay_or_zero(a).map(|t| s.options.pool_purge_delay = t)
     }),
     entry("port", "<port>", "Port to check.", |s, _, a| {
-        number_at(a, 1, 1..=65535).map(|n| s.options.check.port = Some(n as u16))
+        let port = number_at(a, 1, 0..=65535)?;
+        s.options.check.port = Some(port as u16).filter(|port| *port > 0);
+        Ok(())
     }),
     entry("proto", "<name>", "Protocol of the connections.", |s, _, a| {
         s.options.protocol = Some(protocol(a)?);
@@ -365,10 +368,14 @@ pub(super) fn template(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) 
     let prefix = args.need(1, expected)?;
     let given = args.need(2, expected)?;
     args.need(3, expected)?;
+    let number = |text: &str| leading::number(text).filter(|_| !text.is_empty());
     let (low, high) = match given.split_once('-') {
-        Some((low, high)) => (value::number(low), value::number(high)),
-        None => (Some(1), value::number(given)),
+        Some((low, high)) => (number(low), number(high)),
+        None => (Some((1, None)), number(given)),
     };
+    let odd = [&low, &high].into_iter().flatten().filter_map(|(_, odd)| odd.as_deref());
+    odd.for_each(|odd| args.note(2, format!("'{}' : {odd}", args.text(0))));
+    let (low, high) = (low.map(|(number, _)| number), high.map(|(number, _)| number));
     let range = low.zip(high).filter(|(low, high)| low <= high && *high > 0 && high - low < MOST);
     let wrong = || args.fault(2, format!("Wrong server-template number or range arg '{given}'."));
     let (low, high): (u32, u32) = range.ok_or_else(wrong)?;
@@ -586,13 +593,13 @@ fn protocol(args: Args<'_>) -> Parsed<Protocol> {
 
 fn count(args: Args<'_>) -> Parsed<u32> {
     let name = args.text(0);
-    let number = value::number(args.text(1)).filter(|n| (1..=1 << 20).contains(n));
+    let number = args.leading(1).filter(|n| (1..=1 << 20).contains(n));
     number.ok_or_else(|| args.fault(1, format!("'{name}' has to be > 0.")))
 }
 
 fn error_limit(args: Args<'_>) -> Parsed<u32> {
-    let given = args.need(1, "'error-limit' expects an integer argument.")?;
-    let number = value::number(given).filter(|n| (1..=1 << 20).contains(n));
+    args.need(1, "'error-limit' expects an integer argument.")?;
+    let number = args.leading(1).filter(|n| (1..=1 << 20).contains(n));
     number.ok_or_else(|| args.fault(1, "error-limit has to be > 0."))
 }
 
@@ -638,14 +645,14 @@ fn the_one(args: Args<'_>, word: &str) -> Parsed {
 
 fn weight(args: Args<'_>) -> Parsed<u32> {
     let given = args.text(1);
-    let number = value::number(given).filter(|n| *n <= 256 && !given.is_empty());
+    let number = args.leading(1).filter(|n| *n <= 256);
     let message = format!("weight of server is not within 0 and 256 ({given}).");
     number.ok_or_else(|| args.fault(1, message))
 }
 
 fn at_least_minus_one(args: Args<'_>) -> Parsed<i32> {
     let name = args.text(0);
-    let number: Option<i32> = args.text(1).parse().ok().filter(|n| *n >= -1);
+    let number: Option<i32> = args.leading(1).filter(|n| *n >= -1);
     number.ok_or_else(|| args.fault(1, format!("'{name}' must be >= -1")))
 }
 

@@ -10,7 +10,7 @@ use crate::line::{Args, Line};
 pub(super) fn define(section: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) {
     let Some(words) = instead(section, args) else { return };
     let words = words.into_iter().map(Word::plain).collect();
-    let line = Line { words, raw: "", place: args.place().clone() };
+    let line = Line::new(words, "", args.place().clone());
     let told = std::mem::take(&mut cx.diagnostics);
     // What is wrong here too, the line has been told of.
     let _ = proxy::line(section, cx, line.args());

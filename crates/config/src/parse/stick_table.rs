@@ -90,7 +90,7 @@ impl Line {
             return Ok(n + 1);
         }
         let given = args.text(n + 2);
-        let len = value::number::<usize>(given).filter(|len| (1..=1 << 20).contains(len));
+        let len = args.leading::<usize>(n + 2).filter(|len| (1..=1 << 20).contains(len));
         let len =
             len.ok_or_else(|| args.fault(n + 2, format!("stick-table: unknown type '{given}'.")))?;
         self.settings.kind = match kind {

@@ -16,12 +16,25 @@ pub(super) fn integer(args: Args<'_>, range: RangeInclusive<u32>) -> Parsed<u32>
     number_at(args, 1, range)
 }
 
-/// The integer at argument `n`, within bounds.
+/// The integer at argument `n`, within bounds; what does not belong to it is ignored and told.
 pub(super) fn number_at(args: Args<'_>, n: usize, range: RangeInclusive<u32>) -> Parsed<u32> {
+    within(args, n, args.leading(n), range)
+}
+
+/// The same where HAProxy takes nothing but digits.
+pub(super) fn digits_at(args: Args<'_>, n: usize, range: RangeInclusive<u32>) -> Parsed<u32> {
+    within(args, n, args.get(n).and_then(value::number), range)
+}
+
+fn within(
+    args: Args<'_>,
+    n: usize,
+    number: Option<u32>,
+    range: RangeInclusive<u32>,
+) -> Parsed<u32> {
     let name = args.text(n - 1);
-    let given = args.need(n, format!("'{name}' expects an integer argument."))?;
-    let number: u32 = value::number(given)
-        .ok_or_else(|| args.fault(n, format!("'{name}' expects an integer argument.")))?;
+    let number =
+        number.ok_or_else(|| args.fault(n, format!("'{name}' expects an integer argument.")))?;
     if range.contains(&number) {
         return Ok(number);
     }

@@ -70,7 +70,7 @@ fn the_caret_follows_expansion_quotes_and_tabs() {
             "\tserver s \"127.0.0.1:$PORT\" chek",
             "  server s \"127.0.0.1:$PORT\" chek\n                             ^^^^\n",
         ),
-        (" bind :1,\":$PORT\"x", "  bind :1,\":$PORT\"x\n           ^^^^^^^^\n"),
+        (" bind :1,\":$PORT\"-", "  bind :1,\":$PORT\"-\n           ^^^^^^^^\n"),
         (" timeout client \"5\"\\x78", "  timeout client \"5\"\\x78\n                    ^^^^\n"),
         (" bind", "  bind\n      ^\n"),
         (" bind \"$1\"", "  bind \"$1\"\n         ^\n"),

@@ -127,7 +127,7 @@ fn environment_keywords_act_from_the_next_line_on() {
 fn global_errors() {
     for (line, message) in [
         ("maxcon 1", "unknown keyword 'maxcon' in 'global' section"),
-        ("maxconn x", "'maxconn' expects an integer argument."),
+        ("maxconn 99999999999", "'maxconn' expects an integer argument."),
         ("maxconn", "'maxconn' expects an integer argument."),
         ("maxconn 5 6", "'maxconn' cannot handle unexpected argument '6'."),
         ("daemon x", "'daemon' cannot handle unexpected argument 'x'."),
@@ -682,7 +682,7 @@ fn proxy_errors() {
             "no mode http",
             "negation/default currently supported only for options, log, busy-polling, set-dumpable, strict-limits, insecure-fork-wanted and numa-cpu-mapping.",
         ),
-        ("retries a", "'retries' expects an integer argument (dispatch counts for one)."),
+        ("retries -1", "'retries' expects an integer argument (dispatch counts for one)."),
         ("server a", "'server' expects <name> and <addr>[:<port>] as arguments."),
         ("server b/c 1.2.3.4", "character '/' is not permitted in server name 'b/c'."),
         ("server s 1.2.3.4:80 chek", "'server l/s' : unknown keyword 'chek'"),
@@ -794,7 +794,7 @@ fn long_captured_cookies_are_cut() {
     };
     for (global, len, kept) in [("", 63, 63), ("", 64, 63), (" tune.http.cookielen 8", 9, 8)] {
         let text = text(global, len);
-        let cut = format!("truncating capture length to {kept} bytes for proxy 'f'.");
+        let cut = format!("truncating capture length to {kept} bytes for frontend 'f'.");
         let said = messages(&text, Severity::Warning);
         assert_eq!(said.contains(&cut), kept < len, "{said:?}");
         let cookie = model(&text).proxies[0].captured.cookie.clone();

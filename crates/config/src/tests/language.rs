@@ -43,7 +43,7 @@ fn errors_point_at_the_word() {
         (" tcp-request inspect-delay", 27, "expects a positive delay"),
         (" capture request foo", 18, "expects 'header'"),
         (" capture foo", 10, "'cookie' or 'request header'"),
-        (" capture request header x len y", 31, "expects an integer"),
+        (" declare capture request len y", 30, "expects an integer"),
         (" declare capture len 4", 18, "requires a direction"),
     ] {
         let loaded = loaded(&listen(line));

@@ -145,6 +145,8 @@ fn a_server_names_a_section_and_says_what_it_likes() {
     let unknown = format!("{SECTION}backend b\n server s a.test:80 init-addr none resolvers z\n");
     let message = "backend 'b', server 's': unable to find required resolvers 'z'";
     assert_eq!(messages(&unknown, Severity::Alert), [message]);
+    let numeric = format!("{SECTION}backend b\n server s 127.0.0.1:80 resolvers z\n");
+    assert_eq!(messages(&numeric, Severity::Alert), [message], "no name, and refused all the same");
     for (options, message) in [
         ("resolve-prefer x", "'resolve-prefer' expects either ipv4 or ipv6 as argument."),
         ("resolve-net 1.2.3", "'resolve-net' invalid network '1.2.3'."),

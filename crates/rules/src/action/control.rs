@@ -229,7 +229,6 @@ pub(super) fn log_level(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseEr
 
 pub(super) fn nice(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     let word = input.take("expects exactly 1 argument (integer value)")?;
-    let nice: i32 =
-        word.parse().map_err(|_| input.fail("expects exactly 1 argument (integer value)"))?;
+    let nice: i32 = input.leading("set-nice", word)?;
     Ok(Action::Control(Control::SetNice(nice.clamp(-1024, 1024))))
 }

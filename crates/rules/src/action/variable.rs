@@ -177,8 +177,7 @@ pub(super) fn capture(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseErro
     let number: usize = match word {
         "len" | "id" => {
             let text = input.take(EXPECTED)?;
-            let number = text.parse().ok();
-            number.ok_or_else(|| {
+            input.leading(word, text).map_err(|_| {
                 input.fail(format!("a positive '{word}' value is expected, got '{text}'"))
             })?
         }

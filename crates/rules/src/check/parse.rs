@@ -10,6 +10,7 @@ use sample::vars::{Scope, SetVar};
 use sample::{Expr, LogFormat, LogStyle, ParseError, Parser, VarName, word};
 use std::sync::Arc;
 use stdx::ignored::planted;
+use stdx::leading;
 
 /// A `tcp-check` line, from the word after it on; `before` are the steps of the lines before it.
 ///
@@ -430,10 +431,11 @@ impl<'w> Words<'w, '_> {
         match name {
             "min-recv" => {
                 let text = self.value(name, "an integer")?;
-                let number =
-                    text.parse::<i64>().ok().filter(|n| (-1..=i64::from(i32::MAX)).contains(n));
+                let found = leading::number::<i64>(text);
+                let found = found.filter(|it| (-1..=i64::from(i32::MAX)).contains(&it.0));
                 let wrong = "'min-recv' expects -1 or an integer from 0 to INT_MAX.";
-                let number = number.ok_or_else(|| self.fail(wrong))?;
+                let (number, odd) = found.ok_or_else(|| self.fail(wrong))?;
+                odd.into_iter().for_each(|odd| self.cx.warn(format!("'{name}' : {odd}")));
                 expect.min_recv = usize::try_from(number).ok();
             }
             "comment" => self.note()?,

@@ -19,8 +19,10 @@ const FEW: usize = 4;
 /// Patterns in the shape that makes their method fast.
 #[derive(Debug)]
 pub(super) enum Index {
-    /// `found`, `bool`: patterns play no part, or just say true or false.
-    Flags(bool, Vec<bool>),
+    /// `found`: patterns play no part.
+    Found,
+    /// `bool`: neither do they; how many there are (manual section 7.1.1).
+    Truth(u32),
     /// `int`, `len`: closed ranges in order.
     Ranges { on_len: bool, ranges: Vec<(i64, i64)> },
     /// `ip`
@@ -42,8 +44,8 @@ impl Index {
             |at_end| Index::Edges { at_end, texts: Table::new(ignore_case), lengths: Vec::new() };
         let parts = |delimiters| Index::Parts(Parts::new(delimiters, ignore_case));
         match method {
-            Match::Found => Index::Flags(true, Vec::new()),
-            Match::Bool => Index::Flags(false, Vec::new()),
+            Match::Found => Index::Found,
+            Match::Bool => Index::Truth(0),
             Match::Int => ranges(false),
             Match::Len => ranges(true),
             Match::Ip => Index::Nets(Nets::default()),
@@ -70,12 +72,8 @@ impl Index {
         let shown = || String::from_utf8_lossy(pattern);
         let full = || "too many patterns".to_owned();
         match self {
-            Index::Flags(true, _) => {}
-            Index::Flags(false, flags) => flags.push(match pattern {
-                b"1" | b"true" | b"yes" | b"on" => true,
-                b"0" | b"false" | b"no" | b"off" => false,
-                _ => return Err(format!("'{}' is not a boolean", shown())),
-            }),
+            Index::Found => {}
+            Index::Truth(count) => *count += 1,
             Index::Ranges { ranges, .. } => ranges.push(parse_range(&shown())?),
             Index::Nets(nets) => nets.push(&shown(), number)?,
             Index::Exact { hex, texts } => {
@@ -123,15 +121,11 @@ impl Index {
             (&mut numbers).map(|number| number as u32).find(|number| alive(*number))
         };
         let number = match self {
-            Index::Flags(true, _) => Some(0),
-            Index::Flags(false, flags) => {
-                let truth = value.to_int()? != 0;
-                if flags.is_empty() {
-                    // Without any pattern a boolean tests itself.
-                    return truth.then_some((0, 0));
-                }
-                first(&mut flags.iter().enumerate().filter(|f| *f.1 == truth).map(|f| f.0))
-            }
+            Index::Found => Some(0),
+            // A boolean tests itself, whatever it is compared with.
+            Index::Truth(_) if value.to_int()? == 0 => None,
+            Index::Truth(0) => Some(0),
+            Index::Truth(count) => (0..*count).find(|number| alive(*number)),
             Index::Ranges { on_len, ranges } => {
                 let int = if *on_len {
                     with_text(value, |text| text.len() as i64)?

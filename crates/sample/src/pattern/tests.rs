@@ -56,7 +56,11 @@ fn integers_and_booleans() {
     }
     assert!(matches("bool", false, &[], Value::Bool(true)));
     assert!(!matches("bool", false, &[], Value::Bool(false)));
-    assert!(matches("bool", false, &["false"], Value::Bool(false)));
+    // As measured with HAProxy 2.6, and as the manual has it: all values are ignored.
+    for pattern in ["false", "0", "true", "maybe"] {
+        assert!(matches("bool", false, &[pattern], Value::Bool(true)), "{pattern}");
+        assert!(!matches("bool", false, &[pattern], Value::Bool(false)), "{pattern}");
+    }
 }
 
 #[test]
@@ -107,7 +111,7 @@ fn bad_patterns_are_refused() {
     let cases = [
         ("int", "abc", "'abc' is not a number"), ("int", "5:1", "'5:1' is not a valid number range"), ("int", ":", "is not a number"),
         ("ip", "1.2.3.4/33", "'1.2.3.4/33' is not a valid IPv4 or IPv6 address"), ("ip", "1.2.3.400", "is not a valid"),
-        ("ip", "::/129", "is not a valid"), ("reg", "(", "missing closing parenthesis"), ("bin", "abc", "hex digits"), ("bool", "maybe", "not a boolean"),
+        ("ip", "::/129", "is not a valid"), ("reg", "(", "missing closing parenthesis"), ("bin", "abc", "hex digits"),
     ];
     for (method, pattern, expected) in cases {
         let method = Match::find(method).expect("a method");

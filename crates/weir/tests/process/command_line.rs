@@ -59,6 +59,17 @@ fn every_error_of_a_file_is_listed_with_its_place() {
 }
 
 #[test]
+fn a_quiet_configuration_is_checked_without_a_word() {
+    let (_kept, quiet) = written(&format!("global\n    quiet\n    maxconn 10k\n{GOOD}"));
+    let output = run(&["-c", "-f", &quiet]);
+    assert_eq!((code(&output), words(&output), errors(&output)), (0, String::new(), String::new()));
+    let (_kept, bad) = written("global\n    quiet\nfrontend f\n    bidn :80\n");
+    let output = run(&["-c", "-f", &bad]);
+    assert_eq!(code(&output), 1);
+    assert!(errors(&output).contains("bidn"), "what is wrong is told all the same");
+}
+
+#[test]
 fn warnings_fail_a_check_on_demand() {
     let (_kept, file) = written("frontend f\n    mode http\n    bind 127.0.0.1:0\n");
     let output = run(&["-c", "-f", &file]);

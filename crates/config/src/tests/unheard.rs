@@ -1,0 +1,57 @@
+//! Lines that are right and cannot do what they say where they stand: each has its warning. Never a mistake.
+use super::messages;
+use crate::diag::Severity;
+
+const TCP: &str =
+    "defaults\n mode tcp\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n";
+
+fn said(text: &str) -> Vec<String> {
+    assert_eq!(messages(text, Severity::Alert), [""; 0], "{text}");
+    messages(text, Severity::Warning)
+}
+
+fn tcp(lines: &str) -> String {
+    format!("{TCP}listen l\n bind :80\n{lines}\n")
+}
+
+#[test]
+fn cookies_of_servers_need_http() {
+    let message = |name: &str| {
+        format!("proxy 'l' : ignoring cookie for server '{name}' as HTTP mode is disabled.")
+    };
+    let lines = tcp(" server s 127.0.0.1:80 cookie a\n server t 127.0.0.1:80 cookie b");
+    assert_eq!(said(&lines), [message("s"), message("t")]);
+    assert_eq!(said(&tcp(" default-server cookie a\n server s 127.0.0.1:80")), [message("s")]);
+    assert_eq!(said(&super::listen(" server s 127.0.0.1:80 cookie a")), [""; 0]);
+}
+
+#[test]
+fn steps_of_checks_need_their_option() {
+    let of = |rules: &str, option: &str| {
+        format!("proxy 'l' uses {rules} rules without 'option {option}', so the rules are ignored.")
+    };
+    let http = of("http-check", "httpchk");
+    let lines = super::listen(" http-check send meth GET\n http-check expect status 200");
+    assert_eq!(said(&lines), [&*http], "once, however many");
+    assert_eq!(said(&super::listen(" http-check send meth GET")), [http]);
+    assert_eq!(said(&super::listen(" tcp-check connect")), [of("tcp-check", "tcp-check")]);
+    for quiet in [
+        " http-check disable-on-404",
+        " http-check send-state",
+        " http-check expect status 200\n option httpchk",
+        " http-check expect status 200\n option smtpchk",
+        " tcp-check connect\n option httpchk",
+    ] {
+        assert_eq!(said(&super::listen(quiet)), [""; 0], "{quiet}");
+    }
+    let inherited = tcp("").replacen("listen", " http-check expect status 200\nlisten", 1);
+    assert_eq!(said(&inherited), [""; 0]);
+}
+
+#[test]
+fn a_missing_state_file_is_told_even_if_nobody_reads_it() {
+    let text = format!("global\n server-state-file /nowhere\n{}", super::listen(""));
+    let message =
+        "config: Can't open global server state file '/nowhere': No such file or directory";
+    assert_eq!(said(&text), [message]);
+}

@@ -1,0 +1,16 @@
+//! Digests of the library by their names, plain and keyed. Never chooses one.
+use openssl::hash::{MessageDigest, hash};
+use openssl::pkey::PKey;
+use openssl::sign::Signer;
+
+/// The digest called `name` of `bytes`; nothing if the library does not have it.
+pub fn digest(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+    hash(MessageDigest::from_name(name)?, bytes).ok().map(|digest| digest.to_vec())
+}
+
+/// The HMAC (RFC 2104) of `bytes` with that digest.
+pub fn hmac(name: &str, key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
+    let kind = MessageDigest::from_name(name)?;
+    let key = PKey::hmac(key).ok()?;
+    Signer::new(kind, &key).ok()?.sign_oneshot_to_vec(bytes).ok()
+}
