@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -52,7 +53,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let entries = parsed.number("-n", 1_000_000)?;
     let streams = parsed.number("-c", 10_000)?;
     let seconds = parsed.number("-d", 8)?;
-    tools::require(&[tools::NGINX, tools::TASKSET, tools::WRK])?;
+    tools::require(&[tools::NGINX, tools::SOCAT, tools::TASKSET, tools::WRK])?;
     process::raise_descriptor_limit();
     process::pin_self(1);
     let subjects = subjects::subjects(&parsed)?;
@@ -127,7 +128,7 @@ fn under_load(socket: &Path, port: u16, question: &'static str, seconds: u32) ->
         let mut answers = Answers::default();
         while !ends.load(Relaxed) {
             let began = clock::now();
-            answers.bytes += ask(&socket, &format!("{question}\n"))?;
+            answers.bytes += patiently(&socket, question)?;
             answers.took += began.elapsed();
             answers.count += 1;
         }
@@ -144,6 +145,19 @@ fn under_load(socket: &Path, port: u16, question: &'static str, seconds: u32) ->
         answers.map_err(|error| failure::check(format!("the runtime socket: {error}")))?;
     let paced = paced.join().map_err(|_| failure::check("the steady client ended early"))??;
     Ok(Load { counted: counted?, paced, answers })
+}
+
+/// As [`ask`], by a program that runs when nothing else wants its processor: it reads as fast as it
+/// is let, and the clients beside it would wait for it and not for the proxy.
+fn patiently(socket: &Path, question: &str) -> std::io::Result<u64> {
+    let script = format!(
+        "echo '{question}' | socat -T 60 -t 60 - UNIX-CONNECT:{} | wc -c",
+        socket.display()
+    );
+    let words = ["--idle", "0", "taskset", "-c", "1", "sh", "-c", &script];
+    let output = Command::new("chrt").args(words).output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.trim().parse().map_err(|_| std::io::Error::other("socat said nothing"))
 }
 
 /// Sends commands; returns the size of the answer.
