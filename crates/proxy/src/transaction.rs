@@ -343,6 +343,10 @@ impl Transaction {
             });
         server.mux.reset_for_next();
         server.socket().want_nothing();
+        // A last read that filled its buffer or a pipe does not tell whether there is more.
+        if let Some(socket) = server.socket().bare().filter(|socket| socket.is_readable()) {
+            socket.settle();
+        }
         if server.is_private() {
             let front = self.client.proxy.settings.front.as_ref();
             self.client.own.put(server, front.map_or(0, |front| front.own_connections));

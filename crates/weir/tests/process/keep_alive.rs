@@ -321,6 +321,24 @@ fn an_old_server_s_version_is_kept() {
 }
 
 #[test]
+fn a_connection_is_kept_whose_last_answer_filled_the_buffer() {
+    // Such a read does not tell that there is nothing more to read.
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 16342\r\n\r\n";
+    let answer = format!("{head}{}", "x".repeat(16_342));
+    assert_eq!(answer.len(), 16_384);
+    let origin = Origin::new(move |mut peer| {
+        while peer.request().is_some() {
+            peer.send(&answer);
+        }
+    });
+    let weir = start("", "    http-reuse always", &origin);
+    for _ in 0..20 {
+        assert_eq!(weir.web().get("/").body.len(), 16_342);
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
+#[test]
 fn an_idle_connection_that_the_server_closed_is_not_used() {
     let origin = Origin::new(|mut peer| {
         peer.request();
