@@ -153,7 +153,11 @@ async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Fai
         }
         if more {
             flush(tx).await?;
-            thread.scheduler().yield_as(Class::Bulk).await;
+            // In one turn a task may have many goes: others are heard in the next one.
+            let turn = thread.turns();
+            while thread.turns() == turn {
+                thread.scheduler().yield_as(Class::Bulk).await;
+            }
             tx.go_on(0, Phase::Data)?;
         }
     }
