@@ -112,6 +112,14 @@ impl Link {
         }
     }
 
+    /// Whether a write may find room, as far as is known.
+    pub(crate) fn is_writable(&self) -> bool {
+        match self {
+            Self::Socket(socket) => socket.is_writable(),
+            Self::Stream(_) => true,
+        }
+    }
+
     /// Asks to be woken when reading becomes possible.
     pub(crate) fn want_read(&self) {
         match self {

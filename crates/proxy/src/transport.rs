@@ -103,7 +103,10 @@ impl Transport {
     #[inline]
     pub(crate) fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         match &self.secure {
-            None => self.socket.send(parts, more),
+            None => match parts {
+                [message] if !more => self.socket.send_soon(message),
+                _ => self.socket.send(parts, more),
+            },
             Some(secure) => {
                 let mut session = secure.session.borrow_mut();
                 session.send(&mut Carrier(&self.socket), &secure.scratch, parts)
@@ -232,6 +235,6 @@ impl Wire for Carrier<'_> {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.send(&[IoSlice::new(bytes)], false)
+        self.0.send_soon(bytes)
     }
 }

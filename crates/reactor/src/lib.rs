@@ -6,6 +6,7 @@ mod datagrams;
 pub mod errand;
 pub mod kernel;
 pub mod os;
+mod outgoing;
 pub mod pipe;
 pub mod pulse;
 pub mod socket;

@@ -5,6 +5,7 @@
 //! stops before "would block" finds the bit still set later, and must look again by itself.
 
 use crate::kernel::{Address, Handle, Kernel, Watch};
+use crate::outgoing;
 use crate::thread::Thread;
 use sched::{TaskId, Wake};
 use std::io::{self, IoSlice};
@@ -17,6 +18,15 @@ pub(crate) const READ: u8 = 1;
 pub(crate) const WRITE: u8 = 2;
 /// The peer has closed or the connection broke: readiness to read does not end any more.
 pub(crate) const CLOSED: u8 = 4;
+
+/// The system has taken a message at once: the connection stands.
+pub(crate) const STANDS: u8 = 8;
+/// A message waits to be sent with others.
+pub(crate) const WAITS: u8 = 16;
+/// The system has not taken the whole of a message; there is no room until it has.
+pub(crate) const LATE: u8 = 32;
+/// Sending has failed, and nobody has heard why.
+pub(crate) const BROKEN: u8 = 64;
 
 /// What the reactor keeps per socket.
 #[derive(Debug)]
@@ -34,8 +44,8 @@ pub(crate) struct Io {
 /// A stream socket. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Socket {
-    thread: Rc<Thread>,
-    key: Key,
+    pub(crate) thread: Rc<Thread>,
+    pub(crate) key: Key,
 }
 
 impl Socket {
@@ -45,7 +55,7 @@ impl Socket {
     /// # Errors
     /// The poller refuses it; the handle is closed then.
     pub fn adopt(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
-        let key = thread.register(handle, READ | WRITE, Watch::Stream)?;
+        let key = thread.register(handle, READ | WRITE | STANDS, Watch::Stream)?;
         Ok(Self { thread: thread.clone(), key })
     }
 
@@ -83,7 +93,7 @@ impl Socket {
     /// # Errors
     /// The poller refuses it; the handle is closed then.
     pub fn take_over(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
-        let key = thread.register(handle, WRITE, Watch::Stream)?;
+        let key = thread.register(handle, WRITE | STANDS, Watch::Stream)?;
         Ok(Self { thread: thread.clone(), key })
     }
 
@@ -126,7 +136,11 @@ impl Socket {
         if ready & READ == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let result = self.thread.kernel().recv(handle, buffer);
+        let mut result = self.thread.kernel().recv(handle, buffer);
+        if ready & BROKEN != 0 && !matches!(result, Ok(1..)) {
+            // The system has told of the error already, when a message was to go.
+            result = Err(self.failure());
+        }
         let drained = match &result {
             // A short read has emptied the socket, unless what follows is the end.
             Ok(count) => *count < buffer.len() && ready & CLOSED == 0,
@@ -156,20 +170,53 @@ impl Socket {
     }
 
     /// Writes what fits. `more`: the next write follows at once.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is no room; otherwise as the system says, perhaps of a message sent
+    /// earlier.
     pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
-        let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
-        if ready & WRITE == 0 {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let result = self.thread.kernel().send(handle, parts, more);
-        match &result {
-            Ok(count) => self.thread.pulse().throughput().add(*count),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.thread.io(self.key, |io| io.ready &= !WRITE);
-            }
-            Err(_) => {}
+        let result = self.attempt(WRITE, |kernel, handle| kernel.send(handle, parts, more));
+        if let Ok(count) = &result {
+            self.thread.pulse().throughput().add(*count);
+            self.thread.io(self.key, |io| io.ready |= STANDS);
         }
         result
+    }
+
+    /// Writes what fits. A short message goes with others of this turn, behind which it must not
+    /// wait for long: before the thread sleeps, before work of another class, before the next call
+    /// for this socket that would overtake it, and before the socket is closed.
+    ///
+    /// # Errors
+    /// As [`Socket::send`].
+    #[inline]
+    pub fn send_soon(&self, message: &[u8]) -> io::Result<usize> {
+        let short = message.len() <= outgoing::SHORT && !message.is_empty();
+        let joins = self.thread.io(self.key, |io| {
+            let joins = short && io.ready & (WRITE | STANDS | BROKEN) == WRITE | STANDS;
+            io.ready |= if joins { WAITS } else { 0 };
+            joins
+        });
+        if !joins {
+            return self.send(&[IoSlice::new(message)], false);
+        }
+        self.thread.send_soon(self.key, message);
+        Ok(message.len())
+    }
+
+    /// Why sending has failed, once.
+    #[cold]
+    fn failure(&self) -> io::Error {
+        self.thread.io(self.key, |io| io.ready &= !BROKEN);
+        let failure = self.thread.outgoing.take_error(self.key);
+        failure.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Sends what waits, so that nothing overtakes it.
+    fn send_waiting(&self) {
+        if self.thread.io(self.key, |io| io.ready & WAITS != 0) {
+            self.thread.send_waiting();
+        }
     }
 
     /// Calls the system while the bit of this direction is set, and clears it when it would block.
@@ -178,7 +225,14 @@ impl Socket {
         direction: u8,
         call: impl FnOnce(&dyn Kernel, Handle) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
+        let (handle, mut ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
+        if direction == WRITE && ready & (WAITS | BROKEN) != 0 {
+            self.thread.send_waiting();
+            ready = self.thread.io(self.key, |io| io.ready);
+            if ready & BROKEN != 0 {
+                return Err(self.failure());
+            }
+        }
         if ready & direction == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -249,11 +303,18 @@ impl Socket {
 
     /// The pending error of a connection.
     pub fn take_error(&self) -> io::Result<()> {
+        if self.thread.io(self.key, |io| io.ready & BROKEN != 0) {
+            return Err(self.failure());
+        }
         self.thread.kernel().take_error(self.handle())
     }
 
     /// Tells the peer that nothing more will be written.
     pub fn shutdown_write(&self) -> io::Result<()> {
+        self.send_waiting();
+        if self.thread.ends_after_rest(self.key) {
+            return Ok(());
+        }
         self.thread.kernel().shutdown_write(self.handle())
     }
 
@@ -264,6 +325,7 @@ impl Socket {
 
     /// Makes the coming drop end the connection without telling the peer, as far as possible.
     pub fn vanish_on_close(&self) {
+        self.send_waiting();
         // Where even the lesser way fails, a reset is what is left.
         let _ = self.thread.kernel().vanish_on_close(self.handle());
         self.reset_on_close();
@@ -281,11 +343,13 @@ impl Socket {
 
     /// Sets the type of service of the packets to the peer.
     pub fn set_tos(&self, tos: u8) -> io::Result<()> {
+        self.send_waiting();
         self.thread.kernel().set_tos(self.handle(), tos)
     }
 
     /// Sets the mark of the packets to the peer; needs a privilege.
     pub fn set_mark(&self, mark: u32) -> io::Result<()> {
+        self.send_waiting();
         self.thread.kernel().set_mark(self.handle(), mark)
     }
 }

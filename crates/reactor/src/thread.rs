@@ -1,8 +1,9 @@
 //! One thread's reactor: its scheduler, its sockets, its time. Never shared with another thread.
 
 use crate::kernel::{Event, Handle, Kernel, Watch};
+use crate::outgoing::Outgoing;
 use crate::pulse::Pulse;
-use crate::socket::{CLOSED, Io, READ, WRITE};
+use crate::socket::{BROKEN, CLOSED, Io, LATE, READ, WAITS, WRITE};
 use sched::{Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -61,6 +62,7 @@ pub struct Thread {
     spare: Cell<usize>,
     ios: RefCell<Slab<Io>>,
     events: RefCell<Vec<Event>>,
+    pub(crate) outgoing: Outgoing,
     prng: Prng,
     now: Cell<u64>,
     tick: Cell<Tick>,
@@ -113,6 +115,7 @@ impl Thread {
             scheduler,
             ios: RefCell::default(),
             events: RefCell::default(),
+            outgoing: Outgoing::default(),
             now: Cell::new(now),
             tick: Cell::new(Tick::from_nanos(now)),
             wall: Cell::new(wall),
@@ -252,7 +255,9 @@ impl Thread {
         result?;
         let expired = self.scheduler.expire(self.tick());
         self.spare.set(self.expirations.saturating_sub(expired));
-        self.scheduler.run();
+        self.bury_overdue();
+        self.scheduler.run_telling(&|class| self.before_task(class));
+        self.send_waiting();
         self.pulse.leave(self.scheduler.load());
         if self.turns.get().is_multiple_of(SAMPLED) {
             self.measure_turn();
@@ -286,6 +291,7 @@ impl Thread {
         } else if busy {
             activity.wake_tasks.add(1);
         }
+        let patience = self.patience_of_orphans(patience);
         let timeout = if sleeps { self.time_to_expiry(patience) } else { Some(Duration::ZERO) };
         self.pulse.sleep();
         let result = self.kernel.wait(timeout, events);
@@ -347,26 +353,32 @@ impl Thread {
     }
 
     fn deliver(&self, event: Event) {
+        let key = Key::from_bits(event.token);
         let mut ios = self.ios.borrow_mut();
         // An event of a socket that is gone, harvested in the same batch, finds nothing.
-        let Some(io) = ios.get_mut(Key::from_bits(event.token)) else {
+        let Some(io) = ios.get_mut(key) else {
             return self.activity().poll_drop.add(1);
         };
+        let late = io.ready & LATE != 0;
         if event.readable {
             io.ready |= READ;
         }
-        if event.writable {
+        if event.writable && !late {
             io.ready |= WRITE;
         }
         if event.closed {
             io.ready |= CLOSED;
         }
-        if io.ready & io.wanted & (READ | WRITE) != 0 {
-            let (owner, reason) = (io.owner, io.reason);
-            drop(ios);
+        let (owner, reason) = (io.owner, io.reason);
+        let awaited = io.ready & io.wanted & (READ | WRITE) != 0;
+        drop(ios);
+        if awaited {
             self.scheduler.wake(owner, reason);
         } else {
             self.activity().poll_skip.add(1);
+        }
+        if late {
+            self.send_rest(key);
         }
     }
 
@@ -387,6 +399,9 @@ impl Thread {
 
     /// Forgets a socket and closes it. Doing so twice does nothing.
     pub(crate) fn unregister(&self, key: Key) {
+        if self.has_estate(key) && !self.settle_estate(key) {
+            return;
+        }
         let io = self.ios.borrow_mut().remove(key);
         if let Some(io) = io {
             self.kernel.close(io.handle, io.resets);
@@ -395,10 +410,18 @@ impl Thread {
 
     /// Forgets a listener, or a connection let go, without closing it.
     pub(crate) fn dismiss(&self, key: Key) {
+        if self.has_estate(key) {
+            self.send_waiting();
+        }
         let io = self.ios.borrow_mut().remove(key);
         if let Some(io) = io {
             let _ = self.kernel.unwatch(io.handle);
         }
+    }
+
+    /// Whether something of a socket is still on its way, or has failed unheard.
+    fn has_estate(&self, key: Key) -> bool {
+        self.ios.borrow().get(key).is_some_and(|io| io.ready & (WAITS | LATE | BROKEN) != 0)
     }
 
     pub(crate) fn io<R>(&self, key: Key, with: impl FnOnce(&mut Io) -> R) -> R {

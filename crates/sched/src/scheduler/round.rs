@@ -36,6 +36,11 @@ enum Turn {
 impl Scheduler {
     /// Runs one round: at most `depth` items, shared out over the classes by weight.
     pub fn run(&self) -> Round {
+        self.run_telling(&|_| {})
+    }
+
+    /// As [`Scheduler::run`]; `before` hears of each item's class before it runs.
+    pub fn run_telling(&self, before: &impl Fn(Class)) -> Round {
         self.assert_at_home();
         self.profile.follow(&self.activity.profiling);
         let _presence = Presence::of(self);
@@ -48,6 +53,7 @@ impl Scheduler {
         };
         while let Some(turn) = self.next_turn(&mut budget) {
             round.ran += 1;
+            before(budget.level);
             self.take_turn(turn);
             if self.settings.low_latency && self.is_urged(&budget) {
                 break;

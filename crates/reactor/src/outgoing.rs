@@ -1,0 +1,298 @@
+//! Short messages that the tasks of a turn have sent, on their way to the system together. Never
+//! lets bytes of a socket overtake each other, and never loses what a caller was told is sent.
+//!
+//! Why: a call of the system drives the program's own code out of the processor's caches, and each
+//! message pays for that on its way in and out. Sent one behind the other, they pay once.
+//!
+//! To a caller a message lies where it would lie otherwise, between the program and the wire. So
+//! what the system does not take at once is kept here, as its own buffer would, even beyond the
+//! socket's end; and what it has to say against it is told by the next call for the socket.
+
+use crate::kernel::Handle;
+use crate::socket::{BROKEN, CLOSED, LATE, READ, WAITS, WRITE};
+use crate::thread::Thread;
+use sched::{Class, TaskId};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+use std::time::Duration;
+use stdx::{Key, Tick};
+
+/// The longest message that is copied to go with others, in bytes.
+pub(crate) const SHORT: usize = 4096;
+/// As many messages go together at most,
+const MESSAGES: u32 = 32;
+/// and so many bytes;
+const BYTES: usize = 64 * 1024;
+/// and no message waits for more tasks than this.
+const TASKS: u32 = 32;
+/// How long the rest of a message outlives its socket at most, in milliseconds.
+const OUTLIVES: u32 = 10_000;
+
+/// What a thread has yet to give the system.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    bytes: RefCell<Vec<u8>>,
+    /// Whose message ends where.
+    messages: RefCell<Vec<(Key, usize)>>,
+    waiting: Cell<u32>,
+    /// Tasks run since the first of them.
+    passed: Cell<u32>,
+    /// The class of the last of these tasks.
+    class: Cell<Class>,
+    /// What the system did not take, by socket.
+    rests: RefCell<BTreeMap<u64, Rest>>,
+    /// Why nothing more can be sent, until somebody has heard it.
+    errors: RefCell<BTreeMap<u64, io::Error>>,
+    /// How many rests have outlived their sockets.
+    orphans: Cell<usize>,
+}
+
+/// The rest of a message.
+#[derive(Debug, Default)]
+struct Rest {
+    bytes: Vec<u8>,
+    /// The stream ends after it.
+    ends: bool,
+    /// The socket is gone; this is how long the rest may take.
+    until: Option<Tick>,
+}
+
+impl Default for Outgoing {
+    fn default() -> Self {
+        Self {
+            bytes: RefCell::default(),
+            messages: RefCell::default(),
+            waiting: Cell::new(0),
+            passed: Cell::new(0),
+            class: Cell::new(Class::Urgent),
+            rests: RefCell::default(),
+            errors: RefCell::default(),
+            orphans: Cell::new(0),
+        }
+    }
+}
+
+impl Outgoing {
+    fn put(&self, key: Key, message: &[u8]) {
+        let mut bytes = self.bytes.borrow_mut();
+        bytes.extend_from_slice(message);
+        self.messages.borrow_mut().push((key, bytes.len()));
+        self.waiting.set(self.waiting.get() + 1);
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.get() >= MESSAGES || self.bytes.borrow().len() >= BYTES
+    }
+
+    /// Adds to the rest of a socket.
+    fn keep(&self, key: Key, bytes: &[u8]) {
+        self.rests.borrow_mut().entry(key.to_bits()).or_default().bytes.extend_from_slice(bytes);
+    }
+
+    /// Why nothing more can be sent over a socket, once.
+    pub(crate) fn take_error(&self, key: Key) -> Option<io::Error> {
+        self.errors.borrow_mut().remove(&key.to_bits())
+    }
+}
+
+/// How far a message got.
+enum Sent {
+    All,
+    Part(usize),
+    Failed(io::Error),
+}
+
+impl Thread {
+    /// Takes a message that goes to the system before the thread sleeps, and before longer work.
+    #[inline]
+    pub(crate) fn send_soon(&self, key: Key, message: &[u8]) {
+        self.outgoing.put(key, message);
+        if self.outgoing.is_full() {
+            self.send_waiting();
+        }
+    }
+
+    /// Called before each task of a round: nothing waits for work of another class, or for long.
+    #[inline]
+    pub(crate) fn before_task(&self, class: Class) {
+        let outgoing = &self.outgoing;
+        if outgoing.class.replace(class) != class || outgoing.passed.get() >= TASKS {
+            self.send_waiting();
+        }
+        if outgoing.waiting.get() > 0 {
+            outgoing.passed.set(outgoing.passed.get() + 1);
+        }
+    }
+
+    /// Gives the system all that waits.
+    #[inline]
+    pub(crate) fn send_waiting(&self) {
+        if self.outgoing.waiting.get() > 0 {
+            self.send_all();
+        }
+    }
+
+    fn send_all(&self) {
+        let mut bytes = self.outgoing.bytes.take();
+        let mut messages = self.outgoing.messages.take();
+        self.outgoing.waiting.set(0);
+        self.outgoing.passed.set(0);
+        let mut from = 0;
+        for (key, to) in messages.drain(..) {
+            self.send_one(key, &bytes[from..to]);
+            from = to;
+        }
+        bytes.clear();
+        // What was put meanwhile is nothing: sending runs no task.
+        self.outgoing.bytes.replace(bytes);
+        self.outgoing.messages.replace(messages);
+    }
+
+    fn send_one(&self, key: Key, message: &[u8]) {
+        let (handle, ready) = self.io(key, |io| {
+            io.ready &= !WAITS;
+            (io.handle, io.ready)
+        });
+        if ready & LATE != 0 {
+            return self.outgoing.keep(key, message);
+        }
+        match self.send_much(handle, message) {
+            Sent::All => {}
+            Sent::Part(count) => {
+                self.io(key, |io| io.ready = io.ready & !WRITE | LATE);
+                self.outgoing.keep(key, &message[count..]);
+            }
+            Sent::Failed(error) => self.fail(key, error),
+        }
+    }
+
+    fn send_much(&self, handle: Handle, message: &[u8]) -> Sent {
+        let mut done = 0;
+        while done < message.len() {
+            match self.kernel().send(handle, &[IoSlice::new(&message[done..])], false) {
+                Ok(count) => {
+                    self.pulse().throughput().add(count);
+                    done += count;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Part(done),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Sent::Failed(error),
+            }
+        }
+        Sent::All
+    }
+
+    /// Marks a socket and has its owner look at it, if that is what it waits for.
+    fn rouse(&self, key: Key, ready: u8) {
+        let (owner, reason, awaited) = self.io(key, |io| {
+            io.ready |= ready;
+            (io.owner, io.reason, io.wanted & ready & (READ | WRITE) != 0)
+        });
+        if awaited {
+            self.scheduler().wake(owner, reason);
+        }
+    }
+
+    /// Has the owner of a socket learn why nothing more can be sent.
+    fn fail(&self, key: Key, error: io::Error) {
+        self.outgoing.errors.borrow_mut().insert(key.to_bits(), error);
+        self.rouse(key, BROKEN | CLOSED | READ | WRITE);
+    }
+
+    /// Goes on with the rest of a socket's message: there is room, or the connection has broken.
+    #[cold]
+    pub(crate) fn send_rest(&self, key: Key) {
+        let Some(mut rest) = self.outgoing.rests.borrow_mut().remove(&key.to_bits()) else {
+            return;
+        };
+        let handle = self.io(key, |io| io.handle);
+        match self.send_much(handle, &rest.bytes) {
+            Sent::Part(count) => {
+                rest.bytes.drain(..count);
+                self.outgoing.rests.borrow_mut().insert(key.to_bits(), rest);
+            }
+            _ if rest.until.is_some() => self.bury(key),
+            Sent::Failed(error) => {
+                self.forget_rest(key);
+                self.fail(key, error);
+            }
+            Sent::All => {
+                if rest.ends {
+                    // It has broken if this fails, and its owner hears of that by reading.
+                    let _ = self.kernel().shutdown_write(handle);
+                }
+                self.forget_rest(key);
+                self.rouse(key, WRITE);
+            }
+        }
+    }
+
+    fn forget_rest(&self, key: Key) {
+        self.io(key, |io| io.ready &= !LATE);
+    }
+
+    /// Has the stream end after the rest of a message; `false` if there is none.
+    pub(crate) fn ends_after_rest(&self, key: Key) -> bool {
+        let mut rests = self.outgoing.rests.borrow_mut();
+        rests.get_mut(&key.to_bits()).map(|rest| rest.ends = true).is_some()
+    }
+
+    /// Sends what waits of a socket that is closed. `false`: it must stay open for the rest of a
+    /// message, and nobody owns it any more.
+    #[cold]
+    pub(crate) fn settle_estate(&self, key: Key) -> bool {
+        self.send_waiting();
+        self.outgoing.take_error(key);
+        let resets = self.io(key, |io| io.resets);
+        let mut rests = self.outgoing.rests.borrow_mut();
+        if resets {
+            rests.remove(&key.to_bits());
+            return true;
+        }
+        let Some(rest) = rests.get_mut(&key.to_bits()) else { return true };
+        if rest.until.is_none() {
+            rest.until = Some(self.tick().plus_ms(OUTLIVES));
+            self.outgoing.orphans.set(self.outgoing.orphans.get() + 1);
+            self.io(key, |io| (io.owner, io.wanted) = (TaskId::NONE, 0));
+        }
+        false
+    }
+
+    /// Closes a socket whose owner is gone.
+    fn bury(&self, key: Key) {
+        self.outgoing.orphans.set(self.outgoing.orphans.get().saturating_sub(1));
+        self.forget_rest(key);
+        self.unregister(key);
+    }
+
+    /// How long the thread may sleep for the sake of rests without owners.
+    pub(crate) fn patience_of_orphans(&self, patience: Option<Duration>) -> Option<Duration> {
+        const LOOK: Duration = Duration::from_secs(1);
+        if self.outgoing.orphans.get() == 0 {
+            return patience;
+        }
+        Some(patience.map_or(LOOK, |patience| patience.min(LOOK)))
+    }
+
+    /// Ends the connections whose rests have had their time; a peer that does not read gets no
+    /// more.
+    pub(crate) fn bury_overdue(&self) {
+        if self.outgoing.orphans.get() == 0 {
+            return;
+        }
+        let now = self.tick();
+        let overdue = |rest: &Rest| rest.until.is_some_and(|until| until.is_due(now));
+        let rests = self.outgoing.rests.borrow();
+        let due = rests.iter().filter(|(_, rest)| overdue(rest)).map(|(key, _)| *key);
+        let due: Vec<u64> = due.collect();
+        drop(rests);
+        for key in due {
+            self.outgoing.rests.borrow_mut().remove(&key);
+            self.bury(Key::from_bits(key));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

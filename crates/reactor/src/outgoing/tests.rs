@@ -1,0 +1,355 @@
+//! Tests of messages that go together, over a system that takes as much as it is told to. Never
+//! part of the product.
+
+use super::*;
+use crate::kernel::{Address, Event, Kernel, Watch};
+use crate::{Settings, Socket};
+use sched::Alarm;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// What one handle has been given, and what it still takes.
+#[derive(Default)]
+struct End {
+    got: Vec<u8>,
+    calls: usize,
+    room: usize,
+    error: Option<i32>,
+    closed: bool,
+    shut: bool,
+}
+
+/// A system of a few handles; its clock is set by hand.
+#[derive(Clone, Default)]
+struct Script {
+    ends: Rc<RefCell<BTreeMap<i32, End>>>,
+    tokens: Rc<RefCell<BTreeMap<i32, u64>>>,
+    events: Rc<RefCell<Vec<Event>>>,
+    now: Rc<Cell<u64>>,
+}
+
+struct Silent;
+
+impl Alarm for Silent {
+    fn ring(&self) {}
+}
+
+fn no<T>() -> io::Result<T> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+impl Kernel for Script {
+    fn monotonic(&self) -> u64 {
+        self.now.get()
+    }
+    fn wall(&self) -> u64 {
+        self.now.get()
+    }
+    fn seed(&self) -> u64 {
+        1
+    }
+    fn alarm(&self) -> Box<dyn Alarm> {
+        Box::new(Silent)
+    }
+    fn wait(&self, _: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
+        events.append(&mut self.events.borrow_mut());
+        Ok(())
+    }
+    fn watch(&self, handle: Handle, token: u64, _: Watch) -> io::Result<()> {
+        self.tokens.borrow_mut().insert(handle.0, token);
+        Ok(())
+    }
+    fn unwatch(&self, _: Handle) -> io::Result<()> {
+        Ok(())
+    }
+    fn accept(&self, _: Handle) -> io::Result<(Handle, Option<SocketAddr>)> {
+        no()
+    }
+    fn connect(&self, _: &Address) -> io::Result<Handle> {
+        Ok(Handle(9))
+    }
+    fn take_error(&self, _: Handle) -> io::Result<()> {
+        Ok(())
+    }
+    fn recv(&self, _: Handle, _: &mut [u8]) -> io::Result<usize> {
+        Ok(0)
+    }
+    fn peek(&self, _: Handle, _: &mut [u8]) -> io::Result<usize> {
+        no()
+    }
+    fn send(&self, handle: Handle, parts: &[IoSlice<'_>], _: bool) -> io::Result<usize> {
+        let mut ends = self.ends.borrow_mut();
+        let end = ends.entry(handle.0).or_default();
+        if let Some(error) = end.error {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        end.calls += 1;
+        let all: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+        let count = all.len().min(end.room);
+        if count == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        end.room -= count;
+        end.got.extend_from_slice(&all[..count]);
+        Ok(count)
+    }
+    fn is_quiet(&self, _: Handle) -> bool {
+        true
+    }
+    fn shutdown_write(&self, handle: Handle) -> io::Result<()> {
+        self.with(handle.0, |end| end.shut = true);
+        Ok(())
+    }
+    fn close(&self, handle: Handle, _: bool) {
+        self.with(handle.0, |end| end.closed = true);
+    }
+    fn local_address(&self, _: Handle) -> Option<SocketAddr> {
+        None
+    }
+    fn datagram(&self, _: &Address, _: &[u8]) -> io::Result<()> {
+        no()
+    }
+    fn write(&self, _: i32, _: &[u8]) -> io::Result<usize> {
+        no()
+    }
+}
+
+impl Script {
+    fn with<R>(&self, handle: i32, how: impl FnOnce(&mut End) -> R) -> R {
+        how(self.ends.borrow_mut().entry(handle).or_default())
+    }
+
+    fn got(&self, handle: i32) -> String {
+        self.with(handle, |end| String::from_utf8_lossy(&end.got).into_owned())
+    }
+
+    /// Makes room for so many bytes, and has the poller say so.
+    fn make_room(&self, handle: i32, bytes: usize) {
+        self.with(handle, |end| end.room += bytes);
+        let token = self.tokens.borrow()[&handle];
+        let event = Event { token, readable: false, writable: true, closed: false };
+        self.events.borrow_mut().push(event);
+    }
+
+    fn thread(&self) -> Rc<Thread> {
+        Thread::new(0, Box::new(self.clone()), Settings::default())
+    }
+
+    fn socket(&self, thread: &Rc<Thread>, handle: i32, room: usize) -> Rc<Socket> {
+        self.with(handle, |end| end.room = room);
+        Rc::new(Socket::adopt(thread, Handle(handle)).unwrap())
+    }
+}
+
+fn turn(thread: &Rc<Thread>) {
+    thread.turn(Some(Duration::ZERO)).unwrap();
+}
+
+/// Runs one task in one turn.
+fn run(thread: &Rc<Thread>, class: Class, task: impl Future<Output = ()> + 'static) {
+    thread.scheduler().spawn(class, task);
+    turn(thread);
+}
+
+#[test]
+fn messages_of_a_turn_go_at_its_end_in_their_order() {
+    let script = Script::default();
+    let thread = script.thread();
+    let (one, other) = (script.socket(&thread, 1, 100), script.socket(&thread, 2, 100));
+    let seen = script.clone();
+    run(&thread, Class::Normal, async move {
+        assert_eq!(one.send_soon(b"a").unwrap(), 1);
+        assert_eq!(other.send_soon(b"b").unwrap(), 1);
+        assert_eq!(one.send_soon(b"c").unwrap(), 1);
+        assert_eq!((seen.got(1), seen.got(2)), (String::new(), String::new()));
+        // Nothing overtakes what waits, and what comes behind it may wait again.
+        assert_eq!(one.send(&[IoSlice::new(b"d")], false).unwrap(), 1);
+        assert_eq!((seen.got(1), seen.got(2)), ("acd".into(), "b".into()));
+        other.send_soon(b"e").unwrap();
+        std::future::pending::<()>().await;
+        drop((one, other));
+    });
+    assert_eq!((script.got(1), script.got(2)), ("acd".into(), "be".into()));
+}
+
+#[test]
+fn long_messages_and_those_on_a_connection_that_may_not_stand_go_at_once() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 100_000);
+    socket.send_soon(&[b'x'; SHORT + 1]).unwrap();
+    assert_eq!(script.got(1).len(), SHORT + 1);
+    script.with(9, |end| end.room = 100);
+    let fresh = Socket::connect(&thread, &Address::Pair(0)).unwrap();
+    fresh.send_soon(b"first").unwrap();
+    assert_eq!(script.got(9), "first");
+    fresh.send_soon(b", second").unwrap();
+    assert_eq!(script.got(9), "first", "it stands: the next message may wait");
+    drop(fresh);
+    assert_eq!(script.got(9), "first, second");
+    assert!(script.with(9, |end| end.closed));
+}
+
+#[test]
+fn nothing_waits_for_work_of_another_class_or_for_many_tasks() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 100_000);
+    for class in [Class::Bulk, Class::Heavy] {
+        let (own, seen) = (socket.clone(), script.clone());
+        thread.scheduler().spawn(Class::Normal, async move {
+            own.send_soon(b"soon").unwrap();
+        });
+        run(&thread, class, async move { assert!(seen.got(1).ends_with("soon")) });
+        script.with(1, |end| end.got.clear());
+    }
+    let own = socket.clone();
+    thread.scheduler().spawn(Class::Normal, async move {
+        own.send_soon(b"soon").unwrap();
+    });
+    let waited = Rc::new(Cell::new(0));
+    for _ in 0..100 {
+        let (waited, seen) = (waited.clone(), script.clone());
+        thread.scheduler().spawn(Class::Normal, async move {
+            waited.set(waited.get() + u32::from(seen.got(1).is_empty()));
+        });
+    }
+    turn(&thread);
+    assert!(waited.get() <= TASKS, "it has waited for {} tasks", waited.get());
+}
+
+#[test]
+fn as_many_go_together_as_is_said() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 1_000_000);
+    for count in 1..=MESSAGES {
+        assert_eq!(script.with(1, |end| end.calls), 0, "after {count}");
+        socket.send_soon(b"message").unwrap();
+    }
+    assert_eq!(script.with(1, |end| end.calls), MESSAGES as usize);
+    for _ in 0..BYTES / SHORT {
+        socket.send_soon(&[0; SHORT]).unwrap();
+    }
+    let got = script.with(1, |end| end.got.len());
+    assert_eq!(got, BYTES + 7 * MESSAGES as usize);
+}
+
+#[test]
+fn what_the_system_does_not_take_goes_before_all_else() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 3);
+    socket.send_soon(b"hello").unwrap();
+    socket.send_soon(b" world").unwrap();
+    assert!(socket.is_writable());
+    let full = socket.send(&[IoSlice::new(b"!")], false).unwrap_err();
+    assert_eq!(full.kind(), io::ErrorKind::WouldBlock);
+    assert!(!socket.is_writable());
+    let own = socket.clone();
+    let woken = Rc::new(Cell::new(false));
+    let seen = woken.clone();
+    run(&thread, Class::Normal, async move {
+        own.own();
+        own.want_write();
+        own.thread().scheduler().pause(None).await;
+        seen.set(true);
+    });
+    script.make_room(1, 4);
+    turn(&thread);
+    assert_eq!((script.got(1), woken.get()), ("hello w".into(), false));
+    script.make_room(1, 10);
+    turn(&thread);
+    assert_eq!((script.got(1), woken.get()), ("hello world".into(), true));
+    socket.send(&[IoSlice::new(b"!")], false).unwrap();
+    assert_eq!(script.got(1), "hello world!");
+}
+
+#[test]
+fn the_rest_of_a_message_outlives_its_socket() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 1);
+    socket.send_soon(b"bye").unwrap();
+    drop(socket);
+    assert_eq!((script.got(1), script.with(1, |end| end.closed)), ("b".into(), false));
+    script.make_room(1, 1);
+    turn(&thread);
+    assert_eq!((script.got(1), script.with(1, |end| end.closed)), ("by".into(), false));
+    script.make_room(1, 1);
+    turn(&thread);
+    assert_eq!((script.got(1), script.with(1, |end| end.closed)), ("bye".into(), true));
+    assert_eq!(thread.sockets(), 0);
+}
+
+#[test]
+fn the_rest_of_a_message_does_not_wait_for_ever() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 1);
+    socket.send_soon(b"bye").unwrap();
+    drop(socket);
+    for second in 0..u64::from(OUTLIVES) / 1_000 {
+        script.now.set(second * 1_000_000_000);
+        turn(&thread);
+        assert!(!script.with(1, |end| end.closed), "after {second} s");
+    }
+    script.now.set((u64::from(OUTLIVES) + 1_000) * 1_000_000);
+    turn(&thread);
+    assert!(script.with(1, |end| end.closed));
+    assert_eq!((thread.sockets(), thread.outgoing.orphans.get()), (0, 0));
+}
+
+#[test]
+fn a_reset_does_not_wait_for_the_rest() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 1);
+    socket.send_soon(b"bye").unwrap();
+    socket.reset_on_close();
+    drop(socket);
+    assert!(script.with(1, |end| end.closed));
+    assert!(thread.outgoing.rests.borrow().is_empty());
+}
+
+#[test]
+fn the_stream_ends_after_the_rest() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 1);
+    socket.send_soon(b"bye").unwrap();
+    socket.shutdown_write().unwrap();
+    assert!(!script.with(1, |end| end.shut));
+    script.make_room(1, 2);
+    turn(&thread);
+    assert!(script.with(1, |end| end.shut));
+    assert_eq!(script.got(1), "bye");
+}
+
+#[test]
+fn the_owner_hears_that_a_message_could_not_be_sent() {
+    const PIPE: i32 = 32;
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 0);
+    script.with(1, |end| end.error = Some(PIPE));
+    let own = socket.clone();
+    let heard = Rc::new(Cell::new(None));
+    let told = heard.clone();
+    run(&thread, Class::Normal, async move {
+        own.own();
+        own.send_soon(b"lost").unwrap();
+        own.thread.io(own.key, |io| io.ready &= !READ);
+        own.want_read();
+        own.thread().scheduler().pause(None).await;
+        told.set(own.recv(&mut [0; 10]).unwrap_err().raw_os_error());
+        // Once: what follows is the end of the stream.
+        assert_eq!(own.recv(&mut [0; 10]).unwrap(), 0);
+    });
+    turn(&thread);
+    assert_eq!(heard.get(), Some(PIPE));
+    socket.send_soon(b"lost, too").unwrap();
+    thread.send_waiting();
+    assert_eq!(socket.send(&[IoSlice::new(b"x")], false).unwrap_err().raw_os_error(), Some(PIPE));
+    assert!(thread.outgoing.errors.borrow().is_empty());
+}
