@@ -238,6 +238,15 @@ impl Machine {
         }
     }
 
+    /// Appends payload with what goes around it. For bodies that stand in memory: what comes from a
+    /// peer is not copied.
+    pub(crate) fn encode_payload(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let framing = self.encode_data(bytes.len() as u64);
+        out.extend_from_slice(framing.prefix());
+        out.extend_from_slice(bytes);
+        out.extend_from_slice(framing.suffix());
+    }
+
     /// Ends the outgoing message. To be called for every message, bodies or not.
     #[inline]
     pub(crate) fn encode_end(&mut self, trailers: Option<&Fields>, out: &mut impl Sink) {

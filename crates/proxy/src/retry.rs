@@ -56,10 +56,7 @@ pub(crate) fn restore_head(tx: &mut Transaction) {
 pub(crate) fn replay(kept: &mut Kept, up: &mut Flow, mux: &mut Machine) {
     let payload = std::mem::take(&mut kept.payload);
     if !payload.is_empty() {
-        let framing = mux.encode_data(payload.len() as u64);
-        up.outbox.bytes.extend_from_slice(framing.prefix());
-        up.outbox.bytes.extend_from_slice(&payload);
-        up.outbox.bytes.extend_from_slice(framing.suffix());
+        mux.encode_payload(&payload, &mut up.outbox.bytes);
     }
     if kept.whole {
         mux.encode_end(Some(&kept.trailers), &mut up.outbox.bytes);
