@@ -410,7 +410,7 @@ enum Reused {
 
 /// Looks for an idle connection of this kind that this request may use.
 fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64) -> Reused {
-    if tx.wants_new {
+    if tx.failed_at.is_some() {
         return Reused::No;
     }
     if let Some(own) = tx.client.own.take(server, key) {

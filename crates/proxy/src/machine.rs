@@ -290,6 +290,15 @@ impl Machine {
         }
     }
 
+    /// Whether a message that has ended too early did so because its connection was closed.
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            // There is no other way.
+            Self::H1(_) => true,
+            Self::H2(half) => half.is_lost(),
+        }
+    }
+
     /// The major version of HTTP that it speaks.
     pub(crate) fn major(&self) -> u8 {
         match self {
