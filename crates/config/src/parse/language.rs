@@ -127,6 +127,11 @@ pub(super) fn stats_rule(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>
         parser.realm = STATS_REALM;
         Rule::parse(Ruleset::HttpRequest, &words, parser)
     })?;
+    if proxy.rules.stats.rules().last().is_some_and(|last| last.condition().is_none()) {
+        let message =
+            "previous 'stats' action has no condition attached, further entries are NOOP.";
+        cx.warn(args, 0, message);
+    }
     proxy.rules.stats.push(rule);
     Ok(())
 }
@@ -222,9 +227,26 @@ fn rule(
         with_parser(proxy, cx, args, skip, places, |parser| Rule::parse(ruleset, &words, parser));
     let what = format!("'{} {}' rule", ruleset.keyword(), args.text(skip));
     let rule = parsed.map_err(|fault| in_rule(fault, proxy, &what))?;
+    behind_the_end(proxy, cx, args, ruleset);
     in_order(proxy, cx, args, Rank::of(ruleset), ruleset.keyword());
     proxy.rules.set_mut(ruleset).push(rule);
     Ok(())
+}
+
+/// Warns when a rule for HTTP stands right behind one that always ends its set.
+fn behind_the_end(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, ruleset: Ruleset) {
+    use Ruleset::{HttpAfterResponse, HttpRequest, HttpResponse};
+    if !matches!(ruleset, HttpRequest | HttpResponse | HttpAfterResponse) {
+        return;
+    }
+    let last = proxy.rules.set_mut(ruleset).rules().last();
+    if last.is_some_and(Rule::is_known_as_final) {
+        let message = format!(
+            "previous '{}' action is final and has no condition attached, further entries are NOOP.",
+            ruleset.keyword()
+        );
+        cx.warn(args, 0, message);
+    }
 }
 
 /// A fault with the rule that it is in, unless it says so itself.
