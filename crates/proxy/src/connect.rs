@@ -317,7 +317,7 @@ pub(crate) fn take(
     tx.space.up.clear();
     let again = tx.kept.is_some();
     retry::keep_head(tx, &server);
-    retry::restore_head(tx);
+    retry::restore_head(tx, again);
     name_server(tx, backend, &server);
     let space = &mut *tx.space;
     server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());

@@ -42,10 +42,13 @@ pub(crate) fn keep_head(tx: &mut Transaction, server: &ServerConn) {
     }
 }
 
-/// Puts a kept request back into the workspace, and has its payload kept from now on.
-pub(crate) fn restore_head(tx: &mut Transaction) {
+/// Has the payload of a kept request kept from now on; one that goes out `again` is put back into
+/// the workspace.
+pub(crate) fn restore_head(tx: &mut Transaction, again: bool) {
     if let Some(kept) = &mut tx.kept {
-        tx.space.request.clone_from(&kept.head);
+        if again {
+            tx.space.request.clone_from(&kept.head);
+        }
         tx.space.up.keep = Some(Vec::new());
     }
 }

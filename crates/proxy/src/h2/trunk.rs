@@ -139,7 +139,9 @@ impl Trunk {
             Reuse::Always => true,
         };
         let kind = self.key == asker.key && self.made >= asker.since;
-        usable && allowed && kind && !self.is_worn_out()
+        // The driver may not have seen it yet: what is sent now could not be sent again.
+        let closed = self.link.get().is_some_and(Link::is_closed);
+        usable && allowed && kind && !closed && !self.is_worn_out()
     }
 
     /// A stream of it has ended.

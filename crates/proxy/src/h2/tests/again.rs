@@ -8,6 +8,7 @@ use mux::h2::{Conn, Key, Settings};
 use mux::{BodyKind, HeadStep, Side};
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
+use std::sync::{Arc, Barrier};
 use wire::h2::{Code, encode};
 
 /// What a server does with a request.
@@ -280,4 +281,50 @@ fn the_next_connection_is_younger_than_the_failure() {
         ask(&mut one);
     });
     assert_eq!(origin.served(), 3);
+}
+
+/// Both are known in the same turn, the request first.
+#[test]
+fn nothing_is_sent_on_a_connection_that_is_known_to_be_closed() {
+    let (barrier, closes) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (told, closed) = (barrier.clone(), closes.clone());
+    let origin = Origin::new(move |stream, number| {
+        let mut peer = Peer::new(stream);
+        while let Some(request) = peer.request(true) {
+            peer.act(Answer, request);
+            if number == 0 {
+                told.wait();
+                // What the proxy has said last has come, so that no reset follows.
+                drop(peer);
+                closed.wait();
+                return;
+            }
+        }
+    });
+    let one = Server { speech: Speeches::only(Spoken::H2), ..testing::server(1, origin.address) };
+    let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
+    let back = proxy.back.as_mut().unwrap();
+    (back.retries, back.reuse) = (0, Reuse::Always);
+    let world = World::new(vec![proxy]);
+    let ask = |stream: &mut TcpStream| {
+        let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+    };
+    let hear = |mut stream: TcpStream| {
+        world.play(move || {
+            let head = String::from_utf8(read_head(&mut stream)).unwrap();
+            assert!(head.starts_with("HTTP/1.1 200 "), "{head:?}");
+            stream
+        })
+    };
+    let mut stream = client(address);
+    ask(&mut stream);
+    let mut stream = hear(stream);
+    let scheduler = world.workers[0].thread.scheduler();
+    world.until("all has been said", || !scheduler.has_work());
+    ask(&mut stream);
+    barrier.wait();
+    closes.wait();
+    hear(stream);
+    assert_eq!(origin.served(), 2);
 }
