@@ -52,7 +52,7 @@ impl Services for Pages {
         Some(answer.unwrap_or_else(|| self.show(visit, page, query)))
     }
 
-    fn serve(&self, service: Service, _: &Worker, request: &Head) -> Answer {
+    fn serve(&self, service: Service, request: &Head) -> Answer {
         match service {
             Service::Prometheus => prometheus::answer(&self.settings, request),
         }

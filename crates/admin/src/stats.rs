@@ -20,6 +20,7 @@ use balance::OpState;
 use field::{COLUMNS, COUNT, Column, Field};
 use proxy::Shared;
 use proxy::counters::{Counters, Event};
+use proxy::listener::Moment;
 use proxy::runtime::{Proxy, Server};
 use stdx::ignored;
 
@@ -258,6 +259,11 @@ impl Clock {
         let wall_ms = worker.thread.wall() / 1_000_000;
         let (second, of_second) = ((wall_ms / 1_000) as u32, (wall_ms % 1_000) as u32);
         Self { second, of_second, ms: worker.millis() }
+    }
+
+    /// The same for what the data plane knows of rates.
+    fn moment(self) -> Moment {
+        Moment { second: self.second, of_second: self.of_second, ms: self.ms }
     }
 
     fn rate(&self, counters: &Counters, event: Event) -> u32 {

@@ -7,7 +7,7 @@ use crate::model::{
     LogStyle, LogTarget, Mailers, Mode, Program, ProxyKind, Resolvers, Ring, Rules, ServerOptions,
     StatsPage,
 };
-use crate::parse::{DraftUserList, Rank};
+use crate::parse::DraftUserList;
 use rules::check::{RequestLine, Script, Step};
 use sample::{AclTable, Captures};
 use std::collections::HashMap;
@@ -66,8 +66,6 @@ pub(crate) struct DraftProxy {
     pub(crate) rules: Rules,
     /// `stick-table`.
     pub(crate) stick_table: Option<At<table::Settings>>,
-    /// The latest-running rule so far, for warnings about order.
-    pub(crate) last_rule: (Rank, &'static str),
     /// The `defaults` section that it took its settings from.
     pub(crate) parent: Option<usize>,
     /// Who took settings from this `defaults` section.
@@ -255,7 +253,6 @@ impl DraftProxy {
             captured_cookie: None,
             rules: Rules::default(),
             stick_table: None,
-            last_rule: (Rank::default(), ""),
             parent: None,
             heirs: Heirs::default(),
             unknown_addresses: Vec::new(),

@@ -298,6 +298,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
             check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
             tracking::check(&draft, cx);
+            advice::unparsed(&draft, cx);
             advice::rules(&draft, cx);
             advice::acls(&draft, cx);
         }

@@ -48,7 +48,6 @@ mod variable;
 
 pub(crate) use case::read as read_header_case;
 pub use dynamic::{Host, dynamic_server};
-pub(crate) use language::Rank;
 pub(crate) use resolvers::parse_system;
 pub(crate) use userlist::{DraftUserList, resolve as resolve_userlist};
 

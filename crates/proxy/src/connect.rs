@@ -317,7 +317,7 @@ pub(crate) fn take(
     tx.space.up.clear();
     let again = tx.kept.is_some();
     retry::keep_head(tx, &server);
-    retry::restore_head(tx);
+    retry::restore_head(tx, again);
     name_server(tx, backend, &server);
     let space = &mut *tx.space;
     server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
@@ -410,7 +410,7 @@ enum Reused {
 
 /// Looks for an idle connection of this kind that this request may use.
 fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64) -> Reused {
-    if tx.wants_new {
+    if tx.failed_at.is_some() {
         return Reused::No;
     }
     if let Some(own) = tx.client.own.take(server, key) {

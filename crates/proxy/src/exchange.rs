@@ -612,7 +612,7 @@ fn withholds_body(tx: &Transaction) -> bool {
 fn no_answer(tx: &mut Transaction) -> Failure {
     let empty = tx.space.response.is_empty()
         && tx.server.as_ref().is_none_or(|server| server.received().is_empty());
-    let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
+    let reused = tx.server.as_ref().is_some_and(|server| server.is_kept());
     if (reused && retry::was_not_sent(tx)) || retry::was_refused(tx) {
         return retry::again(tx);
     }

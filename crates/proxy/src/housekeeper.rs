@@ -78,11 +78,8 @@ async fn do_shared(worker: &Worker) {
             return;
         }
         // The next budget comes with the next turn.
-        let turn = thread.turns();
-        while thread.turns() == turn {
-            thread.scheduler().yield_as(Class::Bulk).await;
-            // What has come meanwhile may have been a question, and wakes nobody once more.
-            answer(worker);
-        }
+        thread.next_turn(Class::Bulk).await;
+        // What has come meanwhile may have been a question, and wakes nobody once more.
+        answer(worker);
     }
 }

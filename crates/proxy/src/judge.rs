@@ -261,7 +261,7 @@ fn run(
         }
         Verdict::Service(service) => {
             answered(tx);
-            let answer = tx.worker.services.serve(service, &tx.worker, &tx.space.request);
+            let answer = tx.worker.services.serve(service, &tx.space.request);
             prepare(tx, answer);
             Ok(Ruling::Answer)
         }

@@ -5,6 +5,7 @@
 //! `transaction` and, called from there, `receive`, `route`, `connect`, `exchange`, `report`.
 #![forbid(unsafe_code)]
 
+pub mod anon;
 pub mod ask;
 pub mod buffers;
 mod cacheable;

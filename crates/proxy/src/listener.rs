@@ -180,8 +180,8 @@ fn accept_some(
         return Ok(Took::All);
     };
     for _ in 0..worker.shared.settings.max_accept.max(1) {
-        let ms = (worker.thread.wall() / 1_000_000 % 1_000) as u32;
-        if standing(&worker.shared, proxy, place, (worker.second(), ms)) != Standing::Open {
+        let now = Moment::of(worker);
+        if standing(&worker.shared, proxy, place, now) != Standing::Open {
             return Ok(Took::Limit);
         }
         let (handle, peer) = match listener.take() {
@@ -251,9 +251,27 @@ pub enum Standing {
     Waiting,
 }
 
-/// Whether the listener at `place` takes clients at a moment: the second of the date, and how many
-/// milliseconds of it have passed.
-pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: (u32, u32)) -> Standing {
+/// A moment, as rates are asked for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Seconds since 1970.
+    pub second: u32,
+    /// Milliseconds of that second that have passed.
+    pub of_second: u32,
+    /// Milliseconds on a clock that nobody sets; see [`Worker::millis`].
+    pub ms: u64,
+}
+
+impl Moment {
+    /// That of a worker's turn.
+    pub fn of(worker: &Worker) -> Self {
+        let of_second = (worker.thread.wall() / 1_000_000 % 1_000) as u32;
+        Self { second: worker.second(), of_second, ms: worker.millis() }
+    }
+}
+
+/// Whether the listener at `place` takes clients at a moment.
+pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: Moment) -> Standing {
     let (Some(front), Some(settings)) = (&proxy.front, &proxy.settings.front) else {
         return Standing::Waiting;
     };
@@ -275,9 +293,9 @@ pub fn standing(shared: &Shared, proxy: &Proxy, place: usize, at: (u32, u32)) ->
 
 /// Whether as many have come within the last second as may (`rate-limit sessions`, `maxconnrate`,
 /// `maxsessrate`).
-fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, (second, ms): (u32, u32)) -> bool {
+fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, at: Moment) -> bool {
     let reached = |limit: u32, counters: &Counters, event| {
-        limit != 0 && counters.rate(event, second, ms) >= limit
+        limit != 0 && counters.rate(event, at.second, at.of_second) >= limit
     };
     let most = &shared.max_rates;
     reached(sessions, &front.counters, Event::Session)
@@ -286,9 +304,9 @@ fn is_too_fast(shared: &Shared, front: &Front, sessions: u32, (second, ms): (u32
 }
 
 /// Whether as many have come over TLS within the last second as may (`maxsslrate`).
-fn is_too_fast_for_tls(shared: &Shared, (second, ms): (u32, u32)) -> bool {
+fn is_too_fast_for_tls(shared: &Shared, at: Moment) -> bool {
     let most = shared.max_rates.tls_sessions.load(Relaxed);
-    most != 0 && shared.tls.front.get(u64::from(second) * 1_000 + u64::from(ms)) >= most
+    most != 0 && shared.tls.front.get(at.ms) >= most
 }
 
 fn is_encrypted(settings: &crate::settings::Front, place: usize) -> bool {
@@ -300,7 +318,7 @@ fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {
     count(worker, proxy, Event::Connection);
     // Before the handshake, so that a limit holds whatever becomes of that.
     if proxy.settings.front.as_ref().is_some_and(|front| is_encrypted(front, place)) {
-        worker.shared.tls.front.tick(worker.wall_millis());
+        worker.shared.tls.front.tick(worker.millis());
     }
     worker.shared.totals.of(thread).count(Metric::Connections);
     let blocks = proxy.front.iter().flat_map(|front| front.blocks(place as u32, thread));

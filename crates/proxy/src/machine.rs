@@ -238,6 +238,15 @@ impl Machine {
         }
     }
 
+    /// Appends payload with what goes around it. For bodies that stand in memory: what comes from a
+    /// peer is not copied.
+    pub(crate) fn encode_payload(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let framing = self.encode_data(bytes.len() as u64);
+        out.extend_from_slice(framing.prefix());
+        out.extend_from_slice(bytes);
+        out.extend_from_slice(framing.suffix());
+    }
+
     /// Ends the outgoing message. To be called for every message, bodies or not.
     #[inline]
     pub(crate) fn encode_end(&mut self, trailers: Option<&Fields>, out: &mut impl Sink) {
@@ -278,6 +287,15 @@ impl Machine {
         match self {
             Self::H1(_) => false,
             Self::H2(half) => half.is_refused(),
+        }
+    }
+
+    /// Whether a message that has ended too early did so because its connection was closed.
+    pub(crate) fn is_lost(&self) -> bool {
+        match self {
+            // There is no other way.
+            Self::H1(_) => true,
+            Self::H2(half) => half.is_lost(),
         }
     }
 

@@ -145,19 +145,11 @@ async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Fai
             }
         }
         if !space.body.is_empty() {
-            let out = &mut space.down.outbox.bytes;
-            let framing = tx.client.mux.encode_data(space.body.len() as u64);
-            out.extend_from_slice(framing.prefix());
-            out.extend_from_slice(&space.body);
-            out.extend_from_slice(framing.suffix());
+            tx.client.mux.encode_payload(&space.body, &mut space.down.outbox.bytes);
         }
         if more {
             flush(tx).await?;
-            // In one turn a task may have many goes: others are heard in the next one.
-            let turn = thread.turns();
-            while thread.turns() == turn {
-                thread.scheduler().yield_as(Class::Bulk).await;
-            }
+            thread.next_turn(Class::Bulk).await;
             tx.go_on(0, Phase::Data)?;
         }
     }
@@ -209,10 +201,7 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
         // It follows, with its end.
         return Ok(());
     } else {
-        let framing = tx.client.mux.encode_data(space.body.len() as u64);
-        out.extend_from_slice(framing.prefix());
-        out.extend_from_slice(&space.body);
-        out.extend_from_slice(framing.suffix());
+        tx.client.mux.encode_payload(&space.body, out);
     }
     tx.client.mux.encode_end(None, out);
     trace::at(tx, &trace::RESPONSE_OUT);

@@ -29,14 +29,12 @@ pub(crate) const AGAIN: u16 = 2;
 
 /// Keeps the head of a request that may be sent again.
 pub(crate) fn keep_head(tx: &mut Transaction, server: &ServerConn) {
-    let is_stream = server.socket().is_stream();
     // A stream may be refused without having been looked at (RFC 9113 section 8.7).
-    let refusable = is_stream && tx.request_body == BodyKind::None;
-    // Its payload has to be kept with it. Without one, `stash_head` is cheaper.
-    let harmless = server.requests() > 1
-        && tx.request_body != BodyKind::None
-        && tx.space.request.method_id().is_safe();
-    let wanted = policy(tx).looks_at_answers() || refusable || harmless;
+    let harmless =
+        server.is_stream() || (server.requests() > 1 && tx.space.request.method_id().is_safe());
+    // Payload has to be kept with it. Without any, `stash_head` is cheaper.
+    let with_payload = tx.request_body != BodyKind::None && harmless && may_reconnect(tx);
+    let wanted = policy(tx).looks_at_answers() || with_payload;
     if tx.kept.is_none() && wanted && !tx.notes.sent_once {
         let head = tx.space.request.clone();
         let (payload, trailers) = Default::default();
@@ -44,10 +42,13 @@ pub(crate) fn keep_head(tx: &mut Transaction, server: &ServerConn) {
     }
 }
 
-/// Puts a kept request back into the workspace, and has its payload kept from now on.
-pub(crate) fn restore_head(tx: &mut Transaction) {
+/// Has the payload of a kept request kept from now on; one that goes out `again` is put back into
+/// the workspace.
+pub(crate) fn restore_head(tx: &mut Transaction, again: bool) {
     if let Some(kept) = &mut tx.kept {
-        tx.space.request.clone_from(&kept.head);
+        if again {
+            tx.space.request.clone_from(&kept.head);
+        }
         tx.space.up.keep = Some(Vec::new());
     }
 }
@@ -56,10 +57,7 @@ pub(crate) fn restore_head(tx: &mut Transaction) {
 pub(crate) fn replay(kept: &mut Kept, up: &mut Flow, mux: &mut Machine) {
     let payload = std::mem::take(&mut kept.payload);
     if !payload.is_empty() {
-        let framing = mux.encode_data(payload.len() as u64);
-        up.outbox.bytes.extend_from_slice(framing.prefix());
-        up.outbox.bytes.extend_from_slice(&payload);
-        up.outbox.bytes.extend_from_slice(framing.suffix());
+        mux.encode_payload(&payload, &mut up.outbox.bytes);
     }
     if kept.whole {
         mux.encode_end(Some(&kept.trailers), &mut up.outbox.bytes);
@@ -97,35 +95,41 @@ pub(crate) fn refuses_status(tx: &Transaction, status: u16) -> bool {
 /// Whether a request that could not be sent at all may be tried on another connection.
 pub(crate) fn was_not_sent(tx: &Transaction) -> bool {
     // What a stream has sent is not counted here: its connection tells what was refused.
-    let own = tx.server.as_ref().is_some_and(|server| !server.socket().is_stream());
+    let own = tx.server.as_ref().is_some_and(|server| !server.is_stream());
     let nothing = own && tx.space.up.sent == 0 && tx.request_body == BodyKind::None;
-    nothing && policy(tx).has(RetryOn::CONNECTION) && may_again(tx) && !tx.space.request.is_empty()
+    nothing && may_reconnect(tx) && !tx.space.request.is_empty()
 }
 
-/// Whether a request that the server has not looked at can be sent again.
+/// Whether a request that the server has not looked at can be sent again: it was refused, its
+/// stream is above those that a server that leaves has named, or it has not left us.
 pub(crate) fn was_refused(tx: &Transaction) -> bool {
     let refused = tx.server.as_ref().is_some_and(|server| server.mux.is_refused());
-    refused && tx.kept.is_some() && may_again(tx)
+    refused && is_whole(tx) && may_reconnect(tx) && !failed_head(tx).is_empty()
+}
+
+/// Whether all that was sent of the request's payload is here still.
+fn is_whole(tx: &Transaction) -> bool {
+    tx.request_body == BodyKind::None || tx.kept.is_some()
 }
 
 /// Whether a request that a kept connection has failed may go out on a new one: it changes nothing
 /// at the server that may have seen it (RFC 9110 section 9.2.2), and retries are allowed.
 fn is_harmless(tx: &Transaction, request: &Head) -> bool {
-    let own = tx.server.as_ref().is_some_and(|server| !server.socket().is_stream());
-    let whole = tx.request_body == BodyKind::None || tx.kept.is_some();
-    own && whole
-        && request.method_id().is_safe()
-        && !tx.notes.no_retry
-        && policy(tx).has(RetryOn::CONNECTION)
-        && may_again(tx)
+    is_whole(tx) && request.method_id().is_safe() && !tx.notes.no_retry && may_reconnect(tx)
 }
 
-/// Lays the head of a request on a kept connection by, before the workspace is given back: the
-/// server may be about to close the connection for want of use. Moves it, and copies nothing.
+/// Lays the head of a request by, before the workspace is given back, where the connection may fail
+/// it: the server may be about to close it for want of use, or refuse a stream. Moves it, and
+/// copies nothing.
 pub(crate) fn stash_head(tx: &mut Transaction) {
-    let reused = tx.server.as_ref().is_some_and(|server| server.requests() > 1);
+    // It is not laid by twice.
+    let here = tx.kept.is_none() && !tx.stashed;
+    let Some(server) = tx.server.as_ref().filter(|_| here) else { return };
+    let (stream, reused) = (server.is_stream(), server.requests() > 1);
     let safe = tx.client.socket.is_stream() && tx.space.request.method_id().is_safe();
-    if reused && tx.kept.is_none() && (safe || is_harmless(tx, &tx.space.request)) {
+    let refusable = stream && tx.request_body == BodyKind::None;
+    let loses = (stream || reused) && (safe || is_harmless(tx, &tx.space.request));
+    if refusable || loses {
         std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
         tx.stashed = true;
     }
@@ -140,10 +144,11 @@ fn failed_head(tx: &Transaction) -> &Head {
     }
 }
 
-/// Whether the request that a kept connection has failed is still here, and can go out again.
+/// Whether the request that a kept connection has failed by its end is still here, and can go out
+/// again. A server that ends a stream alone has had something against it.
 pub(crate) fn may_ask_anew(tx: &Transaction) -> bool {
-    let head = failed_head(tx);
-    !head.is_empty() && is_harmless(tx, head)
+    let (head, lost) = (failed_head(tx), |server: &ServerConn| server.mux.is_lost());
+    !head.is_empty() && is_harmless(tx, head) && tx.server.as_deref().is_some_and(lost)
 }
 
 /// Whether a client may be left to repeat a request that a kept connection has failed. A stream
@@ -153,18 +158,18 @@ pub(crate) fn may_client_repeat(tx: &Transaction) -> bool {
     !tx.client.socket.is_stream() || (!head.is_empty() && head.method_id().is_safe())
 }
 
-/// As [`again`], on a connection that nobody has used before.
+/// As [`again`], on a connection that does not stand yet.
 pub(crate) fn anew(tx: &mut Transaction) -> Failure {
-    if std::mem::take(&mut tx.stashed) {
-        std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
-    }
-    tx.wants_new = true;
+    tx.failed_at = Some(tx.worker.thread.nanos());
     again(tx)
 }
 
 /// Prepares the workspace for another try.
 pub(crate) fn again(tx: &mut Transaction) -> Failure {
     observe::failed(tx, tx.notes.journal.connected);
+    if std::mem::take(&mut tx.stashed) {
+        std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
+    }
     let space = &mut *tx.space;
     if let (Some(kept), Some(payload)) = (&mut tx.kept, space.up.keep.take()) {
         kept.payload = payload;
@@ -178,6 +183,11 @@ pub(crate) fn again(tx: &mut Transaction) -> Failure {
 
 fn wants(tx: &Transaction, event: RetryOn) -> bool {
     tx.kept.is_some() && policy(tx).has(event) && may_again(tx) && !tx.notes.no_retry
+}
+
+/// Whether a connection that has failed may be replaced by another one.
+fn may_reconnect(tx: &Transaction) -> bool {
+    policy(tx).has(RetryOn::CONNECTION) && may_again(tx)
 }
 
 fn may_again(tx: &Transaction) -> bool {

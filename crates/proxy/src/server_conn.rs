@@ -109,6 +109,11 @@ impl ServerConn {
         &self.socket
     }
 
+    /// Whether it is a stream of a connection that carries others too.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.socket.is_stream()
+    }
+
     /// What it travels on, for another machine.
     pub(crate) fn into_link(self) -> Link {
         self.socket
@@ -197,6 +202,15 @@ impl ServerConn {
     /// Requests sent so far.
     pub(crate) fn requests(&self) -> u32 {
         self.requests
+    }
+
+    /// Whether it was kept from an earlier request: it stood, and may have been closed for want of
+    /// use. Streams that begin together on a new connection are all first.
+    pub(crate) fn is_kept(&self) -> bool {
+        match &self.mux {
+            Machine::H1(_) => self.requests > 1,
+            Machine::H2(half) => half.has_answered(),
+        }
     }
 
     pub(crate) fn count_request(&mut self) {

@@ -70,7 +70,7 @@ pub trait Services {
     fn statistics(&self, visit: &Visit<'_>) -> Option<Answer>;
 
     /// Answers a request that `use-service` sends to a service.
-    fn serve(&self, service: Service, worker: &Worker, request: &Head) -> Answer;
+    fn serve(&self, service: Service, request: &Head) -> Answer;
 }
 
 /// No services at all.
@@ -82,7 +82,7 @@ impl Services for NoServices {
         None
     }
 
-    fn serve(&self, _: Service, _: &Worker, _: &Head) -> Answer {
+    fn serve(&self, _: Service, _: &Head) -> Answer {
         let mut head = Head::default();
         head.set_response(Version::Http11, 503, b"Service Unavailable");
         Answer { head, body: Body::Whole(Vec::new()) }

@@ -3,8 +3,8 @@
 use crate::counters::{Gauge, Presence};
 use crate::transport::Transport;
 use crate::worker::Worker;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Counters of the process (`show info`, names that begin with `Ssl`).
 #[derive(Debug, Default)]
@@ -26,58 +26,38 @@ pub struct TlsCounters {
 /// How long a rate looks back, in milliseconds.
 const PERIOD: u32 = 1_000;
 
-/// How often something happens in a second. Seconds begin with the first event, and anew after one
-/// without any, as with HAProxy: a burst shorter than a second is seen whole.
+/// How often something happens in a second, on a clock that nobody sets. Seconds begin with the
+/// first event, and anew after one without any, as with HAProxy: a burst shorter than a second is
+/// seen whole.
 #[derive(Debug, Default)]
-pub struct Rate {
-    /// When the second at hand began, in milliseconds, in the upper half; what has happened in it
-    /// in the lower.
-    now: AtomicU64,
-    before: AtomicU32,
-    most: AtomicU32,
+pub struct Rate(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    rate: table::Rate,
+    most: u32,
 }
 
 impl Rate {
-    /// Counts one at this moment, in milliseconds since 1970.
+    /// Counts one at this moment, in milliseconds; see [`Worker::millis`].
     pub(crate) fn tick(&self, ms: u64) {
-        let (ms, old) = (ms as u32, self.now.load(Relaxed));
-        let (since, count) = ((old >> 32) as u32, old as u32);
-        let age = if count == 0 { u32::MAX } else { ms.wrapping_sub(since) };
-        let count = if age < PERIOD || age > u32::MAX / 2 && count != 0 {
-            self.now.fetch_add(1, Relaxed) as u32 + 1
-        } else {
-            let chained = age < 2 * PERIOD;
-            let begin = if chained { since.wrapping_add(PERIOD) } else { ms };
-            let fresh = u64::from(begin) << 32 | 1;
-            if self.now.compare_exchange(old, fresh, Relaxed, Relaxed).is_ok() {
-                self.before.store(if chained { count } else { 0 }, Relaxed);
-                1
-            } else {
-                self.now.fetch_add(1, Relaxed) as u32 + 1
-            }
-        };
-        self.most.fetch_max(count, Relaxed);
+        let mut seen = self.lock();
+        seen.rate = seen.rate.add(1, ms, PERIOD);
+        seen.most = seen.most.max(seen.rate.current());
     }
 
     /// How many in the second that ends at this moment.
     pub fn get(&self, ms: u64) -> u32 {
-        let now = self.now.load(Relaxed);
-        let (since, count) = ((now >> 32) as u32, now as u32);
-        let share = |count: u32, age: u32| {
-            (u64::from(count) * u64::from(PERIOD - age) / u64::from(PERIOD)) as u32
-        };
-        // Threads' moments differ by a turn: one a little before the beginning is the beginning.
-        let age = (ms as u32).wrapping_sub(since);
-        match if age > u32::MAX / 2 { 0 } else { age } {
-            age if age < PERIOD => count + share(self.before.load(Relaxed), age),
-            age if age < 2 * PERIOD => share(count, age - PERIOD),
-            _ => 0,
-        }
+        self.lock().rate.read(ms, PERIOD)
     }
 
     /// The most in one second so far.
     pub fn most(&self) -> u32 {
-        self.most.load(Relaxed)
+        self.lock().most
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,7 +72,7 @@ impl TlsCounters {
 
     /// Counts a handshake with a client.
     pub(crate) fn count_front(&self, worker: &Worker, transport: &Transport, stands: bool) {
-        let now = worker.wall_millis();
+        let now = worker.millis();
         let resumed = transport.session().is_some_and(|session| session.is_resumed());
         match (stands, resumed) {
             (true, true) => self.front_reuses.tick(now),
@@ -105,7 +85,7 @@ impl TlsCounters {
     pub(crate) fn count_back(&self, worker: &Worker, transport: &Transport, stands: bool) {
         let resumed = transport.session().is_some_and(|session| session.is_resumed());
         if stands && !resumed {
-            self.back_keys.tick(worker.wall_millis());
+            self.back_keys.tick(worker.millis());
         }
     }
 }

@@ -14,6 +14,7 @@ mod tests;
 mod text;
 mod words;
 
+use crate::anon::Anon;
 use crate::log;
 use crate::worker::Worker;
 use place::Place;
@@ -84,17 +85,25 @@ struct Said {
     at: &'static Location<'static>,
 }
 
+/// How it is told.
+#[derive(Clone, Copy, Debug)]
+struct Style {
+    verbosity: Verbosity,
+    anon: Anon,
+}
+
 /// Takes what has happened to its source, and writes its line if that one wants it.
-fn tell(worker: &Worker, said: &Said, place: &Place, write: impl FnOnce(Verbosity, &mut String)) {
+fn tell(worker: &Worker, said: &Said, place: &Place, write: impl FnOnce(Style, &mut String)) {
     let traces = &worker.shared.traces;
     if traces.armed.0.load(Relaxed) & said.source.bit() == 0 {
         return;
     }
     let heard = |state: &mut State| {
         let wanted = state.hear(said.event, said.level, place);
-        (state.verbosity, state.sink.clone().filter(|_| wanted))
+        let style = Style { verbosity: state.verbosity, anon: state.anon };
+        (style, state.sink.clone().filter(|_| wanted))
     };
-    let (verbosity, Some(sink)) = traces.with(said.source, heard) else { return };
+    let (style, Some(sink)) = traces.with(said.source, heard) else { return };
     let mut line = String::new();
     let file = said.at.file();
     let file = file.rsplit_once('/').map_or(file, |(_, name)| name);
@@ -107,7 +116,7 @@ fn tell(worker: &Worker, said: &Said, place: &Place, write: impl FnOnce(Verbosit
         said.level as u8,
         said.at.line()
     );
-    write(verbosity, &mut line);
+    write(style, &mut line);
     if !log::tell(worker, &sink, line.as_bytes()) {
         traces.with(said.source, |state| state.dropped += 1);
     }

@@ -83,8 +83,9 @@ pub(crate) struct Transaction {
     pub(crate) kept: Option<Box<Kept>>,
     /// The head of the request is with the notes.
     pub(crate) stashed: bool,
-    /// A connection that was kept has failed the request: the next one has to be new.
-    pub(crate) wants_new: bool,
+    /// When a connection that was kept has failed the request, in nanoseconds: the next one has to
+    /// be younger.
+    pub(crate) failed_at: Option<u64>,
     /// What is left to make of the body of a local answer.
     pub(crate) pieces: Option<Pieces>,
     /// What the rules of the response wait for.
@@ -147,7 +148,7 @@ impl Transaction {
             listed: None,
             kept: None,
             stashed: false,
-            wants_new: false,
+            failed_at: None,
             pieces: None,
             pause: None,
             cookie_dates: Dates::default(),

@@ -186,11 +186,6 @@ impl Worker {
         (self.thread.wall() / 1_000_000_000) as u32
     }
 
-    /// Milliseconds since 1970, of this turn.
-    pub fn wall_millis(&self) -> u64 {
-        self.thread.wall() / 1_000_000
-    }
-
     /// Milliseconds since an arbitrary start, of this turn.
     pub fn millis(&self) -> u64 {
         self.thread.nanos() / 1_000_000

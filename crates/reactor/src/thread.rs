@@ -4,7 +4,7 @@ use crate::kernel::{Event, Handle, Kernel, Watch};
 use crate::outgoing::Outgoing;
 use crate::pulse::Pulse;
 use crate::socket::{BROKEN, CLOSED, Io, LATE, READ, WAITS, WRITE};
-use sched::{Mailbox, Scheduler, Wake};
+use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::rc::Rc;
@@ -183,6 +183,15 @@ impl Thread {
     /// Turns made.
     pub fn turns(&self) -> u64 {
         self.turns.get()
+    }
+
+    /// Lets others run until the next turn begins, among tasks of this class: in one turn a task
+    /// may have many goes, and sockets are heard between turns only.
+    pub async fn next_turn(&self, class: Class) {
+        let turn = self.turns();
+        while self.turns() == turn {
+            self.scheduler.yield_as(class).await;
+        }
     }
 
     /// Sockets open and listeners watched.

@@ -122,6 +122,14 @@ impl Rule {
     pub fn is_final(&self) -> bool {
         self.condition.is_none() && self.action.is_final()
     }
+
+    /// Whether HAProxy warns of a rule for HTTP that follows: of some that end the evaluation it
+    /// does not know, as measured.
+    pub fn is_known_as_final(&self) -> bool {
+        use action::Control::{Reject, Service, SilentDrop};
+        let silent = matches!(self.action, Action::Control(Reject | Service(_) | SilentDrop));
+        self.is_final() && !silent
+    }
 }
 
 /// Where an evaluation goes on, and the state it carries.

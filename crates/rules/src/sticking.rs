@@ -18,6 +18,8 @@ pub struct StickRule {
     key: Expr,
     table: Arc<TableRef>,
     condition: Option<Condition>,
+    file: Arc<str>,
+    line: u32,
 }
 
 /// Parses the words behind `stick`.
@@ -71,10 +73,21 @@ fn parse_rest(
         let what = "'stick': error detected while parsing sticking condition : ";
         error.shifted(at).context(what)
     })?;
-    Ok(StickRule { matches, stores_request, stores_response, key, table, condition })
+    let (file, line) = (cx.file.clone(), cx.line);
+    Ok(StickRule { matches, stores_request, stores_response, key, table, condition, file, line })
 }
 
 impl StickRule {
+    /// When it runs; always, if there is none.
+    pub fn condition(&self) -> Option<&Condition> {
+        self.condition.as_ref()
+    }
+
+    /// File and line of the rule.
+    pub fn place(&self) -> (&str, u32) {
+        (&self.file, self.line)
+    }
+
     /// Number of its table.
     pub fn table(&self) -> Option<usize> {
         self.table.number()

@@ -67,6 +67,13 @@ impl Condition {
         self.any.iter().flatten().all(|term| term.acl.known_in(places))
     }
 
+    /// Whether one of its tests looks at a stream that nobody has parsed, of which there is none in
+    /// HTTP mode.
+    pub fn wants_unparsed(&self) -> bool {
+        let wants = |test: &Arc<Test>| test.expr().wants_unparsed();
+        self.any.iter().flatten().any(|term| term.acl.tests().any(wants))
+    }
+
     /// Tests of which at least one has to hold for the condition to hold, and before which nothing
     /// else is evaluated; none, if there are no such tests.
     pub(crate) fn leading_tests(&self) -> Option<Vec<Arc<Test>>> {

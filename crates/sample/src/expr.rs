@@ -210,6 +210,11 @@ impl Expr {
         self.output
     }
 
+    /// Whether it looks at a stream that nobody has parsed, of which there is none in HTTP mode.
+    pub fn wants_unparsed(&self) -> bool {
+        self.fetch.unparsed
+    }
+
     /// Whether the samples depend on the arguments and the request's head, and on nothing else.
     pub(crate) fn depends_on_head_only(&self) -> bool {
         self.fetch.pure && self.steps.iter().all(|(converter, _)| converter.input_only)

@@ -74,6 +74,8 @@ pub struct Fetch {
     pub each: Option<EachFn>,
     /// Whether its values may have to be waited for although all bytes are there.
     pub(crate) slow: bool,
+    /// Whether it looks at a stream that nobody has parsed: in HTTP mode there is none.
+    pub(crate) unparsed: bool,
     /// Whether its samples depend on the arguments and the request's head alone.
     pub(crate) pure: bool,
     source: Source,
@@ -120,6 +122,7 @@ const fn fetch(
         prepare: None,
         each: None,
         slow: false,
+        unparsed: false,
         pure: false,
         source,
     }
@@ -133,6 +136,11 @@ impl Fetch {
 
     const fn slow(mut self) -> Fetch {
         self.slow = true;
+        self
+    }
+
+    const fn unparsed(mut self) -> Fetch {
+        self.unparsed = true;
         self
     }
 

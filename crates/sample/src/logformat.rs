@@ -284,6 +284,10 @@ impl Builder<'_, '_> {
             let context = format!("failed to parse sample expression <{text}> : ");
             error.inside(0, start).context(context)
         })?;
+        if self.cx.http && expr.wants_unparsed() {
+            let message = format!("L6 sample fetch <{text}> ignored in HTTP log-format string.");
+            self.cx.warn(message);
+        }
         if !expr.valid_in(self.cx.places) {
             let needs = expr.needs();
             let message = format!(

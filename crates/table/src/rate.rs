@@ -6,9 +6,10 @@
 //! whole number; a single event of the past counts until its bucket is gone, so that it does not
 //! flap to zero. All as measured on HAProxy.
 
-/// One rate, as two words of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rate {
+/// One rate, as two words of an entry. Moments are milliseconds on any clock that does not go back;
+/// one that lies a little before the last is taken for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rate {
     /// When the current bucket began, in milliseconds.
     since: u64,
     current: u32,
@@ -48,13 +49,18 @@ impl Rate {
 
     /// Counts `events` more.
     #[must_use]
-    pub(crate) fn add(self, events: u32, now: u64, period: u32) -> Rate {
+    pub fn add(self, events: u32, now: u64, period: u32) -> Rate {
         let turned = self.turned(now, period);
         Rate { current: turned.current.saturating_add(events), ..turned }
     }
 
+    /// Events in the period that has begun last.
+    pub fn current(self) -> u32 {
+        self.current
+    }
+
     /// Events within the period that ends now.
-    pub(crate) fn read(self, now: u64, period: u32) -> u32 {
+    pub fn read(self, now: u64, period: u32) -> u32 {
         let Rate { since, current, past } = self.turned(now, period);
         if current == 0 && past <= 1 {
             return past;

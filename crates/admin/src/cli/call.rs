@@ -1,9 +1,9 @@
 //! What a command gets and what it gives back. Never runs one.
 
-use super::anon::Anon;
 use super::events::Follow;
 use super::{collect, configured, ending, profiling, sessions, system, tasks, why};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
+use proxy::anon::Anon;
 use proxy::journal::Cause;
 use proxy::runtime::{Back, Front, Proxy, Server};
 use proxy::streams::Which;

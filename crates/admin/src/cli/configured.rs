@@ -1,7 +1,7 @@
 //! Lists of what is configured and the state it is in. Never changes anything.
 
-use super::anon::Anon;
 use super::call::{Call, Later, Reply};
+use proxy::anon::Anon;
 use proxy::runtime::{Proxy, Server};
 use reactor::Address;
 use std::fmt::Write as _;

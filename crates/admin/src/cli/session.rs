@@ -122,12 +122,7 @@ impl Session {
         if self.channel.output.len() > FULL {
             self.flush().await?;
         }
-        // In one turn a task may have many goes: others are heard in the next one.
-        let thread = &self.worker.thread;
-        let turn = thread.turns();
-        while thread.turns() == turn {
-            thread.scheduler().yield_as(Class::Bulk).await;
-        }
+        self.worker.thread.next_turn(Class::Bulk).await;
         Ok(())
     }
 

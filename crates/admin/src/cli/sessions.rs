@@ -5,9 +5,9 @@
 //! has no meaning here, such as the flags of its buffers, is empty or zero, so that tools find
 //! every field.
 
-use super::anon::Anon;
 use super::call::{Call, Reply};
 use proxy::Shared;
+use proxy::anon::Anon;
 use proxy::runtime::Proxy;
 use proxy::streams::Listing;
 use sample::calendar::Date;

@@ -4,6 +4,7 @@
 use super::call::{Call, Reply, Severity};
 use super::events::STREAMS;
 use proxy::Shared;
+use proxy::anon::Anon;
 use proxy::trace::{CRITERIA, Event, Level, Phase, Source, State, Verbosity};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -37,7 +38,9 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
             None => return refusal("No such trace source"),
         },
     };
-    match (call.word(2), call.word(3)) {
+    let words = (call.word(2), call.word(3));
+    hide(&shared, source, call.state.anon, words);
+    match words {
         ("", _) => listed("Supported commands:\n".to_owned(), |out| {
             for (name, about) in KEYWORDS {
                 line(out, format_args!("  {name:<10}: {about}"));
@@ -52,6 +55,15 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         ("sink", name) => sink(&shared, source, name),
         ("verbosity", name) => verbosity(&shared, source, name),
         _ => refusal("Unknown trace keyword"),
+    }
+}
+
+/// What a session that sees no names says of a trace hides them, until one that does see them
+/// starts it.
+fn hide(shared: &Shared, source: Source, anon: Anon, words: (&str, &str)) {
+    let changes = !words.1.is_empty();
+    if changes && (anon.key().is_some() || words.0 == "start") {
+        shared.traces.with(source, |state| state.anon = anon);
     }
 }
 

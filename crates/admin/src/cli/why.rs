@@ -1,9 +1,9 @@
 //! `show why`: what became of transactions, in plain sentences, from what the threads remember of
 //! them. Never remembers anything itself.
 
-use super::anon::Anon;
 use super::call::{Call, Later, Reply};
 use proxy::Shared;
+use proxy::anon::Anon;
 use proxy::journal::{Cause, Phase};
 use proxy::recorder::{Chooser, Flight};
 use sample::calendar::Date;
@@ -367,7 +367,7 @@ mod tests {
         let list = page.render(&Asked::List { failed: false }, known.clone());
         assert_eq!(list.lines().count(), 2);
         assert!(list.ends_with(" <TCP> be/<NOSRV> 503 SC 2.000 ms\n"), "{list}");
-        let hidden = Page { anon: Anon::new(5), ..page };
+        let hidden = Page { anon: Anon::new(Some(5)), ..page };
         let story = hidden.render(&Asked::One("1.7".into()), known.clone());
         assert!(!story.contains("10.1.2.3") && !story.contains("server s1"), "{story}");
         let unknown = hidden.render(&Asked::One("1.70".into()), known);

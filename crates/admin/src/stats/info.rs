@@ -52,7 +52,7 @@ impl Source<'_> {
 
     /// Events of TLS in the last second.
     fn tls_rate(&self, which: fn(&TlsCounters) -> &Rate) -> u32 {
-        which(self.tls()).get(self.worker.wall_millis())
+        which(self.tls()).get(self.clock.ms)
     }
 
     /// How many of the handshakes of clients in the last second were resumed.

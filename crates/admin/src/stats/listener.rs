@@ -63,7 +63,7 @@ pub(super) fn row(
 }
 
 fn status(shared: &Shared, proxy: &Proxy, place: usize, clock: Clock) -> &'static str {
-    match standing(shared, proxy, place, (clock.second, clock.of_second)) {
+    match standing(shared, proxy, place, clock.moment()) {
         Standing::Open => "OPEN",
         Standing::Full => "FULL",
         Standing::Waiting => "WAITING",

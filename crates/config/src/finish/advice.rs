@@ -1,18 +1,57 @@
-//! Advice about what is legal and cannot be meant: rules that never run, backends and ACLs that nobody uses. Never refuses anything.
+//! Advice about what is legal and cannot be meant: rules that never run or never match, backends and ACLs
+//! that nobody uses. Never refuses anything.
+
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
+use crate::model::Mode;
 use rules::{BackendName, Rule};
+use sample::Condition;
 use sample::acl::OddAcl;
 use std::collections::HashSet;
 
-/// Rules behind one that always ends their set. HAProxy says nothing, so this is told in diagnostic
-/// mode only (`-dD`), and `-dW` does not count it.
+/// In HTTP mode, conditions about the bytes of a stream that nobody parses there: they never find
+/// any. In HAProxy's words and order; it says so of more, which do find something: `req.len` there
+/// and here, as measured, `req.payload` here.
+pub(super) fn unparsed(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    if draft.settings.mode != Mode::Http {
+        return;
+    }
+    let rules = &draft.rules;
+    let chosen = rules.switching.iter().map(|it| (it.rule.condition(), it.rule.place()));
+    let selected = rules.selection.iter().map(|it| (it.rule.condition(), it.rule.place()));
+    let matched = rules.sticking.iter().filter(|it| it.matches);
+    let matched = matched.map(|it| (it.condition(), it.place()));
+    let sets = [
+        &rules.tcp_request,
+        &rules.tcp_response,
+        &rules.http_request,
+        &rules.http_response,
+        &rules.http_after_response,
+    ];
+    let ruled = sets.into_iter().flat_map(|set| set.rules());
+    let ruled = ruled.map(|it| (it.condition(), it.place()));
+    for (condition, (file, line)) in chosen.chain(selected).chain(matched).chain(ruled) {
+        if condition.is_some_and(Condition::wants_unparsed) {
+            let message = format!(
+                "Proxy '{}': L6 sample fetches ignored on HTTP proxies (declared at {file}:{line}).",
+                draft.name
+            );
+            cx.about(Severity::Warning, &Place { file: file.into(), line }, message);
+        }
+    }
+}
+
+/// Rules behind one that always ends their set, as far as no warning has told of them. HAProxy says
+/// nothing of them, so this is told in diagnostic mode only (`-dD`), and `-dW` does not count it.
 pub(super) fn rules(draft: &DraftProxy, cx: &mut Cx<'_>) {
     for set in draft.rules.sets() {
         let mut rules = set.rules().iter();
         let Some(last) = rules.find(|rule| rule.is_final()) else { continue };
-        for rule in rules {
+        let silent = set.ruleset().keyword().starts_with("tcp-")
+            || std::ptr::eq(set, &raw const draft.rules.redirect);
+        let told = usize::from(!silent && last.is_known_as_final());
+        for rule in rules.skip(told) {
             let message = format!(
                 "this '{}' rule never runs: the one at line {} always ends the rules.",
                 set.ruleset().keyword(),

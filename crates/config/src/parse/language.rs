@@ -114,7 +114,7 @@ pub(super) fn redirect(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) 
     let rule =
         with_parser(proxy, cx, args, 1, places, |parser| rules::parse_redirect(&words, parser));
     let rule = rule.map_err(|fault| in_rule(fault, proxy, "redirect rule"))?;
-    in_order(proxy, cx, args, Rank::Redirect, "redirect");
+    in_order(proxy, cx, args, Rank::Redirect);
     proxy.rules.redirect.push(rule);
     Ok(())
 }
@@ -127,6 +127,11 @@ pub(super) fn stats_rule(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>
         parser.realm = STATS_REALM;
         Rule::parse(Ruleset::HttpRequest, &words, parser)
     })?;
+    if proxy.rules.stats.rules().last().is_some_and(|last| last.condition().is_none()) {
+        let message =
+            "previous 'stats' action has no condition attached, further entries are NOOP.";
+        cx.warn(args, 0, message);
+    }
     proxy.rules.stats.push(rule);
     Ok(())
 }
@@ -137,7 +142,6 @@ pub(super) fn use_backend(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_
     let places = Places::of(Place::FeSwitching);
     let rule =
         with_parser(proxy, cx, args, 1, places, |parser| rules::parse_use_backend(&words, parser))?;
-    in_order(proxy, cx, args, Rank::Switching, "use_backend");
     proxy.rules.switching.push(Switching { rule, backend: None });
     Ok(())
 }
@@ -176,6 +180,7 @@ pub(super) fn monitor(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
         return Err(args.fault(1, "'monitor' only supports 'fail'."));
     }
     let condition = condition(proxy, cx, args, 2, Places::of(Place::FeHttpRequest))?;
+    in_order(proxy, cx, args, Rank::Monitor);
     proxy.rules.monitor_fail.push(condition);
     Ok(())
 }
@@ -222,9 +227,28 @@ fn rule(
         with_parser(proxy, cx, args, skip, places, |parser| Rule::parse(ruleset, &words, parser));
     let what = format!("'{} {}' rule", ruleset.keyword(), args.text(skip));
     let rule = parsed.map_err(|fault| in_rule(fault, proxy, &what))?;
-    in_order(proxy, cx, args, Rank::of(ruleset), ruleset.keyword());
+    behind_the_end(proxy, cx, args, ruleset);
+    if let Some(rank) = Rank::of(ruleset) {
+        in_order(proxy, cx, args, rank);
+    }
     proxy.rules.set_mut(ruleset).push(rule);
     Ok(())
+}
+
+/// Warns when a rule for HTTP stands right behind one that always ends its set.
+fn behind_the_end(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, ruleset: Ruleset) {
+    use Ruleset::{HttpAfterResponse, HttpRequest, HttpResponse};
+    if !matches!(ruleset, HttpRequest | HttpResponse | HttpAfterResponse) {
+        return;
+    }
+    let last = proxy.rules.set_mut(ruleset).rules().last();
+    if last.is_some_and(Rule::is_known_as_final) {
+        let message = format!(
+            "previous '{}' action is final and has no condition attached, further entries are NOOP.",
+            ruleset.keyword()
+        );
+        cx.warn(args, 0, message);
+    }
 }
 
 /// A fault with the rule that it is in, unless it says so itself.
@@ -352,48 +376,80 @@ pub(super) fn with_parser<T>(
 }
 
 /// The order in which rules run, whatever the order of their lines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rank {
-    #[default]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
     Connection,
     Session,
     Content,
+    Monitor,
     Http,
     Redirect,
     Switching,
+    Selection,
 }
 
 impl Rank {
-    fn of(ruleset: Ruleset) -> Self {
+    const ALL: [Self; 8] = [
+        Self::Connection,
+        Self::Session,
+        Self::Content,
+        Self::Monitor,
+        Self::Http,
+        Self::Redirect,
+        Self::Switching,
+        Self::Selection,
+    ];
+
+    /// That of a set; rules about responses have no order among the others.
+    fn of(ruleset: Ruleset) -> Option<Self> {
         match ruleset {
-            Ruleset::TcpConnection => Self::Connection,
-            Ruleset::TcpSession => Self::Session,
-            Ruleset::TcpRequest => Self::Content,
-            Ruleset::HttpRequest => Self::Http,
-            // Those about responses have no order among the others.
-            _ => Self::Switching,
+            Ruleset::TcpConnection => Some(Self::Connection),
+            Ruleset::TcpSession => Some(Self::Session),
+            Ruleset::TcpRequest => Some(Self::Content),
+            Ruleset::HttpRequest => Some(Self::Http),
+            Ruleset::TcpResponse | Ruleset::HttpResponse | Ruleset::HttpAfterResponse => None,
+        }
+    }
+
+    /// What its rules are called, with an article.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Connection => "a 'tcp-request connection'",
+            Self::Session => "a 'tcp-request session'",
+            Self::Content => "a 'tcp-request content'",
+            Self::Monitor => "a 'monitor fail'",
+            Self::Http => "an 'http-request'",
+            Self::Redirect => "a 'redirect'",
+            Self::Switching => "a 'use_backend'",
+            Self::Selection => "a 'use-server'",
+        }
+    }
+
+    /// Whether a section has rules of this rank so far.
+    fn is_in(self, rules: &rules::Rules) -> bool {
+        !match self {
+            Self::Connection => rules.tcp_connection.is_empty(),
+            Self::Session => rules.tcp_session.is_empty(),
+            Self::Content => rules.tcp_request.is_empty(),
+            Self::Monitor => rules.monitor_fail.is_empty(),
+            Self::Http => rules.http_request.is_empty(),
+            Self::Redirect => rules.redirect.is_empty(),
+            Self::Switching => rules.switching.is_empty(),
+            Self::Selection => rules.selection.is_empty(),
         }
     }
 }
 
-/// Warns when a rule stands after rules that run later.
-fn in_order(
-    proxy: &mut DraftProxy,
-    cx: &mut Cx<'_>,
-    args: Args<'_>,
-    rank: Rank,
-    name: &'static str,
-) {
-    let (last, last_name) = proxy.last_rule;
-    if rank < last {
-        let article = if last == Rank::Http { "an" } else { "a" };
-        let keyword = args.text(0);
-        let message = format!(
-            "a '{keyword}' rule placed after {article} '{last_name}' rule will still be processed before."
-        );
+/// Warns when a rule stands after rules that run later, and names those of them that run next. As
+/// with HAProxy, not called for `use_backend`: `use-server` is a matter of another side.
+fn in_order(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, rank: Rank) {
+    let mut later = Rank::ALL.into_iter().filter(|other| *other > rank);
+    if let Some(next) = later.find(|other| other.is_in(&proxy.rules)) {
+        let keyword = if rank == Rank::Monitor { "monitor fail" } else { args.text(0) };
+        let next = next.name();
+        let message =
+            format!("a '{keyword}' rule placed after {next} rule will still be processed before.");
         cx.warn(args, 0, message);
-    } else if !matches!(name, "tcp-response content" | "http-response" | "http-after-response") {
-        proxy.last_rule = (rank, name);
     }
 }
 

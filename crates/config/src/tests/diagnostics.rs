@@ -127,8 +127,8 @@ fn a_last_line_without_line_feed_is_told_once_all_else_is() {
 fn a_mistake_is_told_once() {
     for lines in [
         " acl a nosuch x\n http-request deny if a\n use_backend l if !a",
-        " server s 127.0.0.1:1 nosuch\n use-server s if TRUE\n server t 127.0.0.1:2 track s\n \
-         http-request set-header x %[srv_conn(s)]",
+        " server s 127.0.0.1:1 nosuch\n http-request set-header x %[srv_conn(s)]\n \
+         use-server s if TRUE\n server t 127.0.0.1:2 track s",
         " stick-table type ipx size 1k\n http-request track-sc0 src",
         " declare capture request len 0\n http-request capture path id 0",
         " http-request deny if { http_auth(u) }\nuserlist u\n user a passwrd x\n group g users a",

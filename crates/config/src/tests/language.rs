@@ -78,13 +78,46 @@ fn rules_that_run_earlier_than_they_stand_are_told() {
         messages(&text, Severity::Warning),
         [
             "a 'http-request' rule placed after a 'use_backend' rule will still be processed before.",
-            "a 'tcp-request' rule placed after a 'use_backend' rule will still be processed before.",
+            "a 'tcp-request' rule placed after an 'http-request' rule will still be processed before.",
         ]
     );
     let text = listen(" http-request allow\n tcp-request content accept");
     let told =
         "a 'tcp-request' rule placed after an 'http-request' rule will still be processed before.";
     assert_eq!(messages(&text, Severity::Warning), [told]);
+}
+
+/// Of all rules that run later HAProxy names those that run next.
+#[test]
+fn rules_are_told_of_those_that_run_next() {
+    let lines = [
+        "server s 127.0.0.1:80",
+        "use-server s if TRUE",
+        "use_backend b if TRUE",
+        "redirect prefix / if TRUE",
+        "http-response deny if FALSE",
+        "http-request deny if TRUE",
+        "monitor fail if TRUE",
+        "tcp-request content accept if TRUE",
+        "tcp-request session accept if TRUE",
+        "tcp-request connection accept if TRUE",
+    ];
+    let text = listen(&lines.map(|line| format!(" {line}")).join("\n"));
+    let told = |rule: &str, later: &str| {
+        format!("a '{rule}' rule placed after {later} rule will still be processed before.")
+    };
+    let expected = [
+        told("redirect", "a 'use_backend'"),
+        told("http-request", "a 'redirect'"),
+        told("monitor fail", "an 'http-request'"),
+        told("tcp-request", "a 'monitor fail'"),
+        told("tcp-request", "a 'tcp-request content'"),
+        told("tcp-request", "a 'tcp-request session'"),
+    ];
+    let text = format!("{text}backend b\n server s 127.0.0.1:80\n");
+    assert_eq!(messages(&text, Severity::Warning), expected);
+    let text = listen(" server s 127.0.0.1:80\n use-server s if TRUE\n monitor fail if TRUE");
+    assert_eq!(messages(&text, Severity::Warning), [told("monitor fail", "a 'use-server'")]);
 }
 
 #[test]

@@ -67,16 +67,62 @@ fn documents_are_whole_whatever_the_words() {
 
 #[test]
 fn rules_that_never_run_and_lonely_backends_are_told_in_diagnostic_mode() {
-    let text = "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nfrontend f\n bind :80\n http-request deny\n http-request set-header a b\n default_backend b\nbackend b\n server s 127.0.0.1:80\nbackend c\n server s 127.0.0.1:80\n";
+    let text = "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\nfrontend f\n bind :80\n tcp-request content accept\n tcp-request content reject\n default_backend b\nbackend b\n http-request deny\n http-request set-header a b\n http-request set-header a b\n server s 127.0.0.1:80\nbackend c\n server s 127.0.0.1:80\n";
     let told = messages(text, Severity::Diag);
     assert_eq!(
         told,
         [
             "backend 'c' is used by nobody.",
-            "this 'http-request' rule never runs: the one at line 8 always ends the rules."
+            "this 'tcp-request content' rule never runs: the one at line 8 always ends the rules.",
+            "this 'http-request' rule never runs: the one at line 12 always ends the rules."
         ]
     );
-    assert!(messages(text, Severity::Warning).is_empty());
+    let warned = "previous 'http-request' action is final and has no condition attached, further entries are NOOP.";
+    assert_eq!(messages(text, Severity::Warning), [warned]);
+}
+
+/// As HAProxy 2.6 has it.
+#[test]
+fn rules_behind_the_end_of_their_set_are_warned_of() {
+    let warned = |set: &str, rules: &[&str]| {
+        let lines: Vec<String> = rules.iter().map(|rule| format!(" {set} {rule}")).collect();
+        let all = messages(&listen(&lines.join("\n")), Severity::Warning);
+        assert!(all.iter().all(|it| it.contains(&format!("previous '{set}' action is final"))));
+        all.len()
+    };
+    for last in ["allow", "deny", "tarpit", "auth", "return status 200", "redirect prefix /"] {
+        assert_eq!(warned("http-request", &[last, "del-header a", "del-header a"]), 1, "{last}");
+        let conditional = format!("{last} if TRUE");
+        assert_eq!(warned("http-request", &[&conditional, "del-header a"]), 0, "{last}");
+    }
+    for last in ["reject", "silent-drop", "use-service prometheus-exporter"] {
+        assert_eq!(warned("http-request", &[last, "del-header a"]), 0, "{last}");
+    }
+    assert_eq!(warned("http-response", &["deny", "allow", "allow if TRUE", "allow"]), 2);
+    assert_eq!(warned("http-after-response", &["allow", "del-header a"]), 1);
+    assert_eq!(warned("tcp-request content", &["accept", "reject"]), 0);
+    let stats = listen(" stats enable\n stats http-request allow\n stats http-request deny");
+    let told = "previous 'stats' action has no condition attached, further entries are NOOP.";
+    assert_eq!(messages(&stats, Severity::Warning), [told]);
+}
+
+/// In HAProxy's words and order.
+#[test]
+fn conditions_about_streams_are_warned_of_in_http_mode() {
+    let lines = " acl x req.ssl_sni a\n http-after-response del-header a if { res.ssl_hello_type 2 }\n http-response del-header a if { res.ssl_hello_type 2 }\n http-request deny if x TRUE\n http-request deny unless x\n tcp-request content accept if { req.ssl_ver 3 }\n stick-table type string size 10\n stick match src if x\n stick store-request src if x\n use-server s if x\n http-request deny if { req.len 1 } { ssl_fc_sni a }\n server s 127.0.0.1:80";
+    let of = |line: u32| {
+        format!("Proxy 'l': L6 sample fetches ignored on HTTP proxies (declared at a.cfg:{line}).")
+    };
+    let told = |text: &str| {
+        let mut all = messages(text, Severity::Warning);
+        all.retain(|it| !it.contains("will still be processed before"));
+        all
+    };
+    assert_eq!(told(&listen(lines)), [17, 15, 13, 11, 12, 10, 9].map(of));
+    assert!(told(&listen(&format!(" mode tcp\n{lines}"))).iter().all(|it| !it.contains("L6")));
+    let format = " http-request set-header a %[req.ssl_sni]";
+    let expected = "L6 sample fetch <req.ssl_sni> ignored in HTTP log-format string.";
+    assert_eq!(told(&listen(format)), [expected]);
 }
 
 #[test]

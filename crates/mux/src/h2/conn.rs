@@ -137,6 +137,8 @@ pub struct Conn {
     pub(super) peer_leaves: Option<u32>,
     /// The peer has refused a stream that we opened: what comes next had better go elsewhere.
     pub(super) refuses: bool,
+    /// The peer has answered a request of ours.
+    pub(super) answers: bool,
     pub(super) broken: Option<Broken>,
     #[expect(clippy::vec_box, reason = "a head moves between here and its stream by pointer")]
     pub(super) heads: Vec<Box<Head>>,
@@ -170,6 +172,7 @@ impl Conn {
             recv_window: i64::from(DEFAULT_WINDOW),
             widened: false,
             refuses: false,
+            answers: false,
             unreturned: 0,
             send_window: i64::from(DEFAULT_WINDOW),
             out,
@@ -292,6 +295,9 @@ impl Conn {
         unsent.into_iter().for_each(|key| self.mark_reset(key, reset));
         self.out.clear();
         self.sent = 0;
+        for key in self.streams.keys_where(|stream| stream.reset.is_none()) {
+            self.streams.get_mut(key).into_iter().for_each(|stream| stream.lost = true);
+        }
         self.end_streams(Code::CANCEL);
     }
 
@@ -394,6 +400,17 @@ impl Conn {
     pub fn is_refused(&self, key: Key) -> bool {
         let reset = self.streams.get(key).and_then(|stream| stream.reset);
         reset.is_some_and(|reset| reset.code == Code::REFUSED_STREAM)
+    }
+
+    /// Whether a stream had not ended when its connection was closed: nothing says what the peer
+    /// has made of it.
+    pub fn is_lost(&self, key: Key) -> bool {
+        self.streams.get(key).is_some_and(|stream| stream.lost)
+    }
+
+    /// Whether the peer has answered any request that we have sent.
+    pub fn has_answered(&self) -> bool {
+        self.answers
     }
 
     /// Whether the incoming message is complete and was read.

@@ -202,6 +202,7 @@ impl Conn {
             return Ok(());
         }
         stream.recv = Recv::Body;
+        self.answers = true;
         let bodiless = stream.head_only || matches!(head.status(), 204 | 304);
         let accepted = stream.connect && (200..300).contains(&head.status());
         stream.length = length.filter(|_| !bodiless && !accepted);

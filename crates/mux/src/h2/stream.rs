@@ -108,6 +108,8 @@ pub(super) struct Stream {
     pub(super) served: bool,
 
     pub(super) reset: Option<Reset>,
+    /// It was reset because its connection was closed under it.
+    pub(super) lost: bool,
     /// The request is HEAD, CONNECT, or an upgrade as extended CONNECT.
     pub(super) head_only: bool,
     pub(super) connect: bool,
@@ -149,6 +151,7 @@ impl Stream {
             called: false,
             served: false,
             reset: None,
+            lost: false,
             head_only: false,
             connect: false,
             extended: false,

@@ -31,7 +31,8 @@ pub(crate) async fn reuse(
     deadline: Option<Tick>,
 ) -> Result<bool, Failure> {
     let (client, first) = (tx.client.id, tx.client.requests == 0);
-    let asker = Asker { client, first, policy: reuse_policy(backend, to), key: way.key };
+    let (policy, since) = (reuse_policy(backend, to), tx.failed_at.unwrap_or(0));
+    let asker = Asker { client, first, policy, key: way.key, since };
     let Some(trunk) = tx.worker.trunks.find(to, asker) else { return Ok(false) };
     upgrades(tx, &trunk, deadline).await?;
     Ok(board(tx, backend, &trunk, false))

@@ -6,7 +6,7 @@ use super::front::Front;
 use super::trunk::Trunk;
 use crate::transport::Transport;
 use htx::{Fields, Head};
-use mux::h2::{Gone, Key, Ready};
+use mux::h2::{Conn, Gone, Key, Ready};
 use mux::{BodyKind, BodyStep, Eof, Error, HeadStep};
 use reactor::Wake;
 use std::io::{self, IoSlice};
@@ -212,6 +212,16 @@ impl Half {
     /// Whether an answer accepts the upgrade that the request asks for.
     pub(crate) fn is_accepted_by(&self, head: &Head) -> bool {
         self.session.look(|mux| mux.is_accepted_by(self.key, head))
+    }
+
+    /// Whether the connection was closed under it, and nothing else has ended it.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.session.look(|mux| mux.is_lost(self.key))
+    }
+
+    /// Whether the connection has carried an answer to any of its streams.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.session.look(Conn::has_answered)
     }
 
     /// Whether the request was not looked at, so that it may be sent again.

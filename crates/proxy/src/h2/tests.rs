@@ -1,6 +1,7 @@
 //! HTTP/2 from a client's point of view, on real sockets, with servers that speak HTTP/1. Never
 //! looks into a machine of the proxy's.
 
+mod again;
 mod crowd;
 
 use crate::settings::{Mode, Proxy, Reuse, Server, Speeches, Version as Spoken};

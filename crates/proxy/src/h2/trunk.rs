@@ -39,6 +39,8 @@ pub(crate) struct Trunk {
     owner: Cell<u64>,
     /// Requests so far.
     requests: Cell<u32>,
+    /// When it was made, in nanoseconds.
+    made: u64,
     /// When the last stream ended.
     idle_since: Cell<Tick>,
 }
@@ -59,6 +61,8 @@ pub(crate) struct Asker {
     pub(crate) policy: Reuse,
     /// What kind of connection it is.
     pub(crate) key: u64,
+    /// The connection has to have been made at this moment or later, in nanoseconds.
+    pub(crate) since: u64,
 }
 
 /// The trunks of a thread, by backend and slot.
@@ -88,6 +92,7 @@ impl Trunk {
             link: OnceCell::new(),
             owner: Cell::new(client),
             requests: Cell::new(0),
+            made: worker.thread.nanos(),
             idle_since: Cell::new(worker.thread.tick()),
         })
     }
@@ -133,7 +138,10 @@ impl Trunk {
             Reuse::Aggressive => own || !asker.first || self.requests.get() > 1,
             Reuse::Always => true,
         };
-        usable && allowed && self.key == asker.key && !self.is_worn_out()
+        let kind = self.key == asker.key && self.made >= asker.since;
+        // The driver may not have seen it yet: what is sent now could not be sent again.
+        let closed = self.link.get().is_some_and(Link::is_closed);
+        usable && allowed && kind && !closed && !self.is_worn_out()
     }
 
     /// A stream of it has ended.

@@ -1,9 +1,27 @@
-//! Tests of how listeners end, over real sockets. Never of their limits.
+//! Tests of how listeners end, over real sockets, and of what no process can show: a clock that is set
+//! back under `maxsslrate`.
 
+use super::{Moment, is_too_fast_for_tls};
 use crate::settings::Mode;
 use crate::testing::{self, Origin, World};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::Ordering::Relaxed;
+
+#[test]
+fn a_date_that_is_set_back_does_not_freeze_the_rate_of_tls() {
+    let (proxy, _) = testing::listen("px", Mode::Http, Vec::new());
+    let world = World::new(vec![proxy]);
+    let shared = &world.shared;
+    shared.max_rates.tls_sessions.store(1, Relaxed);
+    shared.tls.front.tick(9_000);
+    let at = |second, ms| is_too_fast_for_tls(shared, Moment { second, of_second: 0, ms });
+    assert!(at(1_000_000, 9_500));
+    // An hour back, and two seconds on.
+    assert!(!at(996_400, 11_000));
+    // An hour on, in the same second.
+    assert!(at(1_003_600, 9_500));
+}
 
 #[test]
 fn who_waits_at_a_listener_that_ends_is_served() {

@@ -127,8 +127,8 @@ fn of_transaction(
         ..of_client(&tx.client)
     };
     let said = Said { source, event: point.event, level: point.level, at };
-    tell(&tx.worker, &said, &place, |verbosity, out| {
-        text::transaction(tx, (point, source), (verbosity, value), out);
+    tell(&tx.worker, &said, &place, |style, out| {
+        text::transaction(tx, (point, source), (style, value), out);
     });
 }
 
@@ -183,8 +183,8 @@ pub(crate) fn client(client: &Client, point: &'static OfClient) {
 #[inline(never)]
 fn of_a_client(client: &Client, point: &'static OfClient, at: &'static Location<'static>) {
     let said = Said { source: point.source, event: point.event, level: point.level, at };
-    tell(&client.worker, &said, &of_client(client), |verbosity, out| {
-        text::client(client, point.text, verbosity, out);
+    tell(&client.worker, &said, &of_client(client), |style, out| {
+        text::client(client, point.text, style, out);
     });
 }
 
@@ -217,7 +217,7 @@ fn of_check(worker: &Worker, check: &Check, at: &'static Location<'static>) {
     let place = Place { thread: worker.thread.index, check: Some(check.key), ..Place::default() };
     let say = |event, level, words: &str| {
         let said = Said { source: Source::Check, event, level, at };
-        tell(worker, &said, &place, |verbosity, out| text::check(check, words, verbosity, out));
+        tell(worker, &said, &place, |style, out| text::check(check, words, style, out));
     };
     let Some(result) = &check.result else {
         return say(Event::New, Level::User, "check started");

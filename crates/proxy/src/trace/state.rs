@@ -2,6 +2,7 @@
 
 use super::place::{Key, Place};
 use super::words::{Criterion, Event, Level, Source, Verbosity};
+use crate::anon::Anon;
 use std::sync::Arc;
 
 /// How far a trace is.
@@ -34,6 +35,8 @@ pub struct State {
     pub verbosity: Verbosity,
     /// Where to; `None`: nowhere.
     pub sink: Option<Arc<str>>,
+    /// How names are shown.
+    pub anon: Anon,
     /// Lines that the sink had no room for.
     pub dropped: u64,
     criterion: Criterion,
@@ -52,6 +55,7 @@ impl State {
             level: Level::default(),
             verbosity: Verbosity::default(),
             sink: None,
+            anon: Anon::default(),
             dropped: 0,
             criterion: Criterion::Nothing,
             held: None,

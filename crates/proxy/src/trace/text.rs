@@ -1,10 +1,13 @@
 //! How what is told reads. Never decides whether it is told.
 //!
 //! Bytes of peers are shown so that they cannot be taken for lines of the proxy's own: what is not
-//! a printing character of ASCII is escaped.
+//! a printing character of ASCII is escaped. In the anonymized mode what names somebody or
+//! something is a hash: proxies, servers, addresses, URIs, reasons and values of header fields.
 
+use super::Style;
 use super::points::{About, Check, Point, Voice};
 use super::words::{Event, Source, Verbosity};
+use crate::anon::Anon;
 use crate::client::Client;
 use crate::report;
 use crate::transaction::Transaction;
@@ -15,9 +18,10 @@ use std::fmt::Write as _;
 pub(super) fn transaction(
     tx: &Transaction,
     (point, source): (&Point, Source),
-    (verbosity, value): (Verbosity, Option<u64>),
+    (style, value): (Style, Option<u64>),
     out: &mut String,
 ) {
+    let Style { verbosity, anon } = style;
     match source {
         Source::H1 => out.push_str("H1 "),
         Source::H2 => out.push_str("H2 "),
@@ -32,7 +36,7 @@ pub(super) fn transaction(
         Voice::Front => " : [F]",
         Voice::Back => " : [B]",
     });
-    names(tx, out);
+    names(tx, anon, out);
     if let Some(value) = value {
         put(out, format_args!(" - VAL={value}"));
     }
@@ -42,11 +46,11 @@ pub(super) fn transaction(
         put(out, format_args!(" - status={} state={}", journal.status, ends.escape_ascii()));
     }
     if verbosity >= Verbosity::Minimal {
-        connection(&tx.client, out);
+        connection(&tx.client, anon, out);
         put(out, format_args!(" strm={}", tx.client.requests));
     }
     if verbosity >= Verbosity::Simple {
-        message(tx, point.about, verbosity, out);
+        message(tx, point.about, style, out);
     }
     if verbosity >= Verbosity::Complete {
         progress(tx, out);
@@ -54,25 +58,25 @@ pub(super) fn transaction(
 }
 
 /// Whom it is about, as far as that is known.
-fn names(tx: &Transaction, out: &mut String) {
-    put(out, format_args!(" fe={}", tx.client.proxy.name()));
+fn names(tx: &Transaction, anon: Anon, out: &mut String) {
+    put(out, format_args!(" fe={}", anon.word(tx.client.proxy.name())));
     if let Some(backend) = &tx.backend {
-        put(out, format_args!(" be={}", backend.name()));
+        put(out, format_args!(" be={}", anon.word(backend.name())));
     }
     if let Some(claim) = &tx.claim {
-        put(out, format_args!(" srv={}", claim.server().state.name()));
+        put(out, format_args!(" srv={}", anon.word(claim.server().state.name())));
     }
 }
 
-fn connection(client: &Client, out: &mut String) {
+fn connection(client: &Client, anon: Anon, out: &mut String) {
     put(out, format_args!(" - conn={}.{}", client.worker.thread.index, client.id));
     if let Some(peer) = client.source.or(client.peer) {
-        put(out, format_args!(" src={peer}"));
+        put(out, format_args!(" src={}", anon.address(peer)));
     }
 }
 
 /// The message, if it is there still.
-fn message(tx: &Transaction, about: About, verbosity: Verbosity, out: &mut String) {
+fn message(tx: &Transaction, about: About, style: Style, out: &mut String) {
     let head = match about {
         About::Neither => return,
         About::Request => &tx.space.request,
@@ -81,22 +85,22 @@ fn message(tx: &Transaction, about: About, verbosity: Verbosity, out: &mut Strin
     if head.is_empty() {
         return;
     }
-    first_line(head, out);
-    if verbosity >= Verbosity::Advanced {
+    first_line(head, style.anon, out);
+    if style.verbosity >= Verbosity::Advanced {
         for field in head.fields() {
-            let (name, value) = (field.name.escape_ascii(), field.value.escape_ascii());
+            let (name, value) = (field.name.escape_ascii(), style.anon.bytes(field.value));
             put(out, format_args!("\n\t{name}: {value}"));
         }
     }
 }
 
-fn first_line(head: &Head, out: &mut String) {
+fn first_line(head: &Head, anon: Anon, out: &mut String) {
     let version = head.version();
     if head.is_request() {
-        let (method, uri) = (head.method().escape_ascii(), head.uri().escape_ascii());
+        let (method, uri) = (head.method().escape_ascii(), anon.bytes(head.uri()));
         put(out, format_args!(" - \"{method} {uri} {}\"", version.token()));
     } else {
-        let reason = head.reason().escape_ascii();
+        let reason = anon.bytes(head.reason());
         put(out, format_args!(" - \"{} {} {reason}\"", version.token(), head.status()));
     }
 }
@@ -114,14 +118,15 @@ fn progress(tx: &Transaction, out: &mut String) {
 }
 
 /// What a connection of a client tells.
-pub(super) fn client(client: &Client, words: &str, verbosity: Verbosity, out: &mut String) {
+pub(super) fn client(client: &Client, words: &str, style: Style, out: &mut String) {
+    let Style { verbosity, anon } = style;
     out.push_str(words);
     if verbosity == Verbosity::Quiet {
         return;
     }
-    put(out, format_args!(" : fe={}", client.proxy.name()));
+    put(out, format_args!(" : fe={}", anon.word(client.proxy.name())));
     if verbosity >= Verbosity::Minimal {
-        connection(client, out);
+        connection(client, anon, out);
     }
     if verbosity >= Verbosity::Complete {
         put(out, format_args!("\n\treqs={}", client.requests));
@@ -129,13 +134,15 @@ pub(super) fn client(client: &Client, words: &str, verbosity: Verbosity, out: &m
 }
 
 /// What a check tells.
-pub(super) fn check(check: &Check, words: &str, verbosity: Verbosity, out: &mut String) {
+pub(super) fn check(check: &Check, words: &str, style: Style, out: &mut String) {
+    let Style { verbosity, anon } = style;
     out.push_str(if check.agent { "agent " } else { "health " });
     out.push_str(words);
     if verbosity == Verbosity::Quiet {
         return;
     }
-    put(out, format_args!(" : be={} srv={}", check.backend, check.server));
+    let (backend, server) = (anon.word(&check.backend), anon.word(&check.server));
+    put(out, format_args!(" : be={backend} srv={server}"));
     let Some(result) = &check.result else { return };
     put(out, format_args!(" - {}", result.status.code()));
     if verbosity >= Verbosity::Simple {

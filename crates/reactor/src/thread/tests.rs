@@ -110,6 +110,27 @@ fn a_connection_is_written_at_once_or_fails() {
 }
 
 #[test]
+fn whoever_waits_for_the_next_turn_runs_in_it_and_not_before() {
+    let thread = thread();
+    let (own, seen) = (thread.clone(), Rc::new(RefCell::new(Vec::new())));
+    let noted = seen.clone();
+    thread.scheduler().spawn(Class::Normal, async move {
+        for class in [Class::Bulk, Class::Normal, Class::Urgent] {
+            noted.borrow_mut().push(own.turns());
+            own.next_turn(class).await;
+        }
+    });
+    // However often one turn runs its tasks.
+    while thread.scheduler().tasks() > 0 {
+        thread.turn(Some(Duration::ZERO)).unwrap();
+        for _ in 0..3 {
+            thread.scheduler().run();
+        }
+    }
+    assert_eq!((&seen.borrow()[..], thread.turns()), (&[1, 2, 3][..], 4));
+}
+
+#[test]
 fn timers_end_a_pause_and_time_does_not_go_back() {
     let thread = thread();
     let (own, start) = (thread.clone(), thread.nanos());

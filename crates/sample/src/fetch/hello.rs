@@ -9,17 +9,17 @@ use crate::value::{Missing, Outcome, Type, Value};
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Fetch] = &[
-    fetch("req.ssl_hello_type", "", Type::Int, REQUEST, "Type of the TLS hello that the client sent: 1.", Call(req_type)),
-    fetch("req_ssl_hello_type", "", Type::Int, REQUEST, "Same as req.ssl_hello_type.", Call(req_type)),
-    fetch("req.ssl_sni", "", Type::Str, REQUEST, "Server name in the client's hello.", Call(sni)),
-    fetch("req_ssl_sni", "", Type::Str, REQUEST, "Same as req.ssl_sni.", Call(sni)),
-    fetch("req.ssl_ver", "", Type::Int, REQUEST, "TLS version of the client's record: 65536 times major, plus minor.", Call(version)),
-    fetch("req_ssl_ver", "", Type::Int, REQUEST, "Same as req.ssl_ver.", Call(version)),
-    fetch("req.ssl_alpn", "", Type::Str, REQUEST, "Protocol that the client's hello prefers: the first of those that it offers (as measured; the manual says all).", Call(alpn)),
-    fetch("req.ssl_ec_ext", "", Type::Bool, REQUEST, "Whether the client's hello names elliptic curves.", Call(curves)),
-    fetch("req.ssl_st_ext", "", Type::Int, REQUEST, "0 without a session ticket extension, 1 with an empty one, 2 with a ticket.", Call(ticket)),
-    fetch("res.ssl_hello_type", "", Type::Int, RESPONSE, "Type of the TLS hello that the server sent: 2.", Call(res_type)),
-    fetch("rep_ssl_hello_type", "", Type::Int, RESPONSE, "Same as res.ssl_hello_type.", Call(res_type)),
+    fetch("req.ssl_hello_type", "", Type::Int, REQUEST, "Type of the TLS hello that the client sent: 1.", Call(req_type)).unparsed(),
+    fetch("req_ssl_hello_type", "", Type::Int, REQUEST, "Same as req.ssl_hello_type.", Call(req_type)).unparsed(),
+    fetch("req.ssl_sni", "", Type::Str, REQUEST, "Server name in the client's hello.", Call(sni)).unparsed(),
+    fetch("req_ssl_sni", "", Type::Str, REQUEST, "Same as req.ssl_sni.", Call(sni)).unparsed(),
+    fetch("req.ssl_ver", "", Type::Int, REQUEST, "TLS version of the client's record: 65536 times major, plus minor.", Call(version)).unparsed(),
+    fetch("req_ssl_ver", "", Type::Int, REQUEST, "Same as req.ssl_ver.", Call(version)).unparsed(),
+    fetch("req.ssl_alpn", "", Type::Str, REQUEST, "Protocol that the client's hello prefers: the first of those that it offers (as measured; the manual says all).", Call(alpn)).unparsed(),
+    fetch("req.ssl_ec_ext", "", Type::Bool, REQUEST, "Whether the client's hello names elliptic curves.", Call(curves)).unparsed(),
+    fetch("req.ssl_st_ext", "", Type::Int, REQUEST, "0 without a session ticket extension, 1 with an empty one, 2 with a ticket.", Call(ticket)).unparsed(),
+    fetch("res.ssl_hello_type", "", Type::Int, RESPONSE, "Type of the TLS hello that the server sent: 2.", Call(res_type)).unparsed(),
+    fetch("rep_ssl_hello_type", "", Type::Int, RESPONSE, "Same as res.ssl_hello_type.", Call(res_type)).unparsed(),
 ];
 
 const HANDSHAKE: u8 = 22;

@@ -210,3 +210,27 @@ fn streams_of_http_2_and_checks_are_traced() {
     let told = lines(&weir, "health check passed").join("\n");
     assert!(told.contains("health check passed : be=a srv=s - L4OK"), "{told}");
 }
+
+#[test]
+fn names_are_hidden_from_sessions_that_are_anonymous() {
+    let origin = Origin::saying("hello");
+    let weir = start(&origin);
+    let hide = "set anon on 7; trace h1 sink buf0; trace h1 verbosity advanced; trace h1 start now";
+    assert_eq!(weir.cli(hide).trim(), "");
+    let request = "GET /secret HTTP/1.1\r\nhost: bank.example\r\n\r\n";
+    assert_eq!(weir.web().ask(request).status(), 200);
+    let told = lines(&weir, "H1 response fully sent : [F]").join("\n");
+    assert!(told.contains("H1 request headers received : [F] fe="), "{told}");
+    assert!(told.contains(" src=IPV4(") && told.contains(" - \"GET "), "{told}");
+    assert!(told.contains("\n\thost: ") && told.contains(" - \"HTTP/1.1 200 "), "{told}");
+    for name in ["fe=web", "be=a", "srv=s ", "127.0.0.1", "secret", "bank"] {
+        assert!(!told.contains(name), "{name}: {told}");
+    }
+    // Another session that looks after it does not show names, unless it starts the trace.
+    tell(&weir, &["trace h1 level data"]);
+    assert_eq!(weir.web().get("/second").status(), 200);
+    tell(&weir, &["trace h1 start now"]);
+    assert_eq!(weir.web().get("/third").status(), 200);
+    let told = lines(&weir, "GET /third").join("\n");
+    assert!(told.contains("fe=web") && !told.contains("/second"), "{told}");
+}
