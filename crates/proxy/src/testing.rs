@@ -134,6 +134,7 @@ pub(crate) fn process(threads: usize) -> Process {
         max_accept: 4,
         max_rates: Default::default(),
         shared_pools: true,
+        histograms: true,
         spread_checks: 0,
         max_spread_checks: None,
         seats: Vec::new(),

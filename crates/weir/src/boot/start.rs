@@ -270,6 +270,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             None => MAX_ACCEPT,
         },
         shared_pools: global.tune.idle_pool_shared.unwrap_or(true),
+        histograms: global.tune.histograms.unwrap_or(true),
         spread_checks: global.spread_checks,
         max_spread_checks: global
             .max_spread_checks
@@ -517,6 +518,7 @@ mod tests {
         let settings = |lines: &str| process(&model(lines), &Options::default(), 40);
         assert!(settings("").spreads_clients);
         assert!(!settings(" tune.listener.multi-queue off\n").spreads_clients);
+        assert!(settings("").histograms && !settings(" tune.histograms off\n").histograms);
     }
 
     #[test]

@@ -76,6 +76,7 @@ fn process(json: &mut Json, shared: &Shared, settings: &Settings, page: &StatsPa
     json.key("pid").plain(shared.settings.pid);
     json.key("threads").plain(shared.settings.threads);
     json.key("uptime").plain(uptime);
+    json.key("histograms").plain(shared.settings.histograms);
     json.key("maxconn").plain(shared.maxconn.load(Relaxed));
     json.key("connections").plain(shared.connections.current());
     json.key("requests").plain(shared.totals.sum(Metric::Requests));

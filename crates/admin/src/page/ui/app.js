@@ -10,6 +10,7 @@ const $ = (id) => document.getElementById(id);
 const NS = "http://www.w3.org/2000/svg";
 
 let paused = false;
+let timed = true; // whether there are histograms
 let before = null; // the figures of the last time
 const cards = new Map(); // charts by key
 const past = new Map(); // earlier counts of a row, for windows
@@ -281,10 +282,12 @@ class View {
     const at = (title, names, show) => chart(proxy.name + ":" + title, this.charts, title, names, show);
     const rate = at(http ? "Requests per second" : "Sessions per second", [""], count);
     rate.add([window.rate(http ? "req_tot" : "stot")]);
-    const [p50, p90, p99] = window.quantiles("total", [0.5, 0.9, 0.99]);
-    const latency = at("Latency of the last 5 s", ["p50", "p90", "p99"], micros);
-    latency.add([p50, p90, p99]);
-    const drawn = [rate, latency];
+    const drawn = [rate];
+    if (timed) {
+      const latency = at("Latency of the last 5 s", ["p50", "p90", "p99"], micros);
+      latency.add(window.quantiles("total", [0.5, 0.9, 0.99]));
+      drawn.push(latency);
+    }
     if (row.kind === "Backend") {
       const queue = at("Queue and sessions", ["queued", "sessions"], count);
       queue.add([row.qcur || 0, row.scur || 0]);
@@ -460,6 +463,8 @@ let kept = restored();
 
 function show(data) {
   if (kept && kept.pid !== data.pid) kept = null; // those of another process
+  timed = data.histograms;
+  $("untimed").hidden = timed;
   windows.clear();
   for (const proxy of data.proxies) {
     for (const row of proxy.rows) windows.set(keyOf(proxy, row), since(keyOf(proxy, row), data.ms, row));
