@@ -1,6 +1,6 @@
 //! The statistics of proxies and of the process as typed values. Never renders them.
 //!
-//! [`Walk`] and [`info::all`] gather, [`csv`], [`typed`] and [`json`] write.
+//! [`Walk`] and [`info::all`] gather, [`csv`], [`typed`] and [`json`] write, [`Listing`] does both.
 
 mod back;
 pub mod csv;
@@ -9,6 +9,7 @@ mod front;
 pub mod info;
 pub mod json;
 mod listener;
+mod listing;
 pub mod modules;
 mod server;
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub mod typed;
 
 use balance::OpState;
 use field::{COLUMNS, COUNT, Column, Field};
+pub(crate) use listing::{Listing, Look};
 use proxy::Shared;
 use proxy::counters::{Counters, Event};
 use proxy::runtime::{Proxy, Server};
@@ -300,6 +302,8 @@ pub struct Filter {
     pub states: States,
     /// Part of the proxies' names; empty for all.
     pub scope: String,
+    /// Names of proxies (`stats scope`); empty for all.
+    pub names: Vec<String>,
     /// Whether addresses, cookies and algorithms are shown.
     pub legends: bool,
     /// Whether modules have their say.
@@ -308,9 +312,16 @@ pub struct Filter {
 
 impl Default for Filter {
     fn default() -> Self {
-        let (proxy, id, scope) = (None, None, String::new());
-        let (legends, modules) = (false, false);
-        Self { proxy, kinds: u32::MAX, id, states: States::All, scope, legends, modules }
+        Self {
+            proxy: None,
+            kinds: u32::MAX,
+            id: None,
+            states: States::All,
+            scope: String::new(),
+            names: Vec::new(),
+            legends: false,
+            modules: false,
+        }
     }
 }
 
@@ -319,6 +330,7 @@ impl Filter {
         !proxy.settings.disabled
             && self.proxy.is_none_or(|id| id == proxy.settings.id)
             && proxy.name().contains(&self.scope)
+            && (self.names.is_empty() || self.names.iter().any(|name| name == proxy.name()))
     }
 
     fn wants(&self, kind: Kind) -> bool {

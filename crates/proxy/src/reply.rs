@@ -133,22 +133,21 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
 /// Makes and sends the body behind the head that is encoded; traffic passes between two batches.
 async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
-    let mut more = true;
+    let (mut text, mut more) = (String::new(), true);
     while more {
-        let space = &mut *tx.space;
-        space.body.clear();
-        while more && space.body.len() < BATCH {
-            more = pieces(&tx.worker, &mut space.body);
-            if more && space.body.is_empty() {
+        text.clear();
+        while more && text.len() < BATCH {
+            more = pieces(&tx.worker, &mut text);
+            if more && text.is_empty() {
                 // It was at work without a word yet.
                 break;
             }
         }
-        if !space.body.is_empty() {
-            let out = &mut space.down.outbox.bytes;
-            let framing = tx.client.mux.encode_data(space.body.len() as u64);
+        if !text.is_empty() {
+            let out = &mut tx.space.down.outbox.bytes;
+            let framing = tx.client.mux.encode_data(text.len() as u64);
             out.extend_from_slice(framing.prefix());
-            out.extend_from_slice(&space.body);
+            out.extend_from_slice(text.as_bytes());
             out.extend_from_slice(framing.suffix());
         }
         if more {

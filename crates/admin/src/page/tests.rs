@@ -70,7 +70,7 @@ fn measure(worker: &Worker, body: Body) -> (usize, usize) {
     let Body::Pieces(mut next) = body else { panic!("it comes in one piece") };
     let (mut largest, mut count, mut more) = (0, 0, true);
     while more {
-        let mut piece = Vec::new();
+        let mut piece = String::new();
         more = next(worker, &mut piece);
         (largest, count) = (largest.max(piece.len()), count + 1);
     }

@@ -84,13 +84,13 @@ fn process(json: &mut Json, shared: &Shared, settings: &Settings, page: &StatsPa
 }
 
 fn proxies(json: &mut Json, shared: &Shared, page: &StatsPage, clock: Clock) {
-    let shown = |name: &str| page.scope.is_empty() || page.scope.iter().any(|it| it == name);
-    let filter = Filter { legends: page.show_legends, ..Filter::default() };
+    let names = page.scope.clone();
+    let filter = Filter { legends: page.show_legends, names, ..Filter::default() };
     let rows = stats::rows(shared, clock, &filter);
     for group in rows.chunk_by(|one, next| one.proxy == next.proxy) {
         let name = group[0].get(Field::Pxname).text();
         let proxy = shared.proxies.iter().find(|proxy| proxy.settings.id == group[0].proxy);
-        let Some(proxy) = proxy.filter(|_| shown(name)) else { continue };
+        let Some(proxy) = proxy else { continue };
         json.object(|json| {
             json.key("name").text(name);
             json.key("id").plain(group[0].proxy);
