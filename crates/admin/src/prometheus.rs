@@ -50,7 +50,7 @@ struct Report {
 /// What the next piece is about.
 enum Stage {
     Process,
-    Rows(rows::Cursor),
+    Rows(Box<rows::Cursor>),
     Histograms(histograms::Cursor),
     Tables,
 }
@@ -68,7 +68,7 @@ impl Report {
                 if query.wants(Scope::Global) {
                     process::write(worker, settings, out);
                 }
-                Some(Stage::Rows(rows::Cursor::new(query)))
+                Some(Stage::Rows(Box::new(rows::Cursor::new(query))))
             }
             Stage::Rows(cursor) => {
                 let over = !cursor.next(worker, out);

@@ -28,6 +28,7 @@ use reactor::{Address, Mailbox, Pulse, TaskId, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use stdx::{Grow, Summary};
@@ -618,14 +619,15 @@ impl Proxy {
 }
 
 impl Back {
-    /// How long requests to all servers took together, in microseconds.
-    pub fn latencies(&self, span: Span) -> Summary {
-        let mut summary = Summary::default();
-        let servers = (0..self.servers.slots()).map(|slot| &self.servers[slot]);
-        for server in servers.chain(self.servers.direct()) {
-            server.counters.latencies.add_to(&mut summary, span);
+    /// Adds how long requests to the servers in these slots took, in microseconds, deleted ones
+    /// included; what stands for no server comes with the last one.
+    pub fn add_latencies(&self, slots: Range<usize>, span: Span, summary: &mut Summary) {
+        let all = self.servers.slots();
+        let servers = (slots.start..slots.end.min(all)).map(|slot| &self.servers[slot]);
+        let direct = self.servers.direct().filter(|_| slots.end >= all);
+        for server in servers.chain(direct) {
+            server.counters.latencies.add_to(summary, span);
         }
-        summary
     }
 
     fn new(settings: &settings::Back, threads: usize, now: u64) -> Self {

@@ -12,10 +12,12 @@ mod writer;
 use super::query::decode;
 use super::response;
 use crate::settings::Settings;
+use figures::Figures;
 use htx::Head;
 use proxy::Worker;
 use proxy::services::{Answer, Body};
 use proxy::settings::StatsPage;
+use std::sync::Arc;
 
 const DOCUMENT: &str = include_str!("ui/index.html");
 const STYLE: &str = include_str!("ui/style.css");
@@ -55,26 +57,32 @@ fn part<'u>(uri: &'u str, page: &str) -> Option<(Part, &'u str)> {
 /// Answers a request to the dashboard; `None`: it is for the page itself.
 pub(super) fn answer(
     worker: &Worker,
-    settings: &Settings,
+    settings: &Arc<Settings>,
     page: &StatsPage,
     request: &Head,
 ) -> Option<Answer> {
     let uri = String::from_utf8_lossy(request.path_and_query());
     let (part, options) = part(&uri, &page.uri)?;
+    let whole = |text: String| Body::Whole(text.into_bytes());
     let (content_type, body) = match part {
-        Part::Document => ("text/html; charset=utf-8", document(page)),
-        Part::Style => ("text/css; charset=utf-8", STYLE.to_owned()),
-        Part::Script => ("text/javascript; charset=utf-8", SCRIPT.to_owned()),
-        Part::Figures => ("application/json", figures::write(worker, settings, page)),
+        Part::Document => ("text/html; charset=utf-8", whole(document(page))),
+        Part::Style => ("text/css; charset=utf-8", whole(STYLE.to_owned())),
+        Part::Script => ("text/javascript; charset=utf-8", whole(SCRIPT.to_owned())),
+        Part::Figures => {
+            let mut figures = Figures::new(settings, page);
+            let pieces = Box::new(move |worker: &Worker, out: &mut _| figures.next(worker, out));
+            ("application/json", Body::Pieces(pieces))
+        }
         Part::Top => {
             let name = option(options, "table");
-            ("application/json", top::write(worker, Some(&name).filter(|name| shows(page, name))))
+            let name = Some(&name).filter(|name| shows(page, name));
+            ("application/json", whole(top::write(worker, name)))
         }
     };
     let mut head = response(200, "OK", content_type);
     head.push(b"content-security-policy", POLICY);
     head.push(b"x-content-type-options", b"nosniff");
-    Some(Answer { head, body: Body::Whole(body.into_bytes()) })
+    Some(Answer { head, body })
 }
 
 /// Whether a page shows what is in a stick table: keys tell who the clients are, so whoever sees

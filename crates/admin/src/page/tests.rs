@@ -82,7 +82,7 @@ fn no_piece_is_long_however_many_servers_there_are() {
     let shared = testing::crowded(2_000);
     let (worker, settings) = (testing::worker(&shared), testing::settings());
     let bench = Bench { worker, shared, pages: Pages::new(settings.clone()) };
-    for uri in ["/", "/;csv", "/;json", "/;typed"] {
+    for uri in ["/", "/;csv", "/;json", "/;typed", "/ui/figures"] {
         let answer = bench.visit(("GET", uri), true, None);
         let (largest, count) = measure(&bench.worker, answer.body);
         assert!(
@@ -238,4 +238,31 @@ fn the_dashboard_has_histograms_and_the_last_checks() {
     }
     // The backend's are those of its servers.
     assert_eq!(body.matches("\"latency\":{\"total\":[50,1,1]}").count(), 2, "{body}");
+}
+
+#[test]
+fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
+    let shared = testing::crowded(50);
+    let back = shared.proxies[1].back.as_ref().unwrap();
+    for slot in [0, 20, 49] {
+        back.servers[slot].counters.latencies.record(0, proxy::latency::Span::Total, 1, 50_001);
+    }
+    let worker = testing::worker(&shared);
+    let bench = Bench { worker, shared: shared.clone(), pages: Pages::new(testing::settings()) };
+    let (_, body) = bench.get("/ui/figures");
+    let row =
+        body.split("{\"kind\":").find(|row| row.contains("\"BACKEND\"") && row.contains("\"UP\""));
+    assert!(row.is_some_and(|row| row.contains("\"latency\":{\"total\":[50,1,3]}")), "{row:?}");
+    assert_eq!(body.matches("\"latency\":{\"total\":[50,1,1]}").count(), 3, "{body}");
+    let names =
+        ["s1", "s9", "s50"].map(|name| format!("{{\"kind\":\"Server\",\"name\":\"{name}\""));
+    assert!(names.iter().all(|name| body.matches(name.as_str()).count() == 1), "{body}");
+    for [open, close] in [["{", "}"], ["[", "]"]] {
+        assert_eq!(body.matches(open).count(), body.matches(close).count(), "{body}");
+    }
+    assert!(body.ends_with("]}],\"tables\":[]}"), "{body}");
+    let (_, body) = bench.get("/;csv;scope=be");
+    let mut lines = body.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let at = lines.next().unwrap().iter().position(|name| *name == "weir_ttime_p50").unwrap();
+    assert_eq!(lines.next_back().unwrap()[at], "50");
 }
