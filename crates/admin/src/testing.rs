@@ -28,6 +28,7 @@ pub(crate) fn process() -> Process {
         max_rates: Default::default(),
         shared_pools: true,
         histograms: true,
+        history: 600,
         spread_checks: 0,
         max_spread_checks: None,
         seats: Vec::new(),

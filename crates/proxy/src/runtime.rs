@@ -4,6 +4,7 @@
 //! server, and nothing else; counters live in per-thread blocks ([`crate::counters`]).
 
 use crate::counters::{Block, Counters, Gauge};
+use crate::history::{self, History};
 use crate::idle::Parking;
 use crate::invalid::Captures;
 use crate::latency::Span;
@@ -107,6 +108,8 @@ pub struct Shared {
     pub debug_commands: AtomicU64,
     /// Whether threads remember what became of transactions (`tune.why`).
     pub records: AtomicBool,
+    /// What the dashboard's charts have drawn.
+    pub history: History,
     /// What operators watch as it happens.
     pub traces: Traces,
     /// Messages refused.
@@ -130,8 +133,10 @@ impl Shared {
     pub fn new(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Self> {
         let threads = settings.threads;
         let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, threads, now));
+        let proxies: Vec<_> = proxies.into_iter().enumerate().map(build).collect();
         let shared = Arc::new(Self {
-            proxies: proxies.into_iter().enumerate().map(build).collect(),
+            history: History::new(&settings, &proxies),
+            proxies,
             connections: Gauge::default(),
             totals: Counters::new(threads),
             tls: TlsCounters::default(),
@@ -166,6 +171,7 @@ impl Shared {
         notice::restore_all(&shared);
         tracking::introduce_all(&shared);
         crate::expiry::tend_all(&shared);
+        history::keep(&shared);
         shared
     }
 

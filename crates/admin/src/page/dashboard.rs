@@ -1,11 +1,13 @@
 //! The dashboard at `<stats uri>/ui`: live charts in the browser. Never asks anything outside for
 //! anything.
 //!
-//! Four addresses: the document, its style, its script, and the figures as JSON ([`figures`]) that
-//! the script asks for about once a second. Rates and the percentiles of the last seconds are the
-//! browser's work: it subtracts what it was told before.
+//! Six addresses: the document, its style, its script, what was drawn before it was opened
+//! ([`history`]), the figures as JSON ([`figures`]) that the script asks for about once a second,
+//! and top talkers ([`top`]). Rates and the percentiles of the last seconds are the browser's work:
+//! it subtracts what it was told before.
 
 mod figures;
+mod history;
 mod top;
 mod writer;
 
@@ -13,6 +15,7 @@ use super::query::decode;
 use super::response;
 use crate::settings::Settings;
 use figures::Figures;
+use history::History;
 use htx::Head;
 use proxy::Worker;
 use proxy::services::{Answer, Body};
@@ -33,14 +36,16 @@ enum Part {
     Style,
     Script,
     Figures,
+    History,
     Top,
 }
 
-const PARTS: [(&str, Part); 5] = [
+const PARTS: [(&str, Part); 6] = [
     ("ui", Part::Document),
     ("ui/style.css", Part::Style),
     ("ui/app.js", Part::Script),
     ("ui/figures", Part::Figures),
+    ("ui/history", Part::History),
     ("ui/top", Part::Top),
 ];
 
@@ -71,6 +76,11 @@ pub(super) fn answer(
         Part::Figures => {
             let mut figures = Figures::new(settings, page);
             let pieces = Box::new(move |worker: &Worker, out: &mut _| figures.next(worker, out));
+            ("application/json", Body::Pieces(pieces))
+        }
+        Part::History => {
+            let mut history = History::new(page);
+            let pieces = Box::new(move |worker: &Worker, out: &mut _| history.next(worker, out));
             ("application/json", Body::Pieces(pieces))
         }
         Part::Top => {

@@ -212,6 +212,11 @@ fn the_dashboard_loads_nothing_from_outside() {
         ("/ui/style.css", "text/css; charset=utf-8", ":root {"),
         ("/ui/app.js", "text/javascript; charset=utf-8", "// The dashboard's script"),
         ("/ui/figures", "application/json", "{\"ms\":"),
+        (
+            "/ui/history",
+            "application/json",
+            "{\"pid\":42,\"seconds\":600,\"charts\":{\"requests\":[[",
+        ),
         ("/ui/top?table=none", "application/json", "{}"),
     ] {
         let (head, body) = bench.get(uri);
@@ -265,4 +270,30 @@ fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
     let mut lines = body.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let at = lines.next().unwrap().iter().position(|name| *name == "weir_ttime_p50").unwrap();
     assert_eq!(lines.next_back().unwrap()[at], "50");
+}
+
+#[test]
+fn the_history_of_the_charts_is_told_by_scope() {
+    let bench = Bench::new();
+    let counters = &bench.shared.proxies[1].back.as_ref().unwrap().counters;
+    counters.of(0).add(proxy::counters::Metric::Requests, 9);
+    let mut sampler = proxy::history::Sampler::new(&bench.shared);
+    for second in [1_000, 2_000, 4_000] {
+        sampler.step(&bench.shared, second);
+    }
+    let (_, body) = bench.get("/ui/history");
+    let begun = "{\"pid\":42,\"seconds\":600,\"charts\":{\"requests\":[[0,0,null,0]],\
+                 \"connections\":[[0,0,null,0]],\"traffic\":[[246,0,null,0],[219,0,null,0]],\
+                 \"errors\":[[0,0,null,0],[0,0,null,0]]},\"proxies\":[{\"name\":\"fe\",";
+    assert!(body.starts_with(begun), "{body}");
+    let proxy =
+        "{\"name\":\"be\",\"charts\":{\"rate\":[[12,0,null,0]],\"latency\":[[null,null,null,null],";
+    assert!(body.contains(proxy) && body.ends_with("}}]}"), "{body}");
+    let page = StatsPage { uri: "/".into(), scope: vec!["tcp".into()], ..StatsPage::default() };
+    let mut request = Head::default();
+    request.set_request(b"GET", b"/ui/history", Version::Http11);
+    let answer = dashboard::answer(&bench.worker, &testing::settings(), &page, &request).unwrap();
+    let body = String::from_utf8(answer.body.collect(&bench.worker)).unwrap();
+    assert!(body.contains("{\"name\":\"tcp\",") && !body.contains("\"be\""), "{body}");
+    assert!(body.contains("\"requests\"") && !body.contains("\"traffic\""), "{body}");
 }

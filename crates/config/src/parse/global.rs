@@ -292,6 +292,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.histograms", "{ on | off }", "Counts times in histograms.", |g, _, a| {
         on_off(a).map(|on| g.tune.histograms = Some(on))
     }),
+    entry("tune.history", "<seconds>", "Keeps figures for the dashboard's charts.", |g, _, a| {
+        integer(a, 0..=3600).map(|n| g.tune.history = Some(n))
+    }),
     entry("tune.http.cookielen", "<number>", "Bounds captured cookies.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.cookie_len = n)
     }),
