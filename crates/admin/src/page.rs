@@ -8,22 +8,22 @@ mod auth;
 mod change;
 mod dashboard;
 mod html;
-mod listing;
 mod query;
+mod tables;
 #[cfg(test)]
 mod tests;
 
 use crate::prometheus;
 use crate::settings::Settings;
-use crate::stats::{self, Filter};
+use crate::stats::{self, Filter, Listing, Look};
 use htx::{Head, Method, Version};
-use listing::Listing;
 use proxy::Worker;
-use proxy::services::{Answer, Body, Service, Services, Visit};
+use proxy::services::{Answer, Body, Pieces, Service, Services, Visit};
 use proxy::settings::StatsPage;
 pub(crate) use query::decode;
 use query::{Format, Query};
 use std::sync::Arc;
+use tables::Tables;
 
 /// The statistics pages of a worker.
 #[derive(Debug)]
@@ -64,22 +64,30 @@ impl Pages {
         let filter = Filter {
             states: query.states,
             scope: query.scope.clone(),
+            names: page.scope.clone(),
             legends: page.show_legends,
             modules: page.show_modules || query.format != Format::Html,
             ..Filter::default()
         };
         let content_type = match query.format {
             Format::Html => "text/html",
-            Format::Csv | Format::Typed => "text/plain",
-            Format::Json => "application/json",
+            Format::Rows(Look::Csv | Look::Typed { .. }) => "text/plain",
+            Format::Rows(Look::Json) => "application/json",
         };
         let mut head = response(200, "OK", content_type);
         if page.refresh > 0 && query.refreshes {
             head.push(b"refresh", page.refresh.to_string().as_bytes());
         }
-        let mut listing = Listing::new(&self.settings, page, query, (visit.admin, filter));
-        let next = move |worker: &Worker, out: &mut Vec<u8>| listing.next(worker, out);
-        Answer { head, body: Body::Pieces(Box::new(next)) }
+        Answer { head, body: Body::Pieces(self.pieces(page, query, (visit.admin, filter))) }
+    }
+
+    fn pieces(&self, page: &StatsPage, query: Query, who: (bool, Filter)) -> Pieces {
+        if let Format::Rows(look) = query.format {
+            let mut listing = Listing::new(who.1, look);
+            return Box::new(move |worker, out| listing.next(worker, out));
+        }
+        let mut tables = Tables::new(&self.settings, page, query, who);
+        Box::new(move |worker, out| tables.next(worker, out))
     }
 }
 

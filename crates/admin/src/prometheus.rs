@@ -45,50 +45,46 @@ struct Report {
     settings: Arc<Settings>,
     query: Query,
     stage: Stage,
-    text: String,
 }
 
 /// What the next piece is about.
 enum Stage {
     Process,
-    Rows(rows::Cursor),
+    Rows(Box<rows::Cursor>),
     Histograms(histograms::Cursor),
     Tables,
 }
 
 impl Report {
     fn new(settings: Arc<Settings>, query: Query) -> Self {
-        Self { settings, query, stage: Stage::Process, text: String::new() }
+        Self { settings, query, stage: Stage::Process }
     }
 
     /// Appends the next piece, or gathers for it; `false`: it was the last one.
-    fn next(&mut self, worker: &Worker, out: &mut Vec<u8>) -> bool {
-        let Self { settings, query, stage, text } = self;
-        text.clear();
+    fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
+        let Self { settings, query, stage } = self;
         let following = match stage {
             Stage::Process => {
                 if query.wants(Scope::Global) {
-                    process::write(worker, settings, text);
+                    process::write(worker, settings, out);
                 }
-                Some(Stage::Rows(rows::Cursor::new(query)))
+                Some(Stage::Rows(Box::new(rows::Cursor::new(query))))
             }
             Stage::Rows(cursor) => {
-                let over = !cursor.next(worker, text);
+                let over = !cursor.next(worker, out);
                 over.then(|| Stage::Histograms(histograms::Cursor::default()))
             }
             Stage::Histograms(cursor) => {
-                let over = !query.wants(Scope::Histogram) || !cursor.next(&worker.shared, text);
+                let over = !query.wants(Scope::Histogram) || !cursor.next(&worker.shared, out);
                 over.then_some(Stage::Tables)
             }
             Stage::Tables => {
                 if query.wants(Scope::Sticktable) {
-                    tables::write(&worker.shared, text);
+                    tables::write(&worker.shared, out);
                 }
-                out.extend_from_slice(text.as_bytes());
                 return false;
             }
         };
-        out.extend_from_slice(text.as_bytes());
         if let Some(following) = following {
             *stage = following;
         }

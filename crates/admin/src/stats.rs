@@ -1,6 +1,6 @@
 //! The statistics of proxies and of the process as typed values. Never renders them.
 //!
-//! [`Walk`] and [`info::all`] gather, [`csv`], [`typed`] and [`json`] write.
+//! [`Walk`] and [`info::all`] gather, [`csv`], [`typed`] and [`json`] write, [`Listing`] does both.
 
 mod back;
 pub mod csv;
@@ -9,6 +9,7 @@ mod front;
 pub mod info;
 pub mod json;
 mod listener;
+mod listing;
 pub mod modules;
 mod server;
 #[cfg(test)]
@@ -18,11 +19,15 @@ pub mod typed;
 
 use balance::OpState;
 use field::{COLUMNS, COUNT, Column, Field};
+pub(crate) use listing::{Listing, Look};
+use modules::Subject;
 use proxy::Shared;
 use proxy::counters::{Counters, Event};
 use proxy::listener::Moment;
-use proxy::runtime::{Proxy, Server};
+use proxy::runtime::{Back, Proxy, Server};
+use std::ops::Range;
 use stdx::ignored;
+use times::Times;
 
 /// Origin, nature and scope of a value: the three letters of management.txt 9.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,6 +181,8 @@ pub struct Row {
     pub proxy: u32,
     /// Number in the proxy; 0 for its sides.
     pub id: u32,
+    /// Slot of the server; 0 for anything else.
+    pub slot: usize,
     values: Vec<Value>,
     /// What modules tell; empty unless it was asked for.
     modules: Vec<Value>,
@@ -183,9 +190,8 @@ pub struct Row {
 
 impl Row {
     fn new(kind: Kind, proxy: &Proxy, id: u32, name: &str) -> Self {
-        let mut row =
-            Self { kind, proxy: proxy.settings.id, id, values: Vec::new(), modules: Vec::new() };
-        row.values.resize(COUNT, Value::Empty);
+        let (proxy_id, values) = (proxy.settings.id, vec![Value::Empty; COUNT]);
+        let mut row = Self { kind, proxy: proxy_id, id, slot: 0, values, modules: Vec::new() };
         row.set(Field::Pxname, proxy.name());
         row.set(Field::Svname, name);
         row.set(Field::Pid, 1u32);
@@ -227,16 +233,9 @@ impl Row {
     }
 
     /// Adds what modules tell, if the filter wants it.
-    fn with_modules(
-        mut self,
-        filter: &Filter,
-        proxy: &Proxy,
-        server: Option<&Server>,
-        counters: &Counters,
-    ) -> Self {
+    fn with_modules(mut self, filter: &Filter, subject: &Subject<'_>) -> Self {
         if filter.modules {
-            let subject = modules::Subject { proxy, kind: self.kind, server, counters };
-            self.modules = modules::values(&subject);
+            self.modules = modules::values(subject);
         }
         self
     }
@@ -306,17 +305,29 @@ pub struct Filter {
     pub states: States,
     /// Part of the proxies' names; empty for all.
     pub scope: String,
+    /// Names of proxies (`stats scope`); empty for all.
+    pub names: Vec<String>,
     /// Whether addresses, cookies and algorithms are shown.
     pub legends: bool,
     /// Whether modules have their say.
     pub modules: bool,
+    /// Whether [`Walk::subject`] is asked for times.
+    pub times: bool,
 }
 
 impl Default for Filter {
     fn default() -> Self {
-        let (proxy, id, scope) = (None, None, String::new());
-        let (legends, modules) = (false, false);
-        Self { proxy, kinds: u32::MAX, id, states: States::All, scope, legends, modules }
+        Self {
+            proxy: None,
+            kinds: u32::MAX,
+            id: None,
+            states: States::All,
+            scope: String::new(),
+            names: Vec::new(),
+            legends: false,
+            modules: false,
+            times: false,
+        }
     }
 }
 
@@ -325,6 +336,7 @@ impl Filter {
         !proxy.settings.disabled
             && self.proxy.is_none_or(|id| id == proxy.settings.id)
             && proxy.name().contains(&self.scope)
+            && (self.names.is_empty() || self.names.iter().any(|name| name == proxy.name()))
     }
 
     fn wants(&self, kind: Kind) -> bool {
@@ -350,17 +362,37 @@ impl Filter {
 const STEP: usize = 8;
 
 /// How far a listing of rows has come. The default is before the first one.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Walk {
     proxy: usize,
     /// The next server, by slot; the client side comes with the first.
     slot: usize,
+    /// The proxy of the rows of the last step.
+    last: usize,
+    /// Times of the servers of that proxy that were passed.
+    times: Times,
 }
 
 impl Walk {
     /// Whether the rows of a proxy are complete, and the next step begins with another one.
     pub fn is_between(&self) -> bool {
         self.slot == 0
+    }
+
+    /// What a row of the last step is about; `None` if it has gone since.
+    pub(crate) fn subject<'a>(&'a self, shared: &'a Shared, row: &Row) -> Option<Subject<'a>> {
+        let proxy = &shared.proxies[self.last];
+        let (kind, back) = (row.kind, proxy.back.as_ref());
+        let subject =
+            |server, counters, servers| Some(Subject { proxy, kind, server, counters, servers });
+        match kind {
+            Kind::Frontend | Kind::Listener => subject(None, &proxy.front.as_ref()?.counters, None),
+            Kind::Backend => subject(None, &back?.counters, Some(&self.times)),
+            Kind::Server => {
+                let server = back?.servers.get(row.slot)?;
+                subject(Some(server), &server.counters, None)
+            }
+        }
     }
 
     /// The next few rows that a filter wants, of one proxy: its client side, its listeners, the
@@ -371,43 +403,58 @@ impl Walk {
         let first = if index == self.proxy { self.slot } else { 0 };
         let mut rows = Vec::new();
         if first == 0 {
+            self.times = Times::default();
             client_side(shared, proxy, clock, filter, &mut rows);
         }
-        let Some(back) = &proxy.back else {
-            *self = Self { proxy: index + 1, slot: 0 };
-            return Some(rows);
-        };
-        let end = (first + STEP).min(back.servers.slots());
+        (self.proxy, self.slot, self.last) = (index + 1, 0, index);
+        let Some(back) = &proxy.back else { return Some(rows) };
+        let slots = first..(first + STEP).min(back.servers.slots());
+        if filter.modules || filter.times {
+            self.times.add(back, &slots);
+        }
+        let ended = slots.end;
         if filter.wants(Kind::Server) {
-            let here = (first..end).filter_map(|slot| back.servers.get(slot));
-            let wanted = here.filter(|server| filter.wants_server(server));
-            rows.extend(wanted.map(|server| {
-                let row = server::row(proxy, server, clock, filter.legends);
-                row.with_modules(filter, proxy, Some(server), &server.counters)
-            }));
+            servers(proxy, back, slots, (clock, filter), &mut rows);
         }
-        if end < back.servers.slots() {
-            *self = Self { proxy: index, slot: end };
-            return Some(rows);
+        if ended < back.servers.slots() {
+            (self.proxy, self.slot) = (index, ended);
+        } else if filter.wants(Kind::Backend) {
+            let (counters, servers) = (&back.counters, Some(&self.times));
+            let subject = Subject { proxy, kind: Kind::Backend, server: None, counters, servers };
+            rows.push(back::row(proxy, back, clock, filter).with_modules(filter, &subject));
         }
-        if filter.wants(Kind::Backend) {
-            let row = back::row(proxy, back, clock, filter);
-            rows.push(row.with_modules(filter, proxy, None, &back.counters));
-        }
-        *self = Self { proxy: index + 1, slot: 0 };
         Some(rows)
     }
 }
 
 fn client_side(shared: &Shared, proxy: &Proxy, clock: Clock, filter: &Filter, rows: &mut Vec<Row>) {
     let Some(front) = &proxy.front else { return };
+    let subject = |kind, counters| Subject { proxy, kind, server: None, counters, servers: None };
     if filter.wants(Kind::Frontend) {
         let row = front::row(shared, proxy, front, clock);
-        rows.push(row.with_modules(filter, proxy, None, &front.counters));
+        rows.push(row.with_modules(filter, &subject(Kind::Frontend, &front.counters)));
     }
     for it in listener::all(proxy, front).filter(|it| filter.wants_listener(it.bind.id)) {
         let row = listener::row(shared, proxy, &it, clock, filter.legends);
-        rows.push(row.with_modules(filter, proxy, None, it.counters));
+        rows.push(row.with_modules(filter, &subject(Kind::Listener, it.counters)));
+    }
+}
+
+fn servers(
+    proxy: &Proxy,
+    back: &Back,
+    slots: Range<usize>,
+    (clock, filter): (Clock, &Filter),
+    rows: &mut Vec<Row>,
+) {
+    for slot in slots {
+        let server = back.servers.get(slot).filter(|server| filter.wants_server(server));
+        let Some(server) = server else { continue };
+        let (counters, kind) = (&server.counters, Kind::Server);
+        let subject = Subject { proxy, kind, server: Some(server), counters, servers: None };
+        let mut row = server::row(proxy, server, clock, filter.legends);
+        row.slot = slot;
+        rows.push(row.with_modules(filter, &subject));
     }
 }
 

@@ -71,7 +71,8 @@ mod tests {
     use super::*;
 
     /// Keywords that HAProxy has not.
-    const OWN: &[(&str, &str)] = &[("global", "tune.why")];
+    const OWN: &[(&str, &str)] =
+        &[("global", "tune.histograms"), ("global", "tune.history"), ("global", "tune.why")];
 
     #[test]
     fn tables_are_alphabetical_without_doubles_and_of_known_names() {

@@ -26,6 +26,7 @@ mod gate;
 pub mod h2;
 mod handshake;
 mod hashing;
+pub mod history;
 mod housekeeper;
 mod idle;
 mod inspect;

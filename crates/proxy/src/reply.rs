@@ -133,19 +133,18 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
 /// Makes and sends the body behind the head that is encoded; traffic passes between two batches.
 async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
-    let mut more = true;
+    let (mut text, mut more) = (String::new(), true);
     while more {
-        let space = &mut *tx.space;
-        space.body.clear();
-        while more && space.body.len() < BATCH {
-            more = pieces(&tx.worker, &mut space.body);
-            if more && space.body.is_empty() {
+        text.clear();
+        while more && text.len() < BATCH {
+            more = pieces(&tx.worker, &mut text);
+            if more && text.is_empty() {
                 // It was at work without a word yet.
                 break;
             }
         }
-        if !space.body.is_empty() {
-            tx.client.mux.encode_payload(&space.body, &mut space.down.outbox.bytes);
+        if !text.is_empty() {
+            tx.client.mux.encode_payload(text.as_bytes(), &mut tx.space.down.outbox.bytes);
         }
         if more {
             flush(tx).await?;

@@ -296,6 +296,9 @@ fn count_times(tx: &Transaction) {
     if let Some(block) = tx.backend.as_ref().and_then(|backend| backend.back_block()) {
         block.time(times);
     }
+    if !tx.worker.histograms {
+        return;
+    }
     // Those of the backend are those of its servers.
     let latencies = claim.server().counters.latencies.of(tx.worker.thread.index);
     latencies.record(Span::Queue, journal.request, journal.queued);
@@ -308,7 +311,9 @@ fn count_times(tx: &Transaction) {
 
 /// The whole of a request in the histograms of its frontend, and its connection's beginning once.
 fn record_front(tx: &Transaction) {
-    let Some(front) = &tx.client.proxy.front else { return };
+    let Some(front) = tx.client.proxy.front.as_ref().filter(|_| tx.worker.histograms) else {
+        return;
+    };
     let (thread, journal) = (tx.worker.thread.index, &tx.notes.journal);
     let latencies = &front.counters.latencies;
     if !journal.bad_request {

@@ -4,6 +4,7 @@
 //! server, and nothing else; counters live in per-thread blocks ([`crate::counters`]).
 
 use crate::counters::{Block, Counters, Gauge};
+use crate::history::{self, History};
 use crate::idle::Parking;
 use crate::invalid::Captures;
 use crate::latency::Span;
@@ -28,6 +29,7 @@ use reactor::{Address, Mailbox, Pulse, TaskId, Wake};
 use sample::vars::SharedVars;
 use sched::SharedWork;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use stdx::{Grow, Summary};
@@ -106,6 +108,8 @@ pub struct Shared {
     pub debug_commands: AtomicU64,
     /// Whether threads remember what became of transactions (`tune.why`).
     pub records: AtomicBool,
+    /// What the dashboard's charts have drawn.
+    pub history: History,
     /// What operators watch as it happens.
     pub traces: Traces,
     /// Messages refused.
@@ -129,8 +133,10 @@ impl Shared {
     pub fn new(settings: settings::Process, proxies: Vec<settings::Proxy>, now: u64) -> Arc<Self> {
         let threads = settings.threads;
         let build = |(index, proxy)| Arc::new(Proxy::new(index, proxy, threads, now));
+        let proxies: Vec<_> = proxies.into_iter().enumerate().map(build).collect();
         let shared = Arc::new(Self {
-            proxies: proxies.into_iter().enumerate().map(build).collect(),
+            history: History::new(&settings, &proxies),
+            proxies,
             connections: Gauge::default(),
             totals: Counters::new(threads),
             tls: TlsCounters::default(),
@@ -165,6 +171,7 @@ impl Shared {
         notice::restore_all(&shared);
         tracking::introduce_all(&shared);
         crate::expiry::tend_all(&shared);
+        history::keep(&shared);
         shared
     }
 
@@ -618,14 +625,15 @@ impl Proxy {
 }
 
 impl Back {
-    /// How long requests to all servers took together, in microseconds.
-    pub fn latencies(&self, span: Span) -> Summary {
-        let mut summary = Summary::default();
-        let servers = (0..self.servers.slots()).map(|slot| &self.servers[slot]);
-        for server in servers.chain(self.servers.direct()) {
-            server.counters.latencies.add_to(&mut summary, span);
+    /// Adds how long requests to the servers in these slots took, in microseconds, deleted ones
+    /// included; what stands for no server comes with the last one.
+    pub fn add_latencies(&self, slots: Range<usize>, span: Span, summary: &mut Summary) {
+        let all = self.servers.slots();
+        let servers = (slots.start..slots.end.min(all)).map(|slot| &self.servers[slot]);
+        let direct = self.servers.direct().filter(|_| slots.end >= all);
+        for server in servers.chain(direct) {
+            server.counters.latencies.add_to(summary, span);
         }
-        summary
     }
 
     fn new(settings: &settings::Back, threads: usize, now: u64) -> Self {

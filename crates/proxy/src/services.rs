@@ -23,9 +23,9 @@ pub enum Body {
     Pieces(Pieces),
 }
 
-/// Appends the next piece of a body, some hundred microseconds' worth at most, or nothing yet;
+/// Appends the next piece of an answer, some hundred microseconds' worth at most, or nothing yet;
 /// `false`: it was the last one. Traffic passes between two pieces.
-pub type Pieces = Box<dyn FnMut(&Worker, &mut Vec<u8>) -> bool>;
+pub type Pieces = Box<dyn FnMut(&Worker, &mut String) -> bool>;
 
 impl Body {
     /// All of it at once, whatever that takes.
@@ -33,9 +33,9 @@ impl Body {
         match self {
             Self::Whole(bytes) => bytes,
             Self::Pieces(mut next) => {
-                let mut bytes = Vec::new();
-                while next(worker, &mut bytes) {}
-                bytes
+                let mut text = String::new();
+                while next(worker, &mut text) {}
+                text.into_bytes()
             }
         }
     }

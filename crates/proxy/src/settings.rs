@@ -66,6 +66,10 @@ pub struct Process {
     pub max_accept: usize,
     /// Whether threads may take idle server connections from each other (`tune.idle-pool.shared`).
     pub shared_pools: bool,
+    /// Whether times are counted in histograms (`tune.histograms`).
+    pub histograms: bool,
+    /// Seconds of figures kept for the dashboard's charts, 0 for none (`tune.history`).
+    pub history: u32,
     /// Jitter of check intervals in percent (`spread-checks`).
     pub spread_checks: u32,
     /// The most that a check may be moved by the start-up spread (`max-spread-checks`).

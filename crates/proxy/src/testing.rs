@@ -134,6 +134,8 @@ pub(crate) fn process(threads: usize) -> Process {
         max_accept: 4,
         max_rates: Default::default(),
         shared_pools: true,
+        histograms: true,
+        history: 0,
         spread_checks: 0,
         max_spread_checks: None,
         seats: Vec::new(),

@@ -62,6 +62,8 @@ pub struct Worker {
     /// Where passwords are verified.
     pub(crate) verifier: Verifier,
     pub(crate) recorder: Recorder,
+    /// Whether times are counted in histograms.
+    pub(crate) histograms: bool,
     /// Client connections of this thread.
     pub(crate) clients: Cell<usize>,
     /// How many there have been.
@@ -123,6 +125,7 @@ impl Worker {
             date: Cell::new((-1, 0)),
             verifier: Verifier::default(),
             recorder: Recorder::default(),
+            histograms: settings.histograms,
             clients: Cell::new(0),
             totals: shared.totals.share(thread.index),
             met: Cell::new(0),

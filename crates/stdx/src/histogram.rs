@@ -108,6 +108,16 @@ impl Summary {
         self.count += count;
     }
 
+    /// What came since another summary of the same histograms was made. A bucket that holds less
+    /// than then was cleared: all of it is new.
+    pub fn since(&self, before: &Self) -> Self {
+        let earlier = before.counts.iter().copied().chain(std::iter::repeat(0));
+        let grown = |(now, then): (&u64, u64)| now.checked_sub(then).unwrap_or(*now);
+        let counts: Vec<u64> = self.counts.iter().zip(earlier).map(grown).collect();
+        let (count, sum) = (counts.iter().sum(), self.sum.checked_sub(before.sum));
+        Self { counts, count, sum: sum.unwrap_or(self.sum) }
+    }
+
     /// How many values.
     pub fn count(&self) -> u64 {
         self.count
@@ -210,6 +220,17 @@ mod tests {
         histogram.clear();
         summary.add(&histogram);
         assert_eq!((summary.count(), summary.sum(), summary.quantile(0.99)), (0, 0, None));
+    }
+
+    #[test]
+    fn what_came_since_is_told_apart() {
+        let before = filled(&[10, 10, 500]);
+        let since = filled(&[10, 10, 10, 500, 9_000]).since(&before);
+        assert_eq!((since.count(), since.sum()), (2, 9_010));
+        assert_eq!(since.quantile(0.5), Some(10));
+        let cleared = filled(&[10]).since(&before);
+        assert_eq!((cleared.count(), cleared.sum()), (1, 10));
+        assert_eq!(before.since(&before).quantile(0.5), None);
     }
 
     #[test]

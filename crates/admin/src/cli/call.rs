@@ -6,6 +6,7 @@ use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use proxy::anon::Anon;
 use proxy::journal::Cause;
 use proxy::runtime::{Back, Front, Proxy, Server};
+use proxy::services::Pieces;
 use proxy::streams::Which;
 use proxy::{Shared, Worker};
 use std::rc::Rc;
@@ -113,10 +114,6 @@ pub(super) enum Reply {
     /// Nothing at all, not even the end of an answer.
     Silence,
 }
-
-/// Appends the next piece of an answer, some hundred microseconds' worth at most; `false`: it was
-/// the last one. Traffic passes between two pieces.
-pub(super) type Pieces = Box<dyn FnMut(&Worker, &mut String) -> bool>;
 
 /// An answer that takes the words of all workers.
 pub(super) enum Later {

@@ -1,8 +1,7 @@
 //! `show resolvers`: what name servers have said. Never asks one.
 
 use super::call::{Call, Reply};
-use super::show::Look;
-use crate::stats::{Tags, Value, json, typed};
+use crate::stats::{Look, Tags, Value, json, typed};
 use proxy::Shared;
 use proxy::resolver::{Counters, Resolver};
 use std::fmt::Write as _;

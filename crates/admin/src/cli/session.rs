@@ -4,7 +4,7 @@
 //! connection closes. One that has closed its own side still gets all answers. Input without a
 //! newline at its end is dropped.
 
-use super::call::{Call, Pieces, Reply, State};
+use super::call::{Call, Reply, State};
 use super::collect;
 use super::events::Follow;
 use super::handover;
@@ -15,6 +15,7 @@ use crate::channel::{self, Channel, LONGEST, Place};
 use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
 use proxy::ring::Framing;
+use proxy::services::Pieces;
 use reactor::{Class, Handle, Socket, TaskId};
 use std::io;
 use std::rc::Rc;

@@ -3,7 +3,7 @@
 use super::call::{Call, Reply, Severity};
 use super::resolvers;
 use crate::settings::Level;
-use crate::stats::{Clock, Filter, States, Walk, csv, info, json, typed};
+use crate::stats::{Filter, Listing, Look, States, info, json, typed};
 
 pub(super) fn version(call: &mut Call<'_>) -> Reply {
     Reply::Message(Severity::Info, call.settings.version.clone())
@@ -59,44 +59,8 @@ pub(super) fn stat(call: &mut Call<'_>) -> Reply {
     if let Err(reply) = select(call, rest, &mut filter) {
         return reply;
     }
-    listing(filter, look)
-}
-
-/// How rows are written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    Csv,
-    Typed { describe: bool },
-    Json,
-}
-
-/// The rows that a filter wants.
-fn listing(filter: Filter, look: Look) -> Reply {
-    let mut walk = Walk::default();
-    let (mut begun, mut first) = (false, true);
-    Reply::Pieces(Box::new(move |worker, out| {
-        if !std::mem::replace(&mut begun, true) {
-            match look {
-                Look::Csv => csv::header(out),
-                Look::Json => json::begin(out),
-                Look::Typed { .. } => {}
-            }
-        }
-        let Some(rows) = walk.step(&worker.shared, Clock::of(worker), &filter) else {
-            if look == Look::Json {
-                json::end(out);
-            }
-            return false;
-        };
-        match look {
-            Look::Csv => csv::lines(&rows, out),
-            Look::Typed { describe } => typed::write(&rows, describe, out),
-            Look::Json => {
-                rows.iter().for_each(|row| json::object(row, std::mem::take(&mut first), out))
-            }
-        }
-        true
-    }))
+    let mut listing = Listing::new(filter, look);
+    Reply::Pieces(Box::new(move |worker, out| listing.next(worker, out)))
 }
 
 /// The three words that select objects, if all three are there.

@@ -1,21 +1,26 @@
 //! The dashboard at `<stats uri>/ui`: live charts in the browser. Never asks anything outside for
 //! anything.
 //!
-//! Four addresses: the document, its style, its script, and the figures as JSON ([`figures`]) that
-//! the script asks for about once a second. Rates and the percentiles of the last seconds are the
-//! browser's work: it subtracts what it was told before.
+//! Six addresses: the document, its style, its script, what was drawn before it was opened
+//! ([`history`]), the figures as JSON ([`figures`]) that the script asks for about once a second,
+//! and top talkers ([`top`]). Rates and the percentiles of the last seconds are the browser's work:
+//! it subtracts what it was told before.
 
 mod figures;
+mod history;
 mod top;
 mod writer;
 
 use super::query::decode;
 use super::response;
 use crate::settings::Settings;
+use figures::Figures;
+use history::History;
 use htx::Head;
 use proxy::Worker;
 use proxy::services::{Answer, Body};
 use proxy::settings::StatsPage;
+use std::sync::Arc;
 
 const DOCUMENT: &str = include_str!("ui/index.html");
 const STYLE: &str = include_str!("ui/style.css");
@@ -31,14 +36,16 @@ enum Part {
     Style,
     Script,
     Figures,
+    History,
     Top,
 }
 
-const PARTS: [(&str, Part); 5] = [
+const PARTS: [(&str, Part); 6] = [
     ("ui", Part::Document),
     ("ui/style.css", Part::Style),
     ("ui/app.js", Part::Script),
     ("ui/figures", Part::Figures),
+    ("ui/history", Part::History),
     ("ui/top", Part::Top),
 ];
 
@@ -55,26 +62,37 @@ fn part<'u>(uri: &'u str, page: &str) -> Option<(Part, &'u str)> {
 /// Answers a request to the dashboard; `None`: it is for the page itself.
 pub(super) fn answer(
     worker: &Worker,
-    settings: &Settings,
+    settings: &Arc<Settings>,
     page: &StatsPage,
     request: &Head,
 ) -> Option<Answer> {
     let uri = String::from_utf8_lossy(request.path_and_query());
     let (part, options) = part(&uri, &page.uri)?;
+    let whole = |text: String| Body::Whole(text.into_bytes());
     let (content_type, body) = match part {
-        Part::Document => ("text/html; charset=utf-8", document(page)),
-        Part::Style => ("text/css; charset=utf-8", STYLE.to_owned()),
-        Part::Script => ("text/javascript; charset=utf-8", SCRIPT.to_owned()),
-        Part::Figures => ("application/json", figures::write(worker, settings, page)),
+        Part::Document => ("text/html; charset=utf-8", whole(document(page))),
+        Part::Style => ("text/css; charset=utf-8", whole(STYLE.to_owned())),
+        Part::Script => ("text/javascript; charset=utf-8", whole(SCRIPT.to_owned())),
+        Part::Figures => {
+            let mut figures = Figures::new(settings, page);
+            let pieces = Box::new(move |worker: &Worker, out: &mut _| figures.next(worker, out));
+            ("application/json", Body::Pieces(pieces))
+        }
+        Part::History => {
+            let mut history = History::new(page);
+            let pieces = Box::new(move |worker: &Worker, out: &mut _| history.next(worker, out));
+            ("application/json", Body::Pieces(pieces))
+        }
         Part::Top => {
             let name = option(options, "table");
-            ("application/json", top::write(worker, Some(&name).filter(|name| shows(page, name))))
+            let name = Some(&name).filter(|name| shows(page, name));
+            ("application/json", whole(top::write(worker, name)))
         }
     };
     let mut head = response(200, "OK", content_type);
     head.push(b"content-security-policy", POLICY);
     head.push(b"x-content-type-options", b"nosniff");
-    Some(Answer { head, body: Body::Whole(body.into_bytes()) })
+    Some(Answer { head, body })
 }
 
 /// Whether a page shows what is in a stick table: keys tell who the clients are, so whoever sees

@@ -2,16 +2,15 @@
 //! understood is ignored.
 
 use super::change::Outcome;
-use crate::stats::States;
+use crate::stats::{Look, States};
 
 /// How the figures are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Format {
     #[default]
     Html,
-    Csv,
-    Typed,
-    Json,
+    /// As `show stat` writes them.
+    Rows(Look),
 }
 
 /// The options of one request.
@@ -50,9 +49,9 @@ impl Query {
 
     fn take(&mut self, word: &str) {
         match word {
-            "csv" => self.format = Format::Csv,
-            "typed" => self.format = Format::Typed,
-            "json" => self.format = Format::Json,
+            "csv" => self.format = Format::Rows(Look::Csv),
+            "typed" => self.format = Format::Rows(Look::Typed { describe: false }),
+            "json" => self.format = Format::Rows(Look::Json),
             "up" => self.states = States::Up,
             "no-maint" => self.states = States::NoMaint,
             "norefresh" => self.refreshes = false,
@@ -97,13 +96,14 @@ mod tests {
     #[test]
     fn options_are_found_wherever_they_stand() {
         let parse = |uri: &str| Query::parse(uri.as_bytes(), "/");
-        assert_eq!(parse("/;csv").format, Format::Csv);
-        assert_eq!(parse("/;json;norefresh").format, Format::Json);
+        assert_eq!(parse("/;csv").format, Format::Rows(Look::Csv));
+        assert_eq!(parse("/;json;norefresh").format, Format::Rows(Look::Json));
         assert!(parse("/").refreshes && !parse("/;norefresh").refreshes);
         assert_eq!(parse("/;up").states, States::Up);
         assert_eq!(parse("/?scope=be%2dx+y;csv").scope, "be-x y");
         assert_eq!(parse("/;csv;scope=100%").scope, "100%");
-        assert_eq!(Query::parse(b"/haproxy?stats;typed", "/haproxy?stats").format, Format::Typed);
+        let typed = Query::parse(b"/haproxy?stats;typed", "/haproxy?stats");
+        assert_eq!(typed.format, Format::Rows(Look::Typed { describe: false }));
         assert_eq!(parse("/;st=DENY").outcome, Some(Outcome::Denied));
         assert_eq!(parse("/;st=<b>").outcome, None);
     }

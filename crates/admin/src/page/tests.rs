@@ -70,7 +70,7 @@ fn measure(worker: &Worker, body: Body) -> (usize, usize) {
     let Body::Pieces(mut next) = body else { panic!("it comes in one piece") };
     let (mut largest, mut count, mut more) = (0, 0, true);
     while more {
-        let mut piece = Vec::new();
+        let mut piece = String::new();
         more = next(worker, &mut piece);
         (largest, count) = (largest.max(piece.len()), count + 1);
     }
@@ -82,7 +82,7 @@ fn no_piece_is_long_however_many_servers_there_are() {
     let shared = testing::crowded(2_000);
     let (worker, settings) = (testing::worker(&shared), testing::settings());
     let bench = Bench { worker, shared, pages: Pages::new(settings.clone()) };
-    for uri in ["/", "/;csv", "/;json", "/;typed"] {
+    for uri in ["/", "/;csv", "/;json", "/;typed", "/ui/figures"] {
         let answer = bench.visit(("GET", uri), true, None);
         let (largest, count) = measure(&bench.worker, answer.body);
         assert!(
@@ -212,6 +212,11 @@ fn the_dashboard_loads_nothing_from_outside() {
         ("/ui/style.css", "text/css; charset=utf-8", ":root {"),
         ("/ui/app.js", "text/javascript; charset=utf-8", "// The dashboard's script"),
         ("/ui/figures", "application/json", "{\"ms\":"),
+        (
+            "/ui/history",
+            "application/json",
+            "{\"pid\":42,\"seconds\":600,\"charts\":{\"requests\":[[",
+        ),
         ("/ui/top?table=none", "application/json", "{}"),
     ] {
         let (head, body) = bench.get(uri);
@@ -238,4 +243,57 @@ fn the_dashboard_has_histograms_and_the_last_checks() {
     }
     // The backend's are those of its servers.
     assert_eq!(body.matches("\"latency\":{\"total\":[50,1,1]}").count(), 2, "{body}");
+}
+
+#[test]
+fn a_backend_of_many_servers_has_the_times_of_all_of_them() {
+    let shared = testing::crowded(50);
+    let back = shared.proxies[1].back.as_ref().unwrap();
+    for slot in [0, 20, 49] {
+        back.servers[slot].counters.latencies.record(0, proxy::latency::Span::Total, 1, 50_001);
+    }
+    let worker = testing::worker(&shared);
+    let bench = Bench { worker, shared: shared.clone(), pages: Pages::new(testing::settings()) };
+    let (_, body) = bench.get("/ui/figures");
+    let row =
+        body.split("{\"kind\":").find(|row| row.contains("\"BACKEND\"") && row.contains("\"UP\""));
+    assert!(row.is_some_and(|row| row.contains("\"latency\":{\"total\":[50,1,3]}")), "{row:?}");
+    assert_eq!(body.matches("\"latency\":{\"total\":[50,1,1]}").count(), 3, "{body}");
+    let names =
+        ["s1", "s9", "s50"].map(|name| format!("{{\"kind\":\"Server\",\"name\":\"{name}\""));
+    assert!(names.iter().all(|name| body.matches(name.as_str()).count() == 1), "{body}");
+    for [open, close] in [["{", "}"], ["[", "]"]] {
+        assert_eq!(body.matches(open).count(), body.matches(close).count(), "{body}");
+    }
+    assert!(body.ends_with("]}],\"tables\":[]}"), "{body}");
+    let (_, body) = bench.get("/;csv;scope=be");
+    let mut lines = body.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let at = lines.next().unwrap().iter().position(|name| *name == "weir_ttime_p50").unwrap();
+    assert_eq!(lines.next_back().unwrap()[at], "50");
+}
+
+#[test]
+fn the_history_of_the_charts_is_told_by_scope() {
+    let bench = Bench::new();
+    let counters = &bench.shared.proxies[1].back.as_ref().unwrap().counters;
+    counters.of(0).add(proxy::counters::Metric::Requests, 9);
+    let mut sampler = proxy::history::Sampler::new(&bench.shared);
+    for second in [1_000, 2_000, 4_000] {
+        sampler.step(&bench.shared, second);
+    }
+    let (_, body) = bench.get("/ui/history");
+    let begun = "{\"pid\":42,\"seconds\":600,\"charts\":{\"requests\":[[0,0,null,0]],\
+                 \"connections\":[[0,0,null,0]],\"traffic\":[[246,0,null,0],[219,0,null,0]],\
+                 \"errors\":[[0,0,null,0],[0,0,null,0]]},\"proxies\":[{\"name\":\"fe\",";
+    assert!(body.starts_with(begun), "{body}");
+    let proxy =
+        "{\"name\":\"be\",\"charts\":{\"rate\":[[12,0,null,0]],\"latency\":[[null,null,null,null],";
+    assert!(body.contains(proxy) && body.ends_with("}}]}"), "{body}");
+    let page = StatsPage { uri: "/".into(), scope: vec!["tcp".into()], ..StatsPage::default() };
+    let mut request = Head::default();
+    request.set_request(b"GET", b"/ui/history", Version::Http11);
+    let answer = dashboard::answer(&bench.worker, &testing::settings(), &page, &request).unwrap();
+    let body = String::from_utf8(answer.body.collect(&bench.worker)).unwrap();
+    assert!(body.contains("{\"name\":\"tcp\",") && !body.contains("\"be\""), "{body}");
+    assert!(body.contains("\"requests\"") && !body.contains("\"traffic\""), "{body}");
 }

@@ -38,6 +38,8 @@ const SERVED: &[Span] = SPANS.split_at(1).1;
 
 /// Objects that one piece looks at most.
 const STEP: usize = 16;
+/// Servers of a backend whose times one piece adds up at most.
+const SERVERS: usize = 64;
 
 /// How far the histograms have come.
 #[derive(Default)]
@@ -48,6 +50,8 @@ pub(super) struct Cursor {
     objects: Option<Vec<(usize, usize)>>,
     /// The block of this span has its head.
     begun: bool,
+    /// Of a backend, the times of its servers that were passed, and the slot of the next one.
+    passed: (Summary, usize),
 }
 
 impl Cursor {
@@ -61,9 +65,12 @@ impl Cursor {
         };
         let objects = self.objects.get_or_insert_with(|| all(shared, *kind));
         let to = (from + STEP).min(objects.len());
-        for place in &objects[from..to] {
+        for (at, place) in objects.iter().enumerate().take(to).skip(from) {
             let Some(object) = Object::find(shared, *kind, *place) else { continue };
-            let summary = object.times.summary(*measured);
+            let Some(summary) = object.times.summary(*measured, &mut self.passed) else {
+                self.place = (which, span, at);
+                return true;
+            };
             if summary.count() == 0 {
                 continue;
             }
@@ -111,11 +118,16 @@ enum Times<'a> {
 }
 
 impl Times<'_> {
-    fn summary(&self, span: Span) -> Summary {
-        match self {
-            Self::Own(counters) => counters.latencies.summary(span),
-            Self::Servers(back) => back.latencies(span),
-        }
+    /// All of them, or `None` while servers are left to be added to those that were passed.
+    fn summary(&self, span: Span, passed: &mut (Summary, usize)) -> Option<Summary> {
+        let back = match self {
+            Self::Own(counters) => return Some(counters.latencies.summary(span)),
+            Self::Servers(back) => back,
+        };
+        let (summary, slot) = passed;
+        back.add_latencies(*slot..*slot + SERVERS, span, summary);
+        *slot += SERVERS;
+        (*slot >= back.servers.slots()).then(|| std::mem::take(passed).0)
     }
 }
 
@@ -190,5 +202,22 @@ mod tests {
         assert_eq!(&lines[lines.len() - 4..], end);
         assert!(out.contains("weir_server_total_time_seconds_count{proxy=\"be\",server=\"s1\"} 3"));
         assert!(!out.contains("_queue_") && !out.contains("frontend"));
+    }
+
+    #[test]
+    fn a_backend_of_many_servers_is_added_up_in_pieces() {
+        let shared = testing::crowded(1_000);
+        let back = shared.proxies[1].back.as_ref().unwrap();
+        for slot in [0, 64, 500, 999] {
+            back.servers[slot].counters.latencies.record(0, Span::Total, 1, 50_001);
+        }
+        let (mut out, mut cursor, mut before) = (String::new(), Cursor::default(), 0);
+        while cursor.next(&shared, &mut out) {
+            let silent = out.is_empty();
+            before += usize::from(silent);
+        }
+        assert!(before > 3 * 1_000 / SERVERS, "{before} pieces before the first word");
+        assert!(out.contains("weir_backend_total_time_seconds_count{proxy=\"be\"} 4\n"), "{out}");
+        assert_eq!(out.matches("# TYPE weir_backend_total").count(), 1);
     }
 }

@@ -4,7 +4,8 @@
 //! tools find by name or by position what they know.
 
 use super::field::{Column, column};
-use super::{Kind, Value, is_http, times};
+use super::times::Times;
+use super::{Kind, Value, is_http};
 use proxy::counters::{Counters, Metric};
 use proxy::h2::stats::{FIELDS, Field};
 use proxy::latency::Span;
@@ -23,11 +24,13 @@ pub struct Module {
 
 /// What a row is about.
 #[derive(Debug)]
-pub(super) struct Subject<'a> {
-    pub(super) proxy: &'a Proxy,
-    pub(super) kind: Kind,
-    pub(super) server: Option<&'a Server>,
-    pub(super) counters: &'a Counters,
+pub(crate) struct Subject<'a> {
+    pub(crate) proxy: &'a Proxy,
+    pub(crate) kind: Kind,
+    pub(crate) server: Option<&'a Server>,
+    pub(crate) counters: &'a Counters,
+    /// Of a backend, the times of its servers.
+    pub(crate) servers: Option<&'a Times>,
 }
 
 /// All modules, in order.
@@ -202,7 +205,7 @@ const TIMES: [Span; 5] = [Span::Handshake, Span::Queue, Span::Connect, Span::Res
 
 fn latency(it: &Subject<'_>, values: &mut Vec<Value>) {
     for span in TIMES {
-        let Some(summary) = times::summary(it.proxy, it.kind, it.server, span) else { return };
+        let Some(summary) = it.times(span) else { return };
         values.extend(SHARES.map(|share| Value::from(summary.quantile(share))));
     }
 }

@@ -61,6 +61,8 @@ fn filters_select() {
     assert_eq!(names(Filter { states: States::NoMaint, ..servers }), ["s1", "s2", "s3"]);
     let sides = Filter { kinds: 3, scope: "t".into(), ..Filter::default() };
     assert_eq!(names(sides), ["FRONTEND", "BACKEND", "FRONTEND", "BACKEND"]);
+    let named = Filter { kinds: 3, names: vec!["tcp".into(), "fe".into()], ..Filter::default() };
+    assert_eq!(names(named), ["FRONTEND", "FRONTEND", "BACKEND"]);
 }
 
 #[test]

@@ -1,24 +1,37 @@
 //! Where the histograms of a row are kept. Never counts.
 
 use super::Kind;
-use proxy::latency::Span;
-use proxy::runtime::{Proxy, Server};
+use super::modules::Subject;
+use proxy::latency::{SPANS, Span};
+use proxy::runtime::Back;
+use std::borrow::Cow;
+use std::ops::Range;
 use stdx::Summary;
 
-/// How long things took at one side of a proxy, or at a server of it, in microseconds; `None` for
-/// what keeps none of its own.
-pub(crate) fn summary(
-    proxy: &Proxy,
-    kind: Kind,
-    server: Option<&Server>,
-    span: Span,
-) -> Option<Summary> {
-    match kind {
-        Kind::Frontend => Some(proxy.front.as_ref()?.counters.latencies.summary(span)),
-        // Those of all servers, also of those that are gone.
-        Kind::Backend => Some(proxy.back.as_ref()?.latencies(span)),
-        Kind::Server => Some(server?.counters.latencies.summary(span)),
-        // Its times are its frontend's.
-        Kind::Listener => None,
+/// How long requests to all servers of a backend took, those that are gone included: added up on
+/// the way past them, since thousands of histograms at once would hold a thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Times([Summary; SPANS.len()]);
+
+impl Times {
+    /// Adds those of the servers in these slots.
+    pub(super) fn add(&mut self, back: &Back, slots: &Range<usize>) {
+        for (span, summary) in SPANS.into_iter().zip(&mut self.0) {
+            back.add_latencies(slots.clone(), span, summary);
+        }
+    }
+}
+
+impl Subject<'_> {
+    /// How long things took there, in microseconds; `None` for what keeps none of its own.
+    pub(crate) fn times(&self, span: Span) -> Option<Cow<'_, Summary>> {
+        match self.kind {
+            Kind::Frontend | Kind::Server => {
+                Some(Cow::Owned(self.counters.latencies.summary(span)))
+            }
+            Kind::Backend => Some(Cow::Borrowed(&self.servers?.0[span as usize])),
+            // Its times are its frontend's.
+            Kind::Listener => None,
+        }
     }
 }

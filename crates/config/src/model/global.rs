@@ -261,6 +261,10 @@ pub struct Tune {
     pub sndbuf_server: u32,
     /// `tune.idle-pool.shared`; on by default.
     pub idle_pool_shared: Option<bool>,
+    /// `tune.histograms`: whether times are counted in histograms; on by default.
+    pub histograms: Option<bool>,
+    /// `tune.history`: seconds of figures kept for the dashboard's charts.
+    pub history: Option<u32>,
     /// `tune.why`: whether it is remembered what became of transactions.
     pub why: Option<bool>,
 }

@@ -289,6 +289,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         let range = "a numeric value between 16384 and 16777215";
         h2(a, range, 16_384..=16_777_215).map(|n| g.tune.h2.max_frame_size = Some(n))
     }),
+    entry("tune.histograms", "{ on | off }", "Counts times in histograms.", |g, _, a| {
+        on_off(a).map(|on| g.tune.histograms = Some(on))
+    }),
+    entry("tune.history", "<seconds>", "Keeps figures for the dashboard's charts.", |g, _, a| {
+        integer(a, 0..=3600).map(|n| g.tune.history = Some(n))
+    }),
     entry("tune.http.cookielen", "<number>", "Bounds captured cookies.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tune.cookie_len = n)
     }),

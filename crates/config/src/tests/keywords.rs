@@ -97,6 +97,8 @@ fn global_keywords() {
         ("h2-workaround-bogus-websocket-clients", |g| g.hides_h2_websockets),
         ("tune.http.maxhdr 10", |g| g.tune.maxhdr == Some(10)),
         ("tune.idle-pool.shared off", |g| g.tune.idle_pool_shared == Some(false)),
+        ("tune.histograms off", |g| g.tune.histograms == Some(false)),
+        ("tune.history 60", |g| g.tune.history == Some(60)),
         ("tune.why off", |g| g.tune.why == Some(false)),
         ("tune.maxaccept -1", |g| g.tune.maxaccept == Some(-1)),
         ("tune.maxpollevents 100", |g| g.tune.maxpollevents == Some(100)),

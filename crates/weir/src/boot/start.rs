@@ -27,6 +27,8 @@ const LOG_URI_LEN: usize = 1_024;
 const MAX_REWRITE: usize = 1_024;
 const MAX_HEADERS: usize = 101;
 const MAX_ACCEPT: usize = 4;
+/// Seconds of figures kept for the dashboard.
+const HISTORY: u32 = 600;
 /// Enough for all that many clients do at the same moment: who has come last is heard of, and may
 /// go first.
 const MAX_EVENTS: usize = 4_096;
@@ -270,6 +272,8 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             None => MAX_ACCEPT,
         },
         shared_pools: global.tune.idle_pool_shared.unwrap_or(true),
+        histograms: global.tune.histograms.unwrap_or(true),
+        history: global.tune.history.unwrap_or(HISTORY),
         spread_checks: global.spread_checks,
         max_spread_checks: global
             .max_spread_checks
@@ -517,6 +521,8 @@ mod tests {
         let settings = |lines: &str| process(&model(lines), &Options::default(), 40);
         assert!(settings("").spreads_clients);
         assert!(!settings(" tune.listener.multi-queue off\n").spreads_clients);
+        assert_eq!((settings("").history, settings(" tune.history 0\n").history), (600, 0));
+        assert!(settings("").histograms && !settings(" tune.histograms off\n").histograms);
     }
 
     #[test]

@@ -56,6 +56,30 @@ fn histograms_hold_every_request_once() {
 }
 
 #[test]
+fn nothing_is_timed_with_tune_histograms_off() {
+    let origin = Origin::saying("hello");
+    let front = "    stats uri /stats\n    stats enable\n    \
+                 http-request use-service prometheus-exporter if { path /metrics }";
+    let weir = Setup::http(front, "    server s <origin>").global("tune.histograms off");
+    let weir = weir.with("origin", origin.address()).start();
+    let mut client = weir.web();
+    client.get("/");
+    let text = client.get("/metrics").text();
+    assert!(
+        text.contains("haproxy_server_sessions_total{proxy=\"app\",server=\"s\"} 1\n"),
+        "{text}"
+    );
+    assert!(!text.contains("weir_"), "{text}");
+    for (proxy, row) in [("web", "FRONTEND"), ("app", "BACKEND"), ("app", "s")] {
+        assert_eq!(weir.stat(proxy, row, "weir_ttime_p50"), "", "{proxy}/{row}");
+    }
+    assert_eq!(weir.stat("app", "s", "req_tot"), "1");
+    let figures = client.get("/stats/ui/figures").text();
+    assert!(figures.contains("\"histograms\":false"), "{figures}");
+    assert!(!figures.contains("\"total\":"), "{figures}");
+}
+
+#[test]
 fn a_backend_remembers_what_its_deleted_servers_have_served() {
     let origin = Origin::saying("hello");
     let front = "    http-request use-service prometheus-exporter if { path /metrics }";

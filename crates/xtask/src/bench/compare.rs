@@ -50,7 +50,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     for scenario in &scenarios {
         tools::require(&scenario.tools())?;
     }
-    let subjects = subjects::subjects(&parsed)?;
+    let subjects = subjects::variants(&parsed)?;
     let files = Files::new("compare")?;
     if scenarios.iter().any(|scenario| scenario.is_tls()) {
         files.write_certificate("ec.pem", Key::P256)?;
@@ -103,6 +103,7 @@ fn measure(
 ) -> Outcome<Measured> {
     let stem = format!("{}-{}", subject.name, scenario.name);
     let text = scenario.configuration(&subject.name, port, files.path());
+    let text = subject.configured(text);
     let configuration = files.write(&format!("{stem}.cfg"), text)?;
     let output = files.path().join(format!("{stem}.out"));
     let mut command = process::pinned(0, &subject.binary);

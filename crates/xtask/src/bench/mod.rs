@@ -30,7 +30,7 @@ use crate::failure::{self, Outcome};
 
 pub(crate) const HELP: &str = "\
 usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r ROUNDS] [--json FILE]
-                                 [--floor]
+                                 [--floor] [--alone] [NAME=BINARY[:LINE] ...]
        cargo xtask bench idle    [-n CONNECTIONS]
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS] [--retry]
        cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]
@@ -84,7 +84,9 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   timers   in one process: arming, cancelling and extending 1,000,000 timers; a storm of 200,000
 
 Binaries: Debian's haproxy first, then weir (built with --release), then each NAME=BINARY, started
-as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone leaves both out.
+as `BINARY -f FILE -db`. A NAME of haproxy or weir replaces that binary; --alone leaves both out. For
+compare, LINE is one that only this subject has in its `global`, and without a BINARY it is the weir
+of this workspace: `'nohist=:tune.histograms off' 'nowhy=:tune.why off'`.
 
   -s   h1-ka-64 h1-ka-256 h1-close h1-1m h1-rules (the default five), tls-ka-64 tls-handshake
        h2c-10x100 h2tls-10x100

@@ -18,9 +18,35 @@ pub(super) const FLOOR: Flag = args::switch("--floor");
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) binary: PathBuf,
+    /// What its configuration has in `global` beside what the others have.
+    pub(super) line: Option<String>,
 }
 
 impl Subject {
+    fn new(name: &str, binary: PathBuf) -> Self {
+        Self { name: name.to_owned(), binary, line: None }
+    }
+
+    /// `NAME=BINARY` or `NAME=BINARY:LINE`; without a BINARY it is the weir of this workspace.
+    fn parse(word: &str) -> Outcome<Self> {
+        let (name, rest) = named(word)?;
+        let (binary, line) = split(rest);
+        let mut subject = match binary {
+            "" => weir()?,
+            binary => Self::new("", tools::resolve(binary)?),
+        };
+        (subject.name, subject.line) = (name.to_owned(), line.map(str::to_owned));
+        Ok(subject)
+    }
+
+    /// A configuration as this subject gets it.
+    pub(super) fn configured(&self, text: String) -> String {
+        match &self.line {
+            Some(line) => text.replacen("global\n", &format!("global\n    {line}\n"), 1),
+            None => text,
+        }
+    }
+
     /// Starts it on processor 0 with a configuration that listens on `port`.
     pub(super) fn start(&self, files: &Files, port: u16, text: String) -> Outcome<Process> {
         let configuration = files.write(&format!("{}.cfg", self.name), text)?;
@@ -37,12 +63,19 @@ impl Subject {
 /// haproxy, weir, the relay if asked for, then what the command line adds; a name given there
 /// replaces a default.
 pub(super) fn subjects(parsed: &Parsed) -> Outcome<Vec<Subject>> {
+    for word in &parsed.rest {
+        if split(named(word)?.1).1.is_some() {
+            return Err(failure::usage(format!("`{word}`: only `compare` takes a line")));
+        }
+    }
+    variants(parsed)
+}
+
+/// As [`subjects`], and subjects may differ by a line of their configurations.
+pub(super) fn variants(parsed: &Parsed) -> Outcome<Vec<Subject>> {
     let mut given = Vec::new();
     for word in &parsed.rest {
-        let Some((name, binary)) = word.split_once('=') else {
-            return Err(failure::usage(format!("`{word}` is not NAME=BINARY")));
-        };
-        given.push(Subject { name: name.to_owned(), binary: tools::resolve(binary)? });
+        given.push(Subject::parse(word)?);
     }
     let mut subjects = Vec::new();
     if !parsed.has(ALONE.name) {
@@ -59,6 +92,19 @@ pub(super) fn subjects(parsed: &Parsed) -> Outcome<Vec<Subject>> {
     Ok(subjects)
 }
 
+fn named(word: &str) -> Outcome<(&str, &str)> {
+    let parts = word.split_once('=').filter(|(name, _)| !name.is_empty());
+    parts.ok_or_else(|| failure::usage(format!("`{word}` is not NAME=BINARY or NAME=BINARY:LINE")))
+}
+
+/// The binary and the line, if there is one.
+fn split(rest: &str) -> (&str, Option<&str>) {
+    match rest.split_once(':') {
+        Some((binary, line)) => (binary, Some(line.trim())),
+        None => (rest, None),
+    }
+}
+
 fn taken(given: &mut Vec<Subject>, name: &str) -> Option<Subject> {
     let index = given.iter().position(|subject| subject.name == name)?;
     Some(given.remove(index))
@@ -66,16 +112,42 @@ fn taken(given: &mut Vec<Subject>, name: &str) -> Option<Subject> {
 
 fn haproxy() -> Outcome<Subject> {
     tools::require(&[tools::HAPROXY])?;
-    Ok(Subject { name: "haproxy".to_owned(), binary: tools::resolve("haproxy")? })
+    Ok(Subject::new("haproxy", tools::resolve("haproxy")?))
 }
 
 fn weir() -> Outcome<Subject> {
     let binary = workspace::release_binary(&workspace::root()?)?;
-    Ok(Subject { name: "weir".to_owned(), binary })
+    Ok(Subject::new("weir", binary))
 }
 
 fn relay() -> Outcome<Subject> {
     let root = workspace::root()?;
     let binary = workspace::release_example(&root, "bench", "relay")?;
-    Ok(Subject { name: "relay".to_owned(), binary })
+    Ok(Subject::new("relay", binary))
+}
+
+#[cfg(test)]
+mod tests {
+    //! What the command line says of a subject.
+    use super::*;
+
+    #[test]
+    fn a_variant_has_a_line_of_its_own() {
+        let subject = Subject::parse("nohist=/bin/sh:tune.histograms off").unwrap();
+        assert_eq!(subject.name, "nohist");
+        assert_eq!(subject.binary, tools::resolve("/bin/sh").unwrap());
+        let text = subject.configured("global\n    nbthread 1\ndefaults\n".to_owned());
+        assert_eq!(text, "global\n    tune.histograms off\n    nbthread 1\ndefaults\n");
+        let plain = Subject::parse("other=/bin/sh").unwrap();
+        assert_eq!(plain.configured("global\n".to_owned()), "global\n");
+        assert!(Subject::parse("/bin/sh").is_err() && Subject::parse("=/bin/sh").is_err());
+    }
+
+    #[test]
+    fn only_compare_takes_lines() {
+        let words = ["--alone", "nohist=/bin/sh:tune.histograms off"].map(str::to_owned);
+        let parsed = args::parse(&words, &[ALONE, FLOOR]).unwrap();
+        assert!(subjects(&parsed).is_err());
+        assert_eq!(variants(&parsed).unwrap().len(), 1);
+    }
 }

@@ -4,12 +4,14 @@
 use super::writer::Json;
 use crate::settings::Settings;
 use crate::stats::field::{COLUMNS, Field};
-use crate::stats::{self, Clock, Filter, Kind, Row};
+use crate::stats::modules::Subject;
+use crate::stats::{Clock, Filter, Row, Walk};
 use proxy::counters::Metric;
 use proxy::latency::{SPANS, Span};
-use proxy::runtime::{Proxy, Server};
+use proxy::runtime::Server;
 use proxy::settings::StatsPage;
 use proxy::{Shared, Worker};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The columns shown, under their names in `show stat`.
@@ -54,17 +56,112 @@ const SHOWN: &[Field] = &[
     Field::Addr,
 ];
 
-/// Everything, as of now.
-pub(super) fn write(worker: &Worker, settings: &Settings, page: &StatsPage) -> String {
-    let shared = &worker.shared;
-    let clock = Clock::of(worker);
-    let mut json = Json::default();
-    json.object(|json| {
-        process(json, shared, settings, page, clock);
-        json.key("proxies").array(|json| proxies(json, shared, page, clock));
-        json.key("tables").array(|json| tables(json, shared, page));
-    });
-    json.finish()
+/// How far the figures have come.
+pub(super) struct Figures {
+    settings: Arc<Settings>,
+    page: StatsPage,
+    filter: Filter,
+    walk: Walk,
+    json: Json,
+    stage: Stage,
+}
+
+/// What the next piece is about.
+#[derive(Clone, Copy)]
+enum Stage {
+    Process,
+    /// More rows; `open`: of a proxy whose object has begun.
+    Rows {
+        open: bool,
+    },
+}
+
+impl Figures {
+    pub(super) fn new(settings: &Arc<Settings>, page: &StatsPage) -> Self {
+        let (legends, names) = (page.show_legends, page.scope.clone());
+        Self {
+            settings: settings.clone(),
+            page: page.clone(),
+            filter: Filter { legends, names, times: true, ..Filter::default() },
+            walk: Walk::default(),
+            json: Json::default(),
+            stage: Stage::Process,
+        }
+    }
+
+    /// Appends the next piece; `false`: it was the last one.
+    pub(super) fn next(&mut self, worker: &Worker, out: &mut String) -> bool {
+        let Self { settings, page, filter, walk, json, stage } = self;
+        let (shared, clock) = (&*worker.shared, Clock::of(worker));
+        let following = match *stage {
+            Stage::Process => {
+                json.onto(out, |json| {
+                    json.open('{');
+                    process(json, shared, settings, page, clock);
+                    json.key("proxies").open('[');
+                });
+                Some(Stage::Rows { open: false })
+            }
+            Stage::Rows { open } => walk.step(shared, clock, filter).map(|rows| {
+                let part = Part { shared, walk, clock, rows: &rows };
+                let mut open = open;
+                json.onto(out, |json| open = part.write(json, open));
+                Stage::Rows { open }
+            }),
+        };
+        match following {
+            Some(following) => *stage = following,
+            None => json.onto(out, |json| {
+                json.close(']');
+                json.key("tables").array(|json| tables(json, shared, page));
+                json.close('}');
+            }),
+        }
+        following.is_some()
+    }
+}
+
+/// Some rows of one proxy.
+struct Part<'a> {
+    shared: &'a Shared,
+    walk: &'a Walk,
+    clock: Clock,
+    rows: &'a [Row],
+}
+
+impl Part<'_> {
+    /// Writes them into the proxy's object, which has begun if it is `open`; whether it still is.
+    fn write(&self, json: &mut Json, mut open: bool) -> bool {
+        if let Some(first) = self.rows.first().filter(|_| !open) {
+            json.open('{');
+            json.key("name").text(first.get(Field::Pxname).text());
+            json.key("id").plain(first.proxy);
+            json.key("rows").open('[');
+            open = true;
+        }
+        self.rows.iter().for_each(|row| self.object(json, row));
+        if open && self.walk.is_between() {
+            json.close(']');
+            json.close('}');
+            open = false;
+        }
+        open
+    }
+
+    fn object(&self, json: &mut Json, row: &Row) {
+        let Some(subject) = self.walk.subject(self.shared, row) else { return };
+        json.object(|json| {
+            json.key("kind").text(row.kind.name());
+            json.key("name").text(row.get(Field::Svname).text());
+            for field in SHOWN.iter().filter(|field| !row.get(**field).is_empty()) {
+                json.key(COLUMNS[*field as usize].name).value(row.get(*field));
+            }
+            json.key("latency").object(|json| latencies(json, &subject));
+            if let Some(server) = subject.server.filter(|server| server.settings.balance.checked) {
+                json.key("checks").array(|json| checks(json, server, self.clock));
+            }
+        });
+    }
 }
 
 fn process(json: &mut Json, shared: &Shared, settings: &Settings, page: &StatsPage, clock: Clock) {
@@ -76,55 +173,18 @@ fn process(json: &mut Json, shared: &Shared, settings: &Settings, page: &StatsPa
     json.key("pid").plain(shared.settings.pid);
     json.key("threads").plain(shared.settings.threads);
     json.key("uptime").plain(uptime);
+    json.key("histograms").plain(shared.settings.histograms);
     json.key("maxconn").plain(shared.maxconn.load(Relaxed));
     json.key("connections").plain(shared.connections.current());
     json.key("requests").plain(shared.totals.sum(Metric::Requests));
     json.key("connected").plain(shared.totals.sum(Metric::Connections));
 }
 
-fn proxies(json: &mut Json, shared: &Shared, page: &StatsPage, clock: Clock) {
-    let shown = |name: &str| page.scope.is_empty() || page.scope.iter().any(|it| it == name);
-    let filter = Filter { legends: page.show_legends, ..Filter::default() };
-    let rows = stats::rows(shared, clock, &filter);
-    for group in rows.chunk_by(|one, next| one.proxy == next.proxy) {
-        let name = group[0].get(Field::Pxname).text();
-        let proxy = shared.proxies.iter().find(|proxy| proxy.settings.id == group[0].proxy);
-        let Some(proxy) = proxy.filter(|_| shown(name)) else { continue };
-        json.object(|json| {
-            json.key("name").text(name);
-            json.key("id").plain(group[0].proxy);
-            json.key("rows").array(|json| {
-                group.iter().for_each(|row| object(json, proxy, row, clock));
-            });
-        });
-    }
-}
-
-fn object(json: &mut Json, proxy: &Proxy, row: &Row, clock: Clock) {
-    let server = server_of(proxy, row);
-    json.object(|json| {
-        json.key("kind").text(row.kind.name());
-        json.key("name").text(row.get(Field::Svname).text());
-        for field in SHOWN.iter().filter(|field| !row.get(**field).is_empty()) {
-            json.key(COLUMNS[*field as usize].name).value(row.get(*field));
-        }
-        json.key("latency").object(|json| latencies(json, proxy, row.kind, server));
-        if let Some(server) = server.filter(|server| server.settings.balance.checked) {
-            json.key("checks").array(|json| checks(json, server, clock));
-        }
-    });
-}
-
-fn server_of<'p>(proxy: &'p Proxy, row: &Row) -> Option<&'p Server> {
-    let back = proxy.back.as_ref().filter(|_| row.kind == Kind::Server)?;
-    back.servers.iter().find(|it| it.settings.balance.id == row.id)
-}
-
 /// Per span the buckets that hold anything: lower edge and width in microseconds, and the count.
-fn latencies(json: &mut Json, proxy: &Proxy, kind: Kind, server: Option<&Server>) {
+fn latencies(json: &mut Json, subject: &Subject<'_>) {
     for span in SPANS {
-        let summary = stats::times::summary(proxy, kind, server, span);
-        let Some(summary) = summary.filter(|summary| summary.count() > 0) else { continue };
+        let summary = subject.times(span).filter(|summary| summary.count() > 0);
+        let Some(summary) = summary else { continue };
         json.key(name(span)).array(|json| {
             for (low, width, count) in summary.buckets() {
                 [low, width, count].iter().for_each(|number| json.plain(number));

@@ -58,12 +58,29 @@ impl Json {
     }
 
     fn nested(&mut self, ends: [char; 2], fill: impl FnOnce(&mut Self)) {
-        self.comma();
-        self.out.push(ends[0]);
-        self.follows = false;
+        self.open(ends[0]);
         fill(self);
-        self.out.push(ends[1]);
+        self.close(ends[1]);
+    }
+
+    /// Begins an object or an array that another piece will end.
+    pub(super) fn open(&mut self, bracket: char) {
+        self.comma();
+        self.out.push(bracket);
+        self.follows = false;
+    }
+
+    /// Ends it.
+    pub(super) fn close(&mut self, bracket: char) {
+        self.out.push(bracket);
         self.follows = true;
+    }
+
+    /// Has what is written meanwhile appended to `out`.
+    pub(super) fn onto(&mut self, out: &mut String, fill: impl FnOnce(&mut Self)) {
+        std::mem::swap(&mut self.out, out);
+        fill(self);
+        std::mem::swap(&mut self.out, out);
     }
 
     pub(super) fn finish(self) -> String {

@@ -1,8 +1,8 @@
-// The dashboard's script: asks for figures about once a second, keeps two minutes of them, draws them.
+// The dashboard's script: asks what was drawn before, then for figures about once a second, draws them.
 // Never writes markup from what it is told: names and messages go in as text.
 "use strict";
 
-const KEPT = 120; // points of a chart
+let most = 120; // points of a chart
 const WINDOW = 5; // seconds that percentiles cover
 const base = document.documentElement.dataset.base;
 const page = document.documentElement.dataset.page;
@@ -10,8 +10,10 @@ const $ = (id) => document.getElementById(id);
 const NS = "http://www.w3.org/2000/svg";
 
 let paused = false;
+let timed = true; // whether there are histograms
 let before = null; // the figures of the last time
 const cards = new Map(); // charts by key
+const memory = new Map(); // what charts have drawn before the page was opened, by key
 const past = new Map(); // earlier counts of a row, for windows
 
 /* ---- small makers ---- */
@@ -118,12 +120,12 @@ class Chart {
     this.show = show;
     this.points = names.map(() => []);
     this.svg = document.createElementNS(NS, "svg");
-    this.svg.setAttribute("viewBox", "0 0 " + (KEPT - 1) + " 100");
+    this.svg.setAttribute("viewBox", "0 0 " + (most - 1) + " 100");
     this.svg.setAttribute("preserveAspectRatio", "none");
     this.svg.setAttribute("role", "img");
     for (const y of [0, 50, 100]) {
       const line = document.createElementNS(NS, "line");
-      for (const [name, value] of [["x1", 0], ["x2", KEPT - 1], ["y1", y], ["y2", y]]) line.setAttribute(name, value);
+      for (const [name, value] of [["x1", 0], ["x2", most - 1], ["y1", y], ["y2", y]]) line.setAttribute(name, value);
       this.svg.append(line);
     }
     this.values = names.map(() => make("b"));
@@ -138,13 +140,18 @@ class Chart {
       make("span", { class: "s" + at }, make("i"), name ? name + " " : "", this.values[at]));
     this.element = make("div", { class: "card" }, make("h3", { text: title }),
       make("div", { class: "now" }, ...legend), this.svg,
-      make("div", { class: "axis" }, this.top, make("span", { text: "last 2 minutes" })));
+      make("div", { class: "axis" }, this.top, make("span", { text: "last " + Math.round(most / 60) + " minutes" })));
+  }
+
+  // Begins with what was drawn before, if that is known.
+  begin(points) {
+    if (points && points.length === this.names.length) this.points = points.map((list) => list.slice(-most));
   }
 
   add(values) {
     values.forEach((value, at) => {
       this.points[at].push(value);
-      if (this.points[at].length > KEPT) this.points[at].shift();
+      if (this.points[at].length > most) this.points[at].shift();
     });
   }
 
@@ -155,7 +162,7 @@ class Chart {
       let path = "", gap = true;
       points.forEach((value, index) => {
         if (value === null) return void (gap = true);
-        const x = KEPT - points.length + index, y = 100 - (value / top) * 100;
+        const x = most - points.length + index, y = 100 - (value / top) * 100;
         path += (gap ? "M" : "L") + x + " " + y.toFixed(1);
         gap = false;
       });
@@ -180,8 +187,7 @@ function chart(key, parent, title, names, show) {
   let found = cards.get(key);
   if (!found) {
     cards.set(key, (found = new Chart(title, names, show)));
-    const points = kept && kept.points[key];
-    if (points && points.length === names.length) found.points = points;
+    found.begin(memory.get(key) || (kept && kept.points[key]));
     parent.append(found.element);
   }
   return found;
@@ -278,19 +284,21 @@ class View {
 
   chart(proxy, row, window) {
     const http = row.mode === "http";
-    const at = (title, names, show) => chart(proxy.name + ":" + title, this.charts, title, names, show);
-    const rate = at(http ? "Requests per second" : "Sessions per second", [""], count);
+    const at = (part, title, names, show) => chart(proxy.name + ":" + part, this.charts, title, names, show);
+    const rate = at("rate", http ? "Requests per second" : "Sessions per second", [""], count);
     rate.add([window.rate(http ? "req_tot" : "stot")]);
-    const [p50, p90, p99] = window.quantiles("total", [0.5, 0.9, 0.99]);
-    const latency = at("Latency of the last 5 s", ["p50", "p90", "p99"], micros);
-    latency.add([p50, p90, p99]);
-    const drawn = [rate, latency];
+    const drawn = [rate];
+    if (timed) {
+      const latency = at("latency", "Latency of the last 5 s", ["p50", "p90", "p99"], micros);
+      latency.add(window.quantiles("total", [0.5, 0.9, 0.99]));
+      drawn.push(latency);
+    }
     if (row.kind === "Backend") {
-      const queue = at("Queue and sessions", ["queued", "sessions"], count);
+      const queue = at("load", "Queue and sessions", ["queued", "sessions"], count);
       queue.add([row.qcur || 0, row.scur || 0]);
       drawn.push(queue);
     }
-    const errors = at("Errors per second", ["4xx", "5xx", "connect", "response"], count);
+    const errors = at("errors", "Errors per second", ["4xx", "5xx", "connect", "response"], count);
     errors.add(["hrsp_4xx", "hrsp_5xx", "econ", "eresp"].map((name) => window.rate(name)));
     drawn.push(errors);
     if (this.element.open) drawn.forEach((it) => it.draw());
@@ -427,17 +435,18 @@ async function talkers(name) {
   view.asked = false;
 }
 
-/* ---- what survives a reload ---- */
+/* ---- what was before ---- */
 
 const STORE = "weir " + base;
+const LEFT = 120; // points that this tab leaves for after a reload, of what the server does not remember
 
 // The points of all charts as they were when this tab left the page, with a gap for the time since.
 function restored() {
   try {
     const store = JSON.parse(sessionStorage.getItem(STORE));
-    const gap = Array(Math.min(KEPT, Math.round((Date.now() - store.at) / 1000))).fill(null);
+    const gap = Array(Math.min(LEFT, Math.round((Date.now() - store.at) / 1000))).fill(null);
     for (const lists of Object.values(store.points))
-      lists.forEach((list, at) => (lists[at] = list.concat(gap).slice(-KEPT)));
+      lists.forEach((list, at) => (lists[at] = list.concat(gap).slice(-LEFT)));
     return store;
   } catch {
     return null;
@@ -446,7 +455,8 @@ function restored() {
 
 addEventListener("pagehide", () => {
   if (!before) return;
-  const points = Object.fromEntries([...cards].map(([key, card]) => [key, card.points]));
+  const last = (card) => card.points.map((list) => list.slice(-LEFT));
+  const points = Object.fromEntries([...cards].map(([key, card]) => [key, last(card)]));
   try {
     sessionStorage.setItem(STORE, JSON.stringify({ pid: before.pid, at: Date.now(), points }));
   } catch {
@@ -456,10 +466,36 @@ addEventListener("pagehide", () => {
 
 let kept = restored();
 
+// What the server remembers (tune.history). Without it the charts begin with what this tab has seen.
+async function recall() {
+  try {
+    const answer = await fetch(base + "/history", { cache: "no-store" });
+    if (!answer.ok) return;
+    const data = await answer.json();
+    most = Math.max(most, data.seconds);
+    const put = (prefix, charts) =>
+      Object.entries(charts).forEach(([part, lists]) => lists[0].length && memory.set(prefix + part, lists));
+    put("", data.charts);
+    data.proxies.forEach((proxy) => put(proxy.name + ":", proxy.charts));
+  } catch (error) {
+    // The round says so if nothing answers.
+  }
+}
+
+// A hidden page does not ask: what it has missed is recalled when it is seen again.
+document.addEventListener("visibilitychange", async () => {
+  if (document.hidden || paused || !before) return;
+  await recall();
+  for (const [key, card] of cards) card.begin(memory.get(key));
+  memory.clear();
+});
+
 /* ---- the round ---- */
 
 function show(data) {
   if (kept && kept.pid !== data.pid) kept = null; // those of another process
+  timed = data.histograms;
+  $("untimed").hidden = timed;
   windows.clear();
   for (const proxy of data.proxies) {
     for (const row of proxy.rows) windows.set(keyOf(proxy, row), since(keyOf(proxy, row), data.ms, row));
@@ -473,6 +509,7 @@ function show(data) {
     view.show(proxy, data.ms);
   }
   showTables(data);
+  memory.clear();
   before = data;
 }
 
@@ -505,4 +542,4 @@ $("pause").addEventListener("click", () => {
 $("scope").addEventListener("input", () => before && views.forEach((view, name) => {
   view.element.hidden = !name.toLowerCase().includes($("scope").value.toLowerCase());
 }));
-round();
+recall().then(round);
