@@ -58,7 +58,7 @@ pub use hello::server_name;
 pub use ignored::Ignored;
 pub use options::{BindSettings, Defaults, Generates, Given, Options, ServerSettings, Verify};
 pub use outcome::Checked;
-pub use provider::{load_provider, prefer_providers, set_provider_path};
+pub use provider::{lacks, load_provider, needs_not, prefer_providers, set_provider_path};
 pub use runtime::Runtime;
 pub use scratch::Scratch;
 pub use shown::{NamePart, Shown};
