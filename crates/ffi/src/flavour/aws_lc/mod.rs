@@ -23,5 +23,10 @@ pub const LACKS: &[&str] =
     &["allow-0rtt", "ssl-dh-param-file", "ssl-propquery", "ssl-provider", "ssl-provider-path"];
 /// As [`LACKS`], where nothing breaks without.
 pub const NEEDS_NOT: &[&str] = &["tune.ssl.default-dh-param"];
+/// The version of OpenSSL that it stands for, as its headers say.
+pub fn api_version() -> &'static str {
+    "1.1.1"
+}
+
 /// What the library is called.
 pub const NAME: &str = "AWS-LC";

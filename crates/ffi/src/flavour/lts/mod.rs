@@ -22,5 +22,10 @@ pub use ticket::seal_tickets;
 pub const LACKS: &[&str] = &[];
 /// As [`LACKS`], where nothing breaks without.
 pub const NEEDS_NOT: &[&str] = &[];
+/// The version of OpenSSL that it stands for.
+pub fn api_version() -> &'static str {
+    openssl::version::version().split(' ').nth(1).unwrap_or_default()
+}
+
 /// What the library is called.
 pub const NAME: &str = "OpenSSL";
