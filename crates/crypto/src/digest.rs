@@ -3,6 +3,11 @@ use openssl::hash::{MessageDigest, hash};
 use openssl::pkey::PKey;
 use openssl::sign::Signer;
 
+/// Whether the library that is linked has a digest of this name.
+pub fn has_digest(name: &str) -> bool {
+    MessageDigest::from_name(name).is_some()
+}
+
 /// The digest called `name` of `bytes`; nothing if the library does not have it.
 pub fn digest(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     hash(MessageDigest::from_name(name)?, bytes).ok().map(|digest| digest.to_vec())

@@ -7,5 +7,5 @@ mod digest;
 mod jws;
 
 pub use cipher::{KeySize, decrypt_gcm};
-pub use digest::{digest, hmac};
+pub use digest::{digest, has_digest, hmac};
 pub use jws::{Algorithm, PublicKey, Verdict, verify};

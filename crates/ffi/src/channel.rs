@@ -3,6 +3,7 @@
 //! So the library needs neither a socket nor a buffer of its own between calls, and a session that
 //! rests can move to another thread.
 
+use crate::flavour;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Error, ShutdownResult, ShutdownState, Ssl, SslRef, SslStream};
 use std::io::{self, Read, Write};
@@ -92,7 +93,7 @@ impl Channel {
     /// # Errors
     /// As [`Channel::handshake`].
     pub fn read_early(&mut self, wire: &mut dyn Wire, buffer: &mut [u8]) -> Result<usize, Error> {
-        self.lend(wire, |stream| stream.read_early_data(buffer))
+        self.lend(wire, |stream| flavour::read_early(stream, buffer))
     }
 
     /// Encrypts for a client whose handshake is not over.
@@ -100,7 +101,7 @@ impl Channel {
     /// # Errors
     /// As [`Channel::read`].
     pub fn write_early(&mut self, wire: &mut dyn Wire, bytes: &[u8]) -> Result<usize, Error> {
-        self.lend(wire, |stream| stream.write_early_data(bytes))
+        self.lend(wire, |stream| flavour::write_early(stream, bytes))
     }
 
     /// Decrypts at most one record's worth.

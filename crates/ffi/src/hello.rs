@@ -1,18 +1,27 @@
 //! The first messages of a client, while they are looked at. Never interprets one.
 
+use crate::flavour::raw;
 use foreign_types::ForeignTypeRef as _;
+use openssl::error::ErrorStack;
 use openssl::ssl::{SslContextBuilder, SslRef};
 use std::ffi::{c_int, c_uchar, c_void};
 
 /// `SSL3_RT_HANDSHAKE`
 const HANDSHAKE: c_int = 22;
 
-/// What the library calls for each message.
-type Watcher =
-    extern "C" fn(c_int, c_int, c_int, *const c_void, usize, *mut openssl_sys::SSL, *mut c_void);
+/// Why a session does not go on.
+#[derive(Debug)]
+pub enum Refused {
+    /// No certificate is for the name that the client asks for.
+    UnknownName,
+    /// The library could not do what it was told.
+    Broken(ErrorStack),
+}
 
-unsafe extern "C" {
-    fn SSL_CTX_set_msg_callback(ctx: *mut openssl_sys::SSL_CTX, watcher: Watcher);
+impl From<ErrorStack> for Refused {
+    fn from(error: ErrorStack) -> Self {
+        Self::Broken(error)
+    }
 }
 
 /// Who looks at messages.
@@ -24,10 +33,10 @@ pub trait Watch {
 /// Shows all messages of handshakes that sessions of the context receive.
 pub fn watch_messages<W: Watch>(context: &mut SslContextBuilder) {
     // SAFETY: the context is valid and exclusively borrowed; the function lives for ever.
-    unsafe { SSL_CTX_set_msg_callback(context.as_ptr(), received::<W>) };
+    unsafe { raw::SSL_CTX_set_msg_callback(context.as_ptr(), Some(received::<W>)) };
 }
 
-extern "C" fn received<W: Watch>(
+unsafe extern "C" fn received<W: Watch>(
     sent: c_int,
     _version: c_int,
     kind: c_int,
@@ -67,4 +76,18 @@ pub fn extension(ssl: &SslRef, kind: u16) -> Option<&[u8]> {
     // SAFETY: the library says so many bytes are there, and they stay until the callback ends,
     // which the reference to the session that it was given cannot outlive.
     Some(unsafe { std::slice::from_raw_parts(bytes, length) })
+}
+
+/// The ciphers of the client's first message, two bytes each; empty outside its callback.
+pub fn ciphers(ssl: &SslRef) -> &[u8] {
+    let mut bytes: *const c_uchar = std::ptr::null();
+    // SAFETY: the session is valid; outside the callback the library says that there are none.
+    let length = unsafe { openssl_sys::SSL_client_hello_get0_ciphers(ssl.as_ptr(), &mut bytes) };
+    match length {
+        1.. if !bytes.is_null() => {
+            // SAFETY: as for `extension`.
+            unsafe { std::slice::from_raw_parts(bytes, length) }
+        }
+        _ => &[],
+    }
 }

@@ -1,33 +1,20 @@
 //! Names in certificates as texts. Never parses one.
 
+use crate::flavour::raw;
 use crate::print::text;
 use foreign_types::ForeignTypeRef as _;
 use openssl::x509::X509NameRef;
-use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
+use std::ffi::{CStr, c_ulong, c_void};
 
 /// RFC 2253 as the library writes it.
 const XN_FLAG_RFC2253: c_ulong = 0x0111_0317;
-
-unsafe extern "C" {
-    fn X509_NAME_oneline(
-        name: *const openssl_sys::X509_NAME,
-        buffer: *mut c_char,
-        size: c_int,
-    ) -> *mut c_char;
-    fn X509_NAME_print_ex(
-        out: *mut openssl_sys::BIO,
-        name: *const openssl_sys::X509_NAME,
-        indent: c_int,
-        flags: c_ulong,
-    ) -> c_int;
-}
 
 /// `/C=FR/O=Example`
 pub fn one_line(name: &X509NameRef) -> String {
     // SAFETY: the name is valid as long as its reference; without a buffer the library allocates
     // a terminated text, which is ours to free.
     unsafe {
-        let text = X509_NAME_oneline(name.as_ptr(), std::ptr::null_mut(), 0);
+        let text = raw::X509_NAME_oneline(name.as_ptr(), std::ptr::null_mut(), 0);
         if text.is_null() {
             return String::new();
         }
@@ -41,6 +28,6 @@ pub fn one_line(name: &X509NameRef) -> String {
 pub fn rfc2253(name: &X509NameRef) -> String {
     text(|out| {
         // SAFETY: both are valid during the call.
-        unsafe { X509_NAME_print_ex(out, name.as_ptr(), 0, XN_FLAG_RFC2253) }
+        unsafe { raw::X509_NAME_print_ex(out, name.as_ptr(), 0, XN_FLAG_RFC2253) }
     })
 }

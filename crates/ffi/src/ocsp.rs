@@ -1,18 +1,9 @@
 //! What authorities say of certificates (RFC 6960), where the crate has no words for it. Never judges a response.
 
+use crate::flavour::raw;
 use crate::print::text;
 use foreign_types::ForeignTypeRef as _;
 use openssl::x509::X509Ref;
-use std::ffi::{c_int, c_uchar, c_ulong};
-
-unsafe extern "C" {
-    fn i2d_OCSP_CERTID(id: *const openssl_sys::OCSP_CERTID, out: *mut *mut c_uchar) -> c_int;
-    fn OCSP_RESPONSE_print(
-        out: *mut openssl_sys::BIO,
-        response: *mut openssl_sys::OCSP_RESPONSE,
-        flags: c_ulong,
-    ) -> c_int;
-}
 
 /// What a certificate of this issuer is asked by: its `CertID` with SHA-1, DER (RFC 6960 section
 /// 4.1.1).
@@ -25,12 +16,12 @@ pub fn certificate_id(certificate: &X509Ref, issuer: &X509Ref) -> Option<Vec<u8>
         return None;
     }
     // SAFETY: the id is valid, and without a place to write to only its length is told.
-    let length = unsafe { i2d_OCSP_CERTID(id, std::ptr::null_mut()) };
+    let length = unsafe { raw::i2d_OCSP_CERTID(id, std::ptr::null_mut()) };
     let mut der = vec![0; usize::try_from(length).unwrap_or(0)];
     let mut at = der.as_mut_ptr();
     // SAFETY: there is room for as many bytes as it said; the id is ours to free.
     let written = unsafe {
-        let written = if der.is_empty() { 0 } else { i2d_OCSP_CERTID(id, &mut at) };
+        let written = if der.is_empty() { 0 } else { raw::i2d_OCSP_CERTID(id, &mut at) };
         openssl_sys::OCSP_CERTID_free(id);
         written
     };
@@ -48,7 +39,7 @@ pub fn response_text(der: &[u8]) -> Option<String> {
     }
     let shown = text(|out| {
         // SAFETY: both are valid during the call.
-        unsafe { OCSP_RESPONSE_print(out, response, 0) }
+        unsafe { raw::OCSP_RESPONSE_print(out, response, 0) }
     });
     // SAFETY: the response is ours, and nobody uses it any more.
     unsafe { openssl_sys::OCSP_RESPONSE_free(response) };

@@ -3,16 +3,7 @@
 use foreign_types::ForeignTypeRef as _;
 use openssl::nid::Nid;
 use openssl::x509::X509Ref;
-use std::ffi::{CStr, c_char, c_int, c_void};
-
-unsafe extern "C" {
-    fn OSSL_PROVIDER_do_all(
-        library: *mut openssl_sys::OSSL_LIB_CTX,
-        each: Option<extern "C" fn(*mut openssl_sys::OSSL_PROVIDER, *mut c_void) -> c_int>,
-        argument: *mut c_void,
-    ) -> c_int;
-    fn OSSL_PROVIDER_get0_name(provider: *const openssl_sys::OSSL_PROVIDER) -> *const c_char;
-}
+use std::ffi::{c_char, c_int};
 
 /// What `print` writes to the `BIO` that it is given; nothing if it reports an error.
 pub(crate) fn text(print: impl FnOnce(*mut openssl_sys::BIO) -> c_int) -> String {
@@ -57,25 +48,4 @@ pub fn extension_text(certificate: &X509Ref, kind: Nid) -> String {
         // SAFETY: both are valid during the call.
         unsafe { openssl_sys::X509V3_EXT_print(out, extension, 0, 0) }
     })
-}
-
-/// The names of the providers that the library has loaded.
-pub fn providers() -> Vec<String> {
-    extern "C" fn note(provider: *mut openssl_sys::OSSL_PROVIDER, argument: *mut c_void) -> c_int {
-        // SAFETY: the argument is the list below, which nobody else uses during the call.
-        let names = unsafe { &mut *argument.cast::<Vec<String>>() };
-        // SAFETY: the provider is valid during the call; its name is a terminated text of its own.
-        let name = unsafe {
-            let name = OSSL_PROVIDER_get0_name(provider);
-            (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
-        };
-        names.extend(name);
-        1
-    }
-    let mut names: Vec<String> = Vec::new();
-    let argument = std::ptr::from_mut(&mut names).cast::<c_void>();
-    // SAFETY: without a library context the usual one is meant; `note` gets the list that it
-    // expects, during this call only.
-    unsafe { OSSL_PROVIDER_do_all(std::ptr::null_mut(), Some(note), argument) };
-    names
 }

@@ -17,9 +17,8 @@ use crate::secrets::Secrets;
 use crate::store::{Files, NoFiles, Store, words};
 use crate::table::{Ground, Table};
 use crate::tickets::TicketKeys;
-use openssl::ssl::{
-    ClientHelloResponse, Ssl, SslAlert, SslContext, SslOptions, SslSessionCacheMode,
-};
+use ffi::Refused;
+use openssl::ssl::{Ssl, SslContext, SslOptions, SslSessionCacheMode};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -157,7 +156,7 @@ fn base(
     // The client is told that its name was heard (RFC 6066 section 3).
     context.set_servername_callback(|_, _| Ok(()));
     let strict = settings.strict_sni;
-    context.set_client_hello_callback(move |ssl, alert| {
+    ffi::choose_by_hello(&mut context, move |ssl| {
         let hello = Hello::read(ssl);
         // The lock is not held while the library works.
         let table = || table.read().unwrap_or_else(PoisonError::into_inner);
@@ -167,18 +166,12 @@ fn base(
         {
             let base = table().first();
             if base.is_some_and(|base| base.take_over_as(ssl, forge, name).is_ok()) {
-                return Ok(ClientHelloResponse::SUCCESS);
+                return Ok(());
             }
         }
         match found.or_else(|| table().first().filter(|_| !strict)) {
-            Some(served) => {
-                served.take_over(ssl)?;
-                Ok(ClientHelloResponse::SUCCESS)
-            }
-            None => {
-                *alert = SslAlert::UNRECOGNIZED_NAME;
-                Err(openssl::error::ErrorStack::get())
-            }
+            Some(served) => Ok(served.take_over(ssl)?),
+            None => Err(Refused::UnknownName),
         }
     });
     Ok(context.build())

@@ -8,11 +8,11 @@ use crate::outcome::Outcome;
 use crate::secrets::Secrets;
 use crate::store::Store;
 use crate::version::Version;
+use ffi::Attached;
 use openssl::error::ErrorStack;
 use openssl::ex_data::Index;
 use openssl::ssl::{
-    AlpnError, ExtensionContext, Ssl, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef,
-    SslVerifyMode,
+    AlpnError, Ssl, SslContextBuilder, SslMethod, SslMode, SslOptions, SslRef, SslVerifyMode,
 };
 use openssl::stack::Stack;
 use openssl::x509::store::X509StoreBuilder;
@@ -39,31 +39,12 @@ pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
             | SslMode::ENABLE_PARTIAL_WRITE
             | SslMode::ACCEPT_MOVING_WRITE_BUFFER,
     );
-    context.set_options(
-        SslOptions::NO_COMPRESSION
-            | SslOptions::NO_RENEGOTIATION
-            | SslOptions::IGNORE_UNEXPECTED_EOF
-            | SslOptions::CIPHER_SERVER_PREFERENCE,
-    );
+    context.set_options(ffi::usual_options());
     ffi::set_read_ahead(&mut context);
     if side == Side::Server {
-        send_timestamps(&mut context)?;
+        ffi::attach_by::<Certificate>(&mut context).map_err(unable)?;
     }
     Ok(context)
-}
-
-/// Each context of a server has this, the one that sessions begin with too: the library makes room
-/// for extensions of others when a session begins, and does not when it changes its context.
-fn send_timestamps(context: &mut SslContextBuilder) -> Result<(), String> {
-    let added = context.add_custom_ext(
-        TIMESTAMPS,
-        ExtensionContext::CLIENT_HELLO
-            | ExtensionContext::TLS1_2_SERVER_HELLO
-            | ExtensionContext::TLS1_3_CERTIFICATE,
-        |ssl, _, place| Ok(timestamps(ssl).filter(|_| place.is_none_or(|(depth, _)| depth == 0))),
-        |_, _, _, _| Ok(()),
-    );
-    added.map_err(unable)
 }
 
 fn unable(error: ErrorStack) -> String {
@@ -90,7 +71,7 @@ pub(crate) fn apply(
         let _ = context.set_max_proto_version(Some(highest.to_library()));
         if lowest < Version::Tls12 {
             // What these versions sign with is below the usual level of security.
-            context.set_security_level(0);
+            ffi::allow_weak(context);
         }
     }
     if let Some(ciphers) = &options.ciphers {
@@ -98,7 +79,7 @@ pub(crate) fn apply(
         set.map_err(|_| format!("unable to set SSL cipher list to '{ciphers}'"))?;
     }
     if let Some(suites) = &options.ciphersuites {
-        let set = context.set_ciphersuites(suites);
+        let set = ffi::set_ciphersuites(context, suites);
         set.map_err(|_| format!("unable to set TLS 1.3 cipher suites to '{suites}'"))?;
     }
     if let Some(curves) = &options.curves {
@@ -149,20 +130,19 @@ pub(crate) fn shown() -> Option<Index<Ssl, Arc<Certificate>>> {
     *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
 }
 
-/// `signed_certificate_timestamp` (RFC 6962 section 3.3.1)
-const TIMESTAMPS: u16 = 18;
+/// For clients that ask for it.
+impl Attached for Certificate {
+    fn staple(ssl: &SslRef) -> Option<Arc<Vec<u8>>> {
+        Some(shown().and_then(|index| ssl.ex_data(index))?.staple.as_ref()?.response())
+    }
 
-/// What logs have promised of the certificate that a session shows: for clients that ask for it.
-fn timestamps(ssl: &SslRef) -> Option<Vec<u8>> {
-    shown().and_then(|index| ssl.ex_data(index))?.sctl.clone()
+    fn timestamps(ssl: &SslRef) -> Option<&[u8]> {
+        shown().and_then(|index| ssl.ex_data(index))?.sctl.as_deref()
+    }
 }
 
 /// What a server's context has beyond a client's.
-pub(crate) fn serve(
-    context: &mut SslContextBuilder,
-    options: &Options,
-    defaults: &Defaults,
-) -> Result<(), String> {
+pub(crate) fn serve(context: &mut SslContextBuilder, options: &Options, defaults: &Defaults) {
     if defaults.keeps_secrets {
         Secrets::watch(context);
     }
@@ -172,15 +152,6 @@ pub(crate) fn serve(
             choose(&protocols, offered).ok_or(AlpnError::NOACK)
         });
     }
-    let set = context.set_status_callback(|ssl| {
-        let certificate = shown().and_then(|index| ssl.ex_data(index));
-        let staple = certificate.and_then(|certificate| certificate.staple.clone());
-        let Some(staple) = staple else { return Ok(false) };
-        ssl.set_ocsp_status(&staple.response())?;
-        Ok(true)
-    });
-    set.map_err(|error| format!("unable to staple an OCSP response: {error}."))?;
-    Ok(())
 }
 
 /// What sessions are kept apart by: one under which no certificate was asked for must not go on

@@ -3,7 +3,6 @@
 use crate::hello::KeyKind;
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
-use openssl::error::ErrorStack;
 use openssl::pkey::Params;
 use openssl::x509::X509Ref;
 use std::sync::{Arc, OnceLock};
@@ -11,17 +10,8 @@ use std::sync::{Arc, OnceLock};
 /// Parameters that many certificates share.
 pub(crate) type Shared = Arc<Dh<Params>>;
 
-/// Makes the prime of a group.
-type Prime = fn() -> Result<BigNum, ErrorStack>;
-
-/// Known groups with generator 2 (RFC 3526, the smallest RFC 2409), by their bits.
-const GROUPS: [(u32, Prime); 5] = [
-    (1_024, BigNum::get_rfc2409_prime_1024),
-    (2_048, BigNum::get_rfc3526_prime_2048),
-    (3_072, BigNum::get_rfc3526_prime_3072),
-    (4_096, BigNum::get_rfc3526_prime_4096),
-    (8_192, BigNum::get_rfc3526_prime_8192),
-];
+/// The bits of known groups.
+const GROUPS: [u32; 5] = [1_024, 2_048, 3_072, 4_096, 8_192];
 
 /// Where certificates without parameters of their own take them from.
 #[derive(Default)]
@@ -55,10 +45,10 @@ impl Exchange {
             return self.file.clone();
         }
         let bits = leaf.public_key().ok()?.bits().min(self.most);
-        let at = GROUPS.iter().rposition(|(size, _)| *size <= bits).unwrap_or(0);
+        let at = GROUPS.iter().rposition(|size| *size <= bits).unwrap_or(0);
         let make = || {
-            let (_, prime) = GROUPS[at];
-            Dh::from_pqg(prime().ok()?, None, BigNum::from_u32(2).ok()?).ok().map(Arc::new)
+            let prime = ffi::known_prime(GROUPS[at])?;
+            Dh::from_pqg(prime, None, BigNum::from_u32(2).ok()?).ok().map(Arc::new)
         };
         self.known[at].get_or_init(make).clone()
     }

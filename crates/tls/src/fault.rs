@@ -47,7 +47,7 @@ impl Fault {
             let last = stack.errors().last();
             return Self {
                 reason: Reason::Handshake,
-                code: last.map_or(0, |error| error.code()),
+                code: last.map_or(0, ffi::error_code),
                 text: last.and_then(|error| error.reason()).unwrap_or_default().to_owned(),
                 part: last.and_then(|error| error.library()).unwrap_or_default(),
             };

@@ -7,7 +7,7 @@ use openssl::bn::{BigNum, MsbOption};
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
-use openssl::pkey::{Id, PKey, Private};
+use openssl::pkey::{PKey, Private};
 use openssl::x509::extension::{BasicConstraints, ExtendedKeyUsage, SubjectAlternativeName};
 use openssl::x509::{X509, X509Name};
 use std::collections::{BTreeMap, HashMap};
@@ -111,7 +111,7 @@ impl Forge {
     /// Some kinds of keys digest by themselves.
     fn digest(&self) -> MessageDigest {
         match self.key.id() {
-            Id::ED25519 | Id::ED448 => MessageDigest::null(),
+            kind if ffi::hashes_itself(kind) => MessageDigest::null(),
             _ => MessageDigest::sha256(),
         }
     }

@@ -36,16 +36,12 @@ impl Hello {
     /// Reads the message at hand.
     pub(crate) fn read(ssl: &SslRef) -> Self {
         let name = ffi::extension(ssl, SERVER_NAME).and_then(server_name);
-        let ciphers = ssl.client_hello_ciphers().unwrap_or_default();
-        let by_ciphers = |ssl: &SslRef| {
-            let list = ssl.bytes_to_cipher_list(ciphers, ssl.client_hello_isv2()).ok();
-            list.map(|list| list.suites.iter().any(|cipher| cipher.name().contains("ECDSA")))
-        };
+        let by_ciphers = || ffi::offers(ssl, "ECDSA");
         let verifies = match ffi::extension(ssl, SIGNATURE_ALGORITHMS) {
             Some(bytes) => signatures(bytes),
-            None => [by_ciphers(ssl).unwrap_or(false), true, true],
+            None => [by_ciphers(), true, true],
         };
-        let ecdsa = verifies[0] && (by_ciphers(ssl).unwrap_or(false) || has_tls13(ciphers));
+        let ecdsa = verifies[0] && (by_ciphers() || has_tls13(ffi::ciphers(ssl)));
         Self { name, verifies: [ecdsa, verifies[1], verifies[2]] }
     }
 

@@ -5,7 +5,7 @@ use crate::conn::Conn;
 use crate::outcome::{Checked, Outcome};
 use crate::secrets::Secrets;
 use crate::shown::{Shown, chain_der};
-use openssl::ssl::{NameType, SslRef};
+use openssl::ssl::NameType;
 
 /// The longest Finished message (SHA-384).
 const FINISHED: usize = 64;
@@ -98,12 +98,12 @@ impl Conn {
 
     /// The random bytes of the client.
     pub fn client_random(&self) -> Vec<u8> {
-        filled(self.library(), SslRef::client_random)
+        ffi::client_random(self.library())
     }
 
     /// The random bytes of the server.
     pub fn server_random(&self) -> Vec<u8> {
-        filled(self.library(), SslRef::server_random)
+        ffi::server_random(self.library())
     }
 
     /// The first Finished message of the handshake (RFC 5929 section 3).
@@ -133,21 +133,9 @@ impl Conn {
     /// The names of ciphers in a list, joined by commas.
     pub fn cipher_names(&self, list: &[u8]) -> String {
         let names = list.chunks_exact(2).map(|id| {
-            let known = self.library().bytes_to_cipher_list(id, false).ok();
-            let known = known.and_then(|it| {
-                let cipher = it.suites.iter().chain(&it.signalling_suites).next()?;
-                Some(cipher.name().to_owned())
-            });
+            let known = ffi::cipher_name(self.library(), [id[0], id[1]]);
             known.unwrap_or_else(|| format!("UNKNOWN({:02x}{:02x})", id[0], id[1]))
         });
         names.collect::<Vec<_>>().join(",")
     }
-}
-
-/// 32 bytes, as far as they are known.
-fn filled(ssl: &SslRef, fill: fn(&SslRef, &mut [u8]) -> usize) -> Vec<u8> {
-    let mut bytes = vec![0; 32];
-    let length = fill(ssl, &mut bytes);
-    bytes.truncate(length);
-    bytes
 }

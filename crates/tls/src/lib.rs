@@ -58,13 +58,18 @@ pub use hello::server_name;
 pub use ignored::Ignored;
 pub use options::{BindSettings, Defaults, Generates, Given, Options, ServerSettings, Verify};
 pub use outcome::Checked;
-pub use provider::{load_provider, prefer_providers, set_provider_path};
+pub use provider::{lacks, load_provider, needs_not, prefer_providers, set_provider_path};
 pub use runtime::Runtime;
 pub use scratch::Scratch;
 pub use shown::{NamePart, Shown};
 pub use store::{Extras, Files, NoFiles, SYSTEM_AUTHORITIES, Store};
 pub use tickets::{KeyFlaw, TicketKeys};
 pub use version::{Version, Versions};
+
+/// The version of OpenSSL that the library that is linked stands for, such as `3.5.5`.
+pub fn api_version() -> &'static str {
+    ffi::api_version()
+}
 
 /// The library that is linked, such as `OpenSSL 3.5.5 27 Jan 2026`.
 pub fn library() -> &'static str {

@@ -176,6 +176,7 @@ impl Given {
         if CLASSES.iter().any(|class| stdx::ignored(class, self.name)) {
             return Ok(());
         }
+        crate::lacks(self.name)?;
         (self.read)(options, value).map_err(|message| match message.starts_with('\'') {
             true => message,
             false => format!("'{}' : {message}", self.name),

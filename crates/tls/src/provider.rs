@@ -1,30 +1,25 @@
-//! Implementations of algorithms that the process loads besides the library's own. Never unloads one.
+//! What the library that is linked can be told in the whole process, and what it lacks. Never a choice of one.
 
-use openssl::provider::Provider;
+/// Loads an implementation of algorithms for the rest of the process (`ssl-provider`).
+pub use ffi::load_provider;
+/// Says which implementations are preferred (`ssl-propquery`).
+pub use ffi::set_default_properties as prefer_providers;
+/// Says where those are looked for that are loaded from now on (`ssl-provider-path`).
+pub use ffi::set_provider_path;
 
-/// Loads one for the rest of the process (`ssl-provider`). The library's own stays, as where a
-/// system's configuration of the library names it.
+/// Refuses a keyword that the library has nothing for.
 ///
 /// # Errors
-/// The library's words.
-pub fn load_provider(name: &str) -> Result<(), String> {
-    let loaded = Provider::load(None, name);
-    // Dropping them would unload them.
-    let _ = Provider::load(None, "default").map(std::mem::forget);
-    loaded.map(std::mem::forget).map_err(|error| {
-        let first = error.errors().iter().find_map(|it| it.data().or_else(|| it.reason()));
-        first.unwrap_or("no memory").to_owned()
-    })
+/// It is one, in words for who wrote it.
+pub fn lacks(keyword: &str) -> Result<(), String> {
+    match ffi::LACKS.contains(&keyword) {
+        true => Err(format!("'{keyword}' is not available in this build ({}).", ffi::NAME)),
+        false => Ok(()),
+    }
 }
 
-/// Says where those are looked for that are loaded from now on (`ssl-provider-path`). `false`: it
-/// cannot be a path.
-pub fn set_provider_path(path: &str) -> bool {
-    Provider::set_default_search_path(None, path).is_ok()
-}
-
-/// Says which implementations are preferred (`ssl-propquery`). `false`: the query is not
-/// understood.
-pub fn prefer_providers(query: &str) -> bool {
-    ffi::set_default_properties(query)
+/// Why a keyword has no effect with the library.
+pub fn needs_not(keyword: &str) -> Option<String> {
+    let idle = ffi::NEEDS_NOT.contains(&keyword);
+    idle.then(|| format!("'{keyword}' has no effect in this build ({}).", ffi::NAME))
 }

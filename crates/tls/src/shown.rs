@@ -73,7 +73,7 @@ impl Shown {
 
     /// The version of its format, from 1.
     pub fn version(&self) -> i64 {
-        i64::from(self.0.version()) + 1
+        ffi::version(&self.0)
     }
 
     /// The name of whom it is for.

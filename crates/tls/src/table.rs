@@ -67,7 +67,7 @@ impl Terms {
         }
         load_trust(&options, ground.store, ground.files)?;
         context::apply(&mut made, &options, Side::Server)?;
-        context::serve(&mut made, &options, ground.defaults)?;
+        context::serve(&mut made, &options, ground.defaults);
         if options.verify.unwrap_or_default() != Verify::None {
             if options.ca_file.is_none() && options.ca_verify_file.is_none() {
                 return Err("verify is enabled but no CA file specified".to_owned());
@@ -90,7 +90,7 @@ impl Terms {
         let mut probe = Ssl::new(&self.context).map_err(failed)?;
         probe.set_certificate(&certificate.leaf).map_err(failed)?;
         for link in certificate.links() {
-            probe.add_chain_cert(link.clone()).map_err(|error| {
+            ffi::add_chain_cert(&mut probe, link).map_err(|error| {
                 format!("unable to load chain certificate into SSL Context '{name}': {error}.")
             })?;
         }
@@ -123,6 +123,7 @@ impl Served {
             && let Some(index) = context::shown()
         {
             ssl.set_ex_data(index, certificate.clone());
+            ffi::attach::<Certificate>(ssl)?;
         }
         Ok(())
     }
@@ -153,7 +154,7 @@ impl Served {
         let certificate = &self.certificate;
         ssl.set_private_key(certificate.key.get().ok_or_else(ErrorStack::get)?)?;
         for link in links {
-            ssl.add_chain_cert(link.clone())?;
+            ffi::add_chain_cert(ssl, link)?;
         }
         if let Some(dh) = &certificate.dh {
             ssl.set_tmp_dh(dh)?;
@@ -176,14 +177,15 @@ impl Options {
             ssl.set_min_proto_version(Some(lowest.to_library()))?;
             ssl.set_max_proto_version(Some(highest.to_library()))?;
             if lowest < crate::Version::Tls12 {
-                ssl.set_security_level(0);
+                ffi::allow_weak_in(ssl);
             }
         }
+        ffi::take_ciphers(ssl, self.ciphers.as_deref(), self.ciphersuites.as_deref())?;
         if let Some(curves) = self.curves.as_ref().or(self.ecdhe.as_ref()) {
             ffi::set_groups(ssl, curves);
         }
         if self.early {
-            ssl.set_max_early_data(early::MOST)?;
+            ffi::set_max_early_data(ssl, early::MOST)?;
         }
         if self.no_tickets {
             ffi::set_options(ssl, SslOptions::NO_TICKET);

@@ -99,7 +99,7 @@ fn environment() -> Environment {
 
 fn features<'a>(words: &'a [&'a str]) -> Features<'a> {
     let ssl_library = tls::library();
-    let openssl_version = ssl_library.split(' ').nth(1).unwrap_or_default();
+    let openssl_version = tls::api_version();
     Features { version: version::VERSION, words, enabled: &["EPOLL"], ssl_library, openssl_version }
 }
 

@@ -97,12 +97,16 @@ pub(crate) fn services() -> Vec<&'static str> {
 pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
     let mut text = short();
     let words: Vec<String> = features.iter().map(word).collect();
+    // It is linked statically: what it was built with is what it runs on.
+    let library = tls::library();
     let services = if services.is_empty() { "none".to_owned() } else { services.join(" ") };
     // Writing to a string cannot fail.
     let _ = write!(
         text,
         "Build options :\n  TARGET  = linux-glibc\n  CC      = rustc\n\n\
          Feature list : {}\n\n\
+         Built with OpenSSL version : {library}\n\
+         Running on OpenSSL version : {library}\n\n\
          Available polling systems :\n      epoll : pref=300,  test result OK\n\
          Total: 1 (1 usable), will use epoll.\n\n\
          Available multiplexer protocols :\n  <default> : mode=HTTP  side=FE|BE  mux=H1\n         \
@@ -162,6 +166,13 @@ mod tests {
         };
         assert_eq!(found(&[]), "Available services : none");
         assert_eq!(found(&["a", "b"]), "Available services : a b");
+    }
+
+    #[test]
+    fn the_tls_library_is_told() {
+        let text = long(FEATURES, &[]);
+        let expected = format!("Built with OpenSSL version : {}", tls::library());
+        assert_eq!(lines(&text, "Built with OpenSSL"), [expected]);
     }
 
     #[test]

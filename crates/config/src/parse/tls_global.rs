@@ -56,6 +56,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         options(&mut g.tls.server, a, &["no-tls-tickets"])
     }),
     entry("ssl-dh-param-file", "<file>", "Parameters of key exchange by DH.", |g, cx, a| {
+        available(a)?;
         let name = text(a, "a file path as an argument.")?;
         let read = cx.read(&name, &a.place().file).ok();
         let read = read.filter(|text| tls::Store::default().set_dh(Some(text), 0));
@@ -79,16 +80,19 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Ok(())
     }),
     entry("ssl-propquery", "<query>", "Which providers are preferred.", |_, _, a| {
+        available(a)?;
         let query = text(a, "a property string as an argument.")?;
         let message = || format!("'ssl-propquery': '{query}' is not understood.");
         tls::prefer_providers(&query).then_some(()).ok_or_else(|| a.fault(1, message()))
     }),
     entry("ssl-provider", "<name>", "Loads a provider of algorithms.", |_, _, a| {
+        available(a)?;
         let name = text(a, "a valid engine provider name as an argument.")?;
         let loaded = tls::load_provider(&name);
         loaded.map_err(|why| a.fault(1, format!("ssl-provider {name}: unknown provider ({why}).")))
     }),
     entry("ssl-provider-path", "<path>", "Where providers are looked for.", |_, _, a| {
+        available(a)?;
         let expected = "a directory path as an argument.";
         let path = text(a, expected)?;
         let message = || format!("global statement 'ssl-provider-path' expects {expected}");
@@ -128,7 +132,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
             let message = "'tune.ssl.default-dh-param' expects a value >= 1024.";
             return Err(a.fault(1, message));
         }
-        if bits < 2_048 {
+        if let Some(message) = tls::needs_not(a.text(0)) {
+            cx.warn(a, 0, message);
+        } else if bits < 2_048 {
             let message = "'tune.ssl.default-dh-param' has no effect below 2048 bits where TLS \
                            1.0 and 1.1 are not allowed: DH ciphers won't be available.";
             cx.warn(a, 1, message);
@@ -175,6 +181,11 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.generated = n)
     }),
 ];
+
+/// Whether the library that is linked has what a keyword is about.
+fn available(args: Args<'_>) -> Parsed {
+    tls::lacks(args.text(0)).map_err(|message| args.fault(0, message))
+}
 
 /// `issuers-chain-path <dir>`
 fn issuers(global: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {

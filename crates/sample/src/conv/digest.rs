@@ -109,6 +109,11 @@ fn keyed<D: Digest + BlockSizeUser + Clone>(key: &[u8], bytes: &[u8]) -> Option<
 
 fn find(name: &str) -> Result<&'static Algorithm, String> {
     let found = ALGORITHMS.iter().find(|known| known.name.eq_ignore_ascii_case(name));
+    if let Some(Algorithm { name, by: By::Library(known_as) }) = found
+        && !crypto::has_digest(known_as)
+    {
+        return Err(format!("the TLS library of this build does not have the digest '{name}'"));
+    }
     found.ok_or_else(|| {
         if ABSENT.iter().any(|absent| absent.eq_ignore_ascii_case(name)) {
             return format!("the digest '{name}' is not implemented yet");

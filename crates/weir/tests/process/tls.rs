@@ -1,7 +1,8 @@
 //! TLS between clients, the program and servers. Never looks at records.
 
 use crate::support::{
-    Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, program, run,
+    Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, is_built_on, program,
+    run,
 };
 use openssl::ssl::{ExtensionContext, SslRef, SslVersion};
 use openssl::x509::X509Ref;
@@ -452,6 +453,10 @@ fn refuses(line: &str, words: &[&str]) {
 
 #[test]
 fn algorithms_come_from_the_providers_that_are_named() {
+    if is_built_on("AWS-LC") {
+        // It has no providers.
+        return;
+    }
     let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
     let lines = "ssl-propquery ?provider=legacy\n    ssl-provider legacy";
     let weir = setup(&format!("{web}global\n    {lines}\n")).start();
@@ -461,6 +466,29 @@ fn algorithms_come_from_the_providers_that_are_named() {
     refuses("ssl-propquery provider=none", &["unable to create an SSL context"]);
     let words = ["ssl-provider something: unknown provider", "/no/place/something.so"];
     refuses("ssl-provider-path /no/place\n    ssl-provider something", &words);
+}
+
+#[test]
+fn what_the_library_has_nothing_for_is_an_error() {
+    if !is_built_on("AWS-LC") {
+        // The other one has something for all of it.
+        return;
+    }
+    for line in ["ssl-dh-param-file x", "ssl-propquery x", "ssl-provider x", "ssl-provider-path x"]
+    {
+        let keyword = line.split(' ').next().expect("a word");
+        refuses(line, &[&format!("'{keyword}' is not available in this build (AWS-LC).")]);
+    }
+    let words = "'allow-0rtt' is not available in this build (AWS-LC).";
+    let sections = "frontend web\n    bind <web> ssl crt a.pem";
+    let mut weir = setup(&format!("{sections} allow-0rtt\n")).start();
+    assert!(!weir.wait().success());
+    weir.expect_error(words);
+    let mut weir = setup(&format!("{sections} ciphers DHE-RSA-AES128-GCM-SHA256\n")).start();
+    assert!(!weir.wait().success());
+    weir.expect_error("unable to set SSL cipher list to 'DHE-RSA-AES128-GCM-SHA256'");
+    let weir = setup(&format!("{sections}\nglobal\n    tune.ssl.default-dh-param 2048\n")).start();
+    weir.expect_error("'tune.ssl.default-dh-param' has no effect in this build (AWS-LC).");
 }
 
 /// The timestamps that a client gets which asks for them, with the newest version or another one.

@@ -78,6 +78,7 @@ const PLANTS: &[Plant] = &[
     ("unsafe", |tree| tree.put("crates/wire/src/lib.rs", "//! Codecs.\n")),
     ("runtimes", |tree| tree.packages.push(package("tokio", "MIT", true))),
     ("features", |tree| in_wire(tree, "#[cfg(feature = \"fast\")]\nfn f() {}")),
+    ("features", |tree| in_wire(tree, "#[cfg(not(aws_lc))]\nfn f() {}")),
     ("headers", |tree| tree.put("crates/wire/src/h1.rs", "fn f() {}\n")),
     ("headers", |tree| tree.put("crates/wire/tests/h1.rs", "\n//! Late.\n")),
     ("file-length", |tree| in_wire(tree, &"fn f() {}\n".repeat(1000))),

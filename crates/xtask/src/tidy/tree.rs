@@ -181,6 +181,7 @@ fn cargo_tree(root: &Path, edges: &str) -> Outcome<Vec<Package>> {
         "tree",
         "--workspace",
         "--locked",
+        "--all-features",
         "--target",
         "all",
         "--edges",

@@ -20,6 +20,14 @@ pub(crate) fn program() -> PathBuf {
     other.map_or_else(|| env!("CARGO_BIN_EXE_weir").into(), PathBuf::from)
 }
 
+/// Whether the program under test was built on this TLS library.
+pub(crate) fn is_built_on(library: &str) -> bool {
+    let told = run(&["-vv"]).stdout;
+    let told = String::from_utf8_lossy(&told);
+    let line = told.lines().find_map(|line| line.strip_prefix("Built with OpenSSL version : "));
+    line.is_some_and(|line| line.contains(library))
+}
+
 /// Runs the program to its end.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     let mut command = Command::new(program());

@@ -1,0 +1,24 @@
+//! Providers of algorithms: AWS-LC has none but itself. Never pretends to load one.
+
+/// Loads none.
+///
+/// # Errors
+/// Always.
+pub fn load_provider(_: &str) -> Result<(), String> {
+    Err("AWS-LC has no providers".to_owned())
+}
+
+/// Says where those are looked for that are loaded from now on. `false`: nowhere.
+pub fn set_provider_path(_: &str) -> bool {
+    false
+}
+
+/// Sets what implementations must be like. `false`: there is no choice.
+pub fn set_default_properties(_: &str) -> bool {
+    false
+}
+
+/// The names of the providers that the library has loaded.
+pub fn providers() -> Vec<String> {
+    Vec::new()
+}

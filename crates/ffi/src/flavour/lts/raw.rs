@@ -1,0 +1,61 @@
+//! Functions of OpenSSL that its bindings lack. Never wrapped here.
+
+use openssl_sys::{
+    BIO, OCSP_CERTID, OCSP_RESPONSE, OSSL_LIB_CTX, OSSL_PARAM, OSSL_PROVIDER, SSL, SSL_CTX, X509,
+    X509_CRL, X509_NAME, X509_STORE, X509_STORE_CTX,
+};
+use std::ffi::{c_char, c_int, c_long, c_uchar, c_ulong, c_void};
+
+/// What the library calls for each message.
+pub(crate) type Watcher =
+    unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, usize, *mut SSL, *mut c_void);
+
+/// What it calls for each provider.
+pub(crate) type EachProvider = extern "C" fn(*mut OSSL_PROVIDER, *mut c_void) -> c_int;
+
+unsafe extern "C" {
+    pub(crate) fn EVP_set_default_properties(
+        library: *mut OSSL_LIB_CTX,
+        query: *const c_char,
+    ) -> c_int;
+    pub(crate) fn OCSP_RESPONSE_print(
+        out: *mut BIO,
+        response: *mut OCSP_RESPONSE,
+        flags: c_ulong,
+    ) -> c_int;
+    pub(crate) fn OSSL_PARAM_construct_utf8_string(
+        key: *const c_char,
+        text: *mut c_char,
+        size: usize,
+    ) -> OSSL_PARAM;
+    pub(crate) fn OSSL_PROVIDER_do_all(
+        library: *mut OSSL_LIB_CTX,
+        each: Option<EachProvider>,
+        argument: *mut c_void,
+    ) -> c_int;
+    pub(crate) fn OSSL_PROVIDER_get0_name(provider: *const OSSL_PROVIDER) -> *const c_char;
+    pub(crate) fn SSL_CTX_set_msg_callback(ctx: *mut SSL_CTX, watcher: Option<Watcher>);
+    pub(crate) fn SSL_CTX_set_timeout(ctx: *mut SSL_CTX, seconds: c_long) -> c_long;
+    pub(crate) fn SSL_clear_options(ssl: *mut SSL, options: u64) -> u64;
+    pub(crate) fn SSL_get_peer_signature_type_nid(ssl: *const SSL, nid: *mut c_int) -> c_int;
+    pub(crate) fn SSL_get_version(ssl: *const SSL) -> *const c_char;
+    pub(crate) fn SSL_has_pending(ssl: *const SSL) -> c_int;
+    pub(crate) fn SSL_set_options(ssl: *mut SSL, options: u64) -> u64;
+    pub(crate) fn X509_CRL_get_signature_nid(crl: *const X509_CRL) -> c_int;
+    pub(crate) fn X509_CRL_get_version(crl: *const X509_CRL) -> c_long;
+    pub(crate) fn X509_NAME_oneline(
+        name: *const X509_NAME,
+        buffer: *mut c_char,
+        size: c_int,
+    ) -> *mut c_char;
+    pub(crate) fn X509_NAME_print_ex(
+        out: *mut BIO,
+        name: *const X509_NAME,
+        indent: c_int,
+        flags: c_ulong,
+    ) -> c_int;
+    pub(crate) fn X509_STORE_CTX_get0_cert(context: *const X509_STORE_CTX) -> *mut X509;
+    pub(crate) fn X509_STORE_add_crl(store: *mut X509_STORE, crl: *mut X509_CRL) -> c_int;
+    pub(crate) fn X509_get_version(certificate: *const X509) -> c_long;
+    pub(crate) fn i2d_OCSP_CERTID(id: *const OCSP_CERTID, out: *mut *mut c_uchar) -> c_int;
+}

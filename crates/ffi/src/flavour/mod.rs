@@ -1,0 +1,16 @@
+//! What differs between the libraries that can be linked: each has the same functions in a module of its own. Never
+//! a choice while the program runs.
+
+#[cfg(aws_lc)]
+mod aws_lc;
+#[cfg(not(aws_lc))]
+mod lts;
+
+#[cfg(aws_lc)]
+pub(crate) use aws_lc::raw;
+#[cfg(aws_lc)]
+pub use aws_lc::*;
+#[cfg(not(aws_lc))]
+pub(crate) use lts::raw;
+#[cfg(not(aws_lc))]
+pub use lts::*;
