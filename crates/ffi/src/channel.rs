@@ -3,10 +3,19 @@
 //! So the library needs neither a socket nor a buffer of its own between calls, and a session that
 //! rests can move to another thread.
 
+use foreign_types::ForeignTypeRef as _;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Error, ShutdownResult, ShutdownState, Ssl, SslRef, SslStream};
+use std::ffi::c_int;
 use std::io::{self, Read, Write};
 use std::ptr::NonNull;
+
+unsafe extern "C" {
+    fn SSL_get_early_data_status(ssl: *const openssl_sys::SSL) -> c_int;
+}
+
+/// `SSL_EARLY_DATA_ACCEPTED`
+const ACCEPTED: c_int = 2;
 
 /// What carries records.
 pub trait Wire {
@@ -95,7 +104,13 @@ impl Channel {
         self.lend(wire, |stream| stream.read_early_data(buffer))
     }
 
-    /// Encrypts for a client whose handshake is not over.
+    /// Whether the server has taken what was said before the handshake was over.
+    pub fn was_early_taken(&self) -> bool {
+        // SAFETY: the session is valid as long as its reference, and only looked at.
+        unsafe { SSL_get_early_data_status(self.ssl().as_ptr()) == ACCEPTED }
+    }
+
+    /// Encrypts before the handshake is over: for a client, or as one.
     ///
     /// # Errors
     /// As [`Channel::read`].

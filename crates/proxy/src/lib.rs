@@ -16,6 +16,7 @@ mod connect;
 mod cookie;
 pub mod counters;
 pub mod dynamic;
+mod early;
 mod encrypted;
 mod exchange;
 mod expiry;

@@ -5,6 +5,7 @@ use crate::claim::Claim;
 use crate::client::{Client, Last};
 use crate::connect;
 use crate::cookie::Dates;
+use crate::early::Haste;
 use crate::exchange;
 use crate::inspect;
 use crate::journal::{Cause, Failure, Journal, Phase};
@@ -85,6 +86,8 @@ pub(crate) struct Transaction {
     pub(crate) stashed: bool,
     /// A connection that was kept has failed the request: the next one has to be new.
     pub(crate) wants_new: bool,
+    /// What has been said before handshakes were over.
+    pub(crate) haste: Haste,
     /// What is left to make of the body of a local answer.
     pub(crate) pieces: Option<Pieces>,
     /// What the rules of the response wait for.
@@ -148,6 +151,7 @@ impl Transaction {
             kept: None,
             stashed: false,
             wants_new: false,
+            haste: Haste::default(),
             pieces: None,
             pause: None,
             cookie_dates: Dates::default(),

@@ -7,7 +7,7 @@ use reactor::{Handle, Socket, TaskId, Thread, Wake};
 use std::cell::{Ref, RefCell};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
-use tls::{Conn, Fault, Scratch, Step, Wire};
+use tls::{Conn, Fault, Reason, Scratch, Step, Wire};
 
 /// A connection. Dropping it closes it.
 #[derive(Debug)]
@@ -63,6 +63,16 @@ impl Transport {
             }
             None => Ok(Step::Done),
         }
+    }
+
+    /// Says something before the handshake, which has to be allowed.
+    ///
+    /// # Errors
+    /// It could not be encrypted.
+    pub(crate) fn say_early(&self, words: &[u8]) -> Result<(), Fault> {
+        let Some(secure) = &self.secure else { return Err(Fault::new(Reason::Broken)) };
+        let mut session = secure.session.borrow_mut();
+        session.say_early(&mut Carrier(&self.socket), &secure.scratch, words)
     }
 
     /// The thread that it belongs to.

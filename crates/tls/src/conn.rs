@@ -158,6 +158,11 @@ impl Conn {
         self.stands
     }
 
+    /// Whether the server has taken what was said early, now that the handshake is over.
+    pub fn was_early_taken(&self) -> bool {
+        self.channel.was_early_taken()
+    }
+
     /// Whether a read may find something without anything more arriving.
     #[inline]
     pub fn has_buffered(&self) -> bool {

@@ -49,7 +49,7 @@ pub struct Options {
     pub no_tickets: bool,
     /// `prefer-client-ciphers`
     pub prefer_client_ciphers: bool,
-    /// `allow-0rtt`: a client may say something before its handshake is over.
+    /// `allow-0rtt`: a client may say something before its handshake is over, as may we to a server.
     pub early: bool,
 }
 
