@@ -1,8 +1,8 @@
 //! Requests that go to servers before handshakes are over (manual section 5.2, `allow-0rtt`; RFC 8470). Never
 //! says anything early that does harm when somebody records it and sends it again.
 //!
-//! A request goes early when its client's has come so, or where `retry-on 0rtt-rejected` has it sent
-//! again if need be; it must be one that changes nothing, and have no body. Nothing is lost by
+//! A request goes early when its client's has come so, or where `retry-on 0rtt-rejected` has it
+//! sent again if need be; it must be one that changes nothing, and have no body. Nothing is lost by
 //! waiting for the end of the handshake then: no answer can be read before.
 
 use crate::connect;

@@ -49,7 +49,8 @@ pub struct Options {
     pub no_tickets: bool,
     /// `prefer-client-ciphers`
     pub prefer_client_ciphers: bool,
-    /// `allow-0rtt`: a client may say something before its handshake is over, as may we to a server.
+    /// `allow-0rtt`: something may be said before the handshake is over, by a client or to a
+    /// server.
     pub early: bool,
 }
 

@@ -124,7 +124,8 @@ fn meet(acceptor: &Acceptor, connector: &Connector, alpn: Option<&[u8]>) {
     let client = connector.connect(0, Some("a.test"), alpn).unwrap();
     let mut pair = Pair::new(client, acceptor.accept().unwrap());
     let (client, server) = pair.shake();
-    (client.unwrap(), server.unwrap());
+    client.unwrap();
+    server.unwrap();
     assert_eq!(pair.client_recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
@@ -142,7 +143,8 @@ fn something_may_be_said_before_the_handshake() {
     pair.client_say_early(&[7; 10_000]).unwrap();
     pair.client_say_early(b"abc").unwrap();
     let (client, server) = pair.shake();
-    (client.unwrap(), server.unwrap());
+    client.unwrap();
+    server.unwrap();
     assert!(pair.client.was_early_taken());
     let mut bytes = vec![0; 20_000];
     let mut read = 0;
@@ -178,7 +180,8 @@ fn a_server_may_not_take_what_is_said_early() {
     let mut pair = Pair::new(client, other.accept().unwrap());
     pair.client_say_early(b"abc").unwrap();
     let (client, server) = pair.shake();
-    (client.unwrap(), server.unwrap());
+    client.unwrap();
+    server.unwrap();
     assert!(!pair.client.was_early_taken());
     let mut bytes = [0; 8];
     assert_eq!(pair.server_recv(&mut bytes).unwrap_err().kind(), ErrorKind::WouldBlock);
