@@ -365,6 +365,9 @@ pub(crate) fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
     if let Some(listed) = &tx.listed {
         listed.set_connection(server.socket());
     }
+    if let Some(transport) = server.socket().transport() {
+        transport.begin_message();
+    }
     tx.server = Some(server);
     trace::at(tx, &trace::REQUEST_OUT);
 }

@@ -134,6 +134,9 @@ impl Transaction {
             ..Journal::default()
         };
         notes.line = Text::default();
+        if let Some(transport) = client.socket.transport() {
+            transport.begin_message();
+        }
         Self {
             worker,
             client,

@@ -75,6 +75,14 @@ impl Transport {
         session.say_early(&mut Carrier(&self.socket), &secure.scratch, words)
     }
 
+    /// What is sent next is the beginning of a message.
+    #[inline]
+    pub(crate) fn begin_message(&self) {
+        if let Some(secure) = &self.secure {
+            secure.session.borrow_mut().begin_transfer();
+        }
+    }
+
     /// The thread that it belongs to.
     pub(crate) fn thread(&self) -> &Rc<Thread> {
         self.socket.thread()
@@ -116,6 +124,9 @@ impl Transport {
             None => self.socket.send(parts, more),
             Some(secure) => {
                 let mut session = secure.session.borrow_mut();
+                if session.minds_pauses() {
+                    session.note_time(self.socket.thread().nanos() / 1_000_000);
+                }
                 session.send(&mut Carrier(&self.socket), &secure.scratch, parts)
             }
         }

@@ -151,7 +151,7 @@ impl Connector {
                 wanted.set_host(host).map_err(broken)?;
             }
         }
-        Conn::new(ssl, self.defaults.record_limit())
+        Conn::new(ssl, &self.defaults)
     }
 }
 
