@@ -17,7 +17,6 @@ use crate::prometheus;
 use crate::settings::Settings;
 use crate::stats::{self, Filter, Listing, Look};
 use htx::{Head, Method, Version};
-use proxy::Worker;
 use proxy::services::{Answer, Body, Pieces, Service, Services, Visit};
 use proxy::settings::StatsPage;
 pub(crate) use query::decode;

@@ -96,7 +96,12 @@ impl Channel {
         self.lend(wire, |stream| flavour::read_early(stream, buffer))
     }
 
-    /// Encrypts for a client whose handshake is not over.
+    /// Whether the server has taken what was said before the handshake was over.
+    pub fn was_early_taken(&self) -> bool {
+        flavour::was_early_taken(self.ssl())
+    }
+
+    /// Encrypts before the handshake is over: for a client, or as one.
     ///
     /// # Errors
     /// As [`Channel::read`].

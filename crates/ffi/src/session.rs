@@ -1,12 +1,21 @@
 //! Sessions of clients that are resumed with the server that gave them. Never shared between contexts.
 
+use crate::flavour;
 use openssl::error::ErrorStack;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslSession, SslSessionCacheMode};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// The session of one place, and the name that the server was asked by.
-type Held = Option<(Vec<u8>, SslSession)>;
+/// The session of one place.
+struct Ticket {
+    /// What the server was asked by.
+    name: Vec<u8>,
+    session: SslSession,
+    /// Nothing has been said early with it: a server may take that once only (RFC 8446 section 8).
+    unsaid: bool,
+}
+
+type Held = Option<Ticket>;
 
 /// Where new sessions of a connection go, and the name that they are for.
 struct Home {
@@ -39,7 +48,8 @@ impl Resumer {
             context.set_session_cache_mode(mode);
             context.set_new_session_callback(|ssl, session| {
                 if let Some(home) = index().and_then(|index| ssl.ex_data(index)) {
-                    *lock(&home.place) = Some((home.name.clone(), session));
+                    let name = home.name.clone();
+                    *lock(&home.place) = Some(Ticket { name, session, unsaid: true });
                 }
             });
         }
@@ -53,19 +63,54 @@ impl Resumer {
     /// # Errors
     /// No memory.
     pub fn begin(&self, place: usize, name: &[u8]) -> Result<Ssl, ErrorStack> {
+        self.begin_with(place, name, |_| 0).map(|(ssl, _)| ssl)
+    }
+
+    /// As [`Resumer::begin`], and how many bytes the server takes before the handshake is over, if
+    /// its protocol suits: it is asked about that of the session. Each session is good for that
+    /// once.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_early(
+        &self,
+        place: usize,
+        name: &[u8],
+        suits: impl FnOnce(Option<&[u8]>) -> bool,
+    ) -> Result<(Ssl, usize), ErrorStack> {
+        self.begin_with(place, name, |ticket| {
+            let room = flavour::early_room(&ticket.session);
+            let usable = ticket.unsaid && room > 0 && suits(flavour::protocol(&ticket.session));
+            if usable {
+                ticket.unsaid = false;
+                room
+            } else {
+                0
+            }
+        })
+    }
+
+    fn begin_with(
+        &self,
+        place: usize,
+        name: &[u8],
+        look: impl FnOnce(&mut Ticket) -> usize,
+    ) -> Result<(Ssl, usize), ErrorStack> {
         let mut ssl = Ssl::new(&self.context)?;
+        let mut found = 0;
         let Some(place) = self.places.get(place % self.places.len().max(1)) else {
-            return Ok(ssl);
+            return Ok((ssl, found));
         };
-        if let Some((_, session)) = lock(place).as_ref().filter(|(of, _)| of == name) {
+        if let Some(ticket) = lock(place).as_mut().filter(|ticket| ticket.name == name) {
             // SAFETY: sessions come here from the callback of `self.context` alone, and `ssl`
             // belongs to the same context.
-            unsafe { ssl.set_session(session)? };
+            unsafe { ssl.set_session(&ticket.session)? };
+            found = look(ticket);
         }
         if let Some(index) = index() {
             ssl.set_ex_data(index, Home { place: place.clone(), name: name.to_vec() });
         }
-        Ok(ssl)
+        Ok((ssl, found))
     }
 }
 

@@ -7,6 +7,7 @@
 use crate::case;
 use crate::claim::{self, Claim, Found, back, refused};
 use crate::counters::{Block, Metric};
+use crate::early;
 use crate::h2::dial;
 use crate::hashing;
 use crate::idle::{self, Wanted};
@@ -94,6 +95,7 @@ fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
 pub(crate) async fn again(tx: &mut Transaction) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone() else { return Err(refused()) };
     tx.notes.journal.retries += 1;
+    early::settle(tx).await?;
     let avoid = turn(tx, &backend, None).await?;
     let found = find(tx, &backend, avoid);
     Box::pin(attempt(tx, &backend, found)).await
@@ -128,6 +130,11 @@ async fn attempt(
             return Err(answered);
         }
         let outcome = establish(tx, backend).await;
+        if let Err(failure) = outcome
+            && failure.status == early::TOO_EARLY
+        {
+            return Err(give_up(tx, backend, failure));
+        }
         if matches!(outcome, Err(failure) if failure.blames_server()) {
             observe::failed(tx, tx.notes.journal.queued);
             observe::sign(tx, Sign::Unconnected);
@@ -155,7 +162,7 @@ fn give_up(tx: &mut Transaction, backend: &ProxyRef, failure: Failure) -> Failur
 }
 
 /// Counts on the claimed server, if there is one, and on its backend.
-fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Metric) {
+pub(crate) fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Metric) {
     let blocks = [claim.map(|claim| claim.server().block()), backend.back_block()];
     blocks.into_iter().flatten().for_each(|block: &Block| block.count(metric));
 }
@@ -271,7 +278,10 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     connection.socket().own();
     if fresh {
         way.begin(tx, connection.socket(), deadline, true, &place.address).await?;
-        way.encrypt(tx, connection.socket_mut(), deadline).await?;
+        if early::may_go(tx, &way) {
+            return Box::pin(early::send(tx, backend, (&way, connection), deadline)).await;
+        }
+        way.encrypt(tx, connection.socket_mut(), deadline, &[]).await?;
         if way.speaks_h2(connection.socket()) {
             let link = connection.into_link();
             return Box::pin(dial::begin(tx, backend, &to, (&way, link), deadline)).await;
@@ -307,6 +317,17 @@ pub(crate) fn take(
     mut server: Box<ServerConn>,
     fresh: bool,
 ) {
+    lay_out(tx, backend, &mut server, fresh);
+    use_connection(tx, server);
+}
+
+/// Lays the request's head out for a connection that it is about to go over.
+pub(crate) fn lay_out(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    server: &mut ServerConn,
+    fresh: bool,
+) {
     tx.notes.journal.fresh = fresh;
     tx.notes.journal.on_stream = server.socket().is_stream();
     server.count_request();
@@ -316,9 +337,9 @@ pub(crate) fn take(
     }
     tx.space.up.clear();
     let again = tx.kept.is_some();
-    retry::keep_head(tx, &server);
+    retry::keep_head(tx, server);
     retry::restore_head(tx, again);
-    name_server(tx, backend, &server);
+    name_server(tx, backend, server);
     let space = &mut *tx.space;
     server.mux.raise_mode(tx.client.proxy.settings.connection_mode.into());
     if server.is_worn_out() {
@@ -337,13 +358,15 @@ pub(crate) fn take(
         // Unlike the client, the server cannot misread what it was sent: nothing is announced.
         server.mux.close_after_message();
     }
-    use_connection(tx, server);
 }
 
 /// The transaction has this connection from now on.
-fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
+pub(crate) fn use_connection(tx: &mut Transaction, server: Box<ServerConn>) {
     if let Some(listed) = &tx.listed {
         listed.set_connection(server.socket());
+    }
+    if let Some(transport) = server.socket().transport() {
+        transport.begin_message();
     }
     tx.server = Some(server);
     trace::at(tx, &trace::REQUEST_OUT);
@@ -375,7 +398,7 @@ async fn establish_plain(
     let deadline = connect_deadline(tx);
     let more = !tx.client.input.is_empty();
     way.begin(tx, server.socket(), deadline, more, &place.address).await?;
-    way.encrypt(tx, server.socket_mut(), deadline).await?;
+    way.encrypt(tx, server.socket_mut(), deadline, &[]).await?;
     while !tcp::greet(tx, server.socket()).map_err(|_| refused())? {
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
@@ -472,7 +495,7 @@ fn open(
 }
 
 /// Sends what goes first, which tells whether the connection stands.
-async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
+pub(crate) async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
     loop {
         let Some(server) = &tx.server else { return Err(refused()) };

@@ -148,6 +148,12 @@ impl Flow {
         (self.received, self.ended) = (true, true);
     }
 
+    /// What stood in the outbox has been sent in another way.
+    pub(crate) fn note_sent(&mut self) {
+        self.sent += self.outbox.unsent().len() as u64;
+        self.outbox.clear();
+    }
+
     /// Whether the source's message is complete.
     pub(crate) fn is_received(&self) -> bool {
         self.received

@@ -3,6 +3,7 @@
 
 use crate::client::Client;
 use crate::connect;
+use crate::early::Words;
 use crate::facts::tls::Failed;
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
@@ -147,17 +148,22 @@ pub(crate) async fn answer(
     result
 }
 
-/// Makes the connection to a server an encrypted one.
+/// Makes the connection to a server an encrypted one, and says some words before, if they may be
+/// said so early.
 pub(crate) async fn connect(
     tx: &mut Transaction,
     link: &mut Link,
-    encryption: &Encryption,
-    name: Option<&str>,
+    (encryption, name): (&Encryption, Option<&str>),
     deadline: Option<Tick>,
-) -> Result<(), Failure> {
+    early: &[u8],
+) -> Result<Words, Failure> {
     let worker = tx.worker.clone();
     let Link::Socket(transport) = link else { return Err(refused()) };
-    begin(&worker, transport, encryption, name).map_err(|fault| match fault.reason {
+    let begun = match early {
+        [] => begin(&worker, transport, encryption, name).map(|()| false),
+        early => begin_early(&worker, transport, encryption, name, early),
+    };
+    let said = begun.map_err(|fault| match fault.reason {
         // No other server would do.
         Reason::TooMany => Failure::new(500, Cause::Internal, Phase::Connect),
         _ => refused(),
@@ -176,6 +182,12 @@ pub(crate) async fn connect(
         Trouble::Given(failure) => failure,
         Trouble::Late => Failure::new(503, Cause::ServerTimeout, Phase::Connect),
         Trouble::Failed(_) => refused(),
+    })?;
+    let taken = || transport.session().is_some_and(|session| session.was_early_taken());
+    Ok(match said {
+        false => Words::Unsaid,
+        true if taken() => Words::Taken,
+        true => Words::Refused,
     })
 }
 
@@ -206,6 +218,27 @@ pub(crate) fn begin(
     session.keep(Box::new(presence));
     transport.secure(session, &worker.tls);
     Ok(())
+}
+
+/// As [`begin`], with words that are said early if there is room for them. `true`: they are.
+fn begin_early(
+    worker: &Worker,
+    transport: &mut Transport,
+    encryption: &Encryption,
+    name: Option<&str>,
+    words: &[u8],
+) -> Result<bool, Fault> {
+    let alpn = encryption.alpn.as_deref();
+    let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
+    let presence = presence.ok_or(Fault::new(Reason::TooMany))?;
+    let begun = encryption.connector.connect_early(worker.thread.index, name, alpn);
+    let (mut session, room) = begun?;
+    session.keep(Box::new(presence));
+    transport.secure(session, &worker.tls);
+    if words.len() > room {
+        return Ok(false);
+    }
+    transport.say_early(words).map(|()| true)
 }
 
 /// Takes steps until the session stands.

@@ -17,6 +17,7 @@ mod connect;
 mod cookie;
 pub mod counters;
 pub mod dynamic;
+mod early;
 mod encrypted;
 mod exchange;
 mod expiry;

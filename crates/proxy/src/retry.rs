@@ -4,6 +4,7 @@
 //! The head is kept as the rules left it, and the payload as it passes. A request that grows beyond
 //! a buffer is not kept any longer, and so not sent again (manual section 4.2, `retry-on`).
 
+use crate::early;
 use crate::flow::Flow;
 use crate::journal::{Cause, Failure, Phase};
 use crate::machine::Machine;
@@ -22,6 +23,13 @@ pub(crate) struct Kept {
     trailers: Fields,
     /// The payload is complete.
     whole: bool,
+}
+
+impl Kept {
+    /// Its head as it will go out again.
+    pub(crate) fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
 }
 
 /// The status of a [`Failure`] after which the request is sent again.
@@ -84,12 +92,20 @@ pub(crate) fn keep_payload(tx: &mut Transaction, done: bool) {
 /// What becomes of a request after a failure or an answer of this kind: the failure, or another
 /// try.
 pub(crate) fn instead_of(tx: &mut Transaction, event: RetryOn, failure: Failure) -> Failure {
-    if wants(tx, event) { again(tx) } else { failure }
+    if tx.kept.is_some() && wants(tx, event) { again(tx) } else { failure }
 }
 
 /// Whether a response of this status is not good enough.
-pub(crate) fn refuses_status(tx: &Transaction, status: u16) -> bool {
-    tx.kept.is_some() && RetryOn::status(status).is_some_and(|event| wants(tx, event))
+pub(crate) fn refuses_status(tx: &mut Transaction, status: u16) -> bool {
+    let Some(kept) = &tx.kept else { return false };
+    if status != early::TOO_EARLY {
+        return RetryOn::status(status).is_some_and(|event| wants(tx, event));
+    }
+    let later = early::may_go_later(tx, &kept.head);
+    if later {
+        early::give_up(tx);
+    }
+    later
 }
 
 /// Whether a request that could not be sent at all may be tried on another connection.
@@ -181,8 +197,9 @@ pub(crate) fn again(tx: &mut Transaction) -> Failure {
     Failure::new(AGAIN, Cause::ServerAbort, Phase::Headers)
 }
 
-fn wants(tx: &Transaction, event: RetryOn) -> bool {
-    tx.kept.is_some() && policy(tx).has(event) && may_again(tx) && !tx.notes.no_retry
+/// Whether something that happens to a request is a reason to send it again, if it is kept.
+pub(crate) fn wants(tx: &Transaction, event: RetryOn) -> bool {
+    policy(tx).has(event) && may_again(tx) && !tx.notes.no_retry
 }
 
 /// Whether a connection that has failed may be replaced by another one.

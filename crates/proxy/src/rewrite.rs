@@ -3,6 +3,7 @@
 
 use crate::cacheable;
 use crate::cookie;
+use crate::early;
 use crate::journal::{Cause, Failure, Phase};
 use crate::runtime::ProxyRef;
 use crate::settings::{ForwardFor, HeaderNames, Proxy};
@@ -20,7 +21,7 @@ pub(crate) fn request(tx: &mut Transaction) {
     cacheable::note(tx);
     cookie::request(tx);
     name_request(tx);
-    tell_early(tx);
+    early::tell(tx);
     let tells = |proxy: &Proxy| proxy.forward_for.is_some() || proxy.original_to.is_some();
     let front = tx.client.proxy.clone();
     let Some(back) = tx.backend.clone() else { return };
@@ -38,15 +39,6 @@ pub(crate) fn request(tx: &mut Transaction) {
         if let Some(address) = address {
             forward_for(&mut tx.space.request, front, back, address.ip());
         }
-    }
-}
-
-/// A server has to know that the request may have been sent again by somebody (RFC 8470 section
-/// 5.1).
-fn tell_early(tx: &mut Transaction) {
-    let session = tx.client.socket.transport().and_then(|transport| transport.session());
-    if session.is_some_and(|session| session.is_early()) {
-        tx.space.request.set(b"early-data", b"1");
     }
 }
 

@@ -209,6 +209,8 @@ impl RetryOn {
     pub const JUNK: Self = Self(1 << 2);
     /// Requests that the server did not answer in time.
     pub const TIMEOUT: Self = Self(1 << 3);
+    /// Requests that the server would not take before its handshake was over.
+    pub const EARLY: Self = Self(1 << 14);
 
     /// The statuses that can be named.
     const STATUSES: [u16; 10] = [401, 403, 404, 408, 425, 500, 501, 502, 503, 504];

@@ -5,6 +5,7 @@ use crate::claim::Claim;
 use crate::client::{Client, Last};
 use crate::connect;
 use crate::cookie::Dates;
+use crate::early::Haste;
 use crate::exchange;
 use crate::inspect;
 use crate::journal::{Cause, Failure, Journal, Phase};
@@ -86,6 +87,8 @@ pub(crate) struct Transaction {
     /// When a connection that was kept has failed the request, in nanoseconds: the next one has to
     /// be younger.
     pub(crate) failed_at: Option<u64>,
+    /// What has been said before handshakes were over.
+    pub(crate) haste: Haste,
     /// What is left to make of the body of a local answer.
     pub(crate) pieces: Option<Pieces>,
     /// What the rules of the response wait for.
@@ -132,6 +135,9 @@ impl Transaction {
             ..Journal::default()
         };
         notes.line = Text::default();
+        if let Some(transport) = client.socket.transport() {
+            transport.begin_message();
+        }
         Self {
             worker,
             client,
@@ -149,6 +155,7 @@ impl Transaction {
             kept: None,
             stashed: false,
             failed_at: None,
+            haste: Haste::default(),
             pieces: None,
             pause: None,
             cookie_dates: Dates::default(),

@@ -7,7 +7,7 @@ use reactor::{Handle, Socket, TaskId, Thread, Wake};
 use std::cell::{Ref, RefCell};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
-use tls::{Conn, Fault, Scratch, Step, Wire};
+use tls::{Conn, Fault, Reason, Scratch, Step, Wire};
 
 /// A connection. Dropping it closes it.
 #[derive(Debug)]
@@ -65,6 +65,24 @@ impl Transport {
         }
     }
 
+    /// Says something before the handshake, which has to be allowed.
+    ///
+    /// # Errors
+    /// It could not be encrypted.
+    pub(crate) fn say_early(&self, words: &[u8]) -> Result<(), Fault> {
+        let Some(secure) = &self.secure else { return Err(Fault::new(Reason::Broken)) };
+        let mut session = secure.session.borrow_mut();
+        session.say_early(&mut Carrier(&self.socket), &secure.scratch, words)
+    }
+
+    /// What is sent next is the beginning of a message.
+    #[inline]
+    pub(crate) fn begin_message(&self) {
+        if let Some(secure) = &self.secure {
+            secure.session.borrow_mut().begin_transfer();
+        }
+    }
+
     /// The thread that it belongs to.
     pub(crate) fn thread(&self) -> &Rc<Thread> {
         self.socket.thread()
@@ -109,6 +127,9 @@ impl Transport {
             },
             Some(secure) => {
                 let mut session = secure.session.borrow_mut();
+                if session.minds_pauses() {
+                    session.note_time(self.socket.thread().nanos() / 1_000_000);
+                }
                 session.send(&mut Carrier(&self.socket), &secure.scratch, parts)
             }
         }

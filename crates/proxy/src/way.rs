@@ -4,6 +4,7 @@
 //! A connection that says whose it is (PROXY protocol) serves only requests that would say the
 //! same: the key of what was said goes with it.
 
+use crate::early::Words;
 use crate::encrypted::Told;
 use crate::handshake;
 use crate::journal::{Cause, Failure, Phase};
@@ -158,7 +159,8 @@ impl Way {
         say(tx, socket, &self.preface, deadline, more).await
     }
 
-    /// Makes a new connection that has begun an encrypted one, if it is to be one.
+    /// Makes a new connection that has begun an encrypted one, if it is to be one. What is to be
+    /// said early is said if the server allows it and it is not too long.
     ///
     /// # Errors
     /// The server is not who it should be, or too slow.
@@ -167,14 +169,22 @@ impl Way {
         tx: &mut Transaction,
         link: &mut Link,
         deadline: Option<Tick>,
-    ) -> Result<(), Failure> {
+        early: &[u8],
+    ) -> Result<Words, Failure> {
         match &self.encryption {
-            None => Ok(()),
+            None => Ok(Words::Unsaid),
             Some((encryption, name)) => {
-                let name = name.as_deref();
-                Box::pin(handshake::connect(tx, link, encryption, name, deadline)).await
+                let with = (encryption, name.as_deref());
+                Box::pin(handshake::connect(tx, link, with, deadline, early)).await
             }
         }
+    }
+
+    /// Whether a server may be sent requests before handshakes are over. What it will speak has to
+    /// be known by then.
+    pub(crate) fn hears_early(&self) -> bool {
+        let allowed = |(encryption, _): &(Encryption, _)| encryption.connector.allows_early();
+        self.version == Version::H1 && self.encryption.as_ref().is_some_and(allowed)
     }
 }
 

@@ -119,7 +119,7 @@ impl Acceptor {
         {
             ssl.set_ex_data(index, Secrets::default());
         }
-        let session = Conn::new(ssl, self.defaults.record_limit())?;
+        let session = Conn::new(ssl, &self.defaults)?;
         Ok(if self.table().hears_early() { session.hearing_early() } else { session })
     }
 }

@@ -6,6 +6,8 @@
 
 use crate::early::Early;
 use crate::fault::{Fault, Reason, io_error, waits};
+use crate::options::Defaults;
+use crate::pace::Pace;
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
 use openssl::ssl::{Error, ErrorCode, Ssl, SslRef};
@@ -14,8 +16,6 @@ use std::io::{self, IoSlice};
 
 /// The most bytes that are encrypted by one call.
 const BURST: usize = 1 << 16;
-/// What one record holds (RFC 8446 section 5.1).
-const RECORD: usize = 1 << 14;
 
 /// `X509_V_ERR_HOSTNAME_MISMATCH`
 const OTHER_NAME: u32 = 62;
@@ -60,15 +60,17 @@ pub struct Conn {
     fed: Vec<u8>,
     /// There may be something said before the handshake is over.
     pub(crate) early: Option<Box<Early>>,
-    /// The most bytes of one record; 0 for as many as fit.
-    record_limit: usize,
+    /// The most bytes of one record.
+    pub(crate) longest: usize,
+    /// Records are shorter for a while, if that is asked for.
+    pub(crate) pace: Option<Box<Pace>>,
     failure: Option<Box<Fault>>,
     kept: Option<Box<dyn Any + Send>>,
 }
 
 impl Conn {
     /// A session that has not begun.
-    pub(crate) fn new(ssl: Ssl, record_limit: usize) -> Result<Self, Fault> {
+    pub(crate) fn new(ssl: Ssl, defaults: &Defaults) -> Result<Self, Fault> {
         let channel = Channel::new(ssl).map_err(|_| Fault::new(Reason::Broken))?;
         Ok(Self {
             channel,
@@ -80,7 +82,8 @@ impl Conn {
             stands: false,
             fed: Vec::new(),
             early: None,
-            record_limit,
+            longest: defaults.longest_record(),
+            pace: defaults.pace().map(Box::new),
             failure: None,
             kept: None,
         })
@@ -156,6 +159,11 @@ impl Conn {
     /// Whether the handshake is over.
     pub fn stands(&self) -> bool {
         self.stands
+    }
+
+    /// Whether the server has taken what was said early, now that the handshake is over.
+    pub fn was_early_taken(&self) -> bool {
+        self.channel.was_early_taken()
     }
 
     /// Whether a read may find something without anything more arriving.
@@ -304,7 +312,7 @@ impl Conn {
         scratch: &Scratch,
         parts: &[IoSlice<'_>],
     ) -> io::Result<usize> {
-        let limit = if self.record_limit == 0 { RECORD } else { self.record_limit.min(RECORD) };
+        let mut limit = self.record_limit();
         let mut parts = parts.iter().filter(|part| !part.is_empty()).peekable();
         let (mut done, mut gathered) = (0, scratch.take());
         let mut result = Ok(());
@@ -325,6 +333,8 @@ impl Conn {
                     }
                 }
                 done += take;
+                // It only grows while there is something to send.
+                limit = self.record_limit();
             }
         }
         if result.is_ok() && !gathered.is_empty() {
@@ -336,6 +346,7 @@ impl Conn {
 
     fn record(&mut self, wire: &mut dyn Wire, scratch: &Scratch, bytes: &[u8]) -> io::Result<()> {
         let write = if self.is_early() { Channel::write_early } else { Channel::write };
+        self.note_record(bytes.len());
         let mut rest = bytes;
         while !rest.is_empty() {
             let count = self

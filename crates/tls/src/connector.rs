@@ -10,6 +10,8 @@ use crate::options::{Defaults, ServerSettings, Verify};
 use crate::store::{Files, NoFiles, Store};
 use arc_swap::ArcSwap;
 use ffi::Resumer;
+use openssl::error::ErrorStack;
+use openssl::ssl::Ssl;
 use openssl::x509::verify::X509CheckFlags;
 use std::sync::Arc;
 
@@ -91,25 +93,49 @@ impl Connector {
         name: Option<&str>,
         alpn: Option<&[u8]>,
     ) -> Result<Conn, Fault> {
-        self.begin(thread, name.unwrap_or(""), name, alpn)
+        let ssl = self.resumer.load().begin(thread, name.unwrap_or("").as_bytes());
+        self.prepare(ssl.map_err(broken)?, name, alpn)
+    }
+
+    /// As [`Connector::connect`], and how many bytes may be said before the handshake is over; 0
+    /// if the server has not allowed it, or the session is of a protocol that is not offered now.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn connect_early(
+        &self,
+        thread: usize,
+        name: Option<&str>,
+        alpn: Option<&[u8]>,
+    ) -> Result<(Conn, usize), Fault> {
+        let offered = alpn.or(self.settings.options.alpn.as_deref());
+        let suits = |protocol: Option<&[u8]>| {
+            protocol.is_none_or(|it| offered.is_some_and(|offered| names(offered, it)))
+        };
+        let resumer = self.resumer.load();
+        let begun = resumer.begin_early(thread, name.unwrap_or("").as_bytes(), suits);
+        let (ssl, room) = begun.map_err(broken)?;
+        Ok((self.prepare(ssl, name, alpn)?, room))
+    }
+
+    /// Whether requests may come before handshakes are over (`allow-0rtt`).
+    pub fn allows_early(&self) -> bool {
+        self.settings.options.early
     }
 
     /// As [`Connector::connect`], with the session of another name.
     #[cfg(test)]
     pub(crate) fn connect_as(&self, thread: usize, of: &str, name: &str) -> Result<Conn, Fault> {
-        self.begin(thread, of, Some(name), None)
+        let ssl = self.resumer.load().begin(thread, of.as_bytes());
+        self.prepare(ssl.map_err(broken)?, Some(name), None)
     }
 
-    fn begin(
+    fn prepare(
         &self,
-        thread: usize,
-        of: &str,
+        mut ssl: Ssl,
         name: Option<&str>,
         alpn: Option<&[u8]>,
     ) -> Result<Conn, Fault> {
-        let broken = |_| Fault::new(Reason::Broken);
-        let resumer = self.resumer.load();
-        let mut ssl = resumer.begin(thread, of.as_bytes()).map_err(broken)?;
         ssl.set_connect_state();
         if let Some(name) = name {
             ssl.set_hostname(name).map_err(broken)?;
@@ -125,8 +151,24 @@ impl Connector {
                 wanted.set_host(host).map_err(broken)?;
             }
         }
-        Conn::new(ssl, self.defaults.record_limit())
+        Conn::new(ssl, &self.defaults)
     }
+}
+
+fn broken(_: ErrorStack) -> Fault {
+    Fault::new(Reason::Broken)
+}
+
+/// Whether a protocol is among some in wire format (RFC 7301 section 3.1).
+fn names(mut offered: &[u8], protocol: &[u8]) -> bool {
+    while let Some((length, rest)) = offered.split_first() {
+        let Some((name, others)) = rest.split_at_checked(usize::from(*length)) else { break };
+        if name == protocol {
+            return true;
+        }
+        offered = others;
+    }
+    false
 }
 
 /// What a connector makes connections with.

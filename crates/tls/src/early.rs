@@ -1,7 +1,8 @@
-//! What a client says before its handshake is over (RFC 8446 section 2.3). Never judges whether that may
-//! be acted on: it may have been recorded and sent again.
+//! What is said before a handshake is over, on both sides (RFC 8446 section 2.3). Never judges whether that
+//! may be acted on: it may have been recorded and sent again.
 
 use crate::conn::Conn;
+use crate::fault::{Fault, Reason};
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
 use openssl::ssl::Error;
@@ -106,6 +107,30 @@ impl Conn {
     /// that has been read may have been sent again by somebody.
     pub fn is_early(&self) -> bool {
         self.stands() && self.early.as_ref().is_some_and(|early| early.is_open())
+    }
+
+    /// Says something to a server before the handshake has begun: as much as
+    /// [`crate::Connector::connect_early`] has found room for at most. It leaves with the first
+    /// step of the handshake.
+    ///
+    /// # Errors
+    /// The library has no session to say it with, after all.
+    pub fn say_early(
+        &mut self,
+        wire: &mut dyn Wire,
+        scratch: &Scratch,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let count = self.run(wire, scratch, |channel, wire| channel.write_early(wire, rest));
+            match count {
+                Ok(count @ 1..) => rest = &rest[count..],
+                Ok(0) => return Err(Fault::new(Reason::Broken)),
+                Err(error) => return Err(Fault::of(&error)),
+            }
+        }
+        Ok(())
     }
 
     fn rest(&self) -> Rest {

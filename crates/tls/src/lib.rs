@@ -28,6 +28,7 @@ mod issuers;
 mod key;
 mod options;
 mod outcome;
+mod pace;
 mod provider;
 pub mod runtime;
 mod scratch;

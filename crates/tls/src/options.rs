@@ -2,6 +2,7 @@
 //! and 5.2). Never a context of the library.
 
 use crate::ignored::{Ignored, LAST};
+use crate::pace::{Pace, RECORD};
 use crate::version::{Version, Versions};
 
 /// Whether a peer has to show a certificate.
@@ -49,7 +50,8 @@ pub struct Options {
     pub no_tickets: bool,
     /// `prefer-client-ciphers`
     pub prefer_client_ciphers: bool,
-    /// `allow-0rtt`: a client may say something before its handshake is over.
+    /// `allow-0rtt`: something may be said before the handshake is over, by a client or to a
+    /// server.
     pub early: bool,
 }
 
@@ -335,10 +337,13 @@ pub struct Defaults {
     pub cache_size: u32,
     /// `tune.ssl.lifetime`: how long, in seconds.
     pub lifetime: u32,
-    /// `tune.ssl.maxrecord`: bytes in a record; 0 for as many as fit.
+    /// `tune.ssl.maxrecord`: bytes in a record while a transfer begins; 0 for as many as fit.
     pub max_record: u32,
-    /// `tune.ssl.hard-maxrecord`: the same, whatever the other one says.
+    /// `tune.ssl.hard-maxrecord`: the same for all records.
     pub hard_max_record: u32,
+    /// `tune.idletimer`: milliseconds after which a transfer that has paused begins again; 0 for
+    /// never.
+    pub pause: u32,
     /// `tune.ssl.ssl-ctx-cache-size`: generated certificates that a bind line remembers.
     pub generated: u32,
     /// Threads, each of which remembers a session of each server.
@@ -356,6 +361,7 @@ impl Default for Defaults {
             lifetime: 300,
             max_record: 0,
             hard_max_record: 0,
+            pause: 1_000,
             generated: 1_000,
             threads: 1,
             capture: 0,
@@ -365,10 +371,15 @@ impl Default for Defaults {
 }
 
 impl Defaults {
-    /// The most bytes of a record; 0 for as many as fit.
-    pub(crate) fn record_limit(&self) -> usize {
-        let both = [self.max_record, self.hard_max_record];
-        both.into_iter().filter(|limit| *limit > 0).min().unwrap_or(0) as usize
+    /// The most bytes of any record.
+    pub(crate) fn longest_record(&self) -> usize {
+        if self.hard_max_record == 0 { RECORD } else { RECORD.min(self.hard_max_record as usize) }
+    }
+
+    /// How records are made while a transfer begins, if that is not as later.
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        let short = self.max_record as usize;
+        (1..self.longest_record()).contains(&short).then(|| Pace::new(short, self.pause))
     }
 }
 
@@ -402,11 +413,16 @@ mod tests {
 
     #[test]
     fn the_smaller_limit_of_records_counts() {
-        let limit = |max_record, hard_max_record| {
-            Defaults { max_record, hard_max_record, ..Defaults::default() }.record_limit()
+        let limits = |max_record, hard_max_record| {
+            let defaults = Defaults { max_record, hard_max_record, ..Defaults::default() };
+            (defaults.longest_record(), defaults.pace().is_some())
         };
-        let limits = [limit(0, 0), limit(0, 7), limit(7, 0), limit(7, 8), limit(8, 7)];
-        assert_eq!(limits, [0, 7, 7, 7, 7]);
+        assert_eq!(limits(0, 0), (RECORD, false));
+        assert_eq!(limits(20_000, 20_000), (RECORD, false));
+        assert_eq!(limits(0, 7), (7, false));
+        assert_eq!(limits(7, 0), (RECORD, true));
+        assert_eq!(limits(7, 8), (8, true));
+        assert_eq!(limits(8, 7), (7, false));
     }
 
     #[test]

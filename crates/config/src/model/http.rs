@@ -41,6 +41,8 @@ pub struct RetryOn {
     pub junk_response: bool,
     /// Requests that were not answered in time.
     pub response_timeout: bool,
+    /// Requests that a server would not take before its handshake was over.
+    pub early_rejected: bool,
     /// Requests answered with one of these statuses.
     pub statuses: Vec<u16>,
 }
@@ -53,6 +55,7 @@ impl RetryOn {
             empty_response: false,
             junk_response: false,
             response_timeout: false,
+            early_rejected: false,
             statuses: Vec::new(),
         }
     }

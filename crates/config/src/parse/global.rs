@@ -310,7 +310,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.idle-pool.shared", "{ on | off }", "Shares idle connections.", |g, _, a| {
         on_off(a).map(|on| g.tune.idle_pool_shared = Some(on))
     }),
-    entry("tune.idletimer", "<time>", "Has no effect.", |_, cx, a| hints::idle_timer(cx, a)),
+    entry("tune.idletimer", "<time>", "When a paused transfer begins anew.", |g, _, a| {
+        hints::idle_timer(a).map(|pause| g.tls.defaults.pause = pause)
+    }),
     entry("tune.listener.multi-queue", "{ on | off }", "Spreads clients by load.", |g, _, a| {
         on_off(a).map(|on| g.tune.multi_queue = Some(on))
     }),

@@ -64,14 +64,13 @@ pub(super) fn fail_alloc(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
 }
 
 /// `tune.idletimer <time>`
-pub(super) fn idle_timer(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(super) fn idle_timer(args: Args<'_>) -> Parsed<u32> {
     let range = "'tune.idletimer' expects a timer value between 0 and 65535 ms.";
     args.need(1, range)?;
-    if time(args, "argument to <tune.idletimer>.")? > 65_535 {
-        return Err(args.fault(1, range));
+    match time(args, "argument to <tune.idletimer>.")? {
+        pause @ ..=65_535 => Ok(pause as u32),
+        _ => Err(args.fault(1, range)),
     }
-    idle(cx, args, "the size of buffers follows from how much is read at once");
-    Ok(())
 }
 
 /// `tune.recv_enough <bytes>`

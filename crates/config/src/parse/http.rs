@@ -93,7 +93,7 @@ fn cookie_age(args: Args<'_>, n: usize, what: &str) -> Parsed<u32> {
 }
 
 /// `retry-on <keyword> ...`
-pub(super) fn retry_on(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
+pub(super) fn retry_on(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     args.need(1, "'retry-on' needs at least one keyword to specify when to retry")?;
     let mut on = RetryOn::never();
     for n in 1..args.len() {
@@ -106,15 +106,14 @@ pub(super) fn retry_on(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) 
             "empty-response" => on.empty_response = true,
             "junk-response" => on.junk_response = true,
             "response-timeout" => on.response_timeout = true,
-            "0rtt-rejected" => {
-                cx.warn(args, n, "'0rtt-rejected' has no effect: no server is sent early data");
-            }
+            "0rtt-rejected" => on.early_rejected = true,
             "all-retryable-errors" => {
                 on = RetryOn {
                     conn_failure: true,
                     empty_response: true,
                     junk_response: true,
                     response_timeout: true,
+                    early_rejected: true,
                     statuses: on.statuses,
                 };
                 on.statuses.extend([500, 502, 503, 504]);

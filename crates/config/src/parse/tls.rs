@@ -92,6 +92,7 @@ pub(crate) const BIND: &[BindEntry] = &[
 
 /// Words of `server` lines, alphabetical.
 pub(crate) const SERVER: &[ServerEntry] = &[
+    server("allow-0rtt", "", "Requests may go before the handshake is over."),
     server("alpn", "<protocols>", "Protocols offered to the server."),
     server("ca-file", "<cafile>", "Authorities of the server."),
     entry("check-alpn", "<protocols>", "Protocols offered by checks.", |s, _, a| {

@@ -174,7 +174,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         g.tls.defaults.lifetime = u32::try_from(seconds / 1_000).unwrap_or(u32::MAX);
         Ok(())
     }),
-    entry("tune.ssl.maxrecord", "<number>", "Bytes of one record.", |g, _, a| {
+    entry("tune.ssl.maxrecord", "<number>", "Bytes of the first records.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.tls.defaults.max_record = n)
     }),
     entry("tune.ssl.ssl-ctx-cache-size", "<number>", "Generated certificates kept.", |g, _, a| {

@@ -766,7 +766,6 @@ fn keywords_without_effect_say_so() {
         ("numa-cpu-mapping", "threads are bound by 'cpu-map' only"),
         ("tune.fd.edge-triggered off", "descriptors are always polled edge-triggered"),
         ("tune.fail-alloc 3", "allocations are not made to fail"),
-        ("tune.idletimer 5s", "the size of buffers follows from how much is read at once"),
         ("tune.pattern.cache-size 5000", "look-ups of patterns need no cache"),
         ("tune.recv_enough 100", "a socket is read until it has nothing more"),
     ] {

@@ -348,14 +348,6 @@ fn rules_and_http_errors_name_sections_that_are_there() {
     }
 }
 
-#[test]
-fn words_that_do_nothing_yet_are_told() {
-    let text = "backend b\n mode http\n retry-on 503 0rtt-rejected\n";
-    let told = messages(text, Severity::Warning);
-    let expected = "'0rtt-rejected' has no effect: no server is sent early data";
-    assert!(told.iter().any(|message| message == expected), "{told:?}");
-}
-
 /// As HAProxy 2.6 says it.
 #[test]
 fn what_cannot_be_tracked() {

@@ -70,6 +70,7 @@ fn lines_of_the_global_section() {
         "ssl-load-extra-files none",
         "ssl-server-verify none",
         "ssl-skip-self-issued-ca",
+        "tune.idletimer 7",
         "tune.ssl.cachesize 7",
         "tune.ssl.capture-buffer-size 7",
         "tune.ssl.capture-cipherlist-size 7",

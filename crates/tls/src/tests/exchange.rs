@@ -151,28 +151,68 @@ fn an_authority_without_its_key_is_named() {
     assert!(told("none")[0].ends_with("'none' : No such file or directory"));
 }
 
-#[test]
-fn records_are_as_long_as_they_may_be() {
-    // tune.ssl.hard-maxrecord counts for all of them, the first and the last.
+/// A pair whose server has these defaults.
+fn paced(defaults: Defaults) -> Pair {
     let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
-    let defaults = Defaults { hard_max_record: 1_000, ..Defaults::default() };
     let settings = bind(&["a.pem"], Options::default());
     let acceptor = Acceptor::new(settings, defaults, &Store::default(), &files).unwrap();
     let connector = connector(trusting(), &files).unwrap();
     let client = connector.connect(0, None, None).unwrap();
     let mut pair = Pair::new(client, acceptor.accept().unwrap());
     pair.shake().1.unwrap();
+    pair
+}
+
+/// Sends so many bytes: the lengths of their records, and how many of each length follow on each
+/// other.
+fn records(pair: &mut Pair, mut count: usize) -> Vec<(usize, usize)> {
     pair.down.bytes.clear();
-    pair.server_send(&[7; 40_500]).unwrap();
-    let sent: Vec<u8> = pair.down.bytes.iter().copied().collect();
-    let (mut lengths, mut rest) = (Vec::new(), &sent[..]);
+    let body = vec![7; count];
+    while count > 0 {
+        count -= pair.server_send(&body[..count]).unwrap();
+    }
+    let sent: Vec<u8> = pair.down.bytes.drain(..).collect();
+    let (mut lengths, mut rest): (Vec<(usize, usize)>, _) = (Vec::new(), &sent[..]);
     while let [_, _, _, high, low, later @ ..] = rest {
         let length = usize::from(u16::from_be_bytes([*high, *low]));
-        lengths.push(length);
         rest = &later[length..];
+        // Each has its kind and its seal besides (RFC 8446 section 5.2).
+        match lengths.last_mut().filter(|(_, of)| *of == length - 17) {
+            Some((count, _)) => *count += 1,
+            None => lengths.push((1, length - 17)),
+        }
     }
-    // Each has its kind and its seal besides (RFC 8446 section 5.2).
-    assert_eq!(lengths, [vec![1_017; 40], vec![517]].concat());
+    lengths
+}
+
+#[test]
+fn records_are_as_long_as_they_may_be() {
+    // tune.ssl.hard-maxrecord counts for all of them, the first and the last.
+    let mut pair = paced(Defaults { hard_max_record: 1_000, ..Defaults::default() });
+    assert_eq!(records(&mut pair, 40_500), [(40, 1_000), (1, 500)]);
+    assert_eq!(records(&mut pair, 100_000), [(100, 1_000)]);
+}
+
+/// `tune.ssl.maxrecord`: three buffers of 16 kB, and again when a transfer begins or has paused.
+#[test]
+fn records_are_short_in_the_beginning() {
+    let mut pair = paced(Defaults { max_record: 1_024, ..Defaults::default() });
+    assert_eq!(records(&mut pair, 10_000), [(9, 1_024), (1, 784)]);
+    assert_eq!(records(&mut pair, 60_000), [(39, 1_024), (1, 16_384), (1, 3_680)]);
+    assert_eq!(records(&mut pair, 16_384), [(1, 16_384)], "it has gone on");
+    pair.server.begin_transfer();
+    assert_eq!(records(&mut pair, 65_536), [(48, 1_024), (1, 16_384)]);
+    assert!(pair.server.minds_pauses());
+    for (now, short) in [(5_000, true), (5_999, false), (6_998, false), (7_998, true)] {
+        pair.server.note_time(now);
+        let expected = if short { (48, 1_024) } else { (3, 16_384) };
+        assert_eq!(records(&mut pair, 49_152), [expected], "at {now} ms");
+    }
+    let mut pair = paced(Defaults { max_record: 1_024, pause: 0, ..Defaults::default() });
+    assert!(!pair.server.minds_pauses());
+    let both = Defaults { max_record: 1_024, hard_max_record: 2_048, ..Defaults::default() };
+    pair = paced(both);
+    assert_eq!(records(&mut pair, 65_536), [(48, 1_024), (8, 2_048)]);
 }
 
 #[test]

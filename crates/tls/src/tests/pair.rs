@@ -207,6 +207,10 @@ impl Pair {
         self.client.recv(&mut Ends(&mut self.down, &mut self.up), &self.scratch, buffer)
     }
 
+    pub(crate) fn client_say_early(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        self.client.say_early(&mut Ends(&mut self.down, &mut self.up), &self.scratch, bytes)
+    }
+
     pub(crate) fn client_is_quiet(&mut self) -> bool {
         self.client.is_quiet(&mut Ends(&mut self.down, &mut self.up), &self.scratch)
     }

@@ -1,6 +1,7 @@
 //! Bytes through a session: how they are cut, held back, and ended.
 
-use super::pair::joined;
+use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, joined, make, trusting};
+use crate::{Acceptor, Connector, Options, ServerSettings};
 use std::io::{ErrorKind, IoSlice};
 
 #[test]
@@ -109,4 +110,81 @@ fn garbage_breaks_the_session() {
     let mut buffer = [0; 64];
     assert_eq!(pair.server_recv(&mut buffer).unwrap_err().kind(), ErrorKind::InvalidData);
     assert!(pair.server_recv(&mut buffer).is_err());
+}
+
+/// Both sides of lines with these options.
+fn lines(bound: Options, server: Options) -> (Acceptor, Connector) {
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let settings = ServerSettings { options: server, ..trusting() };
+    (acceptor(bind(&["a.pem"], bound), &files).unwrap(), connector(settings, &files).unwrap())
+}
+
+/// Lets the client have the tickets of a session.
+fn meet(acceptor: &Acceptor, connector: &Connector, alpn: Option<&[u8]>) {
+    let client = connector.connect(0, Some("a.test"), alpn).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    let (client, server) = pair.shake();
+    client.unwrap();
+    server.unwrap();
+    assert_eq!(pair.client_recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
+/// Once with each session.
+#[test]
+fn something_may_be_said_before_the_handshake() {
+    let early = || Options { early: true, ..Options::default() };
+    let (acceptor, connector) = lines(early(), early());
+    let early = |alpn| connector.connect_early(0, Some("a.test"), alpn).unwrap();
+    assert_eq!(early(None).1, 0, "there is no session");
+    meet(&acceptor, &connector, None);
+    let (client, room) = early(None);
+    assert_eq!(room, 16_384);
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    pair.client_say_early(&[7; 10_000]).unwrap();
+    pair.client_say_early(b"abc").unwrap();
+    let (client, server) = pair.shake();
+    client.unwrap();
+    server.unwrap();
+    assert!(pair.client.was_early_taken());
+    let mut bytes = vec![0; 20_000];
+    let mut read = 0;
+    while read < 10_003 {
+        read += pair.server_recv(&mut bytes[read..]).unwrap();
+    }
+    assert_eq!(&bytes[9_998..10_003], [7, 7, b'a', b'b', b'c']);
+    drop(pair);
+    assert_eq!(early(None).1, 0, "the session is used up");
+}
+
+#[test]
+fn what_is_said_early_is_of_a_protocol_that_is_offered() {
+    let bound =
+        Options { alpn: Some(b"\x08http/1.1\x02h2".to_vec()), early: true, ..Options::default() };
+    let (acceptor, connector) = lines(bound, Options::default());
+    for (offered, room) in [(&b"\x02h2"[..], 0), (b"\x02h2\x08http/1.1", 16_384)] {
+        meet(&acceptor, &connector, Some(b"\x08http/1.1"));
+        let (_, found) = connector.connect_early(0, Some("a.test"), Some(offered)).unwrap();
+        assert_eq!(found, room);
+    }
+    meet(&acceptor, &connector, Some(b"\x08http/1.1"));
+    assert_eq!(connector.connect_early(0, Some("a.test"), None).unwrap().1, 0);
+}
+
+#[test]
+fn a_server_may_not_take_what_is_said_early() {
+    let early = || Options { early: true, ..Options::default() };
+    let (acceptor, connector) = lines(early(), early());
+    meet(&acceptor, &connector, None);
+    let (client, _) = connector.connect_early(0, Some("a.test"), None).unwrap();
+    let (other, _) = lines(Options::default(), Options::default());
+    let mut pair = Pair::new(client, other.accept().unwrap());
+    pair.client_say_early(b"abc").unwrap();
+    let (client, server) = pair.shake();
+    client.unwrap();
+    server.unwrap();
+    assert!(!pair.client.was_early_taken());
+    let mut bytes = [0; 8];
+    assert_eq!(pair.server_recv(&mut bytes).unwrap_err().kind(), ErrorKind::WouldBlock);
+    pair.client_send(&[IoSlice::new(b"abc")]).unwrap();
+    assert_eq!(pair.server_recv(&mut bytes).unwrap(), 3);
 }

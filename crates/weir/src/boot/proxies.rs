@@ -344,6 +344,7 @@ fn retry_on(from: &model::RetryOn) -> settings::RetryOn {
         (from.empty_response, RetryOn::EMPTY),
         (from.junk_response, RetryOn::JUNK),
         (from.response_timeout, RetryOn::TIMEOUT),
+        (from.early_rejected, RetryOn::EARLY),
     ];
     let events = events.into_iter().filter(|(wanted, _)| *wanted).map(|(_, event)| event);
     let statuses = from.statuses.iter().filter_map(|status| RetryOn::status(*status));

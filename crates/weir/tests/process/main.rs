@@ -18,6 +18,7 @@ mod dashboard;
 mod descriptors;
 mod direct;
 mod dynamic;
+mod early_data;
 mod failures;
 mod grpc;
 mod header_case;

@@ -1,11 +1,12 @@
 //! TLS between clients, the program and servers. Never looks at records.
 
 use crate::support::{
-    Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, is_built_on, program,
-    run,
+    Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, is_built_on, pass,
+    program, run,
 };
 use openssl::ssl::{ExtensionContext, SslRef, SslVersion};
 use openssl::x509::X509Ref;
+use std::io::{Read as _, Write as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -526,4 +527,58 @@ fn timestamps_of_certificates_are_sent_to_those_who_ask() {
     let mut broken = setup(web).file("a.pem.sctl", "garbage").start();
     assert!(!broken.wait().success());
     broken.expect_error("a.pem.sctl' is present but cannot be parsed");
+}
+
+/// The lengths of the records that an answer of so many bytes comes in.
+fn records(client: &mut Secure, target: &str, length: usize) -> Vec<usize> {
+    let request = format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n");
+    client.0.write_all(request.as_bytes()).expect("an open connection");
+    let (mut lengths, mut bytes, mut got) = (Vec::new(), [0; 20_000], 0);
+    while got < length {
+        // One at a time is what the library reads.
+        let count = client.0.read(&mut bytes).expect("an answer");
+        lengths.push(count);
+        got += count;
+    }
+    lengths
+}
+
+/// `tune.ssl.maxrecord`, and `tune.idletimer` for the pause.
+#[test]
+fn records_are_short_where_a_transfer_begins() {
+    const PAUSE: Duration = Duration::from_millis(400);
+    let origin = Origin::new(|mut peer| {
+        while let Some(request) = peer.request() {
+            peer.send("HTTP/1.1 200 OK\r\ncontent-length: 230000\r\n\r\n");
+            peer.client.send(vec![b'x'; 200_000]);
+            if request.target() == "/pause" {
+                pass(PAUSE);
+            }
+            peer.client.send(vec![b'y'; 30_000]);
+        }
+    });
+    let web = "frontend web
+    bind <web> ssl crt a.pem
+    default_backend app
+backend app
+    server s <origin>
+";
+    let start = |idle: &str| {
+        let global = format!("tune.ssl.maxrecord 1000\n    tune.idletimer {idle}");
+        setup(web).global(&global).with("origin", origin.address()).start()
+    };
+    let short = |lengths: &[usize]| lengths.iter().all(|it| *it <= 1_000);
+    let weir = start("300");
+    let mut client = Secure::connect(weir.address("web"), "a.test");
+    for _ in 0..2 {
+        let lengths = records(&mut client, "/", 230_000);
+        assert!(short(&lengths[..49]) && !short(&lengths), "{lengths:?}");
+    }
+    let lengths = records(&mut client, "/pause", 230_000);
+    let (before, after) = lengths.split_at(lengths.len() - 30);
+    assert!(!short(before) && short(after), "{lengths:?}");
+    let weir = start("0");
+    let mut client = Secure::connect(weir.address("web"), "a.test");
+    let lengths = records(&mut client, "/pause", 230_000);
+    assert!(short(&lengths[..49]) && !short(&lengths[lengths.len() - 2..]), "{lengths:?}");
 }

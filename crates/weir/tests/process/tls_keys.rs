@@ -1,14 +1,11 @@
 //! Key exchange, chains and certificates that are made while clients wait. Never looks at records.
 
-use crate::support::{Identity, Origin, PATIENCE, Running, Secure, Setup, is_built_on};
-use ffi::{Channel, Resumer, Wire};
+use crate::support::{Eager, Identity, Origin, Running, Secure, Setup, is_built_on};
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
 use openssl::pkey::PKey;
 use openssl::rsa::Rsa;
-use openssl::ssl::{SslConnectorBuilder, SslContext, SslMethod, SslVersion};
-use std::io::{self, Read as _, Write as _};
-use std::net::TcpStream;
+use openssl::ssl::{SslConnectorBuilder, SslVersion};
 
 /// What every configuration here begins with, and what is said in its global section.
 fn setup(global: &str, sections: &str) -> Setup {
@@ -106,71 +103,6 @@ fn certificates_are_made_for_names_that_have_none() {
     assert_ne!(der(shown(&weir, "b.test")), der(shown(&weir, "b.test")), "none is kept");
 }
 
-/// The socket of a client that asks early.
-struct Plain(TcpStream);
-
-impl Wire for Plain {
-    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buffer)
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-}
-
-/// A client that goes on with its sessions.
-struct Eager {
-    sessions: Resumer,
-    channel: Channel,
-    wire: Plain,
-}
-
-impl Eager {
-    fn new(weir: &Running) -> Self {
-        let context = SslContext::builder(SslMethod::tls_client()).expect("a context");
-        let sessions = Resumer::new(context, 1);
-        let (channel, wire) = Self::begin(weir, &sessions);
-        Self { sessions, channel, wire }
-    }
-
-    fn begin(weir: &Running, sessions: &Resumer) -> (Channel, Plain) {
-        let mut ssl = sessions.begin(0, b"a.test").expect("a session");
-        ssl.set_connect_state();
-        let stream = TcpStream::connect(weir.address("web")).expect("a listener");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a TCP socket");
-        (Channel::new(ssl).expect("a session"), Plain(stream))
-    }
-
-    /// Another connection, on which nothing has been said.
-    fn again(&mut self, weir: &Running) {
-        self.channel.absolve();
-        (self.channel, self.wire) = Self::begin(weir, &self.sessions);
-    }
-
-    fn shake(&mut self) {
-        self.channel.handshake(&mut self.wire).expect("a handshake");
-    }
-
-    fn ask(&mut self, target: &str) {
-        let request = format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n");
-        self.channel.write(&mut self.wire, request.as_bytes()).expect("an open connection");
-    }
-
-    /// Says it before the handshake. `false`: that is not allowed.
-    fn ask_early(&mut self, target: &str) -> bool {
-        let request = format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n");
-        self.channel.write_early(&mut self.wire, request.as_bytes()).is_ok()
-    }
-
-    /// The status line of the answer.
-    fn answer(&mut self) -> String {
-        let mut bytes = [0; 4_096];
-        let count = self.channel.read(&mut self.wire, &mut bytes).expect("an answer");
-        String::from_utf8_lossy(&bytes[..count]).lines().next().unwrap_or("").to_owned()
-    }
-}
-
 /// `allow-0rtt`, the header that servers are told by, and `http-request wait-for-handshake`.
 #[test]
 fn clients_may_ask_before_their_handshake_is_over() {
@@ -247,7 +179,7 @@ fn tickets_are_good_wherever_their_keys_are() {
         client.shake();
         client.ask("/");
         client.answer();
-        client.channel.ssl().session_reused()
+        client.is_resumed()
     };
     assert!(!goes_on(&one));
     assert!(goes_on(&two), "another process");

@@ -7,7 +7,7 @@ pub(crate) mod raw;
 mod settings;
 mod ticket;
 
-pub(crate) use early::{read_early, write_early};
+pub(crate) use early::{early_room, protocol, read_early, was_early_taken, write_early};
 pub use hello::{choose_by_hello, cipher_name, offers};
 pub use provider::{load_provider, providers, set_default_properties, set_provider_path};
 pub(crate) use settings::option_bits;

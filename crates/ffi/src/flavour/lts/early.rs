@@ -1,6 +1,9 @@
 //! What is said before a handshake is over, with OpenSSL. Never judged.
 
-use openssl::ssl::{Error, SslStream};
+use super::raw;
+use foreign_types::ForeignTypeRef as _;
+use openssl::ssl::{Error, SslRef, SslSessionRef, SslStream};
+use std::ffi::c_int;
 use std::io::{Read, Write};
 
 pub(crate) fn read_early<S: Read + Write>(
@@ -15,4 +18,28 @@ pub(crate) fn write_early<S: Read + Write>(
     bytes: &[u8],
 ) -> Result<usize, Error> {
     stream.write_early_data(bytes)
+}
+
+/// `SSL_EARLY_DATA_ACCEPTED`
+const ACCEPTED: c_int = 2;
+
+pub(crate) fn was_early_taken(ssl: &SslRef) -> bool {
+    // SAFETY: the session is valid as long as its reference, and only looked at.
+    unsafe { raw::SSL_get_early_data_status(ssl.as_ptr()) == ACCEPTED }
+}
+
+/// How many bytes the server of a session takes early.
+pub(crate) fn early_room(session: &SslSessionRef) -> usize {
+    session.max_early_data() as usize
+}
+
+/// The protocol that was chosen in a session (RFC 7301).
+pub(crate) fn protocol(session: &SslSessionRef) -> Option<&[u8]> {
+    let (mut name, mut length) = (std::ptr::null(), 0);
+    // SAFETY: the session is valid as long as its reference, and so is the name, which the library
+    // says the length of.
+    unsafe {
+        raw::SSL_SESSION_get0_alpn_selected(session.as_ptr(), &mut name, &mut length);
+        (!name.is_null() && length > 0).then(|| std::slice::from_raw_parts(name, length))
+    }
 }

@@ -1,8 +1,8 @@
 //! Functions of OpenSSL that its bindings lack. Never wrapped here.
 
 use openssl_sys::{
-    BIO, OCSP_CERTID, OCSP_RESPONSE, OSSL_LIB_CTX, OSSL_PARAM, OSSL_PROVIDER, SSL, SSL_CTX, X509,
-    X509_CRL, X509_NAME, X509_STORE, X509_STORE_CTX,
+    BIO, OCSP_CERTID, OCSP_RESPONSE, OSSL_LIB_CTX, OSSL_PARAM, OSSL_PROVIDER, SSL, SSL_CTX,
+    SSL_SESSION, X509, X509_CRL, X509_NAME, X509_STORE, X509_STORE_CTX,
 };
 use std::ffi::{c_char, c_int, c_long, c_uchar, c_ulong, c_void};
 
@@ -36,7 +36,13 @@ unsafe extern "C" {
     pub(crate) fn OSSL_PROVIDER_get0_name(provider: *const OSSL_PROVIDER) -> *const c_char;
     pub(crate) fn SSL_CTX_set_msg_callback(ctx: *mut SSL_CTX, watcher: Option<Watcher>);
     pub(crate) fn SSL_CTX_set_timeout(ctx: *mut SSL_CTX, seconds: c_long) -> c_long;
+    pub(crate) fn SSL_SESSION_get0_alpn_selected(
+        session: *const SSL_SESSION,
+        name: *mut *const c_uchar,
+        length: *mut usize,
+    );
     pub(crate) fn SSL_clear_options(ssl: *mut SSL, options: u64) -> u64;
+    pub(crate) fn SSL_get_early_data_status(ssl: *const SSL) -> c_int;
     pub(crate) fn SSL_get_peer_signature_type_nid(ssl: *const SSL, nid: *mut c_int) -> c_int;
     pub(crate) fn SSL_get_version(ssl: *const SSL) -> *const c_char;
     pub(crate) fn SSL_has_pending(ssl: *const SSL) -> c_int;

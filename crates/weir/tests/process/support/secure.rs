@@ -8,7 +8,9 @@ use openssl::hash::MessageDigest;
 use openssl::nid::Nid;
 use openssl::pkey::{PKey, Private};
 use openssl::sign::Signer;
-use openssl::ssl::{SslConnector, SslConnectorBuilder, SslMethod, SslStream, SslVerifyMode};
+use openssl::ssl::{
+    SslConnector, SslConnectorBuilder, SslContextBuilder, SslMethod, SslStream, SslVerifyMode,
+};
 use openssl::symm::Cipher;
 use openssl::x509::extension::{BasicConstraints, SubjectAlternativeName};
 use openssl::x509::{X509, X509Builder, X509NameBuilder};
@@ -39,6 +41,12 @@ impl Identity {
     pub(crate) fn pem(&self) -> String {
         let key = self.key.private_key_to_pem_pkcs8().expect("a key");
         self.certificate() + &String::from_utf8(key).expect("a text")
+    }
+
+    /// Has a server show it.
+    pub(crate) fn present(&self, context: &mut SslContextBuilder) {
+        context.set_certificate(&self.certificate).expect("a certificate");
+        context.set_private_key(&self.key).expect("its key");
     }
 
     pub(crate) fn key(&self) -> &PKey<Private> {

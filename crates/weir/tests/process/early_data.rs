@@ -1,0 +1,182 @@
+//! Requests that go to servers before handshakes are over: which do, and what happens to those that are
+//! too early. Never about clients alone: see `tls_keys`.
+
+use crate::support::{
+    Eager, EarlyOrigin, Identity, LogReceiver, Running, Secure, Setup, eventually,
+};
+
+const ROOM: u32 = 16_384;
+
+/// A proxy whose backends, each with its server's options and a line of its own, never use a
+/// connection twice.
+fn edge(origin: &EarlyOrigin, log: &LogReceiver, backends: &[(&str, &str, &str)]) -> Running {
+    let mut text = "global
+    nbthread 1
+    stats socket <dir>/cli level admin
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 20s
+    timeout server 20s
+    http-reuse never
+    log <log> format raw local0
+    log-format \"%b/%s %ST %ts %rc %[bc_err] %[bc_err_str]\"
+frontend web
+    bind <web> ssl crt <dir>/a.pem allow-0rtt
+    bind <plain>
+    use_backend %[path,field(2,/)]
+"
+    .to_owned();
+    for (name, options, line) in backends {
+        let server = format!("server s {} ssl verify none {options}", origin.address());
+        text += &format!("backend {name}\n    {line}\n    {server}\n");
+    }
+    Setup::new(&text)
+        .file("a.pem", &Identity::new("a.test", None).pem())
+        .with("log", log.address())
+        .start()
+}
+
+/// Asks in the clear: the status, and what the server says of when it was asked.
+fn ask(edge: &Running, request: &str) -> (u16, String) {
+    let answer = edge.connect("plain").ask(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n"));
+    (answer.status(), answer.text())
+}
+
+fn ok(text: &str) -> (u16, String) {
+    (200, text.to_owned())
+}
+
+/// Asks before the handshake is over, which goes on when the server has been reached.
+fn ask_early(edge: &Running, origin: &EarlyOrigin, target: &str, fields: &str) -> String {
+    let mut client = Eager::new(edge);
+    client.shake();
+    client.ask("/nowhere");
+    assert_eq!(client.answer(), "HTTP/1.1 503 Service Unavailable");
+    client.again(edge);
+    let before = origin.handshakes();
+    assert!(client.say_early(&format!("GET {target} HTTP/1.1\r\nhost: x\r\n{fields}\r\n")));
+    eventually("a server is asked", || (origin.handshakes() > before).then_some(()));
+    client.shake();
+    let answer = client.whole_answer();
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    format!("{} {body}", &head["HTTP/1.1 ".len().."HTTP/1.1 200".len()])
+}
+
+/// `allow-0rtt` of servers, with `retry-on 0rtt-rejected`.
+#[test]
+fn requests_go_early() {
+    let (origin, log) = (EarlyOrigin::new(ROOM, "200 OK"), LogReceiver::new());
+    let backends = [
+        ("always", "allow-0rtt", "retry-on 0rtt-rejected"),
+        ("any", "allow-0rtt", "retry-on all-retryable-errors"),
+        ("named", "allow-0rtt alpn http/1.1", "retry-on 0rtt-rejected"),
+    ];
+    let edge = edge(&origin, &log, &backends);
+    for (backend, ..) in backends {
+        let get = format!("GET /{backend}");
+        assert_eq!(ask(&edge, &get), ok("late"), "there is no session yet: {backend}");
+        for request in [format!("POST /{backend}"), format!("DELETE /{backend}")] {
+            assert_eq!(ask(&edge, &request), ok("late"), "it may change something: {request}");
+        }
+        assert_eq!(ask(&edge, &get), ok("early"), "{backend}");
+        assert_eq!(ask(&edge, &get), ok("early"), "with the next session: {backend}");
+        for _ in 0..5 {
+            assert_eq!(log.line(), format!("{backend}/s 200 -- 0 0 Success"));
+        }
+    }
+    let long = format!("GET /always/{}", "x".repeat(12_000));
+    assert_eq!(ask(&edge, &long), ok("early"));
+    let short = EarlyOrigin::new(5_000, "200 OK");
+    let port = short.address().port();
+    edge.cli(&format!("set server always/s addr 127.0.0.1 port {port}"));
+    assert_eq!(ask(&edge, "GET /always"), ok("late"), "this one does not know it");
+    assert_eq!(ask(&edge, &long), ok("late"), "it is too long");
+    assert_eq!(ask(&edge, "GET /always"), ok("early"));
+}
+
+#[test]
+fn requests_wait_for_the_handshake() {
+    let (origin, log) = (EarlyOrigin::new(ROOM, "200 OK"), LogReceiver::new());
+    let backends = [
+        ("unasked", "allow-0rtt", ""),
+        ("forbidden", "", "retry-on 0rtt-rejected"),
+        ("unrepeated", "allow-0rtt no-ssl-reuse", "retry-on 0rtt-rejected"),
+        ("unsure", "allow-0rtt alpn h2,http/1.1", "retry-on 0rtt-rejected"),
+        ("once", "allow-0rtt", "retry-on 0rtt-rejected\n    retries 0"),
+        ("final", "allow-0rtt", "retry-on 0rtt-rejected\n    http-request disable-l7-retry"),
+    ];
+    let edge = edge(&origin, &log, &backends);
+    for (backend, ..) in backends {
+        for _ in 0..2 {
+            assert_eq!(ask(&edge, &format!("GET /{backend}")), ok("late"), "{backend}");
+        }
+    }
+}
+
+/// Clients that have asked early themselves, and say so or not.
+#[test]
+fn requests_go_as_early_as_they_came() {
+    let (origin, log) = (EarlyOrigin::new(ROOM, "200 OK"), LogReceiver::new());
+    let backends = [("asked", "allow-0rtt", ""), ("forbidden", "", "retry-on 0rtt-rejected")];
+    let edge = edge(&origin, &log, &backends);
+    assert_eq!(ask(&edge, "GET /asked"), ok("late"));
+    assert_eq!(ask(&edge, "GET /asked"), ok("late"));
+    assert_eq!(ask_early(&edge, &origin, "/asked", ""), "200 early, told");
+    assert_eq!(ask_early(&edge, &origin, "/forbidden", ""), "200 late, told");
+    let mut client = Secure::connect(edge.address("web"), "a.test");
+    assert_eq!(client.get("/asked"), "late", "this one has waited");
+}
+
+/// `retry-on 0rtt-rejected`, and a server that has forgotten its sessions.
+#[test]
+fn a_server_may_refuse_to_be_asked_early() {
+    let (origin, log) = (EarlyOrigin::new(ROOM, "200 OK"), LogReceiver::new());
+    let backends =
+        [("always", "allow-0rtt", "retry-on 0rtt-rejected"), ("asked", "allow-0rtt", "")];
+    let edge = edge(&origin, &log, &backends);
+    let other = EarlyOrigin::new(ROOM, "200 OK");
+    let port = other.address().port();
+    for backend in ["always", "asked"] {
+        assert_eq!(ask(&edge, &format!("GET /{backend}")), ok("late"));
+        edge.cli(&format!("set server {backend}/s addr 127.0.0.1 port {port}"));
+        log.line();
+    }
+    assert_eq!(ask(&edge, "GET /always"), ok("late"));
+    assert_eq!(log.line(), "always/s 200 -- 1 0 Success");
+    assert_eq!(edge.stat("always", "s", "wretr"), "1");
+    assert_eq!(other.handshakes(), 1, "the connection that stands will do");
+    let answer = ask_early(&edge, &other, "/asked", "");
+    assert!(answer.starts_with("425 "), "{answer}");
+    log.line();
+    assert_eq!(log.line(), "asked/s 425 SC 0 38 Server refused early data");
+    assert_eq!(edge.stat("asked", "s", "econ"), "1");
+    let answer = ask_early(&edge, &other, "/asked", "");
+    assert_eq!(answer, "200 late, told", "a session is tried once");
+    assert_eq!(ask_early(&edge, &other, "/asked", ""), "200 early, told", "there is another");
+}
+
+/// `retry-on 425` (RFC 8470 section 5.2).
+#[test]
+fn a_server_may_find_a_request_too_early() {
+    let (origin, log) = (EarlyOrigin::new(ROOM, "425 Too Early"), LogReceiver::new());
+    let backends = [
+        ("always", "allow-0rtt", "retry-on 0rtt-rejected"),
+        ("asked", "allow-0rtt", ""),
+        ("again", "allow-0rtt", "retry-on 425"),
+    ];
+    let edge = edge(&origin, &log, &backends);
+    let retries = |backend: &str| edge.stat(backend, "s", "wretr");
+    for (backend, ..) in backends {
+        assert_eq!(ask(&edge, &format!("GET /{backend}")), ok("late"));
+    }
+    assert_eq!(ask(&edge, "GET /always"), ok("late"), "the client cannot help it");
+    assert_eq!(retries("always"), "1");
+    assert_eq!(ask_early(&edge, &origin, "/asked", ""), "425 early, told");
+    assert_eq!(retries("asked"), "0");
+    assert_eq!(ask_early(&edge, &origin, "/again", ""), "200 late", "now it is safe");
+    assert_eq!(retries("again"), "1");
+    let answer = ask_early(&edge, &origin, "/again", "early-data: 1\r\n");
+    assert_eq!(answer, "425 early, told", "somebody behind the client knows better");
+    assert_eq!(retries("again"), "1");
+}

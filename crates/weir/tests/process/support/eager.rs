@@ -1,0 +1,152 @@
+//! Both sides of what is said before handshakes are over. Never verifies who it talks to.
+
+use super::{Identity, Message, PATIENCE, Running, reply};
+use ffi::{Channel, Resumer, Wire};
+use openssl::ssl::{Ssl, SslContext, SslMethod};
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The socket of a client that asks early.
+struct Plain(TcpStream);
+
+impl Wire for Plain {
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+}
+
+/// A client that goes on with its sessions.
+pub(crate) struct Eager {
+    sessions: Resumer,
+    channel: Channel,
+    wire: Plain,
+}
+
+impl Eager {
+    pub(crate) fn new(weir: &Running) -> Self {
+        let context = SslContext::builder(SslMethod::tls_client()).expect("a context");
+        let sessions = Resumer::new(context, 1);
+        let (channel, wire) = Self::begin(weir, &sessions);
+        Self { sessions, channel, wire }
+    }
+
+    fn begin(weir: &Running, sessions: &Resumer) -> (Channel, Plain) {
+        let mut ssl = sessions.begin(0, b"a.test").expect("a session");
+        ssl.set_connect_state();
+        let stream = TcpStream::connect(weir.address("web")).expect("a listener");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a TCP socket");
+        (Channel::new(ssl).expect("a session"), Plain(stream))
+    }
+
+    /// Another connection, on which nothing has been said.
+    pub(crate) fn again(&mut self, weir: &Running) {
+        self.channel.absolve();
+        (self.channel, self.wire) = Self::begin(weir, &self.sessions);
+    }
+
+    pub(crate) fn shake(&mut self) {
+        self.channel.handshake(&mut self.wire).expect("a handshake");
+    }
+
+    pub(crate) fn ask(&mut self, target: &str) {
+        let request = format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n");
+        self.channel.write(&mut self.wire, request.as_bytes()).expect("an open connection");
+    }
+
+    /// Says it before the handshake. `false`: that is not allowed.
+    pub(crate) fn ask_early(&mut self, target: &str) -> bool {
+        self.say_early(&format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n"))
+    }
+
+    /// The same with any request.
+    pub(crate) fn say_early(&mut self, request: &str) -> bool {
+        self.channel.write_early(&mut self.wire, request.as_bytes()).is_ok()
+    }
+
+    /// The status line of the answer.
+    pub(crate) fn answer(&mut self) -> String {
+        self.whole_answer().lines().next().unwrap_or("").to_owned()
+    }
+
+    /// The answer, if it has come at once.
+    pub(crate) fn whole_answer(&mut self) -> String {
+        let mut bytes = [0; 4_096];
+        let count = self.channel.read(&mut self.wire, &mut bytes).expect("an answer");
+        String::from_utf8_lossy(&bytes[..count]).into_owned()
+    }
+
+    /// Whether it goes on with a session of before.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.channel.ssl().session_reused()
+    }
+}
+
+/// A server that says how early each request has come: `early`, or `late`. One request per
+/// connection.
+pub(crate) struct EarlyOrigin {
+    address: SocketAddr,
+    count: Arc<AtomicUsize>,
+}
+
+impl EarlyOrigin {
+    /// One that takes so many bytes early, and answers what came so with this status.
+    pub(crate) fn new(room: u32, status: &'static str) -> Self {
+        let identity = Identity::new("a.test", None);
+        let mut context = SslContext::builder(SslMethod::tls_server()).expect("a context");
+        context.set_max_early_data(room).expect("a number");
+        identity.present(&mut context);
+        let context = context.build();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("a bound socket");
+        let count = Arc::new(AtomicUsize::new(0));
+        let shared = count.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let mut ssl = Ssl::new(&context).expect("a session");
+                ssl.set_accept_state();
+                let channel = Channel::new(ssl).expect("a session");
+                let count = shared.clone();
+                std::thread::spawn(move || serve(channel, Plain(stream), status, &count));
+            }
+        });
+        Self { address, count }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How many handshakes are over.
+    pub(crate) fn handshakes(&self) -> usize {
+        self.count.load(Relaxed)
+    }
+}
+
+fn serve(mut channel: Channel, mut wire: Plain, status: &str, count: &AtomicUsize) -> Option<()> {
+    let (mut early, mut bytes) = (Vec::new(), [0; 16_384]);
+    while let read @ 1.. = channel.read_early(&mut wire, &mut bytes).ok()? {
+        early.extend_from_slice(&bytes[..read]);
+    }
+    channel.handshake(&mut wire).ok()?;
+    count.fetch_add(1, Relaxed);
+    let told = |request: &[u8]| Message::of_head(request).header("early-data").map(str::to_owned);
+    let (status, when, request) = if early.is_empty() {
+        let read = channel.read(&mut wire, &mut bytes).ok()?;
+        ("200 OK", "late", &bytes[..read])
+    } else {
+        (status, "early", &early[..])
+    };
+    let told = told(request).map_or("", |_| ", told");
+    let answer = reply(status, &format!("{when}{told}"));
+    channel.write(&mut wire, answer.as_bytes()).ok()?;
+    // The other side closes.
+    let _ = channel.read(&mut wire, &mut bytes);
+    channel.absolve();
+    Some(())
+}
