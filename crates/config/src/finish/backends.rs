@@ -80,6 +80,11 @@ fn find(
         cx.diagnostics.push(diagnostic);
         return None;
     };
+    if draft.has_backend() && *draft.name == *name {
+        let message = format!("Proxy '{name}': loop detected for {}: '{name}'.", kind.keyword);
+        cx.about(Severity::Alert, place, message);
+        return None;
+    }
     let target = &shared.kinds[index];
     if draft.settings.mode == Mode::Http && target.mode == Mode::Tcp {
         let message = format!(

@@ -126,7 +126,7 @@ fn a_last_line_without_line_feed_is_told_once_all_else_is() {
 #[test]
 fn a_mistake_is_told_once() {
     for lines in [
-        " acl a nosuch x\n http-request deny if a\n use_backend l if !a",
+        " acl a nosuch x\n http-request deny if a\n redirect prefix / if !a",
         " server s 127.0.0.1:1 nosuch\n http-request set-header x %[srv_conn(s)]\n \
          use-server s if TRUE\n server t 127.0.0.1:2 track s",
         " stick-table type ipx size 1k\n http-request track-sc0 src",

@@ -273,7 +273,6 @@ fn proxy_keywords() {
                 && (cookie.max_idle, cookie.max_life) == (30, 3600)
                 && back(p).dynamic_cookie_key.as_deref() == Some("k")
         }),
-        ("default_backend l", |p| front(p).default_backend == Some(0)),
         ("description a b", |p| p.description.as_deref() == Some("a b")),
         ("disabled", |p| p.disabled),
         (

@@ -7,19 +7,21 @@ const TIMES: &str =
 
 #[test]
 fn rules_land_in_their_sets_in_order() {
-    let p = only(&listen(concat!(
+    let mut model = model(&listen(concat!(
         " acl api path_beg /api\n acl api path_beg /v2\n",
         " tcp-request connection accept\n tcp-request session accept\n",
         " tcp-request inspect-delay 5s\n tcp-request content accept if HTTP\n",
         " http-request deny if api\n http-request set-header x-a \"%[src] %[path]\" unless api\n",
-        " redirect location /x if { path /y }\n use_backend l if api or { method POST }\n",
-        " use_backend %[path]\n tcp-response inspect-delay 1s\n tcp-response content accept\n",
-        " http-response del-header server\n http-after-response set-header via weir\n"
+        " redirect location /x if { path /y }\n use_backend b if api or { method POST }\n",
+        " use_backend %[path]\n default_backend b\n tcp-response inspect-delay 1s\n tcp-response content accept\n",
+        " http-response del-header server\n http-after-response set-header via weir\nbackend b\n"
     )));
+    let p = model.proxies.remove(0);
     let counts: Vec<usize> = p.rules.sets().iter().map(|set| set.rules().len()).collect();
     assert_eq!(counts, [1, 1, 1, 1, 2, 1, 1, 1, 0]);
     assert_eq!(p.rules.switching.len(), 2);
-    assert_eq!((p.rules.switching[0].backend, p.rules.switching[1].backend), (Some(0), None));
+    assert_eq!((p.rules.switching[0].backend, p.rules.switching[1].backend), (Some(1), None));
+    assert_eq!(p.front.unwrap().default_backend, Some(1));
     assert_eq!(p.common.tcp_request_inspect_delay, Some(5000));
     assert_eq!(p.back.unwrap().tcp_response_inspect_delay, Some(1000));
     assert_eq!(p.rules.http_request.rules()[1].place(), ("a.cfg", 15));
@@ -36,6 +38,8 @@ fn errors_point_at_the_word() {
         (" http-request deny deny_status 1", 32, "1"),
         (" http-request set-header a \"%[foo]\"", 31, "foo"),
         (" use_backend l foo", 16, "foo"),
+        (" use_backend l", 14, "Proxy 'l': loop detected for use_backend: 'l'."),
+        (" default_backend l", 18, "Proxy 'l': loop detected for default_backend: 'l'."),
         (" use_backend nope", 14, "unable to find required use_backend: 'nope'"),
         (" redirect location / code 3", 27, "'code'"),
         (" log-format \"%[foo]\"\n log /x local0", 16, "foo"),
@@ -73,7 +77,7 @@ fn one_pattern_file_is_read_for_all_users() {
 
 #[test]
 fn rules_that_run_earlier_than_they_stand_are_told() {
-    let text = listen(" use_backend l\n http-request allow\n tcp-request content accept");
+    let text = listen(" use_backend %[path]\n http-request allow\n tcp-request content accept");
     assert_eq!(
         messages(&text, Severity::Warning),
         [

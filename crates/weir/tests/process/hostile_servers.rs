@@ -327,3 +327,40 @@ fn no_more_streams_than_a_server_takes() {
     assert_eq!(weir.web().get("/other").status(), 200);
     assert_eq!(origin.connections(), 2, "the first one is taken");
 }
+
+/// One that restarts: it has answered, and leaves while the next request is on its way already.
+#[test]
+fn a_server_that_leaves_gets_what_it_has_not_looked_at_once_more() {
+    static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
+    let origin = Origin::new(|peer| {
+        let mut server = Server(peer.client);
+        server.0.take(24);
+        server.request();
+        if CONNECTIONS.fetch_add(1, Ordering::Relaxed) == 0 {
+            server.say(&[GREETING, ANSWER]);
+            server.request();
+            // The last that counts is the first.
+            server.say(&[Frame(GOAWAY, 0, 0, b"\0\0\0\x01\0\0\0\0")]);
+            server.0.rest();
+            return;
+        }
+        let mut heard = Vec::new();
+        loop {
+            let (kind, flags, _, payload) = server.frame();
+            heard.extend_from_slice(if kind == DATA { &payload } else { b"" });
+            if kind == DATA && flags & END_STREAM != 0 {
+                break;
+            }
+        }
+        assert_eq!(heard, b"abcdefgh");
+        server.say(&[GREETING, ANSWER]);
+        server.0.rest();
+    });
+    let back = "    http-reuse always\n    server s <origin> proto h2";
+    let weir = Setup::http("", back).between(&origin, &LogReceiver::new());
+    let mut client = weir.web();
+    assert_eq!(client.get("/").status(), 200);
+    let post = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 8\r\n\r\nabcdefgh";
+    assert_eq!(client.ask(post).status(), 200);
+    assert_eq!(weir.stat("app", "s", "wretr"), "1");
+}
