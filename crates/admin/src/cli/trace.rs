@@ -133,8 +133,9 @@ fn set_of(state: &mut State, phase: Option<Phase>) -> &mut u32 {
 }
 
 fn events(shared: &Shared, source: Source, phase: Option<Phase>, word: &str) -> Reply {
+    // Measured: the last sign counts, and neither `none` nor `any` minds one.
     let name = word.trim_start_matches(['+', '-', '!']);
-    let removes = word.starts_with(['-', '!']);
+    let removes = word[..word.len() - name.len()].ends_with(['-', '!']);
     shared.traces.with(source, |state| {
         if name.is_empty() {
             return list_events(source, phase, *set_of(state, phase));
@@ -146,7 +147,7 @@ fn events(shared: &Shared, source: Source, phase: Option<Phase>, word: &str) -> 
                 return Reply::Done;
             }
             ("none", ..) => (u32::MAX, true),
-            ("any", ..) => (source.all_events(), removes),
+            ("any", ..) => (source.all_events(), false),
             (.., Some((event, ..))) => (event.bit(), removes),
             _ => return refusal("No such trace event"),
         };

@@ -49,6 +49,12 @@ pub(super) const RULES: &[Rule] = &[
         level: shortest,
     },
     Rule {
+        name: "traces",
+        about: "sources and events are those that Weir has, in its own words and order",
+        applies: |command| TRACES.contains(&command),
+        level: traces,
+    },
+    Rule {
         name: "internals",
         about: "tasks, threads, descriptors, pools and libraries are those of Weir",
         applies: |command| {
@@ -158,6 +164,28 @@ fn commands(sides: &mut [Vec<String>; 2]) {
     }
 }
 
+/// Commands that list what can be traced.
+const TRACES: [&str; 5] =
+    ["trace", "trace h1 event", "trace h1 verbosity", "show trace", "show trace h1"];
+
+/// The sources, events and choices that both list, with their states.
+fn traces(sides: &mut [Vec<String>; 2]) {
+    let name = |line: &String| line.split(" : ").next().unwrap_or(line).trim().to_owned();
+    let known = sides.clone().map(|side| side.iter().map(name).collect::<Vec<_>>());
+    for side in sides {
+        let both = |line: &String| known.iter().all(|side| side.contains(&name(line)));
+        side.retain(|line| !line.starts_with(' ') || both(line));
+        for line in side.iter_mut() {
+            // Behind the name stand its signs, or what it is.
+            let about = line.split_once(" : ").is_some_and(|it| it.1.contains(char::is_alphabetic));
+            if about {
+                *line = name(line);
+            }
+        }
+        side.sort_unstable();
+    }
+}
+
 fn suggestions(sides: &mut [Vec<String>; 2]) {
     for side in sides {
         if let Some(at) = side.iter().position(|line| line.starts_with("Unknown command")) {
@@ -186,6 +214,19 @@ mod tests {
             assert!(page.contains(&format!("- **{}**: ", rule.name)), "{}", rule.name);
         }
         assert_eq!(page.matches("\n- **").count(), RULES.len());
+    }
+
+    #[test]
+    fn traces_are_levelled_but_not_their_states() {
+        let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+        let one =
+            lines("Events:\n  + rx_data : any\n  - other : x\n  + rx_head : one\n  s :  +  -");
+        let mut sides = [one, lines("Events:\n  + rx_head : two\n  + rx_data : all\n  s :  +  -")];
+        traces(&mut sides);
+        assert_eq!(sides[0], sides[1]);
+        let mut sides = [lines(" [.] h1 -> none\n s :  +"), lines(" [R] h1 -> none\n s :  -")];
+        traces(&mut sides);
+        assert_ne!(sides[0], sides[1]);
     }
 
     #[test]
