@@ -3,6 +3,7 @@
 use super::*;
 use crate::testing;
 use proxy::Shared;
+use proxy::Worker;
 use std::rc::Rc;
 
 struct Bench {
