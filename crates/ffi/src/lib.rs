@@ -7,6 +7,7 @@ mod channel;
 mod context;
 mod hello;
 mod name;
+mod next;
 mod ocsp;
 mod print;
 mod provider;
@@ -22,6 +23,7 @@ pub use context::{
 };
 pub use hello::{Watch, extension, watch_messages};
 pub use name::{one_line, rfc2253};
+pub use next::{advertise_protocols, next_protocol, select_protocol};
 pub use ocsp::{certificate_id, response_text};
 pub use print::{extension_text, providers};
 pub use provider::set_default_properties;

@@ -172,6 +172,9 @@ pub(crate) fn serve(
             choose(&protocols, offered).ok_or(AlpnError::NOACK)
         });
     }
+    if let Some(protocols) = &options.npn {
+        ffi::advertise_protocols(context, protocols);
+    }
     let set = context.set_status_callback(|ssl| {
         let certificate = shown().and_then(|index| ssl.ex_data(index));
         let staple = certificate.and_then(|certificate| certificate.staple.clone());
