@@ -36,8 +36,7 @@ pub(crate) fn fault(
 ) -> Fault {
     let word = args.text(n);
     if contains(class, word) {
-        let instead = if word == "npn" { ": NPN has given way to ALPN, say 'alpn'" } else { "" };
-        let fault = args.fault(n, format!("'{shown}' is not implemented yet{instead}"));
+        let fault = args.fault(n, format!("'{shown}' is not implemented yet"));
         return fault.in_area(area(class, word));
     }
     args.fault(n, unknown).suggest(suggest::nearest(word, names(class)))

@@ -212,9 +212,9 @@ impl Client {
         self.socket.transport()?.session()
     }
 
-    /// The protocol that the client and the bind line have chosen (RFC 7301).
-    pub(crate) fn alpn(&self) -> Option<Ref<'_, [u8]>> {
-        Ref::filter_map(self.session()?, |session| session.alpn()).ok()
+    /// The protocol that the client and the bind line have chosen.
+    pub(crate) fn protocol(&self) -> Option<Ref<'_, [u8]>> {
+        Ref::filter_map(self.session()?, |session| session.protocol()).ok()
     }
 
     /// Makes another address the one that accepted it.
@@ -346,7 +346,7 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
             Outcome::Over => return,
         }
     }
-    let chosen = || client.alpn().is_some_and(|name| &*name == b"h2");
+    let chosen = || client.protocol().is_some_and(|name| &*name == b"h2");
     if client.speaks_h2.unwrap_or_else(chosen) {
         return Box::pin(h2::front::run(worker, client)).await;
     }

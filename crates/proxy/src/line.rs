@@ -123,7 +123,7 @@ impl Line {
     /// Whether the handshake has chosen a protocol (RFC 7301).
     pub(crate) fn has_chosen(&self, protocol: &[u8]) -> bool {
         let session = self.socket.as_ref().and_then(Transport::session);
-        session.is_some_and(|session| session.alpn() == Some(protocol))
+        session.is_some_and(|session| session.protocol() == Some(protocol))
     }
 
     /// Sends all of it; that an empty text is sent tells that the connection stands.

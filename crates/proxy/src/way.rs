@@ -105,7 +105,7 @@ impl Way {
     pub(crate) fn speaks_h2(&self, link: &Link) -> bool {
         let chosen = || {
             let session = link.transport().and_then(|transport| transport.session());
-            session.is_some_and(|session| session.alpn() == Some(b"h2"))
+            session.is_some_and(|session| session.protocol() == Some(b"h2"))
         };
         self.version == Version::H2 || (self.version == Version::Chosen && chosen())
     }

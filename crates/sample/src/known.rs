@@ -41,7 +41,6 @@ const AREAS: &[(&str, &str)] = &[
     ("sc2_", "stick tables"),
     ("sc_", "stick tables"),
     ("src_", "stick tables"),
-    ("ssl_", "NPN is gone from TLS: see ALPN"),
     ("table_", "stick tables"),
 ];
 

@@ -189,6 +189,9 @@ fn build(
         }
     }
     context::apply(&mut made, options, Side::Client).map_err(|error| format!("{error}."))?;
+    if let Some(protocols) = &options.npn {
+        ffi::select_protocol(&mut made, protocols);
+    }
     if settings.verify {
         // OpenSSL would otherwise complete the chain that we show from what we trust.
         context::trust(&mut made, options, store, Side::Client)?;

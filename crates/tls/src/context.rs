@@ -152,6 +152,9 @@ pub(crate) fn serve(context: &mut SslContextBuilder, options: &Options, defaults
             choose(&protocols, offered).ok_or(AlpnError::NOACK)
         });
     }
+    if let Some(protocols) = &options.npn {
+        ffi::advertise_protocols(context, protocols);
+    }
 }
 
 /// What sessions are kept apart by: one under which no certificate was asked for must not go on

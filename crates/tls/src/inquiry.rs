@@ -18,6 +18,16 @@ impl Conn {
         self.library().selected_alpn_protocol()
     }
 
+    /// The protocol that the client has chosen of those that the server had named (NPN).
+    pub fn npn(&self) -> Option<&[u8]> {
+        ffi::next_protocol(self.library())
+    }
+
+    /// The protocol that is spoken, if anything was said about it.
+    pub fn protocol(&self) -> Option<&[u8]> {
+        self.alpn().or_else(|| self.npn())
+    }
+
     /// The host name that the client has asked for.
     pub fn server_name(&self) -> Option<&[u8]> {
         self.library().servername_raw(NameType::HOST_NAME)

@@ -32,6 +32,8 @@ pub struct Options {
     pub ecdhe: Option<String>,
     /// `alpn`, in wire format.
     pub alpn: Option<Vec<u8>>,
+    /// `npn`, in wire format.
+    pub npn: Option<Vec<u8>>,
     /// `verify`
     pub verify: Option<Verify>,
     /// `ca-file`
@@ -91,7 +93,7 @@ const OPTIONS: &[Given] = &[
         },
     },
     given("alpn", true, |o, value| {
-        o.alpn = Some(protocols(value)?);
+        o.alpn = Some(protocols(value, "ALPN")?);
         Ok(())
     }),
     given("ca-file", true, |o, value| text(&mut o.ca_file, value, "CAfile path")),
@@ -126,6 +128,10 @@ const OPTIONS: &[Given] = &[
     flag("no-tlsv11", |o, _| exclude(o, Version::Tls11)),
     flag("no-tlsv12", |o, _| exclude(o, Version::Tls12)),
     flag("no-tlsv13", |o, _| exclude(o, Version::Tls13)),
+    given("npn", true, |o, value| {
+        o.npn = Some(protocols(value, "NPN")?);
+        Ok(())
+    }),
     flag("prefer-client-ciphers", |o, _| {
         o.prefer_client_ciphers = true;
         Ok(())
@@ -199,6 +205,7 @@ impl Options {
             curves: pick(&self.curves, &other.curves),
             ecdhe: pick(&self.ecdhe, &other.ecdhe),
             alpn: self.alpn.clone().or_else(|| other.alpn.clone()),
+            npn: self.npn.clone().or_else(|| other.npn.clone()),
             verify: self.verify.or(other.verify),
             ca_file: pick(&self.ca_file, &other.ca_file),
             ca_verify_file: pick(&self.ca_verify_file, &other.ca_verify_file),
@@ -253,9 +260,9 @@ fn ignored(into: &mut Ignored, value: &str) -> Result<(), String> {
 }
 
 /// Protocol names joined by commas, in wire format (RFC 7301 section 3.1).
-pub(crate) fn protocols(value: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn protocols(value: &str, kind: &str) -> Result<Vec<u8>, String> {
     if value.is_empty() {
-        return Err("missing the comma-delimited ALPN protocol suite".to_owned());
+        return Err(format!("missing the comma-delimited {kind} protocol suite"));
     }
     let mut wire = Vec::new();
     for name in value.split(',') {
@@ -264,7 +271,7 @@ pub(crate) fn protocols(value: &str) -> Result<Vec<u8>, String> {
                 wire.push(length);
                 wire.extend_from_slice(name.as_bytes());
             }
-            _ => return Err("ALPN protocol name too long or empty".to_owned()),
+            _ => return Err(format!("{kind} protocol name too long or empty")),
         }
     }
     Ok(wire)
@@ -399,6 +406,7 @@ mod tests {
             ("ca-file", "", "'ca-file' : missing CAfile path"),
             ("ssl-min-ver", "foo", "'foo' : unknown ssl/tls version"),
             ("alpn", "", "'alpn' : missing the comma-delimited ALPN protocol suite"),
+            ("npn", "", "'npn' : missing the comma-delimited NPN protocol suite"),
             (
                 "crt-ignore-err",
                 "foo",
@@ -427,7 +435,7 @@ mod tests {
 
     #[test]
     fn protocols_are_counted() {
-        assert_eq!(protocols("h2,http/1.1").unwrap(), b"\x02h2\x08http/1.1");
-        assert!(protocols("h2,").is_err());
+        assert_eq!(protocols("h2,http/1.1", "ALPN").unwrap(), b"\x02h2\x08http/1.1");
+        assert!(protocols("h2,", "ALPN").is_err());
     }
 }

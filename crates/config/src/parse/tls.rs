@@ -75,6 +75,7 @@ pub(crate) const BIND: &[BindEntry] = &[
     bind("no-tlsv11", "", "Never TLS 1.1."),
     bind("no-tlsv12", "", "Never TLS 1.2."),
     bind("no-tlsv13", "", "Never TLS 1.3."),
+    bind("npn", "<protocols>", "Protocols that clients choose from by NPN."),
     bind("prefer-client-ciphers", "", "The client's choice of ciphers goes first."),
     entry("ssl", "", "Encrypts connections.", |o, _, _| {
         o.tls.enabled = true;
@@ -143,6 +144,7 @@ pub(crate) const SERVER: &[ServerEntry] = &[
     server("no-tlsv11", "", "Never TLS 1.1."),
     server("no-tlsv12", "", "Never TLS 1.2."),
     server("no-tlsv13", "", "Never TLS 1.3."),
+    server("npn", "<protocols>", "Protocols to choose from those of the server by NPN."),
     entry("sni", "<expression>", "Name to ask the server by.", |s, _, a| {
         let written = a.need(1, "'sni' : missing sni expression")?.to_owned();
         s.options.tls.sni = Some(ServerName { written: (written, a.first() + 1), expr: None });

@@ -556,10 +556,7 @@ fn proxy_errors() {
             "'bind' : '' resolves to an empty address (environment variable missing?)",
         ),
         ("bind :8000 foo", "'bind :8000' : unknown keyword 'foo'"),
-        (
-            "bind :8000 npn h2",
-            "'bind :8000' : 'npn' is not implemented yet: NPN has given way to ALPN, say 'alpn'",
-        ),
+        ("bind :8000 quic-force-retry", "'bind :8000' : 'quic-force-retry' is not implemented yet"),
         ("bind :80 maxconn", "'bind :80' : 'maxconn' : missing value"),
         (
             "bind :80 thread 9999",
@@ -687,10 +684,6 @@ fn proxy_errors() {
         ("server a", "'server' expects <name> and <addr>[:<port>] as arguments."),
         ("server b/c 1.2.3.4", "character '/' is not permitted in server name 'b/c'."),
         ("server s 1.2.3.4:80 chek", "'server l/s' : unknown keyword 'chek'"),
-        (
-            "server s 1.2.3.4:80 npn h2",
-            "'server l/s' : 'npn' is not implemented yet: NPN has given way to ALPN, say 'alpn'",
-        ),
         (
             "server s 1.2.3.4:80 weight 500",
             "'server l/s' : weight of server is not within 0 and 256 (500).",

@@ -38,6 +38,7 @@ pub(crate) fn of_session(session: &Conn, fact: TlsFact<'_>) -> Option<Value<'sta
         TlsFact::AlgorithmBits => number(session.cipher_bits()?.1),
         TlsFact::SecretBits => number(session.cipher_bits()?.0),
         TlsFact::Alpn => text(session.alpn()?.to_vec()),
+        TlsFact::Npn => text(session.npn()?.to_vec()),
         TlsFact::Cipher => Some(Value::str(session.cipher().as_bytes())),
         TlsFact::Version => Some(Value::str(session.version().as_bytes())),
         TlsFact::ServerName => text(session.server_name()?.to_vec()),

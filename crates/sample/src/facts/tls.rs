@@ -20,6 +20,8 @@ pub enum TlsFact<'q> {
     SecretBits,
     /// `ssl_fc_alpn`
     Alpn,
+    /// `ssl_fc_npn`
+    Npn,
     /// `ssl_fc_cipher`, `%sslc`
     Cipher,
     /// `ssl_fc_protocol`, `%sslv`

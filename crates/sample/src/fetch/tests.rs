@@ -123,10 +123,7 @@ fn bad_arguments_are_refused() {
         ("distcc_param(TOOLONG)", "a distcc token has four letters"),
         ("fc_rtt(h)", "invalid time unit"),
         ("internal.htx_blk.type(x)", "is none of 'head', 'tail', 'first'"),
-        (
-            "ssl_fc_npn",
-            "fetch method 'ssl_fc_npn' is not implemented yet (NPN is gone from TLS: see ALPN)",
-        ),
+        ("res.comp_algo", "fetch method 'res.comp_algo' is not implemented yet (compression)"),
         ("ssl_c_s_dn(CN,1,x)", "only rfc2253 is supported"),
         ("ssl_fc_cipherlist_bin(2)", "the filter is 0 or 1"),
     ] {

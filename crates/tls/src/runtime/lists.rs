@@ -235,6 +235,7 @@ fn written(options: &Options) -> String {
         words.extend(value.map(|value| format!("{name} {value}")));
     };
     word("alpn", options.alpn.as_deref().map(|wire| protocols(wire) + " "));
+    word("npn", options.npn.as_deref().map(|wire| protocols(wire) + " "));
     word("verify", verify.map(str::to_owned));
     words.extend(options.no_ca_names.then(|| "no-ca-names".to_owned()));
     words.extend(options.early.then(|| "allow-0rtt".to_owned()));

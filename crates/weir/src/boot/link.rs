@@ -132,7 +132,8 @@ fn check_encryption(server: &Server, same: bool) -> Option<Encryption> {
 pub(super) fn speeches(options: &ServerOptions) -> Speeches {
     let line = &options.tls;
     let offered = line.options.alpn.as_deref().filter(|_| line.enabled).unwrap_or_default();
-    let own = version(options.protocol, offered);
+    let named = line.options.npn.as_deref().filter(|_| line.enabled).unwrap_or_default();
+    let own = version(options.protocol, if offered.is_empty() { named } else { offered });
     let usual = Speech { version: own, alpn: None };
     let alone = |version, protocol: &[u8]| {
         let wire = [&[protocol.len() as u8], protocol].concat();

@@ -582,3 +582,40 @@ backend app
     let lengths = records(&mut client, "/pause", 230_000);
     assert!(short(&lengths[..49]) && !short(&lengths[lengths.len() - 2..]), "{lengths:?}");
 }
+
+/// `npn`, up to TLS 1.2: the client chooses, and takes one of its own where it finds none.
+#[test]
+fn a_protocol_is_chosen_by_the_client() {
+    let mut text = "frontend origin
+    bind <origin> ssl crt a.pem npn http/1.1,http/1.0,h2
+    bind <listed> ssl crt-list <dir>/list alpn http/1.0
+    bind <silent> ssl crt a.pem
+    http-request return status 200 hdr x-npn \"<%[ssl_fc_npn]>\" hdr x-alpn \"<%[ssl_fc_alpn]>\" hdr x-version %[req.ver]
+frontend web
+    bind <web>
+    http-response set-header x-bc \"<%[ssl_bc_npn]>\"
+    use_backend %[path,field(2,/)]
+"
+    .to_owned();
+    // To which listener with which options, and what both sides see: NPN, ALPN, version of HTTP.
+    let cases = [
+        ("origin", "force-tlsv12 npn http/1.0,http/1.1", "<http/1.1>", "<>", "1.1"),
+        ("origin", "force-tlsv12 npn h2,http/1.0", "<http/1.0>", "<>", "1.1"),
+        ("origin", "force-tlsv12 npn h2", "<h2>", "<>", "2.0"),
+        ("origin", "force-tlsv12 npn spdy/3", "<spdy/3>", "<>", "1.1"),
+        ("origin", "force-tlsv12", "<>", "<>", "1.1"),
+        ("origin", "force-tlsv13 npn http/1.1", "<>", "<>", "1.1"),
+        ("listed", "force-tlsv12 npn http/1.1", "<http/1.1>", "<>", "1.1"),
+        ("listed", "force-tlsv12 npn http/1.1 alpn http/1.0", "<>", "<http/1.0>", "1.1"),
+        ("silent", "force-tlsv12 npn http/1.1", "<>", "<>", "1.1"),
+    ];
+    for (number, (place, options, ..)) in cases.iter().enumerate() {
+        text += &format!("backend b{number}\n    server s <{place}> ssl verify none {options}\n");
+    }
+    let weir = setup(&text).file("list", "a.pem [npn http/1.1]\n").start();
+    for (number, (place, options, npn, alpn, version)) in cases.into_iter().enumerate() {
+        let answer = weir.connect("web").ask(format!("GET /b{number} HTTP/1.1\r\nHost: x\r\n\r\n"));
+        let seen = ["x-npn", "x-bc", "x-alpn", "x-version"].map(|it| answer.header(it));
+        assert_eq!(seen, [npn, npn, alpn, version].map(Some), "{place} {options}");
+    }
+}

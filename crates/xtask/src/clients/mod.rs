@@ -14,8 +14,9 @@ usage: cargo xtask clients [--weir BINARY]
 
 Starts weir with a certificate of a private authority, and has curl, openssl s_client, Python and Go
 ask it twice each, over two connections: with TLS 1.2 and 1.3, with and without a certificate of their
-own. They have to accept weir's certificate, weir has to see theirs, and the second session has to be
-a resumed one. Clients that are not there are named and left out.
+own; s_client also with the second request before the handshake is over (0-RTT). They have to accept
+weir's certificate, weir has to see theirs, and the second session has to be a resumed one. Clients that
+are not there are named and left out.
 
   --weir     the program to ask (default: weir, built in debug mode)
 
@@ -33,6 +34,8 @@ struct Client {
     file: &'static str,
     text: &'static str,
     words: &'static [&'static str],
+    /// Whether it can ask before its handshake is over.
+    early: bool,
 }
 
 const CLIENTS: &[Client] = &[
@@ -41,24 +44,28 @@ const CLIENTS: &[Client] = &[
         file: "curl.sh",
         text: include_str!("programs/curl.sh"),
         words: &["sh"],
+        early: false,
     },
     Client {
         program: "openssl",
         file: "openssl.sh",
         text: include_str!("programs/openssl.sh"),
         words: &["sh"],
+        early: true,
     },
     Client {
         program: "python3",
         file: "python.py",
         text: include_str!("programs/python.py"),
         words: &["python3"],
+        early: false,
     },
     Client {
         program: "go",
         file: "go.go",
         text: include_str!("programs/go.go"),
         words: &["go", "run"],
+        early: false,
     },
 ];
 
@@ -67,25 +74,30 @@ const CLIENTS: &[Client] = &[
 struct Case {
     version: &'static str,
     certificate: bool,
+    early: bool,
 }
 
-const CASES: [Case; 4] = [
-    Case { version: "1.2", certificate: false },
-    Case { version: "1.2", certificate: true },
-    Case { version: "1.3", certificate: false },
-    Case { version: "1.3", certificate: true },
+const CASES: [Case; 6] = [
+    Case { version: "1.2", certificate: false, early: false },
+    Case { version: "1.2", certificate: true, early: false },
+    Case { version: "1.3", certificate: false, early: false },
+    Case { version: "1.3", certificate: true, early: false },
+    Case { version: "1.3", certificate: false, early: true },
+    Case { version: "1.3", certificate: true, early: true },
 ];
 
 impl Case {
     /// What weir answers to the first and to the second request.
     fn answers(self) -> String {
         let seen = if self.certificate { "1 client" } else { "0 -" };
-        format!("TLSv{0} {seen} 0\nTLSv{0} {seen} 1\n", self.version)
+        let taken = if self.early { "Early data was accepted\n" } else { "" };
+        format!("TLSv{0} {seen} 0\n{taken}TLSv{0} {seen} 1\n", self.version)
     }
 
     fn name(self) -> String {
         let own = if self.certificate { "with a certificate" } else { "without" };
-        format!("TLS {} {own}", self.version)
+        let when = if self.early { ", 0-RTT" } else { "" };
+        format!("TLS {} {own}{when}", self.version)
     }
 }
 
@@ -111,11 +123,11 @@ pub(crate) fn run(words: &[String]) -> Outcome {
             continue;
         }
         let script = files.write(client.file, client.text)?;
-        for case in CASES {
-            let verdict = ask(client, &script, case, files.path())?;
+        for case in CASES.iter().filter(|case| client.early || !case.early) {
+            let verdict = ask(client, &script, *case, files.path())?;
             wrong += usize::from(verdict.is_some());
             let verdict = verdict.map_or("ok".to_owned(), |got| format!("WRONG: {got}"));
-            println!("{:8} {:26} {verdict}", client.program, case.name());
+            println!("{:8} {:33} {verdict}", client.program, case.name());
         }
     }
     match wrong {
@@ -136,6 +148,7 @@ fn ask(client: &Client, script: &Path, case: Case, directory: &Path) -> Outcome<
         .env("VERSION", case.version)
         .env("CA", directory.join("ca.pem"))
         .env("CERTIFICATE", own)
+        .env("EARLY", if case.early { "1" } else { "" })
         .stdin(Stdio::null())
         .output()
         .map_err(|error| failure::machine(format!("cannot start {program}: {error}")))?;
@@ -189,7 +202,7 @@ fn configuration(directory: &Path) -> String {
          defaults\n    mode http\n    timeout client 10s\n    timeout server 10s\n    \
          timeout connect 2s\n\
          frontend fe\n    \
-         bind 127.0.0.1:{PORT} ssl crt {directory}/server.pem ca-file {directory}/ca.pem verify optional\n    \
+         bind 127.0.0.1:{PORT} ssl crt {directory}/server.pem ca-file {directory}/ca.pem verify optional allow-0rtt\n    \
          http-request set-var(txn.who) str(-)\n    \
          http-request set-var(txn.who) ssl_c_s_dn(cn) if {{ ssl_c_used }}\n    \
          http-request return status 200 content-type text/plain \

@@ -2,6 +2,7 @@
 
 mod early;
 mod hello;
+mod next;
 mod provider;
 pub(crate) mod raw;
 mod settings;
@@ -9,6 +10,7 @@ mod ticket;
 
 pub(crate) use early::{early_room, protocol, read_early, was_early_taken, write_early};
 pub use hello::{choose_by_hello, cipher_name, offers};
+pub use next::{advertise_protocols, next_protocol, select_protocol};
 pub use provider::{load_provider, providers, set_default_properties, set_provider_path};
 pub(crate) use settings::option_bits;
 pub use settings::{
@@ -19,8 +21,14 @@ pub use settings::{
 pub use ticket::seal_tickets;
 
 /// Keywords for which this library has nothing.
-pub const LACKS: &[&str] =
-    &["allow-0rtt", "ssl-dh-param-file", "ssl-propquery", "ssl-provider", "ssl-provider-path"];
+pub const LACKS: &[&str] = &[
+    "allow-0rtt",
+    "npn",
+    "ssl-dh-param-file",
+    "ssl-propquery",
+    "ssl-provider",
+    "ssl-provider-path",
+];
 /// As [`LACKS`], where nothing breaks without.
 pub const NEEDS_NOT: &[&str] = &["tune.ssl.default-dh-param"];
 /// The version of OpenSSL that it stands for, as its headers say.

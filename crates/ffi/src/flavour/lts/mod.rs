@@ -2,6 +2,7 @@
 
 mod early;
 mod hello;
+mod next;
 mod provider;
 pub(crate) mod raw;
 mod settings;
@@ -9,6 +10,7 @@ mod ticket;
 
 pub(crate) use early::{early_room, protocol, read_early, was_early_taken, write_early};
 pub use hello::{choose_by_hello, cipher_name, offers};
+pub use next::{advertise_protocols, next_protocol, select_protocol};
 pub use provider::{load_provider, providers, set_default_properties, set_provider_path};
 pub(crate) use settings::option_bits;
 pub use settings::{

@@ -1,10 +1,15 @@
-# Two requests over two connections, by openssl s_client.
+# Two requests over two connections, by openssl s_client; the second one before its handshake is over if so asked.
 set -eu
-ask() {
-    printf 'GET / HTTP/1.0\r\n\r\n' | timeout 10 openssl s_client -connect "127.0.0.1:$PORT" \
+printf 'GET / HTTP/1.0\r\n\r\n' >request
+connect() {
+    timeout 10 openssl s_client -connect "127.0.0.1:$PORT" \
         -servername localhost -verify_hostname localhost -CAfile "$CA" -verify_return_error \
-        -quiet -ign_eof "-tls$(printf %s "$VERSION" | tr . _)" \
-        ${CERTIFICATE:+-cert "$CERTIFICATE"} "$@" 2>errors | tail -n 1 || cat errors >&2
+        -ign_eof "-tls$(printf %s "$VERSION" | tr . _)" \
+        ${CERTIFICATE:+-cert "$CERTIFICATE"} "$@" 2>errors | grep -a -E '^Early data was acc|^TLSv.* [01]$' ||
+        cat errors >&2
 }
-ask -sess_out session
-ask -sess_in session
+connect -sess_out session <request
+case $EARLY in
+'') connect -sess_in session <request ;;
+*) connect -sess_in session -early_data request </dev/null ;;
+esac

@@ -1,0 +1,14 @@
+//! NPN, which is left to OpenSSL (`LACKS`). Never chooses.
+
+use openssl::ssl::{SslContextBuilder, SslRef};
+
+/// Names none.
+pub fn advertise_protocols(_: &mut SslContextBuilder, _: &[u8]) {}
+
+/// Chooses none.
+pub fn select_protocol(_: &mut SslContextBuilder, _: &[u8]) {}
+
+/// None has been chosen.
+pub fn next_protocol(_: &SslRef) -> Option<&[u8]> {
+    None
+}
