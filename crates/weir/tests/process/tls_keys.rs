@@ -209,3 +209,42 @@ fn tickets_are_good_wherever_their_keys_are() {
         assert_eq!(two.cli(command), format!("'set ssl tls-key' {said}"));
     }
 }
+
+/// What the origin says on a connection that goes on with the last session, for this name.
+fn answer(weir: &Running, sessions: &Resumer, name: &str) -> Option<String> {
+    let mut ssl = sessions.begin(0, b"any").expect("a session");
+    ssl.set_connect_state();
+    ssl.set_hostname(name).expect("a name");
+    let stream = TcpStream::connect(weir.address("web")).expect("a listener");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a TCP socket");
+    let (mut channel, mut wire) = (Channel::new(ssl).expect("a session"), Plain(stream));
+    channel.handshake(&mut wire).ok()?;
+    channel.write(&mut wire, b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").ok()?;
+    let mut bytes = [0; 4_096];
+    let count = channel.read(&mut wire, &mut bytes).ok()?;
+    channel.absolve();
+    let text = String::from_utf8_lossy(&bytes[..count]);
+    text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
+}
+
+#[test]
+fn the_session_of_one_name_is_no_way_into_another() {
+    let authority = Identity::new("authority", None);
+    let [open, closed] = ["a.test", "b.test"].map(|name| Identity::new(name, Some(&authority)));
+    let web = "frontend web\n    bind <web> ssl crt-list <dir>/list\n    http-request return status \
+               200 content-type text/plain lf-string %[ssl_fc_is_resumed]\n";
+    let weir = setup("", web)
+        .file("a.pem", &open.pem())
+        .file("b.pem", &closed.pem())
+        .file("ca.pem", &authority.certificate())
+        .file("list", "a.pem a.test\nb.pem [verify required ca-file ca.pem] b.test\n")
+        .start();
+    for newest in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
+        let mut context = SslContext::builder(SslMethod::tls_client()).expect("a context");
+        context.set_max_proto_version(Some(newest)).expect("a version");
+        let sessions = Resumer::new(context, 1);
+        assert_eq!(answer(&weir, &sessions, "a.test").as_deref(), Some("0"));
+        assert_eq!(answer(&weir, &sessions, "a.test").as_deref(), Some("1"), "it goes on");
+        assert_eq!(answer(&weir, &sessions, "b.test"), None, "a certificate is wanted there");
+    }
+}
