@@ -23,16 +23,33 @@ Needs two processors, `rustup component add llvm-tools`, and, from Debian: nginx
 nghttp2-client openssl. Takes a quarter of an hour on two processors.
 ";
 
+/// How long each workload runs unless said otherwise.
+const DEFAULT_SECONDS: u32 = 3;
+
 /// Runs the subcommand.
 pub(crate) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, &[args::value("-d")])?;
     if let Some(word) = parsed.rest.first() {
         return Err(failure::usage(format!("pgo takes no argument, not `{word}`")));
     }
-    let seconds = parsed.number("-d", 3)?;
+    let seconds = parsed.number("-d", DEFAULT_SECONDS)?;
+    println!("{}", train(&workspace::root()?, seconds)?.display());
+    Ok(())
+}
+
+/// The trained program, trained now if it is older than the plain one.
+pub(crate) fn trained(root: &Path, plain: &Path) -> Outcome<PathBuf> {
+    let place = Build::place(root);
+    let made = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified()).ok();
+    match made(&place) {
+        Some(at) if Some(at) >= made(plain) => Ok(place),
+        _ => train(root, DEFAULT_SECONDS),
+    }
+}
+
+fn train(root: &Path, seconds: u32) -> Outcome<PathBuf> {
     training::require()?;
-    let root = workspace::root()?;
-    let build = Build::new(&root)?;
+    let build = Build::new(root)?;
     let notes = build.fresh_notes()?;
     let merged = build.directory.join("weir.profdata");
     let mut steps = Steps::new(4);
@@ -43,8 +60,7 @@ pub(crate) fn run(words: &[String]) -> Outcome {
     steps.step("counts", || build.merge(&notes, &merged))?;
     steps.step("release build", || build.cargo(&format!("-Cprofile-use={}", merged.display())))?;
     steps.finish();
-    println!("{}", build.publish()?.display());
-    Ok(())
+    build.publish()
 }
 
 /// Where things are, and with what they are built.
@@ -103,9 +119,14 @@ impl<'a> Build<'a> {
         steps::run("llvm-profdata", command.arg("merge").arg("-o").arg(merged).arg(notes))
     }
 
-    /// Copies the program to where it is looked for.
+    /// Where the program is looked for.
+    fn place(root: &Path) -> PathBuf {
+        workspace::target(root).join("pgo").join("release").join("weir")
+    }
+
+    /// Copies the program there.
     fn publish(&self) -> Outcome<PathBuf> {
-        let place = self.directory.join("release").join("weir");
+        let place = Self::place(self.root);
         let failed = |error| failure::machine(format!("{}: {error}", place.display()));
         std::fs::create_dir_all(self.directory.join("release")).map_err(failed)?;
         std::fs::copy(self.binary(), &place).map_err(failed)?;

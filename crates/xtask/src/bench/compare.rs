@@ -22,6 +22,7 @@ const FLAGS: &[args::Flag] = &[
     args::value("--json"),
     subjects::ALONE,
     subjects::FLOOR,
+    subjects::TRAINED,
 ];
 
 /// The first port that a proxy gets; each run takes the next one.

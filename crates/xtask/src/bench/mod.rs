@@ -30,7 +30,7 @@ use crate::failure::{self, Outcome};
 
 pub(crate) const HELP: &str = "\
 usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r ROUNDS] [--json FILE]
-                                 [--floor] [--alone] [NAME=BINARY[:LINE] ...]
+                                 [--trained] [--floor] [--alone] [NAME=BINARY[:LINE] ...]
        cargo xtask bench idle    [-n CONNECTIONS]
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS] [--retry]
        cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]
@@ -52,7 +52,8 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
   compare  CPU microseconds per request. The proxy is pinned to CPU 0, nginx and the load generator
            (wrk, h2load) to CPU 1; the figure is the CPU that all threads of the proxy used, so it
            does not depend on who saturates first. Rounds alternate between the binaries; the table
-           shows the median and its ratio to the first binary.
+           shows the median and its ratio to the first binary. --trained: the program that `xtask pgo`
+           builds, too; --floor: a relay of bytes, too
   idle     resident bytes per idle keep-alive connection, and the CPU used at rest
   kill     two origins under load, one is killed in the middle and started again: how many requests
            fail, and whether each is logged; --retry: with retry-on all-retryable-errors

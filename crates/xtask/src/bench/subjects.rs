@@ -6,13 +6,16 @@ use super::files::Files;
 use super::process::{self, Process};
 use crate::args::{self, Flag, Parsed};
 use crate::failure::{self, Outcome};
-use crate::{tools, workspace};
+use crate::{pgo, tools, workspace};
 
 /// The flag that leaves out the default binaries.
 pub(super) const ALONE: Flag = args::switch("--alone");
 
 /// The flag that adds a relay of bytes, which no proxy can be cheaper than.
 pub(super) const FLOOR: Flag = args::switch("--floor");
+
+/// The flag that adds the program as it is released: built with knowledge of its branches.
+pub(super) const TRAINED: Flag = args::switch("--trained");
 
 /// One binary under test.
 pub(super) struct Subject {
@@ -82,6 +85,9 @@ pub(super) fn variants(parsed: &Parsed) -> Outcome<Vec<Subject>> {
         subjects.push(taken(&mut given, "haproxy").map_or_else(haproxy, Ok)?);
         subjects.push(taken(&mut given, "weir").map_or_else(weir, Ok)?);
     }
+    if parsed.has(TRAINED.name) {
+        subjects.push(trained()?);
+    }
     if parsed.has(FLOOR.name) {
         subjects.push(relay()?);
     }
@@ -120,6 +126,12 @@ fn weir() -> Outcome<Subject> {
     Ok(Subject::new("weir", binary))
 }
 
+fn trained() -> Outcome<Subject> {
+    let root = workspace::root()?;
+    let plain = workspace::release_binary(&root)?;
+    Ok(Subject::new("trained", pgo::trained(&root, &plain)?))
+}
+
 fn relay() -> Outcome<Subject> {
     let root = workspace::root()?;
     let binary = workspace::release_example(&root, "bench", "relay")?;
@@ -146,7 +158,7 @@ mod tests {
     #[test]
     fn only_compare_takes_lines() {
         let words = ["--alone", "nohist=/bin/sh:tune.histograms off"].map(str::to_owned);
-        let parsed = args::parse(&words, &[ALONE, FLOOR]).unwrap();
+        let parsed = args::parse(&words, &[ALONE, FLOOR, TRAINED]).unwrap();
         assert!(subjects(&parsed).is_err());
         assert_eq!(variants(&parsed).unwrap().len(), 1);
     }
