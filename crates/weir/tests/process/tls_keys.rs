@@ -1,11 +1,15 @@
 //! Key exchange, chains and certificates that are made while clients wait. Never looks at records.
 
-use crate::support::{Eager, Identity, Origin, Running, Secure, Setup, is_built_on};
+use crate::support::{
+    Eager, Identity, Origin, PATIENCE, Plain, Running, Secure, Setup, is_built_on,
+};
+use ffi::{Channel, Resumer};
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
 use openssl::pkey::PKey;
 use openssl::rsa::Rsa;
-use openssl::ssl::{SslConnectorBuilder, SslVersion};
+use openssl::ssl::{SslConnectorBuilder, SslContext, SslMethod, SslVersion};
+use std::net::TcpStream;
 
 /// What every configuration here begins with, and what is said in its global section.
 fn setup(global: &str, sections: &str) -> Setup {

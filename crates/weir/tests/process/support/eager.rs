@@ -8,8 +8,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The socket of a client that asks early.
-struct Plain(TcpStream);
+/// A socket that carries records.
+pub(crate) struct Plain(pub(crate) TcpStream);
 
 impl Wire for Plain {
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -20,7 +20,7 @@ pub(crate) use browser::Browser;
 pub(crate) use client::Client;
 pub(crate) use directory::Directory;
 pub(crate) use dns::{NameServer, Says};
-pub(crate) use eager::{Eager, EarlyOrigin};
+pub(crate) use eager::{Eager, EarlyOrigin, Plain};
 pub(crate) use log::{LogReceiver, shape};
 pub(crate) use message::{Message, reply};
 pub(crate) use origin::{Origin, serve_forever};
