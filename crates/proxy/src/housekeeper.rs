@@ -43,7 +43,7 @@ pub(crate) async fn run(worker: Rc<Worker>) {
         let served = || worker.clients.get() == 0 && shared.connections.current() == 0;
         if shared.is_stopping() && shared.listening.is_over() && served() {
             worker.shared.work.leave(thread);
-            worker.thread.stop();
+            worker.thread.leave();
             return;
         }
     }

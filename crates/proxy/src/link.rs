@@ -112,10 +112,10 @@ impl Link {
         }
     }
 
-    /// Whether a write may find room, as far as is known.
-    pub(crate) fn is_writable(&self) -> bool {
+    /// Whether all that was sent is with the system, which has not complained.
+    pub(crate) fn is_settled(&self) -> bool {
         match self {
-            Self::Socket(socket) => socket.is_writable(),
+            Self::Socket(socket) => socket.socket().is_settled(),
             Self::Stream(_) => true,
         }
     }

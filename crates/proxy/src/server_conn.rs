@@ -97,7 +97,7 @@ impl ServerConn {
 
     /// Makes an idle connection one of no thread; `None` if its server has closed it.
     pub(crate) fn park(mut self) -> Option<Parked> {
-        if self.is_spoilt() || !self.socket.is_writable() {
+        if self.is_spoilt() || !self.socket.is_settled() {
             return None;
         }
         let Machine::H1(mux) = self.mux else { return None };

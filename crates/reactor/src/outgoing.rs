@@ -20,6 +20,9 @@ use stdx::{Key, Tick};
 
 /// The longest message that is copied to go with others, in bytes.
 pub(crate) const SHORT: usize = 4096;
+/// As much a connection is sent at most since something was received over it: beyond that it may
+/// have no room, and its owner had better know. The system has so much room from the start.
+pub(crate) const UNHEARD: usize = 8 * 1024;
 /// As many messages go together at most,
 const MESSAGES: u32 = 32;
 /// and so many bytes;
@@ -27,7 +30,7 @@ const BYTES: usize = 64 * 1024;
 /// and no message waits for more tasks than this.
 const TASKS: u32 = 32;
 /// How long the rest of a message outlives its socket at most, in milliseconds.
-const OUTLIVES: u32 = 10_000;
+const OUTLIVES: u32 = 60_000;
 
 /// What a thread has yet to give the system.
 #[derive(Debug)]
@@ -196,7 +199,7 @@ impl Thread {
 
     /// Has the owner of a socket learn why nothing more can be sent.
     fn fail(&self, key: Key, error: io::Error) {
-        self.outgoing.errors.borrow_mut().insert(key.to_bits(), error);
+        self.outgoing.errors.borrow_mut().entry(key.to_bits()).or_insert(error);
         self.rouse(key, BROKEN | CLOSED | READ | WRITE);
     }
 
@@ -257,6 +260,20 @@ impl Thread {
             self.io(key, |io| (io.owner, io.wanted) = (TaskId::NONE, 0));
         }
         false
+    }
+
+    /// Sends what waits of a socket that goes elsewhere, and forgets what cannot be sent now.
+    /// Whoever passes it on has asked before whether it is settled.
+    #[cold]
+    pub(crate) fn give_up_estate(&self, key: Key) {
+        self.send_waiting();
+        self.outgoing.take_error(key);
+        self.outgoing.rests.borrow_mut().remove(&key.to_bits());
+    }
+
+    /// Whether rests have outlived their sockets.
+    pub(crate) fn has_orphans(&self) -> bool {
+        self.outgoing.orphans.get() > 0
     }
 
     /// Closes a socket whose owner is gone.

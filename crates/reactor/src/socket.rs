@@ -39,6 +39,8 @@ pub(crate) struct Io {
     pub(crate) wanted: u8,
     /// Closing it resets the connection.
     pub(crate) resets: bool,
+    /// Bytes sent since something was received last.
+    pub(crate) unheard: u32,
 }
 
 /// A stream socket. Dropping it closes the connection.
@@ -137,17 +139,20 @@ impl Socket {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let mut result = self.thread.kernel().recv(handle, buffer);
-        if ready & BROKEN != 0 && !matches!(result, Ok(1..)) {
-            // The system has told of the error already, when a message was to go.
-            result = Err(self.failure());
+        if ready & BROKEN != 0 {
+            result = self.with_failure(result);
         }
         let drained = match &result {
             // A short read has emptied the socket, unless what follows is the end.
             Ok(count) => *count < buffer.len() && ready & CLOSED == 0,
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         };
-        if drained {
-            self.thread.io(self.key, |io| io.ready &= !READ);
+        let heard = matches!(result, Ok(1..));
+        if drained || heard {
+            self.thread.io(self.key, |io| {
+                io.ready &= if drained { !READ } else { u8::MAX };
+                io.unheard = if heard { 0 } else { io.unheard };
+            });
         }
         result
     }
@@ -176,16 +181,13 @@ impl Socket {
     /// earlier.
     pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         let result = self.attempt(WRITE, |kernel, handle| kernel.send(handle, parts, more));
-        if let Ok(count) = &result {
-            self.thread.pulse().throughput().add(*count);
-            self.thread.io(self.key, |io| io.ready |= STANDS);
-        }
-        result
+        result.inspect(|count| self.thread.pulse().throughput().add(*count))
     }
 
     /// Writes what fits. A short message goes with others of this turn, behind which it must not
     /// wait for long: before the thread sleeps, before work of another class, before the next call
-    /// for this socket that would overtake it, and before the socket is closed.
+    /// for this socket that would overtake it, and before the socket is closed. It goes at once if
+    /// the system may have no room for it: more than a little was sent since something was heard.
     ///
     /// # Errors
     /// As [`Socket::send`].
@@ -193,8 +195,12 @@ impl Socket {
     pub fn send_soon(&self, message: &[u8]) -> io::Result<usize> {
         let short = message.len() <= outgoing::SHORT && !message.is_empty();
         let joins = self.thread.io(self.key, |io| {
-            let joins = short && io.ready & (WRITE | STANDS | BROKEN) == WRITE | STANDS;
-            io.ready |= if joins { WAITS } else { 0 };
+            let room = io.unheard as usize + message.len() <= outgoing::UNHEARD;
+            let joins = short && room && io.ready & (WRITE | STANDS | BROKEN) == WRITE | STANDS;
+            if joins {
+                io.ready |= WAITS;
+                io.unheard += message.len() as u32;
+            }
             joins
         });
         if !joins {
@@ -202,6 +208,25 @@ impl Socket {
         }
         self.thread.send_soon(self.key, message);
         Ok(message.len())
+    }
+
+    /// What a read comes to where a message could not be sent: the system has told of the error
+    /// then, and tells it once.
+    #[cold]
+    fn with_failure(&self, result: io::Result<usize>) -> io::Result<usize> {
+        if matches!(result, Ok(1..)) {
+            return result;
+        }
+        let failure = self.failure();
+        // A peer that had closed in good order before has said all that it had to say.
+        let closed = failure.kind() == io::ErrorKind::BrokenPipe && result.is_ok();
+        if closed { result } else { Err(failure) }
+    }
+
+    /// Whether all that was sent is with the system, which has not complained.
+    pub fn is_settled(&self) -> bool {
+        self.send_waiting();
+        self.thread.io(self.key, |io| io.ready & (LATE | BROKEN) == 0)
     }
 
     /// Why sending has failed, once.
@@ -236,10 +261,19 @@ impl Socket {
         if ready & direction == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let result = call(self.thread.kernel(), handle);
-        if matches!(&result, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-            self.thread.io(self.key, |io| io.ready &= !direction);
+        let mut result = call(self.thread.kernel(), handle);
+        if direction == READ && ready & BROKEN != 0 {
+            result = self.with_failure(result);
         }
+        self.thread.io(self.key, |io| match &result {
+            Ok(count) if direction == WRITE => {
+                io.ready |= STANDS;
+                io.unheard = io.unheard.saturating_add((*count).try_into().unwrap_or(u32::MAX));
+            }
+            Ok(1..) => io.unheard = 0,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => io.ready &= !direction,
+            _ => {}
+        });
         result
     }
 

@@ -73,6 +73,7 @@ pub struct Thread {
     /// What is added to the kernel's clock to take back its leaps, in nanoseconds, wrapping.
     leaps: Cell<u64>,
     stopping: Cell<bool>,
+    lingers: Cell<bool>,
     busy_polling: Cell<bool>,
     pulse: Arc<Pulse>,
     turns: Cell<u64>,
@@ -123,6 +124,7 @@ impl Thread {
             asked: Cell::new(u64::MAX),
             leaps: Cell::new(0),
             stopping: Cell::new(false),
+            lingers: Cell::new(false),
             busy_polling: Cell::new(settings.busy_polling),
             pulse,
             turns: Cell::new(0),
@@ -226,6 +228,12 @@ impl Thread {
         self.busy_polling.get()
     }
 
+    /// As [`Thread::stop`], but what was sent is sent first, within its time.
+    pub fn leave(&self) {
+        self.lingers.set(true);
+        self.stop();
+    }
+
     /// Makes [`Thread::run`] return after the turn.
     pub fn stop(&self) {
         self.stopping.set(true);
@@ -241,6 +249,9 @@ impl Thread {
             self.turn(None)?;
         }
         self.scheduler.clear();
+        while self.lingers.get() && self.has_orphans() {
+            self.turn(None)?;
+        }
         Ok(())
     }
 
@@ -398,7 +409,8 @@ impl Thread {
 
     pub(crate) fn enrol(&self, handle: Handle, ready: u8, watch: Watch) -> io::Result<Key> {
         let owner = self.scheduler.current();
-        let io = Io { handle, owner, reason: Wake::IO, ready, wanted: 0, resets: false };
+        let io =
+            Io { handle, owner, reason: Wake::IO, ready, wanted: 0, resets: false, unheard: 0 };
         let key = self.ios.borrow_mut().insert(io);
         self.kernel.watch(handle, key.to_bits(), watch).inspect_err(|_| {
             self.ios.borrow_mut().remove(key);
@@ -420,7 +432,7 @@ impl Thread {
     /// Forgets a listener, or a connection let go, without closing it.
     pub(crate) fn dismiss(&self, key: Key) {
         if self.has_estate(key) {
-            self.send_waiting();
+            self.give_up_estate(key);
         }
         let io = self.ios.borrow_mut().remove(key);
         if let Some(io) = io {

@@ -14,6 +14,8 @@ struct End {
     got: Vec<u8>,
     calls: usize,
     room: usize,
+    /// Bytes that the next read finds.
+    says: usize,
     error: Option<i32>,
     closed: bool,
     shut: bool,
@@ -71,8 +73,8 @@ impl Kernel for Script {
     fn take_error(&self, _: Handle) -> io::Result<()> {
         Ok(())
     }
-    fn recv(&self, _: Handle, _: &mut [u8]) -> io::Result<usize> {
-        Ok(0)
+    fn recv(&self, handle: Handle, _: &mut [u8]) -> io::Result<usize> {
+        Ok(self.with(handle.0, |end| std::mem::take(&mut end.says)))
     }
     fn peek(&self, _: Handle, _: &mut [u8]) -> io::Result<usize> {
         no()
@@ -228,11 +230,61 @@ fn as_many_go_together_as_is_said() {
         socket.send_soon(b"message").unwrap();
     }
     assert_eq!(script.with(1, |end| end.calls), MESSAGES as usize);
-    for _ in 0..BYTES / SHORT {
+    let count = i32::try_from(BYTES / SHORT).unwrap();
+    let crowd: Vec<_> = (2..2 + count).map(|at| script.socket(&thread, at, SHORT)).collect();
+    for socket in &crowd {
+        assert!((2..2 + count).all(|at| script.got(at).is_empty()));
+        socket.send_soon(&[b'x'; SHORT]).unwrap();
+    }
+    assert!((2..2 + count).all(|at| script.got(at).len() == SHORT));
+}
+
+#[test]
+fn messages_go_at_once_while_the_peer_is_silent() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 1_000_000);
+    let sent = || script.with(1, |end| end.calls);
+    for _ in 0..UNHEARD / SHORT {
         socket.send_soon(&[0; SHORT]).unwrap();
     }
-    let got = script.with(1, |end| end.got.len());
-    assert_eq!(got, BYTES + 7 * MESSAGES as usize);
+    thread.send_waiting();
+    let before = sent();
+    socket.send_soon(b"at once").unwrap();
+    assert_eq!(sent(), before + 1);
+    script.with(1, |end| end.says = 5);
+    assert_eq!(socket.recv(&mut [0; 10]).unwrap(), 5);
+    socket.send_soon(b"soon").unwrap();
+    assert_eq!(sent(), before + 1);
+    thread.send_waiting();
+    assert_eq!(sent(), before + 2);
+}
+
+#[test]
+fn a_connection_is_not_settled_before_all_is_with_the_system() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 3);
+    socket.send_soon(b"all").unwrap();
+    assert!(socket.is_settled());
+    assert_eq!(script.got(1), "all");
+    socket.send_soon(b"more").unwrap();
+    assert!(!socket.is_settled());
+    let _handle = socket.let_go();
+    assert!(thread.outgoing.rests.borrow().is_empty());
+}
+
+#[test]
+fn a_thread_that_leaves_sends_what_it_has_told_to_be_sent() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 1);
+    socket.send_soon(b"bye").unwrap();
+    drop(socket);
+    script.make_room(1, 2);
+    thread.leave();
+    thread.run().unwrap();
+    assert_eq!((script.got(1), script.with(1, |end| end.closed)), ("bye".into(), true));
 }
 
 #[test]
@@ -326,30 +378,48 @@ fn the_stream_ends_after_the_rest() {
     assert_eq!(script.got(1), "bye");
 }
 
-#[test]
-fn the_owner_hears_that_a_message_could_not_be_sent() {
-    const PIPE: i32 = 32;
+/// What the owner of a socket reads after a message to it has failed with this error, twice.
+fn reads_after(error: i32) -> [Result<usize, Option<i32>>; 2] {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 0);
-    script.with(1, |end| end.error = Some(PIPE));
-    let own = socket.clone();
-    let heard = Rc::new(Cell::new(None));
+    script.with(1, |end| end.error = Some(error));
+    let heard = Rc::new(Cell::new([Ok(77); 2]));
     let told = heard.clone();
     run(&thread, Class::Normal, async move {
-        own.own();
-        own.send_soon(b"lost").unwrap();
-        own.thread.io(own.key, |io| io.ready &= !READ);
-        own.want_read();
-        own.thread().scheduler().pause(None).await;
-        told.set(own.recv(&mut [0; 10]).unwrap_err().raw_os_error());
-        // Once: what follows is the end of the stream.
-        assert_eq!(own.recv(&mut [0; 10]).unwrap(), 0);
+        socket.own();
+        socket.send_soon(b"lost").unwrap();
+        socket.thread.io(socket.key, |io| io.ready &= !READ);
+        socket.want_read();
+        socket.thread().scheduler().pause(None).await;
+        let read = || socket.recv(&mut [0; 10]).map_err(|error| error.raw_os_error());
+        told.set([read(), read()]);
     });
     turn(&thread);
-    assert_eq!(heard.get(), Some(PIPE));
-    socket.send_soon(b"lost, too").unwrap();
-    thread.send_waiting();
-    assert_eq!(socket.send(&[IoSlice::new(b"x")], false).unwrap_err().raw_os_error(), Some(PIPE));
     assert!(thread.outgoing.errors.borrow().is_empty());
+    heard.get()
+}
+
+const PIPE: i32 = 32;
+const RESET: i32 = 104;
+
+#[test]
+fn the_owner_hears_that_a_message_could_not_be_sent() {
+    // Once: what follows is the end of the stream.
+    assert_eq!(reads_after(RESET), [Err(Some(RESET)), Ok(0)]);
+    // The peer had closed in good order before.
+    assert_eq!(reads_after(PIPE), [Ok(0), Ok(0)]);
+}
+
+#[test]
+fn the_first_error_is_told() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 0);
+    script.with(1, |end| end.error = Some(RESET));
+    socket.send_soon(b"lost").unwrap();
+    thread.send_waiting();
+    script.with(1, |end| end.error = Some(PIPE));
+    let error = socket.send(&[IoSlice::new(b"x")], false).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(RESET));
 }
