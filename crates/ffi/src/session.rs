@@ -63,7 +63,12 @@ impl Resumer {
     /// # Errors
     /// No memory.
     pub fn begin(&self, place: usize, name: &[u8]) -> Result<Ssl, ErrorStack> {
-        self.begin_with(place, name, |_| 0).map(|(ssl, _)| ssl)
+        // A server may forget a session that it has resumed.
+        let used = |ticket: &mut Ticket| {
+            ticket.unsaid = false;
+            0
+        };
+        self.begin_with(place, name, used).map(|(ssl, _)| ssl)
     }
 
     /// As [`Resumer::begin`], and how many bytes the server takes before the handshake is over, if

@@ -94,8 +94,8 @@ fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
 /// As [`run`].
 pub(crate) async fn again(tx: &mut Transaction) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone() else { return Err(refused()) };
-    tx.notes.journal.retries += 1;
     early::settle(tx).await?;
+    tx.notes.journal.retries += 1;
     let avoid = turn(tx, &backend, None).await?;
     let found = find(tx, &backend, avoid);
     Box::pin(attempt(tx, &backend, found)).await
@@ -335,6 +335,8 @@ pub(crate) fn lay_out(
     if let Some(claim) = tx.claim.as_ref().filter(|_| tx.notes.journal.on_stream) {
         claim.server().block().count(Metric::StreamRequests);
     }
+    // The connection before may have failed without a word.
+    retry::take_back(tx);
     tx.space.up.clear();
     let again = tx.kept.is_some();
     retry::keep_head(tx, server);

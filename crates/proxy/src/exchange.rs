@@ -616,7 +616,8 @@ fn no_answer(tx: &mut Transaction) -> Failure {
     if (reused && retry::was_not_sent(tx)) || retry::was_refused(tx) {
         return retry::again(tx);
     }
-    if reused && empty && retry::may_ask_anew(tx) {
+    // Once: a connection that others have used meanwhile says nothing of what failed this one.
+    if reused && empty && tx.failed_at.is_none() && retry::may_ask_anew(tx) {
         return retry::anew(tx);
     }
     observe::sign(tx, Sign::Closed);

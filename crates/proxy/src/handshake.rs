@@ -79,7 +79,7 @@ pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Res
     let span = client.proxy.settings.timeouts.client;
     let deadline = span.map(|span| Tick::from_nanos(client.since).plus_ms(span));
     let mut result = run(transport, deadline, &mut || Ok(())).await;
-    if result.is_ok() && awaits_end(transport) {
+    if result.is_ok() && awaits_end(transport, client.speaks_h2 == Some(true)) {
         result = run(transport, deadline, &mut || Ok(())).await;
     }
     worker.shared.tls.count_front(&worker, transport, result.is_ok());
@@ -93,9 +93,10 @@ pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Res
 
 /// Streams share a connection: none of them could wait for the end of its handshake alone, so all
 /// that has come early waits.
-fn awaits_end(transport: &Transport) -> bool {
+fn awaits_end(transport: &Transport, speaks_h2: bool) -> bool {
     let session = transport.session();
-    session.is_some_and(|session| session.is_early() && session.alpn() == Some(b"h2"))
+    let streams = |session: &tls::Conn| speaks_h2 || session.alpn() == Some(b"h2");
+    session.is_some_and(|session| session.is_early() && streams(&session))
 }
 
 /// Waits for the end of the client's handshake, where the request has come before it

@@ -69,9 +69,19 @@ pub(crate) fn replay(kept: &mut Kept, up: &mut Flow, mux: &mut Machine) {
     }
     if kept.whole {
         mux.encode_end(Some(&kept.trailers), &mut up.outbox.bytes);
+        std::mem::swap(&mut up.trailers, &mut kept.trailers);
         up.finish();
     }
     up.keep = Some(payload);
+}
+
+/// Takes payload and trailers back from an upload that goes no further.
+pub(crate) fn take_back(tx: &mut Transaction) {
+    let up = &mut tx.space.up;
+    if let (Some(kept), Some(payload)) = (&mut tx.kept, up.keep.take()) {
+        (kept.payload, kept.whole) = (payload, up.is_received());
+        std::mem::swap(&mut kept.trailers, &mut up.trailers);
+    }
 }
 
 /// Looks after a step of the upload what there is to keep.
@@ -186,12 +196,8 @@ pub(crate) fn again(tx: &mut Transaction) -> Failure {
     if std::mem::take(&mut tx.stashed) {
         std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
     }
+    take_back(tx);
     let space = &mut *tx.space;
-    if let (Some(kept), Some(payload)) = (&mut tx.kept, space.up.keep.take()) {
-        kept.payload = payload;
-        kept.whole = space.up.is_received();
-        std::mem::swap(&mut kept.trailers, &mut space.up.trailers);
-    }
     space.up.disown(&mut tx.client.input);
     space.response.clear();
     Failure::new(AGAIN, Cause::ServerAbort, Phase::Headers)

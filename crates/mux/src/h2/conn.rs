@@ -118,6 +118,8 @@ pub struct Conn {
     pub(super) sent: usize,
     /// Bytes that have left the output so far.
     pub(super) written: u64,
+    /// As much may have left at most: what carries it takes more than it says.
+    pub(super) offered: u64,
     /// What our encoder has to say of its table before the next block.
     pub(super) table_size: u32,
     pub(super) says_table_size: bool,
@@ -178,6 +180,7 @@ impl Conn {
             out,
             sent: 0,
             written: 0,
+            offered: 0,
             table_size: wire::h2::Settings::default().header_table_size,
             says_table_size: false,
             line: VecDeque::new(),
@@ -288,7 +291,7 @@ impl Conn {
             let reason = "the connection was closed";
             self.broken = Some(Broken { code: Code::NO_ERROR, reason });
         }
-        let written = self.written;
+        let written = self.written.max(self.offered);
         let unsent =
             self.streams.keys_where(|stream| stream.head_at.is_some_and(|at| at >= written));
         let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };

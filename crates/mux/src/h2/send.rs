@@ -27,6 +27,11 @@ impl Conn {
         self.out.len() - self.sent
     }
 
+    /// Takes note that all output may leave before it is said to be written: records of TLS do.
+    pub fn note_offered(&mut self) {
+        self.offered = self.written + self.pending() as u64;
+    }
+
     /// Takes note of output that was written; streams that wait for room may be woken.
     pub fn advance_output(&mut self, count: usize) {
         let count = count.min(self.pending());

@@ -113,9 +113,12 @@ impl Session {
     /// Writes what there is for the peer. `false`: it takes nothing more now.
     pub(crate) fn flush(&self, socket: &Transport) -> std::io::Result<bool> {
         loop {
-            let machine = self.machine.borrow();
+            let mut machine = self.machine.borrow_mut();
             if machine.output().is_empty() {
                 return Ok(true);
+            }
+            if socket.session().is_some() {
+                machine.note_offered();
             }
             let sent = socket.send(&[std::io::IoSlice::new(machine.output())], false);
             drop(machine);

@@ -1,6 +1,7 @@
 //! Servers that speak HTTP/2 and fail their streams: which requests go out again. Never about
 //! clients that are told to repeat them.
 
+use crate::counters::Metric;
 use crate::settings::{Mode, RetryOn, Reuse, Server, Speeches, Version as Spoken};
 use crate::testing::{self, Origin, World, client, listen, read_head};
 use htx::{Fields, Head, Version};
@@ -251,6 +252,33 @@ fn what_a_server_has_not_looked_at_goes_out_again_whatever_it_is() {
             assert_eq!(told, (vec![200, 200], 3), "{requests:?} {script:?}");
         }
     }
+}
+
+/// The connection of the second try is refused, that of the third has to carry the whole body.
+#[test]
+fn a_try_that_comes_to_no_connection_loses_nothing_of_the_body() {
+    let origin = server(&[&[Leave], &[Answer; 9]]);
+    let alive = Server { speech: Speeches::only(Spoken::H2), ..testing::server(1, origin.address) };
+    let dead =
+        Server { speech: Speeches::only(Spoken::H2), ..testing::server(2, testing::nobody()) };
+    let (mut proxy, address) = listen("px", Mode::Http, vec![alive, dead]);
+    let back = proxy.back.as_mut().unwrap();
+    (back.retries, back.redispatch, back.reuse) = (5, -1, Reuse::Always);
+    let world = World::new(vec![proxy]);
+    let whole = world.play(move || {
+        let mut stream = client(address);
+        let body = vec![b'x'; 2_000];
+        let head = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2000\r\n\r\n";
+        stream.write_all(&[&head[..], &body].concat()).unwrap();
+        let head = String::from_utf8(read_head(&mut stream)).unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        let mut back = vec![0; 2_000];
+        stream.read_exact(&mut back).unwrap();
+        back == body
+    });
+    assert_eq!((whole, origin.served()), (true, 2));
+    let claims = &world.shared.proxies[0].back.as_ref().unwrap().servers;
+    assert!(claims[1].counters.sum(Metric::Redispatches) > 0, "the dead one was tried between");
 }
 
 #[test]
