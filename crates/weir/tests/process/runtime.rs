@@ -69,8 +69,9 @@ fn weights_can_be_changed() {
 #[test]
 fn suspended_checks_say_nothing() {
     let (origin, other) = (Origin::saying("a"), Origin::saying("b"));
-    let back = "    option httpchk\n    server a <a> check inter 20ms\n    \
-                server b <b> check inter 20ms\n    server c <a> check disabled\n";
+    // A check that a busy machine delays must not count as one that has failed.
+    let back = "    option httpchk\n    timeout check 5s\n    server a <a> check inter 100ms\n    \
+                server b <b> check inter 100ms\n    server c <a> check disabled\n";
     let weir = Setup::http("", back).with("a", origin.address()).with("b", other.address()).start();
     let state = |server: &str| {
         let text = weir.cli("show servers state app");
