@@ -24,7 +24,7 @@ pub(crate) const SHORT: usize = 4096;
 /// have no room, and its owner had better know. The system has so much room from the start.
 pub(crate) const UNHEARD: usize = 8 * 1024;
 /// As many messages go together at most,
-const MESSAGES: u32 = 32;
+const MESSAGES: usize = 32;
 /// and so many bytes;
 const BYTES: usize = 64 * 1024;
 /// and no message waits for more tasks than this.
@@ -38,7 +38,6 @@ pub(crate) struct Outgoing {
     bytes: RefCell<Vec<u8>>,
     /// Whose message ends where.
     messages: RefCell<Vec<(Key, usize)>>,
-    waiting: Cell<u32>,
     /// Tasks run since the first of them.
     passed: Cell<u32>,
     /// The class of the last of these tasks.
@@ -66,7 +65,6 @@ impl Default for Outgoing {
         Self {
             bytes: RefCell::default(),
             messages: RefCell::default(),
-            waiting: Cell::new(0),
             passed: Cell::new(0),
             class: Cell::new(Class::Urgent),
             rests: RefCell::default(),
@@ -81,11 +79,14 @@ impl Outgoing {
         let mut bytes = self.bytes.borrow_mut();
         bytes.extend_from_slice(message);
         self.messages.borrow_mut().push((key, bytes.len()));
-        self.waiting.set(self.waiting.get() + 1);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.messages.borrow().is_empty()
     }
 
     fn is_full(&self) -> bool {
-        self.waiting.get() >= MESSAGES || self.bytes.borrow().len() >= BYTES
+        self.messages.borrow().len() >= MESSAGES || self.bytes.borrow().len() >= BYTES
     }
 
     /// Adds to the rest of a socket.
@@ -123,7 +124,7 @@ impl Thread {
         if outgoing.class.replace(class) != class || outgoing.passed.get() >= TASKS {
             self.send_waiting();
         }
-        if outgoing.waiting.get() > 0 {
+        if !outgoing.is_empty() {
             outgoing.passed.set(outgoing.passed.get() + 1);
         }
     }
@@ -131,7 +132,7 @@ impl Thread {
     /// Gives the system all that waits.
     #[inline]
     pub(crate) fn send_waiting(&self) {
-        if self.outgoing.waiting.get() > 0 {
+        if !self.outgoing.is_empty() {
             self.send_all();
         }
     }
@@ -139,7 +140,6 @@ impl Thread {
     fn send_all(&self) {
         let mut bytes = self.outgoing.bytes.take();
         let mut messages = self.outgoing.messages.take();
-        self.outgoing.waiting.set(0);
         self.outgoing.passed.set(0);
         let mut from = 0;
         for (key, to) in messages.drain(..) {
@@ -286,7 +286,7 @@ impl Thread {
     /// How long the thread may sleep for the sake of rests without owners.
     pub(crate) fn patience_of_orphans(&self, patience: Option<Duration>) -> Option<Duration> {
         const LOOK: Duration = Duration::from_secs(1);
-        if self.outgoing.orphans.get() == 0 {
+        if !self.has_orphans() {
             return patience;
         }
         Some(patience.map_or(LOOK, |patience| patience.min(LOOK)))
@@ -295,7 +295,7 @@ impl Thread {
     /// Ends the connections whose rests have had their time; a peer that does not read gets no
     /// more.
     pub(crate) fn bury_overdue(&self) {
-        if self.outgoing.orphans.get() == 0 {
+        if !self.has_orphans() {
             return;
         }
         let now = self.tick();

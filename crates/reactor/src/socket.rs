@@ -163,15 +163,7 @@ impl Socket {
     /// # Errors
     /// `WouldBlock` when there is none; otherwise as the system says, such as "connection refused".
     pub fn recv_datagram(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (handle, ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
-        if ready & READ == 0 {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let result = self.thread.kernel().recv(handle, buffer);
-        if matches!(&result, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-            self.thread.io(self.key, |io| io.ready &= !READ);
-        }
-        result
+        self.attempt(READ, |kernel, handle| kernel.recv(handle, buffer))
     }
 
     /// Writes what fits. `more`: the next write follows at once.

@@ -229,7 +229,7 @@ fn as_many_go_together_as_is_said() {
         assert_eq!(script.with(1, |end| end.calls), 0, "after {count}");
         socket.send_soon(b"message").unwrap();
     }
-    assert_eq!(script.with(1, |end| end.calls), MESSAGES as usize);
+    assert_eq!(script.with(1, |end| end.calls), MESSAGES);
     let count = i32::try_from(BYTES / SHORT).unwrap();
     let crowd: Vec<_> = (2..2 + count).map(|at| script.socket(&thread, at, SHORT)).collect();
     for socket in &crowd {
