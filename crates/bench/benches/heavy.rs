@@ -184,7 +184,7 @@ fn together(sums: &mut Sums) {
     let common = Arc::new(Common::default());
     let thread = heavy_thread(&common);
     let (client, served) = pair();
-    let socket = Socket::adopt(&thread, Handle(served.into_raw_fd())).expect("a poller");
+    let socket = Socket::adopt(&thread, Handle(served.into_raw_fd()));
     thread.scheduler().spawn(Class::Urgent, answer(socket, common.clone()));
     with_client(client, &common, sums, || thread.turn(None).expect("a poller"));
     thread.scheduler().clear();

@@ -272,12 +272,6 @@ pub(crate) fn enter(worker: &Worker, proxy: &Proxy, bind: usize, thread: usize) 
     }
 }
 
-/// Takes that back for one that could not be served.
-pub(crate) fn leave(worker: &Worker, proxy: &Proxy, bind: usize) {
-    worker.shared.loads.leave(worker.thread.index);
-    gauges(worker, proxy, bind).for_each(Gauge::leave);
-}
-
 /// Whether clients of this line speak TLS.
 fn is_encrypted(proxy: &Proxy, bind: usize) -> bool {
     let bind = proxy.settings.front.as_ref().and_then(|front| front.binds.get(bind));

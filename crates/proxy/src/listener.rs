@@ -196,7 +196,7 @@ fn accept_some(
         match spread::choose(worker, bind) {
             Some(thread) => spread::send(worker, thread, (proxy.index, place), (handle, peer)),
             None => {
-                let socket = Socket::adopt(&worker.thread, handle)?;
+                let socket = Socket::adopt(&worker.thread, handle);
                 begin(worker, Client::new(worker, proxy, place, socket, peer));
             }
         }

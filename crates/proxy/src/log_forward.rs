@@ -172,7 +172,7 @@ async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
 
 /// Datagrams, one message each.
 async fn hear(worker: Rc<Worker>, section: Arc<LogForward>, handle: Handle) {
-    let Ok(socket) = Socket::adopt(&worker.thread, handle) else { return };
+    let socket = Socket::adopt(&worker.thread, handle);
     socket.own();
     let mut buffer = vec![0; DATAGRAM];
     while !worker.shared.is_stopping() {

@@ -70,12 +70,8 @@ pub(crate) fn send(
     let receive = move |worker: &Worker| {
         let Some(worker) = worker.handle() else { return };
         let proxy = worker.proxies[proxy].clone();
-        match Socket::adopt(&worker.thread, handle) {
-            Ok(socket) => {
-                listener::begin(&worker, Client::entered(&worker, &proxy, bind, socket, peer));
-            }
-            Err(_) => client::leave(&worker, &proxy, bind),
-        }
+        let socket = Socket::adopt(&worker.thread, handle);
+        listener::begin(&worker, Client::entered(&worker, &proxy, bind, socket, peer));
     };
     worker.shared.ask(thread, Box::new(receive));
 }

@@ -165,6 +165,7 @@ impl Thread {
             Sent::Part(count) => {
                 self.io(key, |io| io.ready = io.ready & !WRITE | LATE);
                 self.outgoing.keep(key, &message[count..]);
+                self.introduce(key);
             }
             Sent::Failed(error) => self.fail(key, error),
         }
@@ -198,7 +199,7 @@ impl Thread {
     }
 
     /// Has the owner of a socket learn why nothing more can be sent.
-    fn fail(&self, key: Key, error: io::Error) {
+    pub(crate) fn fail(&self, key: Key, error: io::Error) {
         self.outgoing.errors.borrow_mut().entry(key.to_bits()).or_insert(error);
         self.rouse(key, BROKEN | CLOSED | READ | WRITE);
     }

@@ -27,6 +27,9 @@ pub(crate) const WAITS: u8 = 16;
 pub(crate) const LATE: u8 = 32;
 /// Sending has failed, and nobody has heard why.
 pub(crate) const BROKEN: u8 = 64;
+/// The poller does not know it yet: nobody has had to wait for it. Many a connection has said all
+/// before it is accepted, and is closed with the answer.
+pub(crate) const NEW: u8 = 128;
 
 /// What the reactor keeps per socket.
 #[derive(Debug)]
@@ -43,6 +46,13 @@ pub(crate) struct Io {
     pub(crate) unheard: u32,
 }
 
+impl Io {
+    /// Whether something is waited for that nobody would report.
+    fn waits(&self) -> bool {
+        self.ready & NEW != 0 && self.wanted & !self.ready & (READ | WRITE) != 0
+    }
+}
+
 /// A stream socket. Dropping it closes the connection.
 #[derive(Debug)]
 pub struct Socket {
@@ -52,13 +62,11 @@ pub struct Socket {
 
 impl Socket {
     /// Adopts a connected handle, which is assumed ready in both directions until it says
-    /// otherwise.
-    ///
-    /// # Errors
-    /// The poller refuses it; the handle is closed then.
-    pub fn adopt(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
-        let key = thread.register(handle, READ | WRITE | STANDS, Watch::Stream)?;
-        Ok(Self { thread: thread.clone(), key })
+    /// otherwise. The poller hears of it when somebody has to wait for it; if it refuses, that is
+    /// how the connection breaks.
+    pub fn adopt(thread: &Rc<Thread>, handle: Handle) -> Self {
+        let key = thread.enter(handle, READ | WRITE | STANDS | NEW);
+        Self { thread: thread.clone(), key }
     }
 
     /// Starts a connection. It is assumed writable: the first write tells whether it stands
@@ -77,7 +85,7 @@ impl Socket {
     /// # Errors
     /// As the system says, such as no descriptors left.
     pub fn datagrams(thread: &Rc<Thread>, with: SocketAddr) -> io::Result<Self> {
-        Self::adopt(thread, thread.kernel().datagrams(with)?)
+        Ok(Self::adopt(thread, thread.kernel().datagrams(with)?))
     }
 
     /// As [`Socket::connect`], with what is asked of the connection beyond where it goes.
@@ -130,6 +138,7 @@ impl Socket {
             io.owner = owner;
             io.wanted = READ;
         });
+        self.watch();
     }
 
     /// Reads what is there; 0 at the end of the stream.
@@ -149,10 +158,14 @@ impl Socket {
         };
         let heard = matches!(result, Ok(1..));
         if drained || heard {
-            self.thread.io(self.key, |io| {
+            let waits = self.thread.io(self.key, |io| {
                 io.ready &= if drained { !READ } else { u8::MAX };
                 io.unheard = if heard { 0 } else { io.unheard };
+                io.waits()
             });
+            if waits {
+                self.watch();
+            }
         }
         result
     }
@@ -257,15 +270,21 @@ impl Socket {
         if direction == READ && ready & BROKEN != 0 {
             result = self.with_failure(result);
         }
-        self.thread.io(self.key, |io| match &result {
-            Ok(count) if direction == WRITE => {
-                io.ready |= STANDS;
-                io.unheard = io.unheard.saturating_add((*count).try_into().unwrap_or(u32::MAX));
+        let waits = self.thread.io(self.key, |io| {
+            match &result {
+                Ok(count) if direction == WRITE => {
+                    io.ready |= STANDS;
+                    io.unheard = io.unheard.saturating_add((*count).try_into().unwrap_or(u32::MAX));
+                }
+                Ok(1..) => io.unheard = 0,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => io.ready &= !direction,
+                _ => {}
             }
-            Ok(1..) => io.unheard = 0,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => io.ready &= !direction,
-            _ => {}
+            io.waits()
         });
+        if waits {
+            self.watch();
+        }
         result
     }
 
@@ -283,15 +302,23 @@ impl Socket {
 
     fn want(&self, bits: u8) {
         let owner = self.thread.scheduler().current();
-        let ready = self.thread.io(self.key, |io| {
+        let (ready, waits) = self.thread.io(self.key, |io| {
             io.owner = owner;
             io.wanted |= bits;
-            io.ready & bits != 0
+            (io.ready & bits != 0, io.waits())
         });
+        if waits {
+            self.watch();
+        }
         if ready {
             // Nothing will be reported that is known already.
             self.thread.scheduler().wake(owner, Wake::IO);
         }
+    }
+
+    /// Has the poller know it.
+    fn watch(&self) {
+        self.thread.introduce(self.key);
     }
 
     /// Asks not to be woken any more.
@@ -312,8 +339,13 @@ impl Socket {
     /// As [`Socket::is_quiet`], and takes note of it: what is readable is not known otherwise after
     /// bytes have gone through a pipe.
     pub fn settle(&self) {
-        if self.is_quiet() {
-            self.thread.io(self.key, |io| io.ready &= !READ);
+        let waits = self.is_quiet()
+            && self.thread.io(self.key, |io| {
+                io.ready &= !READ;
+                io.waits()
+            });
+        if waits {
+            self.watch();
         }
     }
 
@@ -453,7 +485,7 @@ impl Listener {
     /// `WouldBlock` when none waits; otherwise as the system says, such as no descriptors left.
     pub fn accept(&self) -> io::Result<(Socket, Option<SocketAddr>)> {
         let (handle, peer) = self.take()?;
-        Ok((Socket::adopt(&self.thread, handle)?, peer))
+        Ok((Socket::adopt(&self.thread, handle), peer))
     }
 
     /// As [`Listener::accept`], for a thread that is yet to be chosen: the handle is the caller's.

@@ -3,7 +3,7 @@
 use crate::kernel::{Event, Handle, Kernel, Watch};
 use crate::outgoing::Outgoing;
 use crate::pulse::Pulse;
-use crate::socket::{BROKEN, CLOSED, Io, LATE, READ, WAITS, WRITE};
+use crate::socket::{BROKEN, CLOSED, Io, LATE, NEW, READ, WAITS, WRITE};
 use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -408,14 +408,32 @@ impl Thread {
     }
 
     pub(crate) fn enrol(&self, handle: Handle, ready: u8, watch: Watch) -> io::Result<Key> {
-        let owner = self.scheduler.current();
-        let io =
-            Io { handle, owner, reason: Wake::IO, ready, wanted: 0, resets: false, unheard: 0 };
-        let key = self.ios.borrow_mut().insert(io);
+        let key = self.enter(handle, ready);
         self.kernel.watch(handle, key.to_bits(), watch).inspect_err(|_| {
             self.ios.borrow_mut().remove(key);
         })?;
         Ok(key)
+    }
+
+    /// Takes a handle in that the poller does not know.
+    pub(crate) fn enter(&self, handle: Handle, ready: u8) -> Key {
+        let owner = self.scheduler.current();
+        let io =
+            Io { handle, owner, reason: Wake::IO, ready, wanted: 0, resets: false, unheard: 0 };
+        self.ios.borrow_mut().insert(io)
+    }
+
+    /// Has the poller know a connection, unless it does already: it reports what is ready now, too.
+    pub(crate) fn introduce(&self, key: Key) {
+        let new = self.io(key, |io| {
+            let new = io.ready & NEW != 0;
+            io.ready &= !NEW;
+            new.then_some(io.handle)
+        });
+        let Some(handle) = new else { return };
+        if let Err(error) = self.kernel.watch(handle, key.to_bits(), Watch::Stream) {
+            self.fail(key, error);
+        }
     }
 
     /// Forgets a socket and closes it. Doing so twice does nothing.
@@ -435,7 +453,7 @@ impl Thread {
             self.give_up_estate(key);
         }
         let io = self.ios.borrow_mut().remove(key);
-        if let Some(io) = io {
+        if let Some(io) = io.filter(|io| io.ready & NEW == 0) {
             let _ = self.kernel.unwatch(io.handle);
         }
     }

@@ -120,6 +120,9 @@ pub fn inherited_datagrams(fd: Fd) -> io::Result<Fd> {
 
 /// Sets what accepted connections inherit.
 fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
+    // Small answers must not wait for the acknowledgement of the ones before. Asked here, it costs no
+    // call per connection.
+    let _ = sockopt::set_tcp_nodelay(borrow(fd)?, true);
     if options.max_segment > 0 {
         option::set_max_segment(fd, options.max_segment)?;
     }
@@ -215,4 +218,20 @@ pub fn handed(fd: Fd, options: &Options) -> io::Result<Fd> {
 /// Changes the owner of a unix socket's file; `None` leaves it.
 pub fn set_owner(path: &Path, uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     std::os::unix::fs::chown(path, uid, gid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepted_connections_send_at_once_because_their_listener_does() {
+        let listener = tcp("127.0.0.1:0".parse().unwrap(), &Options::default()).unwrap();
+        let address = crate::socket::local_address(listener).unwrap();
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        let (accepted, _) = crate::socket::accept(listener).unwrap();
+        assert!(sockopt::tcp_nodelay(borrow(accepted).unwrap()).unwrap());
+        crate::close(accepted);
+        crate::close(listener);
+    }
 }

@@ -25,12 +25,7 @@ pub fn accept(listener: Fd) -> io::Result<(Fd, Option<SocketAddr>)> {
         Err(rustix::io::Errno::INVAL) => return Ok((crate::pair::accept(listener)?, None)),
         accepted => accepted?,
     };
-    let peer = peer.and_then(internet);
-    if peer.is_some() {
-        // Small answers must not wait for the acknowledgement of the ones before.
-        let _ = sockopt::set_tcp_nodelay(&fd, true);
-    }
-    Ok((into_raw(fd), peer))
+    Ok((into_raw(fd), peer.and_then(internet)))
 }
 
 fn internet(address: SocketAddrAny) -> Option<SocketAddr> {

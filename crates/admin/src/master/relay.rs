@@ -55,7 +55,7 @@ pub(super) async fn run(
     request: &str,
     command: &Command,
 ) -> io::Result<()> {
-    let far = Socket::adopt(&client.thread, worker)?;
+    let far = Socket::adopt(&client.thread, worker);
     far.own();
     if send(client, &far, request.as_bytes()).await.is_err() {
         return Ok(());

@@ -139,7 +139,7 @@ impl Script {
 
     fn socket(&self, thread: &Rc<Thread>, handle: i32, room: usize) -> Rc<Socket> {
         self.with(handle, |end| end.room = room);
-        Rc::new(Socket::adopt(thread, Handle(handle)).unwrap())
+        Rc::new(Socket::adopt(thread, Handle(handle)))
     }
 }
 

@@ -203,3 +203,84 @@ fn a_signal_wakes_the_poller_with_a_reason_of_its_own_also_just_before_it_sleeps
     thread.run().unwrap();
     later.join().unwrap();
 }
+
+/// Whether the poller knows the one connection of a thread.
+fn is_known(thread: &Thread) -> bool {
+    thread.ios.borrow().iter().all(|(_, io)| io.ready & NEW == 0)
+}
+
+/// A connection of a thread, and its peer.
+fn connection(thread: &Rc<Thread>) -> (Socket, TcpStream) {
+    let (handle, address) = listen();
+    let peer = TcpStream::connect(address).unwrap();
+    // Loopback: the connection stands when `connect` returns.
+    let (socket, _) = Listener::new(thread, handle).accept().unwrap();
+    sys::close(handle.0);
+    (socket, peer)
+}
+
+#[test]
+fn the_poller_never_hears_of_a_connection_that_is_not_waited_for() {
+    let thread = thread();
+    let (socket, mut peer) = connection(&thread);
+    peer.write_all(b"all there is").unwrap();
+    let own = thread.clone();
+    thread.scheduler().spawn(Class::Normal, async move {
+        let mut buffer = [0; 100];
+        socket.own();
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 12);
+        assert_eq!(socket.send_soon(b"answer").unwrap(), 6);
+        assert!(!is_known(&own));
+    });
+    thread.turn(Some(Duration::ZERO)).unwrap();
+    assert_eq!((thread.scheduler().tasks(), thread.sockets()), (0, 0));
+    let mut answer = Vec::new();
+    peer.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, b"answer");
+}
+
+#[test]
+fn a_connection_that_is_waited_for_reports_what_came_before_the_poller_knew_it() {
+    let thread = thread();
+    let (socket, mut peer) = connection(&thread);
+    let own = thread.clone();
+    thread.scheduler().spawn(Class::Normal, async move {
+        let mut buffer = [0; 100];
+        assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        assert!(!is_known(&own));
+        // Between the look and the wait.
+        peer.write_all(b"late").unwrap();
+        drop(peer);
+        socket.want_read();
+        assert!(is_known(&own));
+        own.scheduler().pause(None).await;
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 4);
+        assert!(socket.is_closed());
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 0);
+    });
+    while thread.scheduler().tasks() > 0 {
+        thread.turn(Some(Duration::from_millis(10))).unwrap();
+    }
+}
+
+#[test]
+fn who_wants_to_read_before_looking_hears_of_what_follows() {
+    let thread = thread();
+    let (socket, mut peer) = connection(&thread);
+    let own = thread.clone();
+    peer.write_all(b"one").unwrap();
+    thread.scheduler().spawn(Class::Normal, async move {
+        let mut buffer = [0; 100];
+        // It may be readable, so that the task goes on at once; from then on reading is wanted.
+        socket.want_read();
+        own.scheduler().pause(None).await;
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 3);
+        assert!(is_known(&own), "nothing would report what is wanted");
+        peer.write_all(b"two!").unwrap();
+        own.scheduler().pause(None).await;
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 4);
+    });
+    while thread.scheduler().tasks() > 0 {
+        thread.turn(Some(Duration::from_millis(10))).unwrap();
+    }
+}
