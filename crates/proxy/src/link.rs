@@ -188,7 +188,7 @@ impl Link {
     pub(crate) fn is_closed(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.is_closed(),
-            Self::Stream(stream) => stream.is_reset(),
+            Self::Stream(stream) => stream.is_closed(),
         }
     }
 

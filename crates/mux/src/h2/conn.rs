@@ -304,6 +304,26 @@ impl Conn {
         self.end_streams(Code::CANCEL);
     }
 
+    /// The peer's side of the connection has ended, in good order: requests that are complete are
+    /// answered as far as the peer has left us room to, and nothing else can come.
+    pub fn end_input(&mut self) {
+        self.recv = Recv::Closed;
+        self.leaving.get_or_insert(self.last_peer);
+        for key in self.streams.keys_where(|stream| stream.recv != StreamRecv::Ended) {
+            self.mark_reset(key, Reset { code: Code::CANCEL, by_peer: true });
+        }
+        // Who waits for a window waits in vain, and some had rather know that nobody may be there.
+        for key in self.streams.keys_where(|stream| stream.wants != 0) {
+            self.wake(key, Ready::ANY);
+        }
+        self.woken.append(&mut self.greeters);
+    }
+
+    /// Whether the peer's side of the connection has ended.
+    pub fn has_input_ended(&self) -> bool {
+        matches!(self.recv, Recv::Closed)
+    }
+
     /// Ends the connection for a fault of the peer.
     pub(super) fn fail(&mut self, code: Code, reason: &'static str) -> Broken {
         let broken = Broken { code, reason };

@@ -3,12 +3,12 @@
 use super::abuse::price;
 use super::conn::Conn;
 use super::flow::TINY;
-use super::stream::{Send, Upgrade};
+use super::stream::{Reset, Send, Upgrade};
 use crate::{BodyKind, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use std::io::IoSlice;
 use stdx::Key;
-use wire::h2::{DEFAULT_FRAME_SIZE, encode, hpack, request, response, trailers};
+use wire::h2::{Code, DEFAULT_FRAME_SIZE, encode, hpack, request, response, trailers};
 use wire::websocket;
 
 /// The stream was reset, or its connection is over.
@@ -233,6 +233,7 @@ impl Conn {
     fn may_send(&mut self, key: Key, total: usize) -> Result<usize, Gone> {
         let (room, shared) = (self.room(), self.send_window.max(0) as usize);
         self.answer_call(key);
+        let deaf = self.has_input_ended();
         let others_wait = !self.line.is_empty() || self.called > 0;
         let stream = self.streams.get_mut(key).ok_or(Gone)?;
         if stream.reset.is_some() {
@@ -242,6 +243,11 @@ impl Conn {
             return Ok(0);
         }
         let own = stream.send_window.max(0) as usize;
+        if deaf && (own == 0 || shared == 0) {
+            // The peer has ended its side, and so will never make room.
+            self.mark_reset(key, Reset { code: Code::CANCEL, by_peer: true });
+            return Err(Gone);
+        }
         if own == 0 {
             // It waits for its window alone; whoever is next in line need not.
             self.call_next();

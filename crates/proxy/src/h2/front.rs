@@ -89,7 +89,7 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     let machine = Conn::new(Side::Client, worker.h2_settings(&client.proxy, Side::Client));
     let scheme: &'static [u8] = if client.session().is_some() { b"https" } else { b"http" };
     let session = Session::new(&worker.thread, machine, scheme);
-    let pump = Pump::new(&session, input, worker.thread.tick());
+    let pump = Pump::new(&session, input, worker.thread.tick()).answering();
     let (own, last) = (RefCell::default(), Cell::new(None));
     let under_way = Cell::new(0);
     let front = Rc::new(Front { client, session, own, last, under_way, variables });

@@ -36,11 +36,18 @@ pub(super) struct Pump {
     pub(super) moved: Tick,
     /// The peer has ended its side.
     ended: bool,
+    /// What it has asked for until then is answered.
+    answers: bool,
 }
 
 impl Pump {
     pub(super) fn new(session: &Rc<Session>, input: Buf, now: Tick) -> Self {
-        Self { session: session.clone(), input, moved: now, ended: false }
+        Self { session: session.clone(), input, moved: now, ended: false, answers: false }
+    }
+
+    /// The same for a peer whose requests are answered even when it has ended its side.
+    pub(super) fn answering(self) -> Self {
+        Self { answers: true, ..self }
     }
 
     /// Reads, shows each stream that the peer has opened to `start`, and writes.
@@ -66,7 +73,7 @@ impl Pump {
             self.moved = worker.thread.tick();
         }
         let over = self.session.look(Conn::is_over) || self.session.vanishes();
-        if over || (self.ended && flushed) {
+        if over || (self.ended && flushed && !self.answers) {
             return Turn::Over;
         }
         let takes = self.session.look(Conn::takes_input);
@@ -111,8 +118,13 @@ impl Pump {
                 self.rest(worker);
                 false
             }
-            _ => {
+            end => {
                 self.ended = true;
+                if self.answers && end.is_ok() {
+                    self.session.drive(Conn::end_input);
+                } else {
+                    self.answers = false;
+                }
                 false
             }
         }

@@ -125,6 +125,11 @@ impl Stream {
         self.half.session.look(|mux| mux.is_reset(self.half.key))
     }
 
+    /// Whether it was reset, or the peer says nothing more at all.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_reset() || self.half.session.look(Conn::has_input_ended)
+    }
+
     pub(crate) fn shutdown(&self) {
         self.half.session.act(|mux| mux.shutdown(self.half.key));
     }

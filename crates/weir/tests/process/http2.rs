@@ -353,3 +353,32 @@ fn streams_that_a_kept_connection_fails() {
         assert_eq!(answer(&mut client, 5), OK, "{rule}");
     }
 }
+
+#[test]
+fn a_client_that_has_ended_its_side_is_answered() {
+    let log = LogReceiver::new();
+    let origin = Origin::saying("ok");
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    client.send([PREFACE, &SETTINGS, &get(1), &get(3)].concat());
+    client.half_close();
+    let rest = client.rest();
+    let answers = rest.windows(10).filter(|it| it[3] == 1 && it[9] == OK);
+    assert_eq!(answers.count(), 2, "{rest:?}");
+    assert_eq!(origin.requests().len(), 2);
+    log.find(" 200 ");
+}
+
+#[test]
+fn a_client_that_has_ended_its_side_is_not_waited_for_where_that_matters() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| while peer.request().is_some() {});
+    let back = "    option abortonclose\n    server s <origin>";
+    let weir = Setup::http("", back).between(&origin, &log);
+    let mut client = weir.web();
+    client.send([PREFACE, &SETTINGS, &get(1)].concat());
+    client.half_close();
+    let rest = client.rest();
+    assert!(rest.windows(3).any(|it| it == b"400"), "{rest:?}");
+    log.find(" 400 ");
+}

@@ -323,3 +323,50 @@ fn a_client_that_cancels_is_heard_by_who_waits_for_nothing_else() {
     assert_eq!(pair.server.take_woken(), Some(5));
     assert!(pair.server.want(down, Ready::RESET, 5));
 }
+
+#[test]
+fn what_a_peer_has_asked_for_is_answered_after_it_has_ended_its_side() {
+    let mut pair = pair();
+    let (up, whole, _) = pair.request(b"GET", BodyKind::None);
+    let (_, part, _) = pair.request(b"POST", BodyKind::Length(5));
+    assert!(!pair.server.want(whole, Ready::RESET, 5));
+    pair.server.end_input();
+    assert_eq!(pair.server.take_woken(), Some(5), "some had rather know");
+    assert!(pair.server.is_reset(part) && !pair.server.is_reset(whole));
+    pair.server.release(part);
+    assert!(!pair.server.is_over() && !pair.server.takes_input() && !pair.server.is_open());
+    respond(&mut pair, whole, 200, BodyKind::Length(2));
+    pair.server.encode_data(whole, 2);
+    pair.server.encode_end(whole, None);
+    assert_eq!(pair.server.send(whole, &[IoSlice::new(b"ok")]), Ok(2));
+    pair.server.release(whole);
+    assert!(!pair.server.is_over(), "the answer is still to be sent");
+    pair.talk();
+    assert_eq!((answer(&mut pair, up).0.status(), read_all(&mut pair.client, up).len()), (200, 2));
+    assert!(pair.server.is_over());
+}
+
+#[test]
+fn an_answer_that_outgrows_the_window_of_a_peer_that_has_ended_its_side_is_broken_off() {
+    let mut pair = pair();
+    let (_, key, _) = pair.request(b"GET", BodyKind::None);
+    respond(&mut pair, key, 200, BodyKind::Chunked);
+    let body = vec![b'x'; 16 * 1024];
+    let fill = |pair: &mut Pair| -> Result<usize, Gone> {
+        let mut sent = 0;
+        loop {
+            match pair.server.send(key, &[IoSlice::new(&body)])? {
+                0 => return Ok(sent),
+                count => sent += count,
+            }
+            let taken = pair.server.output().len();
+            pair.server.advance_output(taken);
+        }
+    };
+    assert_eq!(fill(&mut pair), Ok(65_535));
+    assert!(!pair.server.want(key, Ready::WRITE, 7));
+    pair.server.end_input();
+    assert_eq!(pair.server.take_woken(), Some(7), "it waits for nothing");
+    assert_eq!(fill(&mut pair), Err(Gone));
+    assert!(pair.server.is_reset(key));
+}
