@@ -120,8 +120,8 @@ pub fn inherited_datagrams(fd: Fd) -> io::Result<Fd> {
 
 /// Sets what accepted connections inherit.
 fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
-    // Small answers must not wait for the acknowledgement of the ones before. Asked here, it costs no
-    // call per connection.
+    // Small answers must not wait for the acknowledgement of the ones before. Asked here, it costs
+    // no call per connection.
     let _ = sockopt::set_tcp_nodelay(borrow(fd)?, true);
     if options.max_segment > 0 {
         option::set_max_segment(fd, options.max_segment)?;
