@@ -338,6 +338,7 @@ pub(crate) fn lay_out(
     // The connection before may have failed without a word.
     retry::take_back(tx);
     tx.space.up.clear();
+    tx.told = 0;
     let again = tx.kept.is_some();
     retry::keep_head(tx, server);
     retry::restore_head(tx, again);

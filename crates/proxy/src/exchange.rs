@@ -134,6 +134,7 @@ impl Exchange {
             let count = self.meter.read(tx, report::bytes_so_far);
             if self.only_waits(tx) {
                 tx.notes.journal.bytes_out += tx.space.down.sent;
+                tx.told += tx.space.up.sent;
                 retry::stash_head(tx);
                 tx.space.release(&tx.worker);
             }

@@ -12,7 +12,7 @@ use crate::settings::*;
 use crate::worker::Worker;
 use balance::{Algorithm, ServerSettings};
 use reactor::os::Os;
-use reactor::{Address, Handle, Thread};
+use reactor::{Address, Class, Handle, Thread};
 use sample::logformat;
 use sample::{LogFormat, LogStyle};
 use std::io::{ErrorKind, Read, Write};
@@ -77,6 +77,22 @@ impl World {
         let client = std::thread::spawn(script);
         self.until("the client's script ends", || client.is_finished());
         client.join().unwrap()
+    }
+
+    /// Closes a server's end of a connection as soon as `when`, which is asked behind each task of
+    /// this class: before what these have sent leaves at the end of the round.
+    pub(crate) fn close_within_turn(
+        &self,
+        (class, end): (Class, TcpStream),
+        when: impl Fn() -> bool + 'static,
+    ) {
+        let thread = self.workers[0].thread.clone();
+        self.workers[0].thread.scheduler().spawn(class, async move {
+            while !when() {
+                thread.scheduler().yield_as(class).await;
+            }
+            reset(end);
+        });
     }
 
     /// The lines logged so far.

@@ -27,6 +27,8 @@ pub(crate) const WAITS: u8 = 16;
 pub(crate) const LATE: u8 = 32;
 /// Sending has failed, and nobody has heard why.
 pub(crate) const BROKEN: u8 = 64;
+/// Something that was said to be sent will never leave.
+pub(crate) const LOST: u8 = 128;
 
 /// What the reactor keeps per socket.
 #[derive(Debug)]
@@ -219,6 +221,14 @@ impl Socket {
     pub fn is_settled(&self) -> bool {
         self.send_waiting();
         self.thread.io(self.key, |io| io.ready & (LATE | BROKEN) == 0)
+    }
+
+    /// How many of the bytes that were said to be sent have not left and never will: those behind
+    /// which the connection broke. The peer has not seen the last so many.
+    pub fn unsent(&self) -> u64 {
+        self.send_waiting();
+        let lost = self.thread.io(self.key, |io| io.ready & LOST != 0);
+        if lost { self.thread.outgoing.lost(self.key) } else { 0 }
     }
 
     /// Why sending has failed, once.

@@ -3,7 +3,7 @@
 use crate::kernel::{Event, Handle, Kernel, Watch};
 use crate::outgoing::Outgoing;
 use crate::pulse::Pulse;
-use crate::socket::{BROKEN, CLOSED, Io, LATE, READ, WAITS, WRITE};
+use crate::socket::{BROKEN, CLOSED, Io, LATE, LOST, READ, WAITS, WRITE};
 use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -440,9 +440,9 @@ impl Thread {
         }
     }
 
-    /// Whether something of a socket is still on its way, or has failed unheard.
+    /// Whether something of a socket is still on its way, or has failed.
     fn has_estate(&self, key: Key) -> bool {
-        self.ios.borrow().get(key).is_some_and(|io| io.ready & (WAITS | LATE | BROKEN) != 0)
+        self.ios.borrow().get(key).is_some_and(|io| io.ready & (WAITS | LATE | BROKEN | LOST) != 0)
     }
 
     pub(crate) fn io<R>(&self, key: Key, with: impl FnOnce(&mut Io) -> R) -> R {

@@ -174,6 +174,12 @@ impl Trunks {
         all.into_values().flatten().for_each(|trunk| trunk.session.act(Conn::leave));
     }
 
+    /// Any trunk, if there is one.
+    #[cfg(test)]
+    pub(super) fn any(&self) -> Option<Rc<Trunk>> {
+        self.0.borrow().values().flatten().next().cloned()
+    }
+
     fn remove(&self, trunk: &Rc<Trunk>) {
         if let Some(list) = self.0.borrow_mut().get_mut(&place(&trunk.server)) {
             list.retain(|it| !Rc::ptr_eq(it, trunk));
