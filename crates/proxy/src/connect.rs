@@ -17,6 +17,7 @@ use crate::link::Link;
 use crate::local::{LocalProxy, ServerRef};
 use crate::machine::Machine;
 use crate::observe;
+use crate::payload;
 use crate::rdp;
 use crate::redir;
 use crate::retry;
@@ -334,6 +335,7 @@ pub(crate) fn lay_out(
     server: &mut ServerConn,
     fresh: bool,
 ) {
+    payload::pass_on(tx, sample::Side::Request);
     tx.notes.journal.fresh = fresh;
     tx.notes.journal.on_stream = server.socket().is_stream();
     server.count_request();

@@ -25,6 +25,7 @@ use buf::Buf;
 use mux::BodyKind;
 use mux::h1::{self, HeadStep};
 use reactor::{Class, Need};
+use sample::Side;
 use std::io;
 use stdx::Tick;
 
@@ -374,6 +375,8 @@ impl Exchange {
             tx.client.mux.close_after_message();
         }
         report::response_received(tx);
+        let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
+        payload::begin(tx, Side::Response, body, framed);
         if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
             inspect::whole_response(tx, &backend)?;
         }
@@ -409,6 +412,7 @@ impl Exchange {
         cacheable::check(tx)?;
         cookie::response(tx);
         judge::after_response(tx)?;
+        payload::pass_on(tx, Side::Response);
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;
         let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
