@@ -138,6 +138,7 @@ pub(crate) fn process(threads: usize) -> Process {
     Process {
         threads,
         maxconn: 1000,
+        namespaces: Vec::new(),
         max_tls: 0,
         buffer_size: 16_384,
         buffer_limit: None,
@@ -254,6 +255,7 @@ pub(crate) fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
 pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
     let (handle, address) = bound();
     let bind = Bind {
+        namespace: None,
         speaks_h2: None,
         handle,
         address: Address::Inet(address),

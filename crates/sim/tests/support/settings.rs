@@ -59,6 +59,7 @@ impl Listen {
     /// The proxy that a boot would hand over.
     pub(super) fn proxy(self, index: usize, handle: Handle) -> Proxy {
         let bind = Bind {
+            namespace: None,
             handle,
             address: Address::Inet(front(index)),
             name: None,
