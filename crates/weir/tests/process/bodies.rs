@@ -399,8 +399,7 @@ fn rules_see_what_has_come_of_a_body() {
         );
         let weir = Setup::http(&rules, &answered).with("origin", origin.address()).start();
         let host = "Host: x\r\n";
-        let mut at = 0;
-        for (request, seen, early, answered) in [
+        let cases = [
             (format!("GET /x HTTP/1.1\r\n{host}\r\n"), "39 <> 0 <>", "0", "56 <payload> 7 <>"),
             (
                 format!("POST /x HTTP/1.1\r\n{host}Content-Length: 8\r\n\r\n\x05abcdefg"),
@@ -416,13 +415,13 @@ fn rules_see_what_has_come_of_a_body() {
                 "5",
                 "66 <payload> 7 <>",
             ),
-        ] {
+        ];
+        for (at, (request, seen, early, answered)) in cases.into_iter().enumerate() {
             let answer = weir.web().ask(&request);
             assert_eq!(answer.header("x-seen"), Some(answered), "{before} {request}");
             let told = origin.request(at);
             assert_eq!(told.header("x-seen"), Some(seen), "{before} {request}");
             assert_eq!(told.header("x-before"), Some(early), "{before} {request}");
-            at += 1;
         }
     }
 }
