@@ -263,6 +263,9 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if streams && Box::pin(dial::reuse(tx, backend, &to, &way, deadline)).await? {
         return Ok(());
     }
+    let client = tx.client.id;
+    let worker = tx.worker.clone();
+    let _making = streams.then(|| worker.trunks.expect(&worker, &to, (way.key, client)));
     let kept = match way.may_speak(Version::H1) {
         true => kept(tx, backend, &to, way.key).await,
         false => None,

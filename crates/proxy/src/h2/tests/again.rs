@@ -397,3 +397,42 @@ fn nothing_is_sent_on_a_connection_that_is_known_to_be_closed() {
     hear(stream);
     assert_eq!(origin.served(), 2);
 }
+
+/// A connection that takes time to make: what has failed together goes out again together.
+#[test]
+fn streams_that_have_lost_their_connection_share_the_next_one() {
+    const STREAMS: usize = 20;
+    let origin = Origin::new(|mut stream, number| {
+        // The request of SOCKS4: 8 bytes, and a name that ends with a zero.
+        let mut byte = [1];
+        stream.read_exact(&mut [0; 8]).unwrap();
+        while byte[0] != 0 {
+            stream.read_exact(&mut byte).unwrap();
+        }
+        stream.write_all(&[0, 0x5a, 0, 0, 0, 0, 0, 0]).unwrap();
+        let mut peer = Peer::new(stream);
+        let first = peer.request(true).unwrap();
+        peer.act(Answer, first);
+        if number == 0 {
+            (0..STREAMS).for_each(|_| drop(peer.request(true)));
+            return;
+        }
+        while let Some(request) = peer.request(true) {
+            peer.act(Answer, request);
+        }
+    });
+    let mut one = testing::server(1, origin.address);
+    one.speech = Speeches::only(Spoken::H2);
+    one.link.socks4 = Some(origin.address);
+    let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
+    proxy.back.as_mut().unwrap().retries = 3;
+    let world = World::new(vec![proxy]);
+    world.play(move || {
+        let mut client = super::Peer::new(address);
+        let first = client.send("GET", "/", BodyKind::None);
+        assert_eq!(client.answer(first).0, 200);
+        let all: Vec<_> = (0..STREAMS).map(|_| client.send("GET", "/", BodyKind::None)).collect();
+        all.into_iter().for_each(|key| assert_eq!(client.answer(key).0, 200));
+    });
+    assert_eq!(origin.served(), 2);
+}
