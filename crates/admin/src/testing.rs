@@ -15,6 +15,7 @@ pub(crate) fn process() -> Process {
     Process {
         threads: 1,
         maxconn: 100,
+        namespaces: Vec::new(),
         max_tls: 0,
         buffer_size: 16_384,
         buffer_limit: None,

@@ -22,21 +22,27 @@ pub(crate) struct Claim {
     ticket: Option<Ticket>,
     backend: ProxyRef,
     server: ServerRef,
-    /// Counted among the server's sessions.
+    /// Counted among the server's sessions of now,
     entered: bool,
+    /// and of ever.
+    counted: bool,
 }
 
 impl Claim {
     fn new(ticket: Ticket, backend: &ProxyRef) -> Option<Self> {
         let server = backend.server(ticket.server().slot())?;
-        Some(Self { ticket: Some(ticket), backend: backend.clone(), server, entered: false })
+        Some(Self::pending(ticket, backend, server))
     }
 
     /// A claim on what stands for no server, if the backend has that and nothing names a server.
     fn direct(tx: &Transaction, backend: &ProxyRef) -> Option<Self> {
         let server = backend.direct().filter(|_| tx.wanted.is_none())?;
-        let ticket = Some(Ticket::claim(&server.state));
-        Some(Self { ticket, backend: backend.clone(), server, entered: false })
+        Some(Self::pending(Ticket::claim(&server.state), backend, server))
+    }
+
+    fn pending(ticket: Ticket, backend: &ProxyRef, server: ServerRef) -> Self {
+        let (ticket, backend) = (Some(ticket), backend.clone());
+        Self { ticket, backend, server, entered: false, counted: false }
     }
 
     /// The server.
@@ -62,15 +68,26 @@ impl Claim {
         }
         served
     }
+
+    /// Gives the place on the server away until the request [comes back](look_again): what merely
+    /// waits for one counts against the server, too.
+    pub(crate) fn step_back(&mut self) {
+        self.ticket = None;
+        self.leave();
+    }
+
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.entered) {
+            self.server.sessions.leave();
+            call_either(&self.server.queue, &back(&self.backend).queue);
+        }
+    }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
         drop(self.ticket.take());
-        if self.entered {
-            self.server.sessions.leave();
-            call_either(&self.server.queue, &back(&self.backend).queue);
-        }
+        self.leave();
     }
 }
 
@@ -130,6 +147,24 @@ pub(crate) fn look(
     Ok(Found::Place)
 }
 
+/// What there is for another attempt: the claim that the request has still, or another one.
+///
+/// # Errors
+/// As [`look`].
+pub(crate) fn look_again(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+) -> Result<Found, Failure> {
+    let Some(mut claim) = tx.claim.take() else { return look(tx, backend, avoid) };
+    claim.ticket.get_or_insert_with(|| Ticket::claim(&claim.server.state));
+    if !claim.is_served() && (!claim.server.queue.is_empty() || !claim.try_serve()) {
+        return Ok(Found::Server(claim));
+    }
+    tx.claim = Some(claim);
+    Ok(Found::Place)
+}
+
 /// Waits in queues, from what was found, until the request has a place on a server.
 ///
 /// # Errors
@@ -174,7 +209,20 @@ fn has_full_queue(server: &LocalServer) -> bool {
     limit != 0 && server.queue.len() >= limit
 }
 
-fn settle(tx: &mut Transaction, claim: Claim) {
+fn settle(tx: &mut Transaction, mut claim: Claim) {
+    if !std::mem::replace(&mut claim.counted, true) {
+        count(tx, &claim);
+    }
+    let server = &claim.server;
+    tx.notes.journal.queued = tx.worker.thread.nanos();
+    tx.notes.journal.chooser = chooser(tx, server);
+    if let Some(listed) = &tx.listed {
+        listed.set_server(claim.slot());
+    }
+    tx.claim = Some(claim);
+}
+
+fn count(tx: &Transaction, claim: &Claim) {
     let (server, second) = (&claim.server, tx.worker.second());
     server.block().count(Metric::Sessions);
     server.tick(Event::Session, second);
@@ -184,12 +232,6 @@ fn settle(tx: &mut Transaction, claim: Claim) {
             block.count(Metric::Balanced);
         }
     }
-    tx.notes.journal.queued = tx.worker.thread.nanos();
-    tx.notes.journal.chooser = chooser(tx, server);
-    if let Some(listed) = &tx.listed {
-        listed.set_server(claim.slot());
-    }
-    tx.claim = Some(claim);
 }
 
 /// Who named the server.

@@ -17,6 +17,7 @@ use crate::link::Link;
 use crate::local::{LocalProxy, ServerRef};
 use crate::machine::Machine;
 use crate::observe;
+use crate::payload;
 use crate::rdp;
 use crate::redir;
 use crate::retry;
@@ -97,13 +98,8 @@ pub(crate) async fn again(tx: &mut Transaction) -> Result<(), Failure> {
     early::settle(tx).await?;
     tx.notes.journal.retries += 1;
     let avoid = turn(tx, &backend, None).await?;
-    let found = find(tx, &backend, avoid);
+    let found = claim::look_again(tx, &backend, avoid);
     Box::pin(attempt(tx, &backend, found)).await
-}
-
-/// What there is for another attempt: the claim that the request has still, or another one.
-fn find(tx: &mut Transaction, backend: &ProxyRef, avoid: Option<usize>) -> Result<Found, Failure> {
-    if tx.claim.is_some() { Ok(Found::Place) } else { claim::look(tx, backend, avoid) }
 }
 
 /// Tries servers, from what was found, until one has taken the request, or the attempts are used
@@ -152,7 +148,7 @@ async fn attempt(
         }
         tx.notes.journal.retries += 1;
         avoid = turn(tx, backend, Some(failure)).await?;
-        found = find(tx, backend, avoid);
+        found = claim::look_again(tx, backend, avoid);
     }
 }
 
@@ -267,6 +263,9 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if streams && Box::pin(dial::reuse(tx, backend, &to, &way, deadline)).await? {
         return Ok(());
     }
+    let client = tx.client.id;
+    let worker = tx.worker.clone();
+    let _making = streams.then(|| worker.trunks.expect(&worker, &to, (way.key, client)));
     let kept = match way.may_speak(Version::H1) {
         true => kept(tx, backend, &to, way.key).await,
         false => None,
@@ -318,7 +317,18 @@ pub(crate) fn take(
     fresh: bool,
 ) {
     lay_out(tx, backend, &mut server, fresh);
+    count(tx, backend);
     use_connection(tx, server);
+}
+
+/// Counts that the request goes over the connection that it was laid out for.
+pub(crate) fn count(tx: &Transaction, backend: &LocalProxy) {
+    let journal = &tx.notes.journal;
+    let metric = if journal.fresh { Metric::Connects } else { Metric::Reuses };
+    count_both(tx.claim.as_ref(), backend, metric);
+    if let Some(claim) = tx.claim.as_ref().filter(|_| journal.on_stream) {
+        claim.server().block().count(Metric::StreamRequests);
+    }
 }
 
 /// Lays the request's head out for a connection that it is about to go over.
@@ -328,16 +338,14 @@ pub(crate) fn lay_out(
     server: &mut ServerConn,
     fresh: bool,
 ) {
+    payload::pass_on(tx, sample::Side::Request);
     tx.notes.journal.fresh = fresh;
     tx.notes.journal.on_stream = server.socket().is_stream();
     server.count_request();
-    count_both(tx.claim.as_ref(), backend, if fresh { Metric::Connects } else { Metric::Reuses });
-    if let Some(claim) = tx.claim.as_ref().filter(|_| tx.notes.journal.on_stream) {
-        claim.server().block().count(Metric::StreamRequests);
-    }
     // The connection before may have failed without a word.
     retry::take_back(tx);
     tx.space.up.clear();
+    tx.told = 0;
     let again = tx.kept.is_some();
     retry::keep_head(tx, server);
     retry::restore_head(tx, again);

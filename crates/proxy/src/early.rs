@@ -5,6 +5,7 @@
 //! sent again if need be; it must be one that changes nothing, and have no body. Nothing is lost by
 //! waiting for the end of the handshake then: no answer can be read before.
 
+use crate::claim::Claim;
 use crate::connect;
 use crate::counters::Metric;
 use crate::facts::tls::Failed;
@@ -88,7 +89,9 @@ pub(crate) async fn send(
     let words = std::mem::take(&mut tx.space.up.outbox.bytes);
     let result = way.encrypt(tx, connection.socket_mut(), deadline, &words).await;
     tx.space.up.outbox.bytes = words;
-    match result? {
+    let outcome = result?;
+    connect::count(tx, backend);
+    match outcome {
         Words::Unsaid => {}
         Words::Taken => {
             tx.haste.ours = !asked;
@@ -129,12 +132,17 @@ pub(crate) fn give_up(tx: &mut Transaction) {
     (tx.haste.over, tx.haste.ours) = (true, false);
 }
 
-/// Waits until a request that was too early is not early any more.
+/// Waits until a request that was too early is not early any more. Meanwhile others have its place
+/// on the server: its client may take as long as it likes.
 ///
 /// # Errors
 /// As [`handshake::end`].
 pub(crate) async fn settle(tx: &mut Transaction) -> Result<(), Failure> {
     if tx.haste.over {
+        if came_early(tx) {
+            tx.drop_server();
+            tx.claim.iter_mut().for_each(Claim::step_back);
+        }
         Box::pin(handshake::end(tx)).await?;
         if let Some(kept) = tx.kept.as_mut().filter(|_| tx.haste.told) {
             kept.head_mut().remove(HEADER);

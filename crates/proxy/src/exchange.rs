@@ -25,6 +25,7 @@ use buf::Buf;
 use mux::BodyKind;
 use mux::h1::{self, HeadStep};
 use reactor::{Class, Need};
+use sample::Side;
 use std::io;
 use stdx::Tick;
 
@@ -134,6 +135,7 @@ impl Exchange {
             let count = self.meter.read(tx, report::bytes_so_far);
             if self.only_waits(tx) {
                 tx.notes.journal.bytes_out += tx.space.down.sent;
+                tx.told += tx.space.up.sent;
                 retry::stash_head(tx);
                 tx.space.release(&tx.worker);
             }
@@ -373,6 +375,8 @@ impl Exchange {
             tx.client.mux.close_after_message();
         }
         report::response_received(tx);
+        let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
+        payload::begin(tx, Side::Response, body, framed);
         if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
             inspect::whole_response(tx, &backend)?;
         }
@@ -408,6 +412,7 @@ impl Exchange {
         cacheable::check(tx)?;
         cookie::response(tx);
         judge::after_response(tx)?;
+        payload::pass_on(tx, Side::Response);
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;
         let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);

@@ -3,6 +3,7 @@
 use crate::claim::Claim;
 use crate::client::Client;
 use crate::counters::{Event, Metric};
+use crate::payload;
 use crate::report;
 use crate::resolver::lookup::Wanted;
 use crate::runtime::{Proxy, ProxyRef};
@@ -160,6 +161,14 @@ fn free_places(proxy: &Proxy) -> Option<i64> {
 }
 
 impl View<'_> {
+    /// What has been received of a side and not been passed on.
+    fn received(&self, side: Side) -> &[u8] {
+        match side {
+            Side::Request => self.client.input.data(),
+            Side::Response => self.server.map_or(&[], ServerConn::received),
+        }
+    }
+
     /// The major version of HTTP that the server's connection speaks.
     fn server_major(&self) -> u8 {
         self.server.map_or(1, |server| server.mux.major())
@@ -196,7 +205,12 @@ impl Facts for View<'_> {
     }
 
     fn body(&self, side: Side) -> Option<&[u8]> {
-        self.notes.bodies[side as usize].as_deref()
+        let waited_for = self.notes.bodies[side as usize].as_deref();
+        waited_for.or_else(|| payload::untouched(self.notes, side, self.received(side)))
+    }
+
+    fn body_has_end(&self, side: Side) -> bool {
+        payload::has_last_chunk(self.notes, side, self.received(side))
     }
 
     fn body_size(&self, side: Side) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! What is remembered of a transaction for logs and statistics: moments, bytes, its end. Never writes.
 
 use crate::recorder::Chooser;
+use mux::BodyKind;
 use std::sync::Arc;
 
 /// Who ended a transaction: the first character of the termination state (manual section 8.5).
@@ -94,6 +95,9 @@ impl Phase {
 /// The memory of one transaction. Moments are monotonic nanoseconds; 0 is "not reached".
 #[derive(Debug, Default)]
 pub struct Journal {
+    /// How the bodies of request and response are delimited, as long as each stands untouched
+    /// behind its head.
+    pub(crate) ahead: [Option<BodyKind>; 2],
     /// The connection was accepted, or the previous request ended.
     pub began: u64,
     /// Date of that, nanoseconds since 1970.

@@ -120,6 +120,14 @@ impl Link {
         }
     }
 
+    /// How many of the last bytes that were said to be sent have never left, as far as is known.
+    pub(crate) fn unsent(&self) -> u64 {
+        match self {
+            Self::Socket(socket) => socket.unsent(),
+            Self::Stream(_) => 0,
+        }
+    }
+
     /// Asks to be woken when reading becomes possible.
     pub(crate) fn want_read(&self) {
         match self {

@@ -6,6 +6,7 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::receive;
 use crate::runtime::Proxy;
 use crate::transaction::Transaction;
+use crate::workspace::Notes;
 use mux::{BodyKind, h1};
 use sample::Side;
 use std::io;
@@ -142,6 +143,45 @@ fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool
     };
     let enough = at_least > 0 && body.len() as u64 >= at_least;
     complete || enough || input.len() + settings.max_rewrite + head >= settings.buffer_size
+}
+
+/// A message whose body stands untouched behind its head. `framed` says whether it does so in the
+/// framing of HTTP/1.
+pub(crate) fn begin(tx: &mut Transaction, side: Side, kind: BodyKind, framed: bool) {
+    let kind = if framed { kind } else { BodyKind::UntilClose };
+    tx.notes.journal.ahead[side as usize] = Some(kind);
+    if kind == BodyKind::Chunked {
+        tx.notes.used = true;
+    }
+}
+
+/// The body is on its way from now on: what is left of it behind the head is no beginning.
+pub(crate) fn pass_on(tx: &mut Transaction, side: Side) {
+    tx.notes.journal.ahead[side as usize] = None;
+}
+
+/// What is there of a body that stands untouched at the front of `input`.
+pub(crate) fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Option<&'n [u8]> {
+    match notes.journal.ahead[side as usize]? {
+        BodyKind::None => Some(&[]),
+        BodyKind::Length(length) => {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            Some(&input[..input.len().min(length)])
+        }
+        BodyKind::Chunked => Some(notes.decoded[side as usize].get_or_init(|| {
+            let mut body = Vec::new();
+            chunks(input, &mut body);
+            body
+        })),
+        BodyKind::UntilClose => Some(input),
+        BodyKind::Tunnel => None,
+    }
+}
+
+/// Whether the end of the chunks is there.
+pub(crate) fn has_last_chunk(notes: &Notes, side: Side, input: &[u8]) -> bool {
+    let chunked = notes.journal.ahead[side as usize] == Some(BodyKind::Chunked);
+    chunked && chunks(input, &mut Vec::new())
 }
 
 /// A client that waits to be told to send its body is told so.

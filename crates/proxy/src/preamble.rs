@@ -13,13 +13,14 @@ use crate::log;
 use crate::report;
 use crate::settings::Front;
 use crate::worker::Worker;
-use reactor::{Need, Tick};
+use reactor::{Namespace, Need, Tick};
 use sample::LogFormat;
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use wire::{netscaler, proxy_protocol};
 
@@ -29,6 +30,18 @@ pub(crate) struct Told {
     /// The host name that it asked for.
     pub(crate) authority: Option<Box<[u8]>>,
     pub(crate) unique_id: Option<Box<[u8]>>,
+    /// The network namespace that it comes from, if it is known here.
+    namespace: Option<Arc<Namespace>>,
+}
+
+/// The network namespace that a client comes from, if not that of the process: as its PROXY
+/// protocol header says, otherwise that of the listener. (As measured.)
+pub(crate) fn namespace(client: &Client) -> Option<&Arc<Namespace>> {
+    let told = client.told.as_ref().and_then(|told| told.namespace.as_ref());
+    told.or_else(|| {
+        let front = client.proxy.settings.front.as_ref()?;
+        front.binds.get(client.bind as usize)?.namespace.as_ref()
+    })
 }
 
 /// Which header is waited for.
@@ -128,7 +141,10 @@ fn take_proxy(client: &mut Client) -> Result<bool, Trouble> {
         (client.source, client.destination) = (Some(from), Some(to));
     }
     let (authority, unique_id) = (header.authority.map(Box::from), header.unique_id.map(Box::from));
-    client.told = Some(Rc::new(Told { authority, unique_id }));
+    let known = &client.worker.shared.settings.namespaces;
+    let named = |it: &&Arc<Namespace>| header.namespace == Some(it.name().as_bytes());
+    let namespace = known.iter().find(named).cloned();
+    client.told = Some(Rc::new(Told { authority, unique_id, namespace }));
     client.input.consume(len);
     Ok(true)
 }

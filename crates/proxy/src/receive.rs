@@ -2,10 +2,12 @@
 
 use crate::invalid;
 use crate::journal::{Cause, Failure, Phase};
+use crate::payload;
 use crate::trace::points as trace;
 use crate::transaction::{Arrival, Transaction};
 use buf::Buf;
 use mux::h1::HeadStep;
+use sample::Side;
 use std::io;
 use stdx::Tick;
 use table::DataType;
@@ -64,6 +66,7 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             // The head of a stream does not stand in the input.
             let size = if consumed > 0 { consumed } else { tx.space.request.wire_len() };
             tx.notes.arrived[0] = size;
+            payload::begin(tx, Side::Request, body, consumed > 0);
             // Of a request with a broken body, nothing is told to any server.
             if let Err(error) = tx.client.mux.check_body(tx.client.input.data()) {
                 invalid::request(tx, error);

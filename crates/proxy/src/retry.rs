@@ -118,12 +118,20 @@ pub(crate) fn refuses_status(tx: &mut Transaction, status: u16) -> bool {
     later
 }
 
-/// Whether a request that could not be sent at all may be tried on another connection.
+/// Whether a request that could not be sent at all may be tried on another connection, whatever it
+/// is: nobody has seen it.
 pub(crate) fn was_not_sent(tx: &Transaction) -> bool {
     // What a stream has sent is not counted here: its connection tells what was refused.
-    let own = tx.server.as_ref().is_some_and(|server| !server.is_stream());
-    let nothing = own && tx.space.up.sent == 0 && tx.request_body == BodyKind::None;
-    nothing && may_reconnect(tx) && !tx.space.request.is_empty()
+    let Some(server) = tx.server.as_ref().filter(|server| !server.is_stream()) else {
+        return false;
+    };
+    let nothing = tx.told + tx.space.up.sent <= server.socket().unsent();
+    nothing && may_send_unseen(tx) && !failed_head(tx).is_empty()
+}
+
+/// Whether a request may be tried on another connection if nobody has seen it.
+fn may_send_unseen(tx: &Transaction) -> bool {
+    tx.request_body.is_empty() && may_reconnect(tx)
 }
 
 /// Whether a request that the server has not looked at can be sent again: it was refused, its
@@ -155,6 +163,8 @@ pub(crate) fn stash_head(tx: &mut Transaction) {
     let safe = tx.client.socket.is_stream() && tx.space.request.method_id().is_safe();
     let refusable = stream && tx.request_body == BodyKind::None;
     let loses = (stream || reused) && (safe || is_harmless(tx, &tx.space.request));
+    // It may not leave at all.
+    let loses = loses || (reused && may_send_unseen(tx));
     if refusable || loses {
         std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
         tx.stashed = true;
@@ -221,3 +231,6 @@ fn may_again(tx: &Transaction) -> bool {
 fn policy(tx: &Transaction) -> RetryOn {
     tx.side().settings.back.as_ref().map_or(RetryOn::NEVER, |back| back.retry_on)
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,6 +41,8 @@ pub struct Process {
     pub threads: usize,
     /// Group of each thread and its number there, both from 1; none when all are in one group.
     pub seats: Vec<(u16, u16)>,
+    /// Network namespaces that clients may be said to come from.
+    pub namespaces: Vec<Arc<reactor::Namespace>>,
     /// Concurrent client connections (`maxconn`).
     pub maxconn: u32,
     /// Concurrent connections over TLS, to servers too (`maxsslconn`); 0 for any number.
@@ -744,6 +746,8 @@ pub struct Bind {
     pub handle: reactor::Handle,
     /// Where it is bound.
     pub address: Address,
+    /// The network namespace that it belongs to, if not that of the process.
+    pub namespace: Option<Arc<reactor::Namespace>>,
     /// `name`, or nothing.
     pub name: Option<String>,
     /// Number in its proxy, from 1.

@@ -12,7 +12,7 @@ use crate::settings::*;
 use crate::worker::Worker;
 use balance::{Algorithm, ServerSettings};
 use reactor::os::Os;
-use reactor::{Address, Handle, Thread};
+use reactor::{Address, Class, Handle, Thread};
 use sample::logformat;
 use sample::{LogFormat, LogStyle};
 use std::io::{ErrorKind, Read, Write};
@@ -79,6 +79,22 @@ impl World {
         client.join().unwrap()
     }
 
+    /// Closes a server's end of a connection as soon as `when`, which is asked behind each task of
+    /// this class: before what these have sent leaves at the end of the round.
+    pub(crate) fn close_within_turn(
+        &self,
+        (class, end): (Class, TcpStream),
+        when: impl Fn() -> bool + 'static,
+    ) {
+        let thread = self.workers[0].thread.clone();
+        self.workers[0].thread.scheduler().spawn(class, async move {
+            while !when() {
+                thread.scheduler().yield_as(class).await;
+            }
+            reset(end);
+        });
+    }
+
     /// The lines logged so far.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut buffer = [0; 4096];
@@ -122,6 +138,7 @@ pub(crate) fn process(threads: usize) -> Process {
     Process {
         threads,
         maxconn: 1000,
+        namespaces: Vec::new(),
         max_tls: 0,
         buffer_size: 16_384,
         buffer_limit: None,
@@ -238,6 +255,7 @@ pub(crate) fn backend(name: &str, mode: Mode, servers: Vec<Server>) -> Proxy {
 pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, SocketAddr) {
     let (handle, address) = bound();
     let bind = Bind {
+        namespace: None,
         speaks_h2: None,
         handle,
         address: Address::Inet(address),

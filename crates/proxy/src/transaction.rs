@@ -84,6 +84,8 @@ pub(crate) struct Transaction {
     pub(crate) kept: Option<Box<Kept>>,
     /// The head of the request is with the notes.
     pub(crate) stashed: bool,
+    /// Bytes that the server was sent by way of workspaces that have been given back.
+    pub(crate) told: u64,
     /// When a connection that was kept has failed the request, in nanoseconds: the next one has to
     /// be younger.
     pub(crate) failed_at: Option<u64>,
@@ -154,6 +156,7 @@ impl Transaction {
             listed: None,
             kept: None,
             stashed: false,
+            told: 0,
             failed_at: None,
             haste: Haste::default(),
             pieces: None,

@@ -135,6 +135,12 @@ impl Transport {
         }
     }
 
+    /// How many of the last bytes that were said to be sent have never left. Of records that is
+    /// not known: who sends them counts what is in them.
+    pub(crate) fn unsent(&self) -> u64 {
+        if self.secure.is_some() { 0 } else { self.socket.unsent() }
+    }
+
     /// Asks to be woken when reading becomes possible.
     #[inline]
     pub(crate) fn want_read(&self) {

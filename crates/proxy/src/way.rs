@@ -9,6 +9,7 @@ use crate::encrypted::Told;
 use crate::handshake;
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
+use crate::preamble;
 use crate::runtime::Server;
 use crate::settings::{
     self, Announce, Disguise, Encryption, Follows, Mode, Ports, ServerName, Speech, Values, Version,
@@ -71,10 +72,17 @@ impl Way {
             }
             _ => None,
         };
+        let namespace = preamble::namespace(&tx.client).cloned();
         let facts = tx.view();
         if let Some(announce) = link.announce {
             let ends = facts.source().zip(facts.destination());
-            introduce(announce, ends, told.as_ref(), &facts, &mut preface);
+            let namespace = namespace.as_deref().map(|namespace| namespace.name().as_bytes());
+            introduce(announce, (ends, namespace), told.as_ref(), &facts, &mut preface);
+        }
+        let namespace = namespace.filter(|_| link.follows_namespace);
+        let within = namespace.as_deref().map(|namespace| namespace.name().to_owned());
+        if let Some(namespace) = namespace {
+            dial.namespace = Some(namespace);
         }
         if let Some(source) = disguise(&link.disguise, &facts) {
             (dial.source, dial.foreign) = (Some(source), true);
@@ -87,9 +95,10 @@ impl Way {
         // Encryption may be turned on and off.
         let name = encryption.as_ref().map(|_| name);
         let alone = source.is_none() && name.is_none() && speech.alpn.is_none();
+        let alone = alone && within.is_none();
         let plain = preface.is_empty() && to.is_none() && alone;
         let mut hasher = DefaultHasher::new();
-        (&preface, source, to, name, &speech.alpn).hash(&mut hasher);
+        (&preface, source, to, name, &speech.alpn, within).hash(&mut hasher);
         let key = if plain { 0 } else { hasher.finish() | 1 };
         let ports = link.ports.clone();
         let socks4 = link.socks4;
@@ -308,10 +317,10 @@ fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Writes the header of a connection that is made for a client with these ends.
+/// Writes the header of a connection that is made for a client with these ends, in this namespace.
 fn introduce(
     announce: Announce,
-    ends: Option<(SocketAddr, SocketAddr)>,
+    (ends, namespace): (Option<(SocketAddr, SocketAddr)>, Option<&[u8]>),
     told: Option<&Told>,
     facts: &dyn Facts,
     out: &mut Vec<u8>,
@@ -324,7 +333,7 @@ fn introduce(
             let asked = facts.tls(Hop::Client, TlsFact::ServerName).and_then(Value::to_str);
             let authority = asked.or_else(|| facts.text(Text::ProxyAuthority));
             let authority = authority.as_deref().filter(|_| values.authority);
-            let header = Header { ends, unique_id, authority, ..header(values, told) };
+            let header = Header { ends, unique_id, authority, namespace, ..header(values, told) };
             proxy_protocol::encode_v2(&header, out);
         }
     }

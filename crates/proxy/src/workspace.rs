@@ -79,6 +79,8 @@ pub(crate) struct Notes {
     pub(crate) sent_once: bool,
     /// Payloads as far as they were waited for: the request's, the response's.
     pub(crate) bodies: [Option<Vec<u8>>; 2],
+    /// The same without waiting: decoded from chunks when asked for.
+    pub(crate) decoded: [OnceCell<Vec<u8>>; 2],
     /// Bytes of each head when it arrived.
     pub(crate) arrived: [usize; 2],
     /// Passwords that take time to verify.
@@ -104,6 +106,7 @@ impl Notes {
         self.stores.clear();
         (self.source, self.destination) = (None, None);
         (self.bodies, self.no_retry, self.sent_once) = Default::default();
+        self.decoded = Default::default();
         (self.limits, self.priority, self.arrived) = Default::default();
         self.credentials.clear();
         self.lookups.clear();

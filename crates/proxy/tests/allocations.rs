@@ -89,6 +89,7 @@ fn process() -> Process {
     Process {
         threads: 1,
         maxconn: 100,
+        namespaces: Vec::new(),
         max_tls: 0,
         buffer_size: 16_384,
         buffer_limit: None,
@@ -133,6 +134,7 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
     listener.set_nonblocking(true).expect("a socket can");
     let address = listener.local_addr().expect("it is bound");
     let bind = Bind {
+        namespace: None,
         handle: Handle(listener.into_raw_fd()),
         address: Address::Inet(address),
         name: None,

@@ -40,11 +40,11 @@ impl Errand {
         &self.thread
     }
 
-    fn lacks(&self, bit: u8) -> bool {
+    fn lacks(&self, bit: u16) -> bool {
         self.key.get().is_some_and(|key| self.thread.io(key, |io| io.ready & bit == 0))
     }
 
-    fn clear(&self, bit: u8) {
+    fn clear(&self, bit: u16) {
         if let Some(key) = self.key.get() {
             self.thread.io(key, |io| io.ready &= !bit);
         }
@@ -102,7 +102,7 @@ impl Errand {
         self.watch(READ | WRITE, Watch::Stream)
     }
 
-    fn watch(&self, wanted: u8, watch: Watch) -> io::Result<()> {
+    fn watch(&self, wanted: u16, watch: Watch) -> io::Result<()> {
         let key = match self.key.get() {
             Some(key) => key,
             // The poller begins with what is there already.

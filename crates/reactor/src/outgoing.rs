@@ -9,7 +9,7 @@
 //! socket's end; and what it has to say against it is told by the next call for the socket.
 
 use crate::kernel::Handle;
-use crate::socket::{BROKEN, CLOSED, LATE, READ, WAITS, WRITE};
+use crate::socket::{BROKEN, CLOSED, LATE, LOST, READ, WAITS, WRITE};
 use crate::thread::Thread;
 use sched::{Class, TaskId};
 use std::cell::{Cell, RefCell};
@@ -46,6 +46,8 @@ pub(crate) struct Outgoing {
     rests: RefCell<BTreeMap<u64, Rest>>,
     /// Why nothing more can be sent, until somebody has heard it.
     errors: RefCell<BTreeMap<u64, io::Error>>,
+    /// Bytes that will never leave, by socket.
+    lost: RefCell<BTreeMap<u64, u64>>,
     /// How many rests have outlived their sockets.
     orphans: Cell<usize>,
 }
@@ -69,6 +71,7 @@ impl Default for Outgoing {
             class: Cell::new(Class::Urgent),
             rests: RefCell::default(),
             errors: RefCell::default(),
+            lost: RefCell::default(),
             orphans: Cell::new(0),
         }
     }
@@ -98,13 +101,24 @@ impl Outgoing {
     pub(crate) fn take_error(&self, key: Key) -> Option<io::Error> {
         self.errors.borrow_mut().remove(&key.to_bits())
     }
+
+    /// How many bytes of a socket will never leave.
+    pub(crate) fn lost(&self, key: Key) -> u64 {
+        self.lost.borrow().get(&key.to_bits()).copied().unwrap_or_default()
+    }
+
+    /// Forgets what has failed of a socket.
+    fn forget_failure(&self, key: Key) {
+        self.take_error(key);
+        self.lost.borrow_mut().remove(&key.to_bits());
+    }
 }
 
 /// How far a message got.
 enum Sent {
     All,
     Part(usize),
-    Failed(io::Error),
+    Failed(usize, io::Error),
 }
 
 impl Thread {
@@ -167,7 +181,7 @@ impl Thread {
                 self.outgoing.keep(key, &message[count..]);
                 self.introduce(key);
             }
-            Sent::Failed(error) => self.fail(key, error),
+            Sent::Failed(count, error) => self.fail(key, message.len() - count, error),
         }
     }
 
@@ -181,14 +195,14 @@ impl Thread {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Part(done),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Sent::Failed(error),
+                Err(error) => return Sent::Failed(done, error),
             }
         }
         Sent::All
     }
 
     /// Marks a socket and has its owner look at it, if that is what it waits for.
-    fn rouse(&self, key: Key, ready: u8) {
+    fn rouse(&self, key: Key, ready: u16) {
         let (owner, reason, awaited) = self.io(key, |io| {
             io.ready |= ready;
             (io.owner, io.reason, io.wanted & ready & (READ | WRITE) != 0)
@@ -198,10 +212,11 @@ impl Thread {
         }
     }
 
-    /// Has the owner of a socket learn why nothing more can be sent.
-    pub(crate) fn fail(&self, key: Key, error: io::Error) {
+    /// Has the owner of a socket learn why nothing more can be sent, and how much has not been.
+    pub(crate) fn fail(&self, key: Key, lost: usize, error: io::Error) {
+        *self.outgoing.lost.borrow_mut().entry(key.to_bits()).or_default() += lost as u64;
         self.outgoing.errors.borrow_mut().entry(key.to_bits()).or_insert(error);
-        self.rouse(key, BROKEN | CLOSED | READ | WRITE);
+        self.rouse(key, BROKEN | LOST | CLOSED | READ | WRITE);
     }
 
     /// Goes on with the rest of a socket's message: there is room, or the connection has broken.
@@ -217,9 +232,9 @@ impl Thread {
                 self.outgoing.rests.borrow_mut().insert(key.to_bits(), rest);
             }
             _ if rest.until.is_some() => self.bury(key),
-            Sent::Failed(error) => {
+            Sent::Failed(count, error) => {
                 self.forget_rest(key);
-                self.fail(key, error);
+                self.fail(key, rest.bytes.len() - count, error);
             }
             Sent::All => {
                 if rest.ends {
@@ -247,7 +262,7 @@ impl Thread {
     #[cold]
     pub(crate) fn settle_estate(&self, key: Key) -> bool {
         self.send_waiting();
-        self.outgoing.take_error(key);
+        self.outgoing.forget_failure(key);
         let resets = self.io(key, |io| io.resets);
         let mut rests = self.outgoing.rests.borrow_mut();
         if resets {
@@ -268,7 +283,7 @@ impl Thread {
     #[cold]
     pub(crate) fn give_up_estate(&self, key: Key) {
         self.send_waiting();
-        self.outgoing.take_error(key);
+        self.outgoing.forget_failure(key);
         self.outgoing.rests.borrow_mut().remove(&key.to_bits());
     }
 

@@ -14,22 +14,24 @@ use std::rc::Rc;
 use stdx::Key;
 use sys::socket::{Dial, TcpInfo};
 
-pub(crate) const READ: u8 = 1;
-pub(crate) const WRITE: u8 = 2;
+pub(crate) const READ: u16 = 1;
+pub(crate) const WRITE: u16 = 2;
 /// The peer has closed or the connection broke: readiness to read does not end any more.
-pub(crate) const CLOSED: u8 = 4;
+pub(crate) const CLOSED: u16 = 4;
 
 /// The system has taken a message at once: the connection stands.
-pub(crate) const STANDS: u8 = 8;
+pub(crate) const STANDS: u16 = 8;
 /// A message waits to be sent with others.
-pub(crate) const WAITS: u8 = 16;
+pub(crate) const WAITS: u16 = 16;
 /// The system has not taken the whole of a message; there is no room until it has.
-pub(crate) const LATE: u8 = 32;
+pub(crate) const LATE: u16 = 32;
 /// Sending has failed, and nobody has heard why.
-pub(crate) const BROKEN: u8 = 64;
+pub(crate) const BROKEN: u16 = 64;
 /// The poller does not know it yet: nobody has had to wait for it. Many a connection has said all
 /// before it is accepted, and is closed with the answer.
-pub(crate) const NEW: u8 = 128;
+pub(crate) const NEW: u16 = 128;
+/// Something that was said to be sent will never leave.
+pub(crate) const LOST: u16 = 256;
 
 /// What the reactor keeps per socket.
 #[derive(Debug)]
@@ -38,8 +40,8 @@ pub(crate) struct Io {
     pub(crate) owner: TaskId,
     /// What its readiness means to the owner.
     pub(crate) reason: Wake,
-    pub(crate) ready: u8,
-    pub(crate) wanted: u8,
+    pub(crate) ready: u16,
+    pub(crate) wanted: u16,
     /// Closing it resets the connection.
     pub(crate) resets: bool,
     /// Bytes sent since something was received last.
@@ -159,7 +161,7 @@ impl Socket {
         let heard = matches!(result, Ok(1..));
         if drained || heard {
             let waits = self.thread.io(self.key, |io| {
-                io.ready &= if drained { !READ } else { u8::MAX };
+                io.ready &= if drained { !READ } else { u16::MAX };
                 io.unheard = if heard { 0 } else { io.unheard };
                 io.waits()
             });
@@ -234,6 +236,14 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & (LATE | BROKEN) == 0)
     }
 
+    /// How many of the bytes that were said to be sent have not left and never will: those behind
+    /// which the connection broke. The peer has not seen the last so many.
+    pub fn unsent(&self) -> u64 {
+        self.send_waiting();
+        let lost = self.thread.io(self.key, |io| io.ready & LOST != 0);
+        if lost { self.thread.outgoing.lost(self.key) } else { 0 }
+    }
+
     /// Why sending has failed, once.
     #[cold]
     fn failure(&self) -> io::Error {
@@ -252,7 +262,7 @@ impl Socket {
     /// Calls the system while the bit of this direction is set, and clears it when it would block.
     pub(crate) fn attempt(
         &self,
-        direction: u8,
+        direction: u16,
         call: impl FnOnce(&dyn Kernel, Handle) -> io::Result<usize>,
     ) -> io::Result<usize> {
         let (handle, mut ready) = self.thread.io(self.key, |io| (io.handle, io.ready));
@@ -300,7 +310,7 @@ impl Socket {
         self.want(WRITE);
     }
 
-    fn want(&self, bits: u8) {
+    fn want(&self, bits: u16) {
         let owner = self.thread.scheduler().current();
         let (ready, waits) = self.thread.io(self.key, |io| {
             io.owner = owner;

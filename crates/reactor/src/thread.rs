@@ -3,7 +3,7 @@
 use crate::kernel::{Event, Handle, Kernel, Watch};
 use crate::outgoing::Outgoing;
 use crate::pulse::Pulse;
-use crate::socket::{BROKEN, CLOSED, Io, LATE, NEW, READ, WAITS, WRITE};
+use crate::socket::{BROKEN, CLOSED, Io, LATE, LOST, NEW, READ, WAITS, WRITE};
 use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -403,11 +403,11 @@ impl Thread {
     }
 
     /// Registers a handle that the socket will own: it is closed if the poller refuses it.
-    pub(crate) fn register(&self, handle: Handle, ready: u8, watch: Watch) -> io::Result<Key> {
+    pub(crate) fn register(&self, handle: Handle, ready: u16, watch: Watch) -> io::Result<Key> {
         self.enrol(handle, ready, watch).inspect_err(|_| self.kernel.close(handle, false))
     }
 
-    pub(crate) fn enrol(&self, handle: Handle, ready: u8, watch: Watch) -> io::Result<Key> {
+    pub(crate) fn enrol(&self, handle: Handle, ready: u16, watch: Watch) -> io::Result<Key> {
         let key = self.enter(handle, ready);
         self.kernel.watch(handle, key.to_bits(), watch).inspect_err(|_| {
             self.ios.borrow_mut().remove(key);
@@ -416,7 +416,7 @@ impl Thread {
     }
 
     /// Takes a handle in that the poller does not know.
-    pub(crate) fn enter(&self, handle: Handle, ready: u8) -> Key {
+    pub(crate) fn enter(&self, handle: Handle, ready: u16) -> Key {
         let owner = self.scheduler.current();
         let io =
             Io { handle, owner, reason: Wake::IO, ready, wanted: 0, resets: false, unheard: 0 };
@@ -432,7 +432,7 @@ impl Thread {
         });
         let Some(handle) = new else { return };
         if let Err(error) = self.kernel.watch(handle, key.to_bits(), Watch::Stream) {
-            self.fail(key, error);
+            self.fail(key, 0, error);
         }
     }
 
@@ -458,9 +458,9 @@ impl Thread {
         }
     }
 
-    /// Whether something of a socket is still on its way, or has failed unheard.
+    /// Whether something of a socket is still on its way, or has failed.
     fn has_estate(&self, key: Key) -> bool {
-        self.ios.borrow().get(key).is_some_and(|io| io.ready & (WAITS | LATE | BROKEN) != 0)
+        self.ios.borrow().get(key).is_some_and(|io| io.ready & (WAITS | LATE | BROKEN | LOST) != 0)
     }
 
     pub(crate) fn io<R>(&self, key: Key, with: impl FnOnce(&mut Io) -> R) -> R {

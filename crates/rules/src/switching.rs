@@ -41,10 +41,12 @@ pub fn parse_use_backend(words: &[&str], cx: &mut Parser<'_>) -> Result<UseBacke
 /// Parses the words behind `use-server`: the same, with a server's name and a condition that must
 /// be there.
 pub fn parse_use_server(words: &[&str], cx: &mut Parser<'_>) -> Result<UseBackend, ParseError> {
-    let expected =
-        "'use-server' expects a server name and either 'if' or 'unless' with a condition";
-    if words.len() < 3 {
-        return Err(ParseError::new(words.len().saturating_sub(1), expected));
+    if words.is_empty() {
+        return Err(ParseError::new(0, "'use-server' expects a server name."));
+    }
+    if !matches!(words.get(1), Some(&("if" | "unless"))) {
+        let expected = "'use-server' requires either 'if' or 'unless' followed by a condition.";
+        return Err(ParseError::new(words.len().saturating_sub(1).min(1), expected));
     }
     parse_use_backend(words, cx)
 }

@@ -197,6 +197,11 @@ pub trait Facts {
         None
     }
 
+    /// Whether the end of that body is there, which is marked in the body itself.
+    fn body_has_end(&self, _side: Side) -> bool {
+        false
+    }
+
     /// The announced length of a body, or what is known of it so far.
     fn body_size(&self, side: Side) -> Option<u64> {
         self.body(side).map(|bytes| bytes.len() as u64)

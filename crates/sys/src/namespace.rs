@@ -12,11 +12,14 @@ const NAMED: &str = "/var/run/netns";
 
 /// A namespace that sockets can be opened in.
 #[derive(Debug)]
-pub struct Namespace(File);
+pub struct Namespace {
+    file: File,
+    name: Box<str>,
+}
 
 impl PartialEq for Namespace {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_raw_fd() == other.0.as_raw_fd()
+        self.file.as_raw_fd() == other.file.as_raw_fd()
     }
 }
 
@@ -41,7 +44,13 @@ impl Namespace {
         if name.contains('/') || name.starts_with('.') {
             return Err(io::ErrorKind::NotFound.into());
         }
-        Ok(Self(File::open(format!("{NAMED}/{name}"))?))
+        let file = File::open(format!("{NAMED}/{name}"))?;
+        Ok(Self { file, name: name.into() })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Calls `make` with the calling thread in this namespace: what it opens belongs there.
@@ -50,7 +59,7 @@ impl Namespace {
     /// The process may not enter it; otherwise as `make` says.
     pub(crate) fn within<T>(&self, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let own = OWN.get().and_then(Option::as_ref).ok_or(io::ErrorKind::PermissionDenied)?;
-        enter(self.0.as_raw_fd())?;
+        enter(self.file.as_raw_fd())?;
         let made = make();
         // A thread that cannot come back would open all that follows in the wrong place.
         enter(own.as_raw_fd()).expect("the namespace of the process can be entered by its threads");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::bench::files::{Files, Key};
 use crate::bench::process::{self, Process};
@@ -93,15 +93,12 @@ fn findings(files: &Files, name: &str, binary: &Path, port: u16) -> Outcome<BTre
 /// What testssl.sh writes about a port, into this file.
 fn look(found: &Path, port: u16) -> Outcome<String> {
     // Its exit status counts findings.
-    Command::new(tools::TESTSSL.program)
+    let mut command = Command::new(tools::TESTSSL.program);
+    command
         .args(["--quiet", "--color", "0", "--warnings", "batch", "--ip", "127.0.0.1", "--jsonfile"])
         .arg(found)
-        .arg(format!("localhost:{port}"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .map_err(|error| failure::machine(format!("cannot start testssl: {error}")))?;
+        .arg(format!("localhost:{port}"));
+    process::run(&command)?;
     std::fs::read_to_string(found)
         .map_err(|error| failure::machine(format!("{}: {error}", found.display())))
 }

@@ -11,8 +11,8 @@ use sample::acl::OddAcl;
 use std::collections::HashSet;
 
 /// In HTTP mode, conditions about the bytes of a stream that nobody parses there: they never find
-/// any. In HAProxy's words and order; it says so of more, which do find something: `req.len` there
-/// and here, as measured, `req.payload` here.
+/// any. In HAProxy's words and order; it says so of `req.len` and `res.len`, too, which do find
+/// something, there and here.
 pub(super) fn unparsed(draft: &DraftProxy, cx: &mut Cx<'_>) {
     if draft.settings.mode != Mode::Http {
         return;

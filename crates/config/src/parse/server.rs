@@ -171,9 +171,6 @@ pub(crate) const OPTIONS: &[Entry] = &[
     }),
     entry("namespace", "<name>", "Network namespace of the connections.", |s, _, a| {
         let name = a.need(1, "'namespace' : expects <name> as argument")?;
-        if name == "*" {
-            return Err(a.fault(1, "'namespace *' is not implemented yet"));
-        }
         s.options.link.namespace = Some(name.to_owned());
         Ok(())
     }),

@@ -62,9 +62,14 @@ fn mistakes() {
             listen("use-server x if TRUE"),
             "proxy 'l' : unable to find server 'x' referenced in a 'use-server' rule.",
         ),
+        (listen("use-server"), "'use-server' expects a server name."),
         (
             listen("use-server x"),
-            "'use-server' expects a server name and either 'if' or 'unless' with a condition",
+            "'use-server' requires either 'if' or 'unless' followed by a condition.",
+        ),
+        (
+            listen("use-server x iff TRUE"),
+            "'use-server' requires either 'if' or 'unless' followed by a condition.",
         ),
         (listen("monitor fine if TRUE"), "'monitor' only supports 'fail'."),
         (

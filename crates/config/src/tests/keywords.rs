@@ -656,7 +656,6 @@ fn proxy_errors() {
             "server s 1.2.3.4:5 socks4 foo:1",
             "'server l/s' : 'socks4 foo:1' : invalid address: 'foo' in 'foo:1'",
         ),
-        ("server s 1.2.3.4:5 namespace *", "'server l/s' : 'namespace *' is not implemented yet"),
         ("rate-limit foo", "'rate-limit' only supports 'sessions' (got 'foo')."),
         ("usesrc client", "'usesrc' only allowed after a 'source' statement."),
         ("errorfiles", "'errorfiles' expects the name of an http-errors section as argument."),

@@ -109,7 +109,7 @@ fn rules_behind_the_end_of_their_set_are_warned_of() {
 /// In HAProxy's words and order.
 #[test]
 fn conditions_about_streams_are_warned_of_in_http_mode() {
-    let lines = " acl x req.ssl_sni a\n http-after-response del-header a if { res.ssl_hello_type 2 }\n http-response del-header a if { res.ssl_hello_type 2 }\n http-request deny if x TRUE\n http-request deny unless x\n tcp-request content accept if { req.ssl_ver 3 }\n stick-table type string size 10\n stick match src if x\n stick store-request src if x\n use-server s if x\n http-request deny if { req.len 1 } { ssl_fc_sni a }\n server s 127.0.0.1:80";
+    let lines = " acl x req.ssl_sni a\n http-after-response del-header a if { res.ssl_hello_type 2 }\n http-response del-header a if { res.ssl_hello_type 2 }\n http-request deny if x TRUE\n http-request deny unless x\n tcp-request content accept if { req.ssl_ver 3 }\n stick-table type string size 10\n stick match src if x\n stick store-request src if x\n use-server s if x\n http-request deny if { req.len 1 } { ssl_fc_sni a }\n http-request deny if { req.payload(0,1) -m found }\n http-response deny if { res.payload_lv(0,1) -m found }\n http-request deny if { req.rdp_cookie_cnt(a) gt 0 }\n server s 127.0.0.1:80";
     let of = |line: u32| {
         format!("Proxy 'l': L6 sample fetches ignored on HTTP proxies (declared at a.cfg:{line}).")
     };
@@ -118,7 +118,7 @@ fn conditions_about_streams_are_warned_of_in_http_mode() {
         all.retain(|it| !it.contains("will still be processed before"));
         all
     };
-    assert_eq!(told(&listen(lines)), [17, 15, 13, 11, 12, 10, 9].map(of));
+    assert_eq!(told(&listen(lines)), [17, 15, 13, 11, 12, 19, 21, 10, 20, 9].map(of));
     assert!(told(&listen(&format!(" mode tcp\n{lines}"))).iter().all(|it| !it.contains("L6")));
     let format = " http-request set-header a %[req.ssl_sni]";
     let expected = "L6 sample fetch <req.ssl_sni> ignored in HTTP log-format string.";

@@ -48,6 +48,11 @@ impl Conn {
         self.call_next();
     }
 
+    /// Takes note that the last so many bytes that were said to be written have never left.
+    pub fn take_back(&mut self, count: u64) {
+        self.written = self.written.saturating_sub(count);
+    }
+
     // ---- a stream's message
 
     /// Sends a head. `body` is how the sender delimits the payload; the result is how it goes out

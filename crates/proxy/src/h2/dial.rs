@@ -19,10 +19,11 @@ use stdx::Tick;
 use wire::h2::request;
 
 /// Sends the request's head on a stream of a connection that this client may use; `false` if there
-/// is none.
+/// is none. A request that goes out again waits for one that is being made: it is one of many,
+/// perhaps, that have lost the same connection.
 ///
 /// # Errors
-/// As [`upgrades`].
+/// As [`upgrades`]; what is being made takes too long.
 pub(crate) async fn reuse(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -33,7 +34,21 @@ pub(crate) async fn reuse(
     let (client, first) = (tx.client.id, tx.client.requests == 0);
     let (policy, since) = (reuse_policy(backend, to), tx.failed_at.unwrap_or(0));
     let asker = Asker { client, first, policy, key: way.key, since };
-    let Some(trunk) = tx.worker.trunks.find(to, asker) else { return Ok(false) };
+    let again = tx.notes.journal.retries > 0;
+    let worker = tx.worker.clone();
+    let trunk = loop {
+        let scheduler = worker.thread.scheduler();
+        match worker.trunks.find(to, asker) {
+            Some(trunk) => break trunk,
+            None if again && worker.trunks.await_next(to, asker, scheduler.current()) => {}
+            None => return Ok(false),
+        }
+        if deadline.is_some_and(|deadline| deadline.is_due(worker.thread.tick())) {
+            return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
+        }
+        stay(tx, Phase::Connect)?;
+        scheduler.pause(deadline).await;
+    };
     upgrades(tx, &trunk, deadline).await?;
     Ok(board(tx, backend, &trunk, false))
 }

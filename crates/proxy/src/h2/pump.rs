@@ -158,7 +158,11 @@ impl Pump {
     pub(super) async fn close(mut self, worker: &Worker, socket: &Transport) {
         self.input.clear();
         self.rest(worker);
-        self.session.drive(Conn::handle_eof);
+        let unsent = socket.unsent();
+        self.session.drive(|mux| {
+            mux.take_back(unsent);
+            mux.handle_eof();
+        });
         if self.session.vanishes() {
             return socket.vanish_on_close();
         }

@@ -14,7 +14,7 @@ use crate::worker::Worker;
 use buf::Buf;
 use mux::Side;
 use mux::h2::{Conn, Key};
-use reactor::{Class, Tick, Wake};
+use reactor::{Class, TaskId, Tick, Wake};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -67,7 +67,38 @@ pub(crate) struct Asker {
 
 /// The trunks of a thread, by backend and slot.
 #[derive(Default)]
-pub(crate) struct Trunks(RefCell<HashMap<Place, Vec<Rc<Trunk>>>>);
+pub(crate) struct Trunks {
+    standing: RefCell<HashMap<Place, Vec<Rc<Trunk>>>>,
+    /// Those that are being made.
+    coming: RefCell<Vec<Rc<Coming>>>,
+}
+
+/// A connection that is being made and may become a trunk.
+struct Coming {
+    place: Place,
+    key: u64,
+    /// The client that it is made for.
+    client: u64,
+    /// Who waits for it.
+    waiting: RefCell<Vec<TaskId>>,
+}
+
+/// The making of a connection, whatever it comes to: those who wait for it look again when this is
+/// dropped.
+pub(crate) struct Making {
+    worker: Rc<Worker>,
+    coming: Rc<Coming>,
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        let all = &self.worker.trunks.coming;
+        all.borrow_mut().retain(|it| !Rc::ptr_eq(it, &self.coming));
+        for task in self.coming.waiting.take() {
+            self.worker.thread.scheduler().wake(task, Wake::MESSAGE);
+        }
+    }
+}
 
 /// A server: the index of its backend, and its slot there.
 type Place = (usize, usize);
@@ -157,25 +188,65 @@ fn place(server: &LocalServer) -> Place {
 impl Trunks {
     /// A trunk that this client may use, which may have one more stream.
     pub(crate) fn find(&self, server: &LocalServer, asker: Asker) -> Option<Rc<Trunk>> {
-        let trunks = self.0.borrow();
+        let trunks = self.standing.borrow();
         trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker)).cloned()
+    }
+
+    /// Tells that a connection is being made that may become a trunk.
+    pub(crate) fn expect(
+        &self,
+        worker: &Rc<Worker>,
+        server: &LocalServer,
+        (key, client): (u64, u64),
+    ) -> Making {
+        let waiting = RefCell::default();
+        let coming = Rc::new(Coming { place: place(server), key, client, waiting });
+        self.coming.borrow_mut().push(coming.clone());
+        Making { worker: worker.clone(), coming }
+    }
+
+    /// Has a task woken when a connection has been made that this client may use. `false`: none is
+    /// being made.
+    pub(crate) fn await_next(&self, server: &LocalServer, asker: Asker, task: TaskId) -> bool {
+        let coming = self.coming.borrow();
+        let serves = |it: &&Rc<Coming>| {
+            let shared = match asker.policy {
+                Reuse::Never | Reuse::Safe => false,
+                Reuse::Aggressive => !asker.first,
+                Reuse::Always => true,
+            };
+            let kind = (it.place, it.key) == (place(server), asker.key);
+            kind && (shared || it.client == asker.client)
+        };
+        let Some(next) = coming.iter().find(serves) else { return false };
+        let mut waiting = next.waiting.borrow_mut();
+        if !waiting.contains(&task) {
+            waiting.push(task);
+        }
+        true
     }
 
     /// Drops all trunks of a server as soon as their streams have ended.
     pub(crate) fn clear(&self, backend: usize, slot: usize) {
-        if let Some(trunks) = self.0.borrow_mut().remove(&(backend, slot)) {
+        if let Some(trunks) = self.standing.borrow_mut().remove(&(backend, slot)) {
             trunks.iter().for_each(|trunk| trunk.session.act(Conn::leave));
         }
     }
 
     /// Drops all trunks as soon as their streams have ended.
     pub(crate) fn clear_all(&self) {
-        let all = std::mem::take(&mut *self.0.borrow_mut());
+        let all = std::mem::take(&mut *self.standing.borrow_mut());
         all.into_values().flatten().for_each(|trunk| trunk.session.act(Conn::leave));
     }
 
+    /// Any trunk, if there is one.
+    #[cfg(test)]
+    pub(super) fn any(&self) -> Option<Rc<Trunk>> {
+        self.standing.borrow().values().flatten().next().cloned()
+    }
+
     fn remove(&self, trunk: &Rc<Trunk>) {
-        if let Some(list) = self.0.borrow_mut().get_mut(&place(&trunk.server)) {
+        if let Some(list) = self.standing.borrow_mut().get_mut(&place(&trunk.server)) {
             list.retain(|it| !Rc::ptr_eq(it, trunk));
         }
     }
@@ -185,7 +256,9 @@ impl Trunks {
 pub(crate) fn serve(worker: &Rc<Worker>, trunk: &Rc<Trunk>, link: Link) {
     // It is set here alone, once.
     let _ = trunk.link.set(link);
-    worker.trunks.0.borrow_mut().entry(place(&trunk.server)).or_default().push(trunk.clone());
+    let mut standing = worker.trunks.standing.borrow_mut();
+    standing.entry(place(&trunk.server)).or_default().push(trunk.clone());
+    drop(standing);
     let driver = run(worker.clone(), trunk.clone());
     let task = worker.thread.scheduler().spawn(Class::Normal, driver);
     trunk.session.set_driver(task);

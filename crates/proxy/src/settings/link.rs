@@ -13,6 +13,8 @@ pub struct Link {
     pub announce: Option<Announce>,
     /// What is asked of their sockets.
     pub dial: Dial,
+    /// Whether they belong to the network namespace that their client comes from (`namespace *`).
+    pub follows_namespace: bool,
     /// Whose address they pretend to come from.
     pub disguise: Disguise,
     /// The source ports taken in turn.

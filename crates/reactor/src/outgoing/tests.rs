@@ -423,3 +423,23 @@ fn the_first_error_is_told() {
     let error = socket.send(&[IoSlice::new(b"x")], false).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(RESET));
 }
+
+#[test]
+fn what_will_never_leave_is_counted() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 2);
+    assert_eq!(socket.unsent(), 0);
+    for message in [&b"hello"[..], b", world"] {
+        socket.send_soon(message).unwrap();
+    }
+    assert_eq!(socket.unsent(), 0, "the rest may leave yet");
+    script.with(1, |end| end.error = Some(RESET));
+    script.make_room(1, 0);
+    turn(&thread);
+    assert_eq!(socket.unsent(), 10);
+    socket.send(&[IoSlice::new(b"x")], false).unwrap_err();
+    assert_eq!(socket.unsent(), 10, "nobody was told that this is sent");
+    drop(socket);
+    assert!(thread.outgoing.lost.borrow().is_empty());
+}

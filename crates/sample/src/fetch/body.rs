@@ -3,6 +3,7 @@
 use super::Source::Call;
 use super::htx;
 use super::request::request;
+use super::stream::stream;
 use super::{Fetch, REQUEST, RESPONSE, fetch};
 use crate::args::Args;
 use crate::facts::{Facts, Side};
@@ -17,13 +18,13 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("req.body_param", "[string]", Type::Bin, REQUEST, "A parameter of a form in the request's body.", Call(body_param)),
     fetch("req.len", "", Type::Int, REQUEST, "Number of bytes in the request buffer.", Call(req_len)),
     fetch("req_len", "", Type::Int, REQUEST, "Same as req.len.", Call(req_len)),
-    fetch("req.payload", "integer,integer", Type::Bin, REQUEST, "A part of the request buffer: offset and length, 0 for all.", Call(req_payload)),
-    fetch("payload", "integer,integer", Type::Bin, REQUEST, "Same as req.payload.", Call(req_payload)),
+    fetch("req.payload", "integer,integer", Type::Bin, REQUEST, "A part of the request buffer: offset and length, 0 for all.", Call(req_payload)).unparsed(),
+    fetch("payload", "integer,integer", Type::Bin, REQUEST, "Same as req.payload.", Call(req_payload)).unparsed(),
     fetch("res.body", "", Type::Bin, RESPONSE, "The part of the response's body that is buffered.", Call(res_body)),
     fetch("res.body_len", "", Type::Int, RESPONSE, "Its length in bytes.", Call(res_body_len)),
     fetch("res.body_size", "", Type::Int, RESPONSE, "The announced length of the response's body.", Call(res_body_size)),
     fetch("res.len", "", Type::Int, RESPONSE, "Number of bytes in the response buffer.", Call(res_len)),
-    fetch("res.payload", "integer,integer", Type::Bin, RESPONSE, "A part of the response buffer.", Call(res_payload)),
+    fetch("res.payload", "integer,integer", Type::Bin, RESPONSE, "A part of the response buffer.", Call(res_payload)).unparsed(),
 ];
 
 fn body<'e>(side: Side, facts: &'e dyn Facts) -> Outcome<'e> {
@@ -99,10 +100,9 @@ fn res_len<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     len(Side::Response, facts)
 }
 
-/// A part of the raw stream, of the body in HTTP mode. An incomplete part may still fill up.
+/// A part of the raw stream, and nothing in HTTP mode. An incomplete part may still fill up.
 fn payload<'e>(side: Side, args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let bytes = facts.payload(side).or_else(|| facts.body(side)).unwrap_or_default();
-    let short = if facts.is_final() { Missing::Absent } else { Missing::NotYet };
+    let (bytes, short) = stream(facts, side)?;
     let offset = usize::try_from(args.int(0).unwrap_or(0)).map_err(|_| Missing::Absent)?;
     let len = usize::try_from(args.int(1).unwrap_or(0)).map_err(|_| Missing::Absent)?;
     let rest = bytes.get(offset..).ok_or(short)?;

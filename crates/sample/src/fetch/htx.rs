@@ -60,6 +60,7 @@ enum Block<'e> {
     Header(&'e [u8], &'e [u8]),
     EndOfHeaders,
     Data(&'e [u8]),
+    EndOfTrailers,
 }
 
 impl Block<'_> {
@@ -67,7 +68,7 @@ impl Block<'_> {
         match self {
             Block::Start(head) => start_line(head).len() + START_LINE - 2,
             Block::Header(name, value) => name.len() + value.len(),
-            Block::EndOfHeaders => 1,
+            Block::EndOfHeaders | Block::EndOfTrailers => 1,
             Block::Data(bytes) => bytes.len(),
         }
     }
@@ -93,7 +94,9 @@ fn blocks_of<'e>(
 ) -> impl Iterator<Item = Block<'e>> {
     let fields = head.fields().map(|field| Block::Header(field.name, field.value));
     let body = facts.body(side).filter(|bytes| !bytes.is_empty()).map(Block::Data);
-    std::iter::once(Block::Start(head)).chain(fields).chain([Block::EndOfHeaders]).chain(body)
+    let end = facts.body_has_end(side).then_some(Block::EndOfTrailers);
+    let head = std::iter::once(Block::Start(head)).chain(fields).chain([Block::EndOfHeaders]);
+    head.chain(body).chain(end)
 }
 
 /// The bytes of one message's blocks: what `req.len` is in HTTP mode.
@@ -204,5 +207,6 @@ fn block_type<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
         Block::Header(..) => b"HTX_BLK_HDR",
         Block::EndOfHeaders => b"HTX_BLK_EOH",
         Block::Data(_) => b"HTX_BLK_DATA",
+        Block::EndOfTrailers => b"HTX_BLK_EOT",
     }))
 }

@@ -13,22 +13,22 @@ const BOTH: &str = "..YYYYYYYYYYYYYYYY.Y..";
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Fetch] = &[
-    fetch("req.payload_lv", "integer,integer[,string]", Type::Bin, REQUEST, "A block of the request buffer behind its length: where, how many bytes, and where the block begins.", Call(req_lv)).prepare(lv),
-    fetch("res.payload_lv", "integer,integer[,string]", Type::Bin, RESPONSE, "The same of the response buffer.", Call(res_lv)).prepare(lv),
-    fetch("payload_lv", "integer,integer[,string]", Type::Bin, BOTH, "The same of the buffer at hand.", Call(any_lv)).prepare(lv),
-    fetch("req.rdp_cookie", "[string]", Type::Str, REQUEST, "The cookie of an RDP connection request.", Call(rdp_cookie)),
-    fetch("rdp_cookie", "[string]", Type::Str, REQUEST, "Same as req.rdp_cookie.", Call(rdp_cookie)),
-    fetch("req.rdp_cookie_cnt", "[string]", Type::Int, REQUEST, "1 when there is such a cookie, else 0.", Call(rdp_count)),
-    fetch("rdp_cookie_cnt", "[string]", Type::Int, REQUEST, "Same as req.rdp_cookie_cnt.", Call(rdp_count)),
-    fetch("distcc_param", "string[,integer]", Type::Int, BOTH, "The parameter of a token of a distcc message.", Call(distcc_param)).prepare(token),
-    fetch("distcc_body", "string[,integer]", Type::Bin, BOTH, "The body of a token of a distcc message.", Call(distcc_body)).prepare(token),
+    fetch("req.payload_lv", "integer,integer[,string]", Type::Bin, REQUEST, "A block of the request buffer behind its length: where, how many bytes, and where the block begins.", Call(req_lv)).prepare(lv).unparsed(),
+    fetch("res.payload_lv", "integer,integer[,string]", Type::Bin, RESPONSE, "The same of the response buffer.", Call(res_lv)).prepare(lv).unparsed(),
+    fetch("payload_lv", "integer,integer[,string]", Type::Bin, BOTH, "The same of the buffer at hand.", Call(any_lv)).prepare(lv).unparsed(),
+    fetch("req.rdp_cookie", "[string]", Type::Str, REQUEST, "The cookie of an RDP connection request.", Call(rdp_cookie)).unparsed(),
+    fetch("rdp_cookie", "[string]", Type::Str, REQUEST, "Same as req.rdp_cookie.", Call(rdp_cookie)).unparsed(),
+    fetch("req.rdp_cookie_cnt", "[string]", Type::Int, REQUEST, "1 when there is such a cookie, else 0.", Call(rdp_count)).unparsed(),
+    fetch("rdp_cookie_cnt", "[string]", Type::Int, REQUEST, "Same as req.rdp_cookie_cnt.", Call(rdp_count)).unparsed(),
+    fetch("distcc_param", "string[,integer]", Type::Int, BOTH, "The parameter of a token of a distcc message.", Call(distcc_param)).prepare(token).unparsed(),
+    fetch("distcc_body", "string[,integer]", Type::Bin, BOTH, "The body of a token of a distcc message.", Call(distcc_body)).prepare(token).unparsed(),
 ];
 
-/// Bytes of the stream, and what it means when they do not suffice.
-fn stream(facts: &dyn Facts, side: Side) -> Result<(&[u8], Missing), Missing> {
+/// Bytes of the stream, and what it means when they do not suffice. A stream of messages has none.
+pub(super) fn stream(facts: &dyn Facts, side: Side) -> Result<(&[u8], Missing), Missing> {
     let short = if facts.is_final() { Missing::Absent } else { Missing::NotYet };
-    let bytes = facts.payload(side).or_else(|| facts.body(side));
-    bytes.map(|bytes| (bytes, short)).ok_or(short)
+    let none = if facts.carries_messages() { Missing::Absent } else { short };
+    facts.payload(side).map(|bytes| (bytes, short)).ok_or(none)
 }
 
 /// The side at hand: the response once there is one.

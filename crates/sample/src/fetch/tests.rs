@@ -223,6 +223,26 @@ fn acls_see_every_value() {
     }
 }
 
+/// As measured at HAProxy, wherever rules look.
+#[test]
+fn a_stream_of_messages_has_no_payload() {
+    for is_final in [true, false] {
+        let world = World { payload: None, is_final, ..World::full() };
+        for text in [
+            "req.payload(0,3)",
+            "payload(0,0)",
+            "res.payload(0,3)",
+            "req.payload_lv(0,1)",
+            "payload_lv(0,1)",
+            "res.payload_lv(0,1)",
+            "rdp_cookie",
+        ] {
+            let expr = with_parser(|cx| Expr::parse_word(text, cx)).expect(text);
+            assert_eq!(expr.eval(&world).unwrap_err(), Missing::Absent, "{text}");
+        }
+    }
+}
+
 #[test]
 fn tcp_contents_may_still_come() {
     let world = World { payload: Some(b"abc".to_vec()), is_final: false, ..World::default() };

@@ -59,6 +59,7 @@ impl Listen {
     /// The proxy that a boot would hand over.
     pub(super) fn proxy(self, index: usize, handle: Handle) -> Proxy {
         let bind = Bind {
+            namespace: None,
             handle,
             address: Address::Inet(front(index)),
             name: None,
@@ -147,6 +148,7 @@ pub(crate) fn process(threads: usize) -> Process {
         max_headers: 101,
         h2: Default::default(),
         payload_with_any_method: false,
+        namespaces: Vec::new(),
         max_accept: 4,
         max_rates: Default::default(),
         shared_pools: true,

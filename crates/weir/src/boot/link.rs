@@ -39,7 +39,8 @@ pub(super) fn links(
     let asked = options.link.announce;
     let never_local = global.process.pp2_never_send_local;
     let source = options.link.source.as_ref().or(back.source.as_ref());
-    let namespace = options.link.namespace.as_deref();
+    let follows_namespace = options.link.namespace.as_deref() == Some("*");
+    let namespace = options.link.namespace.as_deref().filter(|_| !follows_namespace);
     let dial = Dial {
         namespace: namespace.map(|name| opener.namespace(name)).transpose()?,
         user_timeout_ms: options.link.tcp_ut,
@@ -61,6 +62,7 @@ pub(super) fn links(
         dial: Dial { fast_open: options.link.tfo, ..dial },
         socks4: options.link.socks4,
         follows: follows(server),
+        follows_namespace,
         encryption: encryption(server),
         ..from(source)
     };

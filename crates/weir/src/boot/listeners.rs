@@ -230,6 +230,11 @@ impl Opener {
         Ok(opened)
     }
 
+    /// All namespaces that are in use or listed.
+    pub(super) fn namespaces(&self) -> Vec<Arc<Namespace>> {
+        self.namespaces.values().cloned().collect()
+    }
+
     fn inherit(&mut self, number: i32, options: &sys::listen::Options) -> io::Result<Open> {
         let handle = match self.inherited.get(&number) {
             Some(handle) => *handle,

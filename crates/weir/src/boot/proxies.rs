@@ -182,10 +182,13 @@ fn front(
         let threads = global.process.threads.of(&bind.options.threads);
         let opened = opener.open(bind, &asked).and_then(|open| {
             let shards = shards(opener, &open, bind, &asked, (&threads, global))?;
-            Ok((open, shards))
+            let namespace = bind.options.namespace.as_deref();
+            let namespace = namespace.map(|name| opener.namespace(name)).transpose()?;
+            Ok((open, shards, namespace))
         });
         match opened {
-            Ok((open, shards)) => binds.push(settings::Bind {
+            Ok((open, shards, namespace)) => binds.push(settings::Bind {
+                namespace,
                 speaks_h2: bind.options.protocol.map(|it| it == model::Protocol::H2),
                 mss_reduction: bind.options.mss.min(0).unsigned_abs(),
                 shards,

@@ -179,7 +179,9 @@ impl Prepared {
             }
         }
         let (rings, log_forwards) = (self.rings, self.log_forwards);
-        let settings = Process { rings, log_forwards, ..process(model, options, self.maxconn) };
+        let namespaces = self.opener.namespaces();
+        let settings =
+            Process { rings, log_forwards, namespaces, ..process(model, options, self.maxconn) };
         let shared = Shared::new(settings, self.proxies, sys::clock::monotonic());
         shared.records.store(model.global.tune.why.unwrap_or(true), Ordering::Relaxed);
         for text in shared.restored.get().into_iter().flatten().filter(|_| !shared.settings.quiet) {
@@ -242,6 +244,7 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
             .map(|seat| (seat.group, seat.rank + 1))
             .collect(),
         maxconn,
+        namespaces: Vec::new(),
         max_tls: global.process.maxsslconn,
         max_rates: proxy::settings::Rates {
             connections: global.process.maxconnrate,

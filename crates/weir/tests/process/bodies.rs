@@ -363,3 +363,65 @@ fn a_body_that_is_waited_for_has_the_time_of_clients() {
     assert_eq!(client.response().status(), 408);
     assert_eq!(shape(&log.line()), "web web/<NOSRV> 408 cD-- \"POST / HTTP/1.1\"");
 }
+
+/// What has come along with a head is there without waiting; the payload of a stream is not,
+/// whatever is waited for. As measured at HAProxy 2.6.
+#[test]
+fn rules_see_what_has_come_of_a_body() {
+    let origin = Origin::new(|peer| {
+        crate::support::serve_forever(peer, |request| {
+            match request.target() {
+            "/chunked" => {
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\npay\r\n4\r\nload\r\n0\r\n\r\n".to_vec()
+            }
+            _ => b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\npayload".to_vec(),
+        }
+        })
+    });
+    let wait = [
+        ("", ""),
+        ("    http-request wait-for-body time 5s", "    http-response wait-for-body time 5s"),
+        ("    option http-buffer-request", ""),
+    ];
+    for (before, back) in wait {
+        let seen =
+            "%[req.len] <%[req.body]> %[req.body_len] <%[req.payload(0,0)]%[payload_lv(0,1)]>";
+        let rules = [
+            before,
+            &format!("    http-request set-header x-seen \"{seen}\""),
+            "    tcp-request content set-var(txn.len) req.body_len",
+            "    http-request set-header x-before %[var(txn.len)]",
+            "    http-request deny if { req.payload(0,1) -m found }",
+        ]
+        .join("\n");
+        let answered = format!(
+            "{back}\n    http-response set-header x-seen \"%[res.len] <%[res.body]> %[res.body_len] <%[res.payload(0,0)]>\"\n    server s <origin>"
+        );
+        let weir = Setup::http(&rules, &answered).with("origin", origin.address()).start();
+        let host = "Host: x\r\n";
+        let cases = [
+            (format!("GET /x HTTP/1.1\r\n{host}\r\n"), "39 <> 0 <>", "0", "56 <payload> 7 <>"),
+            (
+                format!("POST /x HTTP/1.1\r\n{host}Content-Length: 8\r\n\r\n\x05abcdefg"),
+                "63 <%05abcdefg> 8 <>",
+                "8",
+                "56 <payload> 7 <>",
+            ),
+            (
+                format!(
+                    "POST /chunked HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n3\r\n\x02ab\r\n2\r\ncd\r\n0\r\n\r\n"
+                ),
+                "76 <%02abcd> 5 <>",
+                "5",
+                "66 <payload> 7 <>",
+            ),
+        ];
+        for (at, (request, seen, early, answered)) in cases.into_iter().enumerate() {
+            let answer = weir.web().ask(&request);
+            assert_eq!(answer.header("x-seen"), Some(answered), "{before} {request}");
+            let told = origin.request(at);
+            assert_eq!(told.header("x-seen"), Some(seen), "{before} {request}");
+            assert_eq!(told.header("x-before"), Some(early), "{before} {request}");
+        }
+    }
+}

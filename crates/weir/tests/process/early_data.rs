@@ -180,3 +180,38 @@ fn a_server_may_find_a_request_too_early() {
     assert_eq!(answer, "425 early, told", "somebody behind the client knows better");
     assert_eq!(retries("again"), "1");
 }
+
+/// A client may take its time.
+#[test]
+fn who_waits_for_a_client_takes_no_place_on_a_server() {
+    let (origin, log) = (EarlyOrigin::new(ROOM, "425 Too Early"), LogReceiver::new());
+    let edge = edge(&origin, &log, &[("one", "allow-0rtt maxconn 1", "retry-on 425")]);
+    assert_eq!(ask(&edge, "GET /one"), ok("late"));
+    let mut client = Eager::new(&edge);
+    client.shake();
+    client.ask("/nowhere");
+    assert_eq!(client.answer(), "HTTP/1.1 503 Service Unavailable");
+    client.again(&edge);
+    assert!(client.ask_early("/one"));
+    eventually("a server is asked", || (origin.handshakes() == 2).then_some(()));
+    let stat = |name| edge.stat("one", "s", name);
+    eventually("its place is free", || (stat("scur") == "0").then_some(()));
+    assert_eq!(ask(&edge, "GET /one"), ok("late"), "another has it");
+    client.shake();
+    assert!(client.whole_answer().ends_with("late"));
+    assert_eq!(["qcur", "stot", "wretr"].map(stat), ["0", "3", "1"]);
+    eventually("its place is free again", || (stat("scur") == "0").then_some(()));
+}
+
+#[test]
+fn a_connection_counts_when_its_handshake_is_over() {
+    let (origin, log) = (EarlyOrigin::new(ROOM, "200 OK"), LogReceiver::new());
+    let edge = edge(&origin, &log, &[("one", "allow-0rtt", "retry-on 0rtt-rejected")]);
+    assert_eq!(ask(&edge, "GET /one"), ok("late"));
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = gone.local_addr().expect("a bound socket").port();
+    std::thread::spawn(move || gone.incoming().for_each(drop));
+    edge.cli(&format!("set server one/s addr 127.0.0.1 port {port}"));
+    assert_eq!(ask(&edge, "GET /one").0, 503);
+    assert_eq!(edge.stat("one", "s", "connect"), "1");
+}

@@ -247,3 +247,78 @@ fn sockets_belong_to_the_namespace_asked_for() {
     ip(&["netns", "del", &name]);
     assert_eq!(status, Some(200));
 }
+
+/// The header of a client, with the namespace that it comes from if there is a name.
+fn introduced(namespace: Option<&str>) -> Vec<u8> {
+    let mut values = vec![1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2];
+    if let Some(name) = namespace {
+        values.extend_from_slice(&[0x30, 0, name.len() as u8]);
+        values.extend_from_slice(name.as_bytes());
+    }
+    let length = [0, values.len() as u8];
+    [&b"\r\n\r\n\0\r\nQUIT\n\x21\x11"[..], &length, &values].concat()
+}
+
+/// `namespace *`, as measured: what the PROXY header names, if it is known here, else the
+/// listener's; which the next one is told of.
+#[test]
+fn connections_follow_their_clients_into_namespaces() {
+    let name = format!("weir-star-{}", std::process::id());
+    let ip = |words: &[&str]| {
+        let mut command = std::process::Command::new("ip");
+        command.args(words).output().is_ok_and(|output| output.status.success())
+    };
+    let made = is_net_admin()
+        && ip(&["netns", "add", &name])
+        && ip(&["netns", "exec", &name, "ip", "link", "set", "lo", "up"]);
+    let list = if made { "namespace_list\n    namespace <name>\n" } else { "" };
+    let inner = "listen inner\n    bind 127.0.0.1:<tell> namespace <name>\n    \
+                 http-request return status 201\n\
+                 listen within\n    bind 127.0.0.1:<inside> namespace <name>\n    \
+                 server s 127.0.0.1:<tell> namespace *\n\
+                 backend inside\n    server s 127.0.0.1:<inside> namespace <name>\n";
+    let inner = if made { inner } else { "" };
+    let text = format!(
+        "{list}defaults\n    mode http\n    timeout client 5s\n    timeout server 5s\n    \
+         timeout connect 5s\n    http-reuse always\n\
+         frontend web\n    bind <web> accept-proxy\n    use_backend %[path,field(2,/)]\n\
+         backend own\n    server s 127.0.0.1:<tell> namespace *\n\
+         backend next\n    server s 127.0.0.1:<next> send-proxy-v2\n\
+         listen relay\n    bind 127.0.0.1:<next> accept-proxy\n    \
+         server s 127.0.0.1:<tell> namespace *\n\
+         listen outer\n    bind 127.0.0.1:<tell>\n    http-request return status 202\n{inner}"
+    );
+    let weir = Setup::new(&text)
+        .with("name", &name)
+        .with("tell", port())
+        .with("next", port())
+        .with("inside", port())
+        .start();
+    let ask = |namespace: Option<&str>, path: &str| {
+        let mut client = weir.web();
+        client.send(introduced(namespace));
+        client.ask(format!("GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n")).status()
+    };
+    let mut wrong = Vec::new();
+    for path in ["own", "next"] {
+        for (namespace, inside) in
+            [(None, false), (Some(&*name), made), (Some("weir-none"), false), (None, false)]
+        {
+            let status = ask(namespace, path);
+            if status != if inside { 201 } else { 202 } {
+                wrong.push((path, namespace, status));
+            }
+        }
+    }
+    if made && ask(None, "inside") != 201 {
+        wrong.push(("inside", None, 0));
+    }
+    drop(weir);
+    if !made {
+        eprintln!(
+            "skipped: no network namespace can be made here; only what needs none was tested"
+        );
+    }
+    ip(&["netns", "del", &name]);
+    assert!(wrong.is_empty(), "{wrong:?}");
+}

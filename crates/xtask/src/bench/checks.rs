@@ -108,7 +108,7 @@ fn measure(files: &Files, subject: &Subject, plan: &Plan, port: u16) -> Outcome<
     let configuration = files.write(&name, configuration(plan, port))?;
     let mut command = std::process::Command::new(&subject.binary);
     command.arg("-f").arg(configuration).arg("-db");
-    let mut proxy = Process::start(&mut command, None)?;
+    let mut proxy = Process::start(&command, None)?;
     // Checks start spread over an interval; what is measured comes after they have settled.
     let settling = Duration::from_millis(u64::from(plan.inter_ms)) * 5 / 2;
     clock::pause(settling.max(Duration::from_secs(3)));

@@ -109,7 +109,7 @@ fn measure(
     let output = files.path().join(format!("{stem}.out"));
     let mut command = process::pinned(0, &subject.binary);
     command.arg("-f").arg(configuration).arg("-db");
-    let proxy = Process::start(&mut command, Some(&output))?;
+    let proxy = Process::start(&command, Some(&output))?;
     if !process::wait_for_port(port) {
         let text = std::fs::read_to_string(&output).unwrap_or_default();
         return Err(failure::check(format!("did not start: {}", load::tail(&text, 300))));

@@ -38,7 +38,7 @@ fn measure(files: &Files, subject: &Subject, port: u16, connections: u32) -> Out
         files.write(&format!("{}.cfg", subject.name), configuration(port, connections))?;
     let mut command = std::process::Command::new(&subject.binary);
     command.arg("-f").arg(configuration).arg("-db");
-    let mut proxy = Process::start(&mut command, None)?;
+    let mut proxy = Process::start(&command, None)?;
     clock::pause(Duration::from_secs(1));
     if !proxy.runs() || !process::wait_for_port(port) {
         return Err(failure::check("did not start"));

@@ -82,7 +82,7 @@ fn measure(files: &Files, subject: &Subject, port: u16, load: &Load) -> Outcome<
     let log = files.path().join(format!("{}.log", subject.name));
     let mut command = process::pinned(0, &subject.binary);
     command.arg("-f").arg(configuration).arg("-db");
-    let _proxy = Process::start(&mut command, Some(&log))?;
+    let _proxy = Process::start(&command, Some(&log))?;
     if !process::wait_for_port(port) {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         return Err(failure::check(format!("did not start: {}", load::tail(&text, 300))));

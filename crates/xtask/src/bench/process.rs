@@ -1,13 +1,15 @@
-//! A started process: pinned, measured through /proc, and stopped when dropped.
+//! A started process: pinned, measured through /proc, and stopped when dropped. Never outlives the
+//! thread that has started it.
 
 use std::fs::File;
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::clock;
 use crate::failure::{self, Outcome};
+use crate::tools;
 
 /// How long a process may take to end by itself before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -30,18 +32,53 @@ pub(crate) fn pinned(processor: usize, program: &Path) -> Command {
     command
 }
 
+/// The same command, told to end when the thread that starts it does, however that ends: whoever is
+/// killed drops nothing. Without `setpriv`, it is the command as it was.
+fn bound(command: &Command) -> Command {
+    let mut bound = match tools::find("setpriv") {
+        Some(tool) => {
+            let mut bound = Command::new(tool);
+            bound.args(["--pdeathsig", "TERM", "--"]).arg(command.get_program());
+            bound
+        }
+        None => Command::new(command.get_program()),
+    };
+    bound.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => bound.env(name, value),
+            None => bound.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        bound.current_dir(directory);
+    }
+    bound
+}
+
+/// Runs a command to its end, with its output thrown away.
+pub(crate) fn run(command: &Command) -> Outcome<ExitStatus> {
+    bound(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|error| failure::machine(format!("cannot start {command:?}: {error}")))
+}
+
 impl Process {
     /// Starts a command with its output in a file, or thrown away.
-    pub(crate) fn start(command: &mut Command, output: Option<&Path>) -> Outcome<Self> {
+    pub(crate) fn start(command: &Command, output: Option<&Path>) -> Outcome<Self> {
+        let mut bound = bound(command);
         if let Some(path) = output {
             let file = File::create(path)
                 .and_then(|file| Ok((file.try_clone()?, file)))
                 .map_err(|error| failure::machine(format!("{}: {error}", path.display())))?;
-            command.stdout(file.0).stderr(file.1);
+            bound.stdout(file.0).stderr(file.1);
         } else {
-            command.stdout(Stdio::null()).stderr(Stdio::null());
+            bound.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        let child = command
+        let child = bound
             .stdin(Stdio::null())
             .spawn()
             .map_err(|error| failure::machine(format!("cannot start {command:?}: {error}")))?;
@@ -196,6 +233,21 @@ mod tests {
         assert_eq!(resident_kib("VmPeak:\t  9 kB\n"), None);
         let status = "voluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t7\n";
         assert_eq!(field(status, "voluntary_ctxt_switches:"), Some(12));
+    }
+
+    #[test]
+    fn nothing_outlives_who_has_started_it() {
+        let mut process = std::thread::spawn(|| {
+            let process = Process::start(Command::new("sleep").arg("600"), None).unwrap();
+            // It is bound before it is what it becomes.
+            let begun = || process.proc_file("comm").is_ok_and(|name| name == "sleep\n");
+            assert!(clock::wait_until(GRACE, Duration::from_millis(1), begun));
+            process
+        })
+        .join()
+        .unwrap();
+        let ended = || !process.runs();
+        assert!(clock::wait_until(Duration::from_secs(20), Duration::from_millis(1), ended));
     }
 
     #[test]

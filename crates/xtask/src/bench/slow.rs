@@ -127,7 +127,7 @@ fn measure(
     let before = proxy.resident()?;
     let open_before = proxy.descriptors()?;
     let length = slow / PACE + seconds + 8;
-    let mut slow_ones = Process::start(&mut slow_clients(attack, port, slow, length), None)?;
+    let mut slow_ones = Process::start(&slow_clients(attack, port, slow, length), None)?;
     // Until all of them are there, and a little longer.
     clock::pause(Duration::from_secs(u64::from(slow / PACE) + 2));
     let open = proxy.descriptors()?.saturating_sub(open_before);

@@ -61,7 +61,7 @@ fn measure(files: &Files, subject: &Subject, port: u16, load: &str) -> Outcome<(
     let configuration = files.write(&format!("{}.cfg", subject.name), configuration(port))?;
     let mut command = process::pinned(0, &subject.binary);
     command.arg("-f").arg(configuration).arg("-db");
-    let proxy = Process::start(&mut command, None)?;
+    let proxy = Process::start(&command, None)?;
     if !process::wait_for_port(port) {
         return Err(failure::check("did not start"));
     }

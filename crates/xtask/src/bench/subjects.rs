@@ -55,7 +55,7 @@ impl Subject {
         let configuration = files.write(&format!("{}.cfg", self.name), text)?;
         let mut command = process::pinned(0, &self.binary);
         command.arg("-f").arg(configuration).arg("-db");
-        let proxy = Process::start(&mut command, None)?;
+        let proxy = Process::start(&command, None)?;
         match process::wait_for_port(port) {
             true => Ok(proxy),
             false => Err(failure::check("did not start")),

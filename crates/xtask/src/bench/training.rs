@@ -39,7 +39,7 @@ fn run(files: &Files, binary: &Path, notes: &Path, scenario: &Scenario, seconds:
     command.arg("-f").arg(configuration).arg("-db");
     command.env("LLVM_PROFILE_FILE", notes.join(format!("{}.profraw", scenario.name)));
     let output = files.path().join("output");
-    let weir = Process::start(&mut command, Some(&output))?;
+    let weir = Process::start(&command, Some(&output))?;
     if !process::wait_for_port(PORT) {
         let said = std::fs::read_to_string(&output).unwrap_or_default();
         return Err(failure::check(format!("did not start: {}", load::tail(&said, 300))));

@@ -288,6 +288,25 @@ fn requests_that_never_left_may_be_sent_again() {
 }
 
 #[test]
+fn requests_of_which_nothing_has_left_after_all_may_be_sent_again() {
+    let mut pair = pair();
+    let (sent, _, _) = pair.request(b"GET", BodyKind::None);
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/", Version::Http11);
+    let keys = [(); 2].map(|()| {
+        let key = pair.client.open().unwrap();
+        pair.client.encode_head(key, &mut head, BodyKind::None, b"http");
+        key
+    });
+    let length = pair.client.output().len();
+    pair.client.advance_output(length);
+    pair.client.take_back(length as u64 - 1);
+    pair.client.handle_eof();
+    let refused = |key| pair.client.is_refused(key);
+    assert_eq!((refused(sent), keys.map(refused)), (false, [false, true]));
+}
+
+#[test]
 fn of_a_request_that_was_never_sent_nothing_is_said() {
     let mut pair = pair();
     let key = pair.client.open().unwrap();

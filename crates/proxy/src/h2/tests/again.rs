@@ -281,6 +281,54 @@ fn a_body_larger_than_a_buffer_is_sent_once() {
     assert_eq!(told, (vec![502], 1));
 }
 
+/// What the connection's task has sent waits for the end of the turn.
+#[test]
+fn what_has_not_left_goes_out_again_whatever_it_is() {
+    for method in ["DELETE", "POST"] {
+        let (first, ends) = std::sync::mpsc::channel();
+        let first = std::sync::Mutex::new(first);
+        let origin = Origin::new(move |stream, number| {
+            let mut peer = Peer::new(stream);
+            while let Some(request) = peer.request(true) {
+                peer.act(Answer, request);
+                if number == 0 {
+                    // The answer to this is not read: closing the connection resets it.
+                    peer.stream.write_all(b"\0\0\x08\x06\0\0\0\0\0unheeded").unwrap();
+                    return first.lock().unwrap().send(peer.stream).unwrap();
+                }
+            }
+        });
+        let one =
+            Server { speech: Speeches::only(Spoken::H2), ..testing::server(1, origin.address) };
+        let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
+        let back = proxy.back.as_mut().unwrap();
+        (back.retries, back.reuse) = (3, Reuse::Always);
+        let world = World::new(vec![proxy]);
+        let mut stream = client(address);
+        let ask = format!("{method} / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n");
+        let request = ask.clone();
+        let mut stream = world.play(move || {
+            stream.write_all(request.as_bytes()).unwrap();
+            let head = read_head(&mut stream);
+            assert!(head.starts_with(b"HTTP/1.1 200 "));
+            stream
+        });
+        let server = world.workers[0].trunks.any().unwrap();
+        let end = ends.recv().unwrap();
+        let heard = end.try_clone().unwrap();
+        world.play(move || heard.peek(&mut [0; 17]).unwrap());
+        world.close_within_turn((reactor::Class::Normal, end), move || {
+            server.session.look(|mux| mux.streams() == 1 && mux.output().is_empty())
+        });
+        let head = world.play(move || {
+            stream.write_all(ask.as_bytes()).unwrap();
+            String::from_utf8(read_head(&mut stream)).unwrap()
+        });
+        assert!(head.starts_with("HTTP/1.1 200 "), "{method}: {head}");
+        assert_eq!(origin.served(), 2);
+    }
+}
+
 /// Others that were kept as long may be as dead.
 #[test]
 fn the_next_connection_is_younger_than_the_failure() {
@@ -347,5 +395,44 @@ fn nothing_is_sent_on_a_connection_that_is_known_to_be_closed() {
     barrier.wait();
     closes.wait();
     hear(stream);
+    assert_eq!(origin.served(), 2);
+}
+
+/// A connection that takes time to make: what has failed together goes out again together.
+#[test]
+fn streams_that_have_lost_their_connection_share_the_next_one() {
+    const STREAMS: usize = 20;
+    let origin = Origin::new(|mut stream, number| {
+        // The request of SOCKS4: 8 bytes, and a name that ends with a zero.
+        let mut byte = [1];
+        stream.read_exact(&mut [0; 8]).unwrap();
+        while byte[0] != 0 {
+            stream.read_exact(&mut byte).unwrap();
+        }
+        stream.write_all(&[0, 0x5a, 0, 0, 0, 0, 0, 0]).unwrap();
+        let mut peer = Peer::new(stream);
+        let first = peer.request(true).unwrap();
+        peer.act(Answer, first);
+        if number == 0 {
+            (0..STREAMS).for_each(|_| drop(peer.request(true)));
+            return;
+        }
+        while let Some(request) = peer.request(true) {
+            peer.act(Answer, request);
+        }
+    });
+    let mut one = testing::server(1, origin.address);
+    one.speech = Speeches::only(Spoken::H2);
+    one.link.socks4 = Some(origin.address);
+    let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
+    proxy.back.as_mut().unwrap().retries = 3;
+    let world = World::new(vec![proxy]);
+    world.play(move || {
+        let mut client = super::Peer::new(address);
+        let first = client.send("GET", "/", BodyKind::None);
+        assert_eq!(client.answer(first).0, 200);
+        let all: Vec<_> = (0..STREAMS).map(|_| client.send("GET", "/", BodyKind::None)).collect();
+        all.into_iter().for_each(|key| assert_eq!(client.answer(key).0, 200));
+    });
     assert_eq!(origin.served(), 2);
 }
