@@ -9,6 +9,8 @@ pub mod os;
 mod outgoing;
 pub mod pipe;
 pub mod pulse;
+#[cfg(test)]
+mod script;
 pub mod socket;
 pub mod thread;
 pub mod throughput;
