@@ -7,6 +7,7 @@ pub mod errand;
 pub mod kernel;
 pub mod os;
 mod outgoing;
+mod pace;
 pub mod pipe;
 pub mod pulse;
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub mod throughput;
 pub use child::Child;
 pub use errand::Errand;
 pub use kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
+pub use pace::Pace;
 pub use pipe::Pipe;
 pub use pulse::{Pulse, Watchdog};
 pub use sched::activity::{Activity, Counter};
