@@ -150,8 +150,8 @@ async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Fai
     Ok(())
 }
 
-/// Makes pieces that are sent together; one without a word ends them, because it was at work all the
-/// same. `false`: the last one was among them.
+/// Makes pieces that are sent together; one without a word ends them, because it was at work all
+/// the same. `false`: the last one was among them.
 fn batch(text: &mut String, next: &mut dyn FnMut(&mut String) -> bool) -> bool {
     while text.len() < BATCH {
         let before = text.len();

@@ -21,6 +21,8 @@ pub(crate) struct End {
     pub(crate) says: usize,
     pub(crate) error: Option<i32>,
     pub(crate) closed: bool,
+    /// It was closed by a reset.
+    pub(crate) reset: bool,
     pub(crate) shut: bool,
 }
 
@@ -115,8 +117,8 @@ impl Kernel for Script {
         self.with(handle.0, |end| end.shut = true);
         Ok(())
     }
-    fn close(&self, handle: Handle, _: bool) {
-        self.with(handle.0, |end| end.closed = true);
+    fn close(&self, handle: Handle, reset: bool) {
+        self.with(handle.0, |end| (end.closed, end.reset) = (true, reset));
     }
     fn local_address(&self, _: Handle) -> Option<SocketAddr> {
         None

@@ -217,6 +217,27 @@ fn the_rest_of_a_message_does_not_wait_for_ever() {
 }
 
 #[test]
+fn rests_that_outlive_their_sockets_are_not_without_number() {
+    let script = Script::default();
+    let thread = script.thread();
+    let count = i32::try_from(ORPHANS).unwrap();
+    for handle in 1..=count + 3 {
+        let socket = script.socket(&thread, handle, 1);
+        socket.send_soon(b"bye").unwrap();
+    }
+    assert_eq!((thread.sockets(), thread.outgoing.orphans.get()), (ORPHANS, ORPHANS));
+    assert!((1..=count).all(|handle| !script.with(handle, |end| end.closed)));
+    let dropped = |handle| script.with(handle, |end| (end.closed, end.reset));
+    assert!((count + 1..=count + 3).all(|handle| dropped(handle) == (true, true)));
+    // One that has gone makes room.
+    script.make_room(1, 10);
+    turn(&thread);
+    assert_eq!((script.got(1), dropped(1)), ("bye".into(), (true, false)));
+    drop(script.socket(&thread, 5_000, 1).send_soon(b"bye"));
+    assert_eq!((dropped(5_000), thread.outgoing.orphans.get()), ((false, false), ORPHANS));
+}
+
+#[test]
 fn a_reset_does_not_wait_for_the_rest() {
     let script = Script::default();
     let thread = script.thread();
