@@ -12,7 +12,7 @@ use crate::trace::points as trace;
 use crate::transaction::Transaction;
 use htx::Head;
 use mux::BodyKind;
-use reactor::Class;
+use reactor::Pace;
 use rules::{ErrorAnswer, ErrorFiles, Rendered};
 use std::sync::Arc;
 
@@ -133,27 +133,36 @@ pub(crate) async fn send(tx: &mut Transaction) -> Result<(), Failure> {
 /// Makes and sends the body behind the head that is encoded; traffic passes between two batches.
 async fn send_pieces(tx: &mut Transaction, mut pieces: Pieces) -> Result<(), Failure> {
     let thread = tx.worker.thread.clone();
-    let (mut text, mut more) = (String::new(), true);
+    let (mut text, mut more, mut pace) = (String::new(), true, Pace::default());
     while more {
         text.clear();
-        while more && text.len() < BATCH {
-            more = pieces(&tx.worker, &mut text);
-            if more && text.is_empty() {
-                // It was at work without a word yet.
-                break;
-            }
-        }
+        more = batch(&mut text, &mut |text| pieces(&tx.worker, text));
         if !text.is_empty() {
             tx.client.mux.encode_payload(text.as_bytes(), &mut tx.space.down.outbox.bytes);
         }
         if more {
             flush(tx).await?;
-            thread.next_turn(Class::Bulk).await;
+            pace.give_way(&thread).await;
             tx.go_on(0, Phase::Data)?;
         }
     }
     tx.client.mux.encode_end(None, &mut tx.space.down.outbox.bytes);
     Ok(())
+}
+
+/// Makes pieces that are sent together; one without a word ends them, because it was at work all
+/// the same. `false`: the last one was among them.
+fn batch(text: &mut String, next: &mut dyn FnMut(&mut String) -> bool) -> bool {
+    while text.len() < BATCH {
+        let before = text.len();
+        if !next(text) {
+            return false;
+        }
+        if text.len() == before {
+            break;
+        }
+    }
+    true
 }
 
 /// Sends what is encoded.

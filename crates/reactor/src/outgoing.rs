@@ -31,6 +31,9 @@ const BYTES: usize = 64 * 1024;
 const TASKS: u32 = 32;
 /// How long the rest of a message outlives its socket at most, in milliseconds.
 const OUTLIVES: u32 = 60_000;
+/// As many rests outlive their sockets at most, so that clients that never read hold neither memory
+/// nor descriptors without end; more are dropped, as a reset would drop them.
+const ORPHANS: usize = 1_024;
 
 /// What a thread has yet to give the system.
 #[derive(Debug)]
@@ -271,6 +274,11 @@ impl Thread {
         }
         let Some(rest) = rests.get_mut(&key.to_bits()) else { return true };
         if rest.until.is_none() {
+            if self.outgoing.orphans.get() >= ORPHANS {
+                rests.remove(&key.to_bits());
+                self.io(key, |io| io.resets = true);
+                return true;
+            }
             rest.until = Some(self.tick().plus_ms(OUTLIVES));
             self.outgoing.orphans.set(self.outgoing.orphans.get() + 1);
             self.io(key, |io| (io.owner, io.wanted) = (TaskId::NONE, 0));

@@ -234,11 +234,17 @@ impl Profile {
         self.clock.nanos()
     }
 
-    /// A task's turn begins: takes its mark, before it can be queued again.
+    /// A task is about to have its turn: takes its mark, before it can be queued again.
+    #[cold]
+    pub(crate) fn take(&self, id: TaskId) {
+        let mark = self.marks.borrow_mut().get_mut(id.0.index as usize).and_then(Option::take);
+        self.lap.set(Lap { mark, start: 0 });
+    }
+
+    /// The turn begins of the task whose mark was taken last.
     #[cold]
     pub(crate) fn begin(&self, id: TaskId) {
-        let mark = self.marks.borrow_mut().get_mut(id.0.index as usize).and_then(Option::take);
-        let lap = Lap { mark, start: self.clock.nanos() };
+        let lap = Lap { start: self.clock.nanos(), ..self.lap.get() };
         self.spend(id, 0, lap.latency().unwrap_or(0));
         self.lap.set(lap);
     }

@@ -5,7 +5,7 @@
 //! other way round.
 
 use crate::data::{DataKind, DataType};
-use crate::layout::Layout;
+use crate::layout::{Cell, Layout};
 use crate::rate::Rate;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,6 +61,16 @@ struct Data {
     server_key: Option<Arc<str>>,
 }
 
+impl Data {
+    /// What stands at a place.
+    fn value(&self, cell: Cell, now: u64) -> u64 {
+        match cell.kind {
+            DataKind::Rate => Rate::load(&self.words[cell.at..]).read(now, cell.period).into(),
+            _ => self.words[cell.at],
+        }
+    }
+}
+
 impl Entry {
     pub(crate) fn new(layout: &Arc<Layout>, key: &[u8], hash: u64, now: u64) -> Entry {
         let words = vec![0; layout.words].into();
@@ -114,11 +124,24 @@ impl Entry {
     /// Element `index` of a data type; nothing when it is not stored. A rate is read as of `now`.
     pub fn get(&self, data: DataType, index: u32, now: u64) -> Option<u64> {
         let cell = self.layout.cell(data, index)?;
+        Some(self.lock().value(cell, now))
+    }
+
+    /// Elements of data types, 0 for what is not stored, all as of one moment, and how many
+    /// trackers hold the entry. Replaces what is in `values`.
+    pub fn read(&self, of: &[(DataType, u32)], now: u64, values: &mut Vec<u64>) -> u32 {
         let held = self.lock();
-        Some(match cell.kind {
-            DataKind::Rate => Rate::load(&held.words[cell.at..]).read(now, cell.period).into(),
-            _ => held.words[cell.at],
-        })
+        let value = |(data, index): &(DataType, u32)| {
+            self.layout.cell(*data, *index).map_or(0, |cell| held.value(cell, now))
+        };
+        values.clear();
+        values.extend(of.iter().map(value));
+        held.uses
+    }
+
+    /// Asks for the memory of the values, which will be read soon.
+    pub(crate) fn fetch(&self) {
+        stdx::prefetch::soon(&self.lock().words[..]);
     }
 
     /// Counts `amount` more in each of these data types that is stored.

@@ -50,6 +50,11 @@ impl KeyKind {
         }
     }
 
+    /// The number that a stored key stands for, if its type is that of integers.
+    pub fn number(self, key: &[u8]) -> Option<u32> {
+        matches!(self, KeyKind::Integer).then(|| u32::from_be_bytes(array(key)))
+    }
+
     /// Writes a stored key as listings show it.
     pub fn show(self, key: &[u8], out: &mut impl fmt::Write) -> fmt::Result {
         match self {

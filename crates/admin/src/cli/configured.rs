@@ -17,7 +17,7 @@ const STATE_HEADER: &str = "1\n# be_id be_name srv_id srv_name srv_addr srv_op_s
     srv_agent_addr srv_agent_port\n";
 
 /// Servers in one piece of a listing.
-const STEP: usize = 128;
+const STEP: usize = 32;
 
 pub(super) fn backends(call: &mut Call<'_>) -> Reply {
     let mut out = "# name\n".to_owned();

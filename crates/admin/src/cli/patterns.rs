@@ -5,8 +5,8 @@ use sample::pattern::{Dictionary, Refusal, Sighting, View};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Rows in one piece of a listing.
-const STEP: usize = 128;
+/// Rows that one piece of a listing looks at.
+const STEP: u32 = 128;
 
 /// Which of the two families of commands: they differ in words and in which dictionaries they see.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,18 +79,12 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     };
     let (dictionary, mut from) = (dictionary.clone(), 0);
     Reply::Pieces(Box::new(move |_, out| {
-        let mut left = STEP;
-        let next = dictionary.rows(version, from, &mut |row, key, value| {
-            if left == 0 {
-                return false;
-            }
-            left -= 1;
+        let next = dictionary.rows(version, (from, STEP), &mut |row, key, value| {
             let _ = write!(out, "{row:#x} {}", String::from_utf8_lossy(key));
             if dictionary.has_values() {
                 let _ = write!(out, " {}", String::from_utf8_lossy(value));
             }
             out.push('\n');
-            true
         });
         from = next.unwrap_or(from);
         next.is_some()

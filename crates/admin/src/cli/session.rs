@@ -16,7 +16,7 @@ use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
 use proxy::ring::Framing;
 use proxy::services::Pieces;
-use reactor::{Class, Handle, Socket, TaskId};
+use reactor::{Class, Handle, Pace, Socket, TaskId};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,6 +56,7 @@ struct Session {
     channel: Channel,
     state: State,
     parser: Parser,
+    pace: Pace,
 }
 
 async fn converse(
@@ -66,7 +67,8 @@ async fn converse(
     _place: Place,
 ) {
     let channel = Channel::new(&worker.thread, socket);
-    let mut session = Session { worker, settings, channel, state, parser: Parser::default() };
+    let (parser, pace) = (Parser::default(), Pace::default());
+    let mut session = Session { worker, settings, channel, state, parser, pace };
     // A client that went away or kept silent for too long needs no answer.
     if session.talk().await.is_ok() {
         session.channel.part().await;
@@ -117,14 +119,23 @@ impl Session {
         Ok(ran)
     }
 
-    /// Lets traffic pass between two commands, or two pieces of an answer, however many there are,
-    /// and keeps answers from piling up.
+    /// Lets traffic pass between two commands, however many there are, and keeps answers from
+    /// piling up.
     async fn give_way(&mut self) -> io::Result<()> {
-        if self.channel.output.len() > FULL {
-            self.flush().await?;
-        }
+        self.flush_full().await?;
         self.worker.thread.next_turn(Class::Bulk).await;
         Ok(())
+    }
+
+    /// The same between two pieces of an answer, which also leave the thread time to sleep.
+    async fn rest(&mut self) -> io::Result<()> {
+        self.flush_full().await?;
+        self.pace.give_way(&self.worker.thread).await;
+        Ok(())
+    }
+
+    async fn flush_full(&mut self) -> io::Result<()> {
+        if self.channel.output.len() > FULL { self.flush().await } else { Ok(()) }
     }
 
     async fn run(&mut self, command: &Command) -> io::Result<()> {
@@ -176,7 +187,7 @@ impl Session {
                 return Ok(());
             }
             text.clear();
-            self.give_way().await?;
+            self.rest().await?;
         }
     }
 
@@ -190,7 +201,7 @@ impl Session {
                 let part = collect::one(&self.worker, thread, ask).await;
                 self.channel.output.extend_from_slice(page.render(&part.streams).as_bytes());
                 from = part.next;
-                self.give_way().await?;
+                self.rest().await?;
             }
         }
         self.channel.output.extend_from_slice(page.end().as_bytes());
@@ -208,7 +219,7 @@ impl Session {
             ) {
                 tap.confirm();
                 self.flush().await?;
-                self.worker.thread.scheduler().yield_as(Class::Bulk).await;
+                self.pace.give_way(&self.worker.thread).await;
             }
             if !follow.waits {
                 return Ok(());

@@ -5,6 +5,7 @@ use crate::settings::Level;
 use proxy::Shared;
 use std::fmt::Write;
 use std::sync::Arc;
+use stdx::decimal;
 use table::{DataKind, DataType, Entry, KeyKind, Removal, Table, Walk};
 
 /// Filters of one command.
@@ -63,7 +64,7 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
             let Some(key) = table.parse_key(key) else { return Reply::Dump(out) };
             table.look(&key, now, |entry| {
                 title(table, now, &mut out);
-                line(table, entry, now, &mut out);
+                Lines::of(table, now).write(entry, &mut out);
             });
         }
         Selection::All => return listing(table, Vec::new(), now),
@@ -249,12 +250,12 @@ fn passes(entry: &Entry, filters: &[Filter], now: u64) -> bool {
 fn listing(table: &Arc<Table>, filters: Vec<Filter>, now: u64) -> Reply {
     let mut out = String::new();
     title(table, now, &mut out);
-    let (table, mut walk) = (table.clone(), Walk::default());
+    let (table, mut walk, mut lines) = (table.clone(), Walk::default(), Lines::of(table, now));
     if table.used() as usize <= SORTED {
         let steps = std::iter::from_fn(|| table.walk(&mut walk, now)).flatten();
         let mut entries: Vec<Arc<Entry>> = steps.filter(|it| passes(it, &filters, now)).collect();
         entries.sort_unstable_by(|a, b| a.key().cmp(b.key()));
-        entries.iter().for_each(|entry| line(&table, entry, now, &mut out));
+        entries.iter().for_each(|entry| lines.write(entry, &mut out));
         return Reply::Dump(out);
     }
     let mut start = Some(out);
@@ -262,7 +263,7 @@ fn listing(table: &Arc<Table>, filters: Vec<Filter>, now: u64) -> Reply {
         out.extend(start.take());
         let Some(entries) = table.walk(&mut walk, now) else { return false };
         let passing = entries.iter().filter(|it| passes(it, &filters, now));
-        passing.for_each(|entry| line(&table, entry, now, out));
+        passing.for_each(|entry| lines.write(entry, out));
         true
     }))
 }
@@ -281,29 +282,54 @@ fn title(table: &Table, now: u64, out: &mut String) {
     );
 }
 
-fn line(table: &Table, entry: &Entry, now: u64, out: &mut String) {
-    // Tools expect an address to tell entries apart; any number that does will do.
-    let _ = write!(out, "{:p}: key=", std::ptr::from_ref(entry));
-    let _ = table.kind().show(entry.key(), out);
-    let _ = write!(out, " use={} exp={}", entry.uses(), entry.expires_in(now));
-    for (data, name, kind) in DataType::TABLE {
-        let Some(stored) = table.stored(*data) else { continue };
-        let period = stored.period;
-        for index in 0..stored.count {
-            out.push(' ');
-            match data.is_array() {
-                true => out.push_str(&data.element_name(index)),
-                false => out.push_str(name),
+/// Lines of one table: what is the same in all of them.
+struct Lines {
+    table: Arc<Table>,
+    now: u64,
+    /// The values, with what stands before each.
+    columns: Vec<(String, DataKind)>,
+    wanted: Vec<(DataType, u32)>,
+    values: Vec<u64>,
+}
+
+impl Lines {
+    fn of(table: &Arc<Table>, now: u64) -> Self {
+        let (mut columns, mut wanted) = (Vec::new(), Vec::new());
+        for (data, name, kind) in DataType::TABLE {
+            let Some(stored) = table.stored(*data) else { continue };
+            for index in 0..stored.count {
+                let name =
+                    if data.is_array() { data.element_name(index) } else { (*name).to_owned() };
+                let label = match kind {
+                    DataKind::Rate => format!(" {name}({})=", stored.period),
+                    DataKind::Count | DataKind::Long | DataKind::Text => format!(" {name}="),
+                };
+                columns.push((label, *kind));
+                wanted.push((*data, index));
             }
-            let value = entry.get(*data, index, now).unwrap_or(0);
-            let _ = match kind {
-                DataKind::Rate => write!(out, "({period})={value}"),
-                DataKind::Count | DataKind::Long => write!(out, "={value}"),
-                DataKind::Text => {
-                    write!(out, "={}", entry.server_key().as_deref().unwrap_or("-"))
-                }
-            };
         }
+        Self { table: table.clone(), now, columns, wanted, values: Vec::new() }
     }
-    out.push('\n');
+
+    fn write(&mut self, entry: &Entry, out: &mut String) {
+        let uses = entry.read(&self.wanted, self.now, &mut self.values);
+        // Tools expect an address to tell entries apart; any number that does will do.
+        let _ = write!(out, "{:p}: key=", std::ptr::from_ref(entry));
+        match self.table.kind().number(entry.key()) {
+            Some(number) => decimal::push(out, number.into()),
+            None => drop(self.table.kind().show(entry.key(), out)),
+        }
+        out.push_str(" use=");
+        decimal::push(out, uses.into());
+        out.push_str(" exp=");
+        decimal::push(out, entry.expires_in(self.now));
+        for ((label, kind), value) in self.columns.iter().zip(&self.values) {
+            out.push_str(label);
+            match kind {
+                DataKind::Text => out.push_str(entry.server_key().as_deref().unwrap_or("-")),
+                DataKind::Rate | DataKind::Count | DataKind::Long => decimal::push(out, *value),
+            }
+        }
+        out.push('\n');
+    }
 }

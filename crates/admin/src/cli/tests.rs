@@ -14,6 +14,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod large;
+
 struct Bench {
     shared: Arc<Shared>,
     worker: Rc<Worker>,

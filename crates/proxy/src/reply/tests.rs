@@ -1,5 +1,6 @@
 //! Tests of local answers over real sockets: which error file, section or `http-error` is sent.
 
+use super::{BATCH, batch};
 use crate::settings::{ErrorReply, Mode, Proxy};
 use crate::testing::{self, World};
 use rules::{ErrorFile, Reply};
@@ -98,4 +99,23 @@ fn http_error_is_evaluated_for_each_error() {
     assert!(heard[0].contains("\r\nx-path: /a\r\n") && heard[0].ends_with("\r\n\r\nno:/a"));
     assert!(heard[1].contains("\r\ncontent-length: 0\r\n"), "{}", heard[1]);
     assert!(heard[2].ends_with("\r\n\r\nbad"), "{}", heard[2]);
+}
+
+/// The pieces made until the batch ends, of those that say so many bytes, by number.
+fn made(says: impl Fn(usize) -> usize) -> (usize, bool) {
+    let mut count = 0;
+    let more = batch(&mut String::new(), &mut |text| {
+        count += 1;
+        text.extend(std::iter::repeat_n('x', says(count)));
+        count < 100
+    });
+    (count, more)
+}
+
+#[test]
+fn pieces_go_together_up_to_a_size_and_to_one_without_a_word() {
+    assert_eq!(made(|_| BATCH / 4), (4, true));
+    assert_eq!(made(|_| 1), (100, false));
+    assert_eq!(made(|_| 0), (1, true));
+    assert_eq!(made(|number| usize::from(number == 1)), (2, true));
 }

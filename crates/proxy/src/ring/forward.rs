@@ -81,7 +81,9 @@ async fn pour(
         }
         if tap.read(framing, BATCH, output) {
             send(worker, &socket, idle_ms, output).await?;
+            leave(worker, &socket, idle_ms).await?;
             tap.confirm();
+            worker.thread.next_turn(Class::Bulk).await;
             continue;
         }
         socket.want_nothing();
@@ -130,4 +132,19 @@ async fn send(
             return Ok(());
         }
     }
+}
+
+/// Waits until the system has taken what was sent: before, it is not on its way.
+async fn leave(worker: &Worker, socket: &Transport, span: Option<u32>) -> io::Result<()> {
+    let deadline = span.map(|span| worker.thread.tick().plus_ms(span));
+    while !socket.socket().is_settled() {
+        socket.socket().take_error()?;
+        if deadline.is_some_and(|deadline| deadline.is_due(worker.thread.tick())) {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        socket.want_nothing();
+        socket.want_write();
+        worker.thread.scheduler().pause(deadline).await;
+    }
+    Ok(())
 }

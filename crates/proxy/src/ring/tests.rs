@@ -1,9 +1,14 @@
 //! What rings keep and what they lose. Never part of the product.
 
 use super::*;
-use crate::testing::World;
+use crate::testing::{self, World};
 use proptest::prelude::*;
+use reactor::{Address, Class};
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::io::Read;
+use std::net::TcpListener;
+use std::rc::Rc;
 
 fn ring(size: usize, max_len: usize) -> Arc<Ring> {
     Arc::new(Ring::new(settings::Ring { size, max_len, ..settings::Ring::default() }))
@@ -72,6 +77,41 @@ fn a_backing_file_has_what_the_ring_has() {
     let ring = Ring::new(settings);
     (0..9).for_each(|number| assert!(ring.write(format!("message {number}").as_bytes())));
     assert_eq!(*paper.0.lock().unwrap(), ring.lock().bytes);
+}
+
+#[test]
+fn a_message_is_confirmed_when_the_system_has_taken_it() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Inet(server.local_addr().unwrap());
+    let servers = vec![settings::RingServer { address, counts: false, encryption: None }];
+    let ring = settings::Ring { size: 1_000, max_len: 100, servers, ..Default::default() };
+    let process = settings::Process { rings: vec![ring], ..testing::process(1) };
+    let world = World::with(process, Vec::new());
+    let ring = world.shared.rings[1].clone();
+    ring.write(b"first");
+    let peer = world.play(move || {
+        let (mut peer, _) = server.accept().unwrap();
+        peer.read_exact(&mut [0; 6]).unwrap();
+        peer
+    });
+    let reached = |ring: &Ring| {
+        let store = ring.lock();
+        store.readers[0].at == store.tail
+    };
+    world.until("the first message is confirmed", || reached(&ring));
+    ring.write(b"second");
+    peer.set_nonblocking(true).unwrap();
+    // Looks after each turn of the task that sends, before the thread's own turn is over.
+    let seen = Rc::new(Cell::new(None));
+    let (told, worker, watched) = (seen.clone(), world.workers[0].clone(), ring.clone());
+    world.workers[0].thread.scheduler().spawn(Class::Normal, async move {
+        while !reached(&watched) {
+            worker.thread.scheduler().yield_as(Class::Normal).await;
+        }
+        told.set(Some(peer.peek(&mut [0; 10]).ok()));
+    });
+    world.until("the second one is confirmed", || seen.get().is_some());
+    assert_eq!(seen.get(), Some(Some(b"second\n".len())), "nothing has arrived");
 }
 
 proptest! {

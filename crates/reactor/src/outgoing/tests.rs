@@ -2,146 +2,10 @@
 //! part of the product.
 
 use super::*;
-use crate::kernel::{Address, Event, Kernel, Watch};
-use crate::{Settings, Socket};
-use sched::Alarm;
-use std::net::SocketAddr;
+use crate::Socket;
+use crate::kernel::Address;
+use crate::script::Script;
 use std::rc::Rc;
-
-/// What one handle has been given, and what it still takes.
-#[derive(Default)]
-struct End {
-    got: Vec<u8>,
-    calls: usize,
-    room: usize,
-    /// Bytes that the next read finds.
-    says: usize,
-    error: Option<i32>,
-    closed: bool,
-    shut: bool,
-}
-
-/// A system of a few handles; its clock is set by hand.
-#[derive(Clone, Default)]
-struct Script {
-    ends: Rc<RefCell<BTreeMap<i32, End>>>,
-    tokens: Rc<RefCell<BTreeMap<i32, u64>>>,
-    events: Rc<RefCell<Vec<Event>>>,
-    now: Rc<Cell<u64>>,
-}
-
-struct Silent;
-
-impl Alarm for Silent {
-    fn ring(&self) {}
-}
-
-fn no<T>() -> io::Result<T> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-impl Kernel for Script {
-    fn monotonic(&self) -> u64 {
-        self.now.get()
-    }
-    fn wall(&self) -> u64 {
-        self.now.get()
-    }
-    fn seed(&self) -> u64 {
-        1
-    }
-    fn alarm(&self) -> Box<dyn Alarm> {
-        Box::new(Silent)
-    }
-    fn wait(&self, _: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
-        events.append(&mut self.events.borrow_mut());
-        Ok(())
-    }
-    fn watch(&self, handle: Handle, token: u64, _: Watch) -> io::Result<()> {
-        self.tokens.borrow_mut().insert(handle.0, token);
-        Ok(())
-    }
-    fn unwatch(&self, _: Handle) -> io::Result<()> {
-        Ok(())
-    }
-    fn accept(&self, _: Handle) -> io::Result<(Handle, Option<SocketAddr>)> {
-        no()
-    }
-    fn connect(&self, _: &Address) -> io::Result<Handle> {
-        Ok(Handle(9))
-    }
-    fn take_error(&self, _: Handle) -> io::Result<()> {
-        Ok(())
-    }
-    fn recv(&self, handle: Handle, _: &mut [u8]) -> io::Result<usize> {
-        Ok(self.with(handle.0, |end| std::mem::take(&mut end.says)))
-    }
-    fn peek(&self, _: Handle, _: &mut [u8]) -> io::Result<usize> {
-        no()
-    }
-    fn send(&self, handle: Handle, parts: &[IoSlice<'_>], _: bool) -> io::Result<usize> {
-        let mut ends = self.ends.borrow_mut();
-        let end = ends.entry(handle.0).or_default();
-        if let Some(error) = end.error {
-            return Err(io::Error::from_raw_os_error(error));
-        }
-        end.calls += 1;
-        let all: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
-        let count = all.len().min(end.room);
-        if count == 0 {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        end.room -= count;
-        end.got.extend_from_slice(&all[..count]);
-        Ok(count)
-    }
-    fn is_quiet(&self, _: Handle) -> bool {
-        true
-    }
-    fn shutdown_write(&self, handle: Handle) -> io::Result<()> {
-        self.with(handle.0, |end| end.shut = true);
-        Ok(())
-    }
-    fn close(&self, handle: Handle, _: bool) {
-        self.with(handle.0, |end| end.closed = true);
-    }
-    fn local_address(&self, _: Handle) -> Option<SocketAddr> {
-        None
-    }
-    fn datagram(&self, _: &Address, _: &[u8]) -> io::Result<()> {
-        no()
-    }
-    fn write(&self, _: i32, _: &[u8]) -> io::Result<usize> {
-        no()
-    }
-}
-
-impl Script {
-    fn with<R>(&self, handle: i32, how: impl FnOnce(&mut End) -> R) -> R {
-        how(self.ends.borrow_mut().entry(handle).or_default())
-    }
-
-    fn got(&self, handle: i32) -> String {
-        self.with(handle, |end| String::from_utf8_lossy(&end.got).into_owned())
-    }
-
-    /// Makes room for so many bytes, and has the poller say so.
-    fn make_room(&self, handle: i32, bytes: usize) {
-        self.with(handle, |end| end.room += bytes);
-        let token = self.tokens.borrow()[&handle];
-        let event = Event { token, readable: false, writable: true, closed: false };
-        self.events.borrow_mut().push(event);
-    }
-
-    fn thread(&self) -> Rc<Thread> {
-        Thread::new(0, Box::new(self.clone()), Settings::default())
-    }
-
-    fn socket(&self, thread: &Rc<Thread>, handle: i32, room: usize) -> Rc<Socket> {
-        self.with(handle, |end| end.room = room);
-        Rc::new(Socket::adopt(thread, Handle(handle)))
-    }
-}
 
 fn turn(thread: &Rc<Thread>) {
     thread.turn(Some(Duration::ZERO)).unwrap();
@@ -350,6 +214,27 @@ fn the_rest_of_a_message_does_not_wait_for_ever() {
     turn(&thread);
     assert!(script.with(1, |end| end.closed));
     assert_eq!((thread.sockets(), thread.outgoing.orphans.get()), (0, 0));
+}
+
+#[test]
+fn rests_that_outlive_their_sockets_are_not_without_number() {
+    let script = Script::default();
+    let thread = script.thread();
+    let count = i32::try_from(ORPHANS).unwrap();
+    for handle in 1..=count + 3 {
+        let socket = script.socket(&thread, handle, 1);
+        socket.send_soon(b"bye").unwrap();
+    }
+    assert_eq!((thread.sockets(), thread.outgoing.orphans.get()), (ORPHANS, ORPHANS));
+    assert!((1..=count).all(|handle| !script.with(handle, |end| end.closed)));
+    let dropped = |handle| script.with(handle, |end| (end.closed, end.reset));
+    assert!((count + 1..=count + 3).all(|handle| dropped(handle) == (true, true)));
+    // One that has gone makes room.
+    script.make_room(1, 10);
+    turn(&thread);
+    assert_eq!((script.got(1), dropped(1)), ("bye".into(), (true, false)));
+    drop(script.socket(&thread, 5_000, 1).send_soon(b"bye"));
+    assert_eq!((dropped(5_000), thread.outgoing.orphans.get()), ((false, false), ORPHANS));
 }
 
 #[test]

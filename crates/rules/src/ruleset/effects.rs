@@ -97,10 +97,9 @@ fn fields(head: &Head) -> String {
 fn rows(files: &Dictionaries, name: &str) -> String {
     let mut found = Vec::new();
     let Some(dictionary) = files.find(name) else { return String::new() };
-    dictionary.rows(None, 0, &mut |_, key, value| {
+    dictionary.rows(None, (0, u32::MAX), &mut |_, key, value| {
         let pair = [key, value].map(|part| String::from_utf8_lossy(part).into_owned());
         found.push(pair.join("=").trim_end_matches('=').to_owned());
-        true
     });
     found.join(",")
 }

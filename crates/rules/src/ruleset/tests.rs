@@ -374,14 +374,17 @@ fn dictionaries_change() {
         rules.evaluate(Cursor::default(), &mut Transaction::default());
         let rows = |name: &str| {
             let mut found = Vec::new();
-            all.find(name).expect("named by a rule").rows(None, 0, &mut |_, key, value| {
-                found.push(format!(
-                    "{}={}",
-                    String::from_utf8_lossy(key),
-                    String::from_utf8_lossy(value)
-                ));
-                true
-            });
+            all.find(name).expect("named by a rule").rows(
+                None,
+                (0, u32::MAX),
+                &mut |_, key, value| {
+                    found.push(format!(
+                        "{}={}",
+                        String::from_utf8_lossy(key),
+                        String::from_utf8_lossy(value)
+                    ));
+                },
+            );
             found
         };
         assert_eq!(rows("m"), ["k=v10.1.2.3"]);

@@ -32,8 +32,8 @@ struct State {
     users: Vec<String>,
 }
 
-/// Gets a row's number, key and value; false stops.
-pub type RowVisitor<'v> = &'v mut dyn FnMut(u32, &[u8], &[u8]) -> bool;
+/// Gets a row's number, key and value.
+pub type RowVisitor<'v> = &'v mut dyn FnMut(u32, &[u8], &[u8]);
 
 /// Versions and size, for listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,16 +141,20 @@ impl Dictionary {
         self.state().views.clone()
     }
 
-    /// Key and value of every row of `version` (of the current one without), from row `from` on,
-    /// until `visit` refuses one; returns the row to go on from.
-    pub fn rows(&self, version: Option<u32>, from: u32, visit: RowVisitor<'_>) -> Option<u32> {
+    /// Key and value of the rows of `version` (of the current one without) among the `most` rows
+    /// from `from` on, of whatever version these are. Holds its lock meanwhile; returns where to go
+    /// on.
+    pub fn rows(
+        &self,
+        version: Option<u32>,
+        (from, most): (u32, u32),
+        visit: RowVisitor<'_>,
+    ) -> Option<u32> {
         let state = self.state();
-        let version = version.unwrap_or(state.current);
-        state
-            .rows
-            .of(version)
-            .filter(|order| *order >= from)
-            .find(|order| !visit(*order, state.rows.key(*order), state.rows.value(*order)))
+        let (version, end) = (version.unwrap_or(state.current), from.saturating_add(most));
+        let (rows, more) = state.rows.among(version, from..end);
+        rows.for_each(|order| visit(order, state.rows.key(order), state.rows.value(order)));
+        more.then_some(end)
     }
 
     /// The key of a row.

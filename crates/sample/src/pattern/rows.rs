@@ -1,6 +1,7 @@
 //! The rows of a dictionary: keys, values and versions as text. Never compiles a pattern.
 
 use super::table::Table;
+use std::ops::Range;
 
 /// Part of the arena.
 #[derive(Debug, Clone, Copy)]
@@ -100,6 +101,19 @@ impl Rows {
     pub(super) fn of(&self, version: u32) -> impl Iterator<Item = u32> {
         let wanted = move |row: &(&Row, u32)| row.0.version == version && !row.0.dead;
         self.rows.iter().zip(0..).filter(wanted).map(|row| row.1)
+    }
+
+    /// The rows of a version among these places, and whether there are places behind them.
+    pub(super) fn among(
+        &self,
+        version: u32,
+        places: Range<u32>,
+    ) -> (impl Iterator<Item = u32>, bool) {
+        let count = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let places = places.start.min(count)..places.end.min(count);
+        let more = places.end < count;
+        let wanted = move |order: &u32| self.holds(*order) && self.version(*order) == version;
+        (places.filter(wanted), more)
     }
 
     /// All the rows, of any version.

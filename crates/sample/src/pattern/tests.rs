@@ -193,6 +193,29 @@ fn dictionaries_change_while_views_are_read() {
 }
 
 #[test]
+fn a_listing_looks_at_as_many_rows_as_it_is_told_and_goes_on() {
+    let files = PatternFiles::default();
+    files.map("m", Match::Str, Type::Str, "", &|_| Ok(b"a 1\nb 2\nc 3\n".to_vec())).expect("a map");
+    let all = files.finish();
+    let map = all.find("m").expect("there");
+    let version = map.prepare();
+    map.add(Some(version), b"d", b"4").expect("prepared");
+    map.remove_row(1).expect("there");
+    let list = |version, from, most| {
+        let mut keys = String::new();
+        let next = map.rows(version, (from, most), &mut |_, key, _| {
+            keys.push_str(std::str::from_utf8(key).expect("a letter"));
+        });
+        (keys, next)
+    };
+    assert_eq!(list(None, 0, 2), ("a".to_owned(), Some(2)));
+    assert_eq!(list(None, 2, 2), ("c".to_owned(), None));
+    assert_eq!(list(Some(version), 0, 3), (String::new(), Some(3)));
+    assert_eq!(list(Some(version), 3, u32::MAX), ("d".to_owned(), None));
+    assert_eq!(list(None, 7, 2), (String::new(), None));
+}
+
+#[test]
 fn many_additions_and_removals() {
     let files = PatternFiles::default();
     let lists = [Match::Str, Match::Sub, Match::Beg, Match::Reg]

@@ -127,6 +127,22 @@ fn a_task_that_wakes_itself_is_dated_within_its_turn() {
 }
 
 #[test]
+fn what_is_done_between_two_turns_is_waited_for_and_no_task_has_used_it() {
+    let (scheduler, clock) = scheduler(Mode::On);
+    scheduler.run();
+    let id = scheduler.spawn(Class::Normal, worker(scheduler.clone(), clock.clone()));
+    let wakes = Cell::new(true);
+    scheduler.run_telling(&|_| {
+        clock.pass(500);
+        if wakes.take() {
+            // That dates the turn after this one.
+            scheduler.wake(id, Wake::MESSAGE);
+        }
+    });
+    assert_eq!(sum(&scheduler), Totals { calls: 2, cpu: 140, dated: 2, latency: 500 + 70 + 500 });
+}
+
+#[test]
 fn automatic_profiling_follows_the_length_of_turns_with_hysteresis() {
     let (scheduler, clock) = scheduler(Mode::Auto);
     let id = scheduler.spawn(Class::Normal, worker(scheduler.clone(), clock.clone()));

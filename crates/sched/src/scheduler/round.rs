@@ -39,7 +39,8 @@ impl Scheduler {
         self.run_telling(&|_| {})
     }
 
-    /// As [`Scheduler::run`]; `before` hears of each item's class before it runs.
+    /// As [`Scheduler::run`]; `before` hears of each item's class before it runs. The time that it
+    /// takes is no task's.
     pub fn run_telling(&self, before: &impl Fn(Class)) -> Round {
         self.assert_at_home();
         self.profile.follow(&self.activity.profiling);
@@ -121,7 +122,7 @@ impl Scheduler {
         }
         if self.profile.is_on() {
             // Before the mark is cleared: from then on a wake-up dates the turn after this one.
-            self.profile.begin(id);
+            self.profile.take(id);
         }
         slot.state -= State::QUEUED | State::CARRIES_ON;
         let work = slot.future.take()?;
@@ -141,6 +142,9 @@ impl Scheduler {
     fn take_turn(&self, turn: Turn) {
         match turn {
             Turn::Poll(id, work, function) => {
+                if self.profile.is_on() {
+                    self.profile.begin(id);
+                }
                 self.poll(id, work, function);
                 if self.profile.is_on() {
                     self.profile.end(id, function);

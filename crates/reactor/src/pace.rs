@@ -1,0 +1,102 @@
+//! The pace of long work that nobody is in a hurry for, such as a listing of a million entries. Never
+//! knows what the work is.
+//!
+//! Giving way after each piece lets the other tasks of the thread pass, but the thread itself never
+//! sleeps then. Where it shares its processor with other programs, it is one that always wants to
+//! run: the system makes it wait for its next slice behind them, milliseconds long, and all clients
+//! with it. One that rests is run as soon as something comes.
+
+use crate::Class;
+use crate::thread::Thread;
+
+/// Pieces that are made one after the other, each in a turn of its own.
+const STRETCH: u32 = 16;
+/// How long the work rests then, in ticks of a millisecond; the first has begun already.
+const REST_MS: u32 = 2;
+
+/// How much of a stretch has been done.
+#[derive(Debug, Default)]
+pub struct Pace {
+    pieces: u32,
+}
+
+impl Pace {
+    /// Called by the running task after each piece of work, which should take well under 0.2 ms:
+    /// lets all others of this turn pass, and now and then the whole thread sleep.
+    pub async fn give_way(&mut self, thread: &Thread) {
+        self.pieces += 1;
+        if self.pieces >= STRETCH {
+            self.pieces = 0;
+            let until = thread.tick().plus_ms(REST_MS);
+            while !until.is_due(thread.tick()) {
+                thread.scheduler().pause(Some(until)).await;
+            }
+        }
+        thread.next_turn(Class::Bulk).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! When a task that is paced runs, by the clock of a scripted system.
+    use super::*;
+    use crate::script::Script;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// When each of so many pieces is made: by turn, and in milliseconds.
+    fn pieces(script: &Script, count: usize) -> Vec<(u64, u64)> {
+        let thread = script.thread();
+        let (own, made) = (thread.clone(), Rc::new(RefCell::new(Vec::new())));
+        let noted = made.clone();
+        thread.scheduler().spawn(Class::Normal, async move {
+            let mut pace = Pace::default();
+            for _ in 0..count {
+                noted.borrow_mut().push((own.turns(), own.nanos() / 1_000_000));
+                pace.give_way(&own).await;
+            }
+        });
+        while thread.scheduler().tasks() > 0 {
+            thread.turn(None).unwrap();
+        }
+        made.take()
+    }
+
+    #[test]
+    fn each_piece_has_a_turn_of_its_own() {
+        let made = pieces(&Script::default(), 100);
+        assert!(made.windows(2).all(|two| two[0].0 < two[1].0), "{made:?}");
+    }
+
+    #[test]
+    fn the_thread_sleeps_between_two_stretches() {
+        let stretch = STRETCH as usize;
+        let made = pieces(&Script::default(), 4 * stretch);
+        for (at, two) in made.windows(2).enumerate() {
+            let rest = if (at + 1) % stretch == 0 { u64::from(REST_MS) } else { 0 };
+            assert_eq!(two[1].1 - two[0].1, rest, "after piece {at}: {made:?}");
+        }
+    }
+
+    #[test]
+    fn being_woken_does_not_end_a_rest() {
+        let script = Script::default();
+        let thread = script.thread();
+        let (own, made) = (thread.clone(), Rc::new(RefCell::new(0)));
+        let noted = made.clone();
+        let task = thread.scheduler().spawn(Class::Normal, async move {
+            let mut pace = Pace { pieces: STRETCH - 1 };
+            pace.give_way(&own).await;
+            *noted.borrow_mut() += 1;
+        });
+        for _ in 0..5 {
+            thread.turn(Some(std::time::Duration::ZERO)).unwrap();
+            thread.scheduler().wake(task, sched::Wake::IO);
+        }
+        assert_eq!(*made.borrow(), 0);
+        while thread.scheduler().tasks() > 0 {
+            thread.turn(None).unwrap();
+        }
+        assert_eq!(*made.borrow(), 1);
+    }
+}
