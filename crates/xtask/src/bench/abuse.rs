@@ -13,10 +13,11 @@ use super::process::{self, Process};
 use super::subjects::{self, Subject};
 use crate::args;
 use crate::clock;
-use crate::failure::Outcome;
+use crate::failure::{self, Outcome};
 use crate::tools;
 
-const FLAGS: &[args::Flag] = &[args::value("-d"), args::value("-c"), subjects::ALONE];
+const FLAGS: &[args::Flag] =
+    &[args::value("-d"), args::value("-c"), args::value("-a"), subjects::ALONE];
 
 /// The port of the first proxy; each run takes the next one.
 const FIRST_PORT: u16 = 18851;
@@ -50,6 +51,11 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, FLAGS)?;
     let seconds = Duration::from_secs(u64::from(parsed.number("-d", 2)?));
     let connections = parsed.number("-c", 10)?.max(1);
+    let chosen = parsed.value("-a").unwrap_or_default();
+    let attacks: Vec<_> = ATTACKS.iter().filter(|it| it.name.contains(chosen)).collect();
+    if attacks.is_empty() {
+        return Err(failure::usage(format!("-a: no attack is called `{chosen}`")));
+    }
     tools::require(&[tools::NGINX, tools::TASKSET])?;
     process::pin_self(1);
     let subjects = subjects::subjects(&parsed)?;
@@ -60,7 +66,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
         let siege = Siege { files: &files, subject, length: seconds, connections };
         let alone = siege.quiet(port)?;
         port += 1;
-        for attack in ATTACKS {
+        for attack in &attacks {
             match siege.measure(port, attack, alone) {
                 Ok(line) => println!("{:8} {:22} {line}", subject.name, attack.name),
                 Err(error) => println!("{:8} {:22} FAILED {error}", subject.name, attack.name),
