@@ -457,12 +457,26 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64)
         Reuse::Aggressive => first,
         Reuse::Safe | Reuse::Always => false,
     };
-    let wanted = Wanted { key, proven };
+    let wanted = Wanted { key, proven, leaves: left_for_others(tx, server) };
     match tx.worker.idle.take(server, wanted) {
         Some(server) => Reused::Yes(server),
         None if tx.worker.shared.shares_pools() => Reused::Elsewhere(wanted),
         None => Reused::No,
     }
+}
+
+/// Idle connections that a client with many requests at a time leaves for others, at most.
+const LEFT: u32 = 4;
+
+/// How many idle connections a request leaves for others: the fewer, the less its client asks for at
+/// a time. Who has one request has no use for a new connection, if that stands in a line at the
+/// server behind those of a client with a hundred. A limit of the server's is not to be reached for
+/// it: there, idle connections may be all that it has.
+fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
+    let streams = tx.client.socket.front().map_or(1, |front| front.under_way());
+    let limit = server.state.load().maxconn();
+    let roomy = limit == 0 || server.used.current().saturating_add(LEFT) < limit;
+    if roomy { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
 }
 
 /// When a request to a server may use an idle connection. One to no server in particular is its

@@ -38,6 +38,8 @@ pub(crate) struct Wanted {
     pub(crate) key: u64,
     /// Only those that have been used more than once.
     pub(crate) proven: bool,
+    /// Only if as many are left for others.
+    pub(crate) leaves: usize,
 }
 
 impl Wanted {
@@ -153,7 +155,7 @@ impl IdlePool {
     pub(crate) fn take(&self, server: &LocalServer, wanted: Wanted) -> Option<Boxed> {
         let mut shelf = self.shelf(server.backend(), server.slot())?.borrow_mut();
         let mut place = shelf.connections.len();
-        while place > 0 {
+        while place > 0 && shelf.connections.len() > wanted.leaves {
             place -= 1;
             let candidate = &shelf.connections[place];
             let spoilt = candidate.is_stale();

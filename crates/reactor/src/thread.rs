@@ -50,6 +50,12 @@ pub struct Watched {
     pub closed: bool,
 }
 
+/// Bulk work of one round, in nanoseconds: what is more urgent is heard of between rounds only, and
+/// a share of tasks says nothing of how long they take.
+const BULK: u64 = 500_000;
+/// How many tasks of bulk work run between two looks at the clock.
+const BULK_TASKS: u32 = 4;
+
 /// What all tasks of a thread share.
 pub struct Thread {
     /// Number of the thread, from 0.
@@ -77,6 +83,8 @@ pub struct Thread {
     busy_polling: Cell<bool>,
     pulse: Arc<Pulse>,
     turns: Cell<u64>,
+    /// Tasks of bulk work in this round, and when the first of them began.
+    bulk: Cell<(u32, u64)>,
 }
 
 impl std::fmt::Debug for Thread {
@@ -128,6 +136,7 @@ impl Thread {
             busy_polling: Cell::new(settings.busy_polling),
             pulse,
             turns: Cell::new(0),
+            bulk: Cell::new((0, 0)),
         })
     }
 
@@ -276,13 +285,26 @@ impl Thread {
         let expired = self.scheduler.expire(self.tick());
         self.spare.set(self.expirations.saturating_sub(expired));
         self.bury_overdue();
-        self.scheduler.run_telling(&|class| self.before_task(class));
+        self.bulk.set((0, 0));
+        self.scheduler.run_telling(&|class| {
+            self.before_task(class);
+            class < Class::Bulk || self.has_time_for_bulk()
+        });
         self.send_waiting();
         self.pulse.leave(self.scheduler.load());
         if self.turns.get().is_multiple_of(SAMPLED) {
             self.measure_turn();
         }
         Ok(())
+    }
+
+    /// Whether another task of bulk work may run in this round after the coming one.
+    fn has_time_for_bulk(&self) -> bool {
+        let (tasks, since) = self.bulk.get();
+        let since = if tasks == 0 { self.clock() } else { since };
+        self.bulk.set((tasks + 1, since));
+        let looks = tasks > 0 && tasks.is_multiple_of(BULK_TASKS);
+        !looks || self.clock().saturating_sub(since) < BULK
     }
 
     /// Takes this turn into the average: one of [`SAMPLED`], so that a second clock is read rarely.

@@ -37,8 +37,12 @@ pub mod price {
     pub const EMPTY: u32 = 10;
     /// CONTINUATION: no list that we accept needs many.
     pub const CONTINUATION: u32 = 4;
-    /// Each time that a block has unfolded to as much as is kept of one (a compression bomb).
+    /// A block that stands for more than is kept of one. One that stands for far more (a
+    /// compression bomb) ends the connection.
     pub const LIST: u32 = 10;
+    /// A request whose list is too large: its sender can know after the first, and each is decoded,
+    /// answered and logged.
+    pub const LIST_TOO_LARGE: u32 = 200;
     /// A frame of a few bytes because the window is that small, or an update of as few.
     pub const TINY: u32 = 1;
     /// PRIORITY, unknown frames, what is said of streams that are gone, answers to nothing.

@@ -8,6 +8,7 @@ use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
 use wire::h2::frame::{self, END_HEADERS, END_STREAM};
 use wire::h2::hpack::{self, Decoder};
+use wire::h2::request::ListLimits;
 use wire::h2::{Code, FrameHeader, Malformed, response, trailers};
 use wire::websocket;
 
@@ -101,16 +102,21 @@ impl Conn {
     }
 
     fn discard_block(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        let unfolded = unfold(&mut self.decoder, bytes, |_, _| ());
+        let unfolded = unfold(&mut self.decoder, self.settings.list, bytes, |_, _| ());
         self.charge_for(unfolded)
     }
 
     /// What a block has unfolded to costs points where it is more than is kept.
-    fn charge_for(&mut self, unfolded: Result<usize, hpack::Broken>) -> Result<(), Broken> {
-        let Ok(size) = unfolded else { return Err(self.broken_block()) };
-        match size / self.settings.list.bytes.max(1) as usize {
-            0 => Ok(()),
-            lists => self.charge(price::LIST.saturating_mul(lists as u32)),
+    fn charge_for(&mut self, unfolded: Result<usize, hpack::Stopped>) -> Result<(), Broken> {
+        match unfolded {
+            Ok(size) if size <= self.settings.list.bytes as usize => Ok(()),
+            Ok(_) => self.charge(price::LIST),
+            Err(hpack::Stopped::Broken) => Err(self.broken_block()),
+            Err(hpack::Stopped::TooLarge) => {
+                self.counters.glitches += 1;
+                let reason = "header block that stands for far too much";
+                Err(self.fail(Code::ENHANCE_YOUR_CALM, reason))
+            }
         }
     }
 
@@ -129,7 +135,7 @@ impl Conn {
         let mut head = self.take_head();
         self.reader.begin(self.settings.list);
         let reader = &mut self.reader;
-        let unfolded = unfold(&mut self.decoder, bytes, |name, value| {
+        let unfolded = unfold(&mut self.decoder, self.settings.list, bytes, |name, value| {
             reader.field(name, value, &mut head);
         });
         self.charge_for(unfolded)?;
@@ -169,22 +175,33 @@ impl Conn {
             }
             Err(Malformed::Status(status, reason)) => {
                 self.spare_head(head);
-                let key = self.insert(block.stream);
-                if let Some(stream) = self.streams.get_mut(key) {
-                    stream.recv = if block.end { Recv::Ended } else { Recv::Body };
-                    stream.refusal = Some(Error { status, fault: Fault::Client, at: None, reason });
-                }
-                self.opened.push_back(key);
+                self.refuse_request(block, status, reason);
+                Ok(())
+            }
+            Err(Malformed::TooLarge(reason)) => {
+                self.spare_head(head);
+                self.charge(price::LIST_TOO_LARGE)?;
+                self.refuse_request(block, 400, reason);
                 Ok(())
             }
         }
+    }
+
+    /// A new stream whose request is answered with an error.
+    fn refuse_request(&mut self, block: Block, status: u16, reason: &'static str) {
+        let key = self.insert(block.stream);
+        if let Some(stream) = self.streams.get_mut(key) {
+            stream.recv = if block.end { Recv::Ended } else { Recv::Body };
+            stream.refusal = Some(Error { status, fault: Fault::Client, at: None, reason });
+        }
+        self.opened.push_back(key);
     }
 
     /// A response, or an interim one.
     fn response_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
         let mut head = self.take_head();
         let mut reader = response::Reader::new(self.settings.list);
-        let unfolded = unfold(&mut self.decoder, bytes, |name, value| {
+        let unfolded = unfold(&mut self.decoder, self.settings.list, bytes, |name, value| {
             reader.field(name, value, &mut head);
         });
         self.charge_for(unfolded)?;
@@ -228,7 +245,7 @@ impl Conn {
     fn trailers_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
         let mut section = Box::<Fields>::default();
         let mut reader = trailers::Reader::new(self.settings.list);
-        let unfolded = unfold(&mut self.decoder, bytes, |name, value| {
+        let unfolded = unfold(&mut self.decoder, self.settings.list, bytes, |name, value| {
             reader.field(name, value, &mut section);
         });
         self.charge_for(unfolded)?;
@@ -269,18 +286,18 @@ impl Conn {
     }
 }
 
-/// Decodes a block; how many bytes of names and values it unfolds to.
+/// As many lists of the largest size a block may stand for: one that is a little too large is
+/// refused by itself. No honest peer needs more, since what comes of a block is bounded, too.
+const LISTS: usize = 4;
+
+/// Decodes a block; what it stands for, in bytes.
 fn unfold(
     decoder: &mut Decoder,
+    limits: ListLimits,
     block: &[u8],
-    mut sink: impl FnMut(&[u8], &[u8]),
-) -> Result<usize, hpack::Broken> {
-    let mut size = 0_usize;
-    decoder.decode(block, |name, value| {
-        size = size.saturating_add(name.len() + value.len());
-        sink(name, value);
-    })?;
-    Ok(size)
+    sink: impl FnMut(&[u8], &[u8]),
+) -> Result<usize, hpack::Stopped> {
+    decoder.decode_within(block, LISTS * limits.bytes as usize, sink)
 }
 
 /// What accepts an extended CONNECT accepts an upgrade in HTTP/1, where more has to be said.

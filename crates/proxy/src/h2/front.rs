@@ -214,6 +214,11 @@ impl Front {
         self.under_way.get() >= URGENT
     }
 
+    /// How many streams it has under way.
+    pub(crate) fn under_way(&self) -> u32 {
+        self.under_way.get()
+    }
+
     /// One of its streams begins to be served.
     pub(super) fn open_stream(&self) {
         self.under_way.set(self.under_way.get() + 1);

@@ -15,6 +15,8 @@ const READS: u32 = 8;
 
 /// How long a peer may go on sending after our last word, in milliseconds.
 const FAREWELL_MS: u32 = 1_000;
+/// How much it may send then.
+const FAREWELL_BYTES: usize = 1 << 20;
 
 /// What a turn came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,10 +179,16 @@ impl Pump {
 async fn swallow(worker: &Worker, socket: &Transport) {
     let thread = &worker.thread;
     let deadline = thread.tick().plus_ms(FAREWELL_MS);
-    while !deadline.is_due(thread.tick()) {
-        let mut waste = [0; 1_024];
-        match socket.recv(&mut waste) {
-            Ok(1..) => thread.scheduler().yield_as(Class::Bulk).await,
+    let mut dropped = 0;
+    while dropped < FAREWELL_BYTES && !deadline.is_due(thread.tick()) {
+        let Some(mut waste) = worker.buffers.try_take(Need::Urgent) else { return };
+        let read = socket.recv(waste.space());
+        worker.release(waste);
+        match read {
+            Ok(count @ 1..) => {
+                dropped += count;
+                thread.scheduler().yield_as(Class::Bulk).await;
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 socket.want_read();
                 thread.scheduler().pause(Some(deadline)).await;

@@ -284,3 +284,33 @@ fn who_wants_to_read_before_looking_hears_of_what_follows() {
         thread.turn(Some(Duration::from_millis(10))).unwrap();
     }
 }
+
+/// Whoever is more urgent is heard of between rounds: long tasks of bulk work make them short.
+#[test]
+fn a_round_has_so_much_time_for_bulk_work() {
+    let thread = thread();
+    let ran = Rc::new(Cell::new([0; 4]));
+    let work = |class: Class, nanos: u64| {
+        let (thread, ran) = (thread.clone(), ran.clone());
+        async move {
+            let start = thread.kernel().monotonic();
+            while thread.kernel().monotonic() < start + nanos {}
+            let mut counts = ran.get();
+            counts[class as usize] += 1;
+            ran.set(counts);
+        }
+    };
+    let spawn = |class, nanos| {
+        thread.scheduler().spawn(class, work(class, nanos));
+    };
+    (0..30).for_each(|_| spawn(Class::Bulk, BULK));
+    (0..30).for_each(|_| spawn(Class::Normal, 1_000));
+    spawn(Class::Heavy, 0);
+    thread.turn(Some(Duration::ZERO)).unwrap();
+    let bulk = BULK_TASKS + 1;
+    assert_eq!(ran.get(), [0, 30, bulk, 1], "other classes get what they got");
+    thread.turn(Some(Duration::ZERO)).unwrap();
+    assert_eq!(ran.get()[2], 2 * bulk, "the rest follows");
+    let counted = thread.scheduler().activity().ran[2].get();
+    assert_eq!(counted, u64::from(2 * bulk));
+}

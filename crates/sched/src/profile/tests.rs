@@ -138,6 +138,7 @@ fn what_is_done_between_two_turns_is_waited_for_and_no_task_has_used_it() {
             // That dates the turn after this one.
             scheduler.wake(id, Wake::MESSAGE);
         }
+        true
     });
     assert_eq!(sum(&scheduler), Totals { calls: 2, cpu: 140, dated: 2, latency: 500 + 70 + 500 });
 }

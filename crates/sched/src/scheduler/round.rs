@@ -27,6 +27,14 @@ struct Budget {
     level: Class,
 }
 
+impl Budget {
+    /// Nothing more of the class of the item before.
+    fn close(&mut self) {
+        let class = self.level as usize;
+        self.given[class] -= std::mem::take(&mut self.left[class]);
+    }
+}
+
 /// A queued task's turn.
 enum Turn {
     Poll(TaskId, Work, &'static Function),
@@ -36,12 +44,12 @@ enum Turn {
 impl Scheduler {
     /// Runs one round: at most `depth` items, shared out over the classes by weight.
     pub fn run(&self) -> Round {
-        self.run_telling(&|_| {})
+        self.run_telling(&|_| true)
     }
 
-    /// As [`Scheduler::run`]; `before` hears of each item's class before it runs. The time that it
-    /// takes is no task's.
-    pub fn run_telling(&self, before: &impl Fn(Class)) -> Round {
+    /// As [`Scheduler::run`]; `before` hears of each item's class before it runs, and the time that it
+    /// takes is no task's. `false`: the item is the last of its class in this round.
+    pub fn run_telling(&self, before: &impl Fn(Class) -> bool) -> Round {
         self.assert_at_home();
         self.profile.follow(&self.activity.profiling);
         let _presence = Presence::of(self);
@@ -54,8 +62,11 @@ impl Scheduler {
         };
         while let Some(turn) = self.next_turn(&mut budget) {
             round.ran += 1;
-            before(budget.level);
+            let goes_on = before(budget.level);
             self.take_turn(turn);
+            if !goes_on {
+                budget.close();
+            }
             if self.settings.low_latency && self.is_urged(&budget) {
                 break;
             }

@@ -64,6 +64,33 @@ fn clear_ports_take_both_versions() {
     log.find("\"GET http://a/ HTTP/2.0\"");
 }
 
+/// A list that is too large is answered, and the connection goes on; a block that stands for far more
+/// ends it (RFC 9113 section 10.5.1).
+#[test]
+fn header_lists_that_are_too_large() {
+    let weir = Setup::http("    http-request return status 200", "").start();
+    let mut client = weir.web();
+    told(&mut client);
+    let headers = |stream: u8, block: &[u8]| {
+        let length = (block.len() as u32).to_be_bytes();
+        [&length[1..], &[1, 5, 0, 0, 0, stream], block].concat()
+    };
+    let fields = b"\0\x01a\x01b".repeat(300);
+    client.send(headers(1, &[b"\x82\x86\x84\x41\x01a", &fields[..]].concat()));
+    // 400 is an entry of the static table.
+    assert_eq!(block(&mut client, 1)[0], 0x8c);
+    assert_eq!(answer(&mut client, 3), OK);
+    client.send(headers(5, &[0x82; 4_000]));
+    loop {
+        let (kind, _, _, payload) = frame(&mut client);
+        if kind == 7 {
+            assert_eq!(payload[4..8], [0, 0, 0, 11], "ENHANCE_YOUR_CALM");
+            break;
+        }
+    }
+    client.expect_end();
+}
+
 #[test]
 fn settings_are_told() {
     let front = "    http-request return status 200";

@@ -62,13 +62,15 @@ pub enum Malformed {
     Stream(&'static str),
     /// It is HTTP/2, and what it says is no request: the client gets this status.
     Status(u16, &'static str),
+    /// There is more of it than is kept of a list.
+    TooLarge(&'static str),
 }
 
 impl Malformed {
     /// A short text for logs.
     pub fn reason(self) -> &'static str {
         match self {
-            Self::Stream(reason) | Self::Status(_, reason) => reason,
+            Self::Stream(reason) | Self::Status(_, reason) | Self::TooLarge(reason) => reason,
         }
     }
 }

@@ -35,7 +35,7 @@ impl Meter {
             Some(left) => self.left = left,
             None => {
                 self.left = 0;
-                return Err(Malformed::Status(400, "header list too large"));
+                return Err(Malformed::TooLarge("header list too large"));
             }
         }
         Ok(())
@@ -44,8 +44,7 @@ impl Meter {
     /// Counts a field that is not a pseudo-field.
     #[inline]
     pub(super) fn count_field(&mut self) -> Result<(), Malformed> {
-        self.fields =
-            self.fields.checked_sub(1).ok_or(Malformed::Status(400, "too many fields"))?;
+        self.fields = self.fields.checked_sub(1).ok_or(Malformed::TooLarge("too many fields"))?;
         Ok(())
     }
 }

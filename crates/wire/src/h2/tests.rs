@@ -133,9 +133,9 @@ fn what_is_no_request() {
 fn lists_are_bounded() {
     let long = "x".repeat(16_000);
     let fields: Vec<(&str, &str)> = GET.iter().copied().chain([("a", &*long)]).collect();
-    assert!(matches!(read(&fields), Err(Malformed::Status(400, _))));
+    assert!(matches!(read(&fields), Err(Malformed::TooLarge(_))));
     let many: Vec<(&str, &str)> = GET.iter().copied().chain([("a", "b"); 101]).collect();
-    assert!(matches!(read(&many), Err(Malformed::Status(400, _))));
+    assert!(matches!(read(&many), Err(Malformed::TooLarge(_))));
 }
 
 #[test]

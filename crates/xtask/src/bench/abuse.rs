@@ -8,15 +8,16 @@ use std::time::Duration;
 use super::attacks::{ATTACKS, Attack, HELLO};
 use super::files::Files;
 use super::origin;
-use super::pace::{self, Latencies};
+use super::pace;
 use super::process::{self, Process};
 use super::subjects::{self, Subject};
 use crate::args;
 use crate::clock;
-use crate::failure::Outcome;
+use crate::failure::{self, Outcome};
 use crate::tools;
 
-const FLAGS: &[args::Flag] = &[args::value("-d"), args::value("-c"), subjects::ALONE];
+const FLAGS: &[args::Flag] =
+    &[args::value("-d"), args::value("-c"), args::value("-a"), subjects::ALONE];
 
 /// The port of the first proxy; each run takes the next one.
 const FIRST_PORT: u16 = 18851;
@@ -50,6 +51,11 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, FLAGS)?;
     let seconds = Duration::from_secs(u64::from(parsed.number("-d", 2)?));
     let connections = parsed.number("-c", 10)?.max(1);
+    let chosen = parsed.value("-a").unwrap_or_default();
+    let attacks: Vec<_> = ATTACKS.iter().filter(|it| it.name.contains(chosen)).collect();
+    if attacks.is_empty() {
+        return Err(failure::usage(format!("-a: no attack is called `{chosen}`")));
+    }
     tools::require(&[tools::NGINX, tools::TASKSET])?;
     process::pin_self(1);
     let subjects = subjects::subjects(&parsed)?;
@@ -60,7 +66,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
         let siege = Siege { files: &files, subject, length: seconds, connections };
         let alone = siege.quiet(port)?;
         port += 1;
-        for attack in ATTACKS {
+        for attack in &attacks {
             match siege.measure(port, attack, alone) {
                 Ok(line) => println!("{:8} {:22} {line}", subject.name, attack.name),
                 Err(error) => println!("{:8} {:22} FAILED {error}", subject.name, attack.name),
@@ -75,40 +81,44 @@ impl Siege<'_> {
     /// The share of a processor that the client that behaves costs alone.
     fn quiet(&self, port: u16) -> Outcome<f64> {
         let proxy = start(self.files, self.subject, port)?;
-        let before = proxy.cpu()?;
-        let mut latencies = pace::ask(port, STEP, self.length)?;
-        let share = (proxy.cpu()? - before) / self.length.as_secs_f64();
-        println!("{:8} {:22} others: {}", self.subject.name, "nobody", waits(&mut latencies));
+        let before = proxy.worked()?;
+        let waited = self.ask(port, &proxy)?;
+        let share = (proxy.worked()? - before).as_secs_f64() / self.length.as_secs_f64();
+        println!("{:8} {:22} others: {waited}", self.subject.name, "nobody");
         Ok(share)
+    }
+
+    /// What the client that behaves has waited.
+    fn ask(&self, port: u16, proxy: &Process) -> Outcome<String> {
+        let worked = || proxy.worked().unwrap_or_default();
+        let (mut waited, mut work) = pace::ask_beside(port, STEP, self.length, worked)?;
+        let ms = |it: Duration| it.as_secs_f64() * 1_000.0;
+        let (half, most) = (ms(waited.per_mille(500)), ms(waited.per_mille(990)));
+        let work = ms(work.per_mille(990));
+        Ok(format!("half {half:.2} ms, 99 % {most:.2} ms, of it work of the proxy {work:.2} ms"))
     }
 
     /// One attack, beside the client that behaves, which costs the share `alone` by itself.
     fn measure(&self, port: u16, attack: &Attack, alone: f64) -> Outcome<String> {
         let proxy = start(self.files, self.subject, port)?;
-        let (before, resident) = (proxy.cpu()?, proxy.resident()?);
+        let (before, resident) = (proxy.worked()?, proxy.resident()?);
         let mut most = resident;
-        let (sent, latencies) = std::thread::scope(|scope| {
+        let (sent, waited) = std::thread::scope(|scope| {
             let attacker = scope.spawn(|| assault(port, attack, self.length, self.connections));
-            let latencies = pace::ask(port, STEP, self.length);
+            let waited = self.ask(port, &proxy);
             most = most.max(proxy.resident().unwrap_or_default());
-            (attacker.join().unwrap_or_default(), latencies)
+            (attacker.join().unwrap_or_default(), waited)
         });
-        let used = proxy.cpu()? - before - alone * self.length.as_secs_f64();
+        let used = (proxy.worked()? - before).as_secs_f64() - alone * self.length.as_secs_f64();
         let per_frame = used.max(0.0) * 1e6 / sent.frames.max(1) as f64;
         Ok(format!(
             "{per_frame:8.2} us/frame, {:7} frames on {:5} connections, {:6} KiB more, others: {}",
             sent.frames,
             sent.connections,
             most.saturating_sub(resident),
-            waits(&mut latencies?),
+            waited?,
         ))
     }
-}
-
-fn waits(latencies: &mut Latencies) -> String {
-    let ms = |it: Duration| it.as_secs_f64() * 1_000.0;
-    let (half, most) = (ms(latencies.per_mille(500)), ms(latencies.per_mille(990)));
-    format!("half {half:.2} ms, 99 % {most:.2} ms")
 }
 
 fn start(files: &Files, subject: &Subject, port: u16) -> Outcome<Process> {

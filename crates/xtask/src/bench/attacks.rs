@@ -12,6 +12,8 @@ pub(super) const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0
 
 /// `GET http://a/`, and with another method and path.
 const GET: &[u8] = b"\x82\x86\x84\x41\x01a";
+/// `GET http://a/` without a word that is remembered.
+const GET_PLAIN: &[u8] = b"\x82\x86\x84\x01\x01a";
 const GET_LARGE: &[u8] = b"\x82\x86\x04\x03/1m\x41\x01a";
 const POST: &[u8] = b"\x83\x86\x84\x41\x01a";
 
@@ -37,6 +39,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     Attack { name: "no window", unit: no_window },
     Attack { name: "tiny windows", unit: tiny_windows },
     Attack { name: "compression bomb", unit: compression_bomb },
+    Attack { name: "small references", unit: small_references },
     Attack { name: "large header lists", unit: large_lists },
     Attack { name: "last stream", unit: last_stream },
 ];
@@ -111,7 +114,7 @@ fn tiny_windows(unit: u32, out: &mut Vec<u8>) -> u32 {
 
 /// A field of 3,000 bytes is remembered, then named 4,000 times with a byte each.
 fn compression_bomb(unit: u32, out: &mut Vec<u8>) -> u32 {
-    let mut block = GET.to_vec();
+    let mut block = GET_PLAIN.to_vec();
     match unit {
         0 => {
             block.extend_from_slice(b"\x40\x01a\x7f\xb9\x16");
@@ -120,6 +123,12 @@ fn compression_bomb(unit: u32, out: &mut Vec<u8>) -> u32 {
         _ => block.resize(block.len() + 4_000, 0xbe),
     }
     frame(HEADERS, WHOLE, stream(unit), &block, out);
+    1
+}
+
+/// A field of a few bytes is named 4,000 times with a byte each.
+fn small_references(unit: u32, out: &mut Vec<u8>) -> u32 {
+    frame(HEADERS, WHOLE, stream(unit), &[GET, &[0xbe; 4_000]].concat(), out);
     1
 }
 

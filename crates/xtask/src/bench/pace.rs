@@ -28,16 +28,29 @@ impl Latencies {
 
 /// Asks for `/` every `step` for so long, over one connection.
 pub(super) fn ask(port: u16, step: Duration, length: Duration) -> Outcome<Latencies> {
+    ask_beside(port, step, length, || Duration::ZERO).map(|(latencies, _)| latencies)
+}
+
+/// The same; and by how much `work` has grown while each request was under way.
+pub(super) fn ask_beside(
+    port: u16,
+    step: Duration,
+    length: Duration,
+    work: impl Fn() -> Duration,
+) -> Outcome<(Latencies, Latencies)> {
     over(port, |stream| {
         let (start, mut latencies) = (clock::now(), Latencies::default());
+        let mut shares = Latencies::default();
         let mut due = Duration::ZERO;
         while due < length {
             clock::pause(due.saturating_sub(start.elapsed()));
+            let before = work();
             question(stream)?;
             latencies.0.push(start.elapsed().saturating_sub(due));
+            shares.0.push(work().saturating_sub(before));
             due += step;
         }
-        Ok(latencies)
+        Ok((latencies, shares))
     })
 }
 
@@ -55,10 +68,7 @@ pub(super) fn ask_again(port: u16, rest: Duration, length: Duration) -> Outcome<
     })
 }
 
-fn over(
-    port: u16,
-    run: impl FnOnce(&mut TcpStream) -> std::io::Result<Latencies>,
-) -> Outcome<Latencies> {
+fn over<T>(port: u16, run: impl FnOnce(&mut TcpStream) -> std::io::Result<T>) -> Outcome<T> {
     let connected = || {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;

@@ -106,6 +106,19 @@ impl Process {
         Ok(tasks.flatten().map(of).sum())
     }
 
+    /// CPU time of all its threads so far, exact where none of them runs at this moment.
+    pub(crate) fn worked(&self) -> Outcome<Duration> {
+        let path = format!("/proc/{}/task", self.child.id());
+        let tasks = std::fs::read_dir(&path)
+            .map_err(|error| failure::machine(format!("{path}: {error}")))?;
+        let of = |task: std::fs::DirEntry| {
+            // A thread may end while this reads.
+            let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+            text.split_whitespace().next().and_then(|it| it.parse().ok()).unwrap_or(0)
+        };
+        Ok(Duration::from_nanos(tasks.flatten().map(of).sum()))
+    }
+
     /// Resident memory, in KiB.
     pub(crate) fn resident(&self) -> Outcome<u64> {
         resident_kib(&self.proc_file("status")?)
@@ -255,6 +268,7 @@ mod tests {
         let mut process = Process::start(Command::new("sleep").arg("60"), None).unwrap();
         assert!(process.runs());
         assert!(process.cpu().unwrap() < 1.0);
+        assert!(process.worked().unwrap() < Duration::from_secs(1));
         assert!(process.resident().unwrap() > 0);
         process.kill();
         assert!(!process.runs());

@@ -159,24 +159,70 @@ fn streams_that_linger() {
     assert!(conn.takes_input(), "one is gone, one more may come");
 }
 
-/// A block of a few bytes that stands for many: nothing is kept beyond the limit.
-#[test]
-fn header_bombs() {
-    let mut conn = greeted(Settings::default());
-    let bomb = |stream, times| {
-        let mut block = GET.to_vec();
-        block.extend_from_slice(b"\x40\x01n\x7f\xa1\x1e");
-        block.extend_from_slice(&[b'v'; 4_000]);
-        block.resize(block.len() + times, 0xbe);
-        frame(Kind::Headers, WHOLE, stream, &block)
-    };
-    conn.handle_input(&bomb(1, 20), 0).unwrap();
+/// A request whose block inserts a field of 4,000 bytes and names it so many times again.
+fn bomb(stream: u32, times: usize) -> Vec<u8> {
+    let mut block = GET.to_vec();
+    block.extend_from_slice(b"\x40\x01n\x7f\xa1\x1e");
+    block.extend_from_slice(&[b'v'; 4_000]);
+    block.resize(block.len() + times, 0xbe);
+    frame(Kind::Headers, WHOLE, stream, &block)
+}
+
+/// Takes the next stream, whose list is too large.
+fn refused(conn: &mut Conn) {
     let key = conn.poll_opened().unwrap();
     let mut head = Head::default();
     assert_eq!(conn.handle_head(key, &mut head).map_err(|error| error.status), Err(400));
     assert!(head.is_empty());
-    let large = conn.handle_input(&bomb(3, 12_000), 0);
-    assert_eq!(large.map_err(|broken| broken.code), Err(Code::ENHANCE_YOUR_CALM));
+    conn.release(key);
+}
+
+/// A list that is too large is answered, and the table stays right: nothing else is hurt.
+#[test]
+fn one_list_too_large() {
+    let mut conn = greeted(Settings::default());
+    conn.handle_input(&bomb(1, 10), 0).unwrap();
+    refused(&mut conn);
+    // `GET` adds an entry, too.
+    let again = [GET, b"\xbf"].concat();
+    conn.handle_input(&frame(Kind::Headers, WHOLE, 3, &again), 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    let mut head = Head::default();
+    assert!(conn.handle_head(key, &mut head).is_ok());
+    let kept = head.fields().any(|field| field.name == b"n" && field.value.len() == 4_000);
+    assert!(kept, "the table has what the refused list has put there");
+    assert!(conn.take_counters().glitches > 0);
+}
+
+/// A block that stands for far more than a list is not unfolded to its end, but ends the
+/// connection at once, whatever makes it large.
+#[test]
+fn header_bombs() {
+    let calm = Err(Code::ENHANCE_YOUR_CALM);
+    let mut conn = greeted(Settings::default());
+    let large = conn.handle_input(&bomb(1, 12_000), 0);
+    assert_eq!(large.map_err(|broken| broken.code), calm);
+    // Many small fields: what each of them costs beside its text counts as well.
+    let mut conn = greeted(Settings::default());
+    let block = [GET, &[0x83; 4_000]].concat();
+    let many = conn.handle_input(&frame(Kind::Headers, WHOLE, 1, &block), 0);
+    assert_eq!(many.map_err(|broken| broken.code), calm);
+    // A list that is for nobody.
+    let mut conn = greeted(Settings::default());
+    conn.handle_input(&frame(Kind::Headers, WHOLE, 1, GET), 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    conn.reset(key, Code::CANCEL);
+    let late = conn.handle_input(&bomb(1, 12_000), 0);
+    assert_eq!(late.map_err(|broken| broken.code), calm);
+}
+
+/// Who goes on with lists that are too large is not answered for ever, however they are large.
+#[test]
+fn lists_too_large() {
+    let fields = b"\x00\x01a\x01b".repeat(300);
+    let many = |round| frame(Kind::Headers, WHOLE, 2 * round + 1, &[GET, &fields].concat());
+    calm(many, price::LIST_TOO_LARGE);
+    calm(|round| bomb(2 * round + 1, 10), price::LIST_TOO_LARGE);
 }
 
 #[test]

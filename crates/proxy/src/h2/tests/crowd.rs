@@ -1,10 +1,13 @@
 //! Connections with a crowd of streams beside a client with one request. Never about time: what
 //! counts is how many tasks run before the one request is answered.
 
-use crate::settings::Mode;
-use crate::testing::{self, World};
+use super::Peer;
+use crate::settings::{Mode, Reuse};
+use crate::testing::{self, Origin, World};
+use mux::BodyKind;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const ATTACKERS: u32 = 10;
@@ -55,4 +58,44 @@ fn a_crowd_of_streams_lets_others_go_first() {
     assert!(scheduler.load() > 500, "{}", scheduler.load());
     let ran = ask(&world, &mut victim);
     assert!(ran < 150, "{ran} tasks ran before the request of another client was answered");
+}
+
+/// Requests of a client with several at a time leave an idle server connection to those who have
+/// one: a new connection may have to stand in line at the server.
+#[test]
+fn a_crowd_of_streams_leaves_idle_connections_to_others() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = asked.clone();
+    let origin = Origin::new(move |mut stream, connection| {
+        loop {
+            let head = testing::read_head(&mut stream);
+            if head.is_empty() {
+                return;
+            }
+            let path = String::from_utf8_lossy(&head).split(' ').nth(1).unwrap().to_owned();
+            seen.lock().unwrap().push((connection, path));
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let server = testing::server(1, origin.address);
+    let (mut proxy, address) = testing::listen("px", Mode::Http, vec![server]);
+    proxy.back.as_mut().unwrap().reuse = Reuse::Always;
+    let world = World::new(vec![proxy]);
+    let ask = move |paths: &'static [&'static str]| {
+        world.play(move || {
+            let mut peer = Peer::new(address);
+            let send = |path: &&str| peer.send("GET", path, BodyKind::None);
+            let keys: Vec<_> = paths.iter().map(send).collect();
+            keys.into_iter().for_each(|key| assert_eq!(peer.answer(key).0, 200));
+        });
+        let idle = || world.backend("px").servers[0].idle();
+        world.until("connections are idle", || idle() as usize == origin.served());
+    };
+    ask(&["/one"]);
+    ask(&["/crowd"; 3]);
+    let all = std::mem::take(&mut *asked.lock().unwrap());
+    assert_eq!(all.iter().filter(|(connection, _)| *connection == 0).count(), 1, "{all:?}");
+    ask(&["/two"]);
+    let all = std::mem::take(&mut *asked.lock().unwrap());
+    assert!(all.len() == 1 && all[0].0 < 4, "no new connection for one request: {all:?}");
 }

@@ -1,5 +1,6 @@
 //! Header blocks to fields (RFC 7541 section 3.2). Never keeps a field that the table does not.
 
+use super::ENTRY_OVERHEAD;
 use super::huffman;
 use super::integer;
 use super::static_table::{self, TABLE};
@@ -9,6 +10,35 @@ use super::table::Table;
 /// connection ends with COMPRESSION_ERROR (RFC 9113 section 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
+
+/// Why a block was not decoded to its end. Either way the table is not what the encoder believes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// As [`Broken`].
+    Broken,
+    /// It stands for more than is wanted.
+    TooLarge,
+}
+
+impl From<Broken> for Stopped {
+    fn from(Broken: Broken) -> Self {
+        Self::Broken
+    }
+}
+
+/// What a block may still unfold to.
+struct Allowance {
+    left: usize,
+}
+
+impl Allowance {
+    #[inline]
+    fn spend(&mut self, name: &[u8], value: &[u8]) -> Result<(), Stopped> {
+        let size = name.len() + value.len() + ENTRY_OVERHEAD;
+        self.left = self.left.checked_sub(size).ok_or(Stopped::TooLarge)?;
+        Ok(())
+    }
+}
 
 /// The decoder of one connection.
 #[derive(Debug)]
@@ -44,27 +74,38 @@ impl Decoder {
     ///
     /// # Errors
     /// It cannot be decoded.
-    pub fn decode(
+    pub fn decode(&mut self, block: &[u8], sink: impl FnMut(&[u8], &[u8])) -> Result<(), Broken> {
+        self.decode_within(block, usize::MAX, sink).map(drop).map_err(|_| Broken)
+    }
+
+    /// The same for a block that stands for at most so many bytes, as RFC 9113 section 6.5.2 counts
+    /// them: 32 more for each field. Returns how many it stands for.
+    ///
+    /// # Errors
+    /// It cannot be decoded, or stands for more: the connection cannot go on.
+    pub fn decode_within(
         &mut self,
         block: &[u8],
+        most: usize,
         mut sink: impl FnMut(&[u8], &[u8]),
-    ) -> Result<(), Broken> {
-        let (mut at, mut fields) = (0, 0);
+    ) -> Result<usize, Stopped> {
+        let (mut at, mut fields, mut allowance) = (0, 0, Allowance { left: most });
         while let Some(&first) = block.get(at) {
             match first {
                 0x80.. => {
                     let index = integer::decode(block, &mut at, 7).ok_or(Broken)?;
                     let (name, value) = self.entry(index)?;
+                    allowance.spend(name, value)?;
                     sink(name, value);
                 }
-                0x40..0x80 => self.literal(block, &mut at, 6, true, &mut sink)?,
+                0x40..0x80 => self.literal(block, &mut at, 6, &mut allowance, &mut sink)?,
                 0x20..0x40 if fields == 0 => self.resize(block, &mut at)?,
-                0x20..0x40 => return Err(Broken),
-                _ => self.literal(block, &mut at, 4, false, &mut sink)?,
+                0x20..0x40 => return Err(Stopped::Broken),
+                _ => self.literal(block, &mut at, 4, &mut allowance, &mut sink)?,
             }
             fields += usize::from(!(0x20..0x40).contains(&first));
         }
-        Ok(())
+        Ok(most - allowance.left)
     }
 
     #[inline]
@@ -85,15 +126,16 @@ impl Decoder {
         Ok(())
     }
 
+    /// A field that is spelt out; one whose index has 6 bits is remembered (section 6.2.1).
     #[inline]
     fn literal(
         &mut self,
         block: &[u8],
         at: &mut usize,
         bits: u32,
-        remembers: bool,
+        allowance: &mut Allowance,
         sink: &mut impl FnMut(&[u8], &[u8]),
-    ) -> Result<(), Broken> {
+    ) -> Result<(), Stopped> {
         let index = integer::decode(block, at, bits).ok_or(Broken)?;
         let name = match index {
             0 => string(block, at, &mut self.name)?,
@@ -118,8 +160,9 @@ impl Decoder {
             Text::Plain(text) => text,
             Text::Coded => &self.value,
         };
+        allowance.spend(name, value)?;
         sink(name, value);
-        if remembers {
+        if bits == 6 {
             self.table.insert(name, value);
         }
         Ok(())

@@ -9,7 +9,7 @@ mod integer;
 mod static_table;
 mod table;
 
-pub use decode::{Broken, Decoder};
+pub use decode::{Broken, Decoder, Stopped};
 pub use encode::{field, indexed_name, size_update, status};
 
 /// What an entry of the dynamic table counts beside its text (section 4.1).

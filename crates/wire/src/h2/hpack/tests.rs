@@ -6,7 +6,7 @@ mod differential;
 use super::huffman;
 use super::static_table::{self, TABLE};
 use super::table::Table;
-use super::{Broken, Decoder, encode};
+use super::{Broken, Decoder, Stopped, encode};
 use htx::HeaderId;
 use proptest::prelude::*;
 
@@ -96,6 +96,23 @@ fn what_cannot_be_decoded() {
     ] {
         assert_eq!(decoded(&mut Decoder::new(4_096), &bytes(block)), Err(Broken), "{block}");
     }
+}
+
+/// A block that stands for more than is wanted is left where it is too much.
+#[test]
+fn decoding_ends_with_the_limit() {
+    let block = [&b"\x40\x01n\x0a0123456789"[..], &[0xbe; 1_000]].concat();
+    let within = |most| {
+        let (mut decoder, mut shown) = (Decoder::new(4_096), 0);
+        let result = decoder.decode_within(&block, most, |_, _| shown += 1);
+        (result, shown)
+    };
+    assert_eq!(within(43 * 1_001), (Ok(43 * 1_001), 1_001));
+    assert_eq!(within(43 * 1_001 - 1), (Err(Stopped::TooLarge), 1_000));
+    assert_eq!(within(43 * 10), (Err(Stopped::TooLarge), 10));
+    assert_eq!(within(0), (Err(Stopped::TooLarge), 0));
+    let broken = Decoder::new(0).decode_within(b"\xbe", 100, |_, _| ());
+    assert_eq!(broken, Err(Stopped::Broken));
 }
 
 #[test]
