@@ -142,10 +142,13 @@ impl Thread {
         let mut messages = self.outgoing.messages.take();
         self.outgoing.passed.set(0);
         let mut from = 0;
-        for (key, to) in messages.drain(..) {
+        // What a socket was told in one go is one message to the system, and mostly one packet.
+        for run in messages.chunk_by(|one, next| one.0 == next.0) {
+            let Some((key, to)) = run.last().copied() else { continue };
             self.send_one(key, &bytes[from..to]);
             from = to;
         }
+        messages.clear();
         bytes.clear();
         // What was put meanwhile is nothing: sending runs no task.
         self.outgoing.bytes.replace(bytes);
