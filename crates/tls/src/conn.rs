@@ -4,6 +4,7 @@
 //! that whoever writes sees what a plain socket would show. Reading fills the caller's buffer with
 //! as many records as are there.
 
+use crate::ahead::{Ahead, Gather};
 use crate::early::Early;
 use crate::fault::{Fault, Reason, io_error, waits};
 use crate::options::Defaults;
@@ -56,8 +57,8 @@ pub struct Conn {
     buffered: bool,
     end: End,
     stands: bool,
-    /// Received before the session began.
-    fed: Vec<u8>,
+    /// Received before the session has asked for it.
+    ahead: Ahead,
     /// There may be something said before the handshake is over.
     pub(crate) early: Option<Box<Early>>,
     /// The most bytes of one record.
@@ -80,7 +81,7 @@ impl Conn {
             buffered: false,
             end: End::Open,
             stands: false,
-            fed: Vec::new(),
+            ahead: Ahead::default(),
             early: None,
             longest: defaults.longest_record(),
             pace: defaults.pace().map(Box::new),
@@ -103,8 +104,8 @@ impl Conn {
 
     /// Bytes that have been received before the session begins.
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.fed.extend_from_slice(bytes);
-        self.buffered = !self.fed.is_empty();
+        self.ahead.feed(bytes);
+        self.buffered = !self.ahead.is_empty();
     }
 
     /// Goes on with the handshake: until it is over, or, at first, until the client has said
@@ -238,7 +239,7 @@ impl Conn {
     /// Whether something has arrived and not been read, understood or not.
     fn has_more(&self) -> bool {
         ffi::has_pending(self.channel.ssl())
-            || !self.fed.is_empty()
+            || !self.ahead.is_empty()
             || self.early.as_ref().is_some_and(|early| early.has_plain())
     }
 
@@ -385,8 +386,11 @@ impl Conn {
         if self.out.capacity() == 0 {
             self.out = scratch.take();
         }
-        let mut gather = Gather { wire, out: &mut self.out, fed: &mut self.fed };
-        act(&mut self.channel, &mut gather)
+        let (out, ahead, eager) = (&mut self.out, &mut self.ahead, !self.stands);
+        let mut gather = Gather { wire, out, ahead, eager, scratch };
+        let result = act(&mut self.channel, &mut gather);
+        self.ahead.rest(scratch);
+        result
     }
 
     /// Sends records. `false`: some have to wait.
@@ -435,32 +439,5 @@ fn is_end(error: &Error) -> bool {
         ErrorCode::ZERO_RETURN => true,
         ErrorCode::SYSCALL => error.io_error().is_none(),
         _ => false,
-    }
-}
-
-/// Takes all that is written, so that records leave together.
-struct Gather<'a> {
-    wire: &'a mut dyn Wire,
-    out: &'a mut Vec<u8>,
-    fed: &'a mut Vec<u8>,
-}
-
-impl Wire for Gather<'_> {
-    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.fed.is_empty() {
-            return self.wire.recv(buffer);
-        }
-        let count = buffer.len().min(self.fed.len());
-        buffer[..count].copy_from_slice(&self.fed[..count]);
-        self.fed.drain(..count);
-        if self.fed.is_empty() {
-            *self.fed = Vec::new();
-        }
-        Ok(count)
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out.extend_from_slice(bytes);
-        Ok(bytes.len())
     }
 }

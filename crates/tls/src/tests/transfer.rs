@@ -53,6 +53,25 @@ fn nothing_counts_as_sent_before_its_records_have_left() {
 }
 
 #[test]
+fn a_flight_is_received_at_once() {
+    let mut pair = joined();
+    // The hello and that nothing follows it, and what ends the handshake.
+    assert_eq!(pair.up.reads, 3);
+    // What comes behind that is not lost.
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
+    let connector = connector(trusting(), &files).unwrap();
+    let client = connector.connect(0, Some("a.test"), None).unwrap();
+    pair = Pair::new(client, acceptor.accept().unwrap());
+    assert!(!pair.step_client() && !pair.step_server() && pair.step_client());
+    pair.client_send(&[IoSlice::new(b"request")]).unwrap();
+    assert!(pair.step_server() && pair.server.has_buffered());
+    let mut buffer = [0; 64];
+    assert_eq!((pair.server_recv(&mut buffer).unwrap(), &buffer[..7]), (7, &b"request"[..]));
+    assert!(!pair.server.has_buffered());
+}
+
+#[test]
 fn what_is_buffered_is_known() {
     let mut pair = joined();
     pair.client_send(&[IoSlice::new(b"abc")]).unwrap();
