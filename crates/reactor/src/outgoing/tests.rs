@@ -19,6 +19,8 @@ struct End {
     error: Option<i32>,
     closed: bool,
     shut: bool,
+    /// The last message was said to be followed by something.
+    more: bool,
 }
 
 /// A system of a few handles; its clock is set by hand.
@@ -79,13 +81,13 @@ impl Kernel for Script {
     fn peek(&self, _: Handle, _: &mut [u8]) -> io::Result<usize> {
         no()
     }
-    fn send(&self, handle: Handle, parts: &[IoSlice<'_>], _: bool) -> io::Result<usize> {
+    fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         let mut ends = self.ends.borrow_mut();
         let end = ends.entry(handle.0).or_default();
         if let Some(error) = end.error {
             return Err(io::Error::from_raw_os_error(error));
         }
-        end.calls += 1;
+        (end.calls, end.more) = (end.calls + 1, more);
         let all: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
         let count = all.len().min(end.room);
         if count == 0 {
@@ -190,6 +192,27 @@ fn messages_of_one_socket_in_a_row_are_one() {
     one.send_soon(b"bye").unwrap();
     drop(one);
     assert_eq!((script.got(1), calls()), ("abdanswerbye".into(), (3, 1)));
+}
+
+#[test]
+fn the_last_message_goes_with_the_end() {
+    let script = Script::default();
+    let thread = script.thread();
+    let [dropped, shut, broken] = [1, 2, 3].map(|at| script.socket(&thread, at, 100));
+    for socket in [&dropped, &shut, &broken] {
+        socket.send_soon(b"bye").unwrap();
+    }
+    shut.shutdown_write().unwrap();
+    let seen = |at| script.with(at, |end| (end.more, end.shut, end.closed));
+    assert_eq!([seen(1), seen(2)], [(false, false, false), (true, true, false)]);
+    dropped.send_soon(b"bye").unwrap();
+    broken.send_soon(b"bye").unwrap();
+    drop(dropped);
+    assert_eq!([seen(1), seen(3)], [(true, true, true), (false, false, false)]);
+    broken.reset_on_close();
+    broken.send_soon(b"bye").unwrap();
+    drop(broken);
+    assert_eq!(seen(3), (false, false, true), "a reset is no end");
 }
 
 #[test]
