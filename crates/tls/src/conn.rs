@@ -11,7 +11,7 @@ use crate::options::Defaults;
 use crate::pace::Pace;
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
-use openssl::ssl::{Error, ErrorCode, Ssl, SslRef};
+use openssl::ssl::{Error, ErrorCode, Ssl, SslRef, SslVersion};
 use std::any::Any;
 use std::io::{self, IoSlice};
 
@@ -53,6 +53,8 @@ pub struct Conn {
     left: usize,
     /// Bytes of the caller that are in these records.
     promised: usize,
+    /// Bytes of these records that go with the next answer.
+    held: usize,
     /// A read may find something without anything more arriving.
     buffered: bool,
     end: End,
@@ -78,6 +80,7 @@ impl Conn {
             out: Vec::new(),
             left: 0,
             promised: 0,
+            held: 0,
             buffered: false,
             end: End::Open,
             stands: false,
@@ -128,12 +131,30 @@ impl Conn {
             }
             self.stands = true;
             self.buffered = self.has_more();
+            if self.may_hold() {
+                self.hold(scratch);
+                return Ok(Step::Done);
+            }
         }
         match self.flush(wire, scratch) {
             Ok(true) => Ok(Step::Done),
             Ok(false) => Ok(Step::Send),
             Err(_) => Err(Fault::new(Reason::Broken)),
         }
+    }
+
+    /// Whether a client has asked for something already, which is answered soon, and needs nothing
+    /// before that: all that is left to say are tickets.
+    fn may_hold(&self) -> bool {
+        let tls13 = || self.library().version2() == Some(SslVersion::TLS1_3);
+        self.buffered && self.has_unsent() && self.accepts() && !self.is_early() && tls13()
+    }
+
+    /// Keeps what has not left for the next answer, in as little memory as it takes.
+    fn hold(&mut self, scratch: &Scratch) {
+        let rest = self.out[self.left..].to_vec();
+        self.release(scratch);
+        (self.held, self.out) = (rest.len(), rest);
     }
 
     /// A failure that verification has caused is one of verification.
@@ -191,6 +212,10 @@ impl Conn {
         buffer: &mut [u8],
     ) -> io::Result<usize> {
         let read = self.fill(wire, scratch, buffer);
+        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            // The answer is not as soon as it seemed.
+            self.held = 0;
+        }
         self.say(wire, scratch);
         read
     }
@@ -198,7 +223,8 @@ impl Conn {
     /// What the library has to say by itself, such as new keys or that it does not renegotiate,
     /// leaves as it can.
     fn say(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
-        if self.promised == 0 {
+        let held = self.held > 0 && self.held == self.out.len();
+        if self.promised == 0 && !held {
             let _ = self.flush(wire, scratch);
         }
     }
@@ -373,7 +399,7 @@ impl Conn {
     /// Gives the memory of records back that will never leave.
     pub fn release(&mut self, scratch: &Scratch) {
         scratch.give(std::mem::take(&mut self.out));
-        self.left = 0;
+        (self.left, self.held) = (0, 0);
     }
 
     /// Runs the library with a wire that takes all that it writes.

@@ -72,6 +72,36 @@ fn a_flight_is_received_at_once() {
 }
 
 #[test]
+fn tickets_go_with_the_answer_to_what_has_been_asked() {
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
+    let connector = connector(trusting(), &files).unwrap();
+    for (asks, waits) in [(true, false), (true, true), (false, false)] {
+        let client = connector.connect(0, Some("a.test"), None).unwrap();
+        let mut pair = Pair::new(client, acceptor.accept().unwrap());
+        assert!(!pair.step_client() && !pair.step_server() && pair.step_client());
+        pair.down.bytes.clear();
+        if asks {
+            pair.client_send(&[IoSlice::new(b"request")]).unwrap();
+        }
+        assert!(pair.step_server());
+        let mut buffer = [0; 64];
+        if asks {
+            assert_eq!(pair.server_recv(&mut buffer).unwrap(), 7);
+        }
+        if waits {
+            assert_eq!(pair.server_recv(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+        }
+        // Some libraries keep them for the next answer in any case.
+        assert!(!asks || waits || pair.down.bytes.is_empty());
+        assert!(ffi::NAME != "OpenSSL" || asks && !waits || !pair.down.bytes.is_empty());
+        pair.server_send(b"answer").unwrap();
+        assert!(pair.down.bytes.len() > 5 + 6 + 17, "and tickets");
+        assert_eq!(pair.client_recv(&mut buffer).unwrap(), 6);
+    }
+}
+
+#[test]
 fn what_is_buffered_is_known() {
     let mut pair = joined();
     pair.client_send(&[IoSlice::new(b"abc")]).unwrap();
