@@ -1,8 +1,9 @@
 //! Bytes through a session: how they are cut, held back, and ended.
 
 use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, joined, make, trusting};
-use crate::{Acceptor, Connector, Options, ServerSettings};
+use crate::{Acceptor, Connector, Defaults, Options, ServerSettings, Store};
 use std::io::{ErrorKind, IoSlice};
+use std::time::{Duration, SystemTime};
 
 #[test]
 fn what_is_sent_arrives() {
@@ -216,6 +217,23 @@ fn what_is_said_early_is_of_a_protocol_that_is_offered() {
         assert_eq!(found, room);
     }
     meet(&acceptor, &connector, Some(b"\x08http/1.1"));
+    assert_eq!(connector.connect_early(0, Some("a.test"), None).unwrap().1, 0);
+}
+
+#[test]
+fn nothing_is_said_early_with_a_ticket_whose_time_is_over() {
+    let early = || Options { early: true, ..Options::default() };
+    let (_, connector) = lines(early(), early());
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let defaults = Defaults { lifetime: 1, ..Defaults::default() };
+    let acceptor =
+        Acceptor::new(bind(&["a.pem"], early()), defaults, &Store::default(), &files).unwrap();
+    meet(&acceptor, &connector, None);
+    // Tickets count whole seconds of this clock.
+    let over = SystemTime::now() + Duration::from_secs(2);
+    while let Ok(rest) = over.duration_since(SystemTime::now()) {
+        std::thread::park_timeout(rest);
+    }
     assert_eq!(connector.connect_early(0, Some("a.test"), None).unwrap().1, 0);
 }
 
