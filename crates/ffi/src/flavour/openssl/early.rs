@@ -5,7 +5,6 @@ use foreign_types::ForeignTypeRef as _;
 use openssl::ssl::{Error, SslRef, SslSessionRef, SslStream};
 use std::ffi::c_int;
 use std::io::{Read, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub(crate) fn read_early<S: Read + Write>(
     stream: &mut SslStream<S>,
@@ -29,15 +28,14 @@ pub(crate) fn was_early_taken(ssl: &SslRef) -> bool {
     unsafe { raw::SSL_get_early_data_status(ssl.as_ptr()) == ACCEPTED }
 }
 
-/// How many bytes the server of a session takes early. The library would offer them with a ticket
+/// How many bytes the server of a session takes early, in this second since 1970. The library would offer them with a ticket
 /// whose time is over, too, though the ticket stays at home then and the server can only refuse.
-pub(crate) fn early_room(session: &SslSessionRef) -> usize {
-    if is_over(session) { 0 } else { session.max_early_data() as usize }
+pub(crate) fn early_room(session: &SslSessionRef, now: u64) -> usize {
+    if is_over(session, now) { 0 } else { session.max_early_data() as usize }
 }
 
 /// Whether the time is over that the server has given the ticket (RFC 8446 section 4.6.1).
-fn is_over(session: &SslSessionRef) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+fn is_over(session: &SslSessionRef, now: u64) -> bool {
     let since = u64::try_from(session.time()).unwrap_or(0);
     // SAFETY: the session is valid as long as its reference, and only looked at.
     let lifetime = unsafe { raw::SSL_SESSION_get_ticket_lifetime_hint(session.as_ptr()) };
