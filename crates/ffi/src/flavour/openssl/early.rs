@@ -28,8 +28,9 @@ pub(crate) fn was_early_taken(ssl: &SslRef) -> bool {
     unsafe { raw::SSL_get_early_data_status(ssl.as_ptr()) == ACCEPTED }
 }
 
-/// How many bytes the server of a session takes early, in this second since 1970. The library would offer them with a ticket
-/// whose time is over, too, though the ticket stays at home then and the server can only refuse.
+/// How many bytes the server of a session takes early, in this second since 1970. The library
+/// would offer them with a ticket whose time is over, too, though the ticket stays at home then and
+/// the server can only refuse.
 pub(crate) fn early_room(session: &SslSessionRef, now: u64) -> usize {
     if is_over(session, now) { 0 } else { session.max_early_data() as usize }
 }
