@@ -73,7 +73,7 @@ impl Resumer {
 
     /// As [`Resumer::begin`], and how many bytes the server takes before the handshake is over, if
     /// its protocol suits: it is asked about that of the session. Each session is good for that
-    /// once.
+    /// once, and for as long as its ticket: `now` is in seconds since 1970.
     ///
     /// # Errors
     /// As there.
@@ -81,10 +81,11 @@ impl Resumer {
         &self,
         place: usize,
         name: &[u8],
+        now: u64,
         suits: impl FnOnce(Option<&[u8]>) -> bool,
     ) -> Result<(Ssl, usize), ErrorStack> {
         self.begin_with(place, name, |ticket| {
-            let room = flavour::early_room(&ticket.session);
+            let room = flavour::early_room(&ticket.session, now);
             let usable = ticket.unsaid && room > 0 && suits(flavour::protocol(&ticket.session));
             if usable {
                 ticket.unsaid = false;

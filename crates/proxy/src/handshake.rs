@@ -232,7 +232,8 @@ fn begin_early(
     let alpn = encryption.alpn.as_deref();
     let presence = worker.shared.tls.enter(worker.shared.settings.max_tls);
     let presence = presence.ok_or(Fault::new(Reason::TooMany))?;
-    let begun = encryption.connector.connect_early(worker.thread.index, name, alpn);
+    let (thread, now) = (&worker.thread, worker.thread.wall() / 1_000_000_000);
+    let begun = encryption.connector.connect_early(thread.index, name, alpn, now);
     let (mut session, room) = begun?;
     session.keep(Box::new(presence));
     transport.secure(session, &worker.tls);

@@ -150,26 +150,35 @@ impl Thread {
     #[inline]
     pub(crate) fn send_waiting(&self) {
         if !self.outgoing.is_empty() {
-            self.send_all();
+            self.send_all(None);
         }
     }
 
-    fn send_all(&self) {
+    /// As [`Thread::send_waiting`], before the stream of a socket ends: its last message goes with
+    /// the end, in one packet.
+    pub(crate) fn send_last(&self, key: Key) {
+        self.send_all(Some(key));
+    }
+
+    fn send_all(&self, ending: Option<Key>) {
         let mut bytes = self.outgoing.bytes.take();
         let mut messages = self.outgoing.messages.take();
         self.outgoing.passed.set(0);
         let mut from = 0;
-        for (key, to) in messages.drain(..) {
-            self.send_one(key, &bytes[from..to]);
+        // What a socket was told in one go is one message to the system, and mostly one packet.
+        for run in messages.chunk_by(|one, next| one.0 == next.0) {
+            let Some((key, to)) = run.last().copied() else { continue };
+            self.send_one(key, &bytes[from..to], ending == Some(key));
             from = to;
         }
+        messages.clear();
         bytes.clear();
         // What was put meanwhile is nothing: sending runs no task.
         self.outgoing.bytes.replace(bytes);
         self.outgoing.messages.replace(messages);
     }
 
-    fn send_one(&self, key: Key, message: &[u8]) {
+    fn send_one(&self, key: Key, message: &[u8], more: bool) {
         let (handle, ready) = self.io(key, |io| {
             io.ready &= !WAITS;
             (io.handle, io.ready)
@@ -177,7 +186,7 @@ impl Thread {
         if ready & LATE != 0 {
             return self.outgoing.keep(key, message);
         }
-        match self.send_much(handle, message) {
+        match self.send_much(handle, message, more) {
             Sent::All => {}
             Sent::Part(count) => {
                 self.io(key, |io| io.ready = io.ready & !WRITE | LATE);
@@ -188,10 +197,11 @@ impl Thread {
         }
     }
 
-    fn send_much(&self, handle: Handle, message: &[u8]) -> Sent {
+    /// `more`: something follows at once, if it is only the end.
+    fn send_much(&self, handle: Handle, message: &[u8], more: bool) -> Sent {
         let mut done = 0;
         while done < message.len() {
-            match self.kernel().send(handle, &[IoSlice::new(&message[done..])], false) {
+            match self.kernel().send(handle, &[IoSlice::new(&message[done..])], more) {
                 Ok(count) => {
                     self.pulse().throughput().add(count);
                     done += count;
@@ -229,7 +239,7 @@ impl Thread {
             return;
         };
         let handle = self.io(key, |io| io.handle);
-        match self.send_much(handle, &rest.bytes) {
+        match self.send_much(handle, &rest.bytes, false) {
             Sent::Part(count) => {
                 rest.bytes.drain(..count);
                 self.outgoing.rests.borrow_mut().insert(key.to_bits(), rest);
@@ -262,11 +272,19 @@ impl Thread {
 
     /// Sends what waits of a socket that is closed. `false`: it must stay open for the rest of a
     /// message, and nobody owns it any more.
-    #[cold]
     pub(crate) fn settle_estate(&self, key: Key) -> bool {
-        self.send_waiting();
+        let (resets, waits) = self.io(key, |io| (io.resets, io.ready & WAITS != 0));
+        if waits && !resets {
+            self.send_last(key);
+            let (handle, ready) = self.io(key, |io| (io.handle, io.ready));
+            if ready & (LATE | BROKEN) == 0 {
+                // Closing alone would forget what waits for more, if something came unread.
+                let _ = self.kernel().shutdown_write(handle);
+            }
+        } else {
+            self.send_waiting();
+        }
         self.outgoing.forget_failure(key);
-        let resets = self.io(key, |io| io.resets);
         let mut rests = self.outgoing.rests.borrow_mut();
         if resets {
             rests.remove(&key.to_bits());

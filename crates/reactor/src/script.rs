@@ -24,6 +24,8 @@ pub(crate) struct End {
     /// It was closed by a reset.
     pub(crate) reset: bool,
     pub(crate) shut: bool,
+    /// The last message was said to be followed by something.
+    pub(crate) more: bool,
 }
 
 /// A system of a few handles. Its clock is set by hand, and goes on by what the poller is asked to
@@ -94,13 +96,13 @@ impl Kernel for Script {
     fn peek(&self, _: Handle, _: &mut [u8]) -> io::Result<usize> {
         no()
     }
-    fn send(&self, handle: Handle, parts: &[IoSlice<'_>], _: bool) -> io::Result<usize> {
+    fn send(&self, handle: Handle, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         let mut ends = self.ends.borrow_mut();
         let end = ends.entry(handle.0).or_default();
         if let Some(error) = end.error {
             return Err(io::Error::from_raw_os_error(error));
         }
-        end.calls += 1;
+        (end.calls, end.more) = (end.calls + 1, more);
         let all: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
         let count = all.len().min(end.room);
         if count == 0 {

@@ -379,7 +379,9 @@ impl Socket {
 
     /// Tells the peer that nothing more will be written.
     pub fn shutdown_write(&self) -> io::Result<()> {
-        self.send_waiting();
+        if self.thread.io(self.key, |io| io.ready & WAITS != 0) {
+            self.thread.send_last(self.key);
+        }
         if self.thread.ends_after_rest(self.key) {
             return Ok(());
         }

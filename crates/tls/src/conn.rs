@@ -4,13 +4,14 @@
 //! that whoever writes sees what a plain socket would show. Reading fills the caller's buffer with
 //! as many records as are there.
 
+use crate::ahead::{Ahead, Gather};
 use crate::early::Early;
 use crate::fault::{Fault, Reason, io_error, waits};
 use crate::options::Defaults;
 use crate::pace::Pace;
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
-use openssl::ssl::{Error, ErrorCode, Ssl, SslRef};
+use openssl::ssl::{Error, ErrorCode, Ssl, SslRef, SslVersion};
 use std::any::Any;
 use std::io::{self, IoSlice};
 
@@ -52,12 +53,14 @@ pub struct Conn {
     left: usize,
     /// Bytes of the caller that are in these records.
     promised: usize,
+    /// Bytes of these records that go with the next answer.
+    held: usize,
     /// A read may find something without anything more arriving.
     buffered: bool,
     end: End,
     stands: bool,
-    /// Received before the session began.
-    fed: Vec<u8>,
+    /// Received before the session has asked for it.
+    ahead: Ahead,
     /// There may be something said before the handshake is over.
     pub(crate) early: Option<Box<Early>>,
     /// The most bytes of one record.
@@ -77,10 +80,11 @@ impl Conn {
             out: Vec::new(),
             left: 0,
             promised: 0,
+            held: 0,
             buffered: false,
             end: End::Open,
             stands: false,
-            fed: Vec::new(),
+            ahead: Ahead::default(),
             early: None,
             longest: defaults.longest_record(),
             pace: defaults.pace().map(Box::new),
@@ -103,8 +107,8 @@ impl Conn {
 
     /// Bytes that have been received before the session begins.
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.fed.extend_from_slice(bytes);
-        self.buffered = !self.fed.is_empty();
+        self.ahead.feed(bytes);
+        self.buffered = !self.ahead.is_empty();
     }
 
     /// Goes on with the handshake: until it is over, or, at first, until the client has said
@@ -127,12 +131,30 @@ impl Conn {
             }
             self.stands = true;
             self.buffered = self.has_more();
+            if self.may_hold() {
+                self.hold(scratch);
+                return Ok(Step::Done);
+            }
         }
         match self.flush(wire, scratch) {
             Ok(true) => Ok(Step::Done),
             Ok(false) => Ok(Step::Send),
             Err(_) => Err(Fault::new(Reason::Broken)),
         }
+    }
+
+    /// Whether a client has asked for something already, which is answered soon, and needs nothing
+    /// before that: all that is left to say are tickets.
+    fn may_hold(&self) -> bool {
+        let tls13 = || self.library().version2() == Some(SslVersion::TLS1_3);
+        self.buffered && self.has_unsent() && self.accepts() && !self.is_early() && tls13()
+    }
+
+    /// Keeps what has not left for the next answer, in as little memory as it takes.
+    fn hold(&mut self, scratch: &Scratch) {
+        let rest = self.out[self.left..].to_vec();
+        self.release(scratch);
+        (self.held, self.out) = (rest.len(), rest);
     }
 
     /// A failure that verification has caused is one of verification.
@@ -190,6 +212,10 @@ impl Conn {
         buffer: &mut [u8],
     ) -> io::Result<usize> {
         let read = self.fill(wire, scratch, buffer);
+        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            // The answer is not as soon as it seemed.
+            self.held = 0;
+        }
         self.say(wire, scratch);
         read
     }
@@ -197,7 +223,8 @@ impl Conn {
     /// What the library has to say by itself, such as new keys or that it does not renegotiate,
     /// leaves as it can.
     fn say(&mut self, wire: &mut dyn Wire, scratch: &Scratch) {
-        if self.promised == 0 {
+        let held = self.held > 0 && self.held == self.out.len();
+        if self.promised == 0 && !held {
             let _ = self.flush(wire, scratch);
         }
     }
@@ -238,7 +265,7 @@ impl Conn {
     /// Whether something has arrived and not been read, understood or not.
     fn has_more(&self) -> bool {
         ffi::has_pending(self.channel.ssl())
-            || !self.fed.is_empty()
+            || !self.ahead.is_empty()
             || self.early.as_ref().is_some_and(|early| early.has_plain())
     }
 
@@ -372,7 +399,7 @@ impl Conn {
     /// Gives the memory of records back that will never leave.
     pub fn release(&mut self, scratch: &Scratch) {
         scratch.give(std::mem::take(&mut self.out));
-        self.left = 0;
+        (self.left, self.held) = (0, 0);
     }
 
     /// Runs the library with a wire that takes all that it writes.
@@ -385,8 +412,11 @@ impl Conn {
         if self.out.capacity() == 0 {
             self.out = scratch.take();
         }
-        let mut gather = Gather { wire, out: &mut self.out, fed: &mut self.fed };
-        act(&mut self.channel, &mut gather)
+        let (out, ahead, eager) = (&mut self.out, &mut self.ahead, !self.stands);
+        let mut gather = Gather { wire, out, ahead, eager, scratch };
+        let result = act(&mut self.channel, &mut gather);
+        self.ahead.rest(scratch);
+        result
     }
 
     /// Sends records. `false`: some have to wait.
@@ -435,32 +465,5 @@ fn is_end(error: &Error) -> bool {
         ErrorCode::ZERO_RETURN => true,
         ErrorCode::SYSCALL => error.io_error().is_none(),
         _ => false,
-    }
-}
-
-/// Takes all that is written, so that records leave together.
-struct Gather<'a> {
-    wire: &'a mut dyn Wire,
-    out: &'a mut Vec<u8>,
-    fed: &'a mut Vec<u8>,
-}
-
-impl Wire for Gather<'_> {
-    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.fed.is_empty() {
-            return self.wire.recv(buffer);
-        }
-        let count = buffer.len().min(self.fed.len());
-        buffer[..count].copy_from_slice(&self.fed[..count]);
-        self.fed.drain(..count);
-        if self.fed.is_empty() {
-            *self.fed = Vec::new();
-        }
-        Ok(count)
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out.extend_from_slice(bytes);
-        Ok(bytes.len())
     }
 }

@@ -98,7 +98,8 @@ impl Connector {
     }
 
     /// As [`Connector::connect`], and how many bytes may be said before the handshake is over; 0
-    /// if the server has not allowed it, or the session is of a protocol that is not offered now.
+    /// if the server has not allowed it, if the session is of a protocol that is not offered now,
+    /// or if its time is over; `now` is in seconds since 1970.
     ///
     /// # Errors
     /// As there.
@@ -107,13 +108,14 @@ impl Connector {
         thread: usize,
         name: Option<&str>,
         alpn: Option<&[u8]>,
+        now: u64,
     ) -> Result<(Conn, usize), Fault> {
         let offered = alpn.or(self.settings.options.alpn.as_deref());
         let suits = |protocol: Option<&[u8]>| {
             protocol.is_none_or(|it| offered.is_some_and(|offered| names(offered, it)))
         };
         let resumer = self.resumer.load();
-        let begun = resumer.begin_early(thread, name.unwrap_or("").as_bytes(), suits);
+        let begun = resumer.begin_early(thread, name.unwrap_or("").as_bytes(), now, suits);
         let (ssl, room) = begun.map_err(broken)?;
         Ok((self.prepare(ssl, name, alpn)?, room))
     }

@@ -98,7 +98,7 @@ pub(crate) fn apply(
     Ok(())
 }
 
-/// Puts a certificate into a context of a client.
+/// Puts a certificate into a context.
 pub(crate) fn present(
     context: &mut SslContextBuilder,
     certificate: &Certificate,

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod acceptor;
+mod ahead;
 mod authority;
 mod captured;
 mod certificate;

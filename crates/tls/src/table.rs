@@ -4,6 +4,9 @@
 //! list mostly say the same, so ten thousand certificates have one context. A connection takes the
 //! context first, then the certificate. Both are replaced in place, each under a lock that is held
 //! for a few moves of memory: what takes time is made before.
+//!
+//! The first certificates have a context each, with themselves in it: to put a certificate into a
+//! session costs the library a comparison of keys. What is changed at run time does without.
 
 use crate::acceptor::load_trust;
 use crate::certificate::Certificate;
@@ -17,7 +20,7 @@ use crate::sni::Names;
 use crate::store::{Files, Meant, Store};
 use crate::together::together;
 use openssl::error::ErrorStack;
-use openssl::ssl::{Ssl, SslContext, SslOptions, SslRef};
+use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslOptions, SslRef};
 use openssl::x509::{X509, X509Ref};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,6 +38,8 @@ pub(crate) struct Served {
     certificate: Arc<Certificate>,
     /// The line that asks for it.
     listed: Arc<Listed>,
+    /// A context that has the certificate already.
+    ready: Option<SslContext>,
 }
 
 /// All certificates of a bind line.
@@ -50,6 +55,8 @@ pub(crate) struct Table {
 
 /// How many terms are compared with.
 const RECENT: usize = 64;
+/// How many certificates have contexts of their own; one takes some ten kilobytes.
+const READY: usize = 16;
 
 /// What terms are made from.
 #[derive(Clone, Copy)]
@@ -59,25 +66,38 @@ pub(crate) struct Ground<'a> {
     pub(crate) files: &'a dyn Files,
 }
 
+/// A context of what a line says, without a certificate.
+fn begun(options: &Options, ground: Ground<'_>) -> Result<SslContextBuilder, String> {
+    let mut made = context::plain(Side::Server)?;
+    if context::versions(options, Side::Server).is_none() {
+        return Err("all SSL/TLS versions are disabled".to_owned());
+    }
+    load_trust(options, ground.store, ground.files)?;
+    context::apply(&mut made, options, Side::Server)?;
+    context::serve(&mut made, options, ground.defaults);
+    if options.verify.unwrap_or_default() != Verify::None {
+        if options.ca_file.is_none() && options.ca_verify_file.is_none() {
+            return Err("verify is enabled but no CA file specified".to_owned());
+        }
+        context::trust(&mut made, options, ground.store, Side::Server)?;
+    }
+    let session = context::session_id(options, ground.store);
+    let set = made.set_session_id_context(&session);
+    set.map_err(|error| format!("unable to create an SSL context: {error}."))?;
+    Ok(made)
+}
+
 impl Terms {
     fn new(options: Options, ground: Ground<'_>) -> Result<Self, String> {
-        let mut made = context::plain(Side::Server)?;
-        if context::versions(&options, Side::Server).is_none() {
-            return Err("all SSL/TLS versions are disabled".to_owned());
-        }
-        load_trust(&options, ground.store, ground.files)?;
-        context::apply(&mut made, &options, Side::Server)?;
-        context::serve(&mut made, &options, ground.defaults);
-        if options.verify.unwrap_or_default() != Verify::None {
-            if options.ca_file.is_none() && options.ca_verify_file.is_none() {
-                return Err("verify is enabled but no CA file specified".to_owned());
-            }
-            context::trust(&mut made, &options, ground.store, Side::Server)?;
-        }
-        let session = context::session_id(&options, ground.store);
-        let set = made.set_session_id_context(&session);
-        set.map_err(|error| format!("unable to create an SSL context: {error}."))?;
-        Ok(Self { options, context: made.build() })
+        let context = begun(&options, ground)?.build();
+        Ok(Self { options, context })
+    }
+
+    /// A context that has a certificate already. `None`: what is wrong is told elsewhere.
+    fn ready(&self, certificate: &Certificate, ground: Ground<'_>) -> Option<SslContext> {
+        let mut made = begun(&self.options, ground).ok()?;
+        context::present(&mut made, certificate).ok()?;
+        Some(made.build())
     }
 
     /// Whether a connection can be served with a certificate under these terms.
@@ -118,7 +138,11 @@ impl Served {
     /// No memory, or a key that turns out to be broken.
     pub(crate) fn take_over(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
         let certificate = &self.certificate;
-        self.show(ssl, &certificate.leaf, certificate.links())?;
+        match &self.ready {
+            Some(context) => ssl.set_ssl_context(context)?,
+            None => self.show(ssl, &certificate.leaf, certificate.links())?,
+        }
+        self.finish(ssl)?;
         if (certificate.staple.is_some() || certificate.sctl.is_some())
             && let Some(index) = context::shown()
         {
@@ -139,7 +163,8 @@ impl Served {
         name: &[u8],
     ) -> Result<(), ErrorStack> {
         let forged = forge.certificate(name, &self.certificate)?;
-        self.show(ssl, &forged, std::iter::once(forge.authority()))
+        self.show(ssl, &forged, std::iter::once(forge.authority()))?;
+        self.finish(ssl)
     }
 
     /// Makes a session go on under these terms, with a certificate that has our key.
@@ -156,6 +181,12 @@ impl Served {
         for link in links {
             ffi::add_chain_cert(ssl, link)?;
         }
+        Ok(())
+    }
+
+    /// What a session is told beside its certificate.
+    fn finish(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
+        let certificate = &self.certificate;
         if let Some(dh) = &certificate.dh {
             ssl.set_tmp_dh(dh)?;
         } else if let Some(dh) = &certificate.common_dh {
@@ -263,7 +294,13 @@ impl Table {
     ) {
         let added = ground.store.load(name, ground.files).and_then(|found| {
             found.into_iter().try_for_each(|it| {
-                self.add(self.terms(options, listed, ground)?, it, listed.clone());
+                let terms = self.terms(options, listed, ground)?;
+                let few = self.places.len() < READY;
+                let ready = few.then(|| terms.ready(&it, ground)).flatten();
+                self.add(terms, it, listed.clone());
+                if let Some(Some(own)) = self.places.last_mut() {
+                    own.ready = ready;
+                }
                 Ok(())
             })
         });
@@ -305,7 +342,7 @@ impl Table {
             self.names.claim(name, certificate.kind, place);
         }
         self.by_name.entry(certificate.name.clone()).or_default().push(place);
-        self.places.push(Some(Served { terms, certificate, listed }));
+        self.places.push(Some(Served { terms, certificate, listed, ready: None }));
     }
 
     /// Whether a certificate could be served under terms.
@@ -364,6 +401,7 @@ impl Table {
                 }
             }
             own.certificate = certificate.clone();
+            own.ready = None;
         }
     }
 
@@ -393,8 +431,12 @@ impl Table {
             let is = |(old, _): &&(Arc<Terms>, Arc<Terms>)| Arc::ptr_eq(old, terms);
             renewed.0.iter().find(is).map(|(_, new)| new.clone())
         };
-        let places = self.places.iter_mut().flatten().map(|own| &mut own.terms);
-        for terms in places.chain(&mut self.terms) {
+        for own in self.places.iter_mut().flatten() {
+            if let Some(new) = find(&own.terms) {
+                (own.terms, own.ready) = (new, None);
+            }
+        }
+        for terms in &mut self.terms {
             if let Some(new) = find(terms) {
                 *terms = new;
             }

@@ -4,13 +4,13 @@
 #[cfg(aws_lc)]
 mod aws_lc;
 #[cfg(not(aws_lc))]
-mod lts;
+mod openssl;
 
+#[cfg(not(aws_lc))]
+pub(crate) use self::openssl::raw;
+#[cfg(not(aws_lc))]
+pub use self::openssl::*;
 #[cfg(aws_lc)]
 pub(crate) use aws_lc::raw;
 #[cfg(aws_lc)]
 pub use aws_lc::*;
-#[cfg(not(aws_lc))]
-pub(crate) use lts::raw;
-#[cfg(not(aws_lc))]
-pub use lts::*;

@@ -39,6 +39,45 @@ fn messages_of_a_turn_go_at_its_end_in_their_order() {
 }
 
 #[test]
+fn messages_of_one_socket_in_a_row_are_one() {
+    let script = Script::default();
+    let thread = script.thread();
+    let (one, other) = (script.socket(&thread, 1, 100), script.socket(&thread, 2, 100));
+    let calls = || (script.with(1, |end| end.calls), script.with(2, |end| end.calls));
+    for (socket, message) in [(&one, b"a"), (&one, b"b"), (&other, b"c"), (&one, b"d")] {
+        socket.send_soon(message).unwrap();
+    }
+    thread.send_waiting();
+    assert_eq!((script.got(1), script.got(2), calls()), ("abd".into(), "c".into(), (2, 1)));
+    // As the leave that is taken of a peer, behind the last that it is told.
+    one.send_soon(b"answer").unwrap();
+    one.send_soon(b"bye").unwrap();
+    drop(one);
+    assert_eq!((script.got(1), calls()), ("abdanswerbye".into(), (3, 1)));
+}
+
+#[test]
+fn the_last_message_goes_with_the_end() {
+    let script = Script::default();
+    let thread = script.thread();
+    let [dropped, shut, broken] = [1, 2, 3].map(|at| script.socket(&thread, at, 100));
+    for socket in [&dropped, &shut, &broken] {
+        socket.send_soon(b"bye").unwrap();
+    }
+    shut.shutdown_write().unwrap();
+    let seen = |at| script.with(at, |end| (end.more, end.shut, end.closed));
+    assert_eq!([seen(1), seen(2)], [(false, false, false), (true, true, false)]);
+    dropped.send_soon(b"bye").unwrap();
+    broken.send_soon(b"bye").unwrap();
+    drop(dropped);
+    assert_eq!([seen(1), seen(3)], [(true, true, true), (false, false, false)]);
+    broken.reset_on_close();
+    broken.send_soon(b"bye").unwrap();
+    drop(broken);
+    assert_eq!(seen(3), (false, false, true), "a reset is no end");
+}
+
+#[test]
 fn long_messages_and_those_on_a_connection_that_may_not_stand_go_at_once() {
     let script = Script::default();
     let thread = script.thread();
@@ -93,7 +132,7 @@ fn as_many_go_together_as_is_said() {
         assert_eq!(script.with(1, |end| end.calls), 0, "after {count}");
         socket.send_soon(b"message").unwrap();
     }
-    assert_eq!(script.with(1, |end| end.calls), MESSAGES);
+    assert_eq!(script.got(1).len(), MESSAGES * "message".len());
     let count = i32::try_from(BYTES / SHORT).unwrap();
     let crowd: Vec<_> = (2..2 + count).map(|at| script.socket(&thread, at, SHORT)).collect();
     for socket in &crowd {

@@ -133,11 +133,13 @@ pub(crate) struct Pipe {
     pub(crate) bytes: VecDeque<u8>,
     pub(crate) room: usize,
     pub(crate) closed: bool,
+    /// How often it was read.
+    pub(crate) reads: usize,
 }
 
 impl Default for Pipe {
     fn default() -> Self {
-        Self { bytes: VecDeque::new(), room: usize::MAX, closed: false }
+        Self { bytes: VecDeque::new(), room: usize::MAX, closed: false, reads: 0 }
     }
 }
 
@@ -146,6 +148,7 @@ struct Ends<'a>(&'a mut Pipe, &'a mut Pipe);
 
 impl Wire for Ends<'_> {
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.reads += 1;
         if self.0.bytes.is_empty() && !self.0.closed {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -197,6 +200,18 @@ impl Pair {
             }
         }
         (client.unwrap(), server.unwrap())
+    }
+
+    /// Takes one step of the client's handshake; whether it is over.
+    pub(crate) fn step_client(&mut self) -> bool {
+        let mut ends = Ends(&mut self.down, &mut self.up);
+        over(self.client.handshake(&mut ends, &self.scratch)).is_some_and(|end| end.is_ok())
+    }
+
+    /// The same of the server's.
+    pub(crate) fn step_server(&mut self) -> bool {
+        let mut ends = Ends(&mut self.up, &mut self.down);
+        over(self.server.handshake(&mut ends, &self.scratch)).is_some_and(|end| end.is_ok())
     }
 
     pub(crate) fn client_send(&mut self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {

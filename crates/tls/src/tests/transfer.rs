@@ -53,6 +53,55 @@ fn nothing_counts_as_sent_before_its_records_have_left() {
 }
 
 #[test]
+fn a_flight_is_received_at_once() {
+    let mut pair = joined();
+    // The hello and that nothing follows it, and what ends the handshake.
+    assert_eq!(pair.up.reads, 3);
+    // What comes behind that is not lost.
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
+    let connector = connector(trusting(), &files).unwrap();
+    let client = connector.connect(0, Some("a.test"), None).unwrap();
+    pair = Pair::new(client, acceptor.accept().unwrap());
+    assert!(!pair.step_client() && !pair.step_server() && pair.step_client());
+    pair.client_send(&[IoSlice::new(b"request")]).unwrap();
+    assert!(pair.step_server() && pair.server.has_buffered());
+    let mut buffer = [0; 64];
+    assert_eq!((pair.server_recv(&mut buffer).unwrap(), &buffer[..7]), (7, &b"request"[..]));
+    assert!(!pair.server.has_buffered());
+}
+
+#[test]
+fn tickets_go_with_the_answer_to_what_has_been_asked() {
+    let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+    let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
+    let connector = connector(trusting(), &files).unwrap();
+    for (asks, waits) in [(true, false), (true, true), (false, false)] {
+        let client = connector.connect(0, Some("a.test"), None).unwrap();
+        let mut pair = Pair::new(client, acceptor.accept().unwrap());
+        assert!(!pair.step_client() && !pair.step_server() && pair.step_client());
+        pair.down.bytes.clear();
+        if asks {
+            pair.client_send(&[IoSlice::new(b"request")]).unwrap();
+        }
+        assert!(pair.step_server());
+        let mut buffer = [0; 64];
+        if asks {
+            assert_eq!(pair.server_recv(&mut buffer).unwrap(), 7);
+        }
+        if waits {
+            assert_eq!(pair.server_recv(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+        }
+        // Some libraries keep them for the next answer in any case.
+        assert!(!asks || waits || pair.down.bytes.is_empty());
+        assert!(ffi::NAME != "OpenSSL" || asks && !waits || !pair.down.bytes.is_empty());
+        pair.server_send(b"answer").unwrap();
+        assert!(pair.down.bytes.len() > 5 + 6 + 17, "and tickets");
+        assert_eq!(pair.client_recv(&mut buffer).unwrap(), 6);
+    }
+}
+
+#[test]
 fn what_is_buffered_is_known() {
     let mut pair = joined();
     pair.client_send(&[IoSlice::new(b"abc")]).unwrap();
@@ -134,7 +183,7 @@ fn meet(acceptor: &Acceptor, connector: &Connector, alpn: Option<&[u8]>) {
 fn something_may_be_said_before_the_handshake() {
     let early = || Options { early: true, ..Options::default() };
     let (acceptor, connector) = lines(early(), early());
-    let early = |alpn| connector.connect_early(0, Some("a.test"), alpn).unwrap();
+    let early = |alpn| connector.connect_early(0, Some("a.test"), alpn, 0).unwrap();
     assert_eq!(early(None).1, 0, "there is no session");
     meet(&acceptor, &connector, None);
     let (client, room) = early(None);
@@ -163,11 +212,21 @@ fn what_is_said_early_is_of_a_protocol_that_is_offered() {
     let (acceptor, connector) = lines(bound, Options::default());
     for (offered, room) in [(&b"\x02h2"[..], 0), (b"\x02h2\x08http/1.1", 16_384)] {
         meet(&acceptor, &connector, Some(b"\x08http/1.1"));
-        let (_, found) = connector.connect_early(0, Some("a.test"), Some(offered)).unwrap();
+        let (_, found) = connector.connect_early(0, Some("a.test"), Some(offered), 0).unwrap();
         assert_eq!(found, room);
     }
     meet(&acceptor, &connector, Some(b"\x08http/1.1"));
-    assert_eq!(connector.connect_early(0, Some("a.test"), None).unwrap().1, 0);
+    assert_eq!(connector.connect_early(0, Some("a.test"), None, 0).unwrap().1, 0);
+}
+
+#[test]
+fn nothing_is_said_early_with_a_ticket_whose_time_is_over() {
+    let early = || Options { early: true, ..Options::default() };
+    let (acceptor, connector) = lines(early(), early());
+    meet(&acceptor, &connector, None);
+    let room = |now| connector.connect_early(0, Some("a.test"), None, now).unwrap().1;
+    assert_eq!(room(u64::MAX), 0);
+    assert_eq!(room(0), 16_384, "it was not used");
 }
 
 #[test]
@@ -175,7 +234,7 @@ fn a_server_may_not_take_what_is_said_early() {
     let early = || Options { early: true, ..Options::default() };
     let (acceptor, connector) = lines(early(), early());
     meet(&acceptor, &connector, None);
-    let (client, _) = connector.connect_early(0, Some("a.test"), None).unwrap();
+    let (client, _) = connector.connect_early(0, Some("a.test"), None, 0).unwrap();
     let (other, _) = lines(Options::default(), Options::default());
     let mut pair = Pair::new(client, other.accept().unwrap());
     pair.client_say_early(b"abc").unwrap();

@@ -21,7 +21,7 @@ pub(crate) fn was_early_taken(_: &SslRef) -> bool {
     false
 }
 
-pub(crate) fn early_room(_: &SslSessionRef) -> usize {
+pub(crate) fn early_room(_: &SslSessionRef, _: u64) -> usize {
     0
 }
 

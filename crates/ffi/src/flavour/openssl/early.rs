@@ -28,9 +28,19 @@ pub(crate) fn was_early_taken(ssl: &SslRef) -> bool {
     unsafe { raw::SSL_get_early_data_status(ssl.as_ptr()) == ACCEPTED }
 }
 
-/// How many bytes the server of a session takes early.
-pub(crate) fn early_room(session: &SslSessionRef) -> usize {
-    session.max_early_data() as usize
+/// How many bytes the server of a session takes early, in this second since 1970. The library
+/// would offer them with a ticket whose time is over, too, though the ticket stays at home then and
+/// the server can only refuse.
+pub(crate) fn early_room(session: &SslSessionRef, now: u64) -> usize {
+    if is_over(session, now) { 0 } else { session.max_early_data() as usize }
+}
+
+/// Whether the time is over that the server has given the ticket (RFC 8446 section 4.6.1).
+fn is_over(session: &SslSessionRef, now: u64) -> bool {
+    let since = u64::try_from(session.time()).unwrap_or(0);
+    // SAFETY: the session is valid as long as its reference, and only looked at.
+    let lifetime = unsafe { raw::SSL_SESSION_get_ticket_lifetime_hint(session.as_ptr()) };
+    now.saturating_sub(since) >= lifetime
 }
 
 /// The protocol that was chosen in a session (RFC 7301).
