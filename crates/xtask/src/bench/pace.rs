@@ -68,10 +68,7 @@ pub(super) fn ask_again(port: u16, rest: Duration, length: Duration) -> Outcome<
     })
 }
 
-fn over<T>(
-    port: u16,
-    run: impl FnOnce(&mut TcpStream) -> std::io::Result<T>,
-) -> Outcome<T> {
+fn over<T>(port: u16, run: impl FnOnce(&mut TcpStream) -> std::io::Result<T>) -> Outcome<T> {
     let connected = || {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
