@@ -468,10 +468,10 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64)
 /// Idle connections that a client with many requests at a time leaves for others, at most.
 const LEFT: u32 = 4;
 
-/// How many idle connections a request leaves for others: the fewer, the less its client asks for at
-/// a time. Who has one request has no use for a new connection, if that stands in a line at the
-/// server behind those of a client with a hundred. A limit of the server's is not to be reached for
-/// it: there, idle connections may be all that it has.
+/// How many idle connections a request leaves for others: the fewer, the less its client asks for
+/// at a time. Who has one request has no use for a new connection, if that stands in a line at the
+/// server behind those of a client with a hundred. A limit of the server's is not to be reached
+/// for it: there, idle connections may be all that it has.
 fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let streams = tx.client.socket.front().map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();

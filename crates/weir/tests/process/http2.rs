@@ -64,8 +64,8 @@ fn clear_ports_take_both_versions() {
     log.find("\"GET http://a/ HTTP/2.0\"");
 }
 
-/// A list that is too large is answered, and the connection goes on; a block that stands for far more
-/// ends it (RFC 9113 section 10.5.1).
+/// A list that is too large is answered, and the connection goes on; a block that stands for far
+/// more ends it (RFC 9113 section 10.5.1).
 #[test]
 fn header_lists_that_are_too_large() {
     let weir = Setup::http("    http-request return status 200", "").start();
