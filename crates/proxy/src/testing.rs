@@ -281,9 +281,23 @@ fn bound() -> (Handle, SocketAddr) {
     (Handle(number), address)
 }
 
-/// An address on which nobody listens.
+/// An address on which nobody listens: it is that of a client, so that no other test can be given
+/// it, as long as the process lives.
 pub(crate) fn nobody() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let address = client.local_addr().unwrap();
+    std::mem::forget((listener, client));
+    address
+}
+
+#[test]
+fn nobody_listens_where_nobody_is_said_to() {
+    let address = nobody();
+    let refused = TcpStream::connect(address).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    let taken = TcpListener::bind(address).unwrap_err();
+    assert_eq!(taken.kind(), ErrorKind::AddrInUse);
 }
 
 /// A server made of a script: a thread accepts, and the script serves one connection at a time.

@@ -17,6 +17,7 @@ use crate::error::{ParseError, hint};
 use crate::expr::Expr;
 use crate::facts::Facts;
 use crate::parser::Parser;
+use crate::place::{Place, Places};
 use stdx::ignored::planted;
 
 /// What a format is for.
@@ -284,7 +285,9 @@ impl Builder<'_, '_> {
             let context = format!("failed to parse sample expression <{text}> : ");
             error.inside(0, start).context(context)
         })?;
-        if self.cx.http && expr.wants_unparsed() {
+        // Checks look at bytes whatever their proxy carries.
+        let checks = self.cx.places == Places::of(Place::BeCheck);
+        if self.cx.http && !checks && expr.wants_unparsed() {
             let message = format!("L6 sample fetch <{text}> ignored in HTTP log-format string.");
             self.cx.warn(message);
         }

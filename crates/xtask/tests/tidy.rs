@@ -72,18 +72,14 @@ fn planted_violations_fail() {
         ("function-length", "crates/buf/src/lib.rs", &planted_function()),
         ("places", "README.md", concat!("\nsee /ho", "me/user\n")),
     ];
-    for (rule, path, text) in &plants {
-        let old = std::fs::read_to_string(copy.0.join(path)).ok();
-        copy.append(path, text);
-        let output = tidy(&copy.0);
-        let printed = String::from_utf8_lossy(&output.stdout);
-        assert!(!output.status.success(), "{rule} passed");
-        let named = printed.contains(&format!(": {rule}: "));
-        assert!(named, "{rule} is not named in:\n{printed}");
-        match old {
-            Some(old) => std::fs::write(copy.0.join(path), old).unwrap(),
-            None => std::fs::remove_file(copy.0.join(path)).unwrap(),
-        }
+    plants.iter().for_each(|(_, path, text)| copy.append(path, text));
+    // All in one run: each takes long on a busy machine.
+    let output = tidy(&copy.0);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(!output.status.success());
+    for (rule, path, _) in &plants {
+        let names = |line: &str| line.starts_with(path) && line.contains(&format!(": {rule}: "));
+        assert!(printed.lines().any(names), "{rule} is not named in:\n{printed}");
     }
 }
 

@@ -123,6 +123,8 @@ fn conditions_about_streams_are_warned_of_in_http_mode() {
     let format = " http-request set-header a %[req.ssl_sni]";
     let expected = "L6 sample fetch <req.ssl_sni> ignored in HTTP log-format string.";
     assert_eq!(told(&listen(format)), [expected]);
+    let check = " option tcp-check\n tcp-check expect on-success %[res.payload(0,2)] string a";
+    assert_eq!(told(&listen(check)), [""; 0]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Peers that misbehave while a request is under way: replies, log lines, counters. Never about time.
 
 use crate::support::{LogReceiver, Origin, Running, Setup, eventually, reply, shape};
-use std::net::TcpListener;
 
 const BAD_GATEWAY: &str = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 107\r\n\
     cache-control: no-cache\r\ncontent-type: text/html\r\n\r\n\
@@ -194,9 +193,7 @@ fn no_backend_at_all_is_a_503() {
 #[test]
 fn a_refused_connection_is_a_503_after_the_retries() {
     let log = LogReceiver::new();
-    let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = closed.local_addr().expect("a port");
-    drop(closed);
+    let address = crate::support::nobody();
     let back = "    retries 1\n    timeout connect 100ms\n    server s <origin>";
     let weir = Setup::http("", back).with("origin", address).with("log", log.address()).start();
     assert_eq!(raw(&weir.web().get("/")), UNAVAILABLE);

@@ -104,8 +104,9 @@ fn an_agent_that_cannot_be_understood_changes_nothing() {
         let world = world(server(&agent));
         let state = &world.backend("be").servers[0].state;
         let last = || state.agent_record().last;
-        world.until("it is asked", || last().status != CheckStatus::Initializing);
-        assert_eq!((last().status, &*last().info), (status, info), "{says:?}");
+        // A busy machine may keep one answer or another longer than the time that there is for it.
+        let heard = || (last().status, &*last().info) == (status, info);
+        world.until(&format!("{status:?} {info:?} is heard"), heard);
         assert_eq!(state.state().0, OpState::Running);
     }
     let mut lonely = server(&speaker(""));

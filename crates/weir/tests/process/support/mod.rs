@@ -58,6 +58,17 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
+/// An address on which nobody listens: it is that of a client, so that no other test can be given
+/// it, as long as the process lives.
+pub(crate) fn nobody() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("a port");
+    let client = std::net::TcpStream::connect(address).expect("a listener");
+    let address = client.local_addr().expect("a port");
+    std::mem::forget((listener, client));
+    address
+}
+
 /// Lets time pass, for behaviour that is made of it (timeouts, rates).
 pub(crate) fn pass(span: Duration) {
     let begin = Moment::now();
