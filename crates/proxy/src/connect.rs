@@ -263,6 +263,8 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     if streams && Box::pin(dial::reuse(tx, backend, &to, &way, deadline)).await? {
         return Ok(());
     }
+    // What was waited for there is not taken from the time to connect.
+    let deadline = if streams { connect_deadline(tx) } else { deadline };
     let client = tx.client.id;
     let worker = tx.worker.clone();
     let _making = streams.then(|| worker.trunks.expect(&worker, &to, (way.key, client)));
@@ -476,7 +478,10 @@ fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let streams = tx.client.socket.front().map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();
     let roomy = limit == 0 || server.used.current().saturating_add(LEFT) < limit;
-    if roomy { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
+    // Where few may lie idle, those that are left would keep the next ones from being laid down.
+    let room = server.idle().saturating_add(LEFT);
+    let keeps = server.settings.pool_max.is_none_or(|limit| room < limit);
+    if roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
 }
 
 /// When a request to a server may use an idle connection. One to no server in particular is its
@@ -496,7 +501,7 @@ async fn elsewhere(
         return None;
     }
     let worker = tx.worker.clone();
-    idle::take_over(&worker, server, wanted).await
+    idle::take_over(&worker, server, Wanted { leaves: 0, ..wanted }).await
 }
 
 fn open(

@@ -265,8 +265,13 @@ impl Transaction {
         let Some(span) = timeouts.tarpit.or(timeouts.connect) else { return };
         let thread = self.worker.thread.clone();
         let until = thread.tick().plus_ms(span);
-        while !until.is_due(thread.tick()) && !self.client.socket.is_closed() {
-            self.client.socket.want_read();
+        let socket = &self.client.socket;
+        while !until.is_due(thread.tick()) && !socket.is_closed() {
+            // What is readable stays so, and wakes nobody by that.
+            if !socket.is_readable() {
+                socket.want_read();
+            }
+            socket.want_reset();
             thread.scheduler().pause(Some(until)).await;
         }
     }

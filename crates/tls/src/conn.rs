@@ -55,6 +55,8 @@ pub struct Conn {
     promised: usize,
     /// Bytes of these records that go with the next answer.
     held: usize,
+    /// Tickets leave when they are made: early data is taken by their age.
+    prompt: bool,
     /// A read may find something without anything more arriving.
     buffered: bool,
     end: End,
@@ -81,6 +83,7 @@ impl Conn {
             left: 0,
             promised: 0,
             held: 0,
+            prompt: false,
             buffered: false,
             end: End::Open,
             stands: false,
@@ -97,6 +100,7 @@ impl Conn {
     #[must_use]
     pub(crate) fn hearing_early(mut self) -> Self {
         self.early = Some(Box::new(Early::new()));
+        self.prompt = true;
         self
     }
 
@@ -147,7 +151,8 @@ impl Conn {
     /// before that: all that is left to say are tickets.
     fn may_hold(&self) -> bool {
         let tls13 = || self.library().version2() == Some(SslVersion::TLS1_3);
-        self.buffered && self.has_unsent() && self.accepts() && !self.is_early() && tls13()
+        let asked = self.buffered && self.has_unsent() && self.accepts();
+        asked && !self.prompt && tls13()
     }
 
     /// Keeps what has not left for the next answer, in as little memory as it takes.
@@ -211,9 +216,11 @@ impl Conn {
         scratch: &Scratch,
         buffer: &mut [u8],
     ) -> io::Result<usize> {
+        // The first read brings what was there at the end of the handshake. Whoever reads on has
+        // more to hear before there is an answer, if there ever is one.
+        let first = self.held > 0 && self.buffered;
         let read = self.fill(wire, scratch, buffer);
-        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-            // The answer is not as soon as it seemed.
+        if !first || read.is_err() {
             self.held = 0;
         }
         self.say(wire, scratch);

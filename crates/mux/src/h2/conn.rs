@@ -316,6 +316,7 @@ impl Conn {
         for key in self.streams.keys_where(|stream| stream.wants != 0) {
             self.wake(key, Ready::ANY);
         }
+        self.call_next();
         self.woken.append(&mut self.greeters);
     }
 

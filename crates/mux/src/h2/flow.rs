@@ -124,7 +124,8 @@ impl Conn {
 
     /// Those at the front of the line may send, as many as there is room for.
     pub(super) fn call_next(&mut self) {
-        if self.line.is_empty() || self.send_window <= 0 {
+        // Who waits for a window of a peer that says nothing more had better know.
+        if self.line.is_empty() || (self.send_window <= 0 && !self.has_input_ended()) {
             return;
         }
         let mut turns = self.room() / DEFAULT_FRAME_SIZE as usize;

@@ -8,7 +8,6 @@ use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
 use wire::h2::frame::{self, END_HEADERS, END_STREAM};
 use wire::h2::hpack::{self, Decoder};
-use wire::h2::request::ListLimits;
 use wire::h2::{Code, FrameHeader, Malformed, response, trailers};
 use wire::websocket;
 
@@ -102,8 +101,15 @@ impl Conn {
     }
 
     fn discard_block(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        let unfolded = unfold(&mut self.decoder, self.settings.list, bytes, |_, _| ());
+        let most = self.most_of_block();
+        let unfolded = unfold(&mut self.decoder, most, bytes, |_, _| ());
         self.charge_for(unfolded)
+    }
+
+    /// The most that a block of the peer may stand for, in bytes.
+    fn most_of_block(&self) -> usize {
+        let lists = if self.side == Side::Client { LISTS } else { SERVERS_LISTS };
+        lists * self.settings.list.bytes as usize
     }
 
     /// What a block has unfolded to costs points where it is more than is kept.
@@ -134,8 +140,9 @@ impl Conn {
         self.last_peer = block.stream;
         let mut head = self.take_head();
         self.reader.begin(self.settings.list);
+        let most = self.most_of_block();
         let reader = &mut self.reader;
-        let unfolded = unfold(&mut self.decoder, self.settings.list, bytes, |name, value| {
+        let unfolded = unfold(&mut self.decoder, most, bytes, |name, value| {
             reader.field(name, value, &mut head);
         });
         self.charge_for(unfolded)?;
@@ -201,7 +208,8 @@ impl Conn {
     fn response_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
         let mut head = self.take_head();
         let mut reader = response::Reader::new(self.settings.list);
-        let unfolded = unfold(&mut self.decoder, self.settings.list, bytes, |name, value| {
+        let most = self.most_of_block();
+        let unfolded = unfold(&mut self.decoder, most, bytes, |name, value| {
             reader.field(name, value, &mut head);
         });
         self.charge_for(unfolded)?;
@@ -245,7 +253,8 @@ impl Conn {
     fn trailers_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
         let mut section = Box::<Fields>::default();
         let mut reader = trailers::Reader::new(self.settings.list);
-        let unfolded = unfold(&mut self.decoder, self.settings.list, bytes, |name, value| {
+        let most = self.most_of_block();
+        let unfolded = unfold(&mut self.decoder, most, bytes, |name, value| {
             reader.field(name, value, &mut section);
         });
         self.charge_for(unfolded)?;
@@ -286,18 +295,20 @@ impl Conn {
     }
 }
 
-/// As many lists of the largest size a block may stand for: one that is a little too large is
-/// refused by itself. No honest peer needs more, since what comes of a block is bounded, too.
+/// As many lists of the largest size a client's block may stand for: one that is a little too large
+/// is refused by itself. No honest peer needs more, since what comes of a block is bounded, too.
 const LISTS: usize = 4;
+/// The same for a server's, on whose connection other clients have streams.
+const SERVERS_LISTS: usize = 64;
 
 /// Decodes a block; what it stands for, in bytes.
 fn unfold(
     decoder: &mut Decoder,
-    limits: ListLimits,
+    most: usize,
     block: &[u8],
     sink: impl FnMut(&[u8], &[u8]),
 ) -> Result<usize, hpack::Stopped> {
-    decoder.decode_within(block, LISTS * limits.bytes as usize, sink)
+    decoder.decode_within(block, most, sink)
 }
 
 /// What accepts an extended CONNECT accepts an upgrade in HTTP/1, where more has to be said.

@@ -36,13 +36,20 @@ pub(crate) async fn reuse(
     let asker = Asker { client, first, policy, key: way.key, since };
     let again = tx.notes.journal.retries > 0;
     let worker = tx.worker.clone();
+    let scheduler = worker.thread.scheduler();
+    let mut waited = None;
     let trunk = loop {
-        let scheduler = worker.thread.scheduler();
-        match worker.trunks.find(to, asker) {
-            Some(trunk) => break trunk,
-            None if again && worker.trunks.await_next(to, asker, scheduler.current()) => {}
-            None => return Ok(false),
+        if let Some(trunk) = worker.trunks.find(to, asker) {
+            break trunk;
         }
+        // One is waited for: where nothing comes of it, the next would hardly be better, and all
+        // would stand in a row.
+        let look = || worker.trunks.await_next(to, asker, scheduler.current());
+        let next = again.then(look).flatten();
+        if next.is_none() || (waited.is_some() && waited != next) {
+            return Ok(false);
+        }
+        waited = next;
         if deadline.is_some_and(|deadline| deadline.is_due(worker.thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
         }

@@ -205,9 +205,14 @@ impl Trunks {
         Making { worker: worker.clone(), coming }
     }
 
-    /// Has a task woken when a connection has been made that this client may use. `false`: none is
-    /// being made.
-    pub(crate) fn await_next(&self, server: &LocalServer, asker: Asker, task: TaskId) -> bool {
+    /// Has a task woken when a connection has been made that this client may use; what stands for
+    /// that connection. `None`: none is being made.
+    pub(crate) fn await_next(
+        &self,
+        server: &LocalServer,
+        asker: Asker,
+        task: TaskId,
+    ) -> Option<*const ()> {
         let coming = self.coming.borrow();
         let serves = |it: &&Rc<Coming>| {
             let shared = match asker.policy {
@@ -218,12 +223,12 @@ impl Trunks {
             let kind = (it.place, it.key) == (place(server), asker.key);
             kind && (shared || it.client == asker.client)
         };
-        let Some(next) = coming.iter().find(serves) else { return false };
+        let next = coming.iter().find(serves)?;
         let mut waiting = next.waiting.borrow_mut();
         if !waiting.contains(&task) {
             waiting.push(task);
         }
-        true
+        Some(Rc::as_ptr(next).cast())
     }
 
     /// Drops all trunks of a server as soon as their streams have ended.

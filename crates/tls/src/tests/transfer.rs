@@ -102,6 +102,26 @@ fn tickets_go_with_the_answer_to_what_has_been_asked() {
 }
 
 #[test]
+fn tickets_wait_neither_for_who_goes_on_talking_nor_where_something_may_be_said_early() {
+    for early in [false, true] {
+        let bound = Options { early, ..Options::default() };
+        let (acceptor, connector) = lines(bound, Options::default());
+        let client = connector.connect(0, Some("a.test"), None).unwrap();
+        let mut pair = Pair::new(client, acceptor.accept().unwrap());
+        assert!(!pair.step_client() && !pair.step_server() && pair.step_client());
+        pair.down.bytes.clear();
+        pair.client_send(&[IoSlice::new(b"one")]).unwrap();
+        assert!(pair.step_server());
+        let mut buffer = [0; 64];
+        assert_eq!(pair.server_recv(&mut buffer).unwrap(), 3);
+        assert!(ffi::NAME != "OpenSSL" || early != pair.down.bytes.is_empty());
+        pair.client_send(&[IoSlice::new(b"two")]).unwrap();
+        assert_eq!(pair.server_recv(&mut buffer).unwrap(), 3);
+        assert!(ffi::NAME != "OpenSSL" || !pair.down.bytes.is_empty());
+    }
+}
+
+#[test]
 fn what_is_buffered_is_known() {
     let mut pair = joined();
     pair.client_send(&[IoSlice::new(b"abc")]).unwrap();

@@ -389,3 +389,36 @@ fn an_answer_that_outgrows_the_window_of_a_peer_that_has_ended_its_side_is_broke
     assert_eq!(fill(&mut pair), Err(Gone));
     assert!(pair.server.is_reset(key));
 }
+
+#[test]
+fn streams_that_wait_for_the_window_of_all_hear_that_the_peer_has_ended_its_side() {
+    let wide = wire::h2::Settings { initial_window_size: 1 << 20, ..Default::default() };
+    let client = Settings { announced: wide, ..Settings::default() };
+    let mut pair = Pair::new(client, Settings::default());
+    let keys = [1, 2].map(|_| pair.request(b"GET", BodyKind::None).1);
+    for key in keys {
+        respond(&mut pair, key, 200, BodyKind::Chunked);
+    }
+    let body = vec![b'x'; 16 * 1024];
+    let mut sent = 0;
+    // The streams have room, the connection has not; nothing is said that would make some.
+    while let Ok(count @ 1..) = pair.server.send(keys[0], &[IoSlice::new(&body)]) {
+        sent += count;
+        let taken = pair.server.output().len();
+        pair.server.advance_output(taken);
+    }
+    assert!(sent >= 65_535);
+    assert_eq!(pair.server.send(keys[1], &[IoSlice::new(&body)]), Ok(0));
+    for (token, key) in keys.into_iter().enumerate() {
+        assert!(!pair.server.want(key, Ready::WRITE, token as u64));
+    }
+    pair.server.end_input();
+    let mut woken: Vec<u64> = std::iter::from_fn(|| pair.server.take_woken()).collect();
+    woken.sort_unstable();
+    assert_eq!(woken, [0, 1]);
+    for key in keys {
+        assert_eq!(pair.server.send(key, &[IoSlice::new(&body)]), Err(Gone));
+        pair.server.release(key);
+    }
+    assert!(pair.server.is_over());
+}
