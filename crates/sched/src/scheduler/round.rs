@@ -47,8 +47,8 @@ impl Scheduler {
         self.run_telling(&|_| true)
     }
 
-    /// As [`Scheduler::run`]; `before` hears of each item's class before it runs, and the time that it
-    /// takes is no task's. `false`: the item is the last of its class in this round.
+    /// As [`Scheduler::run`]; `before` hears of each item's class before it runs, and the time that
+    /// it takes is no task's. `false`: the item is the last of its class in this round.
     pub fn run_telling(&self, before: &impl Fn(Class) -> bool) -> Round {
         self.assert_at_home();
         self.profile.follow(&self.activity.profiling);
