@@ -50,7 +50,7 @@ pub(crate) struct Io {
 
 impl Io {
     /// Whether something is waited for that nobody would report.
-    fn waits(&self) -> bool {
+    fn is_unreported(&self) -> bool {
         self.ready & NEW != 0 && self.wanted & !self.ready & (READ | WRITE) != 0
     }
 }
@@ -140,7 +140,7 @@ impl Socket {
             io.owner = owner;
             io.wanted = READ;
         });
-        self.watch();
+        self.thread.introduce(self.key);
     }
 
     /// Reads what is there; 0 at the end of the stream.
@@ -160,14 +160,10 @@ impl Socket {
         };
         let heard = matches!(result, Ok(1..));
         if drained || heard {
-            let waits = self.thread.io(self.key, |io| {
+            self.change(|io| {
                 io.ready &= if drained { !READ } else { u16::MAX };
                 io.unheard = if heard { 0 } else { io.unheard };
-                io.waits()
             });
-            if waits {
-                self.watch();
-            }
         }
         result
     }
@@ -280,21 +276,15 @@ impl Socket {
         if direction == READ && ready & BROKEN != 0 {
             result = self.with_failure(result);
         }
-        let waits = self.thread.io(self.key, |io| {
-            match &result {
-                Ok(count) if direction == WRITE => {
-                    io.ready |= STANDS;
-                    io.unheard = io.unheard.saturating_add((*count).try_into().unwrap_or(u32::MAX));
-                }
-                Ok(1..) => io.unheard = 0,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => io.ready &= !direction,
-                _ => {}
+        self.change(|io| match &result {
+            Ok(count) if direction == WRITE => {
+                io.ready |= STANDS;
+                io.unheard = io.unheard.saturating_add((*count).try_into().unwrap_or(u32::MAX));
             }
-            io.waits()
+            Ok(1..) => io.unheard = 0,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => io.ready &= !direction,
+            _ => {}
         });
-        if waits {
-            self.watch();
-        }
         result
     }
 
@@ -312,23 +302,24 @@ impl Socket {
 
     fn want(&self, bits: u16) {
         let owner = self.thread.scheduler().current();
-        let (ready, waits) = self.thread.io(self.key, |io| {
+        let ready = self.change(|io| {
             io.owner = owner;
             io.wanted |= bits;
-            (io.ready & bits != 0, io.waits())
+            io.ready & bits != 0
         });
-        if waits {
-            self.watch();
-        }
         if ready {
             // Nothing will be reported that is known already.
             self.thread.scheduler().wake(owner, Wake::IO);
         }
     }
 
-    /// Has the poller know it.
-    fn watch(&self) {
-        self.thread.introduce(self.key);
+    /// Changes what is known or wanted of it; the poller hears of it where it has to report that.
+    fn change<R>(&self, how: impl FnOnce(&mut Io) -> R) -> R {
+        let (result, unreported) = self.thread.io(self.key, |io| (how(io), io.is_unreported()));
+        if unreported {
+            self.thread.introduce(self.key);
+        }
+        result
     }
 
     /// Asks not to be woken any more.
@@ -349,13 +340,8 @@ impl Socket {
     /// As [`Socket::is_quiet`], and takes note of it: what is readable is not known otherwise after
     /// bytes have gone through a pipe.
     pub fn settle(&self) {
-        let waits = self.is_quiet()
-            && self.thread.io(self.key, |io| {
-                io.ready &= !READ;
-                io.waits()
-            });
-        if waits {
-            self.watch();
+        if self.is_quiet() {
+            self.change(|io| io.ready &= !READ);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{BodyKind, Error, Fault, HeadStep, Side};
 use htx::{Fields, Head, HeaderId, Method};
 use stdx::Key;
 use wire::h2::frame::{self, END_HEADERS, END_STREAM};
-use wire::h2::hpack::{self, Decoder};
+use wire::h2::hpack;
 use wire::h2::{Code, FrameHeader, Malformed, response, trailers};
 use wire::websocket;
 
@@ -102,7 +102,7 @@ impl Conn {
 
     fn discard_block(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         let most = self.most_of_block();
-        let unfolded = unfold(&mut self.decoder, most, bytes, |_, _| ());
+        let unfolded = self.decoder.decode_within(bytes, most, |_, _| ());
         self.charge_for(unfolded)
     }
 
@@ -142,7 +142,7 @@ impl Conn {
         self.reader.begin(self.settings.list);
         let most = self.most_of_block();
         let reader = &mut self.reader;
-        let unfolded = unfold(&mut self.decoder, most, bytes, |name, value| {
+        let unfolded = self.decoder.decode_within(bytes, most, |name, value| {
             reader.field(name, value, &mut head);
         });
         self.charge_for(unfolded)?;
@@ -209,7 +209,7 @@ impl Conn {
         let mut head = self.take_head();
         let mut reader = response::Reader::new(self.settings.list);
         let most = self.most_of_block();
-        let unfolded = unfold(&mut self.decoder, most, bytes, |name, value| {
+        let unfolded = self.decoder.decode_within(bytes, most, |name, value| {
             reader.field(name, value, &mut head);
         });
         self.charge_for(unfolded)?;
@@ -254,7 +254,7 @@ impl Conn {
         let mut section = Box::<Fields>::default();
         let mut reader = trailers::Reader::new(self.settings.list);
         let most = self.most_of_block();
-        let unfolded = unfold(&mut self.decoder, most, bytes, |name, value| {
+        let unfolded = self.decoder.decode_within(bytes, most, |name, value| {
             reader.field(name, value, &mut section);
         });
         self.charge_for(unfolded)?;
@@ -300,16 +300,6 @@ impl Conn {
 const LISTS: usize = 4;
 /// The same for a server's, on whose connection other clients have streams.
 const SERVERS_LISTS: usize = 64;
-
-/// Decodes a block; what it stands for, in bytes.
-fn unfold(
-    decoder: &mut Decoder,
-    most: usize,
-    block: &[u8],
-    sink: impl FnMut(&[u8], &[u8]),
-) -> Result<usize, hpack::Stopped> {
-    decoder.decode_within(block, most, sink)
-}
 
 /// What accepts an extended CONNECT accepts an upgrade in HTTP/1, where more has to be said.
 fn accept_upgrade(head: &mut Head, upgrade: &Upgrade) {

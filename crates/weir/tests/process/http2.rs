@@ -1,6 +1,7 @@
 //! HTTP/2 as the configuration asks for it. Never about what streams do: the crates below test that.
 
-use crate::support::{Client, Identity, LogReceiver, Message, Origin, Running, Setup, eventually};
+use crate::support::{Client, Identity, LogReceiver, Message, Origin, Setup, eventually};
+use crate::threads::first;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// An empty SETTINGS frame.
@@ -410,25 +411,18 @@ fn a_client_that_has_ended_its_side_is_not_waited_for_where_that_matters() {
     log.find(" 400 ");
 }
 
-/// Turns of tasks so far.
-fn turns(weir: &Running) -> u64 {
-    let text = weir.cli("show activity");
-    let line = text.lines().find_map(|line| line.strip_prefix("tasksw: ")).expect("the line");
-    line.split(' ').next().and_then(|word| word.parse().ok()).expect("a number")
-}
-
 #[test]
 fn a_tarpit_leaves_the_thread_asleep() {
     let front = "    timeout tarpit 300ms\n    http-request tarpit";
     let global = "nbthread 1\n    stats socket <dir>/cli level admin";
     let weir = Setup::http(front, "").global(global).start();
-    let before = turns(&weir);
+    let before = first(&weir, "tasksw");
     let mut client = weir.web();
     told(&mut client);
     // A complete request: reading it would always say so.
     client.send(get(1));
     const FAULT: u8 = 0x8e;
     assert_eq!(block(&mut client, 1)[0], FAULT);
-    let turns = turns(&weir) - before;
+    let turns = first(&weir, "tasksw") - before;
     assert!(turns < 500, "{turns} turns of tasks for one request that waits");
 }

@@ -25,7 +25,7 @@ fn activity(weir: &Running, name: &str) -> Vec<u64> {
     line.split(' ').filter_map(|word| word.parse().ok()).collect()
 }
 
-fn first(weir: &Running, name: &str) -> u64 {
+pub(crate) fn first(weir: &Running, name: &str) -> u64 {
     activity(weir, name)[0]
 }
 
