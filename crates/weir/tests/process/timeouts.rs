@@ -194,7 +194,8 @@ fn the_time_in_a_tarpit_is_logged_as_that_in_a_queue() {
     let line = log.line();
     let times = line.split(' ').find(|word| word.matches('/').count() == 4).expect("the times");
     let times: Vec<i64> = times.split('/').map(|it| it.parse().expect("a number")).collect();
-    assert!(times[0] == -1 && (200..=times[4]).contains(&times[1]), "{line}");
+    // Timers count in begun milliseconds: one of 200 may end after 199 and a bit.
+    assert!(times[0] == -1 && (199..=times[4]).contains(&times[1]), "{line}");
     assert!(line.contains(" PT-- "), "{line}");
 }
 
