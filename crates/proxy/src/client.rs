@@ -8,7 +8,7 @@ use crate::h2::{self, Stream};
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::own::Own;
-use crate::preamble::Told;
+use crate::rare::Rare;
 use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::{ConnectionMode, Expected, Mode};
 use crate::trace::points as trace;
@@ -61,15 +61,9 @@ pub(crate) struct Client {
     pub(crate) variables: VarStore,
     /// The entries of stick tables that the session tracks, once there are any.
     pub(crate) trackers: OnceCell<Rc<Trackers>>,
-    /// What a preamble, `set-src` or `set-dst` said before the first request.
-    pub(crate) source: Option<SocketAddr>,
-    pub(crate) destination: Option<SocketAddr>,
     /// What has to come before its first byte.
     pub(crate) expects: Expected,
-    /// What a PROXY protocol header told of it.
-    pub(crate) told: Option<Rc<Told>>,
-    /// Why it never became a session: number and words of `fc_err` and `fc_err_str`.
-    pub(crate) trouble: Option<(u8, &'static str)>,
+    pub(crate) rare: Rare,
     /// Nanoseconds from its acceptance until its preamble was there.
     pub(crate) handshake: u64,
     /// Whether HTTP/2 is spoken; `None`: what the handshake chose, or the first bytes are.
@@ -79,7 +73,7 @@ pub(crate) struct Client {
     /// The client is not told that its connection ends (`silent-drop`).
     pub(crate) vanishes: bool,
     /// The address that accepted it, once asked for.
-    local: OnceCell<Option<SocketAddr>>,
+    local: OnceCell<Box<Option<SocketAddr>>>,
 }
 
 impl Client {
@@ -120,11 +114,8 @@ impl Client {
             requests: 0,
             variables: VarStore::default(),
             trackers: OnceCell::new(),
-            source: None,
-            destination: None,
             expects: Expected::default(),
-            told: None,
-            trouble: None,
+            rare: Rare::default(),
             handshake: 0,
             speaks_h2: None,
             reset: false,
@@ -157,11 +148,8 @@ impl Client {
             requests: number,
             variables,
             trackers: connection.trackers.clone(),
-            source: connection.source,
-            destination: connection.destination,
             expects: Expected::default(),
-            told: connection.told.clone(),
-            trouble: None,
+            rare: connection.rare.clone(),
             handshake: if number == 0 { connection.handshake } else { 0 },
             speaks_h2: Some(true),
             reset: false,
@@ -183,7 +171,7 @@ pub(crate) struct Last {
 impl Client {
     /// The address that accepted the connection; the system is asked once.
     pub(crate) fn local(&self) -> Option<SocketAddr> {
-        *self.local.get_or_init(|| self.socket.local_address())
+        **self.local.get_or_init(|| Box::new(self.socket.local_address()))
     }
 
     /// When the soft stop ends it, if there is one.
@@ -219,7 +207,7 @@ impl Client {
 
     /// Makes another address the one that accepted it.
     pub(crate) fn set_local(&mut self, address: SocketAddr) {
-        self.local = OnceCell::from(Some(address));
+        self.local = OnceCell::from(Box::new(Some(address)));
     }
 
     /// All that goes before its first byte is there.
@@ -331,7 +319,7 @@ impl Client {
 }
 
 /// Serves a client until one side closes.
-pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
+pub(crate) async fn run(mut client: Box<Client>) {
     client.socket.own();
     if client.mode == Mode::Tcp {
         match Box::pin(crate::tcp::run(client)).await {
@@ -342,7 +330,7 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     }
     let chosen = || client.protocol().is_some_and(|name| &*name == b"h2");
     if client.speaks_h2.unwrap_or_else(chosen) {
-        return Box::pin(h2::front::run(worker, client)).await;
+        return Box::pin(h2::front::run(client)).await;
     }
     loop {
         let arrival = match client.input.is_empty() {
@@ -357,9 +345,10 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
         if undecided && h2::front::may_begin(&client) {
             let recognized = Box::pin(h2::front::recognize(&mut client)).await;
             if recognized {
-                return Box::pin(h2::front::run(worker, client)).await;
+                return Box::pin(h2::front::run(client)).await;
             }
         }
+        let worker = client.worker.clone();
         match worker.seats.run(transaction::run, Parts { client, arrival }).await {
             Outcome::Again(back) if !back.must_end() => client = back,
             Outcome::Again(back) | Outcome::Farewell(back) => {
@@ -408,12 +397,11 @@ async fn first_bytes(client: &mut Client) -> Arrival {
     loop {
         if client.socket.is_readable() {
             // What is there is taken without a future of its own.
-            let mut input = client.worker.buffers.try_take(Need::Ordinary);
-            if input.is_none() {
-                input = Box::pin(client.worker.buffers.take(Need::Ordinary, deadline)).await;
-            }
-            let Some(input) = input else { return Arrival::TimedOut };
-            match read_first(client, input) {
+            let read = match read_at_once(client) {
+                Some(read) => read,
+                None => Box::pin(read_later(client, deadline)).await,
+            };
+            match read {
                 Some(arrival) => return arrival,
                 None => continue,
             }
@@ -429,6 +417,20 @@ async fn first_bytes(client: &mut Client) -> Arrival {
         client.socket.want_read();
         thread.scheduler().pause(Tick::earlier(deadline, last)).await;
         prefetch::soon(client);
+    }
+}
+
+/// Tries to read, unless there is no buffer to read into. (No future holds that buffer.)
+fn read_at_once(client: &mut Client) -> Option<Option<Arrival>> {
+    let input = client.worker.buffers.try_take(Need::Ordinary)?;
+    Some(read_first(client, input))
+}
+
+/// Tries to read as soon as there is a buffer to read into.
+async fn read_later(client: &mut Client, deadline: Option<Tick>) -> Option<Arrival> {
+    match client.worker.buffers.take(Need::Ordinary, deadline).await {
+        Some(input) => read_first(client, input),
+        None => Some(Arrival::TimedOut),
     }
 }
 
@@ -463,5 +465,21 @@ impl From<ConnectionMode> for h1::Mode {
             ConnectionMode::ServerClose => Self::ServerClose,
             ConnectionMode::Close => Self::Close,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How large the future is that a function makes.
+    fn size<F: Future>(_: fn(Box<Client>) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn an_idle_client_is_small() {
+        assert!(size_of::<Client>() <= 280, "{}", size_of::<Client>());
+        assert!(size(run) <= 120, "{}", size(run));
     }
 }

@@ -222,11 +222,11 @@ impl Facts for View<'_> {
     }
 
     fn source(&self) -> Option<SocketAddr> {
-        self.notes.source.or(self.client.source).or(self.client.peer)
+        self.notes.source.or(self.client.rare.source).or(self.client.peer)
     }
 
     fn destination(&self) -> Option<SocketAddr> {
-        self.notes.destination.or(self.client.destination).or_else(|| self.client.local())
+        self.notes.destination.or(self.client.rare.destination).or_else(|| self.client.local())
     }
 
     fn transport_source(&self) -> Option<SocketAddr> {
@@ -268,12 +268,12 @@ impl Facts for View<'_> {
     }
 
     fn text(&self, text: Text) -> Option<Bytes<'_>> {
-        let told = self.client.told.as_ref();
+        let told = self.client.rare.told.as_ref();
         let own = match text {
             Text::ProxyAuthority => told?.authority.as_deref(),
             Text::ProxyUniqueId => told?.unique_id.as_deref(),
             Text::ClientError => {
-                Some(self.client.trouble.map_or("Success", |(_, words)| words).as_bytes())
+                Some(self.client.rare.trouble.map_or("Success", |(_, words)| words).as_bytes())
             }
             Text::ServerError => match &self.notes.unsecured {
                 Some(failed) if self.server.is_none() => Some(failed.words.1.as_bytes()),
@@ -345,8 +345,10 @@ impl Facts for View<'_> {
                 let listener = front.listeners.get(self.client.bind as usize)?;
                 Some(listener.connections.current().into())
             }
-            Number::ReceivedProxy => Some(self.client.told.is_some().into()),
-            Number::ClientError => Some(self.client.trouble.map_or(0, |(number, _)| number).into()),
+            Number::ReceivedProxy => Some(self.client.rare.told.is_some().into()),
+            Number::ClientError => {
+                Some(self.client.rare.trouble.map_or(0, |(number, _)| number).into())
+            }
             Number::Turns => Some(self.usage().calls.into()),
             Number::TurnTime => i64::try_from(self.usage().cpu).ok(),
             Number::TurnLatency => i64::try_from(self.usage().latency).ok(),

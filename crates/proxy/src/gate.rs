@@ -26,11 +26,12 @@ struct Refusal {
 /// Whether a connection is welcome. One that is not is counted; its drop closes it.
 pub(crate) fn admits(client: &mut Client) -> bool {
     let welcome = !client.proxy.rules.admission || passes(client, Stage::Connection);
-    if welcome && let Some(address) = client.source.take() {
-        client.peer = Some(address);
-    }
-    if welcome && let Some(address) = client.destination.take() {
-        client.set_local(address);
+    if welcome {
+        client.peer = client.rare.source.or(client.peer);
+        if let Some(address) = client.rare.destination {
+            client.set_local(address);
+        }
+        client.rare.set_ends(None, None);
     }
     welcome
 }
@@ -59,11 +60,11 @@ fn passes(client: &mut Client, stage: Stage) -> bool {
     let (mut space, mut notes) = (worker.take_workspace(), worker.take_notes());
     notes.used = true;
     std::mem::swap(&mut notes.variables.session, &mut client.variables);
-    (notes.source, notes.destination) = (client.source, client.destination);
+    (notes.source, notes.destination) = (client.rare.source, client.rare.destination);
     notes.expects = client.expects;
     let refusal = judge(client, stage, &mut space, &mut notes);
     std::mem::swap(&mut notes.variables.session, &mut client.variables);
-    (client.source, client.destination) = (notes.source.take(), notes.destination.take());
+    client.rare.set_ends(notes.source.take(), notes.destination.take());
     client.expects = std::mem::take(&mut notes.expects);
     worker.give_workspace(space);
     worker.give_notes(notes);

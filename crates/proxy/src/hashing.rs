@@ -15,7 +15,7 @@ pub(crate) fn key(tx: &mut Transaction, backend: &Proxy) -> Option<u32> {
     let hashing = backend.settings.back.as_ref()?.hashing.as_ref()?;
     let hash = match &hashing.key {
         HashKey::Source => {
-            let source = tx.notes.source.or(tx.client.source).or(tx.client.peer)?;
+            let source = tx.notes.source.or(tx.client.rare.source).or(tx.client.peer)?;
             balance::hash::source(source.ip())
         }
         HashKey::Expression { expr, even_empty } => {

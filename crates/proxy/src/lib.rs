@@ -52,6 +52,7 @@ mod own;
 mod payload;
 mod preamble;
 mod queue;
+mod rare;
 mod rdp;
 mod receive;
 pub mod recorder;

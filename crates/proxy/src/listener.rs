@@ -231,9 +231,9 @@ fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
     let bind =
         client.proxy.settings.front.as_ref().and_then(|it| it.binds.get(client.bind as usize));
     let task = if client.expects.any() || bind.is_some_and(|bind| bind.tls.is_some()) {
-        scheduler.spawn(Class::Urgent, preamble::run(worker.clone(), Box::new(client)))
+        scheduler.spawn(Class::Urgent, preamble::run(Box::new(client)))
     } else if gate::opens_session(&mut client) {
-        scheduler.spawn(Class::Urgent, client::run(worker.clone(), Box::new(client)))
+        scheduler.spawn(Class::Urgent, client::run(Box::new(client)))
     } else {
         return;
     };

@@ -12,7 +12,6 @@ use crate::handshake;
 use crate::log;
 use crate::report;
 use crate::settings::Front;
-use crate::worker::Worker;
 use reactor::{Namespace, Need, Tick};
 use sample::LogFormat;
 use sample::calendar::Date;
@@ -37,7 +36,7 @@ pub(crate) struct Told {
 /// The network namespace that a client comes from, if not that of the process: as its PROXY
 /// protocol header says, otherwise that of the listener. (As measured.)
 pub(crate) fn namespace(client: &Client) -> Option<&Arc<Namespace>> {
-    let told = client.told.as_ref().and_then(|told| told.namespace.as_ref());
+    let told = client.rare.told.as_ref().and_then(|told| told.namespace.as_ref());
     told.or_else(|| {
         let front = client.proxy.settings.front.as_ref()?;
         front.binds.get(client.bind as usize)?.namespace.as_ref()
@@ -64,14 +63,14 @@ enum Trouble {
 }
 
 /// Waits for what is expected; then the session begins.
-pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
+pub(crate) async fn run(mut client: Box<Client>) {
     client.socket.own();
     let expected = client.expects;
     let kinds = [(expected.netscaler, Kind::NetScaler), (expected.proxy, Kind::Proxy)];
     for (_, kind) in kinds.into_iter().filter(|(expected, _)| *expected) {
         if let Err(trouble) = receive(&mut client, kind).await {
             let silent = client.input.capacity() == 0;
-            client.trouble = Some(words(kind, trouble));
+            client.rare.edit().trouble = Some(words(kind, trouble));
             report(&client, silent);
             return;
         }
@@ -81,13 +80,13 @@ pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
     if let Some(acceptor) = bind.and_then(|bind| bind.tls.as_ref())
         && let Err(trouble) = handshake::accept(&mut client, acceptor).await
     {
-        client.trouble = Some(trouble.words());
+        client.rare.edit().trouble = Some(trouble.words());
         report(&client, trouble.is_silence());
         return;
     }
     client.handshake_over();
     if gate::opens_session(&mut client) {
-        client::run(worker, client).await;
+        client::run(client).await;
     }
 }
 
@@ -138,13 +137,13 @@ fn take_proxy(client: &mut Client) -> Result<bool, Trouble> {
     })?;
     let Step::Complete { header, len } = step else { return Ok(false) };
     if let Some((from, to)) = header.ends {
-        (client.source, client.destination) = (Some(from), Some(to));
+        client.rare.set_ends(Some(from), Some(to));
     }
     let (authority, unique_id) = (header.authority.map(Box::from), header.unique_id.map(Box::from));
     let known = &client.worker.shared.settings.namespaces;
     let named = |it: &&Arc<Namespace>| header.namespace == Some(it.name().as_bytes());
     let namespace = known.iter().find(named).cloned();
-    client.told = Some(Rc::new(Told { authority, unique_id, namespace }));
+    client.rare.edit().told = Some(Rc::new(Told { authority, unique_id, namespace }));
     client.input.consume(len);
     Ok(true)
 }
@@ -158,7 +157,7 @@ fn take_netscaler(client: &mut Client) -> Result<bool, Trouble> {
     })? {
         Step::Partial => Ok(false),
         Step::Complete { ends: (from, to), len } => {
-            (client.source, client.destination) = (Some(from), Some(to));
+            client.rare.set_ends(Some(from), Some(to));
             client.input.consume(len);
             Ok(true)
         }
@@ -265,7 +264,7 @@ fn plain(client: &Client, front: &Front) -> String {
         Some(name) => write!(line, "{name}"),
         None => write!(line, "{}", bind.map_or(client.bind + 1, |bind| bind.id)),
     };
-    let _ = write!(line, ": {}", client.trouble.map_or("", |(_, words)| words));
+    let _ = write!(line, ": {}", client.rare.trouble.map_or("", |(_, words)| words));
     line
 }
 

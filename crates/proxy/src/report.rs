@@ -445,9 +445,9 @@ pub(crate) fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
     let front = client.proxy.front.as_ref();
     let elapsed = (elapsed / 1_000_000) as i64;
     *record = TransactionRecord {
-        client: client.source.or(client.peer),
+        client: client.rare.source.or(client.peer),
         encrypted: is_encrypted(client),
-        frontend: client.destination.or_else(|| client.local()),
+        frontend: client.rare.destination.or_else(|| client.local()),
         accepted,
         requested: accepted,
         handshake_ms: -1,

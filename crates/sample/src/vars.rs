@@ -104,9 +104,12 @@ struct Entry {
 }
 
 /// The variables of one scope. Few by nature, so a scan over hashes beats a map and keeps its
-/// allocation when cleared.
+/// allocation when cleared. One that never had any takes a word.
 #[derive(Debug, Default)]
-pub struct VarStore {
+pub struct VarStore(OnceCell<Box<Store>>);
+
+#[derive(Debug, Default)]
+struct Store {
     entries: RefCell<Vec<Entry>>,
     /// The store whose variables these are, if they are not its own.
     shares: Option<Rc<VarStore>>,
@@ -138,23 +141,31 @@ impl VarStore {
     /// One that shows the variables of another one and changes them there: for several transactions
     /// of a session at the same time.
     pub fn shared(with: &Rc<VarStore>) -> Self {
-        let (entries, owner) = Default::default();
-        Self { entries, shares: Some(Rc::clone(with)), owner }
+        let mut own: Box<Store> = Box::default();
+        own.shares = Some(Rc::clone(with));
+        Self(OnceCell::from(own))
     }
 
-    /// Where the variables are.
-    fn place(&self) -> &VarStore {
-        self.shares.as_deref().unwrap_or(self)
+    /// Where the variables are, if there ever were any.
+    fn known(&self) -> Option<&Store> {
+        let own = &**self.0.get()?;
+        own.shares.as_ref().map_or(Some(own), |other| other.known())
+    }
+
+    /// Where the variables are or will be.
+    fn place(&self) -> &Store {
+        let own = self.0.get_or_init(Box::default);
+        own.shares.as_ref().map_or(own, |other| other.place())
     }
 
     /// The value, if set. Text is shared, not copied.
     pub fn get(&self, name: &VarName) -> Option<Value<'static>> {
-        find(&self.place().entries.borrow(), name)?.value.clone()
+        find(&self.known()?.entries.borrow(), name)?.value.clone()
     }
 
     /// Whether the variable exists and is set.
     pub fn state(&self, name: &VarName) -> VarState {
-        state(&self.place().entries.borrow(), name)
+        self.known().map_or(VarState::Absent, |it| state(&it.entries.borrow(), name))
     }
 
     /// Sets the variable, or unsets it while remembering that it existed.
@@ -164,19 +175,28 @@ impl VarStore {
 
     /// Forgets everything; called when the scope ends.
     pub fn clear(&self) {
-        self.place().release();
-        self.place().entries.borrow_mut().clear();
+        if let Some(it) = self.known() {
+            it.release();
+            it.entries.borrow_mut().clear();
+        }
     }
 
     /// What its variables take, as [`VarLimits`] counts.
     fn size(&self) -> usize {
-        self.place().entries.borrow().iter().map(|entry| room::size(entry.value.as_ref())).sum()
+        self.known().map_or(0, Store::size)
     }
 
     /// What one variable takes; nothing if it does not exist.
     fn size_of(&self, name: &VarName) -> usize {
-        find(&self.place().entries.borrow(), name)
-            .map_or(0, |entry| room::size(entry.value.as_ref()))
+        self.known().map_or(0, |it| {
+            find(&it.entries.borrow(), name).map_or(0, |entry| room::size(entry.value.as_ref()))
+        })
+    }
+}
+
+impl Store {
+    fn size(&self) -> usize {
+        self.entries.borrow().iter().map(|entry| room::size(entry.value.as_ref())).sum()
     }
 
     fn release(&self) {
@@ -186,7 +206,7 @@ impl VarStore {
     }
 }
 
-impl Drop for VarStore {
+impl Drop for Store {
     fn drop(&mut self) {
         self.release();
     }

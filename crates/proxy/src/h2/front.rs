@@ -83,7 +83,8 @@ pub(crate) async fn recognize(client: &mut Client) -> bool {
 }
 
 /// Serves a client's connection until it is over. What has come of it stands in its input.
-pub(crate) async fn run(worker: Rc<Worker>, mut client: Box<Client>) {
+pub(crate) async fn run(mut client: Box<Client>) {
+    let worker = client.worker.clone();
     let input = std::mem::replace(&mut client.input, Buf::empty());
     let variables = Rc::new(std::mem::take(&mut client.variables));
     let machine = Conn::new(Side::Client, worker.h2_settings(&client.proxy, Side::Client));

@@ -70,7 +70,7 @@ fn names(tx: &Transaction, anon: Anon, out: &mut String) {
 
 fn connection(client: &Client, anon: Anon, out: &mut String) {
     put(out, format_args!(" - conn={}.{}", client.worker.thread.index, client.id));
-    if let Some(peer) = client.source.or(client.peer) {
+    if let Some(peer) = client.rare.source.or(client.peer) {
         put(out, format_args!(" src={}", anon.address(peer)));
     }
 }

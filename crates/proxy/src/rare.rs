@@ -1,0 +1,49 @@
+//! What only few clients have, for one word of those that have nothing. Never looks at what it keeps.
+
+use crate::preamble::Told;
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// What only few clients have; those that do pay for an allocation.
+#[derive(Clone, Default)]
+pub(crate) struct Rare(Option<Box<Rarities>>);
+
+/// All of it.
+#[derive(Clone, Default)]
+pub(crate) struct Rarities {
+    /// What a preamble, `set-src` or `set-dst` said before the first request.
+    pub(crate) source: Option<SocketAddr>,
+    pub(crate) destination: Option<SocketAddr>,
+    /// What a PROXY protocol header told of it.
+    pub(crate) told: Option<Rc<Told>>,
+    /// Why it never became a session: number and words of `fc_err` and `fc_err_str`.
+    pub(crate) trouble: Option<(u8, &'static str)>,
+}
+
+/// What those have that have nothing.
+const NOTHING: &Rarities = &Rarities { source: None, destination: None, told: None, trouble: None };
+
+impl Rare {
+    /// To change some of it; there is something from then on.
+    pub(crate) fn edit(&mut self) -> &mut Rarities {
+        self.0.get_or_insert_default()
+    }
+
+    /// Sets both ends of its connection.
+    pub(crate) fn set_ends(&mut self, source: Option<SocketAddr>, destination: Option<SocketAddr>) {
+        if (self.source, self.destination) != (source, destination) {
+            let it = self.edit();
+            (it.source, it.destination) = (source, destination);
+        }
+    }
+}
+
+impl Deref for Rare {
+    type Target = Rarities;
+
+    #[inline]
+    fn deref(&self) -> &Rarities {
+        self.0.as_deref().unwrap_or(NOTHING)
+    }
+}
