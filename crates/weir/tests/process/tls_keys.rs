@@ -110,10 +110,6 @@ fn certificates_are_made_for_names_that_have_none() {
 /// `allow-0rtt`, the header that servers are told by, and `http-request wait-for-handshake`.
 #[test]
 fn clients_may_ask_before_their_handshake_is_over() {
-    if is_built_on("AWS-LC") {
-        // `allow-0rtt` is an error there.
-        return;
-    }
     let origin = Origin::saying("hello");
     let server = Identity::new("a.test", None);
     let start = |bind: &str| {

@@ -84,11 +84,13 @@ pub fn allow_weak(_: &mut SslContextBuilder) {}
 /// As [`allow_weak`], of one session.
 pub fn allow_weak_in(_: &mut SslRef) {}
 
-/// How many bytes a client may say early: it is not asked for here (`LACKS`).
+/// Lets a client say something early: `EARLY_ROOM` bytes.
 ///
 /// # Errors
 /// None.
-pub fn set_max_early_data(_: &mut SslRef, _: u32) -> Result<(), ErrorStack> {
+pub fn hear_early(ssl: &mut SslRef) -> Result<(), ErrorStack> {
+    // SAFETY: the session is valid and exclusively borrowed.
+    unsafe { openssl_sys::SSL_set_early_data_enabled(ssl.as_ptr(), 1) };
     Ok(())
 }
 

@@ -89,12 +89,12 @@ pub fn allow_weak_in(ssl: &mut SslRef) {
     ssl.set_security_level(0);
 }
 
-/// How many bytes a client may say early.
+/// Lets a client say something early: `EARLY_ROOM` bytes.
 ///
 /// # Errors
 /// No memory.
-pub fn set_max_early_data(ssl: &mut SslRef, bytes: u32) -> Result<(), ErrorStack> {
-    ssl.set_max_early_data(bytes)
+pub fn hear_early(ssl: &mut SslRef) -> Result<(), ErrorStack> {
+    ssl.set_max_early_data(super::EARLY_ROOM)
 }
 
 /// Shows one more certificate of a chain.
