@@ -69,7 +69,9 @@ pub(crate) fn is_new(ssl: &SslRef) -> bool {
         return true;
     }
     let random = ffi::client_random(ssl);
-    let now = ssl.session().and_then(|session| u64::try_from(session.time()).ok());
+    // Libraries count seconds in different types.
+    let seconds = ssl.session().map(|session| i128::from(session.time()));
+    let now = seconds.and_then(|seconds| u64::try_from(seconds).ok());
     match random.first_chunk().zip(now) {
         Some((name, now)) => heard().note(*name, now),
         None => false,

@@ -82,14 +82,14 @@ pub(crate) fn was_early_taken(ssl: &SslRef) -> bool {
 /// How many bytes the server of a session takes early, in this second since 1970, and the protocol
 /// that was chosen (RFC 7301). The library tells neither, but writes them down.
 pub(crate) fn early_terms(session: &SslSessionRef, now: u64) -> (usize, Option<Vec<u8>>) {
-    let since = u64::try_from(session.time()).unwrap_or(0);
     let lifetime = u64::try_from(session.timeout()).unwrap_or(0);
-    let written = session.to_der().unwrap_or_default();
+    let fresh = now.saturating_sub(session.time()) < lifetime;
+    let mut written = session.to_der().unwrap_or_default();
+    let room = field(&written, ROOM).and_then(number).filter(|_| fresh).unwrap_or(0);
     let protocol = field(&written, PROTOCOL).map(<[u8]>::to_vec);
-    match field(&written, ROOM).and_then(number) {
-        Some(room) if now.saturating_sub(since) < lifetime => (room, protocol),
-        _ => (0, protocol),
-    }
+    // SAFETY: the bytes are ours. A secret is among them.
+    unsafe { openssl_sys::OPENSSL_cleanse(written.as_mut_ptr().cast(), written.len()) };
+    (room, protocol)
 }
 
 fn number(bytes: &[u8]) -> Option<usize> {

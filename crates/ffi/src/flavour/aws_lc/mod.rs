@@ -20,7 +20,7 @@ pub fn api_version() -> &'static str {
 
 /// How many bytes a client may say early: the library has a number of its own.
 pub const EARLY_ROOM: u32 = 14_336;
-/// Whether it takes what is said early once only, whoever sends it again: it leaves that to its user.
+/// Whether it takes what is said early once only, whoever sends it again: that is left to its user.
 pub const TAKES_EARLY_ONCE: bool = false;
 
 /// What the library is called.
