@@ -204,6 +204,34 @@ backend app
     assert_eq!(asked, ["/", "/early", "/later", "/", "/early", "/later"]);
 }
 
+/// OpenSSL keeps sessions of lines with `allow-0rtt` to itself, AWS-LC puts them into tickets.
+#[test]
+fn what_is_early_for_one_process_may_be_for_others_with_its_keys() {
+    let server = Identity::new("a.test", None);
+    let key = openssl::base64::encode_block(&[1; 48]);
+    let web = "frontend web
+    bind <web> ssl crt a.pem allow-0rtt tls-ticket-keys <dir>/keys
+    http-request return status 200
+";
+    let keys = format!("{key}\n{key}\n{key}\n");
+    let start = || setup("", web).file("a.pem", &server.pem()).file("keys", &keys).start();
+    let (one, two) = (start(), start());
+    let mut client = Eager::new(&one);
+    client.shake();
+    client.ask("/");
+    client.answer();
+    client.again(&two);
+    assert!(client.ask_early("/early"));
+    client.shake();
+    let heard = is_built_on("AWS-LC");
+    assert_eq!(client.is_resumed(), heard);
+    if heard {
+        assert_eq!(client.answer(), "HTTP/1.1 200 OK");
+    }
+    client.ask("/late");
+    assert_eq!(client.answer(), "HTTP/1.1 200 OK");
+}
+
 #[test]
 fn tickets_are_good_wherever_their_keys_are() {
     let server = Identity::new("a.test", None);
