@@ -84,16 +84,31 @@ impl Channel {
     /// # Errors
     /// It has failed, or has to wait for the wire.
     pub fn handshake(&mut self, wire: &mut dyn Wire) -> Result<(), Error> {
-        self.lend(wire, SslStream::do_handshake)
+        self.lend(wire, flavour::handshake)
+    }
+
+    /// Goes on with a client's handshake until it is over or something can be read early, as far as
+    /// the library can do that without reading.
+    ///
+    /// # Errors
+    /// As [`Channel::handshake`].
+    pub fn begin_early(&mut self, wire: &mut dyn Wire) -> Result<(), Error> {
+        self.lend(wire, flavour::begin_early)
     }
 
     /// Decrypts at most one record's worth of what a client says before its handshake is over; 0
-    /// when it has said all of it. Goes on with the handshake as far as that needs.
+    /// when it has said all of it. Goes on with the handshake as far as that needs: once that is
+    /// over ([`Channel::is_over`]), what was read was not early.
     ///
     /// # Errors
     /// As [`Channel::handshake`].
     pub fn read_early(&mut self, wire: &mut dyn Wire, buffer: &mut [u8]) -> Result<usize, Error> {
         self.lend(wire, |stream| flavour::read_early(stream, buffer))
+    }
+
+    /// Whether the handshake is over.
+    pub fn is_over(&self) -> bool {
+        flavour::is_over(self.ssl())
     }
 
     /// Whether the server has taken what was said before the handshake was over.

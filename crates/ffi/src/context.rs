@@ -4,7 +4,7 @@ use crate::flavour::{option_bits, raw};
 use foreign_types::ForeignTypeRef as _;
 use openssl::nid::Nid;
 use openssl::ssl::{SslOptions, SslRef};
-use std::ffi::{CStr, c_int};
+use std::ffi::c_int;
 
 /// Whether the session holds bytes that have arrived and not been read, understood or not.
 pub fn has_pending(ssl: &SslRef) -> bool {
@@ -24,17 +24,29 @@ pub fn clear_options(ssl: &mut SslRef, options: SslOptions) {
     unsafe { raw::SSL_clear_options(ssl.as_ptr(), option_bits(options)) };
 }
 
-/// The protocol version as the library writes it, such as `TLSv1.3`.
-pub fn version_name(ssl: &SslRef) -> &'static str {
-    // SAFETY: the session is valid; the text is a constant of the library.
-    let text = unsafe { CStr::from_ptr(raw::SSL_get_version(ssl.as_ptr())) };
-    text.to_str().unwrap_or("unknown")
-}
-
 /// The kind of signature that the peer has proved its key with.
 pub fn peer_signature(ssl: &SslRef) -> Option<Nid> {
     let mut nid: c_int = 0;
     // SAFETY: the session is valid; the number is written to during the call only.
     let known = unsafe { raw::SSL_get_peer_signature_type_nid(ssl.as_ptr(), &mut nid) } == 1;
     known.then(|| Nid::from_raw(nid))
+}
+
+/// The random bytes of the client, as far as they are known.
+pub fn client_random(ssl: &SslRef) -> Vec<u8> {
+    // SAFETY: the session is valid; the library writes no more than there is room for.
+    filled(|to, room| unsafe { openssl_sys::SSL_get_client_random(ssl.as_ptr(), to, room) })
+}
+
+/// The random bytes of the server, as far as they are known.
+pub fn server_random(ssl: &SslRef) -> Vec<u8> {
+    // SAFETY: as above.
+    filled(|to, room| unsafe { openssl_sys::SSL_get_server_random(ssl.as_ptr(), to, room) })
+}
+
+fn filled(fill: impl FnOnce(*mut u8, usize) -> usize) -> Vec<u8> {
+    let mut bytes = vec![0; 32];
+    let length = fill(bytes.as_mut_ptr(), bytes.len());
+    bytes.truncate(length);
+    bytes
 }

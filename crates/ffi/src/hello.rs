@@ -77,17 +77,3 @@ pub fn extension(ssl: &SslRef, kind: u16) -> Option<&[u8]> {
     // which the reference to the session that it was given cannot outlive.
     Some(unsafe { std::slice::from_raw_parts(bytes, length) })
 }
-
-/// The ciphers of the client's first message, two bytes each; empty outside its callback.
-pub fn ciphers(ssl: &SslRef) -> &[u8] {
-    let mut bytes: *const c_uchar = std::ptr::null();
-    // SAFETY: the session is valid; outside the callback the library says that there are none.
-    let length = unsafe { openssl_sys::SSL_client_hello_get0_ciphers(ssl.as_ptr(), &mut bytes) };
-    match length {
-        1.. if !bytes.is_null() => {
-            // SAFETY: as for `extension`.
-            unsafe { std::slice::from_raw_parts(bytes, length) }
-        }
-        _ => &[],
-    }
-}

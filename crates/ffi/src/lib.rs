@@ -18,9 +18,11 @@ mod time;
 
 pub use attached::Attached;
 pub use channel::{Channel, Wire};
-pub use context::{clear_options, has_pending, peer_signature, set_options, version_name};
+pub use context::{
+    clear_options, client_random, has_pending, peer_signature, server_random, set_options,
+};
 pub use flavour::*;
-pub use hello::{Refused, Watch, ciphers, extension, watch_messages};
+pub use hello::{Refused, Watch, extension, watch_messages};
 pub use name::{one_line, rfc2253};
 pub use ocsp::{certificate_id, response_text};
 pub use print::extension_text;

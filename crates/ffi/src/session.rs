@@ -85,8 +85,8 @@ impl Resumer {
         suits: impl FnOnce(Option<&[u8]>) -> bool,
     ) -> Result<(Ssl, usize), ErrorStack> {
         self.begin_with(place, name, |ticket| {
-            let room = flavour::early_room(&ticket.session, now);
-            let usable = ticket.unsaid && room > 0 && suits(flavour::protocol(&ticket.session));
+            let (room, protocol) = flavour::early_terms(&ticket.session, now);
+            let usable = ticket.unsaid && room > 0 && suits(protocol.as_deref());
             if usable {
                 ticket.unsaid = false;
                 room

@@ -1,8 +1,9 @@
 //! Tickets that clients keep their sessions in, sealed by keys that we are given (RFC 5077). Never a key of
 //! its own.
 
+use foreign_types::ForeignTypeRef as _;
 use openssl::ssl::{SslRef, SslVersion};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uchar};
 
 /// A key, by its parts.
 #[derive(Clone, Copy)]
@@ -36,45 +37,54 @@ pub trait Tickets {
 }
 
 /// What the library takes for an answer.
-pub(crate) const FAILED: c_int = -1;
+const FAILED: c_int = -1;
 const UNKNOWN: c_int = 0;
 const KNOWN: c_int = 1;
 const OLD: c_int = 2;
 
-pub(crate) const BLOCK: usize = 16;
+const BLOCK: usize = 16;
 
-/// What is written in a ticket before its contents.
-pub(crate) struct Seal<'a> {
-    /// The name of its key.
-    pub(crate) name: &'a mut [u8; 16],
-    /// What its first block is mixed with.
-    pub(crate) first: &'a mut [u8],
-}
-
-/// Answers the library: `begin` hands a key to its contexts.
-pub(crate) fn answer<T: Tickets>(
-    session: &SslRef,
-    ticket: Seal<'_>,
+/// Answers the library, which wants a ticket sealed or opened: `authenticate` hands a key to its
+/// context for that.
+///
+/// # Safety
+/// The library has to have lent the session, 16 bytes for the name of the key, at least as many for
+/// the first block, and the context that encrypts or decrypts, for the length of the call.
+pub(crate) unsafe fn answer<T: Tickets>(
+    ssl: *mut openssl_sys::SSL,
+    (name, first): (*mut c_uchar, *mut c_uchar),
+    cipher: *mut openssl_sys::EVP_CIPHER_CTX,
     seals: bool,
-    begin: impl Fn(TicketKey<'_>, &[u8], bool) -> bool,
+    authenticate: impl Fn(TicketKey<'_>) -> bool,
 ) -> c_int {
-    let Seal { name, first } = ticket;
+    if ssl.is_null() || name.is_null() || first.is_null() {
+        return FAILED;
+    }
+    // SAFETY: as the caller says.
+    let (session, name, first) = unsafe {
+        let first = std::slice::from_raw_parts_mut(first, BLOCK);
+        (SslRef::from_ptr(ssl), &mut *name.cast::<[u8; 16]>(), first)
+    };
+    let begin = |key: TicketKey<'_>, first: &[u8]| {
+        // SAFETY: as the caller says, and the first block is as long as one.
+        let begun = unsafe { begin(cipher, key, first, seals) };
+        begun && authenticate(key)
+    };
     if !seals {
         let wanted = *name;
         // From TLS 1.3 on a ticket is for one use: there has to be another one for the next.
         let used_up = session.version2() == Some(SslVersion::TLS1_3);
-        let opened =
-            T::with(session, Wanted::Open(&wanted), |key, old| match begin(key, first, false) {
-                true if old || used_up => OLD,
-                true => KNOWN,
-                false => FAILED,
-            });
+        let opened = T::with(session, Wanted::Open(&wanted), |key, old| match begin(key, first) {
+            true if old || used_up => OLD,
+            true => KNOWN,
+            false => FAILED,
+        });
         return opened.unwrap_or(UNKNOWN);
     }
     let sealed = T::with(session, Wanted::Seal, |key, _| {
         *name = *key.name;
         let fresh = openssl::rand::rand_bytes(first).is_ok();
-        if fresh && begin(key, first, true) { KNOWN } else { FAILED }
+        if fresh && begin(key, first) { KNOWN } else { FAILED }
     });
     sealed.unwrap_or(UNKNOWN)
 }
@@ -83,7 +93,7 @@ pub(crate) fn answer<T: Tickets>(
 ///
 /// # Safety
 /// The context has to be valid, and the first block as long as one.
-pub(crate) unsafe fn begin(
+unsafe fn begin(
     cipher: *mut openssl_sys::EVP_CIPHER_CTX,
     key: TicketKey<'_>,
     first: &[u8],

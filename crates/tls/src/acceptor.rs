@@ -156,8 +156,8 @@ fn base(
     // The client is told that its name was heard (RFC 6066 section 3).
     context.set_servername_callback(|_, _| Ok(()));
     let strict = settings.strict_sni;
-    ffi::choose_by_hello(&mut context, move |ssl| {
-        let hello = Hello::read(ssl);
+    ffi::choose_by_hello(&mut context, move |ssl, ciphers| {
+        let hello = Hello::read(ssl, ciphers);
         // The lock is not held while the library works.
         let table = || table.read().unwrap_or_else(PoisonError::into_inner);
         let found = table().find(&hello);

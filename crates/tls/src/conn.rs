@@ -188,6 +188,11 @@ impl Conn {
         self.stands
     }
 
+    /// Whether the library takes the handshake for over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.channel.is_over()
+    }
+
     /// Whether the server has taken what was said early, now that the handshake is over.
     pub fn was_early_taken(&self) -> bool {
         self.channel.was_early_taken()

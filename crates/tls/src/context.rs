@@ -40,7 +40,8 @@ pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
             | SslMode::ACCEPT_MOVING_WRITE_BUFFER,
     );
     context.set_options(ffi::usual_options());
-    ffi::set_read_ahead(&mut context);
+    // The library reads as much as its buffer holds, not record by record.
+    context.set_read_ahead(true);
     if side == Side::Server {
         ffi::attach_by::<Certificate>(&mut context).map_err(unable)?;
     }

@@ -3,14 +3,14 @@
 
 use crate::conn::Conn;
 use crate::fault::{Fault, Reason};
+use crate::replay;
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
+use openssl::error::ErrorStack;
 use openssl::ssl::Error;
 
-/// The most bytes that a client may say early, as tickets tell it. What is put by is bounded by
-/// this: the library counts.
-pub(crate) const MOST: u32 = 1 << 14;
-/// How much is taken at once while it is put by.
+/// How much is taken at once while it is put by. All of it is bounded by what a client may say
+/// early (`ffi::EARLY_ROOM`): the library counts.
 const PART: usize = 1 << 12;
 
 /// What is left of a handshake.
@@ -27,13 +27,15 @@ enum Rest {
 #[derive(Debug)]
 pub(crate) struct Early {
     rest: Rest,
+    /// It is known that nobody has said this before.
+    new: bool,
     /// What has been said and is put by.
     plain: Vec<u8>,
 }
 
 impl Early {
     pub(crate) fn new() -> Self {
-        Self { rest: Rest::Data, plain: Vec::new() }
+        Self { rest: Rest::Data, new: false, plain: Vec::new() }
     }
 
     /// Whether the handshake is still to be ended.
@@ -58,14 +60,19 @@ impl Conn {
     /// Takes steps of the handshake until it is over, or, at first, until something has been said
     /// early: that is put by.
     pub(crate) fn advance(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> Result<(), Error> {
+        self.begin_early(wire, scratch)?;
         while self.rest() == Rest::Data {
             let mut part = [0; PART];
             let count =
                 self.run(wire, scratch, |channel, wire| channel.read_early(wire, &mut part));
-            let count = count?;
+            let (count, over) = (count?, self.is_over());
             let first = !self.stands();
             let Some(early) = &mut self.early else { break };
             early.plain.extend_from_slice(&part[..count]);
+            if over {
+                self.end_early();
+                return Ok(());
+            }
             if count == 0 {
                 early.rest = Rest::Handshake;
             } else if first {
@@ -74,6 +81,19 @@ impl Conn {
         }
         self.run(wire, scratch, Channel::handshake)?;
         self.end_early();
+        Ok(())
+    }
+
+    /// Begins with what may be said early, unless somebody sends again what has been heard already.
+    fn begin_early(&mut self, wire: &mut dyn Wire, scratch: &Scratch) -> Result<(), Error> {
+        if !self.early.as_ref().is_some_and(|early| early.is_open() && !early.new) {
+            return Ok(());
+        }
+        self.run(wire, scratch, Channel::begin_early)?;
+        if self.was_early_taken() && !replay::is_new(self.library()) {
+            return Err(ErrorStack::get().into());
+        }
+        self.early.iter_mut().for_each(|early| early.new = true);
         Ok(())
     }
 
@@ -92,10 +112,16 @@ impl Conn {
             }
             return Ok(count);
         }
+        self.begin_early(wire, scratch)?;
         while self.rest() == Rest::Data {
             match self.run(wire, scratch, |channel, wire| channel.read_early(wire, buffer))? {
                 0 => self.early.iter_mut().for_each(|early| early.rest = Rest::Handshake),
-                count => return Ok(count),
+                count => {
+                    if self.is_over() {
+                        self.end_early();
+                    }
+                    return Ok(count);
+                }
             }
         }
         self.run(wire, scratch, Channel::handshake)?;

@@ -33,16 +33,16 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    /// Reads the message at hand.
-    pub(crate) fn read(ssl: &SslRef) -> Self {
+    /// Reads the message at hand, which offers these ciphers.
+    pub(crate) fn read(ssl: &SslRef, ciphers: &[u8]) -> Self {
         let name = ffi::extension(ssl, SERVER_NAME).and_then(server_name);
-        let by_ciphers = || ffi::offers(ssl, "ECDSA");
+        let by_ciphers = || ffi::offers(ssl, ciphers, "ECDSA");
         let verifies = match ffi::extension(ssl, SIGNATURE_ALGORITHMS) {
             Some(bytes) => signatures(bytes),
             None => [by_ciphers(), true, true],
         };
         // The library takes long to look ciphers up by their numbers.
-        let ecdsa = verifies[0] && (has_tls13(ffi::ciphers(ssl)) || by_ciphers());
+        let ecdsa = verifies[0] && (has_tls13(ciphers) || by_ciphers());
         Self { name, verifies: [ecdsa, verifies[1], verifies[2]] }
     }
 

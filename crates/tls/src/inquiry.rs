@@ -35,7 +35,7 @@ impl Conn {
 
     /// The version, such as `TLSv1.3`.
     pub fn version(&self) -> &'static str {
-        ffi::version_name(self.library())
+        self.library().version_str()
     }
 
     /// The cipher, as OpenSSL names it.

@@ -31,6 +31,7 @@ mod options;
 mod outcome;
 mod pace;
 mod provider;
+mod replay;
 pub mod runtime;
 mod scratch;
 mod secrets;

@@ -12,10 +12,10 @@ use crate::acceptor::load_trust;
 use crate::certificate::Certificate;
 use crate::context::{self, Side};
 use crate::crt_list::Listed;
-use crate::early;
 use crate::forge::Forge;
 use crate::hello::Hello;
 use crate::options::{BindSettings, Defaults, Options, Verify};
+use crate::replay;
 use crate::sni::Names;
 use crate::store::{Files, Meant, Store};
 use crate::together::together;
@@ -215,8 +215,8 @@ impl Options {
         if let Some(curves) = self.curves.as_ref().or(self.ecdhe.as_ref()) {
             ffi::set_groups(ssl, curves);
         }
-        if self.early {
-            ffi::set_max_early_data(ssl, early::MOST)?;
+        if self.early && replay::has_room() {
+            ffi::hear_early(ssl)?;
         }
         if self.no_tickets {
             ffi::set_options(ssl, SslOptions::NO_TICKET);

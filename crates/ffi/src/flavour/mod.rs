@@ -2,15 +2,24 @@
 //! a choice while the program runs.
 
 #[cfg(aws_lc)]
-mod aws_lc;
+#[path = "aws_lc/mod.rs"]
+mod linked;
 #[cfg(not(aws_lc))]
-mod openssl;
+#[path = "openssl/mod.rs"]
+mod linked;
 
-#[cfg(not(aws_lc))]
-pub(crate) use self::openssl::raw;
-#[cfg(not(aws_lc))]
-pub use self::openssl::*;
-#[cfg(aws_lc)]
-pub(crate) use aws_lc::raw;
-#[cfg(aws_lc)]
-pub use aws_lc::*;
+pub(crate) use linked::early::{
+    begin_early, early_terms, handshake, is_over, read_early, was_early_taken, write_early,
+};
+pub use linked::hello::{choose_by_hello, cipher_name, offers};
+pub use linked::next::{advertise_protocols, next_protocol, select_protocol};
+pub use linked::provider::{load_provider, providers, set_default_properties, set_provider_path};
+pub(crate) use linked::raw;
+pub(crate) use linked::settings::option_bits;
+pub use linked::settings::{
+    add_chain_cert, allow_weak, allow_weak_in, attach, attach_by, error_code, hashes_itself,
+    hear_early, known_prime, set_ciphersuites, set_groups, set_session_timeout, take_ciphers,
+    usual_options,
+};
+pub use linked::ticket::seal_tickets;
+pub use linked::{EARLY_ROOM, LACKS, NAME, NEEDS_NOT, TAKES_EARLY_ONCE, api_version};

@@ -210,8 +210,11 @@ impl Pair {
 
     /// The same of the server's.
     pub(crate) fn step_server(&mut self) -> bool {
-        let mut ends = Ends(&mut self.up, &mut self.down);
-        over(self.server.handshake(&mut ends, &self.scratch)).is_some_and(|end| end.is_ok())
+        over(self.server_handshake()).is_some_and(|end| end.is_ok())
+    }
+
+    pub(crate) fn server_handshake(&mut self) -> Result<Step, Fault> {
+        self.server.handshake(&mut Ends(&mut self.up, &mut self.down), &self.scratch)
     }
 
     pub(crate) fn client_send(&mut self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {

@@ -9,7 +9,8 @@ use openssl::dh::Dh;
 use openssl::pkey::PKey;
 use openssl::rsa::Rsa;
 use openssl::ssl::{SslConnectorBuilder, SslContext, SslMethod, SslVersion};
-use std::net::TcpStream;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
 
 /// What every configuration here begins with, and what is said in its global section.
 fn setup(global: &str, sections: &str) -> Setup {
@@ -110,10 +111,6 @@ fn certificates_are_made_for_names_that_have_none() {
 /// `allow-0rtt`, the header that servers are told by, and `http-request wait-for-handshake`.
 #[test]
 fn clients_may_ask_before_their_handshake_is_over() {
-    if is_built_on("AWS-LC") {
-        // `allow-0rtt` is an error there.
-        return;
-    }
     let origin = Origin::saying("hello");
     let server = Identity::new("a.test", None);
     let start = |bind: &str| {
@@ -164,6 +161,75 @@ backend app
     client.answer();
     client.again(&weir);
     assert!(!client.ask_early("/early"), "nobody has allowed it");
+}
+
+/// Who sends again what a client has said early is not heard (RFC 8446 section 8).
+#[test]
+fn what_clients_ask_early_is_heard_once() {
+    let origin = Origin::saying("hello");
+    let server = Identity::new("a.test", None);
+    let key = openssl::base64::encode_block(&[1; 48]);
+    for keys in ["", "tls-ticket-keys <dir>/keys"] {
+        let web = format!(
+            "frontend web
+    bind <web> ssl crt a.pem allow-0rtt {keys}
+    default_backend app
+backend app
+    server s <origin>
+"
+        );
+        let setup = setup("", &web).file("a.pem", &server.pem());
+        let setup = setup.file("keys", &format!("{key}\n{key}\n{key}\n"));
+        let weir = setup.with("origin", origin.address()).start();
+        let mut client = Eager::new(&weir);
+        client.shake();
+        client.ask("/");
+        client.answer();
+        client.again(&weir);
+        let overheard = client.overheard_early("/early");
+        client.shake();
+        assert_eq!(client.answer(), "HTTP/1.1 200 OK");
+        for _ in 0..3 {
+            let mut again = TcpStream::connect(weir.address("web")).expect("a listener");
+            again.write_all(&overheard).expect("an open connection");
+            again.shutdown(Shutdown::Write).expect("an open connection");
+            again.set_read_timeout(Some(PATIENCE)).expect("a TCP socket");
+            // It may be reset: not all that it has sent is read.
+            let _ = again.read_to_end(&mut Vec::new());
+        }
+        client.ask("/later");
+        assert_eq!(client.answer(), "HTTP/1.1 200 OK");
+    }
+    let asked: Vec<_> = (0..6).map(|number| origin.request(number).target().to_owned()).collect();
+    assert_eq!(asked, ["/", "/early", "/later", "/", "/early", "/later"]);
+}
+
+/// OpenSSL keeps sessions of lines with `allow-0rtt` to itself, AWS-LC puts them into tickets.
+#[test]
+fn what_is_early_for_one_process_may_be_for_others_with_its_keys() {
+    let server = Identity::new("a.test", None);
+    let key = openssl::base64::encode_block(&[1; 48]);
+    let web = "frontend web
+    bind <web> ssl crt a.pem allow-0rtt tls-ticket-keys <dir>/keys
+    http-request return status 200
+";
+    let keys = format!("{key}\n{key}\n{key}\n");
+    let start = || setup("", web).file("a.pem", &server.pem()).file("keys", &keys).start();
+    let (one, two) = (start(), start());
+    let mut client = Eager::new(&one);
+    client.shake();
+    client.ask("/");
+    client.answer();
+    client.again(&two);
+    assert!(client.ask_early("/early"));
+    client.shake();
+    let heard = is_built_on("AWS-LC");
+    assert_eq!(client.is_resumed(), heard);
+    if heard {
+        assert_eq!(client.answer(), "HTTP/1.1 200 OK");
+    }
+    client.ask("/late");
+    assert_eq!(client.answer(), "HTTP/1.1 200 OK");
 }
 
 #[test]

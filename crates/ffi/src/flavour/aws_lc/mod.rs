@@ -1,40 +1,27 @@
 //! AWS-LC, whose handshakes cost less than half of OpenSSL's. Never another library.
 
-mod early;
-mod hello;
-mod next;
-mod provider;
+pub(crate) mod early;
+pub(crate) mod hello;
+pub(crate) mod next;
+pub(crate) mod provider;
 pub(crate) mod raw;
-mod settings;
-mod ticket;
-
-pub(crate) use early::{early_room, protocol, read_early, was_early_taken, write_early};
-pub use hello::{choose_by_hello, cipher_name, offers};
-pub use next::{advertise_protocols, next_protocol, select_protocol};
-pub use provider::{load_provider, providers, set_default_properties, set_provider_path};
-pub(crate) use settings::option_bits;
-pub use settings::{
-    add_chain_cert, allow_weak, allow_weak_in, attach, attach_by, client_random, error_code,
-    hashes_itself, known_prime, server_random, set_ciphersuites, set_groups, set_max_early_data,
-    set_read_ahead, set_session_timeout, take_ciphers, usual_options,
-};
-pub use ticket::seal_tickets;
+pub(crate) mod settings;
+pub(crate) mod ticket;
 
 /// Keywords for which this library has nothing.
-pub const LACKS: &[&str] = &[
-    "allow-0rtt",
-    "npn",
-    "ssl-dh-param-file",
-    "ssl-propquery",
-    "ssl-provider",
-    "ssl-provider-path",
-];
+pub const LACKS: &[&str] =
+    &["npn", "ssl-dh-param-file", "ssl-propquery", "ssl-provider", "ssl-provider-path"];
 /// As [`LACKS`], where nothing breaks without.
 pub const NEEDS_NOT: &[&str] = &["tune.ssl.default-dh-param"];
 /// The version of OpenSSL that it stands for, as its headers say.
 pub fn api_version() -> &'static str {
     "1.1.1"
 }
+
+/// How many bytes a client may say early: the library has a number of its own.
+pub const EARLY_ROOM: u32 = 14_336;
+/// Whether it takes what is said early once only, whoever sends it again: that is left to its user.
+pub const TAKES_EARLY_ONCE: bool = false;
 
 /// What the library is called.
 pub const NAME: &str = "AWS-LC";

@@ -32,12 +32,6 @@ pub fn set_session_timeout(context: &mut SslContextBuilder, seconds: u32) {
     }
 }
 
-/// The library reads as much as its buffer holds, not record by record.
-pub fn set_read_ahead(context: &mut SslContextBuilder) {
-    // SAFETY: as above.
-    unsafe { openssl_sys::SSL_CTX_set_read_ahead(context.as_ptr(), 1) };
-}
-
 /// Sets the groups of one session. `false`: the list is not understood.
 pub fn set_groups(ssl: &mut SslRef, groups: &str) -> bool {
     let Ok(groups) = CString::new(groups) else { return false };
@@ -66,16 +60,12 @@ pub fn take_ciphers(
     ciphers: Option<&str>,
     suites: Option<&str>,
 ) -> Result<(), ErrorStack> {
-    let text = |list: &str| CString::new(list).map_err(|_| ErrorStack::get());
     if let Some(suites) = suites {
+        let suites = CString::new(suites).map_err(|_| ErrorStack::get())?;
         // SAFETY: the session is valid and exclusively borrowed; the text is copied.
-        done(unsafe { openssl_sys::SSL_set_ciphersuites(ssl.as_ptr(), text(suites)?.as_ptr()) })?;
+        done(unsafe { openssl_sys::SSL_set_ciphersuites(ssl.as_ptr(), suites.as_ptr()) })?;
     }
-    if let Some(ciphers) = ciphers {
-        // SAFETY: as above.
-        done(unsafe { openssl_sys::SSL_set_cipher_list(ssl.as_ptr(), text(ciphers)?.as_ptr()) })?;
-    }
-    Ok(())
+    ciphers.map_or(Ok(()), |ciphers| ssl.set_cipher_list(ciphers))
 }
 
 /// Lets sessions sign with what is below the usual level of security: the library has no levels.
@@ -84,11 +74,13 @@ pub fn allow_weak(_: &mut SslContextBuilder) {}
 /// As [`allow_weak`], of one session.
 pub fn allow_weak_in(_: &mut SslRef) {}
 
-/// How many bytes a client may say early: it is not asked for here (`LACKS`).
+/// Lets a client say something early: `EARLY_ROOM` bytes.
 ///
 /// # Errors
 /// None.
-pub fn set_max_early_data(_: &mut SslRef, _: u32) -> Result<(), ErrorStack> {
+pub fn hear_early(ssl: &mut SslRef) -> Result<(), ErrorStack> {
+    // SAFETY: the session is valid and exclusively borrowed.
+    unsafe { openssl_sys::SSL_set_early_data_enabled(ssl.as_ptr(), 1) };
     Ok(())
 }
 
@@ -129,25 +121,6 @@ pub fn attach<A: Attached>(ssl: &mut SslRef) -> Result<(), ErrorStack> {
         done(set)?;
     }
     Ok(())
-}
-
-/// The random bytes of the client, as far as they are known.
-pub fn client_random(ssl: &SslRef) -> Vec<u8> {
-    // SAFETY: the session is valid; the library writes no more than there is room for.
-    filled(|to, room| unsafe { openssl_sys::SSL_get_client_random(ssl.as_ptr(), to, room) })
-}
-
-/// The random bytes of the server, as far as they are known.
-pub fn server_random(ssl: &SslRef) -> Vec<u8> {
-    // SAFETY: as above.
-    filled(|to, room| unsafe { openssl_sys::SSL_get_server_random(ssl.as_ptr(), to, room) })
-}
-
-fn filled(fill: impl FnOnce(*mut u8, usize) -> usize) -> Vec<u8> {
-    let mut bytes = vec![0; 32];
-    let length = fill(bytes.as_mut_ptr(), bytes.len());
-    bytes.truncate(length);
-    bytes
 }
 
 /// The library's number of an error.

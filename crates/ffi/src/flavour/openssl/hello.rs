@@ -3,25 +3,28 @@
 use crate::hello::Refused;
 use openssl::ssl::{ClientHelloResponse, SslAlert, SslContextBuilder, SslRef};
 
-/// Shows each session of the context the client's first message before anything is decided.
+/// Shows each session of the context the client's first message before anything is decided, and the
+/// ciphers in it.
 pub fn choose_by_hello<F>(context: &mut SslContextBuilder, choose: F)
 where
-    F: Fn(&mut SslRef) -> Result<(), Refused> + Send + Sync + 'static,
+    F: Fn(&mut SslRef, &[u8]) -> Result<(), Refused> + Send + Sync + 'static,
 {
-    context.set_client_hello_callback(move |ssl, alert| match choose(ssl) {
-        Ok(()) => Ok(ClientHelloResponse::SUCCESS),
-        Err(Refused::UnknownName) => {
-            *alert = SslAlert::UNRECOGNIZED_NAME;
-            Err(openssl::error::ErrorStack::get())
+    context.set_client_hello_callback(move |ssl, alert| {
+        let ciphers = ssl.client_hello_ciphers().unwrap_or_default().to_vec();
+        match choose(ssl, &ciphers) {
+            Ok(()) => Ok(ClientHelloResponse::SUCCESS),
+            Err(Refused::UnknownName) => {
+                *alert = SslAlert::UNRECOGNIZED_NAME;
+                Err(openssl::error::ErrorStack::get())
+            }
+            Err(Refused::Broken(error)) => Err(error),
         }
-        Err(Refused::Broken(error)) => Err(error),
     });
 }
 
-/// Whether the client offers a known cipher with this in its name; only while its first message is
-/// looked at.
-pub fn offers(ssl: &SslRef, part: &str) -> bool {
-    let ciphers = ssl.client_hello_ciphers().unwrap_or_default();
+/// Whether a known cipher with this in its name is among those of a client; only while its first
+/// message is looked at.
+pub fn offers(ssl: &SslRef, ciphers: &[u8], part: &str) -> bool {
     let known = ssl.bytes_to_cipher_list(ciphers, ssl.client_hello_isv2());
     known.is_ok_and(|known| known.suites.iter().any(|cipher| cipher.name().contains(part)))
 }

@@ -1,24 +1,12 @@
 //! OpenSSL's line with long-term support. Never another library.
 
-mod early;
-mod hello;
-mod next;
-mod provider;
+pub(crate) mod early;
+pub(crate) mod hello;
+pub(crate) mod next;
+pub(crate) mod provider;
 pub(crate) mod raw;
-mod settings;
-mod ticket;
-
-pub(crate) use early::{early_room, protocol, read_early, was_early_taken, write_early};
-pub use hello::{choose_by_hello, cipher_name, offers};
-pub use next::{advertise_protocols, next_protocol, select_protocol};
-pub use provider::{load_provider, providers, set_default_properties, set_provider_path};
-pub(crate) use settings::option_bits;
-pub use settings::{
-    add_chain_cert, allow_weak, allow_weak_in, attach, attach_by, client_random, error_code,
-    hashes_itself, known_prime, server_random, set_ciphersuites, set_groups, set_max_early_data,
-    set_read_ahead, set_session_timeout, take_ciphers, usual_options,
-};
-pub use ticket::seal_tickets;
+pub(crate) mod settings;
+pub(crate) mod ticket;
 
 /// Keywords for which this library has nothing.
 pub const LACKS: &[&str] = &[];
@@ -28,6 +16,11 @@ pub const NEEDS_NOT: &[&str] = &[];
 pub fn api_version() -> &'static str {
     openssl::version::version().split(' ').nth(1).unwrap_or_default()
 }
+
+/// How many bytes a client may say early.
+pub const EARLY_ROOM: u32 = 1 << 14;
+/// Whether it takes what is said early once only, whoever sends it again.
+pub const TAKES_EARLY_ONCE: bool = true;
 
 /// What the library is called.
 pub const NAME: &str = "OpenSSL";

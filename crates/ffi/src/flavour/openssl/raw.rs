@@ -45,7 +45,6 @@ unsafe extern "C" {
     pub(crate) fn SSL_clear_options(ssl: *mut SSL, options: u64) -> u64;
     pub(crate) fn SSL_get_early_data_status(ssl: *const SSL) -> c_int;
     pub(crate) fn SSL_get_peer_signature_type_nid(ssl: *const SSL, nid: *mut c_int) -> c_int;
-    pub(crate) fn SSL_get_version(ssl: *const SSL) -> *const c_char;
     pub(crate) fn SSL_has_pending(ssl: *const SSL) -> c_int;
     pub(crate) fn SSL_set_options(ssl: *mut SSL, options: u64) -> u64;
     pub(crate) fn X509_CRL_get_signature_nid(crl: *const X509_CRL) -> c_int;

@@ -10,7 +10,6 @@ use openssl::ssl::{ExtensionContext, SslContextBuilder, SslOptions, SslRef};
 use openssl::x509::X509;
 use std::ffi::{CString, c_int, c_long, c_void};
 
-const SSL_CTRL_SET_READ_AHEAD: c_int = 41;
 const SSL_CTRL_SET_GROUPS_LIST: c_int = 92;
 
 /// `signed_certificate_timestamp` (RFC 6962 section 3.3.1)
@@ -32,19 +31,6 @@ pub(crate) fn option_bits(options: SslOptions) -> u64 {
 pub fn set_session_timeout(context: &mut SslContextBuilder, seconds: u32) {
     // SAFETY: the context is valid as long as its builder, and exclusively borrowed.
     unsafe { raw::SSL_CTX_set_timeout(context.as_ptr(), c_long::from(seconds)) };
-}
-
-/// The library reads as much as its buffer holds, not record by record.
-pub fn set_read_ahead(context: &mut SslContextBuilder) {
-    // SAFETY: as above; this control takes a number and no pointer.
-    unsafe {
-        openssl_sys::SSL_CTX_ctrl(
-            context.as_ptr(),
-            SSL_CTRL_SET_READ_AHEAD,
-            1,
-            std::ptr::null_mut::<c_void>(),
-        )
-    };
 }
 
 /// Sets the groups of one session. `false`: the list is not understood.
@@ -89,12 +75,12 @@ pub fn allow_weak_in(ssl: &mut SslRef) {
     ssl.set_security_level(0);
 }
 
-/// How many bytes a client may say early.
+/// Lets a client say something early: `EARLY_ROOM` bytes.
 ///
 /// # Errors
 /// No memory.
-pub fn set_max_early_data(ssl: &mut SslRef, bytes: u32) -> Result<(), ErrorStack> {
-    ssl.set_max_early_data(bytes)
+pub fn hear_early(ssl: &mut SslRef) -> Result<(), ErrorStack> {
+    ssl.set_max_early_data(super::EARLY_ROOM)
 }
 
 /// Shows one more certificate of a chain.
@@ -136,23 +122,6 @@ pub fn attach_by<A: Attached>(context: &mut SslContextBuilder) -> Result<(), Err
 /// None.
 pub fn attach<A: Attached>(_: &mut SslRef) -> Result<(), ErrorStack> {
     Ok(())
-}
-
-/// The random bytes of the client, as far as they are known.
-pub fn client_random(ssl: &SslRef) -> Vec<u8> {
-    filled(|bytes| ssl.client_random(bytes))
-}
-
-/// The random bytes of the server, as far as they are known.
-pub fn server_random(ssl: &SslRef) -> Vec<u8> {
-    filled(|bytes| ssl.server_random(bytes))
-}
-
-fn filled(fill: impl FnOnce(&mut [u8]) -> usize) -> Vec<u8> {
-    let mut bytes = vec![0; 32];
-    let length = fill(&mut bytes);
-    bytes.truncate(length);
-    bytes
 }
 
 /// The library's number of an error.

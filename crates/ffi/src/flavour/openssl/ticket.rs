@@ -1,9 +1,8 @@
 //! Tickets of OpenSSL, which authenticates by contexts of its newer kind. Never a key of its own.
 
 use super::raw;
-use crate::ticket::{BLOCK, Seal, TicketKey, Tickets, answer, begin};
-use foreign_types::ForeignTypeRef as _;
-use openssl::ssl::{SslContextBuilder, SslRef};
+use crate::ticket::{TicketKey, Tickets, answer};
+use openssl::ssl::SslContextBuilder;
 use std::ffi::{CStr, c_int, c_uchar};
 
 type Callback = unsafe extern "C" fn(
@@ -41,20 +40,8 @@ unsafe extern "C" fn called<T: Tickets>(
     mac: *mut openssl_sys::EVP_MAC_CTX,
     seals: c_int,
 ) -> c_int {
-    if ssl.is_null() || name.is_null() || iv.is_null() {
-        return crate::ticket::FAILED;
-    }
-    // SAFETY: the library lends the session, 16 bytes for the name, at least as many for the
-    // first block, and both contexts, for the length of the call.
-    unsafe {
-        let ticket = Seal {
-            name: &mut *name.cast::<[u8; 16]>(),
-            first: std::slice::from_raw_parts_mut(iv, BLOCK),
-        };
-        answer::<T>(SslRef::from_ptr(ssl), ticket, seals != 0, |key, first, seals| {
-            begin(cipher, key, first, seals) && authenticate(mac, key)
-        })
-    }
+    // SAFETY: the library lends all of this for the length of the call.
+    unsafe { answer::<T>(ssl, (name, iv), cipher, seals != 0, |key| authenticate(mac, key)) }
 }
 
 /// Hands a key to the context that authenticates.

@@ -21,6 +21,21 @@ impl Wire for Plain {
     }
 }
 
+/// The same, which keeps what is sent.
+struct Recorded<'a>(&'a mut Plain, Vec<u8>);
+
+impl Wire for Recorded<'_> {
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.recv(buffer)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.0.send(bytes)?;
+        self.1.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+}
+
 /// A client that goes on with its sessions.
 pub(crate) struct Eager {
     sessions: Resumer,
@@ -67,6 +82,14 @@ impl Eager {
     /// The same with any request.
     pub(crate) fn say_early(&mut self, request: &str) -> bool {
         self.channel.write_early(&mut self.wire, request.as_bytes()).is_ok()
+    }
+
+    /// Says it before the handshake: what whoever listens gets to know of that.
+    pub(crate) fn overheard_early(&mut self, target: &str) -> Vec<u8> {
+        let request = format!("GET {target} HTTP/1.1\r\nhost: x\r\n\r\n");
+        let mut wire = Recorded(&mut self.wire, Vec::new());
+        self.channel.write_early(&mut wire, request.as_bytes()).expect("an early word");
+        wire.1
     }
 
     /// The status line of the answer.

@@ -1,0 +1,112 @@
+//! First messages of clients that have said something early, so that each is heard once, whoever sends it again
+//! (RFC 8446 section 8.2). Never used with a library that sees to that itself.
+//!
+//! A library that does not refuses what is said early by a client that thinks its ticket is older
+//! or younger than it is, by more than a minute: a message that is sent again has two minutes.
+
+use openssl::ssl::SslRef;
+use std::collections::HashSet;
+use std::mem;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// How long messages are remembered at least: more seconds than they are good for.
+const SPAN: u64 = 180;
+
+/// The most messages that are remembered of one span.
+const MOST: usize = 100_000;
+
+/// Beyond that one in so many is heard early, to learn the time from it.
+const PROBED: usize = 64;
+
+/// The random bytes of a message, as far as it takes to tell it from others.
+type Name = [u8; 16];
+
+/// The messages of this span and of the one before.
+#[derive(Debug, Default)]
+struct Heard {
+    since: u64,
+    last: HashSet<Name>,
+    before: HashSet<Name>,
+    refused: usize,
+}
+
+impl Heard {
+    /// Takes note of a message that came in this second. `false`: it has been heard before.
+    fn note(&mut self, name: Name, now: u64) -> bool {
+        let age = now.saturating_sub(self.since);
+        if age >= SPAN {
+            self.before = mem::take(&mut self.last);
+            self.since = now;
+        }
+        if age >= 2 * SPAN {
+            self.before.clear();
+        }
+        !self.before.contains(&name) && self.last.insert(name)
+    }
+
+    /// Whether one more may be heard early.
+    fn has_room(&mut self) -> bool {
+        self.refused = if self.last.len() < MOST { 0 } else { self.refused + 1 };
+        self.refused.is_multiple_of(PROBED)
+    }
+}
+
+/// Those of the whole process: the keys of tickets may belong to several lines.
+fn heard() -> MutexGuard<'static, Heard> {
+    static HEARD: LazyLock<Mutex<Heard>> = LazyLock::new(Mutex::default);
+    HEARD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether another client may say something early.
+pub(crate) fn has_room() -> bool {
+    ffi::TAKES_EARLY_ONCE || heard().has_room()
+}
+
+/// Whether the client whose early words the library has just taken has sent its first message for
+/// the first time. The time is the library's own, which it judges tickets by.
+pub(crate) fn is_new(ssl: &SslRef) -> bool {
+    if ffi::TAKES_EARLY_ONCE {
+        return true;
+    }
+    let random = ffi::client_random(ssl);
+    // Libraries count seconds in different types.
+    let seconds = ssl.session().map(|session| i128::from(session.time()));
+    let now = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+    match random.first_chunk().zip(now) {
+        Some((name, now)) => heard().note(*name, now),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_heard_once_for_as_long_as_they_are_good() {
+        for first in [1, 100, SPAN - 1] {
+            let mut heard = Heard::default();
+            assert!(heard.note([0; 16], 5_000), "the span begins");
+            let at = 5_000 + first;
+            assert!(heard.note([1; 16], at));
+            for later in [0, 1, 60, 121, 150, SPAN - 1] {
+                assert!(!heard.note([1; 16], at + later), "{later} s later");
+            }
+            assert!(heard.note([1; 16], at + 3 * SPAN), "it is forgotten");
+            assert!(!heard.note([1; 16], at), "a clock that is put back");
+        }
+    }
+
+    #[test]
+    fn there_are_so_many_and_no_more() {
+        let mut heard = Heard::default();
+        for number in 0..MOST as u128 {
+            assert!(heard.has_room());
+            heard.note(number.to_be_bytes(), 9_000);
+        }
+        let more = (0..10 * PROBED).filter(|_| heard.has_room()).count();
+        assert_eq!(more, 10);
+        heard.note([7; 16], 9_000 + SPAN);
+        assert!(heard.has_room());
+    }
+}
