@@ -24,6 +24,15 @@ impl From<ErrorStack> for Refused {
     }
 }
 
+/// Whose order of ciphers decides among those that both sides have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Prefers<'a> {
+    /// The server's, of those that the client offers: two bytes each.
+    Ours(&'a [u8]),
+    /// The client's.
+    Theirs,
+}
+
 /// Who looks at messages.
 pub trait Watch {
     /// A message of the handshake has been received whole.

@@ -22,7 +22,7 @@ pub use context::{
     clear_options, client_random, has_pending, peer_signature, server_random, set_options,
 };
 pub use flavour::*;
-pub use hello::{Refused, Watch, extension, watch_messages};
+pub use hello::{Prefers, Refused, Watch, extension, watch_messages};
 pub use name::{one_line, rfc2253};
 pub use ocsp::{certificate_id, response_text};
 pub use print::extension_text;

@@ -165,12 +165,12 @@ fn base(
             && let Some((forge, name)) = forge.as_ref().zip(hello.name.as_deref())
         {
             let base = table().first();
-            if base.is_some_and(|base| base.take_over_as(ssl, forge, name).is_ok()) {
+            if base.is_some_and(|base| base.take_over_as(ssl, ciphers, forge, name).is_ok()) {
                 return Ok(());
             }
         }
         match found.or_else(|| table().first().filter(|_| !strict)) {
-            Some(served) => Ok(served.take_over(ssl)?),
+            Some(served) => Ok(served.take_over(ssl, ciphers)?),
             None => Err(Refused::UnknownName),
         }
     });

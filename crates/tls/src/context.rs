@@ -43,6 +43,7 @@ pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
     // The library reads as much as its buffer holds, not record by record.
     context.set_read_ahead(true);
     if side == Side::Server {
+        ffi::set_usual_tickets(&mut context);
         ffi::attach_by::<Certificate>(&mut context).map_err(unable)?;
     }
     Ok(context)

@@ -19,6 +19,7 @@ use crate::replay;
 use crate::sni::Names;
 use crate::store::{Files, Meant, Store};
 use crate::together::together;
+use ffi::Prefers;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslOptions, SslRef};
 use openssl::x509::{X509, X509Ref};
@@ -136,13 +137,13 @@ impl Served {
     ///
     /// # Errors
     /// No memory, or a key that turns out to be broken.
-    pub(crate) fn take_over(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
+    pub(crate) fn take_over(&self, ssl: &mut SslRef, offered: &[u8]) -> Result<(), ErrorStack> {
         let certificate = &self.certificate;
         match &self.ready {
             Some(context) => ssl.set_ssl_context(context)?,
             None => self.show(ssl, &certificate.leaf, certificate.links())?,
         }
-        self.finish(ssl)?;
+        self.finish(ssl, offered)?;
         if (certificate.staple.is_some() || certificate.sctl.is_some())
             && let Some(index) = context::shown()
         {
@@ -159,12 +160,13 @@ impl Served {
     pub(crate) fn take_over_as(
         &self,
         ssl: &mut SslRef,
+        offered: &[u8],
         forge: &Forge,
         name: &[u8],
     ) -> Result<(), ErrorStack> {
         let forged = forge.certificate(name, &self.certificate)?;
         self.show(ssl, &forged, std::iter::once(forge.authority()))?;
-        self.finish(ssl)
+        self.finish(ssl, offered)
     }
 
     /// Makes a session go on under these terms, with a certificate that has our key.
@@ -185,7 +187,7 @@ impl Served {
     }
 
     /// What a session is told beside its certificate.
-    fn finish(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
+    fn finish(&self, ssl: &mut SslRef, offered: &[u8]) -> Result<(), ErrorStack> {
         let certificate = &self.certificate;
         if let Some(dh) = &certificate.dh {
             ssl.set_tmp_dh(dh)?;
@@ -193,7 +195,7 @@ impl Served {
             // The library refuses those that are too short for what else has been chosen.
             let _ = ssl.set_tmp_dh(dh);
         }
-        self.terms.options.impose(ssl)
+        self.terms.options.impose(ssl, offered)
     }
 
     fn is_of(&self, list: &str, line: u32, certificate: &str) -> bool {
@@ -203,7 +205,7 @@ impl Served {
 
 impl Options {
     /// Puts into a session what it does not take from its new context by itself.
-    fn impose(&self, ssl: &mut SslRef) -> Result<(), ErrorStack> {
+    fn impose(&self, ssl: &mut SslRef, offered: &[u8]) -> Result<(), ErrorStack> {
         if let Some((lowest, highest)) = context::versions(self, Side::Server) {
             ssl.set_min_proto_version(Some(lowest.to_library()))?;
             ssl.set_max_proto_version(Some(highest.to_library()))?;
@@ -211,7 +213,12 @@ impl Options {
                 ffi::allow_weak_in(ssl);
             }
         }
-        ffi::take_ciphers(ssl, self.ciphers.as_deref(), self.ciphersuites.as_deref())?;
+        let (ciphers, suites) = (self.ciphers.as_deref(), self.ciphersuites.as_deref());
+        let prefers = match self.prefer_client_ciphers {
+            true => Prefers::Theirs,
+            false => Prefers::Ours(offered),
+        };
+        ffi::take_ciphers(ssl, ciphers, suites, prefers)?;
         if let Some(curves) = self.curves.as_ref().or(self.ecdhe.as_ref()) {
             ffi::set_groups(ssl, curves);
         }

@@ -1,6 +1,7 @@
 //! What contexts and sessions of AWS-LC can be told and asked. Never builds one.
 
 use super::raw;
+use crate::Prefers;
 use crate::attached::Attached;
 use foreign_types::{ForeignType as _, ForeignTypeRef as _};
 use openssl::bn::BigNum;
@@ -8,7 +9,7 @@ use openssl::error::{Error, ErrorStack};
 use openssl::pkey::Id;
 use openssl::ssl::{SslContextBuilder, SslOptions, SslRef};
 use openssl::x509::X509;
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 
 /// Options of each context. The library never compresses, and takes an end without leave for one.
 pub fn usual_options() -> SslOptions {
@@ -32,6 +33,13 @@ pub fn set_session_timeout(context: &mut SslContextBuilder, seconds: u32) {
     }
 }
 
+/// Sessions get one ticket each: as many as with OpenSSL where the session was resumed itself, and one
+/// less than there where it was not. The library cannot tell the two apart.
+pub fn set_usual_tickets(context: &mut SslContextBuilder) {
+    // SAFETY: the context is valid and exclusively borrowed.
+    unsafe { openssl_sys::SSL_CTX_set_num_tickets(context.as_ptr(), 1) };
+}
+
 /// Sets the groups of one session. `false`: the list is not understood.
 pub fn set_groups(ssl: &mut SslRef, groups: &str) -> bool {
     let Ok(groups) = CString::new(groups) else { return false };
@@ -50,8 +58,31 @@ pub fn set_ciphersuites(context: &mut SslContextBuilder, suites: &str) -> Result
     done(unsafe { openssl_sys::SSL_CTX_set_ciphersuites(context.as_ptr(), suites.as_ptr()) })
 }
 
+/// The suites of TLS 1.3, and their numbers on the wire (RFC 8446 appendix B.4).
+const SUITES: [(&CStr, [u8; 2]); 3] = [
+    (c"TLS_AES_128_GCM_SHA256", [0x13, 1]),
+    (c"TLS_AES_256_GCM_SHA384", [0x13, 2]),
+    (c"TLS_CHACHA20_POLY1305_SHA256", [0x13, 3]),
+];
+
+/// The first suite of TLS 1.3 in our list that the client offers too. The library goes by the
+/// client's order alone. Without a list of ours it is the fastest; SHA-256, which has instructions
+/// of its own in more processors, makes a handshake cheaper than SHA-384.
+fn best_suite(offered: &[u8], ours: Option<&str>) -> Option<&'static CStr> {
+    let is_offered = |number: &[u8; 2]| offered.chunks_exact(2).any(|it| it == number);
+    let mut common = SUITES.into_iter().filter(|(_, number)| is_offered(number));
+    let Some(ours) = ours else {
+        // SAFETY: asks the processor, and nothing else.
+        let quick = unsafe { openssl_sys::EVP_has_aes_hardware() } == 1;
+        return if quick { common.next() } else { common.next_back() }.map(|(name, _)| name);
+    };
+    let place = |name: &CStr| ours.split(':').position(|own| own.as_bytes() == name.to_bytes());
+    let common = common.filter_map(|(name, _)| Some((place(name)?, name)));
+    common.min_by_key(|(place, _)| *place).map(|(_, name)| name)
+}
+
 /// Gives a session the ciphers of a context that it goes on with: it keeps those that it began
-/// with otherwise.
+/// with otherwise. To be called while the client's first message is looked at.
 ///
 /// # Errors
 /// A list is not understood.
@@ -59,11 +90,18 @@ pub fn take_ciphers(
     ssl: &mut SslRef,
     ciphers: Option<&str>,
     suites: Option<&str>,
+    prefers: Prefers<'_>,
 ) -> Result<(), ErrorStack> {
-    if let Some(suites) = suites {
-        let suites = CString::new(suites).map_err(|_| ErrorStack::get())?;
+    let set = |ssl: &mut SslRef, suites: &CStr| {
         // SAFETY: the session is valid and exclusively borrowed; the text is copied.
-        done(unsafe { openssl_sys::SSL_set_ciphersuites(ssl.as_ptr(), suites.as_ptr()) })?;
+        done(unsafe { openssl_sys::SSL_set_ciphersuites(ssl.as_ptr(), suites.as_ptr()) })
+    };
+    if let Prefers::Ours(offered) = prefers
+        && let Some(best) = best_suite(offered, suites)
+    {
+        set(ssl, best)?;
+    } else if let Some(suites) = suites {
+        set(ssl, &CString::new(suites).map_err(|_| ErrorStack::get())?)?;
     }
     ciphers.map_or(Ok(()), |ciphers| ssl.set_cipher_list(ciphers))
 }
@@ -136,4 +174,24 @@ pub fn hashes_itself(kind: Id) -> bool {
 /// The prime of a known group: the library exchanges no keys by finite fields.
 pub fn known_prime(_: u32) -> Option<BigNum> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::best_suite;
+
+    #[test]
+    fn the_first_suite_of_ours_that_is_offered_is_chosen() {
+        let offered = [0x13, 2, 0x13, 1, 0xc0, 0x2f];
+        let (small, large) = (c"TLS_AES_128_GCM_SHA256", c"TLS_AES_256_GCM_SHA384");
+        for (ours, best) in [
+            ("TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384", Some(small)),
+            ("TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384", Some(large)),
+            ("TLS_CHACHA20_POLY1305_SHA256", None),
+        ] {
+            assert_eq!(best_suite(&offered, Some(ours)), best, "{ours}");
+        }
+        assert_eq!(best_suite(&offered[..2], None), Some(large));
+        assert_eq!(best_suite(&[], None), None);
+    }
 }

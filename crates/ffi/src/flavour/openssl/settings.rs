@@ -1,6 +1,7 @@
 //! What contexts and sessions of OpenSSL can be told and asked. Never builds one.
 
 use super::raw;
+use crate::Prefers;
 use crate::attached::Attached;
 use foreign_types::ForeignTypeRef as _;
 use openssl::bn::BigNum;
@@ -49,6 +50,9 @@ pub fn set_groups(ssl: &mut SslRef, groups: &str) -> bool {
     done == 1
 }
 
+/// Sessions get as many tickets as the library thinks fit: two, and one if they were resumed.
+pub fn set_usual_tickets(_: &mut SslContextBuilder) {}
+
 /// Sets the ciphers from TLS 1.3 on.
 ///
 /// # Errors
@@ -61,7 +65,12 @@ pub fn set_ciphersuites(context: &mut SslContextBuilder, suites: &str) -> Result
 ///
 /// # Errors
 /// None.
-pub fn take_ciphers(_: &mut SslRef, _: Option<&str>, _: Option<&str>) -> Result<(), ErrorStack> {
+pub fn take_ciphers(
+    _: &mut SslRef,
+    _: Option<&str>,
+    _: Option<&str>,
+    _: Prefers<'_>,
+) -> Result<(), ErrorStack> {
     Ok(())
 }
 
