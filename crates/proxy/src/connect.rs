@@ -238,8 +238,8 @@ pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
         Mode::Http => {
             let settings = tx.side().settings.back.as_ref();
             let matters = settings.is_some_and(|settings| settings.abort_on_close);
-            if matters && !tx.client.socket.is_readable() {
-                tx.client.socket.want_read();
+            if matters {
+                tx.client.socket.want_close();
             }
             tx.client.socket.want_reset();
             tx.client.socket.is_cancelled() || (matters && tx.client.socket.is_closed())

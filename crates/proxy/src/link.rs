@@ -152,6 +152,16 @@ impl Link {
         }
     }
 
+    /// Asks to be woken when the peer closes its side, whatever there is to read; without it, the
+    /// end of a connection may never be reported.
+    pub(crate) fn want_close(&self) {
+        match self {
+            Self::Socket(socket) => socket.want_close(),
+            // The end of the connection is told whoever waits for anything.
+            Self::Stream(stream) => stream.want(Ready::RESET),
+        }
+    }
+
     /// Whether the peer has said that it wants nothing more.
     pub(crate) fn is_cancelled(&self) -> bool {
         match self {

@@ -160,6 +160,11 @@ impl Transport {
         self.socket.want_write();
     }
 
+    /// Asks to be woken when the peer closes its side, whatever there is to read.
+    pub(crate) fn want_close(&self) {
+        self.socket.want_close();
+    }
+
     /// Asks not to be woken any more.
     #[inline]
     pub(crate) fn want_nothing(&self) {

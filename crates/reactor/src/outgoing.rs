@@ -9,7 +9,7 @@
 //! socket's end; and what it has to say against it is told by the next call for the socket.
 
 use crate::kernel::Handle;
-use crate::socket::{BROKEN, CLOSED, LATE, LOST, READ, WAITS, WRITE};
+use crate::socket::{BROKEN, CLOSED, LATE, LOST, READ, WAITS, WANTED, WRITE};
 use crate::thread::Thread;
 use sched::{Class, TaskId};
 use std::cell::{Cell, RefCell};
@@ -218,7 +218,7 @@ impl Thread {
     fn rouse(&self, key: Key, ready: u16) {
         let (owner, reason, awaited) = self.io(key, |io| {
             io.ready |= ready;
-            (io.owner, io.reason, io.wanted & ready & (READ | WRITE) != 0)
+            (io.owner, io.reason, io.wanted & ready & WANTED != 0)
         });
         if awaited {
             self.scheduler().wake(owner, reason);

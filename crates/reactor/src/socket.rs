@@ -33,6 +33,9 @@ pub(crate) const NEW: u16 = 128;
 /// Something that was said to be sent will never leave.
 pub(crate) const LOST: u16 = 256;
 
+/// What an owner can ask to be woken for.
+pub(crate) const WANTED: u16 = READ | WRITE | CLOSED;
+
 /// What the reactor keeps per socket.
 #[derive(Debug)]
 pub(crate) struct Io {
@@ -51,7 +54,7 @@ pub(crate) struct Io {
 impl Io {
     /// Whether something is waited for that nobody would report.
     fn is_unreported(&self) -> bool {
-        self.ready & NEW != 0 && self.wanted & !self.ready & (READ | WRITE) != 0
+        self.ready & NEW != 0 && self.wanted & !self.ready & WANTED != 0
     }
 }
 
@@ -300,6 +303,12 @@ impl Socket {
         self.want(WRITE);
     }
 
+    /// Asks to be woken when the peer closes its side or the connection breaks, also while there is
+    /// something to read that nobody reads; again for each change until it wants nothing.
+    pub fn want_close(&self) {
+        self.want(CLOSED);
+    }
+
     fn want(&self, bits: u16) {
         let owner = self.thread.scheduler().current();
         let ready = self.change(|io| {
@@ -350,7 +359,8 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & WRITE != 0)
     }
 
-    /// Whether the peer has closed its side, or the connection is broken, as far as reported.
+    /// Whether the peer has closed its side, or the connection is broken, as far as reported: of a
+    /// connection that nobody waits for, nothing is. See [`Socket::want_close`].
     pub fn is_closed(&self) -> bool {
         self.thread.io(self.key, |io| io.ready & CLOSED != 0)
     }
