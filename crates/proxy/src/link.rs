@@ -120,11 +120,12 @@ impl Link {
         }
     }
 
-    /// How many of the last bytes that were said to be sent have never left, as far as is known.
-    pub(crate) fn unsent(&self) -> u64 {
+    /// The last of the bytes that were said to be sent, if they have never left, as far as is
+    /// known.
+    pub(crate) fn unsent(&self) -> Vec<u8> {
         match self {
             Self::Socket(socket) => socket.unsent(),
-            Self::Stream(_) => 0,
+            Self::Stream(_) => Vec::new(),
         }
     }
 

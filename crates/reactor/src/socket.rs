@@ -202,7 +202,8 @@ impl Socket {
         let short = message.len() <= outgoing::SHORT && !message.is_empty();
         let joins = self.thread.io(self.key, |io| {
             let room = io.unheard as usize + message.len() <= outgoing::UNHEARD;
-            let joins = short && room && io.ready & (WRITE | STANDS | BROKEN) == WRITE | STANDS;
+            let states = WRITE | STANDS | BROKEN | LOST;
+            let joins = short && room && io.ready & states == WRITE | STANDS;
             if joins {
                 io.ready |= WAITS;
                 io.unheard += message.len() as u32;
@@ -235,12 +236,12 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & (LATE | BROKEN) == 0)
     }
 
-    /// How many of the bytes that were said to be sent have not left and never will: those behind
-    /// which the connection broke. The peer has not seen the last so many.
-    pub fn unsent(&self) -> u64 {
+    /// The last of the bytes that were said to be sent, if they have not left and never will: those
+    /// behind which the connection broke. The peer has not seen them.
+    pub fn unsent(&self) -> Vec<u8> {
         self.send_waiting();
         let lost = self.thread.io(self.key, |io| io.ready & LOST != 0);
-        if lost { self.thread.outgoing.lost(self.key) } else { 0 }
+        if lost { self.thread.outgoing.lost(self.key) } else { Vec::new() }
     }
 
     /// Why sending has failed, once.

@@ -454,7 +454,7 @@ impl Thread {
         });
         let Some(handle) = new else { return };
         if let Err(error) = self.kernel.watch(handle, key.to_bits(), Watch::Stream) {
-            self.fail(key, 0, error);
+            self.fail(key, &[], error);
         }
     }
 
