@@ -485,7 +485,8 @@ const LEFT: u32 = 4;
 /// How many idle connections a request leaves for others: the fewer, the less its client asks for
 /// at a time. Who has one request has no use for a new connection, if that stands in a line at the
 /// server behind those of a client with a hundred. A limit of the server's is not to be reached
-/// for it: there, idle connections may be all that it has.
+/// for it: there, idle connections may be all that it has. Nor are connections to be opened for it
+/// that are closed after a request, because descriptors run short.
 fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let streams = tx.client.socket.front().map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();
@@ -493,6 +494,7 @@ fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     // Where few may lie idle, those that are left would keep the next ones from being laid down.
     let room = server.idle().saturating_add(LEFT);
     let keeps = server.settings.pool_max.is_none_or(|limit| room < limit);
+    let keeps = keeps && !tx.worker.idle.is_short();
     if roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
 }
 
