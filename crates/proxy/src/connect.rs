@@ -8,7 +8,7 @@ use crate::case;
 use crate::claim::{self, Claim, Found, back, refused};
 use crate::counters::{Block, Metric};
 use crate::early;
-use crate::h2::dial;
+use crate::h2::{Making, dial};
 use crate::hashing;
 use crate::idle::{self, Wanted};
 use crate::journal::{Cause, Failure, Phase};
@@ -32,6 +32,7 @@ use crate::transaction::Transaction;
 use crate::way::Way;
 use balance::{Algorithm, Sign};
 use mux::{Side, h1};
+use reactor::Address;
 use stdx::Tick;
 
 /// The longest wait before the same server is tried again, in milliseconds.
@@ -238,8 +239,8 @@ pub(crate) fn stay(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
         Mode::Http => {
             let settings = tx.side().settings.back.as_ref();
             let matters = settings.is_some_and(|settings| settings.abort_on_close);
-            if matters && !tx.client.socket.is_readable() {
-                tx.client.socket.want_read();
+            if matters {
+                tx.client.socket.want_close();
             }
             tx.client.socket.want_reset();
             tx.client.socket.is_cancelled() || (matters && tx.client.socket.is_closed())
@@ -265,34 +266,45 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
     }
     // What was waited for there is not taken from the time to connect.
     let deadline = if streams { connect_deadline(tx) } else { deadline };
-    let client = tx.client.id;
     let worker = tx.worker.clone();
-    let _making = streams.then(|| worker.trunks.expect(&worker, &to, (way.key, client)));
+    let name = (way.key, tx.client.id);
+    let making = streams.then(|| worker.trunks.expect(&worker, &to, name));
     let kept = match way.may_speak(Version::H1) {
         true => kept(tx, backend, &to, way.key).await,
         false => None,
     };
-    let (mut connection, fresh) = match kept {
-        Some(connection) => (connection, false),
-        None => (open(tx, backend, &to, &way)?, true),
+    let Some(connection) = kept else {
+        return connect(tx, backend, (&to, &place.address), &way, making, deadline).await;
     };
     connection.socket().own();
-    if fresh {
-        way.begin(tx, connection.socket(), deadline, true, &place.address).await?;
-        if early::may_go(tx, &way) {
-            return Box::pin(early::send(tx, backend, (&way, connection), deadline)).await;
-        }
-        way.encrypt(tx, connection.socket_mut(), deadline, &[]).await?;
-        if way.speaks_h2(connection.socket()) {
-            let link = connection.into_link();
-            return Box::pin(dial::begin(tx, backend, &to, (&way, link), deadline)).await;
-        }
+    take(tx, backend, connection, false);
+    tx.notes.journal.connected = tx.worker.thread.nanos();
+    Ok(())
+}
+
+/// Makes a connection to the claimed server and sends the head of the request on it.
+async fn connect(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    (to, address): (&ServerRef, &Address),
+    way: &Way,
+    making: Option<Making>,
+    deadline: Option<Tick>,
+) -> Result<(), Failure> {
+    let mut connection = open(tx, backend, to, way)?;
+    connection.socket().own();
+    way.begin(tx, connection.socket(), deadline, true, address).await?;
+    if early::may_go(tx, way) {
+        return Box::pin(early::send(tx, backend, (way, connection), deadline)).await;
     }
-    take(tx, backend, connection, fresh);
-    if fresh {
-        stand(tx, deadline).await?;
-        observe::sign(tx, Sign::Connected);
+    way.encrypt(tx, connection.socket_mut(), deadline, &[]).await?;
+    if way.speaks_h2(connection.socket()) {
+        let link = connection.into_link();
+        return Box::pin(dial::begin(tx, backend, to, (way, link), making, deadline)).await;
     }
+    take(tx, backend, connection, true);
+    stand(tx, deadline).await?;
+    observe::sign(tx, Sign::Connected);
     tx.notes.journal.connected = tx.worker.thread.nanos();
     Ok(())
 }
@@ -473,7 +485,8 @@ const LEFT: u32 = 4;
 /// How many idle connections a request leaves for others: the fewer, the less its client asks for
 /// at a time. Who has one request has no use for a new connection, if that stands in a line at the
 /// server behind those of a client with a hundred. A limit of the server's is not to be reached
-/// for it: there, idle connections may be all that it has.
+/// for it: there, idle connections may be all that it has. Nor are connections to be opened for it
+/// that are closed after a request, because descriptors run short.
 fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let streams = tx.client.socket.front().map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();
@@ -481,6 +494,7 @@ fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     // Where few may lie idle, those that are left would keep the next ones from being laid down.
     let room = server.idle().saturating_add(LEFT);
     let keeps = server.settings.pool_max.is_none_or(|limit| room < limit);
+    let keeps = keeps && !tx.worker.idle.is_short();
     if roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
 }
 

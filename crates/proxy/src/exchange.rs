@@ -563,9 +563,7 @@ impl Exchange {
             if tx.client.socket.is_closed() {
                 return Err(Failure::new(400, Cause::ClientAbort, Phase::Headers));
             }
-            if !tx.client.socket.is_readable() {
-                tx.client.socket.want_read();
-            }
+            tx.client.socket.want_close();
         }
         match self.down {
             Step::AwaitsSource => server.socket().want_read(),

@@ -159,6 +159,14 @@ impl Flow {
         self.received
     }
 
+    /// Adds what is framed and not sent. `false`: some of it is in a pipe.
+    pub(crate) fn unsent(&self, input: &Buf, out: &mut Vec<u8>) -> bool {
+        for part in [self.outbox.unsent(), &input.data()[..self.owed], self.tail.unsent()] {
+            out.extend_from_slice(part);
+        }
+        self.lane.as_ref().is_none_or(|lane| !lane.holds_data())
+    }
+
     /// Drops what is framed and not sent.
     pub(crate) fn disown(&mut self, input: &mut Buf) {
         input.consume(std::mem::take(&mut self.owed));

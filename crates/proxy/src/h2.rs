@@ -17,3 +17,4 @@ pub(crate) mod trunk;
 
 pub(crate) use session::Session;
 pub(crate) use stream::{Half, Stream};
+pub(crate) use trunk::Making;

@@ -71,6 +71,8 @@ pub(crate) struct IdlePool {
     resting: Cell<bool>,
     /// Descriptors in use above which nothing is kept, and above which room is made.
     bounds: Option<(i32, i32)>,
+    /// How many were in use when the last connection was opened, at least.
+    used: Cell<i32>,
     /// The shortest `pool-purge-delay` of all servers: how often the housekeeper looks.
     period: u32,
 }
@@ -88,6 +90,7 @@ impl IdlePool {
             keeper: Cell::new(TaskId::NONE),
             resting: Cell::new(false),
             bounds: shared.settings.idle_descriptors,
+            used: Cell::new(0),
             period: delays.min().unwrap_or(parking::TENDED_MS),
         }
     }
@@ -138,6 +141,7 @@ impl IdlePool {
 
     /// Closes one connection if a new one says that descriptors run short.
     pub(crate) fn make_room(&self, opened: &ServerConn) {
+        self.used.set(number(opened));
         if self.bounds.is_none_or(|(_, spare)| number(opened) <= spare) {
             return;
         }
@@ -149,6 +153,17 @@ impl IdlePool {
         let oldest = shelf.connections.remove(0);
         shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
         publish(oldest.server(), &shelf);
+    }
+
+    /// Whether a connection that is opened now would hardly be kept.
+    pub(crate) fn is_short(&self) -> bool {
+        self.bounds.is_some_and(|(keep, _)| self.used.get() > keep)
+    }
+
+    /// Has it as if this many descriptors had been in use.
+    #[cfg(test)]
+    pub(crate) fn pretend_used(&self, descriptors: i32) {
+        self.used.set(descriptors);
     }
 
     /// Takes the newest connection of this kind that still stands.

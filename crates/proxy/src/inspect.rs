@@ -107,9 +107,7 @@ fn is_tcp(tx: &Transaction) -> bool {
 /// Reads what there is, and understands it as HTTP if it can be. `true`: no more will come.
 fn gather(tx: &mut Transaction) -> bool {
     if !is_tcp(tx) {
-        if !tx.client.socket.is_readable() {
-            tx.client.socket.want_read();
-        }
+        tx.client.socket.want_close();
         return tx.client.socket.is_closed();
     }
     let gathered = tcp::gather(tx);

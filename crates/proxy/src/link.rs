@@ -120,11 +120,12 @@ impl Link {
         }
     }
 
-    /// How many of the last bytes that were said to be sent have never left, as far as is known.
-    pub(crate) fn unsent(&self) -> u64 {
+    /// The last of the bytes that were said to be sent, if they have never left, as far as is
+    /// known.
+    pub(crate) fn unsent(&self) -> Vec<u8> {
         match self {
             Self::Socket(socket) => socket.unsent(),
-            Self::Stream(_) => 0,
+            Self::Stream(_) => Vec::new(),
         }
     }
 
@@ -148,6 +149,16 @@ impl Link {
     pub(crate) fn want_reset(&self) {
         match self {
             Self::Socket(_) => {}
+            Self::Stream(stream) => stream.want(Ready::RESET),
+        }
+    }
+
+    /// Asks to be woken when the peer closes its side, whatever there is to read; without it, the
+    /// end of a connection may never be reported.
+    pub(crate) fn want_close(&self) {
+        match self {
+            Self::Socket(socket) => socket.want_close(),
+            // The end of the connection is told whoever waits for anything.
             Self::Stream(stream) => stream.want(Ready::RESET),
         }
     }

@@ -13,7 +13,8 @@ use crate::server_conn::ServerConn;
 use crate::settings::RetryOn;
 use crate::transaction::Transaction;
 use htx::{Fields, Head};
-use mux::BodyKind;
+use mux::{BodyKind, HeadStep, Side, h1};
+use wire::h1::Limits;
 
 /// What is left of a request once it is with a server.
 #[derive(Debug)]
@@ -119,19 +120,53 @@ pub(crate) fn refuses_status(tx: &mut Transaction, status: u16) -> bool {
 }
 
 /// Whether a request that could not be sent at all may be tried on another connection, whatever it
-/// is: nobody has seen it.
-pub(crate) fn was_not_sent(tx: &Transaction) -> bool {
+/// is: nobody has seen it. What was to be sent of its payload is kept then.
+pub(crate) fn was_not_sent(tx: &mut Transaction) -> bool {
     // What a stream has sent is not counted here: its connection tells what was refused.
     let Some(server) = tx.server.as_ref().filter(|server| !server.is_stream()) else {
         return false;
     };
-    let nothing = tx.told + tx.space.up.sent <= server.socket().unsent();
-    nothing && may_send_unseen(tx) && !failed_head(tx).is_empty()
+    let mut unsent = server.socket().unsent();
+    let told = (tx.told + tx.space.up.sent) as usize;
+    if told > unsent.len() || !may_reconnect(tx) || failed_head(tx).is_empty() {
+        return false;
+    }
+    // Of several records, some may have left.
+    let clear = server.socket().bare().is_some();
+    let whole = tx.request_body.is_empty() || tx.kept.is_some();
+    whole || (clear && recover(tx, unsent.split_off(unsent.len() - told)))
 }
 
-/// Whether a request may be tried on another connection if nobody has seen it.
-fn may_send_unseen(tx: &Transaction) -> bool {
-    tx.request_body.is_empty() && may_reconnect(tx)
+/// Keeps a request again of which nothing has left: its payload is taken out of what was `told` and
+/// of what stands framed. `false`: it cannot be had back.
+fn recover(tx: &mut Transaction, mut told: Vec<u8>) -> bool {
+    if !tx.space.up.unsent(&tx.client.input, &mut told) {
+        return false;
+    }
+    // It has been understood before, and rules may have made it longer.
+    let (head_bytes, header_lines) = (u32::MAX, u16::MAX);
+    let limits = Limits { head_bytes, header_lines, lenient: true, ..Limits::DEFAULT };
+    let settings = h1::Settings { limits, ..Default::default() };
+    let mut conn = h1::Conn::new(Side::Client, settings);
+    let (mut payload, mut trailers, mut whole) = (Vec::new(), Fields::default(), false);
+    let Ok(HeadStep::Complete { consumed, .. }) = conn.handle_head(&told, &mut Head::default())
+    else {
+        return false;
+    };
+    let mut rest = &told[consumed..];
+    while !whole && !rest.is_empty() {
+        let Ok(step) = conn.handle_body(rest, &mut trailers) else { return false };
+        let (data, next) = rest[step.skip..].split_at(step.data);
+        payload.extend_from_slice(data);
+        whole = step.done;
+        if step.skip + step.data == 0 {
+            break;
+        }
+        rest = next;
+    }
+    let head = failed_head(tx).clone();
+    tx.kept = Some(Box::new(Kept { head, payload, trailers, whole }));
+    true
 }
 
 /// Whether a request that the server has not looked at can be sent again: it was refused, its
@@ -164,7 +199,8 @@ pub(crate) fn stash_head(tx: &mut Transaction) {
     let refusable = stream && tx.request_body == BodyKind::None;
     let loses = (stream || reused) && (safe || is_harmless(tx, &tx.space.request));
     // It may not leave at all.
-    let loses = loses || (reused && may_send_unseen(tx));
+    let unseen = !stream || tx.request_body.is_empty();
+    let loses = loses || (reused && unseen && may_reconnect(tx));
     if refusable || loses {
         std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
         tx.stashed = true;

@@ -267,10 +267,7 @@ impl Transaction {
         let until = thread.tick().plus_ms(span);
         let socket = &self.client.socket;
         while !until.is_due(thread.tick()) && !socket.is_closed() {
-            // What is readable stays so, and wakes nobody by that.
-            if !socket.is_readable() {
-                socket.want_read();
-            }
+            socket.want_close();
             socket.want_reset();
             thread.scheduler().pause(Some(until)).await;
         }

@@ -135,10 +135,10 @@ impl Transport {
         }
     }
 
-    /// How many of the last bytes that were said to be sent have never left. Of records that is
-    /// not known: who sends them counts what is in them.
-    pub(crate) fn unsent(&self) -> u64 {
-        if self.secure.is_some() { 0 } else { self.socket.unsent() }
+    /// The last of the bytes that were said to be sent, if they have never left. Of records that is
+    /// not known: who sends them knows only what is in them.
+    pub(crate) fn unsent(&self) -> Vec<u8> {
+        if self.secure.is_some() { Vec::new() } else { self.socket.unsent() }
     }
 
     /// Asks to be woken when reading becomes possible.
@@ -158,6 +158,11 @@ impl Transport {
     #[inline]
     pub(crate) fn want_write(&self) {
         self.socket.want_write();
+    }
+
+    /// Asks to be woken when the peer closes its side, whatever there is to read.
+    pub(crate) fn want_close(&self) {
+        self.socket.want_close();
     }
 
     /// Asks not to be woken any more.

@@ -9,7 +9,7 @@
 //! socket's end; and what it has to say against it is told by the next call for the socket.
 
 use crate::kernel::Handle;
-use crate::socket::{BROKEN, CLOSED, LATE, LOST, READ, WAITS, WRITE};
+use crate::socket::{BROKEN, CLOSED, LATE, LOST, READ, WAITS, WANTED, WRITE};
 use crate::thread::Thread;
 use sched::{Class, TaskId};
 use std::cell::{Cell, RefCell};
@@ -47,10 +47,8 @@ pub(crate) struct Outgoing {
     class: Cell<Class>,
     /// What the system did not take, by socket.
     rests: RefCell<BTreeMap<u64, Rest>>,
-    /// Why nothing more can be sent, until somebody has heard it.
-    errors: RefCell<BTreeMap<u64, io::Error>>,
-    /// Bytes that will never leave, by socket.
-    lost: RefCell<BTreeMap<u64, u64>>,
+    /// What has failed, by socket.
+    failures: RefCell<BTreeMap<u64, Failure>>,
     /// How many rests have outlived their sockets.
     orphans: Cell<usize>,
 }
@@ -65,6 +63,15 @@ struct Rest {
     until: Option<Tick>,
 }
 
+/// What is known of a socket over which nothing more can be sent.
+#[derive(Debug, Default)]
+struct Failure {
+    /// Why, until somebody has heard it.
+    error: Option<io::Error>,
+    /// What was said to be sent and will never leave.
+    lost: Vec<u8>,
+}
+
 impl Default for Outgoing {
     fn default() -> Self {
         Self {
@@ -73,8 +80,7 @@ impl Default for Outgoing {
             passed: Cell::new(0),
             class: Cell::new(Class::Urgent),
             rests: RefCell::default(),
-            errors: RefCell::default(),
-            lost: RefCell::default(),
+            failures: RefCell::default(),
             orphans: Cell::new(0),
         }
     }
@@ -102,18 +108,18 @@ impl Outgoing {
 
     /// Why nothing more can be sent over a socket, once.
     pub(crate) fn take_error(&self, key: Key) -> Option<io::Error> {
-        self.errors.borrow_mut().remove(&key.to_bits())
+        self.failures.borrow_mut().get_mut(&key.to_bits())?.error.take()
     }
 
-    /// How many bytes of a socket will never leave.
-    pub(crate) fn lost(&self, key: Key) -> u64 {
-        self.lost.borrow().get(&key.to_bits()).copied().unwrap_or_default()
+    /// The bytes of a socket that will never leave.
+    pub(crate) fn lost(&self, key: Key) -> Vec<u8> {
+        let failures = self.failures.borrow();
+        failures.get(&key.to_bits()).map(|failure| failure.lost.clone()).unwrap_or_default()
     }
 
     /// Forgets what has failed of a socket.
     fn forget_failure(&self, key: Key) {
-        self.take_error(key);
-        self.lost.borrow_mut().remove(&key.to_bits());
+        self.failures.borrow_mut().remove(&key.to_bits());
     }
 }
 
@@ -193,7 +199,7 @@ impl Thread {
                 self.outgoing.keep(key, &message[count..]);
                 self.introduce(key);
             }
-            Sent::Failed(count, error) => self.fail(key, message.len() - count, error),
+            Sent::Failed(count, error) => self.fail(key, &message[count..], error),
         }
     }
 
@@ -218,17 +224,20 @@ impl Thread {
     fn rouse(&self, key: Key, ready: u16) {
         let (owner, reason, awaited) = self.io(key, |io| {
             io.ready |= ready;
-            (io.owner, io.reason, io.wanted & ready & (READ | WRITE) != 0)
+            (io.owner, io.reason, io.wanted & ready & WANTED != 0)
         });
         if awaited {
             self.scheduler().wake(owner, reason);
         }
     }
 
-    /// Has the owner of a socket learn why nothing more can be sent, and how much has not been.
-    pub(crate) fn fail(&self, key: Key, lost: usize, error: io::Error) {
-        *self.outgoing.lost.borrow_mut().entry(key.to_bits()).or_default() += lost as u64;
-        self.outgoing.errors.borrow_mut().entry(key.to_bits()).or_insert(error);
+    /// Has the owner of a socket learn why nothing more can be sent, and what has not been.
+    pub(crate) fn fail(&self, key: Key, lost: &[u8], error: io::Error) {
+        let mut failures = self.outgoing.failures.borrow_mut();
+        let failure = failures.entry(key.to_bits()).or_default();
+        failure.lost.extend_from_slice(lost);
+        failure.error.get_or_insert(error);
+        drop(failures);
         self.rouse(key, BROKEN | LOST | CLOSED | READ | WRITE);
     }
 
@@ -247,7 +256,7 @@ impl Thread {
             _ if rest.until.is_some() => self.bury(key),
             Sent::Failed(count, error) => {
                 self.forget_rest(key);
-                self.fail(key, rest.bytes.len() - count, error);
+                self.fail(key, &rest.bytes[count..], error);
             }
             Sent::All => {
                 if rest.ends {

@@ -33,6 +33,9 @@ pub(crate) const NEW: u16 = 128;
 /// Something that was said to be sent will never leave.
 pub(crate) const LOST: u16 = 256;
 
+/// What an owner can ask to be woken for.
+pub(crate) const WANTED: u16 = READ | WRITE | CLOSED;
+
 /// What the reactor keeps per socket.
 #[derive(Debug)]
 pub(crate) struct Io {
@@ -51,7 +54,7 @@ pub(crate) struct Io {
 impl Io {
     /// Whether something is waited for that nobody would report.
     fn is_unreported(&self) -> bool {
-        self.ready & NEW != 0 && self.wanted & !self.ready & (READ | WRITE) != 0
+        self.ready & NEW != 0 && self.wanted & !self.ready & WANTED != 0
     }
 }
 
@@ -199,7 +202,8 @@ impl Socket {
         let short = message.len() <= outgoing::SHORT && !message.is_empty();
         let joins = self.thread.io(self.key, |io| {
             let room = io.unheard as usize + message.len() <= outgoing::UNHEARD;
-            let joins = short && room && io.ready & (WRITE | STANDS | BROKEN) == WRITE | STANDS;
+            let states = WRITE | STANDS | BROKEN | LOST;
+            let joins = short && room && io.ready & states == WRITE | STANDS;
             if joins {
                 io.ready |= WAITS;
                 io.unheard += message.len() as u32;
@@ -232,12 +236,12 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & (LATE | BROKEN) == 0)
     }
 
-    /// How many of the bytes that were said to be sent have not left and never will: those behind
-    /// which the connection broke. The peer has not seen the last so many.
-    pub fn unsent(&self) -> u64 {
+    /// The last of the bytes that were said to be sent, if they have not left and never will: those
+    /// behind which the connection broke. The peer has not seen them.
+    pub fn unsent(&self) -> Vec<u8> {
         self.send_waiting();
         let lost = self.thread.io(self.key, |io| io.ready & LOST != 0);
-        if lost { self.thread.outgoing.lost(self.key) } else { 0 }
+        if lost { self.thread.outgoing.lost(self.key) } else { Vec::new() }
     }
 
     /// Why sending has failed, once.
@@ -300,6 +304,12 @@ impl Socket {
         self.want(WRITE);
     }
 
+    /// Asks to be woken when the peer closes its side or the connection breaks, also while there is
+    /// something to read that nobody reads; again for each change until it wants nothing.
+    pub fn want_close(&self) {
+        self.want(CLOSED);
+    }
+
     fn want(&self, bits: u16) {
         let owner = self.thread.scheduler().current();
         let ready = self.change(|io| {
@@ -350,7 +360,8 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & WRITE != 0)
     }
 
-    /// Whether the peer has closed its side, or the connection is broken, as far as reported.
+    /// Whether the peer has closed its side, or the connection is broken, as far as reported: of a
+    /// connection that nobody waits for, nothing is. See [`Socket::want_close`].
     pub fn is_closed(&self) -> bool {
         self.thread.io(self.key, |io| io.ready & CLOSED != 0)
     }

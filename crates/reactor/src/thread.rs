@@ -3,7 +3,7 @@
 use crate::kernel::{Event, Handle, Kernel, Watch};
 use crate::outgoing::Outgoing;
 use crate::pulse::Pulse;
-use crate::socket::{BROKEN, CLOSED, Io, LATE, LOST, NEW, READ, WAITS, WRITE};
+use crate::socket::{BROKEN, CLOSED, Io, LATE, LOST, NEW, READ, WAITS, WANTED, WRITE};
 use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -412,7 +412,7 @@ impl Thread {
             io.ready |= CLOSED;
         }
         let (owner, reason) = (io.owner, io.reason);
-        let awaited = io.ready & io.wanted & (READ | WRITE) != 0;
+        let awaited = io.ready & io.wanted & WANTED != 0;
         drop(ios);
         if awaited {
             self.scheduler.wake(owner, reason);
@@ -454,7 +454,7 @@ impl Thread {
         });
         let Some(handle) = new else { return };
         if let Err(error) = self.kernel.watch(handle, key.to_bits(), Watch::Stream) {
-            self.fail(key, 0, error);
+            self.fail(key, &[], error);
         }
     }
 

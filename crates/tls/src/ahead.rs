@@ -50,12 +50,19 @@ impl Ahead {
         count
     }
 
-    /// Gives the memory back if nothing is left in it.
+    /// Gives the memory back if nothing is left in it, or little in much: a spare buffer may have
+    /// grown, and what is left may stay for long.
     pub(crate) fn rest(&mut self, scratch: &Scratch) {
-        if self.bytes.capacity() > 0 && self.is_empty() {
-            scratch.give(std::mem::take(&mut self.bytes));
+        let left = &self.bytes[self.taken..];
+        if self.bytes.capacity() > 0 && (left.is_empty() || self.is_wasteful()) {
+            let left = left.to_vec();
+            scratch.give(std::mem::replace(&mut self.bytes, left));
             self.taken = 0;
         }
+    }
+
+    fn is_wasteful(&self) -> bool {
+        self.bytes.capacity() > 2 * AHEAD.max(self.bytes.len() - self.taken)
     }
 }
 
@@ -83,5 +90,39 @@ impl Wire for Gather<'_> {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.extend_from_slice(bytes);
         Ok(bytes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wire on which this stands.
+    struct Said(&'static [u8]);
+
+    impl Wire for Said {
+        fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            buffer[..self.0.len()].copy_from_slice(self.0);
+            Ok(self.0.len())
+        }
+
+        fn send(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    #[test]
+    fn what_is_left_keeps_no_buffer_that_has_grown() {
+        let (scratch, mut ahead) = (Scratch::default(), Ahead::default());
+        scratch.give(Vec::with_capacity(100_000));
+        ahead.fill(&mut Said(b"a record, and more"), &scratch).unwrap();
+        let mut buffer = [0; 10];
+        assert_eq!((ahead.take(&mut buffer), &buffer), (10, b"a record, "));
+        ahead.rest(&scratch);
+        assert!(ahead.bytes.capacity() <= 2 * AHEAD, "{}", ahead.bytes.capacity());
+        assert!(scratch.take().capacity() >= 100_000, "given back for others");
+        assert_eq!((ahead.take(&mut buffer), &buffer[..8]), (8, &b"and more"[..]));
+        ahead.rest(&scratch);
+        assert_eq!(ahead.bytes.capacity(), 0);
     }
 }

@@ -56,8 +56,10 @@ pub(crate) struct Table {
 
 /// How many terms are compared with.
 const RECENT: usize = 64;
-/// How many certificates have contexts of their own; one takes some ten kilobytes.
+/// How many certificates have contexts of their own; one takes some ten kilobytes,
 const READY: usize = 16;
+/// and about one more for each authority that clients' certificates are asked of: so many at most.
+const LIGHT: usize = 32;
 
 /// What terms are made from.
 #[derive(Clone, Copy)]
@@ -94,11 +96,26 @@ impl Terms {
         Ok(Self { options, context })
     }
 
-    /// A context that has a certificate already. `None`: what is wrong is told elsewhere.
+    /// A context that has a certificate already. `None`: it would be large, or what is wrong is
+    /// told elsewhere.
     fn ready(&self, certificate: &Certificate, ground: Ground<'_>) -> Option<SslContext> {
+        if self.trusted(ground.store) > LIGHT {
+            return None;
+        }
         let mut made = begun(&self.options, ground).ok()?;
         context::present(&mut made, certificate).ok()?;
         Some(made.build())
+    }
+
+    /// How many authorities and lists of theirs clients' certificates are checked by.
+    fn trusted(&self, store: &Store) -> usize {
+        let options = &self.options;
+        let checks = options.verify.unwrap_or_default() != Verify::None;
+        let named = [&options.ca_file, &options.ca_verify_file, &options.crl_file];
+        let all = named.into_iter().flatten().filter(|_| checks);
+        all.filter_map(|name| store.authorities(name))
+            .map(|it| it.certificates.len() + it.lists.len())
+            .sum()
     }
 
     /// Whether a connection can be served with a certificate under these terms.
@@ -505,5 +522,31 @@ fn in_list(listed: &Listed, error: String) -> String {
         // A directory has no lines.
         (_, 0) => error,
         (list, line) => format!("'crt-list' : parsing [{list}:{line}]: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Extras;
+    use crate::tests::pair::{Memory, bind, ecdsa, make};
+
+    #[test]
+    fn contexts_that_would_be_large_are_not_made_for_each_certificate() {
+        let store = Store::new(Extras::default());
+        let defaults = Defaults::default();
+        for (name, authorities, ready) in [("few", LIGHT, true), ("many", LIGHT + 1, false)] {
+            let one = |number| make(&[&format!("{number}.test")], ecdsa(), None).certificate();
+            let authorities: Vec<u8> = (0..authorities).flat_map(one).collect();
+            let files = Memory::default()
+                .with(name, authorities)
+                .with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+            let ca_file = Some(name.to_owned());
+            let verify = Some(Verify::Required);
+            let settings = bind(&["a.pem"], Options { ca_file, verify, ..Options::default() });
+            let ground = Ground { defaults: &defaults, store: &store, files: &files };
+            let table = Table::new(&settings, ground).unwrap_or_else(|errors| panic!("{errors:?}"));
+            assert_eq!(table.first().unwrap().ready.is_some(), ready, "{name}");
+        }
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
     /// Nothing more belongs to it.
     pub(super) complete: bool,
+    /// A last chunk has said so.
+    pub(super) has_end: bool,
 }
 
 /// What has come is no response.
@@ -76,6 +78,7 @@ impl Reply {
             let end = step.skip + step.data;
             self.body.extend_from_slice(&bytes[step.skip..end]);
             bytes = &bytes[end..];
+            self.has_end |= step.last;
             self.complete |= step.last;
             if step.last || step.data == 0 {
                 return Ok(());

@@ -152,6 +152,7 @@ impl<'a> Play<'a> {
             variables: &self.variables,
             head,
             bytes,
+            has_end: self.reply.as_ref().is_some_and(|reply| reply.has_end),
             local: self.line.local(),
             session: self.line.session(),
         }

@@ -1,7 +1,7 @@
 //! Requests that find their stream to a server: of a connection that stands, or of a new one. Never
 //! chooses a server and never reads an answer.
 
-use super::trunk::{self, Asker, Trunk};
+use super::trunk::{self, Asker, Making, Trunk};
 use crate::claim::refused;
 use crate::connect::{reuse_policy, stay, take};
 use crate::journal::{Cause, Failure, Phase};
@@ -44,12 +44,13 @@ pub(crate) async fn reuse(
         }
         // One is waited for: where nothing comes of it, the next would hardly be better, and all
         // would stand in a row.
-        let look = || worker.trunks.await_next(to, asker, scheduler.current());
-        let next = again.then(look).flatten();
-        if next.is_none() || (waited.is_some() && waited != next) {
+        waited = match waited {
+            None if again => worker.trunks.await_next(to, asker, scheduler.current()),
+            before => before.filter(|it| worker.trunks.is_coming(it)),
+        };
+        if waited.is_none() {
             return Ok(false);
         }
-        waited = next;
         if deadline.is_some_and(|deadline| deadline.is_due(worker.thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
         }
@@ -60,7 +61,8 @@ pub(crate) async fn reuse(
     Ok(board(tx, backend, &trunk, false))
 }
 
-/// The same on a connection that was made for it and speaks HTTP/2; others may use it from then on.
+/// The same on a connection that was made for it and speaks HTTP/2; others may use it from then on,
+/// and nobody waits for its `making` any more.
 ///
 /// # Errors
 /// The connection does not stand, or as [`upgrades`].
@@ -69,6 +71,7 @@ pub(crate) async fn begin(
     backend: &ProxyRef,
     to: &ServerRef,
     (way, link): (&Way, Link),
+    making: Option<Making>,
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
     let trunk = Trunk::new(&tx.worker, backend, to, (way.key, way.to), tx.client.id);
@@ -80,6 +83,7 @@ pub(crate) async fn begin(
     stand(tx, &trunk, &link, deadline).await?;
     observe::sign(tx, Sign::Connected);
     trunk::serve(&tx.worker, &trunk, link);
+    drop(making);
     if waits {
         let result = upgrades(tx, &trunk, deadline).await;
         if matches!(result, Err(failure) if failure.status == 502) {

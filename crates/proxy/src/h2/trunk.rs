@@ -16,7 +16,7 @@ use mux::Side;
 use mux::h2::{Conn, Key};
 use reactor::{Class, TaskId, Tick, Wake};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
@@ -69,32 +69,34 @@ pub(crate) struct Asker {
 #[derive(Default)]
 pub(crate) struct Trunks {
     standing: RefCell<HashMap<Place, Vec<Rc<Trunk>>>>,
-    /// Those that are being made.
-    coming: RefCell<Vec<Rc<Coming>>>,
+    /// Those that are being made, and who waits for each.
+    coming: RefCell<BTreeMap<Coming, Vec<TaskId>>>,
+    /// Those that were to be made so far.
+    expected: Cell<u64>,
 }
 
-/// A connection that is being made and may become a trunk.
-struct Coming {
+/// A connection that is being made and may become a trunk. In this order, those that a request may
+/// wait for are neighbours.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Coming {
     place: Place,
     key: u64,
     /// The client that it is made for.
     client: u64,
-    /// Who waits for it.
-    waiting: RefCell<Vec<TaskId>>,
+    number: u64,
 }
 
 /// The making of a connection, whatever it comes to: those who wait for it look again when this is
 /// dropped.
 pub(crate) struct Making {
     worker: Rc<Worker>,
-    coming: Rc<Coming>,
+    coming: Coming,
 }
 
 impl Drop for Making {
     fn drop(&mut self) {
-        let all = &self.worker.trunks.coming;
-        all.borrow_mut().retain(|it| !Rc::ptr_eq(it, &self.coming));
-        for task in self.coming.waiting.take() {
+        let waiting = self.worker.trunks.coming.borrow_mut().remove(&self.coming);
+        for task in waiting.into_iter().flatten() {
             self.worker.thread.scheduler().wake(task, Wake::MESSAGE);
         }
     }
@@ -199,36 +201,38 @@ impl Trunks {
         server: &LocalServer,
         (key, client): (u64, u64),
     ) -> Making {
-        let waiting = RefCell::default();
-        let coming = Rc::new(Coming { place: place(server), key, client, waiting });
-        self.coming.borrow_mut().push(coming.clone());
+        let number = self.expected.replace(self.expected.get() + 1);
+        let coming = Coming { place: place(server), key, client, number };
+        self.coming.borrow_mut().insert(coming, Vec::new());
         Making { worker: worker.clone(), coming }
     }
 
-    /// Has a task woken when a connection has been made that this client may use; what stands for
-    /// that connection. `None`: none is being made.
+    /// Has a task woken when a connection has been made that this client may use; which one.
+    /// `None`: none is being made.
     pub(crate) fn await_next(
         &self,
         server: &LocalServer,
         asker: Asker,
         task: TaskId,
-    ) -> Option<*const ()> {
-        let coming = self.coming.borrow();
-        let serves = |it: &&Rc<Coming>| {
-            let shared = match asker.policy {
-                Reuse::Never | Reuse::Safe => false,
-                Reuse::Aggressive => !asker.first,
-                Reuse::Always => true,
-            };
-            let kind = (it.place, it.key) == (place(server), asker.key);
-            kind && (shared || it.client == asker.client)
+    ) -> Option<Coming> {
+        let (place, key) = (place(server), asker.key);
+        let shared = match asker.policy {
+            Reuse::Never | Reuse::Safe => false,
+            Reuse::Aggressive => !asker.first,
+            Reuse::Always => true,
         };
-        let next = coming.iter().find(serves)?;
-        let mut waiting = next.waiting.borrow_mut();
-        if !waiting.contains(&task) {
-            waiting.push(task);
-        }
-        Some(Rc::as_ptr(next).cast())
+        let (first, last) = if shared { (0, u64::MAX) } else { (asker.client, asker.client) };
+        let from = Coming { place, key, client: first, number: 0 };
+        let to = Coming { place, key, client: last, number: u64::MAX };
+        let mut coming = self.coming.borrow_mut();
+        let (next, waiting) = coming.range_mut(from..=to).next()?;
+        waiting.push(task);
+        Some(*next)
+    }
+
+    /// Whether a connection is still being made.
+    pub(crate) fn is_coming(&self, coming: &Coming) -> bool {
+        self.coming.borrow().contains_key(coming)
     }
 
     /// Drops all trunks of a server as soon as their streams have ended.

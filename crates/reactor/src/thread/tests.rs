@@ -263,6 +263,31 @@ fn a_connection_that_is_waited_for_reports_what_came_before_the_poller_knew_it()
     }
 }
 
+/// Of what is not read, the system says nothing more: the end is what remains to be told.
+#[test]
+fn who_asks_for_the_end_hears_of_it_in_front_of_what_nobody_reads() {
+    let thread = thread();
+    let (socket, mut peer) = connection(&thread);
+    let own = thread.clone();
+    peer.write_all(b"more than is read").unwrap();
+    thread.scheduler().spawn(Class::Normal, async move {
+        let mut buffer = [0; 4];
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 4);
+        assert!(socket.is_readable() && !is_known(&own));
+        socket.want_close();
+        assert!(is_known(&own) && !socket.is_closed());
+        // What is readable stays so, and wakes nobody by that.
+        let patience = Some(own.tick().plus_ms(20));
+        assert_eq!(own.scheduler().pause(patience).await, Wake::TIMER);
+        drop(peer);
+        assert_eq!(own.scheduler().pause(None).await, Wake::IO);
+        assert!(socket.is_closed());
+    });
+    while thread.scheduler().tasks() > 0 {
+        thread.turn(Some(Duration::from_millis(10))).unwrap();
+    }
+}
+
 #[test]
 fn who_wants_to_read_before_looking_hears_of_what_follows() {
     let thread = thread();

@@ -55,8 +55,9 @@ fn nothing_counts_as_sent_before_its_records_have_left() {
 #[test]
 fn a_flight_is_received_at_once() {
     let mut pair = joined();
-    // The hello and that nothing follows it, and what ends the handshake.
-    assert_eq!(pair.up.reads, 3);
+    // The hello, and what ends the handshake. OpenSSL asks once more behind the hello, whether
+    // anything follows, before it answers; another library need not.
+    assert!((2..=3).contains(&pair.up.reads), "{} reads", pair.up.reads);
     // What comes behind that is not lost.
     let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
     let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();

@@ -343,11 +343,15 @@ fn a_client_that_leaves_takes_its_request_with_it_if_asked_to() {
         let log = LogReceiver::new();
         let back = format!("{option}\n    timeout server 400ms\n    server s <origin>");
         let weir = Setup::http("", &back).between(&origin, &log);
-        let mut client = weir.web();
-        client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-        origin.request(0);
-        client.half_close();
-        assert_eq!(shape(&log.line()), line, "{option}");
+        // Behind the request, nothing, or more than anybody reads before the answer.
+        for behind in [0, 60_000] {
+            let mut client = weir.web();
+            client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+            client.send(vec![b'x'; behind]);
+            origin.request(0);
+            client.half_close();
+            assert_eq!(shape(&log.line()), line, "{option} {behind}");
+        }
     }
 }
 

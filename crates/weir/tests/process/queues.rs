@@ -114,3 +114,32 @@ fn a_higher_limit_lets_waiting_requests_in() {
     (0..3).for_each(|_| release.send(()).expect("the origin listens"));
     clients.iter_mut().for_each(|client| assert_eq!(client.response().text(), "late"));
 }
+
+/// More of its request is there than anybody reads while it waits: the system tells of the end
+/// behind it only if it was asked to.
+#[test]
+fn who_leaves_the_queue_in_the_middle_of_a_body_takes_the_request_along() {
+    for (request, shut) in [(POST, false), (POST, true), (GET, true)] {
+        let (origin, release) = held("first");
+        let log = LogReceiver::new();
+        let back =
+            "    option abortonclose\n    timeout queue 20s\n    server s <origin> maxconn 1";
+        let weir = Setup::http("", back).between(&origin, &log);
+        let mut first = ask(&weir, 1, GET);
+        origin.request(0);
+        let (mut second, rest) = (weir.web(), vec![b'x'; 60_000]);
+        second.send([request.as_bytes(), &rest].concat());
+        eventually("one waits", || (weir.stat("app", "BACKEND", "qcur") == "1").then_some(()));
+        match shut {
+            true => second.half_close(),
+            false => second.close(),
+        }
+        let line = log.line();
+        assert!(line.contains(" CQ-- "), "{line}");
+        release.send(()).expect("the origin listens");
+        assert_eq!(first[0].response().text(), "first");
+        assert_eq!(origin.requests().len(), 1);
+    }
+}
+
+const POST: &str = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n";

@@ -1,6 +1,6 @@
 //! Peers that are too slow: replies and log lines. Never about how long exactly.
 
-use crate::support::{LogReceiver, Moment, Origin, Setup, pass, reply, shape};
+use crate::support::{LogReceiver, Moment, Origin, Setup, eventually, pass, reply, shape};
 use std::time::Duration;
 
 const REQUEST_TIMEOUT: &str = "HTTP/1.1 408 Request Time-out\r\nContent-length: 110\r\n\
@@ -197,6 +197,19 @@ fn the_time_in_a_tarpit_is_logged_as_that_in_a_queue() {
     // Timers count in begun milliseconds: one of 200 may end after 199 and a bit.
     assert!(times[0] == -1 && (199..=times[4]).contains(&times[1]), "{line}");
     assert!(line.contains(" PT-- "), "{line}");
+}
+
+#[test]
+fn a_tarpit_lets_go_who_leaves_in_the_middle_of_a_body() {
+    let (log, origin) = (LogReceiver::new(), Origin::saying("ok"));
+    let front = "    timeout tarpit 60s\n    http-request tarpit";
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n");
+    client.send(vec![b'x'; 60_000]);
+    eventually("it is held", || (weir.stat("web", "FRONTEND", "req_tot") == "1").then_some(()));
+    client.close();
+    assert!(log.line().contains(" PT-- "));
 }
 
 #[test]

@@ -202,6 +202,9 @@ fn http_checks_end_as_scripted() {
         ("expect comment c status 201", PLAIN, "L7STS 200 OK comment: c"),
         ("expect on-error %[res.hdr(x-a)] status 201", PLAIN, "L7STS 200 b"),
         ("expect status-code int(9) status 200", PLAIN, "L7OK 9 "),
+        // As measured: the parts of a message are counted, and there are no raw bytes.
+        ("expect on-success %[res.len]:%[res.payload(0,0)] status 200", PLAIN, "L7OK 200 58:"),
+        ("expect on-success %[res.len] string lo", CHUNKED, "L7OK 200 64"),
         ("expect string x", b"garbage\r\n\r\n", "L7RSP "),
         ("expect string x", b"HTTP/1.0 404 Not Found\r\n\r\nx", "L7OK 404 "),
     ];

@@ -43,6 +43,13 @@ impl Peer {
         Self { stream, machine, input: Vec::new() }
     }
 
+    /// One that takes a stream at a time.
+    fn one_by_one(stream: TcpStream) -> Self {
+        let mut settings = Settings::default();
+        settings.announced.max_concurrent_streams = Some(1);
+        Self { machine: Conn::new(Side::Client, settings), ..Self::new(stream) }
+    }
+
     /// Reads once more; `false` at the end.
     fn read(&mut self) -> bool {
         self.flush();
@@ -279,6 +286,66 @@ fn a_body_larger_than_a_buffer_is_sent_once() {
     let told =
         ask(Asked { script: &[&[Leave], &[Answer]], requests: &[("POST", 40_000)], ..USUAL });
     assert_eq!(told, (vec![502], 1));
+}
+
+/// A connection that was made before the one of a request failed is not what that request waits
+/// for, even if its own is waiting for the server to say what it takes.
+#[test]
+fn a_connection_that_stands_is_not_waited_for() {
+    let both = Barrier::new(2);
+    let origin = Origin::new(move |stream, number| {
+        let mut peer = match number {
+            0 => Peer::one_by_one(stream),
+            _ => Peer::new(stream),
+        };
+        match number {
+            0 => {
+                let first = peer.request(true).unwrap();
+                peer.act(Answer, first);
+                // The next one fails once another connection stands.
+                peer.request(true).unwrap();
+                both.wait();
+                both.wait();
+            }
+            // It says nothing, not even what it takes.
+            1 => {
+                both.wait();
+                let mut told = [0; 24];
+                peer.stream.read_exact(&mut told).unwrap();
+                both.wait();
+                let _ = peer.stream.read_to_end(&mut Vec::new());
+            }
+            _ => while peer.request(true).is_some_and(|request| peer.act(Answer, request)) {},
+        }
+    });
+    let one = Server { speech: Speeches::only(Spoken::H2), ..testing::server(1, origin.address) };
+    let (mut proxy, address) = listen("px", Mode::Http, vec![one]);
+    let back = proxy.back.as_mut().unwrap();
+    (back.retries, back.reuse) = (3, Reuse::Always);
+    let world = World::new(vec![proxy]);
+    let get = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+    let mut asks = world.play(move || {
+        let mut stream = client(address);
+        stream.write_all(get).unwrap();
+        assert!(read_head(&mut stream).starts_with(b"HTTP/1.1 200 "));
+        stream.write_all(get).unwrap();
+        stream
+    });
+    let trunk = world.workers[0].trunks.any().unwrap();
+    world.until("it is on its way", || trunk.session.look(|mux| mux.streams() == 1));
+    let mut upgrades = client(address);
+    upgrades
+        .write_all(
+            b"GET / HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\
+              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        )
+        .unwrap();
+    let head = world.play(move || read_head(&mut asks));
+    assert!(head.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&head));
+    assert_eq!(origin.served(), 3);
+    drop(upgrades);
+    let server = &world.shared.proxies[0].back.as_ref().unwrap().servers[0];
+    assert_eq!(server.counters.sum(Metric::Retries), 1, "nobody has waited in vain");
 }
 
 /// What the connection's task has sent waits for the end of the turn.

@@ -2,7 +2,7 @@
 //! counts is how many tasks run before the one request is answered.
 
 use super::Peer;
-use crate::settings::{Mode, Reuse};
+use crate::settings::{Mode, Process, Reuse};
 use crate::testing::{self, Origin, World};
 use mux::BodyKind;
 use std::io::{ErrorKind, Read, Write};
@@ -64,6 +64,16 @@ fn a_crowd_of_streams_lets_others_go_first() {
 /// one: a new connection may have to stand in line at the server.
 #[test]
 fn a_crowd_of_streams_leaves_idle_connections_to_others() {
+    for short in [false, true] {
+        let (left, two) = leave(short);
+        assert_eq!(left, !short, "new connections would not be kept where descriptors run short");
+        assert!(two < 4, "no new connection for one request");
+    }
+}
+
+/// Whether a crowd leaves the one connection that is idle, and which one the next request goes
+/// over.
+fn leave(short: bool) -> (bool, usize) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = asked.clone();
     let origin = Origin::new(move |mut stream, connection| {
@@ -80,8 +90,10 @@ fn a_crowd_of_streams_leaves_idle_connections_to_others() {
     let server = testing::server(1, origin.address);
     let (mut proxy, address) = testing::listen("px", Mode::Http, vec![server]);
     proxy.back.as_mut().unwrap().reuse = Reuse::Always;
-    let world = World::new(vec![proxy]);
-    let ask = move |paths: &'static [&'static str]| {
+    const KEPT: i32 = i32::MAX - 1;
+    let process = Process { idle_descriptors: Some((KEPT, i32::MAX)), ..testing::process(1) };
+    let world = World::with(process, vec![proxy]);
+    let ask = |paths: &'static [&'static str]| {
         world.play(move || {
             let mut peer = Peer::new(address);
             let send = |path: &&str| peer.send("GET", path, BodyKind::None);
@@ -92,10 +104,14 @@ fn a_crowd_of_streams_leaves_idle_connections_to_others() {
         world.until("connections are idle", || idle() as usize == origin.served());
     };
     ask(&["/one"]);
+    if short {
+        world.workers[0].idle.pretend_used(KEPT + 1);
+    }
     ask(&["/crowd"; 3]);
     let all = std::mem::take(&mut *asked.lock().unwrap());
-    assert_eq!(all.iter().filter(|(connection, _)| *connection == 0).count(), 1, "{all:?}");
+    let left = all.iter().filter(|(connection, _)| *connection == 0).count() == 1;
     ask(&["/two"]);
     let all = std::mem::take(&mut *asked.lock().unwrap());
-    assert!(all.len() == 1 && all[0].0 < 4, "no new connection for one request: {all:?}");
+    assert_eq!(all.len(), 1, "{all:?}");
+    (left, all[0].0)
 }
