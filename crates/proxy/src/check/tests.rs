@@ -34,6 +34,13 @@ fn farm(check: Check, servers: Vec<Server>) -> Proxy {
     proxy
 }
 
+/// As [`farm`], for checks that come often and are given time.
+fn patient_farm(check: Check, servers: Vec<Server>) -> Proxy {
+    let mut proxy = farm(check, servers);
+    (proxy.timeouts.check, proxy.timeouts.connect) = (Some(20_000), Some(20_000));
+    proxy
+}
+
 /// Runs one check of a server and gives status, code and info.
 fn one_check(check: Check, server: Server) -> (CheckStatus, Option<i32>, String) {
     let world = World::new(vec![farm(check, vec![server])]);
@@ -240,7 +247,7 @@ fn a_server_goes_down_and_comes_up_after_as_many_checks_as_configured() {
     });
     let mut server = checked(1, origin.address, 10);
     (server.balance.rise, server.balance.fall) = (2, 3);
-    let world = World::new(vec![farm(http(), vec![server])]);
+    let world = World::new(vec![patient_farm(http(), vec![server])]);
     let server = &world.backend("be").servers[0];
     let value = || server.state.check_record().health.value();
     world.until("fully up", || value() == 4);

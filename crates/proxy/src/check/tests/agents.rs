@@ -1,6 +1,6 @@
 //! Tests of agent checks over real sockets: what an agent says happens to its server.
 
-use super::{checked, farm};
+use super::{checked, farm, patient_farm};
 use crate::check::agent::Orders;
 use crate::settings::{Agent, Check, Server};
 use crate::testing::{self, Origin, World};
@@ -38,6 +38,13 @@ fn world(server: Server) -> World {
     World::new(vec![proxy])
 }
 
+/// As [`world`], where checks are given time.
+fn patient_world(server: Server) -> World {
+    let mut proxy = patient_farm(Check::Connect, vec![server]);
+    proxy.back.as_mut().unwrap().log_checks = true;
+    World::new(vec![proxy])
+}
+
 #[test]
 fn lines_of_agents_are_read_word_by_word() {
     let orders = |line: &str| Orders::parse(line.as_bytes());
@@ -60,7 +67,7 @@ fn lines_of_agents_are_read_word_by_word() {
 #[test]
 fn an_agent_takes_its_server_down_and_up() {
     let agent = speaker("down # lunch\n");
-    let world = world(server(&agent));
+    let world = patient_world(server(&agent));
     let down = world.line("Agent check");
     assert!(down.starts_with("<5>Agent check for server be/s1 failed, reason: Layer7 wrong status, code: 0, info: \"via agent : down (lunch)\", check duration: "), "{down}");
     assert!(down.ends_with("ms, status: 0/1 DOWN."), "{down}");
@@ -125,7 +132,7 @@ fn agent_and_checks_have_to_agree() {
     let (agent, origin) = (speaker("down\n"), Origin::answering(super::OK));
     let mut both = checked(1, origin.address, 5);
     both.agent = server(&agent).agent;
-    let world = World::new(vec![farm(super::http(), vec![both])]);
+    let world = World::new(vec![patient_farm(super::http(), vec![both])]);
     let state = &world.backend("be").servers[0].state;
     world.until("the agent takes it down", || state.state().0 == OpState::Stopped);
     let served = origin.served();

@@ -1,7 +1,7 @@
 //! Tests of scripted checks over real sockets, against scripted servers: statuses, codes and texts, as
 //! HAProxy 2.6 logs them.
 
-use super::{checked, farm};
+use super::{checked, farm, patient_farm};
 use crate::settings::Check;
 use crate::testing::{self, Origin, World};
 use balance::CheckStatus;
@@ -91,7 +91,7 @@ fn outcome(script: Script, address: std::net::SocketAddr, inter: u32) -> String 
 }
 
 fn told(script: Script, play: &'static [Say]) -> String {
-    let patience = if matches!(play.last(), Some(Hold)) { 80 } else { 20_000 };
+    let patience = if matches!(play.last(), Some(Hold)) { 400 } else { 20_000 };
     outcome(script, server(play).0.address, patience)
 }
 
@@ -317,7 +317,7 @@ fn scripted_checks_repeat_and_leave_nothing_behind() {
     let (origin, heard) = server(&[Hear(4), Send(b"PONG"), Hold]);
     let script = tcp("send PING; expect string PONG");
     let check = Check::Script(Arc::new(script));
-    let world = World::new(vec![farm(check, vec![checked(1, origin.address, 5)])]);
+    let world = World::new(vec![patient_farm(check, vec![checked(1, origin.address, 5)])]);
     world.until("it is checked again and again", || heard.lock().unwrap().len() > 3);
     assert!(world.backend("be").servers[0].state.check_record().health.is_up());
 }
