@@ -38,7 +38,7 @@ fn start(sections: &str) -> Running {
 fn both_sides_are_encrypted() {
     let log = LogReceiver::new();
     let sections = "frontend web
-    bind <web> ssl crt a.pem
+    bind <web> ssl crt a.pem ciphersuites TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256
     log-format \"%ft %sslv %sslc %ST %[ssl_fc] %[ssl_fc_sni]\"
     default_backend app
 backend app
