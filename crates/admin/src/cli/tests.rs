@@ -94,6 +94,25 @@ impl Bench {
 }
 
 #[test]
+fn a_payload_without_end_is_refused() {
+    let bench = Bench::new();
+    let address = bench.listen(Level::User);
+    let answer = bench.serve(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let rows = [b"a payload that does not end\n".as_slice(); 512].concat();
+        stream.write_all(b"show version <<\n").unwrap();
+        // More than is ever kept; whether all of it could be sent is the server's business.
+        let _ = (0..1_024).try_for_each(|_| stream.write_all(&rows));
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    });
+    assert_eq!(answer, "The payload is too long.\n\n");
+    assert!(bench.ask(address, "show version\n").contains('.'));
+}
+
+#[test]
 fn server_states_are_shown_and_changed() {
     let bench = Bench::new();
     let lines = |bench: &Bench| -> Vec<String> {

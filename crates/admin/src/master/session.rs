@@ -3,7 +3,7 @@
 
 use super::table::{self, Answer};
 use super::{Kind, Supervisor, relay};
-use crate::channel::{self, Channel, LONGEST, Place};
+use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place};
 use crate::cli::line::{Command, Line, Parser};
 use crate::settings::{CliSocket, Level};
 use reactor::{Class, Handle, Socket, TaskId, Thread};
@@ -104,7 +104,15 @@ impl Session {
         // While a command runs more may arrive.
         while let Some(end) = self.channel.input.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.channel.input.drain(..=end).collect();
-            let Line::Commands(commands) = self.parser.line(&line[..end]) else { continue };
+            let commands = match self.parser.line(&line[..end]) {
+                Line::Commands(commands) => commands,
+                Line::Unfinished => continue,
+                Line::TooLong => {
+                    self.channel.output.extend_from_slice(PAYLOAD_TOO_LONG);
+                    self.state.quitting = true;
+                    return Ok(Some(true));
+                }
+            };
             ran = true;
             for command in commands {
                 if !self.run(command).await? {
