@@ -198,7 +198,9 @@ pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle], anon: Anon) -> 
 
 fn connections_line(proxy: &Proxy, server: &Server, anon: Anon, out: &mut String) {
     let settings = &server.settings;
-    let (address, port) = place(&server.location.now().address, anon);
+    let now = server.location.now();
+    let (address, port) = place(&now.address, anon);
+    let address = if now.known { address } else { "-".to_owned() };
     let idle = server.idle();
     let (used, peak) = (server.used.current().saturating_sub(idle), server.used.peak());
     let limit = settings.pool_max.map_or(-1, i64::from);

@@ -526,6 +526,16 @@ fn levels_permit() {
 }
 
 #[test]
+fn the_last_word_about_the_format_counts() {
+    let bench = Bench::new();
+    assert!(bench.run("show stat json typed").starts_with("F.2.0.0.pxname.1:KNS:str:fe\n"));
+    assert!(bench.run("show stat typed json").starts_with("[[{\"objType\""));
+    assert!(bench.run("show info json typed").starts_with("0.Name.1:POS:str:HAProxy\n"));
+    assert!(bench.run("show info typed json").starts_with("[{\"field\""));
+    assert_eq!(bench.run("set timeout cli 0"), "Invalid timeout value.\n\n");
+}
+
+#[test]
 fn unknown_commands_get_suggestions() {
     let bench = Bench::new();
     let out = bench.run("show inf");
@@ -578,6 +588,10 @@ fn lists() {
     let conn = bench.ask(address, "show servers conn be\n");
     assert!(conn.contains(" idle_cur idle_per_thr[1]\nbe/s1 3/1 "), "{conn}");
     assert!(conn.contains("\nbe/s1 3/1 127.0.0.1 8001 - 5000 0 0 0 0 0 -1 0 0\n"), "{conn}");
+    let be = &bench.shared.proxies[1];
+    proxy::notice::relocate(&bench.worker, be, 0, |place| place.known = false);
+    let conn = bench.ask(address, "show servers conn be\n");
+    assert!(conn.contains("\nbe/s1 3/1 - 8001 - "), "its name has no address: {conn}");
     assert_eq!(bench.run("show servers conn nope"), "Can't find backend.\n\n");
 }
 

@@ -28,6 +28,7 @@ pub(super) const COMMANDS: &[&str] = &[
     "show info desc",
     "show info typed desc",
     "show info float",
+    "show info typed float",
     "show stat",
     "show stat typed",
     "show stat json",
