@@ -1,4 +1,4 @@
-//! `set server <srv> addr`, `check-addr` and `check-port` (management.txt 9.3). Never connects anywhere.
+//! `set server <srv> addr`, `fqdn`, `check-addr` and `check-port` (management.txt 9.3). Never connects anywhere.
 
 use super::call::{Call, Reply, Severity, Target};
 use proxy::notice;
@@ -8,6 +8,8 @@ use stdx::ignored;
 
 /// Who asks, as messages say it.
 const BY: &str = "by 'stats socket command'";
+/// Bytes of the longest name of a host (RFC 1035 2.3.4).
+const LONGEST_NAME: usize = 255;
 
 /// `addr <ip> [port <port>]`: what changes is said, and done.
 pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
@@ -76,6 +78,34 @@ fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) 
     }
 }
 
+/// `fqdn <name>`: what changes is said, and done by whoever resolves the server's name.
+pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
+    let given = call.word(4);
+    if given.is_empty() {
+        return Reply::error("set server <b>/<s> fqdn requires a FQDN.");
+    }
+    let refused = |what| Reply::error(format!("set server <b>/<s> fqdn failed because {what}."));
+    match &target.server().settings.resolve {
+        None => return refused("no resolution is configured"),
+        Some(resolve) if resolve.service => return refused("SRV resolution is configured"),
+        Some(_) => {}
+    }
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if !given.bytes().all(fits) || given.len() > LONGEST_NAME {
+        return tell(&format!("invalid fqdn '{given}' {BY}"));
+    }
+    let now = target.server().location.now();
+    let now = now.host.as_deref().unwrap_or_default();
+    if now.eq_ignore_ascii_case(given) {
+        return tell(&format!("no need to change the FDQN {BY}"));
+    }
+    let name = format!("{}/{}", target.proxy.name(), target.server().state.name());
+    match proxy::resolver::rename(call.shared(), target.proxy.index, target.slot, given) {
+        true => tell(&format!("{name} changed its FQDN from {now} to {given} {BY}")),
+        false => tell(&format!("could not update {name} FQDN {BY}")),
+    }
+}
+
 /// `check-addr <ip> [port <port>]`
 pub(super) fn check_address(call: &Call<'_>, target: &Target) -> Reply {
     if call.word(4).is_empty() {
@@ -132,5 +162,5 @@ fn port(given: &str) -> Result<u16, Reply> {
 }
 
 fn tell(text: &str) -> Reply {
-    Reply::Message(Severity::Info, text.to_owned())
+    Reply::Message(Severity::Warning, text.to_owned())
 }

@@ -180,18 +180,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         "weight" => change_weight(call, &target, 4),
         "state" => change_state(call, &target),
         "health" => change_health(call, &target),
-        "fqdn" if call.word(4).is_empty() => {
-            Reply::error("set server <b>/<s> fqdn requires a FQDN.")
-        }
-        "fqdn" => {
-            let (backend, name) = (target.proxy.index, call.word(4));
-            match proxy::resolver::rename(call.shared(), backend, target.slot, name) {
-                true => Reply::Done,
-                false => Reply::error(
-                    "set server <b>/<s> fqdn failed because no resolution is configured.",
-                ),
-            }
-        }
+        "fqdn" => moving::name(call, &target),
         "agent" | "agent-addr" | "agent-port" | "agent-send" => change_agent(call, &target),
         "addr" => moving::address(call, &target),
         "check-addr" => moving::check_address(call, &target),
