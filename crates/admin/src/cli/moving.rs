@@ -115,8 +115,9 @@ pub(super) fn check_address(call: &Call<'_>, target: &Target) -> Reply {
     if let Some(reply) = unchecked(target) {
         return reply;
     }
-    let Ok(ip) = call.word(4).parse::<IpAddr>() else {
-        return Reply::error(format!("'{}' is not a valid IP address", call.word(4)));
+    let ip = match ip(call.word(4)) {
+        Ok(ip) => ip,
+        Err(reply) => return reply,
     };
     let port = match (call.word(5), port(call.word(6))) {
         ("port", Ok(port)) => Some(port),
@@ -150,15 +151,29 @@ pub(super) fn check_port(call: &Call<'_>, target: &Target) -> Reply {
 
 fn unchecked(target: &Target) -> Option<Reply> {
     let checked = target.server().settings.balance.checked;
-    (!checked).then(|| Reply::error("health checks are not enabled on this server"))
+    (!checked).then(|| refusal("health checks are not enabled on this server"))
 }
 
-fn port(given: &str) -> Result<u16, Reply> {
+/// The address that a command gives.
+pub(super) fn ip(given: &str) -> Result<IpAddr, Reply> {
+    given.parse().map_err(|_| refusal(format!("invalid addr '{given}'")))
+}
+
+/// The port that a command gives.
+pub(super) fn port(given: &str) -> Result<u16, Reply> {
     match given.parse::<i64>() {
-        Ok(port @ 0..=65535) => Ok(port as u16),
-        Ok(_) => Err(Reply::error("provided port is not valid.").bare()),
-        Err(_) => Err(Reply::error("provided port is not an integer").bare()),
+        Ok(port) => u16::try_from(port).map_err(|_| invalid_port()),
+        Err(_) => Err(refusal("provided port is not an integer")),
     }
+}
+
+pub(super) fn invalid_port() -> Reply {
+    refusal("provided port is invalid")
+}
+
+/// A refusal as HAProxy gives it here: a warning, and no empty line of its own.
+fn refusal(text: impl Into<String>) -> Reply {
+    Reply::Bare(Severity::Warning, text.into())
 }
 
 fn tell(text: &str) -> Reply {

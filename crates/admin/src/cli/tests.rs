@@ -378,6 +378,11 @@ fn patterns_are_changed() {
         ("del map m #0x0", "\n"),
         ("del map m r", "Key not found.\n\n"),
         ("set map m nokey 1", "entry not found.\n\n"),
+        ("set map m #zz 1", "entry not found.\n\n"),
+        ("set map m # 1", "entry not found.\n\n"),
+        ("del map m #x", "Key not found.\n\n"),
+        ("del map m #99", "Key not found.\n\n"),
+        ("del map m #1x", "Malformed identifier. Please use #<id> or <file>.\n\n"),
         ("prepare map m", "New version created: 1\n\n"),
         ("add map @1 m p1 v1", "\n"),
         ("show map @1 m", "0x5 p1 v1\n\n"),
@@ -533,6 +538,23 @@ fn the_last_word_about_the_format_counts() {
     assert!(bench.run("show info json typed").starts_with("0.Name.1:POS:str:HAProxy\n"));
     assert!(bench.run("show info typed json").starts_with("[{\"field\""));
     assert_eq!(bench.run("set timeout cli 0"), "Invalid timeout value.\n\n");
+}
+
+#[test]
+fn limits_of_servers_are_numbers() {
+    let bench = Bench::new();
+    for (given, answer) in [
+        ("5x", "Trailing garbage in maxconn string\n"),
+        ("x", "maxconn string empty or preceded by garbage\n"),
+        ("", "Require <maxconn>.\n\n"),
+        ("-1", "Invalid maxconn, an integer of 0 or more is expected.\n\n"),
+        ("99999999999", "Invalid maxconn, an integer of 0 or more is expected.\n\n"),
+        ("7", "\n"),
+    ] {
+        let line = format!("set maxconn server be/s1 {given}");
+        assert_eq!(bench.run(&line), answer, "{line}");
+    }
+    assert_eq!(bench.run("set weight be/s1 5x"), "Trailing garbage in weight string\n");
 }
 
 #[test]
@@ -827,6 +849,29 @@ fn agents_are_told_and_moved() {
     assert!(target().0.contains("10.0.0.9:81"), "{:?}", target());
     bench.run("set server be/s1 agent-send hello");
     assert_eq!(target().1, "hello");
+    for (line, answer) in [
+        ("agent-port 70000", "provided port is invalid\n"),
+        ("agent-port -1", "provided port is invalid\n"),
+        ("agent-port 0", "provided port is invalid\n"),
+        ("agent-port x", "provided port is not an integer\n"),
+        ("agent-port", "set server <b>/<s> agent-port requires a port.\n\n"),
+        ("agent-addr bad.invalid", "invalid addr 'bad.invalid'\n"),
+        ("agent-addr 127.0.0.1 port x", "provided port is not an integer\n"),
+        (
+            "agent-addr",
+            "set server <b>/<s> agent-addr requires an address and optionally a port.\n\n",
+        ),
+        ("check-addr bad.invalid", "invalid addr 'bad.invalid'\n"),
+        ("check-addr 127.0.0.1 port 65536", "provided port is invalid\n"),
+        ("check-port 65536", "provided port is invalid\n"),
+    ] {
+        assert_eq!(bench.run(&format!("set server be/s1 {line}")), answer, "{line}");
+    }
+    let unchecked = "health checks are not enabled on this server\n";
+    assert_eq!(bench.run("set server be/s3 check-port 80"), unchecked);
+    let unasked = "agent checks are not enabled on this server\n";
+    assert_eq!(bench.run("set server be/s3 agent-port 80"), unasked);
+    assert!(target().0.contains("10.0.0.9:81"), "{:?}", target());
     bench.run("set server be/s1 agent down");
     assert!(!server().state.agent_allows());
     bench.run("set server be/s1 agent up");
