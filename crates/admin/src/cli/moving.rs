@@ -8,6 +8,10 @@ use stdx::ignored;
 
 /// Who asks, as messages say it.
 const BY: &str = "by 'stats socket command'";
+/// Why the port of a server cannot become one relative to the client's: a check needs one port.
+const NO_MAP: &str = ", can't change <port> to port map because it is incompatible with current \
+                      health check port configuration (use 'port' statement from the 'server' \
+                      directive.";
 /// Bytes of the longest name of a host (RFC 1035 2.3.4).
 const LONGEST_NAME: usize = 255;
 
@@ -31,7 +35,7 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
     };
     let port = match call.word(5) {
         "port" if !ignored("cli-set-server-field", "port") => {
-            wanted_port(call.word(6), now.port(), &mut said)
+            wanted_port(target, call.word(6), now.port(), &mut said)
         }
         _ => now.port(),
     };
@@ -43,18 +47,24 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
 }
 
 /// The port to move to, and what is said of it.
-fn wanted_port(given: &str, now: u16, said: &mut String) -> u16 {
-    if given.starts_with(['+', '-']) {
-        said.push_str(", ports relative to the client's are not implemented yet");
-        return now;
-    }
-    match given.parse::<u16>() {
-        Ok(port) if port == now => said.push_str(", no need to change the port"),
-        Ok(port) => {
-            said.push_str(&format!(", port changed from '{now}' to '{port}'"));
-            return port;
+fn wanted_port(target: &Target, given: &str, now: u16, said: &mut String) -> u16 {
+    let relative = target.server().settings.link.follows.port.is_some();
+    match (given.parse::<i32>(), given.starts_with(['+', '-'])) {
+        (Err(_), _) => said.push_str(&format!(", problem converting port '{given}' to an int")),
+        (Ok(_), true) if target.server().location.now().check_port.is_none() => {
+            said.push_str(NO_MAP)
         }
-        Err(_) => said.push_str(&format!(", problem converting port '{given}' to an int")),
+        (Ok(_), to) if to || relative => {
+            said.push_str(", ports relative to the client's do not change while it runs")
+        }
+        (Ok(port), _) if port == i32::from(now) => said.push_str(", no need to change the port"),
+        (Ok(port), _) => match u16::try_from(port) {
+            Ok(port) => {
+                said.push_str(&format!(", port changed from '{now}' to '{port}'"));
+                return port;
+            }
+            Err(_) => said.push_str(&format!(", problem converting port '{given}' to an int")),
+        },
     }
     now
 }

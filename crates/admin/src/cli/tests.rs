@@ -826,6 +826,37 @@ fn variables_of_the_process_are_set_and_shown() {
 }
 
 #[test]
+fn relative_ports_are_shown_and_stay() {
+    let mut proxies = testing::proxies();
+    let servers = &mut proxies[1].back.as_mut().unwrap().servers;
+    servers[0].link.follows.port = Some(80);
+    servers[1].link.follows.port = Some(-80);
+    let shared = Shared::new(testing::process(), proxies, 0);
+    let worker = testing::worker(&shared);
+    let bench = Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) };
+    let stat = bench.run("show stat be 4 -1");
+    assert!(stat.contains(",127.0.0.1:80,") && stat.contains(",127.0.0.1:-80,"), "{stat}");
+    let state = bench.run("show servers state be");
+    assert!(state.contains(" 6 0 0 0 - 80 - 0 0 - - 0\n"), "{state}");
+    let same = "no need to change the addr";
+    let map = "can't change <port> to port map because it is incompatible with current health check \
+               port configuration (use 'port' statement from the 'server' directive.";
+    for (server, port, said) in [
+        ("s4", "+1", map),
+        ("s4", "-1", map),
+        ("s4", "+x", "problem converting port '+x' to an int"),
+        ("s4", "70000", "problem converting port '70000' to an int"),
+        ("s4", "8004", "no need to change the port"),
+        ("s4", "81", "port changed from '8004' to '81'"),
+        ("s1", "81", "ports relative to the client's do not change while it runs"),
+    ] {
+        let line = format!("set server be/{server} addr 127.0.0.1 port {port}");
+        let answer = format!("{same}, {said} by 'stats socket command'\n\n");
+        assert_eq!(bench.run(&line), answer, "{line}");
+    }
+}
+
+#[test]
 fn agents_are_told_and_moved() {
     let mut proxies = testing::proxies();
     let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
