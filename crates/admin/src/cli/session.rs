@@ -202,10 +202,11 @@ impl Session {
         for thread in 0..self.worker.shared.settings.threads {
             let mut from = Some(0);
             while let Some(place) = from {
-                let ask = move |asked: &Worker| list(asked, place);
-                let part = collect::one(&self.worker, thread, ask).await;
-                self.channel.output.extend_from_slice(page.render(&part.streams).as_bytes());
-                from = part.next;
+                let wanted = page.wanted;
+                let ask = move |asked: &Worker| wanted.of(asked, list(asked, place));
+                let told = collect::one(&self.worker, thread, ask).await;
+                self.channel.output.extend_from_slice(page.render(&told).as_bytes());
+                from = told.next;
                 self.rest().await?;
             }
         }

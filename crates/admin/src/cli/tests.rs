@@ -713,8 +713,9 @@ fn every_thread_is_asked_for_its_streams() {
             server: Some(0),
             peer: "10.1.2.3:4567".parse().ok(),
             bind: 0,
-            descriptor: 7,
-            server_descriptor: 8,
+            // None that could be open.
+            descriptor: 70_000_007,
+            server_descriptor: -1,
             task: 9,
             usage: sched::Usage { calls: 122, cpu: 5, latency: 6 },
             expires_ms: Some(29_001),
@@ -729,14 +730,15 @@ fn every_thread_is_asked_for_its_streams() {
         bench.ask(address, "show sess\n"),
         "0x10: proto=tcpv4 src=10.1.2.3:4567 fe=fe be=be srv=s1 ts=00 epoch=0 age=1m1s \
          calls=122 rate=2 cpu=5 lat=6 rq[f=000000h,i=0,an=00h,rx=,wx=,ax=] \
-         rp[f=000000h,i=0,an=00h,rx=,wx=,ax=] scf=[8,0h,fd=7] scb=[8,0h,fd=8] exp=30s rc=0 \
+         rp[f=000000h,i=0,an=00h,rx=,wx=,ax=] scf=[8,0h,fd=70000007] scb=[8,0h,fd=-1] exp=30s rc=0 \
          c_exp=\n\n"
     );
     let detail = bench.ask(address, "show sess 0x10\n");
     assert!(detail.starts_with("0x10: [01/Jan/1970:00:16:40.000000] id=1 proto=tcpv4 source=10"));
     assert!(detail.contains("\n  frontend=fe (id=2 mode=http), listener=? (id=1)\n"), "{detail}");
-    assert!(detail.contains("\n  backend=be (id=3 mode=http)\n  server=s1 (id=1)\n"), "{detail}");
-    assert!(detail.contains(" calls=122 rate=2 exp=30s age=1m1s)\n  scf fd=7\n  scb fd=8\n"));
+    let server = "\n  backend=be (id=3 mode=http)\n  server=s1 (id=1) addr=127.0.0.1:8001\n";
+    assert!(detail.contains(server), "{detail}");
+    assert!(detail.contains(" calls=122 rate=2 exp=30s age=1m1s)\n  scf fd=70000007\n  scb fd=-1"));
     assert_eq!(bench.ask(address, "show sess all\n"), detail);
     assert_eq!(bench.ask(address, "show sess 0x11\n"), "Session not found.\n\n");
     let hidden = bench.ask(address, "set anon on 5;show sess;show sess all\n");
