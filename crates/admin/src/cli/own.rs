@@ -83,7 +83,8 @@ pub(super) fn timeout(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// A time of some length in seconds, or in another unit if one is named (configuration manual, section 2.5).
+/// A time of some length, in seconds or in another unit if one is named (configuration manual,
+/// section 2.5).
 fn milliseconds(text: &str) -> Option<u32> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let value: u64 = text[..digits].parse().ok()?;
