@@ -10,6 +10,8 @@ use reactor::{Class, Handle, Socket, TaskId, Thread};
 use std::io;
 use std::rc::Rc;
 
+/// Bytes of input that has been dealt with and is kept at most.
+const DONE: usize = 64 * 1024;
 /// Sessions at once.
 const SESSIONS: usize = 100;
 
@@ -101,10 +103,12 @@ impl Session {
     /// handed on.
     async fn run_lines(&mut self) -> io::Result<Option<bool>> {
         let mut ran = false;
-        // While a command runs more may arrive.
-        while let Some(end) = self.channel.input.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.channel.input.drain(..=end).collect();
-            let commands = match self.parser.line(&line[..end]) {
+        // While a command runs more may arrive, behind what is there.
+        let mut from = 0;
+        while let Some(length) = self.channel.input[from..].iter().position(|byte| *byte == b'\n') {
+            let line = self.parser.line(&self.channel.input[from..from + length]);
+            from += length + 1;
+            let commands = match line {
                 Line::Commands(commands) => commands,
                 Line::Unfinished => continue,
                 Line::TooLong => {
@@ -114,6 +118,11 @@ impl Session {
                 }
             };
             ran = true;
+            // What is done shall not take the room for what arrives; moving the rest for each line
+            // would take a time that grows with the square of its length.
+            if from > DONE {
+                self.channel.input.drain(..std::mem::take(&mut from));
+            }
             for command in commands {
                 if !self.run(command).await? {
                     return Ok(None);
@@ -123,6 +132,7 @@ impl Session {
                 }
             }
         }
+        self.channel.input.drain(..from);
         Ok(Some(ran))
     }
 
