@@ -11,8 +11,10 @@ use stdx::Tick;
 const RETRY_MS: u32 = 100;
 /// How long what a client still sends is read after the last answer, so that the answer arrives.
 const LINGER_MS: u32 = 1_000;
-/// Most bytes of a line with its payload.
+/// Most bytes of a line, and of a payload.
 pub(crate) const LONGEST: usize = 1 << 20;
+/// What a client is told, last of all, whose payload is longer.
+pub(crate) const PAYLOAD_TOO_LONG: &[u8] = b"The payload is too long.\n\n";
 
 /// A client.
 pub(crate) struct Channel {

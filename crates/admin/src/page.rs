@@ -15,7 +15,7 @@ mod tests;
 
 use crate::prometheus;
 use crate::settings::Settings;
-use crate::stats::{self, Filter, Listing, Look};
+use crate::stats::{self, Filter, Listing, Look, json};
 use htx::{Head, Method, Version};
 use proxy::services::{Answer, Body, Pieces, Service, Services, Visit};
 use proxy::settings::StatsPage;
@@ -71,11 +71,14 @@ impl Pages {
         let content_type = match query.format {
             Format::Html => "text/html",
             Format::Rows(Look::Csv | Look::Typed { .. }) => "text/plain",
-            Format::Rows(Look::Json) => "application/json",
+            Format::Rows(Look::Json) | Format::Schema => "application/json",
         };
         let mut head = response(200, "OK", content_type);
         if page.refresh > 0 && query.refreshes {
             head.push(b"refresh", page.refresh.to_string().as_bytes());
+        }
+        if query.format == Format::Schema {
+            return Answer { head, body: Body::Whole(json::SCHEMA.as_bytes().to_vec()) };
         }
         Answer { head, body: Body::Pieces(self.pieces(page, query, (visit.admin, filter))) }
     }

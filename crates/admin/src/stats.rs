@@ -45,7 +45,7 @@ pub enum Value {
     S32(i32),
     /// A long number.
     U64(u64),
-    /// Seconds with a fraction, from microseconds.
+    /// A number with a fraction, in millionths.
     Micros(u64),
     /// A text.
     Text(String),
@@ -96,7 +96,10 @@ impl std::fmt::Display for Value {
             Self::U32(value) => value.fmt(f),
             Self::S32(value) => value.fmt(f),
             Self::U64(value) => value.fmt(f),
-            Self::Micros(value) => write!(f, "{}.{:06}", value / 1_000_000, value % 1_000_000),
+            Self::Micros(value) => {
+                let text = format!("{}.{:06}", value / 1_000_000, value % 1_000_000);
+                f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
+            }
             Self::Text(text) => f.write_str(text),
         }
     }

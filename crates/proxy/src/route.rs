@@ -120,10 +120,13 @@ fn is_monitored(tx: &mut Transaction, front: &ProxyRef) -> bool {
     true
 }
 
-/// Whether the request is for the statistics page of this proxy.
+/// Whether the request is for the statistics page of this proxy. Other methods than those of the
+/// page have no meaning there: they are requests like any other, as in HAProxy.
 fn asks_for_statistics(tx: &Transaction, proxy: &Proxy) -> bool {
-    let page = proxy.settings.stats.as_ref();
-    page.is_some_and(|page| tx.space.request.path_and_query().starts_with(page.uri.as_bytes()))
+    let Some(page) = proxy.settings.stats.as_ref() else { return false };
+    let request = &tx.space.request;
+    request.path_and_query().starts_with(page.uri.as_bytes())
+        && matches!(request.method_id(), Method::Get | Method::Head | Method::Post)
 }
 
 /// The statistics page of this proxy, if its rules let the request have it.

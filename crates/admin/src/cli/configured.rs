@@ -89,7 +89,7 @@ fn state_line(proxy: &Proxy, server: &Server, (now_ms, anon): (u64, Anon), out: 
     let (op, admin) = state.state();
     let record = state.check_record();
     let now = server.location.now();
-    let (address, port) = place(&now.address, anon);
+    let (address, port) = place(server, &now.address, anon);
     let address = if now.known { address } else { "-".to_owned() };
     let host = anon.word(now.host.as_deref().unwrap_or("-"));
     let service = settings.resolve.as_ref().filter(|it| it.service).map(|it| &*it.name);
@@ -158,10 +158,13 @@ fn check_state(server: &Server) -> u8 {
     }
 }
 
-/// Address and port of a server, `-` and 0 for a path.
-fn place(address: &Address, anon: Anon) -> (String, u16) {
+/// Address and port of a server, `-` and 0 for a path. Of a port relative to the client's what is
+/// added to that; 0 if it is less than nothing, which is no port for a reader.
+fn place(server: &Server, address: &Address, anon: Anon) -> (String, u16) {
+    let offset = server.settings.link.follows.port;
+    let offset = offset.map(|offset| u16::try_from(offset).unwrap_or(0));
     match address.inet() {
-        Some(address) => (anon.ip(address.ip()), address.port()),
+        Some(address) => (anon.ip(address.ip()), offset.unwrap_or(address.port())),
         None => ("-".to_owned(), 0),
     }
 }
@@ -198,7 +201,9 @@ pub(super) fn connections(proxies: &[Arc<Proxy>], idle: &[Idle], anon: Anon) -> 
 
 fn connections_line(proxy: &Proxy, server: &Server, anon: Anon, out: &mut String) {
     let settings = &server.settings;
-    let (address, port) = place(&server.location.now().address, anon);
+    let now = server.location.now();
+    let (address, port) = place(server, &now.address, anon);
+    let address = if now.known { address } else { "-".to_owned() };
     let idle = server.idle();
     let (used, peak) = (server.used.current().saturating_sub(idle), server.used.peak());
     let limit = settings.pool_max.map_or(-1, i64::from);

@@ -2,7 +2,9 @@
 //!
 //! A line ends with a newline, `;` separates commands on it, blanks separate words, and a backslash
 //! takes the next character as it is. ` <<` at the end of a line announces a payload: the lines up
-//! to an empty one belong to the last command of the line.
+//! to an empty one belong to the last command of the line, as many as fit in [`LONGEST`] bytes.
+
+use crate::channel::LONGEST;
 
 /// One command as typed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,6 +22,8 @@ pub enum Line {
     Commands(Vec<Command>),
     /// More lines belong to it.
     Unfinished,
+    /// The payload is longer than [`LONGEST`]; what has come of it is dropped.
+    TooLong,
 }
 
 /// Collects lines into commands.
@@ -36,6 +40,10 @@ impl Parser {
         let text = String::from_utf8_lossy(bytes);
         let text = text.strip_suffix('\r').unwrap_or(&text);
         if let Some(payload) = &mut self.payload {
+            if payload.len() + text.len() >= LONGEST {
+                *self = Self::default();
+                return Line::TooLong;
+            }
             if !text.is_empty() {
                 payload.push_str(text);
                 payload.push('\n');
@@ -101,7 +109,7 @@ mod tests {
     fn words(line: Line) -> Vec<Vec<String>> {
         match line {
             Line::Commands(commands) => commands.into_iter().map(|it| it.words).collect(),
-            Line::Unfinished => panic!("a line without payload is complete"),
+            other => panic!("a line without payload is complete: {other:?}"),
         }
     }
 
@@ -129,6 +137,17 @@ mod tests {
         assert_eq!(commands[1].words, ["add", "map", "m"]);
         assert_eq!(commands[1].payload.as_deref(), Some("a 1;2\nb\n"));
         assert_eq!(words(parser.line(b"next")), [["next"]]);
+    }
+
+    #[test]
+    fn a_payload_has_a_limit() {
+        let (mut parser, row) = (Parser::default(), [b'x'; 1_023]);
+        assert_eq!(parser.line(b"add map m <<"), Line::Unfinished);
+        for _ in 0..LONGEST / 1_024 {
+            assert_eq!(parser.line(&row), Line::Unfinished);
+        }
+        assert_eq!(parser.line(b"y"), Line::TooLong);
+        assert_eq!(words(parser.line(b"next")), [["next"]], "it is forgotten");
     }
 
     proptest! {

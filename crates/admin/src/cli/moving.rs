@@ -1,4 +1,4 @@
-//! `set server <srv> addr`, `check-addr` and `check-port` (management.txt 9.3). Never connects anywhere.
+//! `set server <srv> addr`, `fqdn`, `check-addr` and `check-port` (management.txt 9.3). Never connects anywhere.
 
 use super::call::{Call, Reply, Severity, Target};
 use proxy::notice;
@@ -8,6 +8,12 @@ use stdx::ignored;
 
 /// Who asks, as messages say it.
 const BY: &str = "by 'stats socket command'";
+/// Why the port of a server cannot become one relative to the client's: a check needs one port.
+const NO_MAP: &str = ", can't change <port> to port map because it is incompatible with current \
+                      health check port configuration (use 'port' statement from the 'server' \
+                      directive.";
+/// Bytes of the longest name of a host (RFC 1035 2.3.4).
+const LONGEST_NAME: usize = 255;
 
 /// `addr <ip> [port <port>]`: what changes is said, and done.
 pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
@@ -29,7 +35,7 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
     };
     let port = match call.word(5) {
         "port" if !ignored("cli-set-server-field", "port") => {
-            wanted_port(call.word(6), now.port(), &mut said)
+            wanted_port(target, call.word(6), now.port(), &mut said)
         }
         _ => now.port(),
     };
@@ -41,18 +47,24 @@ pub(super) fn address(call: &Call<'_>, target: &Target) -> Reply {
 }
 
 /// The port to move to, and what is said of it.
-fn wanted_port(given: &str, now: u16, said: &mut String) -> u16 {
-    if given.starts_with(['+', '-']) {
-        said.push_str(", ports relative to the client's are not implemented yet");
-        return now;
-    }
-    match given.parse::<u16>() {
-        Ok(port) if port == now => said.push_str(", no need to change the port"),
-        Ok(port) => {
-            said.push_str(&format!(", port changed from '{now}' to '{port}'"));
-            return port;
+fn wanted_port(target: &Target, given: &str, now: u16, said: &mut String) -> u16 {
+    let relative = target.server().settings.link.follows.port.is_some();
+    match (given.parse::<i32>(), given.starts_with(['+', '-'])) {
+        (Err(_), _) => said.push_str(&format!(", problem converting port '{given}' to an int")),
+        (Ok(_), true) if target.server().location.now().check_port.is_none() => {
+            said.push_str(NO_MAP)
         }
-        Err(_) => said.push_str(&format!(", problem converting port '{given}' to an int")),
+        (Ok(_), to) if to || relative => {
+            said.push_str(", ports relative to the client's do not change while it runs")
+        }
+        (Ok(port), _) if port == i32::from(now) => said.push_str(", no need to change the port"),
+        (Ok(port), _) => match u16::try_from(port) {
+            Ok(port) => {
+                said.push_str(&format!(", port changed from '{now}' to '{port}'"));
+                return port;
+            }
+            Err(_) => said.push_str(&format!(", problem converting port '{given}' to an int")),
+        },
     }
     now
 }
@@ -76,6 +88,34 @@ fn move_to(call: &Call<'_>, target: &Target, now: SocketAddr, next: SocketAddr) 
     }
 }
 
+/// `fqdn <name>`: what changes is said, and done by whoever resolves the server's name.
+pub(super) fn name(call: &Call<'_>, target: &Target) -> Reply {
+    let given = call.word(4);
+    if given.is_empty() {
+        return Reply::error("set server <b>/<s> fqdn requires a FQDN.");
+    }
+    let refused = |what| Reply::error(format!("set server <b>/<s> fqdn failed because {what}."));
+    match &target.server().settings.resolve {
+        None => return refused("no resolution is configured"),
+        Some(resolve) if resolve.service => return refused("SRV resolution is configured"),
+        Some(_) => {}
+    }
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if !given.bytes().all(fits) || given.len() > LONGEST_NAME {
+        return tell(&format!("invalid fqdn '{given}' {BY}"));
+    }
+    let now = target.server().location.now();
+    let now = now.host.as_deref().unwrap_or_default();
+    if now.eq_ignore_ascii_case(given) {
+        return tell(&format!("no need to change the FDQN {BY}"));
+    }
+    let name = format!("{}/{}", target.proxy.name(), target.server().state.name());
+    match proxy::resolver::rename(call.shared(), target.proxy.index, target.slot, given) {
+        true => tell(&format!("{name} changed its FQDN from {now} to {given} {BY}")),
+        false => tell(&format!("could not update {name} FQDN {BY}")),
+    }
+}
+
 /// `check-addr <ip> [port <port>]`
 pub(super) fn check_address(call: &Call<'_>, target: &Target) -> Reply {
     if call.word(4).is_empty() {
@@ -85,8 +125,9 @@ pub(super) fn check_address(call: &Call<'_>, target: &Target) -> Reply {
     if let Some(reply) = unchecked(target) {
         return reply;
     }
-    let Ok(ip) = call.word(4).parse::<IpAddr>() else {
-        return Reply::error(format!("'{}' is not a valid IP address", call.word(4)));
+    let ip = match ip(call.word(4)) {
+        Ok(ip) => ip,
+        Err(reply) => return reply,
     };
     let port = match (call.word(5), port(call.word(6))) {
         ("port", Ok(port)) => Some(port),
@@ -120,17 +161,31 @@ pub(super) fn check_port(call: &Call<'_>, target: &Target) -> Reply {
 
 fn unchecked(target: &Target) -> Option<Reply> {
     let checked = target.server().settings.balance.checked;
-    (!checked).then(|| Reply::error("health checks are not enabled on this server"))
+    (!checked).then(|| refusal("health checks are not enabled on this server"))
 }
 
-fn port(given: &str) -> Result<u16, Reply> {
+/// The address that a command gives.
+pub(super) fn ip(given: &str) -> Result<IpAddr, Reply> {
+    given.parse().map_err(|_| refusal(format!("invalid addr '{given}'")))
+}
+
+/// The port that a command gives.
+pub(super) fn port(given: &str) -> Result<u16, Reply> {
     match given.parse::<i64>() {
-        Ok(port @ 0..=65535) => Ok(port as u16),
-        Ok(_) => Err(Reply::error("provided port is not valid.").bare()),
-        Err(_) => Err(Reply::error("provided port is not an integer").bare()),
+        Ok(port) => u16::try_from(port).map_err(|_| invalid_port()),
+        Err(_) => Err(refusal("provided port is not an integer")),
     }
 }
 
+pub(super) fn invalid_port() -> Reply {
+    refusal("provided port is invalid")
+}
+
+/// A refusal as HAProxy gives it here: a warning, and no empty line of its own.
+fn refusal(text: impl Into<String>) -> Reply {
+    Reply::Bare(Severity::Warning, text.into())
+}
+
 fn tell(text: &str) -> Reply {
-    Reply::Message(Severity::Info, text.to_owned())
+    Reply::Message(Severity::Warning, text.to_owned())
 }

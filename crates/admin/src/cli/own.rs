@@ -83,7 +83,8 @@ pub(super) fn timeout(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// A time in seconds, or in another unit if one is named (configuration manual, section 2.5).
+/// A time of some length, in seconds or in another unit if one is named (configuration manual,
+/// section 2.5).
 fn milliseconds(text: &str) -> Option<u32> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let value: u64 = text[..digits].parse().ok()?;
@@ -96,7 +97,7 @@ fn milliseconds(text: &str) -> Option<u32> {
         "d" => value.checked_mul(86_400_000)?,
         _ => return None,
     };
-    u32::try_from(ms).ok().filter(|ms| *ms <= i32::MAX as u32)
+    u32::try_from(ms).ok().filter(|ms| (1..=i32::MAX as u32).contains(ms))
 }
 
 #[cfg(test)]
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!(milliseconds("10ms"), Some(10));
         assert_eq!(milliseconds("2m"), Some(120_000));
         assert_eq!(milliseconds("1500us"), Some(2));
-        for bad in ["", "x", "1x", "99999999999999999999", "9999999d", "-1"] {
+        for bad in ["", "0", "0s", "x", "1x", "99999999999999999999", "9999999d", "-1"] {
             assert_eq!(milliseconds(bad), None, "{bad}");
         }
     }

@@ -58,12 +58,34 @@ fn version(call: &Call<'_>) -> (Option<u32>, usize) {
     }
 }
 
-/// Rows are shown, and taken behind `#`, as numbers in hexadecimal.
-fn row(word: &str) -> Option<Option<u32>> {
-    let text = word.strip_prefix('#')?;
-    let digits = text.strip_prefix("0x").unwrap_or(text);
-    Some(u32::from_str_radix(digits, 16).ok())
+/// What a command is about in a dictionary.
+enum About<'a> {
+    Key(&'a str),
+    /// A row by its number.
+    Row(u32),
+    /// No number: no row has it.
+    Nothing,
+    /// Something follows the number.
+    Malformed,
 }
+
+impl<'a> About<'a> {
+    /// Rows are shown, and taken behind `#`, as numbers in hexadecimal.
+    fn of(word: &'a str) -> Self {
+        let Some(text) = word.strip_prefix('#') else { return Self::Key(word) };
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        match u32::from_str_radix(digits, 16) {
+            Ok(row) => Self::Row(row),
+            Err(_) if text.starts_with(|letter: char| letter.is_ascii_hexdigit()) => {
+                Self::Malformed
+            }
+            Err(_) => Self::Nothing,
+        }
+    }
+}
+
+/// What is said of [`About::Malformed`].
+const MALFORMED: &str = "Malformed identifier. Please use #<id> or <file>.";
 
 /// `show acl|map`
 pub(super) fn show(call: &mut Call<'_>) -> Reply {
@@ -230,12 +252,14 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         Ok(dictionary) => dictionary,
         Err(reply) => return reply,
     };
-    let result = match row(key) {
-        None => dictionary.set(key.as_bytes(), value.as_bytes()),
-        Some(Some(row)) => dictionary.set_row(row, value.as_bytes()),
-        Some(None) => return Reply::error("Malformed identifier. Please use #<id> or <file>."),
+    const NOT_FOUND: &str = "entry not found.";
+    let result = match About::of(key) {
+        About::Key(key) => dictionary.set(key.as_bytes(), value.as_bytes()),
+        About::Row(row) => dictionary.set_row(row, value.as_bytes()),
+        About::Nothing => return Reply::error(NOT_FOUND),
+        About::Malformed => return Reply::error(MALFORMED),
     };
-    done(Kind::Map, result, "entry not found.")
+    done(Kind::Map, result, NOT_FOUND)
 }
 
 /// `del acl|map`
@@ -253,12 +277,14 @@ pub(super) fn del(call: &mut Call<'_>) -> Reply {
         // HAProxy says so for ACLs too.
         Err(_) => return Kind::Map.unknown(),
     };
-    let result = match row(key) {
-        None => dictionary.remove(key.as_bytes()),
-        Some(Some(row)) => dictionary.remove_row(row),
-        Some(None) => return Reply::error("Malformed identifier. Please use #<id> or <file>."),
+    const NOT_FOUND: &str = "Key not found.";
+    let result = match About::of(key) {
+        About::Key(key) => dictionary.remove(key.as_bytes()),
+        About::Row(row) => dictionary.remove_row(row),
+        About::Nothing => return Reply::error(NOT_FOUND),
+        About::Malformed => return Reply::error(MALFORMED),
     };
-    done(kind, result, "Key not found.")
+    done(kind, result, NOT_FOUND)
 }
 
 /// `clear acl|map`

@@ -101,26 +101,35 @@ pub(super) fn enable_agent(call: &mut Call<'_>) -> Reply {
 
 /// `set server <bk>/<srv> agent|agent-addr|agent-port|agent-send ...`.
 fn change_agent(call: &Call<'_>, target: &Target) -> Reply {
-    let what = call.word(3);
+    let (what, given) = (call.word(3), call.word(4));
+    match (what, given) {
+        ("agent-addr", "") => {
+            let text = "set server <b>/<s> agent-addr requires an address and optionally a port.";
+            return Reply::error(text);
+        }
+        ("agent-port", "") => {
+            return Reply::error("set server <b>/<s> agent-port requires a port.");
+        }
+        _ => {}
+    }
     let agent = target.server().agent.as_ref().filter(|agent| !agent.off.load(Relaxed));
     let Some(agent) = agent else {
-        let end = if matches!(what, "agent" | "agent-send") { "." } else { "" };
-        let refused = Reply::error(format!("agent checks are not enabled on this server{end}"));
-        return if end.is_empty() { refused.bare() } else { refused };
+        let text = "agent checks are not enabled on this server";
+        return match what {
+            "agent" | "agent-send" => Reply::error(format!("{text}.")),
+            _ => Reply::Bare(Severity::Warning, text.to_owned()),
+        };
     };
     match what {
-        "agent" => match call.word(4) {
+        "agent" => match given {
             "up" => notice::force_agent(call.worker, &target.proxy, target.slot, true),
             "down" => notice::force_agent(call.worker, &target.proxy, target.slot, false),
             _ => return Reply::error("'set server <srv> agent' expects 'up' or 'down'."),
         },
-        "agent-send" => match call.word(4) {
-            "" => return Reply::error("'set server <srv> agent-send' expects a string."),
-            text => agent.retarget(|_, send| *send = text.as_bytes().to_vec()),
-        },
-        "agent-port" => match port(call.word(4)) {
-            Some(port) => agent.retarget(|address, _| move_to(address, Some(port))),
-            None => return Reply::error("provided port is not valid."),
+        "agent-send" => agent.retarget(|_, send| *send = given.as_bytes().to_vec()),
+        "agent-port" => match agent_port(given) {
+            Ok(port) => agent.retarget(|address, _| move_to(address, Some(port))),
+            Err(reply) => return reply,
         },
         _ => return move_agent(call, agent),
     }
@@ -129,21 +138,28 @@ fn change_agent(call: &Call<'_>, target: &Target) -> Reply {
 
 /// `agent-addr <addr> [port <port>]`.
 fn move_agent(call: &Call<'_>, agent: &Agent) -> Reply {
-    let Ok(ip) = call.word(4).parse() else {
-        return Reply::error("incorrect addr address given for agent.");
+    let ip = match moving::ip(call.word(4)) {
+        Ok(ip) => ip,
+        Err(reply) => return reply,
     };
-    let port = match (call.word(5), port(call.word(6))) {
-        ("", _) => None,
-        ("port", Some(port)) => Some(port),
-        _ => return Reply::error("provided port is not valid."),
+    let port = match call.word(5) {
+        "port" => match agent_port(call.word(6)) {
+            Ok(port) => Some(port),
+            Err(reply) => return reply,
+        },
+        _ => None,
     };
     agent.settle(ip);
     agent.retarget(|address, _| move_to(address, port));
     Reply::Done
 }
 
-fn port(text: &str) -> Option<u16> {
-    text.parse().ok().filter(|port| *port > 0)
+/// A port that an agent can be asked at.
+fn agent_port(given: &str) -> Result<u16, Reply> {
+    match moving::port(given)? {
+        0 => Err(moving::invalid_port()),
+        port => Ok(port),
+    }
 }
 
 fn move_to(address: &mut Address, port: Option<u16>) {
@@ -159,14 +175,30 @@ pub(super) fn maxconn(call: &mut Call<'_>) -> Reply {
     };
     match call.word(4) {
         "" => Reply::error("Require <maxconn>."),
-        text => match text.parse::<u32>() {
-            Ok(limit) => {
-                target.back().set_maxconn(target.slot, limit);
-                Reply::Done
-            }
-            Err(_) => Reply::error("Invalid maxconn, an integer of 0 or more is expected."),
+        text => match leading_number(text) {
+            None => Reply::error("maxconn string empty or preceded by garbage").bare(),
+            Some((limit, "")) => match u32::try_from(limit) {
+                Ok(limit) => {
+                    target.back().set_maxconn(target.slot, limit);
+                    Reply::Done
+                }
+                Err(_) => Reply::error("Invalid maxconn, an integer of 0 or more is expected."),
+            },
+            Some(_) => Reply::error("Trailing garbage in maxconn string").bare(),
         },
     }
+}
+
+/// The number in front, however long, and what follows. `None`: there is none.
+fn leading_number(text: &str) -> Option<(i64, &str)> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());
+    let (digits, rest) = digits.split_at(end);
+    let value = digits.bytes().fold(0i64, |value, digit| {
+        value.saturating_mul(10).saturating_add(i64::from(digit - b'0'))
+    });
+    let value = if text.starts_with('-') { -value } else { value };
+    (!digits.is_empty()).then_some((value, rest))
 }
 
 /// `set server <bk>/<srv> ...`.
@@ -180,18 +212,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         "weight" => change_weight(call, &target, 4),
         "state" => change_state(call, &target),
         "health" => change_health(call, &target),
-        "fqdn" if call.word(4).is_empty() => {
-            Reply::error("set server <b>/<s> fqdn requires a FQDN.")
-        }
-        "fqdn" => {
-            let (backend, name) = (target.proxy.index, call.word(4));
-            match proxy::resolver::rename(call.shared(), backend, target.slot, name) {
-                true => Reply::Done,
-                false => Reply::error(
-                    "set server <b>/<s> fqdn failed because no resolution is configured.",
-                ),
-            }
-        }
+        "fqdn" => moving::name(call, &target),
         "agent" | "agent-addr" | "agent-port" | "agent-send" => change_agent(call, &target),
         "addr" => moving::address(call, &target),
         "check-addr" => moving::check_address(call, &target),
@@ -266,7 +287,7 @@ fn change_weight(call: &Call<'_>, target: &Target, at: usize) -> Reply {
             notice::set_weight(call.worker, &target.proxy, target.slot, weight);
             Reply::Done
         }
-        Err(text) if text.ends_with("garbage") => Reply::error(text).bare(),
+        Err(text) if text.contains("weight string") => Reply::error(text).bare(),
         Err(text) => Reply::error(text),
     }
 }
@@ -281,19 +302,18 @@ fn weight(text: &str, initial: u32) -> Result<u32, &'static str> {
     if text.is_empty() {
         return Err("Require <weight> or <weight%>.");
     }
-    let garbage = "Empty weight string empty or preceded by garbage";
-    match text.strip_suffix('%') {
-        Some(share) => {
-            let share: u32 = share.parse().map_err(|_| garbage)?;
-            let weight = u64::from(initial) * u64::from(share) / 100;
-            let relative = "Relative weight must be positive.";
-            u32::try_from(weight).map_err(|_| relative).map(|weight| weight.min(MAX_WEIGHT))
+    match leading_number(text) {
+        None => Err("Empty weight string empty or preceded by garbage"),
+        Some((share, "%")) => {
+            let share = u64::try_from(share).map_err(|_| "Relative weight must be positive.")?;
+            let weight = u64::from(initial).saturating_mul(share) / 100;
+            Ok(u32::try_from(weight).unwrap_or(MAX_WEIGHT).min(MAX_WEIGHT))
         }
-        None => match text.parse::<u32>() {
+        Some((weight, "")) => match u32::try_from(weight) {
             Ok(weight) if weight <= MAX_WEIGHT => Ok(weight),
-            Ok(_) => Err("Absolute weight can only be between 0 and 256 inclusive."),
-            Err(_) => Err(garbage),
+            _ => Err("Absolute weight can only be between 0 and 256 inclusive."),
         },
+        Some(_) => Err("Trailing garbage in weight string"),
     }
 }
 
@@ -308,8 +328,26 @@ mod tests {
         assert_eq!(weight("50%", 10), Ok(5));
         assert_eq!(weight("50%", 1), Ok(0));
         assert_eq!(weight("99999%", 256), Ok(256));
-        for bad in ["", "257", "x", "-1", "%", "1.5", "4294967296"] {
-            assert!(weight(bad, 10).is_err(), "{bad}");
+        assert_eq!(weight("99999999999999999999%", 1), Ok(256));
+        assert_eq!(weight("+5", 10), Ok(5));
+        let absolute = "Absolute weight can only be between 0 and 256 inclusive.";
+        let empty = "Empty weight string empty or preceded by garbage";
+        let trailing = "Trailing garbage in weight string";
+        for (bad, text) in [
+            ("", "Require <weight> or <weight%>."),
+            ("257", absolute),
+            ("-1", absolute),
+            ("4294967296", absolute),
+            ("99999999999999999999", absolute),
+            ("x", empty),
+            ("%", empty),
+            ("5x", trailing),
+            ("1.5", trailing),
+            ("5x%", trailing),
+            ("5%x", trailing),
+            ("-1%", "Relative weight must be positive."),
+        ] {
+            assert_eq!(weight(bad, 10), Err(text), "{bad}");
         }
     }
 }

@@ -11,7 +11,7 @@ use super::handover;
 use super::line::{Command, Line, Parser};
 use super::sessions::Page;
 use super::table;
-use crate::channel::{self, Channel, LONGEST, Place};
+use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place};
 use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
 use proxy::ring::Framing;
@@ -103,6 +103,11 @@ impl Session {
                     self.channel.output.extend_from_slice(b"+ ")
                 }
                 Line::Unfinished => {}
+                Line::TooLong => {
+                    self.channel.output.extend_from_slice(PAYLOAD_TOO_LONG);
+                    self.state.quitting = true;
+                    return Ok(true);
+                }
                 Line::Commands(commands) => {
                     ran = true;
                     for command in commands {
@@ -197,10 +202,11 @@ impl Session {
         for thread in 0..self.worker.shared.settings.threads {
             let mut from = Some(0);
             while let Some(place) = from {
-                let ask = move |asked: &Worker| list(asked, place);
-                let part = collect::one(&self.worker, thread, ask).await;
-                self.channel.output.extend_from_slice(page.render(&part.streams).as_bytes());
-                from = part.next;
+                let wanted = page.wanted;
+                let ask = move |asked: &Worker| wanted.of(asked, list(asked, place));
+                let told = collect::one(&self.worker, thread, ask).await;
+                self.channel.output.extend_from_slice(page.render(&told).as_bytes());
+                from = told.next;
                 self.rest().await?;
             }
         }

@@ -6,10 +6,11 @@
 //! every field.
 
 use super::call::{Call, Reply};
-use proxy::Shared;
 use proxy::anon::Anon;
-use proxy::runtime::Proxy;
-use proxy::streams::Listing;
+use proxy::runtime::{Proxy, Server};
+use proxy::streams::{Listing, Part};
+use proxy::{Shared, Worker};
+use reactor::{Address, Handle};
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -24,6 +25,50 @@ pub(super) enum Wanted {
     All,
     /// The one with this number at length.
     One(u64),
+}
+
+/// Some streams of a thread, as told there.
+#[derive(Default)]
+pub(super) struct Told {
+    streams: Vec<(Listing, Ends)>,
+    /// The place to go on from, if there may be more.
+    pub(super) next: Option<u32>,
+}
+
+/// The own addresses of a stream's connections to the client and to the server; none of those that
+/// are shared with other streams.
+#[derive(Clone, Copy, Default)]
+struct Ends {
+    front: Option<SocketAddr>,
+    back: Option<SocketAddr>,
+}
+
+impl Wanted {
+    /// What is to be told of these streams. On the thread that serves them: elsewhere a descriptor
+    /// may be another's by now.
+    pub(super) fn of(self, worker: &Worker, part: Part) -> Told {
+        let address = |descriptor: i32| match descriptor {
+            ..0 => None,
+            descriptor => worker.thread.kernel().local_address(Handle(descriptor)),
+        };
+        let ends = |stream: &Listing| {
+            let at_length = match self {
+                Self::Lines => false,
+                Self::All => true,
+                Self::One(number) => number == stream.number,
+            };
+            if !at_length {
+                return Ends::default();
+            }
+            let (front, back) = (address(stream.descriptor), address(stream.server_descriptor));
+            Ends { front, back }
+        };
+        let streams = part.streams.into_iter().map(|stream| {
+            let ends = ends(&stream);
+            (stream, ends)
+        });
+        Told { streams: streams.collect(), next: part.next }
+    }
 }
 
 /// `show sess [<id> | all]`
@@ -51,20 +96,22 @@ pub(super) struct Page {
     anon: Anon,
     /// Seconds east of Greenwich.
     offset: i32,
-    wanted: Wanted,
+    pub(super) wanted: Wanted,
     /// The one that is wanted was there.
     found: bool,
 }
 
 impl Page {
     /// What is told of these.
-    pub(super) fn render(&mut self, streams: &[Listing]) -> String {
+    pub(super) fn render(&mut self, told: &Told) -> String {
         let mut out = String::new();
-        for stream in streams {
+        for (stream, ends) in &told.streams {
             match self.wanted {
                 Wanted::Lines => self.line(stream, &mut out),
-                Wanted::All => self.detail(stream, &mut out),
-                Wanted::One(number) if number == stream.number => self.detail(stream, &mut out),
+                Wanted::All => self.detail(stream, *ends, &mut out),
+                Wanted::One(number) if number == stream.number => {
+                    self.detail(stream, *ends, &mut out);
+                }
                 Wanted::One(_) => {}
             }
         }
@@ -85,7 +132,7 @@ impl Page {
             Some(proxy) => self.anon.word(proxy.name()),
             None => "<NONE>".into(),
         };
-        let server = self.server(stream).map(|(name, _)| self.anon.word(name).into_owned());
+        let server = self.server(stream).map(|it| self.anon.word(it.state.name()).into_owned());
         // Writing to a string cannot fail.
         let _ = write!(
             out,
@@ -111,7 +158,7 @@ impl Page {
         );
     }
 
-    fn detail(&self, stream: &Listing, out: &mut String) {
+    fn detail(&self, stream: &Listing, ends: Ends, out: &mut String) {
         let mut date = Vec::new();
         Date::new((stream.began / 1_000_000_000) as i64, self.offset).write_clf(&mut date);
         let micros = stream.began / 1_000 % 1_000_000;
@@ -129,13 +176,18 @@ impl Page {
         );
         let _ = writeln!(
             out,
-            "  frontend={}, listener=? (id={})\n  backend={}",
+            "  frontend={}, {}\n  backend={}{}",
             self.proxy(Some(stream.frontend)),
-            stream.bind + 1,
-            self.proxy(stream.backend)
+            self.listener(stream, ends.front),
+            self.proxy(stream.backend),
+            self.address(ends.back),
         );
         let _ = match self.server(stream) {
-            Some((name, id)) => writeln!(out, "  server={} (id={id})", self.anon.word(name)),
+            Some(server) => {
+                let (name, id) = (server.state.name(), server.settings.balance.id);
+                let address = self.address(address_of(server));
+                writeln!(out, "  server={} (id={id}){address}", self.anon.word(name))
+            }
             None => writeln!(out, "  server=<NONE> (id=-1)"),
         };
         let _ = writeln!(
@@ -168,11 +220,26 @@ impl Page {
         self.shared.proxies.get(index?).map(|proxy| &**proxy)
     }
 
-    /// Name and number of the server.
-    fn server<'s>(&'s self, stream: &Listing) -> Option<(&'s str, u32)> {
-        let back = self.named(stream.backend)?.back.as_ref()?;
-        let server = back.servers.get(stream.server?)?;
-        Some((server.state.name(), server.settings.balance.id))
+    fn server<'s>(&'s self, stream: &Listing) -> Option<&'s Server> {
+        self.named(stream.backend)?.back.as_ref()?.servers.get(stream.server?)
+    }
+
+    /// `listener=web (id=1) addr=127.0.0.1:80`; the address is the one that the client knows.
+    fn listener(&self, stream: &Listing, own: Option<SocketAddr>) -> String {
+        let front = self.named(Some(stream.frontend)).and_then(|it| it.settings.front.as_ref());
+        let bind = front.and_then(|front| front.binds.get(stream.bind as usize));
+        let name = bind.and_then(|bind| bind.name.as_deref()).unwrap_or("?");
+        let id = bind.map_or(stream.bind + 1, |bind| bind.id);
+        let address = match bind.map(|bind| &bind.address) {
+            Some(Address::Unix(_)) => format!(" addr=unix:{id}"),
+            _ => self.address(own),
+        };
+        format!("listener={} (id={id}){address}", self.anon.word(name))
+    }
+
+    /// ` addr=127.0.0.1:80`, or nothing.
+    fn address(&self, address: Option<SocketAddr>) -> String {
+        address.map_or_else(String::new, |it| format!(" addr={}", self.anon.address(it)))
     }
 
     /// Protocol and address of the client; one without an address came over a unix socket.
@@ -188,6 +255,13 @@ impl Page {
             None => format!("proto=unix_stream {word}=unix:{}", stream.bind + 1),
         }
     }
+}
+
+/// Where a server is, unless that depends on the client.
+fn address_of(server: &Server) -> Option<SocketAddr> {
+    let (now, follows) = (server.location.now(), server.settings.link.follows);
+    let fixed = now.known && !follows.ip && follows.port.is_none();
+    now.address.inet().filter(|_| fixed)
 }
 
 /// Turns of its task per second of its life.

@@ -19,14 +19,22 @@ pub(super) fn info(call: &mut Call<'_>) -> Reply {
     let has = |word: &str| call.words[2..].iter().any(|it| it == word);
     let items = info::all(call.worker, call.settings, has("float"));
     let mut out = String::new();
-    if has("json") {
-        json::write_info(&items, &mut out);
-    } else if has("typed") {
-        typed::write_info(&items, has("desc"), &mut out);
-    } else {
-        info::write(&items, has("desc"), &mut out);
+    match look(&call.words[2..]) {
+        Look::Json => json::write_info(&items, &mut out),
+        Look::Typed { describe } => typed::write_info(&items, describe, &mut out),
+        Look::Csv => info::write(&items, has("desc"), &mut out),
     }
     Reply::Dump(out)
+}
+
+/// How figures are written: the last word about it counts.
+fn look(words: &[String]) -> Look {
+    let about = |word: &&String| matches!(word.as_str(), "json" | "typed");
+    match words.iter().rev().find(about).map(String::as_str) {
+        Some("json") => Look::Json,
+        Some(_) => Look::Typed { describe: words.iter().any(|word| word == "desc") },
+        None => Look::Csv,
+    }
 }
 
 /// `show stat [domain <resolvers|proxy>] [{<iid>|<proxy>} <type> <sid>] [typed|json] [desc]
@@ -39,11 +47,7 @@ pub(super) fn stat(call: &mut Call<'_>) -> Reply {
         rest = rest.get(2..).unwrap_or_default();
     }
     let has = |word: &str| rest.iter().any(|it| it == word);
-    let look = match (has("json"), has("typed")) {
-        (true, _) => Look::Json,
-        (_, true) => Look::Typed { describe: has("desc") },
-        _ => Look::Csv,
-    };
+    let look = look(rest);
     match domain {
         "proxy" => {}
         "resolvers" => return Reply::Dump(resolvers::statistics(call.shared(), look)),

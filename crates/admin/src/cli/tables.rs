@@ -6,7 +6,7 @@ use proxy::Shared;
 use std::fmt::Write;
 use std::sync::Arc;
 use stdx::decimal;
-use table::{DataKind, DataType, Entry, KeyKind, Removal, Table, Walk};
+use table::{DataKind, DataType, Entry, Key, KeyKind, Removal, Table, Walk};
 
 /// Filters of one command.
 const MAX_FILTERS: usize = 4;
@@ -61,7 +61,10 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     }
     match selection {
         Selection::Key(key) => {
-            let Some(key) = table.parse_key(key) else { return Reply::Dump(out) };
+            let key = match key_of(table, key) {
+                Ok(key) => key,
+                Err(reply) => return reply,
+            };
             table.look(&key, now, |entry| {
                 title(table, now, &mut out);
                 Lines::of(table, now).write(entry, &mut out);
@@ -87,8 +90,11 @@ pub(super) fn clear(call: &mut Call<'_>) -> Reply {
     let now = call.worker.millis();
     match selection {
         Selection::Key(key) => {
-            let removal = table.parse_key(key).map(|key| table.remove(&key));
-            if removal == Some(Removal::InUse) {
+            let removal = match key_of(table, key) {
+                Ok(key) => table.remove(&key),
+                Err(reply) => return reply,
+            };
+            if removal == Removal::InUse {
                 return Reply::error("Entry currently in use, cannot remove");
             }
         }
@@ -135,8 +141,9 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         Ok(values) => values,
         Err(text) => return Reply::error(text),
     };
-    let Some(key) = table.parse_key(call.word(4)) else {
-        return Reply::error("Invalid key");
+    let key = match key_of(table, call.word(4)) {
+        Ok(key) => key,
+        Err(reply) => return reply,
     };
     let now = call.worker.millis();
     let done = table.enter(&key, now, |entry| {
@@ -150,6 +157,13 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         Some(()) => Reply::Done,
         None => Reply::error("Unable to allocate a new entry"),
     }
+}
+
+/// The key that a command gives. Integers are what fits in 32 bits without a sign.
+fn key_of<'k>(table: &Table, text: &'k str) -> Result<Key<'k>, Reply> {
+    let fits = table.kind() != KeyKind::Integer || text.parse::<u32>().is_ok();
+    let key = table.parse_key(text).filter(|_| fits);
+    key.ok_or_else(|| Reply::error("Invalid key"))
 }
 
 /// The pairs of data types and values behind the key.

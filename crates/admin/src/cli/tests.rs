@@ -94,6 +94,25 @@ impl Bench {
 }
 
 #[test]
+fn a_payload_without_end_is_refused() {
+    let bench = Bench::new();
+    let address = bench.listen(Level::User);
+    let answer = bench.serve(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let rows = [b"a payload that does not end\n".as_slice(); 512].concat();
+        stream.write_all(b"show version <<\n").unwrap();
+        // More than is ever kept; whether all of it could be sent is the server's business.
+        let _ = (0..1_024).try_for_each(|_| stream.write_all(&rows));
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    });
+    assert_eq!(answer, "The payload is too long.\n\n");
+    assert!(bench.ask(address, "show version\n").contains('.'));
+}
+
+#[test]
 fn server_states_are_shown_and_changed() {
     let bench = Bench::new();
     let lines = |bench: &Bench| -> Vec<String> {
@@ -359,6 +378,11 @@ fn patterns_are_changed() {
         ("del map m #0x0", "\n"),
         ("del map m r", "Key not found.\n\n"),
         ("set map m nokey 1", "entry not found.\n\n"),
+        ("set map m #zz 1", "entry not found.\n\n"),
+        ("set map m # 1", "entry not found.\n\n"),
+        ("del map m #x", "Key not found.\n\n"),
+        ("del map m #99", "Key not found.\n\n"),
+        ("del map m #1x", "Malformed identifier. Please use #<id> or <file>.\n\n"),
         ("prepare map m", "New version created: 1\n\n"),
         ("add map @1 m p1 v1", "\n"),
         ("show map @1 m", "0x5 p1 v1\n\n"),
@@ -507,6 +531,33 @@ fn levels_permit() {
 }
 
 #[test]
+fn the_last_word_about_the_format_counts() {
+    let bench = Bench::new();
+    assert!(bench.run("show stat json typed").starts_with("F.2.0.0.pxname.1:KNS:str:fe\n"));
+    assert!(bench.run("show stat typed json").starts_with("[[{\"objType\""));
+    assert!(bench.run("show info json typed").starts_with("0.Name.1:POS:str:HAProxy\n"));
+    assert!(bench.run("show info typed json").starts_with("[{\"field\""));
+    assert_eq!(bench.run("set timeout cli 0"), "Invalid timeout value.\n\n");
+}
+
+#[test]
+fn limits_of_servers_are_numbers() {
+    let bench = Bench::new();
+    for (given, answer) in [
+        ("5x", "Trailing garbage in maxconn string\n"),
+        ("x", "maxconn string empty or preceded by garbage\n"),
+        ("", "Require <maxconn>.\n\n"),
+        ("-1", "Invalid maxconn, an integer of 0 or more is expected.\n\n"),
+        ("99999999999", "Invalid maxconn, an integer of 0 or more is expected.\n\n"),
+        ("7", "\n"),
+    ] {
+        let line = format!("set maxconn server be/s1 {given}");
+        assert_eq!(bench.run(&line), answer, "{line}");
+    }
+    assert_eq!(bench.run("set weight be/s1 5x"), "Trailing garbage in weight string\n");
+}
+
+#[test]
 fn unknown_commands_get_suggestions() {
     let bench = Bench::new();
     let out = bench.run("show inf");
@@ -559,6 +610,10 @@ fn lists() {
     let conn = bench.ask(address, "show servers conn be\n");
     assert!(conn.contains(" idle_cur idle_per_thr[1]\nbe/s1 3/1 "), "{conn}");
     assert!(conn.contains("\nbe/s1 3/1 127.0.0.1 8001 - 5000 0 0 0 0 0 -1 0 0\n"), "{conn}");
+    let be = &bench.shared.proxies[1];
+    proxy::notice::relocate(&bench.worker, be, 0, |place| place.known = false);
+    let conn = bench.ask(address, "show servers conn be\n");
+    assert!(conn.contains("\nbe/s1 3/1 - 8001 - "), "its name has no address: {conn}");
     assert_eq!(bench.run("show servers conn nope"), "Can't find backend.\n\n");
 }
 
@@ -658,8 +713,9 @@ fn every_thread_is_asked_for_its_streams() {
             server: Some(0),
             peer: "10.1.2.3:4567".parse().ok(),
             bind: 0,
-            descriptor: 7,
-            server_descriptor: 8,
+            // None that could be open.
+            descriptor: 70_000_007,
+            server_descriptor: -1,
             task: 9,
             usage: sched::Usage { calls: 122, cpu: 5, latency: 6 },
             expires_ms: Some(29_001),
@@ -674,14 +730,15 @@ fn every_thread_is_asked_for_its_streams() {
         bench.ask(address, "show sess\n"),
         "0x10: proto=tcpv4 src=10.1.2.3:4567 fe=fe be=be srv=s1 ts=00 epoch=0 age=1m1s \
          calls=122 rate=2 cpu=5 lat=6 rq[f=000000h,i=0,an=00h,rx=,wx=,ax=] \
-         rp[f=000000h,i=0,an=00h,rx=,wx=,ax=] scf=[8,0h,fd=7] scb=[8,0h,fd=8] exp=30s rc=0 \
+         rp[f=000000h,i=0,an=00h,rx=,wx=,ax=] scf=[8,0h,fd=70000007] scb=[8,0h,fd=-1] exp=30s rc=0 \
          c_exp=\n\n"
     );
     let detail = bench.ask(address, "show sess 0x10\n");
     assert!(detail.starts_with("0x10: [01/Jan/1970:00:16:40.000000] id=1 proto=tcpv4 source=10"));
     assert!(detail.contains("\n  frontend=fe (id=2 mode=http), listener=? (id=1)\n"), "{detail}");
-    assert!(detail.contains("\n  backend=be (id=3 mode=http)\n  server=s1 (id=1)\n"), "{detail}");
-    assert!(detail.contains(" calls=122 rate=2 exp=30s age=1m1s)\n  scf fd=7\n  scb fd=8\n"));
+    let server = "\n  backend=be (id=3 mode=http)\n  server=s1 (id=1) addr=127.0.0.1:8001\n";
+    assert!(detail.contains(server), "{detail}");
+    assert!(detail.contains(" calls=122 rate=2 exp=30s age=1m1s)\n  scf fd=70000007\n  scb fd=-1"));
     assert_eq!(bench.ask(address, "show sess all\n"), detail);
     assert_eq!(bench.ask(address, "show sess 0x11\n"), "Session not found.\n\n");
     let hidden = bench.ask(address, "set anon on 5;show sess;show sess all\n");
@@ -771,6 +828,37 @@ fn variables_of_the_process_are_set_and_shown() {
 }
 
 #[test]
+fn relative_ports_are_shown_and_stay() {
+    let mut proxies = testing::proxies();
+    let servers = &mut proxies[1].back.as_mut().unwrap().servers;
+    servers[0].link.follows.port = Some(80);
+    servers[1].link.follows.port = Some(-80);
+    let shared = Shared::new(testing::process(), proxies, 0);
+    let worker = testing::worker(&shared);
+    let bench = Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) };
+    let stat = bench.run("show stat be 4 -1");
+    assert!(stat.contains(",127.0.0.1:80,") && stat.contains(",127.0.0.1:-80,"), "{stat}");
+    let state = bench.run("show servers state be");
+    assert!(state.contains(" 6 0 0 0 - 80 - 0 0 - - 0\n"), "{state}");
+    let same = "no need to change the addr";
+    let map = "can't change <port> to port map because it is incompatible with current health check \
+               port configuration (use 'port' statement from the 'server' directive.";
+    for (server, port, said) in [
+        ("s4", "+1", map),
+        ("s4", "-1", map),
+        ("s4", "+x", "problem converting port '+x' to an int"),
+        ("s4", "70000", "problem converting port '70000' to an int"),
+        ("s4", "8004", "no need to change the port"),
+        ("s4", "81", "port changed from '8004' to '81'"),
+        ("s1", "81", "ports relative to the client's do not change while it runs"),
+    ] {
+        let line = format!("set server be/{server} addr 127.0.0.1 port {port}");
+        let answer = format!("{same}, {said} by 'stats socket command'\n\n");
+        assert_eq!(bench.run(&line), answer, "{line}");
+    }
+}
+
+#[test]
 fn agents_are_told_and_moved() {
     let mut proxies = testing::proxies();
     let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
@@ -794,6 +882,29 @@ fn agents_are_told_and_moved() {
     assert!(target().0.contains("10.0.0.9:81"), "{:?}", target());
     bench.run("set server be/s1 agent-send hello");
     assert_eq!(target().1, "hello");
+    for (line, answer) in [
+        ("agent-port 70000", "provided port is invalid\n"),
+        ("agent-port -1", "provided port is invalid\n"),
+        ("agent-port 0", "provided port is invalid\n"),
+        ("agent-port x", "provided port is not an integer\n"),
+        ("agent-port", "set server <b>/<s> agent-port requires a port.\n\n"),
+        ("agent-addr bad.invalid", "invalid addr 'bad.invalid'\n"),
+        ("agent-addr 127.0.0.1 port x", "provided port is not an integer\n"),
+        (
+            "agent-addr",
+            "set server <b>/<s> agent-addr requires an address and optionally a port.\n\n",
+        ),
+        ("check-addr bad.invalid", "invalid addr 'bad.invalid'\n"),
+        ("check-addr 127.0.0.1 port 65536", "provided port is invalid\n"),
+        ("check-port 65536", "provided port is invalid\n"),
+    ] {
+        assert_eq!(bench.run(&format!("set server be/s1 {line}")), answer, "{line}");
+    }
+    let unchecked = "health checks are not enabled on this server\n";
+    assert_eq!(bench.run("set server be/s3 check-port 80"), unchecked);
+    let unasked = "agent checks are not enabled on this server\n";
+    assert_eq!(bench.run("set server be/s3 agent-port 80"), unasked);
+    assert!(target().0.contains("10.0.0.9:81"), "{:?}", target());
     bench.run("set server be/s1 agent down");
     assert!(!server().state.agent_allows());
     bench.run("set server be/s1 agent up");

@@ -3,13 +3,15 @@
 
 use super::table::{self, Answer};
 use super::{Kind, Supervisor, relay};
-use crate::channel::{self, Channel, LONGEST, Place};
+use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place};
 use crate::cli::line::{Command, Line, Parser};
 use crate::settings::{CliSocket, Level};
 use reactor::{Class, Handle, Socket, TaskId, Thread};
 use std::io;
 use std::rc::Rc;
 
+/// Bytes of input that has been dealt with and is kept at most.
+const DONE: usize = 64 * 1024;
 /// Sessions at once.
 const SESSIONS: usize = 100;
 
@@ -101,11 +103,26 @@ impl Session {
     /// handed on.
     async fn run_lines(&mut self) -> io::Result<Option<bool>> {
         let mut ran = false;
-        // While a command runs more may arrive.
-        while let Some(end) = self.channel.input.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.channel.input.drain(..=end).collect();
-            let Line::Commands(commands) = self.parser.line(&line[..end]) else { continue };
+        // While a command runs more may arrive, behind what is there.
+        let mut from = 0;
+        while let Some(length) = self.channel.input[from..].iter().position(|byte| *byte == b'\n') {
+            let line = self.parser.line(&self.channel.input[from..from + length]);
+            from += length + 1;
+            let commands = match line {
+                Line::Commands(commands) => commands,
+                Line::Unfinished => continue,
+                Line::TooLong => {
+                    self.channel.output.extend_from_slice(PAYLOAD_TOO_LONG);
+                    self.state.quitting = true;
+                    return Ok(Some(true));
+                }
+            };
             ran = true;
+            // What is done shall not take the room for what arrives; moving the rest for each line
+            // would take a time that grows with the square of its length.
+            if from > DONE {
+                self.channel.input.drain(..std::mem::take(&mut from));
+            }
             for command in commands {
                 if !self.run(command).await? {
                     return Ok(None);
@@ -115,6 +132,7 @@ impl Session {
                 }
             }
         }
+        self.channel.input.drain(..from);
         Ok(Some(ran))
     }
 

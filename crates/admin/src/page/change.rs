@@ -119,8 +119,37 @@ pub(super) const ACTIONS: &[(&str, &str, Deed)] = &[
     }),
 ];
 
+/// Actions that the page has no longer and scripts may still ask for, in one state alone each.
+const OLD_ACTIONS: &[(&str, Deed)] = &[
+    ("disable", |worker, proxy, _, slot| {
+        alter(worker, proxy, slot, Admin::FORCED_MAINT, Admin::default())
+    }),
+    ("enable", |worker, proxy, _, slot| {
+        alter(worker, proxy, slot, Admin::default(), Admin::FORCED_MAINT)
+    }),
+    ("stop", |worker, proxy, _, slot| {
+        alter(worker, proxy, slot, Admin::FORCED_DRAIN, Admin::default())
+    }),
+    ("start", |worker, proxy, _, slot| {
+        alter(worker, proxy, slot, Admin::default(), Admin::FORCED_DRAIN)
+    }),
+];
+
+/// What an action of this name does.
+fn deed(name: &str) -> Option<Deed> {
+    let known = ACTIONS.iter().map(|(known, _, deed)| (known, deed));
+    let mut all = known.chain(OLD_ACTIONS.iter().map(|(known, deed)| (known, deed)));
+    all.find(|(known, _)| **known == name).map(|(_, deed)| *deed)
+}
+
 fn administer(worker: &Worker, proxy: &Proxy, slot: usize, set: Admin, clear: Admin) -> bool {
     notice::set_admin(worker, proxy, slot, set, clear, Cause::Silent).is_some()
+}
+
+/// As [`administer`]; tells whether it made a difference.
+fn alter(worker: &Worker, proxy: &Proxy, slot: usize, set: Admin, clear: Admin) -> bool {
+    let before = notice::set_admin(worker, proxy, slot, set, clear, Cause::Silent);
+    before.is_some_and(|before| before.any(clear) || before.with(set) != before)
 }
 
 fn checks(back: &Back, slot: usize, off: bool) -> bool {
@@ -152,7 +181,8 @@ fn force_agent(worker: &Worker, proxy: &Proxy, back: &Back, slot: usize, up: boo
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Form {
     backend: String,
-    action: String,
+    /// None, where the form names none: then nothing is to be done.
+    action: Option<String>,
     servers: Vec<String>,
 }
 
@@ -163,7 +193,7 @@ impl Form {
         for (name, value) in text.split('&').filter_map(|part| part.split_once('=')) {
             match name {
                 "b" => form.backend = decode(value),
-                "action" => form.action = decode(value),
+                "action" => form.action = Some(decode(value)),
                 "s" => form.servers.push(decode(value)),
                 _ => {}
             }
@@ -184,15 +214,15 @@ pub(super) fn apply(visit: &Visit<'_>) -> Outcome {
 }
 
 fn act(worker: &Worker, form: &Form) -> Outcome {
-    if form.backend.is_empty() || form.servers.is_empty() && form.action.is_empty() {
+    if form.backend.is_empty() {
         return Outcome::Nothing;
     }
     let by_id = form.backend.strip_prefix('#').and_then(|id| id.parse::<u32>().ok());
     let is = |it: &&Arc<Proxy>| it.name() == form.backend || Some(it.settings.id) == by_id;
     let mut backends = worker.shared.proxies.iter().filter(|proxy| proxy.back.is_some());
     let Some(proxy) = backends.find(is) else { return Outcome::Error };
-    let known = ACTIONS.iter().find(|(name, ..)| *name == form.action);
-    let (Some((_, _, deed)), Some(back)) = (known, &proxy.back) else { return Outcome::Error };
+    let Some(action) = &form.action else { return Outcome::Nothing };
+    let (Some(deed), Some(back)) = (deed(action), &proxy.back) else { return Outcome::Error };
     let (mut changed, mut missing) = (0, 0);
     for name in &form.servers {
         match back.servers.slot_of(|server| server.state.name() == name) {
@@ -254,7 +284,7 @@ mod tests {
     #[test]
     fn forms_are_read() {
         let form = Form::parse(b"s=a&s=b+c&action=maint&b=%233&x=y&s");
-        assert_eq!((form.backend.as_str(), form.action.as_str()), ("#3", "maint"));
+        assert_eq!((form.backend.as_str(), form.action.as_deref()), ("#3", Some("maint")));
         assert_eq!(form.servers, ["a", "b c"]);
     }
 

@@ -11,6 +11,8 @@ pub(super) enum Format {
     Html,
     /// As `show stat` writes them.
     Rows(Look),
+    /// Not the figures: what they look like in JSON.
+    Schema,
 }
 
 /// The options of one request.
@@ -43,6 +45,9 @@ impl Query {
         };
         for word in text.split([';', '?', '&', '/']) {
             query.take(word);
+        }
+        if text.contains(";json-schema") {
+            query.format = Format::Schema;
         }
         query
     }
@@ -98,6 +103,8 @@ mod tests {
         let parse = |uri: &str| Query::parse(uri.as_bytes(), "/");
         assert_eq!(parse("/;csv").format, Format::Rows(Look::Csv));
         assert_eq!(parse("/;json;norefresh").format, Format::Rows(Look::Json));
+        assert_eq!(parse("/;json-schema;csv").format, Format::Schema);
+        assert_eq!(parse("/?json-schema").format, Format::Html);
         assert!(parse("/").refreshes && !parse("/;norefresh").refreshes);
         assert_eq!(parse("/;up").states, States::Up);
         assert_eq!(parse("/?scope=be%2dx+y;csv").scope, "be-x y");

@@ -54,6 +54,7 @@ fn formats_have_their_types() {
         ("/;csv", "text/plain", "# pxname,svname,"),
         ("/;typed", "text/plain", "F.2.0.0.pxname.1:KNS:str:fe\n"),
         ("/;json", "application/json", "[[{\"objType\""),
+        ("/;json-schema", "application/json", "{\"$schema\""),
     ] {
         let (head, body) = bench.get(uri);
         assert_eq!((head.status(), header(&head, "content-type")), (200, content_type.into()));
@@ -170,7 +171,10 @@ fn forms_change_servers() {
     for (form, outcome) in [
         ("", "NONE"),
         ("x", "NONE"),
-        ("s=s1&b=be", "ERRP"),
+        ("s=s1&b=be", "NONE"),
+        ("b=nobody", "ERRP"),
+        ("s=s1&action=maint", "NONE"),
+        ("s=s1&action=&b=be", "ERRP"),
         ("s=s1&action=fly&b=be", "ERRP"),
         ("s=s1&action=maint&b=nobody", "ERRP"),
         ("s=s1&action=maint&b=fe", "ERRP"),
@@ -180,6 +184,31 @@ fn forms_change_servers() {
     }
     let place = bench.visit(("POST", "/;norefresh;up;scope=b+e"), true, Some(""));
     assert_eq!(header(&place.head, "location"), "/;st=NONE;up;norefresh?scope=b%20e");
+}
+
+#[test]
+fn old_actions_still_work() {
+    // As HAProxy 2.6 does it: each changes its own state and leaves the other alone.
+    let bench = Bench::new();
+    let back = bench.shared.proxies[1].back.as_ref().unwrap();
+    let state = || {
+        let admin = back.servers[0].state.state().1;
+        (admin.in_maint(), admin.in_drain())
+    };
+    for (action, outcome, now) in [
+        ("disable", "DONE", (true, false)),
+        ("disable", "NONE", (true, false)),
+        ("start", "NONE", (true, false)),
+        ("enable", "DONE", (false, false)),
+        ("enable", "NONE", (false, false)),
+        ("stop", "DONE", (false, true)),
+        ("stop", "NONE", (false, true)),
+        ("enable", "NONE", (false, true)),
+        ("start", "DONE", (false, false)),
+    ] {
+        let place = bench.post(&format!("s=s1&b=be&action={action}"));
+        assert_eq!((place, state()), (format!("/;st={outcome}"), now), "{action}");
+    }
 }
 
 #[test]

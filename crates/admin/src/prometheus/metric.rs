@@ -37,7 +37,30 @@ pub(super) struct Metric {
     pub(super) source: Source,
 }
 
+/// What an object must have for a metric to say something about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Needs {
+    Nothing,
+    /// It speaks HTTP.
+    Http,
+    /// It is a server that is checked.
+    Checks,
+    /// It is a backend with servers.
+    Servers,
+}
+
 impl Metric {
+    /// What it needs.
+    pub(super) fn needs(&self) -> Needs {
+        match self.source {
+            Responses | Number(Intercepted) => Needs::Http,
+            _ if self.name.starts_with("http_") => Needs::Http,
+            CheckStatus | Number(CheckCode) | Milliseconds(CheckDuration) => Needs::Checks,
+            AggregateServers | AggregateChecks => Needs::Servers,
+            Number(_) | Milliseconds(_) | State(_) => Needs::Nothing,
+        }
+    }
+
     /// What it says.
     pub(super) fn help(&self) -> &'static str {
         match self.source {

@@ -52,7 +52,7 @@ impl Query {
                 return None;
             }
             let Some(name) = word.strip_prefix("scope=").map(decode) else {
-                query.no_maint |= word == "no-maint";
+                query.no_maint |= word.split('=').next() == Some("no-maint");
                 continue;
             };
             let before = if std::mem::replace(&mut named, true) { query.scopes } else { 0 };
@@ -89,6 +89,8 @@ mod tests {
             ("/metrics", all, false),
             ("/metrics?", all, false),
             ("/metrics?foo=bar&no-maint", all, true),
+            ("/metrics?no-maint=1", all, true),
+            ("/metrics?no-maintx", all, false),
             ("/metrics?scope=", "", false),
             ("/metrics?scope=server&scope=global", "global server", false),
             ("/metrics?scope=server&scope=&scope=backend&no-maint", "backend", true),

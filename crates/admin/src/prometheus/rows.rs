@@ -1,7 +1,9 @@
 //! Metrics of frontends, listeners, backends and servers: one block per metric, a line per object. Never
 //! chooses metrics.
 
-use super::metric::{BACKEND, FRONTEND, LISTENER, Metric, OUTCOMES, SERVER, SERVER_STATES, Source};
+use super::metric::{
+    BACKEND, FRONTEND, LISTENER, Metric, Needs, OUTCOMES, SERVER, SERVER_STATES, Source,
+};
 use super::query::{Query, Scope};
 use super::{begin, sample};
 use crate::stats::field::Field;
@@ -86,10 +88,21 @@ fn block(
     }
     for at in range {
         let row = &rows[at];
-        if row.kind == kind {
-            let servers = if kind == Kind::Backend { before(rows, at) } else { &[] };
+        let servers = if kind == Kind::Backend { before(rows, at) } else { &[] };
+        if row.kind == kind && has(row, servers, metric) {
             Line { out, name: &name, row, servers }.write(metric.source);
         }
+    }
+}
+
+/// Whether an object has a metric: what is about HTTP, checks or servers says nothing where there
+/// are none, and HAProxy leaves it out.
+fn has(row: &Row, servers: &[Row], metric: &Metric) -> bool {
+    match metric.needs() {
+        Needs::Nothing => true,
+        Needs::Http => row.get(Field::Mode).text() == "http",
+        Needs::Checks => !row.get(Field::CheckStatus).is_empty(),
+        Needs::Servers => servers.iter().any(|row| row.kind == Kind::Server),
     }
 }
 
@@ -113,7 +126,12 @@ impl Line<'_> {
         match source {
             Source::Number(field) => {
                 let value = self.row.get(field);
-                if value.is_empty() { self.one(None, "NaN") } else { self.one(None, value) }
+                match (field, value.is_empty()) {
+                    (_, false) => self.one(None, value),
+                    // A check of a connection alone.
+                    (Field::CheckCode, true) => self.one(None, 0),
+                    (_, true) => self.one(None, "NaN"),
+                }
             }
             Source::Milliseconds(field) => {
                 let seconds = self.row.get(field).number() as f64 / 1_000.0;

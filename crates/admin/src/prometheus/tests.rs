@@ -89,6 +89,32 @@ fn scopes_choose_and_maintenance_can_be_left_out() {
 }
 
 #[test]
+fn what_says_nothing_is_left_out() {
+    let (_, text) = ask("/metrics");
+    let named = |metric: &str, label: &str| {
+        lines(&text, metric).keys().filter(|line| line.contains(label)).count()
+    };
+    for metric in ["check_status", "check_code", "check_duration_seconds"] {
+        let metric = format!("haproxy_server_{metric}");
+        let per_server = if metric.ends_with("status") { 16 } else { 1 };
+        assert_eq!(named(&metric, "server=\"s1\""), per_server, "{metric}");
+        assert_eq!(named(&metric, "server=\"s3\""), 0, "{metric}: it has no checks");
+    }
+    assert!(text.contains("haproxy_server_check_code{proxy=\"be\",server=\"s2\"} 0\n"), "{text}");
+    assert_eq!(named("haproxy_server_check_failures_total", "server=\"s3\""), 1);
+    let of_tcp = text.lines().filter(|line| line.contains("{proxy=\"tcp\""));
+    let of_http = of_tcp.filter(|line| line.contains("_http_") || line.contains("_intercepted_"));
+    assert_eq!(of_http.collect::<Vec<_>>(), [""; 0]);
+    assert_eq!(named("haproxy_frontend_intercepted_requests_total", "proxy=\"fe\""), 1);
+    assert_eq!(named("haproxy_backend_agg_server_status", "proxy=\"be\""), 5);
+    for metric in ["agg_server_status", "agg_server_check_status", "agg_check_status"] {
+        let metric = format!("haproxy_backend_{metric}");
+        assert_eq!(named(&metric, "proxy=\"stats\""), 0, "{metric}: it has no servers");
+    }
+    assert_eq!(named("haproxy_backend_status", "proxy=\"stats\""), 2);
+}
+
+#[test]
 fn hostile_names_are_escaped() {
     let mut out = String::new();
     super::sample(&mut out, "x", &[("proxy", "a\"b\\c\nd")], 1);

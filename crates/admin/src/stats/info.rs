@@ -3,9 +3,9 @@
 use super::typed::end;
 use super::{Clock, Tags, Value};
 use crate::settings::Settings;
+use proxy::Worker;
 use proxy::counters::{Event, Metric};
 use proxy::tls_counters::{Rate, TlsCounters};
-use proxy::{Shared, Worker};
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::ignored;
@@ -32,7 +32,7 @@ struct Source<'a> {
     clock: Clock,
     /// Microseconds since the start.
     uptime: u64,
-    /// Whether times have fractions.
+    /// Whether times and rates have fractions.
     precise: bool,
 }
 
@@ -40,6 +40,24 @@ impl Source<'_> {
     /// Seconds, from microseconds.
     fn moment(&self, micros: u64) -> Value {
         if self.precise { Value::Micros(micros) } else { number(micros / 1_000_000).into() }
+    }
+
+    /// An event's rate, with fractions if times have them. Of the second that passes all is known,
+    /// of the one before it the share that still counts.
+    fn rate(&self, event: Event) -> Value {
+        let (totals, clock) = (&self.worker.shared.totals, self.clock);
+        if !self.precise {
+            return clock.rate(totals, event).into();
+        }
+        let now = totals.rate(event, clock.second, 1_000);
+        let before = totals.rate(event, clock.second, 0).saturating_sub(now);
+        let share = u64::from(before) * u64::from(1_000 - clock.of_second.min(1_000));
+        Value::Micros(u64::from(now) * 1_000_000 + share * 1_000)
+    }
+
+    /// A whole number where HAProxy has fractions.
+    fn whole(&self, value: u32) -> Value {
+        if self.precise { Value::Micros(u64::from(value) * 1_000_000) } else { value.into() }
     }
 
     fn pools(&self) -> (u64, u64) {
@@ -60,6 +78,13 @@ impl Source<'_> {
         let (fresh, reused) =
             (self.tls_rate(|it| &it.front_keys), self.tls_rate(|it| &it.front_reuses));
         (reused * 100).checked_div(fresh + reused).unwrap_or(0)
+    }
+
+    /// Those of proxies, and runtime sockets.
+    fn listeners(&self) -> u32 {
+        let fronts = self.worker.shared.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
+        let listeners: usize = fronts.map(|front| front.listeners.len()).sum();
+        number((listeners + self.settings.sockets.len()) as u64)
     }
 
     fn sent(&self) -> (u64, u64) {
@@ -145,13 +170,7 @@ const ENTRIES: &[Entry] = &[
     (23, "Maxpipes", "CLP", |s| s.worker.shared.settings.splice.pipes.into(), "Limit of pipes"),
     (24, "PipesUsed", "MGP", |s| s.worker.shared.pipes.counts().0.into(), "Pipes in use"),
     (25, "PipesFree", "MGP", |s| s.worker.shared.pipes.counts().1.into(), "Pipes free"),
-    (
-        26,
-        "ConnRate",
-        "MRP",
-        |s| s.clock.rate(&s.worker.shared.totals, Event::Connection).into(),
-        "Client connections in the last second",
-    ),
+    (26, "ConnRate", "MRP", |s| s.rate(Event::Connection), "Client connections in the last second"),
     (
         27,
         "ConnRateLimit",
@@ -166,13 +185,7 @@ const ENTRIES: &[Entry] = &[
         |s| s.worker.shared.totals.peak(Event::Connection).into(),
         "Most client connections in one second",
     ),
-    (
-        29,
-        "SessRate",
-        "MRP",
-        |s| s.clock.rate(&s.worker.shared.totals, Event::Session).into(),
-        "Sessions in the last second",
-    ),
+    (29, "SessRate", "MRP", |s| s.rate(Event::Session), "Sessions in the last second"),
     (
         30,
         "SessRateLimit",
@@ -191,7 +204,7 @@ const ENTRIES: &[Entry] = &[
         32,
         "SslRate",
         "MRP",
-        |s| s.tls_rate(|it| &it.front).into(),
+        |s| s.whole(s.tls_rate(|it| &it.front)),
         "TLS connections in the last second",
     ),
     (
@@ -212,7 +225,7 @@ const ENTRIES: &[Entry] = &[
         35,
         "SslFrontendKeyRate",
         "MGP",
-        |s| s.tls_rate(|it| &it.front_keys).into(),
+        |s| s.whole(s.tls_rate(|it| &it.front_keys)),
         "Full handshakes with clients in the last second",
     ),
     (
@@ -226,14 +239,14 @@ const ENTRIES: &[Entry] = &[
         37,
         "SslFrontendSessionReuse_pct",
         "MGP",
-        |s| s.reused_percent().into(),
+        |s| s.whole(s.reused_percent()),
         "Resumed sessions of clients, in percent",
     ),
     (
         38,
         "SslBackendKeyRate",
         "MRP",
-        |s| s.tls_rate(|it| &it.back_keys).into(),
+        |s| s.whole(s.tls_rate(|it| &it.back_keys)),
         "Full handshakes with servers in the last second",
     ),
     (
@@ -245,8 +258,14 @@ const ENTRIES: &[Entry] = &[
     ),
     (40, "SslCacheLookups", "MCP", none, "Sessions looked up in the TLS cache"),
     (41, "SslCacheMisses", "MCP", none, "Sessions not found in the TLS cache"),
-    (42, "CompressBpsIn", "MRP", none, "Bytes given to the compressor in the last second"),
-    (43, "CompressBpsOut", "MRP", none, "Bytes that it made of them"),
+    (
+        42,
+        "CompressBpsIn",
+        "MRP",
+        |s| s.whole(0),
+        "Bytes given to the compressor in the last second",
+    ),
+    (43, "CompressBpsOut", "MRP", |s| s.whole(0), "Bytes that it made of them"),
     (44, "CompressBpsRateLim", "CLP", none, "Limit of compressed bytes a second"),
     (
         47,
@@ -288,11 +307,11 @@ const ENTRIES: &[Entry] = &[
         53,
         "Jobs",
         "MGP",
-        |s| (s.worker.shared.connections.current() + listeners(&s.worker.shared)).into(),
+        |s| (s.worker.shared.connections.current() + s.listeners()).into(),
         "Client connections and listeners",
     ),
     (54, "Unstoppable Jobs", "MGP", none, "Jobs that a soft stop does not wait for"),
-    (55, "Listeners", "MGP", |s| listeners(&s.worker.shared).into(), "Listeners"),
+    (55, "Listeners", "MGP", |s| s.listeners().into(), "Listeners"),
     (56, "ActivePeers", "MGP", none, "Peers that have been verified"),
     (57, "ConnectedPeers", "MGP", none, "Peers connected"),
     (
@@ -358,7 +377,8 @@ fn none(_: &Source<'_>) -> Value {
     Value::U32(0)
 }
 
-/// Gathers all values, as the worker that answers sees them; `precise`: times with fractions.
+/// Gathers all values, as the worker that answers sees them; `precise`: times and rates with
+/// fractions.
 pub fn all(worker: &Worker, settings: &Settings, precise: bool) -> Vec<Item> {
     let clock = Clock::of(worker);
     let uptime = worker.thread.nanos().saturating_sub(worker.shared.started) / 1_000;
@@ -366,6 +386,9 @@ pub fn all(worker: &Worker, settings: &Settings, precise: bool) -> Vec<Item> {
     let item = |entry: &Entry| {
         let (position, name, tags, value, doc) = *entry;
         let value = if ignored("info-field", name) { Value::Empty } else { value(&source) };
+        // With fractions all rates are called so, as measured.
+        let rate = tags == "MGP" && matches!(value, Value::Micros(_));
+        let tags = if rate { "MRP" } else { tags };
         Item { position, name, tags: Tags(tags), value, doc }
     };
     // Only the description may be missing.
@@ -393,9 +416,4 @@ fn mebibytes(bytes: u64) -> u32 {
 
 fn number(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
-}
-
-fn listeners(shared: &Shared) -> u32 {
-    let fronts = shared.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
-    number(fronts.map(|front| front.listeners.len() as u64).sum())
 }

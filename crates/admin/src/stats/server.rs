@@ -67,7 +67,7 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
     connections(&mut row, server);
     if legends {
         let place = server.location.now();
-        row.set(Field::Addr, place.known.then(|| address(&place.address)));
+        row.set(Field::Addr, place.known.then(|| own_address(server, &place.address)));
         let back = proxy.back.as_ref();
         row.set(Field::Cookie, back.and_then(|back| back.cookie_value(server)));
     }
@@ -160,6 +160,15 @@ fn connections(row: &mut Row, server: &Server) {
     row.set(Field::SafeConnCur, 0u32);
     row.set(Field::UsedConnCur, used);
     row.set(Field::NeedConnEst, used);
+}
+
+/// The address of a server, with what is added to the client's port if its own is relative.
+fn own_address(server: &Server, own: &Address) -> Value {
+    match (server.settings.link.follows.port, own.inet()) {
+        (Some(offset), Some(own)) if own.is_ipv6() => format!("[{}]:{offset}", own.ip()).into(),
+        (Some(offset), Some(own)) => format!("{}:{offset}", own.ip()).into(),
+        _ => address(own),
+    }
 }
 
 pub(super) fn address(address: &Address) -> Value {

@@ -150,7 +150,7 @@ const INFO: &[(&str, &str)] = &[
     ("SslRateLimit", "0"), ("MaxSslRate", "0"), ("SslFrontendKeyRate", "0"), ("SslFrontendMaxKeyRate", "0"), ("SslFrontendSessionReuse_pct", "0"),
     ("SslBackendKeyRate", "0"), ("SslBackendMaxKeyRate", "0"), ("SslCacheLookups", "0"), ("SslCacheMisses", "0"), ("CompressBpsIn", "0"),
     ("CompressBpsOut", "0"), ("CompressBpsRateLim", "0"), ("Tasks", ""), ("Run_queue", ""), ("Idle_pct", ""), ("node", "node1"), ("Stopping", "0"),
-    ("Jobs", "0"), ("Unstoppable Jobs", "0"), ("Listeners", "0"), ("ActivePeers", "0"), ("ConnectedPeers", "0"), ("DroppedLogs", "5"),
+    ("Jobs", "1"), ("Unstoppable Jobs", "0"), ("Listeners", "1"), ("ActivePeers", "0"), ("ConnectedPeers", "0"), ("DroppedLogs", "5"),
     ("BusyPolling", "0"), ("FailedResolutions", "0"), ("TotalBytesOut", "0"), ("TotalSplicdedBytesOut", "0"), ("BytesOutRate", "0"),
     ("DebugCommandsIssued", "0"), ("CumRecvLogs", "0"), ("Build info", "2.7-test"), ("Memmax_bytes", "5242880"), ("PoolAlloc_bytes", "0"),
     ("PoolUsed_bytes", "0"), ("Start_time_sec", ""), ("Tainted", "0"),
@@ -175,6 +175,30 @@ fn every_field_of_info_has_its_value() {
         let fits = if expected.is_empty() { !value.is_empty() } else { value == *expected };
         assert!(item.name == *name && fits, "{name}: {value} instead of {expected}");
     }
+}
+
+#[test]
+fn rates_have_fractions_where_they_are_asked_for() {
+    let shared = testing::shared();
+    let worker = testing::worker(&shared);
+    let clock = Clock::of(&worker);
+    (0..10).for_each(|_| shared.totals.tick(0, Event::Connection, clock.second - 1));
+    (0..2).for_each(|_| shared.totals.tick(0, Event::Connection, clock.second));
+    let settings = testing::settings();
+    let value = |precise: bool, name: &str| {
+        let items = info::all(&worker, &settings, precise);
+        let item = items.into_iter().find(|item| item.name == name).unwrap();
+        (item.value.kind(), item.tags.0, item.value.to_string())
+    };
+    let milli = 2_000 + 10 * (1_000 - u64::from(clock.of_second));
+    assert_eq!(value(true, "ConnRate"), ("flt", "MRP", Value::Micros(milli * 1_000).to_string()));
+    assert_eq!(value(false, "ConnRate").0, "u32");
+    assert_eq!(value(true, "SslRate"), ("flt", "MRP", "0".to_owned()));
+    assert_eq!(value(true, "SslFrontendKeyRate"), ("flt", "MRP", "0".to_owned()));
+    assert_eq!(value(false, "SslFrontendKeyRate"), ("u32", "MGP", "0".to_owned()));
+    assert_eq!(value(true, "MaxConnRate"), ("u32", "MMP", "10".to_owned()));
+    let shown = [1_500_000, 1_000_001, 0, 10_000_000].map(|it| Value::Micros(it).to_string());
+    assert_eq!(shown, ["1.5", "1.000001", "0", "10"]);
 }
 
 /// Columns that only checks, agents, pools and slow starts fill, and their values.

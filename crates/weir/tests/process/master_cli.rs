@@ -52,6 +52,18 @@ fn commands_go_to_the_process_that_is_named() {
 }
 
 #[test]
+fn a_payload_has_a_limit() {
+    let master = start();
+    let map = master.path("a.map").display().to_string();
+    let rows = |count: usize| "k0123456789 v\n".repeat(count);
+    let long = master.raw(&format!("@1 add map {map} <<\n{}", rows(80_000)));
+    assert_eq!(long, "The payload is too long.\n\n");
+    let fits = master.raw(&format!("@1 add map {map} <<\n{}", rows(10_000)));
+    assert_eq!(fits, "\n", "140 kB");
+    assert!(master.raw(&format!("@1 get map {map} k0123456789")).contains("value=\"v\""));
+}
+
+#[test]
 fn words_and_payloads_reach_the_worker_unchanged() {
     let master = start();
     let map = master.path("a.map").display().to_string();

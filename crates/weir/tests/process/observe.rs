@@ -228,7 +228,17 @@ fn operators_end_sessions() {
     let listed = weir.cli("show sess");
     let line = listed.lines().find(|line| line.contains(&source)).expect("it is listed");
     let (id, _) = line.split_once(':').expect("a number first");
+    let told = weir.cli(&format!("show sess {id}"));
     assert_eq!(weir.cli(&format!("shutdown session {id}")), "");
+    let word = |line: &str, name: &str| {
+        let line = told.lines().find(|it| it.trim_start().starts_with(line)).unwrap_or_default();
+        line.split_once(name).unwrap_or_default().1.to_owned()
+    };
+    let (address, near) = (origin.address().to_string(), weir.address("web").to_string());
+    assert_eq!(word("frontend=web ", "listener="), format!("? (id=1) addr={near}"), "{told}");
+    assert_eq!(word("server=s ", "addr="), address, "{told}");
+    let own = word("backend=app ", "addr=");
+    assert!(own.starts_with("127.0.0.1:") && own != address, "{told}");
     assert_eq!(one.response().status(), 502);
     assert_eq!(shape(&log.find("/wait")), "web app/s 502 KH-- \"GET /wait HTTP/1.1\"");
     eventually("the other alone", || {
@@ -248,7 +258,7 @@ fn sessions_without_a_protocol_end_too() {
     let setup = Setup::new(
         "global\n nbthread 2\n stats socket <dir>/cli level admin\ndefaults\n mode tcp\n \
          timeout connect 5s\n timeout client 9s\n timeout server 9s\n option tcplog\n \
-         log <log> format raw local0\nlisten app\n bind <web>\n \
+         log <log> format raw local0\nlisten app\n bind <web> name door\n \
          server s <origin> on-marked-down shutdown-sessions\n",
     );
     let weir = setup.between(&origin, &log);
@@ -258,6 +268,8 @@ fn sessions_without_a_protocol_end_too() {
         let mut client = weir.web();
         client.send("GET /wait HTTP/1.1\r\n\r\n");
         eventually("a session", || weir.cli("show sess").contains("srv=s").then_some(()));
+        let listener = format!("listener=door (id=1) addr={}\n", weir.address("web"));
+        assert!(weir.cli("show sess all").contains(&listener), "{listener}");
         weir.cli(command);
         client.expect_end();
         let line = log.find("] app app/s ");

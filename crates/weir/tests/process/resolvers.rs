@@ -161,6 +161,9 @@ fn records_of_a_service_fill_a_template() {
     assert_eq!(state(&weir, "t3", &fields), "- 0 1 - _h._tcp.test");
     wait_for(&weir, "u2", &fields, "127.0.0.8 8002 9 h2.test _h._tcp.test");
     assert_eq!(state(&weir, "t2", &["srv_admin_state"]), "64");
+    let refused = "set server <b>/<s> fqdn failed because SRV resolution is configured.";
+    assert_eq!(weir.cli("set server b/t2 fqdn h1.test").trim(), refused);
+    assert_eq!(weir.cli("set server b/t3 fqdn h1.test").trim(), refused);
     assert!(log.find("b/t2 changed").ends_with("to 127.0.0.8 by DNS additional record."));
     // One record goes, another comes, one changes its weight.
     let port = origin.address().port();
@@ -389,8 +392,19 @@ fn a_command_gives_a_server_another_name() {
     let back = format!("{NONE} server s app.test:80\n server t 127.0.0.1:80\n");
     let weir = setup(&dns, &log, "", "", &back).start();
     address(&weir, "s", "127.0.0.1");
-    assert_eq!(weir.cli("set server b/s fqdn other.test").trim(), "");
+    let by = "by 'stats socket command'";
+    let told = format!("b/s changed its FQDN from app.test to other.test {by}");
+    assert_eq!(weir.cli("set server b/s fqdn other.test").trim(), told);
     let fields = ["srv_addr", "srv_fqdn", "srv_admin_state"];
     wait_for(&weir, "s", &fields, "127.0.0.2 other.test 64");
+    for (name, answer) in [
+        ("other.test", format!("no need to change the FDQN {by}")),
+        ("bad..x", format!("could not update b/s FQDN {by}")),
+        ("a!b", format!("invalid fqdn 'a!b' {by}")),
+        ("", "set server <b>/<s> fqdn requires a FQDN.".to_owned()),
+    ] {
+        assert_eq!(weir.cli(&format!("set server b/s fqdn {name}")).trim(), answer);
+    }
     assert!(weir.cli("set server b/t fqdn other.test").contains("no resolution is configured"));
+    assert_eq!(state(&weir, "s", &fields), "127.0.0.2 other.test 64");
 }

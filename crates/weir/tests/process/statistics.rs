@@ -71,6 +71,20 @@ fn rules_say_who_may_see_the_page() {
 }
 
 #[test]
+fn the_page_has_three_methods() {
+    let weir = start();
+    let ask = |method: &str| {
+        let line = format!("{method} /haproxy?stats HTTP/1.1\r\n");
+        let mut client = weir.connect("rules");
+        client.send(format!("{line}Host: t\r\nX-Allow: 1\r\nContent-Length: 0\r\n\r\n"));
+        client.head().status()
+    };
+    assert_eq!(["GET", "HEAD", "POST"].map(ask), [200, 200, 303]);
+    let others = ["PUT", "DELETE", "OPTIONS", "PATCH", "FOO", "get"];
+    assert_eq!(others.map(ask), [204; 6], "the backend answers");
+}
+
+#[test]
 fn an_open_page_needs_nothing() {
     let weir = start();
     let text = get(&weir, "open", "/haproxy?stats", "x: y").text();

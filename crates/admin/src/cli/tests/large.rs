@@ -58,6 +58,19 @@ fn counted(bench: &Bench, line: &str) -> (usize, usize, String) {
 }
 
 #[test]
+fn keys_of_integers_have_no_sign() {
+    let bench = with_table();
+    for key in ["-7", "x", "4294967296"] {
+        for command in ["set", "show", "clear"] {
+            let line = format!("{command} table t key {key}");
+            assert_eq!(bench.run(&line), "Invalid key\n\n", "{line}");
+        }
+    }
+    assert_eq!(bench.run("set table t key 4294967295"), "\n");
+    assert!(bench.run("show table t key 4294967295").contains(" key=4294967295 "));
+}
+
+#[test]
 fn a_piece_of_a_table_looks_at_few_entries_whether_it_shows_them_or_not() {
     let bench = with_table();
     let least = ENTRIES as usize / ::table::STEP;
