@@ -190,7 +190,7 @@ impl Server {
 
     /// The slow-start percentage of statistics, absent at full speed.
     pub fn throttle_percent(&self) -> Option<u32> {
-        let starting = self.state().0 == OpState::Starting;
+        let starting = self.state().0 == OpState::Starting && !self.is_draining();
         starting.then(|| weight::throttle_percent(self.load.weight(), self.user_weight()))
     }
 

@@ -471,6 +471,8 @@ pub struct Server {
     pub paused: AtomicBool,
     /// Whether its health checks are suspended (`disable health`).
     pub checks_off: AtomicBool,
+    /// Whether a task sees to its slow start.
+    pub(crate) warming: AtomicBool,
     /// Its agent, if it has one.
     pub agent: Option<Agent>,
     /// Idle connections that their threads did not need, for any thread to take.
@@ -497,6 +499,7 @@ impl Server {
             queue: Queue::default(),
             used: Gauge::default(),
             paused: AtomicBool::new(settings.balance.disabled || settings.balance.unresolved),
+            warming: AtomicBool::new(false),
             checks_off: AtomicBool::new(settings.off.0),
             agent: settings.agent.as_ref().map(|agent| Agent::new(agent, settings.off.1)),
             parked: Parking::default(),
