@@ -262,3 +262,15 @@ fn every_way_up_is_a_slow_start_but_the_end_of_a_drain() {
         assert_eq!(seen(), slow, "after `health stopping`");
     }
 }
+
+#[test]
+fn what_servers_say_stays_in_its_quotes() {
+    let backend = with(Algorithm::RoundRobin, &[1], |_| {});
+    let info = "\x01bad <b>\"x\", y\nz\u{7f}\u{e9}[31m\\ ".to_owned();
+    let result = CheckResult { status: CheckStatus::L7Status, info, ..CheckResult::default() };
+    let cause = Cause::Check(&result);
+    let server = &backend.servers()[0];
+    let text = notice::down("be", server, cause, backend.usable(), Sessions::default());
+    let told = "info: \"<01>bad <3C>b<3E><22>x<22>, y<0A>z<7F><C3><A9>[31m\\ \", check";
+    assert!(text.contains(told), "{text}");
+}
