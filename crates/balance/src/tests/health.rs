@@ -264,6 +264,23 @@ fn every_way_up_is_a_slow_start_but_the_end_of_a_drain() {
 }
 
 #[test]
+fn a_silent_agent_brings_nobody_up() {
+    let backend = with(Algorithm::RoundRobin, &[1], |s| s.checked = false);
+    let server = &backend.servers()[0];
+    let says = |status| {
+        let result = CheckResult { status, ..CheckResult::default() };
+        backend.on_agent(0, result, 1000).change
+    };
+    // As a state file has left it.
+    backend.force_health(0, Change::Down, 0);
+    assert_eq!(says(CheckStatus::L4Connection), Change::None);
+    assert_eq!(says(CheckStatus::Checked), Change::None, "it told a weight only");
+    assert_eq!(server.state().0, OpState::Stopped);
+    assert_eq!(says(CheckStatus::L7Ok), Change::Up);
+    assert_eq!(server.state().0, OpState::Running);
+}
+
+#[test]
 fn what_servers_say_stays_in_its_quotes() {
     let backend = with(Algorithm::RoundRobin, &[1], |_| {});
     let info = "\x01bad <b>\"x\", y\nz\u{7f}\u{e9}[31m\\ ".to_owned();
