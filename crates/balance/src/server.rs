@@ -245,8 +245,7 @@ impl Server {
     /// How long to wait from one check to the next, in milliseconds.
     pub fn check_interval_ms(&self) -> u32 {
         let record = self.record();
-        let checked = record.last.status.verdict() != crate::Verdict::Unknown;
-        self.settings.intervals.next(&record.health, checked)
+        self.settings.intervals.next(&record.health)
     }
 
     /// Takes the limit that `minconn` and `fullconn`, slow start or the CLI ask for now; 0 lifts
