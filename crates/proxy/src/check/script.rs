@@ -69,6 +69,8 @@ enum Stop {
     Unconnected(std::io::Error),
     /// The connection broke.
     Broken(std::io::Error),
+    /// Its handshake took too long.
+    Unshaken,
     /// It could not be encrypted; why.
     Unencrypted(&'static str),
     /// The server asks for no new sessions (`disable-on-404`).
@@ -239,9 +241,10 @@ impl<'a> Play<'a> {
     /// Encrypts what is said from now on.
     async fn encrypt(&mut self, encryption: &Encryption) -> Result<(), Stop> {
         self.encrypted = true;
+        let asked = matches!(encryption.name, ServerName::Fixed(_));
         self.line.encrypt(encryption).await.map_err(|trouble| match trouble {
-            handshake::Trouble::Late => Stop::Late(CheckStatus::L6Timeout),
-            trouble => Stop::Unencrypted(trouble.words().1),
+            handshake::Trouble::Late => Stop::Unshaken,
+            trouble => Stop::Unencrypted(trouble.of_server(asked).1),
         })
     }
 
@@ -383,6 +386,8 @@ impl<'a> Play<'a> {
                 }
                 self.result(known(failure.status), &info)
             }
+            // As measured: at which step is not told.
+            Stop::Unshaken => verdict::plain(CheckStatus::L6Timeout, ""),
             Stop::Late(status) => self.placed(verdict::plain(status, ""), index, comment),
             Stop::Unconnected(error) => self.placed(verdict::unconnected(&error), index, comment),
             Stop::Broken(error) => self.placed(verdict::broken(&error), index, comment),
