@@ -12,7 +12,7 @@ use super::turn::{Subject, Turn, Underway};
 use super::verdict;
 use crate::handshake;
 use crate::line::{Line, Trouble};
-use crate::settings::{Announce, Encryption, ServerName, Switch, Version};
+use crate::settings::{self, Announce, Encryption, ServerName, Switch, Version};
 use crate::way;
 use crate::worker::Worker;
 use balance::{CheckResult, CheckStatus};
@@ -69,8 +69,6 @@ enum Stop {
     Unconnected(std::io::Error),
     /// The connection broke.
     Broken(std::io::Error),
-    /// Its handshake took too long.
-    Unshaken,
     /// It could not be encrypted; why.
     Unencrypted(&'static str),
     /// The server asks for no new sessions (`disable-on-404`).
@@ -243,7 +241,7 @@ impl<'a> Play<'a> {
         self.encrypted = true;
         let asked = matches!(encryption.name, ServerName::Fixed(_));
         self.line.encrypt(encryption).await.map_err(|trouble| match trouble {
-            handshake::Trouble::Late => Stop::Unshaken,
+            handshake::Trouble::Late => Stop::Late(CheckStatus::L6Timeout),
             trouble => Stop::Unencrypted(trouble.of_server(asked).1),
         })
     }
@@ -386,28 +384,25 @@ impl<'a> Play<'a> {
                 }
                 self.result(known(failure.status), &info)
             }
-            // As measured: at which step is not told.
-            Stop::Unshaken => verdict::plain(CheckStatus::L6Timeout, ""),
             Stop::Late(status) => self.placed(verdict::plain(status, ""), index, comment),
             Stop::Unconnected(error) => self.placed(verdict::unconnected(&error), index, comment),
             Stop::Broken(error) => self.placed(verdict::broken(&error), index, comment),
             Stop::Unencrypted(why) => {
-                let result = verdict::plain(CheckStatus::L6Response, why);
-                // Without a script there are no steps to tell of.
-                if self.script.acts() { self.placed(result, index, comment) } else { result }
+                self.placed(verdict::plain(CheckStatus::L6Response, why), index, comment)
             }
             Stop::Conditional => self.result(CheckStatus::L7OkConditional, b""),
         }
     }
 
-    /// Where `tcp-check` steps were told one by one, messages say at which one it was.
+    /// With `option tcp-check` messages say at which step it was, even if there are none.
     fn placed(
         &self,
         mut result: CheckResult,
         index: Option<usize>,
         comment: Option<&str>,
     ) -> CheckResult {
-        if self.script.kind != Kind::Tcp {
+        let told = matches!(self.subject.settings.check, settings::Check::Script(_));
+        if self.script.kind != Kind::Tcp || !told {
             return result;
         }
         match index.and_then(|index| self.script.steps.get(index)) {
