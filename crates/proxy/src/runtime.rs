@@ -523,6 +523,18 @@ impl Server {
     pub fn idle(&self) -> u32 {
         self.counters.idle() + self.parked.count()
     }
+
+    /// Idle connections that have been used more than once, so far as threads hold them.
+    pub fn idle_proven(&self) -> u32 {
+        self.counters.proven()
+    }
+
+    /// The most connections that were in use since the last purge, and how many are expected.
+    pub fn demand(&self) -> (u32, u32) {
+        let (peak, need) = self.counters.demand();
+        let used = self.used.current().saturating_sub(self.idle());
+        (peak.max(used), need.max(used))
+    }
 }
 
 /// The agent of a server; commands may move it.
