@@ -4,8 +4,8 @@
 //! drops it when the server closes it. Newest first: the oldest are those that a purge finds
 //! unused.
 //!
-//! No more are kept than requests have used at the same time of late ([`demand`]): where new ones are
-//! opened beside idle ones, as `http-reuse safe` has it, those would pile up.
+//! No more are kept than requests have used at the same time of late ([`demand`]): where new ones
+//! are opened beside idle ones, as `http-reuse safe` has it, those would pile up.
 //!
 //! With `tune.idle-pool.shared`, what a thread has not needed between two purges is parked with its
 //! server instead ([`parking`]), where any thread finds it that has none of its own; and a thread

@@ -24,9 +24,10 @@ impl Demand {
         true
     }
 
-    /// Whether a thread with so many connections, idle ones included, may keep them all.
+    /// Whether a thread with so many connections, idle ones included, may keep them all. A quarter
+    /// more than needed is for the shares of threads, which move.
     pub(super) fn allows(&self, open: u32, slack: u32) -> bool {
-        open <= self.need.saturating_add(slack)
+        open <= self.need.saturating_add(slack.max(self.need / 4))
     }
 
     /// A period ends with so many in use: what was not needed in it is half forgotten.
@@ -44,7 +45,8 @@ mod tests {
     fn the_estimate_follows_the_most_that_was_used() {
         let mut demand = Demand::default();
         assert!(demand.note(1) && !demand.note(1) && demand.note(20) && !demand.note(3));
-        assert!(demand.allows(24, SLACK) && !demand.allows(25, SLACK));
+        assert!(demand.allows(25, SLACK) && !demand.allows(26, SLACK));
+        assert!(demand.allows(30, 10) && !demand.allows(31, 10));
         demand.fade(3);
         assert_eq!(demand, Demand { peak: 3, need: 20 }, "that was in the period before");
         let mut faded = Vec::new();
