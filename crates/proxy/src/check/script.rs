@@ -242,7 +242,7 @@ impl<'a> Play<'a> {
         let asked = matches!(encryption.name, ServerName::Fixed(_));
         self.line.encrypt(encryption).await.map_err(|trouble| match trouble {
             handshake::Trouble::Late => Stop::Late(CheckStatus::L6Timeout),
-            trouble => Stop::Unencrypted(trouble.of_server(asked).1),
+            trouble => Stop::Unencrypted(trouble.of_check(asked)),
         })
     }
 
