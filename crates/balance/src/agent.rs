@@ -31,14 +31,17 @@ impl Balancer {
         match result.status {
             CheckStatus::L7Ok => record.health.set_up(),
             CheckStatus::L7Status => record.health.set_down(),
+            // No word about the state.
             _ => {}
         }
         let known = result.status == record.last.status;
         let silent = result.status.verdict() == Verdict::Neutral;
         let progressed = record.health != before || (!known && !silent);
+        let speaks = matches!(result.status, CheckStatus::L7Ok | CheckStatus::L7Status);
         record.last = result;
         drop(record);
-        Checked { change: self.follow(server, now_ms), progressed }
+        let change = if speaks { self.follow(server, now_ms) } else { Change::None };
+        Checked { change, progressed }
     }
 
     /// `set server <s> agent {up|down}`: as if the agent had said so.

@@ -230,14 +230,16 @@ impl Balancer {
     /// `set server <s> health {up|stopping|down}`: forces the state that checks would have found.
     pub fn force_health(&self, slot: usize, change: Change, now_ms: u64) {
         let Some(server) = self.servers.get(slot) else { return };
-        if server.state().1.in_maint() {
+        let (op, admin) = server.state();
+        if admin.in_maint() {
             return;
         }
-        let next = match change {
-            Change::None => return,
-            Change::Down => OpState::Stopped,
-            Change::Up => OpState::Running,
-            Change::Stopping => OpState::Stopping,
+        let next = match (change, op) {
+            (Change::None, _) => return,
+            (Change::Down, _) => OpState::Stopped,
+            (Change::Up, OpState::Starting | OpState::Running) => op,
+            (Change::Up, _) => server.up_state(),
+            (Change::Stopping, _) => OpState::Stopping,
         };
         match next {
             OpState::Stopped => server.record().health.set_down(),
@@ -261,7 +263,7 @@ impl Balancer {
             }
             (OpState::Stopping, OpState::Stopping) => return Change::None,
             (_, OpState::Stopping) => (OpState::Stopping, Change::Stopping),
-            (OpState::Stopping, _) => (OpState::Running, Change::Up),
+            (OpState::Stopping, _) => (server.up_state(), Change::Up),
             _ => return Change::None,
         };
         self.settle(server, next, now_ms);
@@ -283,7 +285,7 @@ impl Balancer {
                 if server.settings().checked {
                     server.record().health.set_unchecked();
                 }
-                if server.agent_allows() { OpState::Running } else { OpState::Stopped }
+                if server.agent_allows() { server.up_state() } else { OpState::Stopped }
             }
             _ => op,
         };
@@ -291,6 +293,7 @@ impl Balancer {
         if next == op && before.in_drain() != after.in_drain() {
             server.touch(now_ms);
         }
+        server.refresh_weight(now_ms);
         self.refresh();
         before
     }

@@ -137,7 +137,7 @@ impl Health {
 pub struct Intervals {
     /// While the state is settled.
     pub inter: u32,
-    /// While going down, coming up, or not checked yet; `inter` when absent.
+    /// While going down or coming up; `inter` when absent.
     pub fast: Option<u32>,
     /// While settled down; `inter` when absent.
     pub down: Option<u32>,
@@ -150,9 +150,10 @@ impl Default for Intervals {
 }
 
 impl Intervals {
-    /// The time from one check to the next at this health; `checked` tells whether one ever ended.
-    pub fn next(&self, health: &Health, checked: bool) -> u32 {
-        let chosen = if !checked || health.in_transition() {
+    /// The time from one check to the next at this health. One that was never checked is on its
+    /// way down or up, unless one result is enough for either.
+    pub fn next(&self, health: &Health) -> u32 {
+        let chosen = if health.in_transition() {
             self.fast
         } else if health.is_up() {
             None
@@ -210,16 +211,24 @@ mod tests {
     fn intervals_follow_the_manual_table() {
         let set = Intervals { inter: 100, fast: Some(10), down: Some(1000) };
         let mut health = Health::new(2, 3);
-        assert_eq!(set.next(&health, false), 10);
+        assert_eq!(set.next(&health), 10);
         health.on_check(Passed);
-        assert_eq!(set.next(&health, true), 100);
+        assert_eq!(set.next(&health), 100);
         health.on_check(Failed);
-        assert_eq!(set.next(&health, true), 10);
+        assert_eq!(set.next(&health), 10);
         health.set_down();
-        assert_eq!(set.next(&health, true), 1000);
+        assert_eq!(set.next(&health), 1000);
         health.on_check(Conditional);
-        assert_eq!(set.next(&health, true), 10);
-        assert_eq!(Intervals::default().next(&health, true), 2000);
+        assert_eq!(set.next(&health), 10);
+        assert_eq!(Intervals::default().next(&health), 2000);
+    }
+
+    #[test]
+    fn a_first_check_that_settles_all_waits_no_longer_than_others() {
+        let set = Intervals { inter: 100, fast: Some(20_000), down: Some(1000) };
+        assert_eq!(set.next(&Health::new(1, 1)), 100);
+        assert_eq!(set.next(&Health::new(2, 1)), 100);
+        assert_eq!(set.next(&Health::new(1, 2)), 20_000);
     }
 
     proptest! {

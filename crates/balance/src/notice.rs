@@ -225,12 +225,26 @@ fn reason(result: &CheckResult) -> String {
         let _ = write!(text, ", code: {code}");
     }
     if !result.info.is_empty() {
-        let _ = write!(text, ", info: \"{}\"", result.info);
+        text.push_str(", info: \"");
+        escape(&result.info, &mut text);
+        text.push('"');
     }
     if let Some(ms) = result.took_ms() {
         let _ = write!(text, ", check duration: {ms}ms");
     }
     text
+}
+
+/// What servers say stays inside its quotes and its line.
+fn escape(info: &str, text: &mut String) {
+    for byte in info.bytes() {
+        match byte {
+            b'"' | b'<' | b'>' | 0..=31 | 127..=255 => {
+                let _ = write!(text, "<{byte:02X}>");
+            }
+            _ => text.push(char::from(byte)),
+        }
+    }
 }
 
 fn leaving(left: Usable, s: Sessions) -> String {

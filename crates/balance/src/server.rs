@@ -190,7 +190,7 @@ impl Server {
 
     /// The slow-start percentage of statistics, absent at full speed.
     pub fn throttle_percent(&self) -> Option<u32> {
-        let starting = self.state().0 == OpState::Starting;
+        let starting = self.state().0 == OpState::Starting && !self.is_draining();
         starting.then(|| weight::throttle_percent(self.load.weight(), self.user_weight()))
     }
 
@@ -245,8 +245,7 @@ impl Server {
     /// How long to wait from one check to the next, in milliseconds.
     pub fn check_interval_ms(&self) -> u32 {
         let record = self.record();
-        let checked = record.last.status.verdict() != crate::Verdict::Unknown;
-        self.settings.intervals.next(&record.health, checked)
+        self.settings.intervals.next(&record.health)
     }
 
     /// Takes the limit that `minconn` and `fullconn`, slow start or the CLI ask for now; 0 lifts

@@ -34,6 +34,7 @@ mod verdict;
 
 use crate::runtime::Proxy;
 use crate::runtime::Shared;
+use crate::warming;
 use crate::worker::Worker;
 use checker::Checker;
 pub use desk::Activity;
@@ -54,6 +55,7 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     let checker = Rc::new(Checker::new(worker));
     if worker.thread.index == 0 {
         checker.admit(all(&worker.shared, worker.millis()));
+        warming::resume_all(worker);
     }
     let task = worker.thread.scheduler().spawn(Class::Normal, checker::run(checker.clone()));
     checker.introduce(task);

@@ -141,7 +141,12 @@ pub struct Block {
     samples: AtomicU64,
     rates: [Rate; 3],
     /// Idle connections that the thread holds; of servers only.
+    /// Idle connections, those of them that have been used more than once, the most in use since
+    /// the last purge, and the estimate of that.
     idle: AtomicU32,
+    proven: AtomicU32,
+    peak: AtomicU32,
+    need: AtomicU32,
 }
 
 impl Default for Block {
@@ -153,14 +158,24 @@ impl Default for Block {
             samples: AtomicU64::new(0),
             rates: Default::default(),
             idle: AtomicU32::new(0),
+            proven: AtomicU32::new(0),
+            peak: AtomicU32::new(0),
+            need: AtomicU32::new(0),
         }
     }
 }
 
 impl Block {
-    /// How many idle connections the thread holds now.
-    pub(crate) fn set_idle(&self, count: usize) {
+    /// How many idle connections the thread holds now, and how many of them are proven.
+    pub(crate) fn set_idle(&self, count: usize, proven: usize) {
         self.idle.store(u32::try_from(count).unwrap_or(u32::MAX), Relaxed);
+        self.proven.store(u32::try_from(proven).unwrap_or(u32::MAX), Relaxed);
+    }
+
+    /// The most connections in use since the last purge, and the estimate of that.
+    pub(crate) fn set_demand(&self, peak: u32, need: u32) {
+        self.peak.store(peak, Relaxed);
+        self.need.store(need, Relaxed);
     }
 
     /// Counts `amount` more.
@@ -313,6 +328,18 @@ impl Counters {
     /// Idle connections that threads hold.
     pub(crate) fn idle(&self) -> u32 {
         self.blocks().map(|block| block.idle.load(Relaxed)).sum()
+    }
+
+    /// Idle connections that have been used more than once.
+    pub(crate) fn proven(&self) -> u32 {
+        self.blocks().map(|block| block.proven.load(Relaxed)).sum()
+    }
+
+    /// The most connections that threads have used at the same time since the last purge, and the
+    /// estimate of that.
+    pub(crate) fn demand(&self) -> (u32, u32) {
+        let demands = self.blocks().map(|it| (it.peak.load(Relaxed), it.need.load(Relaxed)));
+        demands.fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1))
     }
 
     /// The thread that holds the most idle connections, if any holds one, besides `thread`.

@@ -58,6 +58,14 @@ impl Trouble {
         }
     }
 
+    /// The words of a check, which does not tell apart who ended a connection.
+    pub(crate) fn of_check(&self, asked: bool) -> &'static str {
+        match self {
+            Self::Failed(fault) if fault.reason == Reason::Closed => HANDSHAKE.1,
+            _ => self.of_server(asked).1,
+        }
+    }
+
     /// Whether the peer has just not said anything (`option dontlognull`).
     pub(crate) fn is_silence(&self) -> bool {
         match self {
@@ -275,4 +283,19 @@ pub(crate) async fn run(
 
 fn refused() -> Failure {
     Failure::new(503, Cause::ServerAbort, Phase::Connect)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_tell_of_names_and_of_failures() {
+        let failed = |reason| Trouble::Failed(Fault::new(reason));
+        for reason in [Reason::Closed, Reason::Certificate, Reason::Broken] {
+            assert_eq!(failed(reason).of_check(true), HANDSHAKE.1);
+        }
+        assert_eq!(failed(Reason::Name).of_check(true), EXPECTED);
+        assert_eq!(failed(Reason::Name).of_check(false), CONFIGURED);
+    }
 }

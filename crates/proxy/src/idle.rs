@@ -4,11 +4,15 @@
 //! drops it when the server closes it. Newest first: the oldest are those that a purge finds
 //! unused.
 //!
+//! No more are kept than requests have used at the same time of late ([`demand`]): where new ones
+//! are opened beside idle ones, as `http-reuse safe` has it, those would pile up.
+//!
 //! With `tune.idle-pool.shared`, what a thread has not needed between two purges is parked with its
 //! server instead ([`parking`]), where any thread finds it that has none of its own; and a thread
 //! that finds none there asks one that has ([`takeover`]). So threads take no lock and move no
 //! connection while each has what it needs.
 
+mod demand;
 mod parking;
 mod takeover;
 
@@ -16,6 +20,8 @@ use crate::local::{LocalServer, ServerRef};
 use crate::runtime::Shared;
 use crate::server_conn::ServerConn;
 use crate::worker::Worker;
+use demand::Demand;
+use demand::SLACK;
 pub(crate) use parking::{Parked, Parking};
 use reactor::{TaskId, Tick, Wake};
 use std::cell::{Cell, RefCell};
@@ -54,13 +60,41 @@ struct Shelf {
     connections: Vec<Boxed>,
     /// The fewest that lay here since the last purge: nobody has needed them.
     unneeded: usize,
+    /// How many of them have been used more than once.
+    proven: usize,
     /// The next purge.
     due: Tick,
+    demand: Demand,
+}
+
+impl Shelf {
+    fn push(&mut self, connection: Boxed) {
+        self.proven += usize::from(connection.requests() > 1);
+        self.connections.push(connection);
+    }
+
+    fn remove(&mut self, place: usize) -> Boxed {
+        let connection = self.connections.remove(place);
+        self.proven -= usize::from(connection.requests() > 1);
+        self.unneeded = self.unneeded.min(self.connections.len());
+        connection
+    }
+
+    /// Counts again after many have gone.
+    fn recount(&mut self) {
+        self.proven = self.connections.iter().filter(|it| it.requests() > 1).count();
+        self.unneeded = self.unneeded.min(self.connections.len());
+    }
+
+    /// How many connections of the thread to this server are in use.
+    fn used(&self, server: &LocalServer) -> u32 {
+        server.open().saturating_sub(u32::try_from(self.connections.len()).unwrap_or(u32::MAX))
+    }
 }
 
 /// Tells other threads how many connections lie on a server's shelf.
 fn publish(server: &LocalServer, shelf: &Shelf) {
-    server.block().set_idle(shelf.connections.len());
+    server.block().set_idle(shelf.connections.len(), shelf.proven);
 }
 
 /// All idle connections of a thread, by backend and server.
@@ -117,7 +151,7 @@ impl IdlePool {
         shelves.get(slot)
     }
 
-    /// Lays a connection down, unless its server has closed it already or has enough idle ones.
+    /// Lays a connection down, unless its server has closed it already or there are enough.
     pub(crate) fn put(&self, connection: Boxed) {
         let server = connection.server();
         let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
@@ -130,13 +164,21 @@ impl IdlePool {
             return;
         }
         let Some(shelf) = self.shelf_for(server.backend(), server.slot()) else { return };
+        let mut shelf = shelf.borrow_mut();
+        let used = shelf.used(server);
+        if shelf.demand.note(used) {
+            server.block().set_demand(shelf.demand.peak, shelf.demand.need);
+        }
+        if !shelf.demand.allows(server.open(), server.settings.pool_low.max(SLACK)) {
+            return;
+        }
         connection.socket().watch_for(self.keeper.get());
         if self.resting.replace(false) {
             connection.socket().thread().scheduler().wake(self.keeper.get(), Wake::OTHER);
         }
-        let mut shelf = shelf.borrow_mut();
-        server.block().set_idle(shelf.connections.len() + 1);
-        shelf.connections.push(connection);
+        let server = server.clone();
+        shelf.push(connection);
+        publish(&server, &shelf);
     }
 
     /// Closes one connection if a new one says that descriptors run short.
@@ -150,8 +192,7 @@ impl IdlePool {
         if shelf.connections.is_empty() {
             return;
         }
-        let oldest = shelf.connections.remove(0);
-        shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
+        let oldest = shelf.remove(0);
         publish(oldest.server(), &shelf);
     }
 
@@ -177,8 +218,7 @@ impl IdlePool {
             if !spoilt && !wanted.fits(candidate.key(), candidate.requests()) {
                 continue;
             }
-            let connection = shelf.connections.remove(place);
-            shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
+            let connection = shelf.remove(place);
             publish(server, &shelf);
             if !spoilt {
                 return Some(connection);
@@ -199,7 +239,9 @@ impl IdlePool {
             let mut shelf = shelf.borrow_mut();
             let before = shelf.connections.len();
             let spoilt = shelf.connections.extract_if(.., |it| it.is_spoilt()).last();
-            shelf.unneeded = shelf.unneeded.min(shelf.connections.len());
+            if shelf.connections.len() != before {
+                shelf.recount();
+            }
             if let Some(spoilt) = spoilt.filter(|_| shelf.connections.len() != before) {
                 publish(spoilt.server(), &shelf);
             }
@@ -238,6 +280,8 @@ impl IdlePool {
         for shelf in self.all() {
             let mut shelf = shelf.borrow_mut();
             let Some(server) = shelf.connections.first().map(|first| first.server().clone()) else {
+                // Nothing is used of what nobody has laid down again for so long.
+                shelf.demand.fade(0);
                 shelf.unneeded = 0;
                 continue;
             };
@@ -253,7 +297,11 @@ impl IdlePool {
                     parking::park(worker, *connection);
                 }
             }
+            shelf.recount();
             shelf.unneeded = shelf.connections.len();
+            let used = shelf.used(&server);
+            shelf.demand.fade(used);
+            server.block().set_demand(shelf.demand.peak, shelf.demand.need);
             publish(&server, &shelf);
         }
     }
@@ -283,8 +331,9 @@ impl IdlePool {
 
     fn empty(&self, shelf: &RefCell<Shelf>) {
         let mut shelf = shelf.borrow_mut();
+        shelf.proven = 0;
         for connection in std::mem::take(&mut shelf.connections) {
-            connection.server().block().set_idle(0);
+            connection.server().block().set_idle(0, 0);
         }
     }
 }

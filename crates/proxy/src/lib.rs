@@ -85,6 +85,7 @@ mod transaction;
 mod transport;
 mod upgrade;
 pub mod verify;
+mod warming;
 mod way;
 mod worker;
 mod workspace;

@@ -4,7 +4,7 @@
 use crate::counters::{Block, Event};
 use crate::runtime::{Proxy, Server};
 use crate::servers::Servers;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl LocalProxy {
     fn handle(&self, slot: usize) -> Option<ServerRef> {
         let server = self.proxy.back.as_ref()?.servers.share(slot)?;
         let (backend, block) = (self.proxy.index, server.counters.share(self.thread));
-        Some(Rc::new(LocalServer { server, block, backend, slot }))
+        Some(Rc::new(LocalServer { server, block, backend, slot, open: Cell::default() }))
     }
 
     #[cold]
@@ -97,6 +97,8 @@ pub(crate) struct LocalServer {
     block: Arc<Block>,
     backend: usize,
     slot: usize,
+    /// The thread's connections to it, in use or idle.
+    open: Cell<u32>,
 }
 
 impl Deref for LocalServer {
@@ -118,6 +120,20 @@ impl LocalServer {
     #[inline]
     pub(crate) fn tick(&self, event: Event, second: u32) {
         self.server.counters.tick_in(&self.block, event, second);
+    }
+
+    /// The thread's connections to it, in use or idle.
+    #[inline]
+    pub(crate) fn open(&self) -> u32 {
+        self.open.get()
+    }
+
+    pub(crate) fn count_open(&self) {
+        self.open.set(self.open.get() + 1);
+    }
+
+    pub(crate) fn count_closed(&self) {
+        self.open.set(self.open.get().saturating_sub(1));
     }
 
     /// The index of its backend.

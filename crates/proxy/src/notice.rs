@@ -13,6 +13,7 @@ use crate::queue::call_either;
 use crate::runtime::{Back, Proxy, Server, Shared};
 use crate::streams::{self, Which};
 use crate::tracking;
+use crate::warming;
 use crate::worker::Worker;
 use balance::notice::{self, Sessions};
 use balance::{Admin, Change, OpState};
@@ -133,6 +134,7 @@ pub fn set_admin(
             join(back, slot);
         }
         if before.in_maint() && server.state().0 != OpState::Stopped {
+            warming::begin(worker, backend, slot);
             came_up(worker, backend, slot);
         }
     }
@@ -202,7 +204,10 @@ pub fn server_changed(
     }
     match change {
         Change::Down => went_down(worker, backend, slot),
-        Change::Up => came_up(worker, backend, slot),
+        Change::Up => {
+            warming::begin(worker, backend, slot);
+            came_up(worker, backend, slot);
+        }
         Change::None | Change::Stopping => {}
     }
     review(worker, backend, back);
@@ -243,6 +248,7 @@ pub fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool) {
     let bit = Admin::RESOLUTION_MAINT;
     back.balancer.set_admin(slot, Admin::default(), bit, worker.millis());
     server.paused.store(server.state.state().1.in_maint(), Relaxed);
+    warming::begin(worker, backend, slot);
     let place = server.location.now();
     let host = place.host.as_deref().unwrap_or_default();
     let text = notice::resolves_again(backend.name(), &server.state, host);

@@ -471,6 +471,8 @@ pub struct Server {
     pub paused: AtomicBool,
     /// Whether its health checks are suspended (`disable health`).
     pub checks_off: AtomicBool,
+    /// Whether a task sees to its slow start.
+    pub(crate) warming: AtomicBool,
     /// Its agent, if it has one.
     pub agent: Option<Agent>,
     /// Idle connections that their threads did not need, for any thread to take.
@@ -497,6 +499,7 @@ impl Server {
             queue: Queue::default(),
             used: Gauge::default(),
             paused: AtomicBool::new(settings.balance.disabled || settings.balance.unresolved),
+            warming: AtomicBool::new(false),
             checks_off: AtomicBool::new(settings.off.0),
             agent: settings.agent.as_ref().map(|agent| Agent::new(agent, settings.off.1)),
             parked: Parking::default(),
@@ -519,6 +522,18 @@ impl Server {
     /// Idle connections, those of all threads and those that are parked.
     pub fn idle(&self) -> u32 {
         self.counters.idle() + self.parked.count()
+    }
+
+    /// Idle connections that have been used more than once, so far as threads hold them.
+    pub fn idle_proven(&self) -> u32 {
+        self.counters.proven()
+    }
+
+    /// The most connections that were in use since the last purge, and how many are expected.
+    pub fn demand(&self) -> (u32, u32) {
+        let (peak, need) = self.counters.demand();
+        let used = self.used.current().saturating_sub(self.idle());
+        (peak.max(used), need.max(used))
     }
 }
 

@@ -42,6 +42,7 @@ struct Using(ServerRef);
 impl Using {
     fn of(server: &ServerRef) -> Self {
         server.used.enter();
+        server.count_open();
         Self(server.clone())
     }
 }
@@ -49,6 +50,7 @@ impl Using {
 impl Drop for Using {
     fn drop(&mut self) {
         self.0.used.leave();
+        self.0.count_closed();
     }
 }
 

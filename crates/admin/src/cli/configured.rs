@@ -205,10 +205,13 @@ fn connections_line(proxy: &Proxy, server: &Server, anon: Anon, out: &mut String
     let (address, port) = place(server, &now.address, anon);
     let address = if now.known { address } else { "-".to_owned() };
     let idle = server.idle();
-    let (used, peak) = (server.used.current().saturating_sub(idle), server.used.peak());
+    let used = server.used.current().saturating_sub(idle);
+    let ((peak, need), safe) = (server.demand(), server.idle_proven());
+    let unsafe_idle = idle.saturating_sub(safe);
     let limit = settings.pool_max.map_or(-1, i64::from);
     let (backend, name) = (anon.word(proxy.name()), anon.word(server.state.name()));
     let _ = write!(out, "{backend}/{name} ");
     let _ = write!(out, "{}/{} {address} {port} - ", proxy.settings.id, settings.balance.id);
-    let _ = write!(out, "{} {used} {peak} {used} {idle} 0 {limit} {idle}", settings.pool_purge);
+    let _ = write!(out, "{} {used} {peak} {need} ", settings.pool_purge);
+    let _ = write!(out, "{unsafe_idle} {safe} {limit} {idle}");
 }

@@ -156,10 +156,11 @@ fn connections(row: &mut Row, server: &Server) {
     let used = server.used.current().saturating_sub(idle);
     row.set(Field::SrvIcur, idle);
     row.set(Field::SrcIlim, server.settings.pool_max);
-    row.set(Field::IdleConnCur, idle);
-    row.set(Field::SafeConnCur, 0u32);
+    let safe = server.idle_proven();
+    row.set(Field::IdleConnCur, idle.saturating_sub(safe));
+    row.set(Field::SafeConnCur, safe);
     row.set(Field::UsedConnCur, used);
-    row.set(Field::NeedConnEst, used);
+    row.set(Field::NeedConnEst, server.demand().1);
 }
 
 /// The address of a server, with what is added to the client's port if its own is relative.

@@ -225,3 +225,69 @@ fn slow_start_applies_after_a_fall_only() {
     check(&backend, passed(), 4000);
     assert_eq!(seen(), (OpState::Running, 100, None));
 }
+
+#[test]
+fn every_way_up_is_a_slow_start_but_the_end_of_a_drain() {
+    for checked in [true, false] {
+        let backend = with(Algorithm::RoundRobin, &[100], |s| {
+            (s.slowstart_ms, s.checked) = (6000, checked);
+        });
+        let server = &backend.servers()[0];
+        let seen = || (server.state().0, server.shown_weight(), server.throttle_percent());
+        let slow = (OpState::Starting, 38, Some(37));
+        let (rest, drain, none) = (Admin::FORCED_MAINT, Admin::FORCED_DRAIN, Admin::default());
+        backend.set_admin(0, rest, none, 1000);
+        backend.set_admin(0, none, rest, 2000);
+        assert_eq!(seen(), (OpState::Starting, 7, Some(6)), "at once");
+        backend.warm_up(0, 4000);
+        assert_eq!(seen(), slow, "after maintenance");
+        backend.force_health(0, Change::Up, 4000);
+        assert_eq!(seen(), slow, "it was up");
+        backend.force_health(0, Change::Down, 10_000);
+        backend.force_health(0, Change::Up, 20_000);
+        backend.warm_up(0, 22_000);
+        assert_eq!(seen(), slow, "after `health down`");
+        backend.warm_up(0, 30_000);
+        backend.set_admin(0, drain, none, 31_000);
+        backend.set_admin(0, none, drain, 32_000);
+        assert_eq!(seen(), (OpState::Running, 100, None), "after drain");
+        backend.set_admin(0, rest, none, 33_000);
+        backend.set_admin(0, drain, rest, 34_000);
+        assert_eq!(seen(), (OpState::Starting, 7, None), "not told of who drains");
+        backend.set_admin(0, none, drain, 35_000);
+        assert_eq!(seen(), (OpState::Starting, 19, Some(18)), "it went on");
+        backend.force_health(0, Change::Stopping, 40_000);
+        backend.force_health(0, Change::Up, 41_000);
+        backend.warm_up(0, 43_000);
+        assert_eq!(seen(), slow, "after `health stopping`");
+    }
+}
+
+#[test]
+fn a_silent_agent_brings_nobody_up() {
+    let backend = with(Algorithm::RoundRobin, &[1], |s| s.checked = false);
+    let server = &backend.servers()[0];
+    let says = |status| {
+        let result = CheckResult { status, ..CheckResult::default() };
+        backend.on_agent(0, result, 1000).change
+    };
+    // As a state file has left it.
+    backend.force_health(0, Change::Down, 0);
+    assert_eq!(says(CheckStatus::L4Connection), Change::None);
+    assert_eq!(says(CheckStatus::Checked), Change::None, "it told a weight only");
+    assert_eq!(server.state().0, OpState::Stopped);
+    assert_eq!(says(CheckStatus::L7Ok), Change::Up);
+    assert_eq!(server.state().0, OpState::Running);
+}
+
+#[test]
+fn what_servers_say_stays_in_its_quotes() {
+    let backend = with(Algorithm::RoundRobin, &[1], |_| {});
+    let info = "\x01bad <b>\"x\", y\nz\u{7f}\u{e9}[31m\\ ".to_owned();
+    let result = CheckResult { status: CheckStatus::L7Status, info, ..CheckResult::default() };
+    let cause = Cause::Check(&result);
+    let server = &backend.servers()[0];
+    let text = notice::down("be", server, cause, backend.usable(), Sessions::default());
+    let told = "info: \"<01>bad <3C>b<3E><22>x<22>, y<0A>z<7F><C3><A9>[31m\\ \", check";
+    assert!(text.contains(told), "{text}");
+}

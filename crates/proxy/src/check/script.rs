@@ -12,7 +12,7 @@ use super::turn::{Subject, Turn, Underway};
 use super::verdict;
 use crate::handshake;
 use crate::line::{Line, Trouble};
-use crate::settings::{Announce, Encryption, ServerName, Switch, Version};
+use crate::settings::{self, Announce, Encryption, ServerName, Switch, Version};
 use crate::way;
 use crate::worker::Worker;
 use balance::{CheckResult, CheckStatus};
@@ -240,9 +240,10 @@ impl<'a> Play<'a> {
     /// Encrypts what is said from now on.
     async fn encrypt(&mut self, encryption: &Encryption) -> Result<(), Stop> {
         self.encrypted = true;
+        let asked = matches!(encryption.name, ServerName::Fixed(_));
         self.line.encrypt(encryption).await.map_err(|trouble| match trouble {
             handshake::Trouble::Late => Stop::Late(CheckStatus::L6Timeout),
-            trouble => Stop::Unencrypted(trouble.words().1),
+            trouble => Stop::Unencrypted(trouble.of_check(asked)),
         })
     }
 
@@ -388,22 +389,21 @@ impl<'a> Play<'a> {
             Stop::Unconnected(error) => self.placed(verdict::unconnected(&error), index, comment),
             Stop::Broken(error) => self.placed(verdict::broken(&error), index, comment),
             Stop::Unencrypted(why) => {
-                let result = verdict::plain(CheckStatus::L6Response, why);
-                // Without a script there are no steps to tell of.
-                if self.script.acts() { self.placed(result, index, comment) } else { result }
+                self.placed(verdict::plain(CheckStatus::L6Response, why), index, comment)
             }
             Stop::Conditional => self.result(CheckStatus::L7OkConditional, b""),
         }
     }
 
-    /// Where `tcp-check` steps were told one by one, messages say at which one it was.
+    /// With `option tcp-check` messages say at which step it was, even if there are none.
     fn placed(
         &self,
         mut result: CheckResult,
         index: Option<usize>,
         comment: Option<&str>,
     ) -> CheckResult {
-        if self.script.kind != Kind::Tcp {
+        let told = matches!(self.subject.settings.check, settings::Check::Script(_));
+        if self.script.kind != Kind::Tcp || !told {
             return result;
         }
         match index.and_then(|index| self.script.steps.get(index)) {

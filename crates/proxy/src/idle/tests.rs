@@ -4,6 +4,7 @@ use crate::settings::{Mode, Reuse};
 use crate::testing::*;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Barrier};
 
 /// Answers every request until the peer closes.
 pub(super) fn patient() -> Origin {
@@ -91,4 +92,50 @@ fn a_parked_connection_ends_when_nobody_takes_it_or_its_server_closes() {
     let again = (0..3).map(|n| super::parking::tend_again(&world.workers[n % 2], now).is_some());
     assert_eq!(again.collect::<Vec<_>>(), [true, true, false]);
     assert_eq!((parked(), idle(&world)), (0, 0));
+}
+
+#[test]
+fn connections_beside_idle_ones_do_not_pile_up() {
+    let origin = patient();
+    // By default, the first request of a client takes no idle connection.
+    let (proxy, address) = listen("fe", Mode::Http, vec![server(1, origin.address)]);
+    let world = World::new(vec![proxy]);
+    (0..30).for_each(|_| drop(world.play(get(address))));
+    world.until("all but a few are closed", || {
+        let most = 1 + super::demand::SLACK;
+        origin.served() == 30 && (1..=most).contains(&idle(&world))
+    });
+    let server = &world.backend("fe").servers[0];
+    assert_eq!((server.demand(), server.idle_proven()), ((1, 1), 0));
+}
+
+#[test]
+fn as_many_are_kept_as_were_used_at_a_time() {
+    const CLIENTS: usize = 12;
+    let together = Arc::new(Barrier::new(CLIENTS));
+    let origin = Origin::new(move |mut stream, _| {
+        while !read_head(&mut stream).is_empty() {
+            together.wait();
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let (proxy, address) = listen("fe", Mode::Http, vec![server(1, origin.address)]);
+    let world = World::new(vec![proxy]);
+    let clients = world.play(move || {
+        let mut clients: Vec<_> = (0..CLIENTS).map(|_| client(address)).collect();
+        for _ in 0..3 {
+            let ask = |it: &mut TcpStream| it.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+            clients.iter_mut().for_each(|it| ask(it).unwrap());
+            for it in &mut clients {
+                assert!(read_head(it).starts_with(b"HTTP/1.1 200"));
+                it.read_exact(&mut [0; 2]).unwrap();
+            }
+        }
+        clients
+    });
+    world.until("all are idle", || idle(&world) == CLIENTS as u32);
+    assert_eq!(origin.served(), CLIENTS, "none was opened twice");
+    let server = &world.backend("fe").servers[0];
+    assert_eq!((server.demand(), server.idle_proven()), ((12, 12), 12));
+    drop(clients);
 }

@@ -1,6 +1,6 @@
 //! Judges what a server answered (`expect`). Never waits: it says when more is needed.
 
-use super::pattern::{NotHex, Pattern};
+use super::pattern::{Pattern, Unusable};
 use super::protocol::Finding;
 use super::send::written;
 use sample::{Expr, Facts, LogFormat, Value};
@@ -115,6 +115,12 @@ impl From<Failure> for Judgement {
     }
 }
 
+impl From<Unusable> for Judgement {
+    fn from(unusable: Unusable) -> Self {
+        Failure::new(Status::L7Response, unusable.words()).into()
+    }
+}
+
 impl Expect {
     pub(super) fn new(pattern: Pattern) -> Self {
         Self {
@@ -167,9 +173,10 @@ impl Expect {
     pub fn judge(&self, got: Received<'_>, number: usize, facts: &dyn Facts) -> Judgement {
         if let Some(head) = facts.response().filter(|_| got.http) {
             return match self.pattern.is_in_head(head, facts) {
-                Some(found) if found != self.negated => self.passed(facts),
-                Some(_) => self.failed(Status::L7Status, facts, || head.reason().to_vec()),
-                None => self.judge_body(got, facts),
+                Ok(Some(found)) if found != self.negated => self.passed(facts),
+                Ok(Some(_)) => self.failed(Status::L7Status, facts, || head.reason().to_vec()),
+                Ok(None) => self.judge_body(got, facts),
+                Err(unusable) => unusable.into(),
             };
         }
         if got.bytes.is_empty() {
@@ -222,10 +229,7 @@ impl Expect {
         }
         let found = match self.pattern.is_in(got.bytes, facts) {
             Ok(found) => found,
-            Err(NotHex) => {
-                let info = "Failed to parse hexastring resulting of eval of a log-format string";
-                return Failure::new(Status::L7Response, info).into();
-            }
+            Err(unusable) => return unusable.into(),
         };
         // What is not there may still come, whether it is wanted or not.
         if !found && !got.ended && enough.is_none() {

@@ -57,7 +57,10 @@ impl HttpSend {
         for part in [method.as_bytes(), b" ", &uri, b" ", version.as_bytes(), b"\r\n"] {
             out.extend_from_slice(part);
         }
-        write_fields(&fields, version == "HTTP/1.0", body.len(), state, &mut out);
+        // Of those that usually have no body, none need be announced (RFC 9110 8.6).
+        let silent = body.is_empty() && matches!(method, "OPTIONS" | "GET" | "HEAD" | "DELETE");
+        let length = (!silent).then_some(body.len());
+        write_fields(&fields, version == "HTTP/1.0", length, state, &mut out);
         out.extend_from_slice(&body);
         out
     }
@@ -76,7 +79,7 @@ impl HttpSend {
 fn write_fields(
     fields: &[(&str, Vec<u8>)],
     old: bool,
-    body: usize,
+    length: Option<usize>,
     state: Option<&str>,
     out: &mut Vec<u8>,
 ) {
@@ -100,8 +103,8 @@ fn write_fields(
     if let Some(state) = state {
         field("x-haproxy-server-state", state.as_bytes());
     }
-    if body > 0 {
-        field("content-length", body.to_string().as_bytes());
+    if let Some(length) = length {
+        field("content-length", length.to_string().as_bytes());
     }
     if persistence {
         field("connection", b"close");

@@ -116,7 +116,7 @@ fn parse(kind: Kind, words: &[&str], before: &[Arc<Step>], cx: &Parser<'_>) -> P
 /// Steps have an order: connect, send, expect.
 fn in_order(kind: Kind, step: &Step, before: &[Arc<Step>]) -> Parsed<()> {
     let first = before.iter().find(|step| step.acts());
-    if step.is_connect() && first.is_some_and(|first| !first.is_connect()) && kind != Kind::Http {
+    if step.is_connect() && first.is_some_and(|first| !first.is_connect()) {
         let message = "first step MUST also be a 'connect', optionally preceded by a 'set-var', \
                        an 'unset-var' or a 'comment', when there is a 'connect' step in the \
                        tcp-check ruleset.";
@@ -322,6 +322,7 @@ impl<'w> Words<'w, '_> {
 
     fn http_send(&mut self) -> Parsed<HttpSend> {
         let mut line = RequestLine::default();
+        let mut host = None;
         while let Some(name) = self.next() {
             match name {
                 "meth" => line.method = Some(self.value(name, "a string")?.into()),
@@ -345,6 +346,12 @@ impl<'w> Words<'w, '_> {
                 "hdr" => {
                     let header = self.value(name, "a name and a value")?.to_ascii_lowercase();
                     let value = self.value(name, "a name and a value")?;
+                    if let Some(before) = host.filter(|_| header == "host") {
+                        let name = self.words[self.at - 2];
+                        let defined = format!("already defined (previous value is '{before}')");
+                        return Err(self.fail(format!("'{name}' header {defined}.")));
+                    }
+                    host = host.or_else(|| (header == "host").then_some(value));
                     line.headers.push((header.into(), Arc::new(self.format(value)?)));
                 }
                 "comment" => self.note()?,

@@ -51,35 +51,56 @@ pub(super) enum TextPattern {
     Regex(Regex),
 }
 
-/// The format that a pattern holds gave no hexadecimal text.
+/// Why what a format gave can be looked for nowhere.
 #[derive(Debug)]
-pub(super) struct NotHex;
+pub(super) enum Unusable {
+    /// No hexadecimal text.
+    NotHex,
+    /// Nothing, which would be everywhere.
+    Empty,
+}
+
+impl Unusable {
+    /// What is told of it.
+    pub(super) fn words(&self) -> &'static str {
+        match self {
+            Self::NotHex => "Failed to parse hexastring resulting of eval of a log-format string",
+            Self::Empty => "log-format string evaluated to an empty string",
+        }
+    }
+}
 
 impl Pattern {
     /// Whether `bytes` hold it.
-    pub(super) fn is_in(&self, bytes: &[u8], facts: &dyn Facts) -> Result<bool, NotHex> {
+    pub(super) fn is_in(&self, bytes: &[u8], facts: &dyn Facts) -> Result<bool, Unusable> {
         let holds = |text: &[u8]| memchr::memmem::find(bytes, text).is_some();
         Ok(match self {
             Self::Text(text) | Self::Binary(text) => holds(text),
             Self::Regex(regex) => regex.is_match(bytes),
             Self::BinaryRegex(regex) => regex.is_match(&hex(bytes)),
-            Self::Format(format) => holds(&written(format, facts)),
-            Self::HexFormat(format) => holds(&from_hex(&written(format, facts)).ok_or(NotHex)?),
+            Self::Format(format) => holds(&something(format, facts)?),
+            Self::HexFormat(format) => {
+                holds(&from_hex(&something(format, facts)?).ok_or(Unusable::NotHex)?)
+            }
             Self::Status(_) | Self::StatusRegex(_) | Self::Header(_) | Self::Protocol(_) => false,
         })
     }
 
     /// Whether it is about the head of a response, and the head has it.
-    pub(super) fn is_in_head(&self, head: &Head, facts: &dyn Facts) -> Option<bool> {
-        match self {
+    pub(super) fn is_in_head(
+        &self,
+        head: &Head,
+        facts: &dyn Facts,
+    ) -> Result<Option<bool>, Unusable> {
+        Ok(match self {
             Self::Status(ranges) => {
                 let status = head.status();
                 Some(ranges.iter().any(|(low, high)| (*low..=*high).contains(&status)))
             }
             Self::StatusRegex(regex) => Some(regex.is_match(head.status().to_string().as_bytes())),
-            Self::Header(pattern) => Some(pattern.is_in(head, facts)),
+            Self::Header(pattern) => Some(pattern.is_in(head, facts)?),
             _ => None,
-        }
+        })
     }
 
     /// How many bytes a search for it needs at least, if that is known.
@@ -92,17 +113,18 @@ impl Pattern {
 }
 
 impl HeaderPattern {
-    fn is_in(&self, head: &Head, facts: &dyn Facts) -> bool {
-        head.fields().filter(|field| self.name.matches(field.name, true, facts)).any(|field| {
-            let Some(pattern) = &self.value else { return true };
+    fn is_in(&self, head: &Head, facts: &dyn Facts) -> Result<bool, Unusable> {
+        let mut name = self.name.wanted(facts)?;
+        name.make_ascii_lowercase();
+        let value = self.value.as_ref().map(|it| Ok((it, it.wanted(facts)?))).transpose()?;
+        let named = head.fields().filter(|field| self.name.matches(field.name, &name));
+        Ok(named.map(|field| field.value).any(|found| {
+            let Some((pattern, wanted)) = &value else { return true };
             match self.full {
-                true => pattern.matches(field.value, false, facts),
-                false => {
-                    let values = sample_values(field.value);
-                    values.into_iter().any(|value| pattern.matches(value, false, facts))
-                }
+                true => pattern.matches(found, wanted),
+                false => sample_values(found).into_iter().any(|it| pattern.matches(it, wanted)),
             }
-        })
+        }))
     }
 }
 
@@ -123,22 +145,35 @@ fn sample_values(list: &[u8]) -> Vec<&[u8]> {
 }
 
 impl TextPattern {
-    fn matches(&self, text: &[u8], any_case: bool, facts: &dyn Facts) -> bool {
-        let wanted = |format: &LogFormat| {
-            let mut wanted = written(format, facts);
-            if any_case {
-                wanted.make_ascii_lowercase();
-            }
-            wanted
-        };
+    /// The text to compare with.
+    fn wanted(&self, facts: &dyn Facts) -> Result<Vec<u8>, Unusable> {
         match self {
-            Self::Exact(format) => text == wanted(format),
-            Self::Begin(format) => text.starts_with(&wanted(format)),
-            Self::End(format) => text.ends_with(&wanted(format)),
-            Self::Within(format) => memchr::memmem::find(text, &wanted(format)).is_some(),
+            Self::Regex(_) => Ok(Vec::new()),
+            Self::Exact(format)
+            | Self::Begin(format)
+            | Self::End(format)
+            | Self::Within(format) => match format.as_literal() {
+                Some(text) => Ok(text.to_vec()),
+                None => something(format, facts),
+            },
+        }
+    }
+
+    fn matches(&self, text: &[u8], wanted: &[u8]) -> bool {
+        match self {
+            Self::Exact(_) => text == wanted,
+            Self::Begin(_) => text.starts_with(wanted),
+            Self::End(_) => text.ends_with(wanted),
+            Self::Within(_) => memchr::memmem::find(text, wanted).is_some(),
             Self::Regex(regex) => regex.is_match(text),
         }
     }
+}
+
+/// What a format says now, if it says anything.
+fn something(format: &LogFormat, facts: &dyn Facts) -> Result<Vec<u8>, Unusable> {
+    let text = written(format, facts);
+    if text.is_empty() { Err(Unusable::Empty) } else { Ok(text) }
 }
 
 /// Bytes as upper-case hexadecimal digits.

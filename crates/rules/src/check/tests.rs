@@ -85,6 +85,8 @@ fn shown(judgement: Judgement) -> String {
     }
 }
 
+const EMPTY: &str = "log-format string evaluated to an empty string";
+
 #[test]
 fn bytes_are_judged() {
     let mismatch = "L7Response None TCPCHK did not match content";
@@ -121,6 +123,10 @@ fn bytes_are_judged() {
             "L7Response None Failed to parse hexastring resulting of eval of a log-format string"
                 .to_owned(),
         ),
+        // Nothing would be found everywhere.
+        ("expect string-lf %[str()]", "valid", false, format!("L7Response None {EMPTY}")),
+        ("expect ! string-lf %[str()]", "valid", false, format!("L7Response None {EMPTY}")),
+        ("expect binary-lf %[str()]", "valid", false, format!("L7Response None {EMPTY}")),
         ("expect ! string ali", "valid", false, format!("{unwanted} 'ali' at step 1")),
         ("expect !rstring ^va", "valid", false, format!("{unwanted} (regex) at step 1")),
         ("expect ! string foo", "valid", false, "more".to_owned()),
@@ -190,6 +196,15 @@ fn responses_are_judged() {
     ] {
         assert_eq!(judged(line, "hello", true), result, "{line}");
     }
+    for line in [
+        "expect hdr name-lf %[str()]",
+        "expect ! hdr name-lf %[str()]",
+        "expect hdr name x-a value-lf %[str()]",
+        "expect hdr name x-none value-lf %[str()]",
+        "expect string-lf %[str()]",
+    ] {
+        assert_eq!(judged(line, "hello", true), format!("L7Response None {EMPTY}"), "{line}");
+    }
     assert_eq!(judged("expect string bye", "hello", false), "more");
     let none = "L7Response None HTTP content check could not find a response body";
     assert_eq!(judged("expect string x", "", true), none);
@@ -221,6 +236,10 @@ fn requests_are_built() {
             "OPTIONS / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
         ),
         ("send uri http://a.b/x hdr host c", "OPTIONS http://c/x HTTP/1.0\r\nhost: c\r\n\r\n"),
+        // As measured.
+        ("send meth DELETE body-lf %[str()]", "DELETE / HTTP/1.0\r\n\r\n"),
+        ("send meth PUT", "PUT / HTTP/1.0\r\ncontent-length: 0\r\n\r\n"),
+        ("send meth FOO", "FOO / HTTP/1.0\r\ncontent-length: 0\r\n\r\n"),
     ] {
         assert_eq!(built(None, None, line), request, "{line}");
     }
@@ -321,9 +340,20 @@ fn steps_have_an_order() {
         error(true, &["expect status 200", "send uri /x"]),
         "'http-check send' : unable to add http-check send rule at step 2 (missing connect rule)."
     );
-    assert!(error(true, &["send", "connect"]).ends_with("step 2 (missing expect rule)."));
+    assert!(
+        error(true, &["connect", "send", "connect"]).ends_with("step 3 (missing expect rule).")
+    );
+    assert_eq!(
+        error(true, &["send hdr x a hdr x b hdr Host %[int(1)] hdr hOst b"]),
+        "'http-check send' : 'hOst' header already defined (previous value is '%[int(1)]')."
+    );
     assert!(error(true, &["connect", "expect status 200"]).ends_with("(missing send rule)."));
-    assert!(error(false, &["send x", "connect"]).contains("first step MUST also be a 'connect'"));
+    let first = "first step MUST also be a 'connect'";
+    assert!(error(false, &["send x", "connect"]).contains(first));
+    for lines in [&["expect status 200", "connect"][..], &["send", "expect status 200", "connect"]]
+    {
+        assert!(error(true, lines).contains(first), "{lines:?}");
+    }
     assert!(steps(false, &["send x", "send y", "expect string z", "send x"]).is_ok());
     assert!(steps(true, &["connect", "send", "expect status 200", "connect", "send"]).is_ok());
 }

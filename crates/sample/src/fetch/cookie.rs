@@ -41,19 +41,27 @@ fn visit<'e>(
     name: Option<&str>,
     visitor: &mut dyn FnMut(&'e [u8]) -> bool,
 ) -> bool {
-    let mut offer = |text: &'e [u8]| {
+    let mut offer = |text: &'e [u8], last: bool| {
         let Some((found, value)) = pair(text) else { return false };
-        let wanted = name.map_or(!found.is_empty(), |name| found == name.as_bytes());
+        let wanted = match name {
+            // As measured: nothing at the end of a field is no value of that name, elsewhere it is.
+            Some(name) => found == name.as_bytes() && !(last && value.is_empty()),
+            None => !found.is_empty(),
+        };
         wanted && visitor(value)
     };
     if head.is_request() {
-        return head
-            .by_id(HeaderId::Cookie)
-            .any(|field| field.value.split(|byte| *byte == b';').any(&mut offer));
+        return head.by_id(HeaderId::Cookie).any(|field| {
+            let mut pairs = field.value.split(|byte| *byte == b';').peekable();
+            std::iter::from_fn(|| Some((pairs.next()?, pairs.peek().is_none())))
+                .any(|(text, last)| offer(text, last))
+        });
     }
     // Attributes follow the pair behind semicolons.
-    head.by_id(HeaderId::SetCookie)
-        .any(|field| field.value.split(|byte| *byte == b';').next().is_some_and(&mut offer))
+    head.by_id(HeaderId::SetCookie).any(|field| {
+        let mut parts = field.value.split(|byte| *byte == b';');
+        parts.next().is_some_and(|text| offer(text, parts.next().is_none()))
+    })
 }
 
 /// The last cookie of that name; without a name, the first cookie.
@@ -74,6 +82,13 @@ fn count<'e>(head: &'e Head, args: &'e Args) -> Outcome<'e> {
         false
     });
     Ok(Value::Int(count))
+}
+
+/// As an integer; one that says nothing is 0.
+fn number<'e>(found: Outcome<'e>) -> Outcome<'e> {
+    let found = found?;
+    let silent = found.clone().to_str().is_some_and(|text| text.is_empty());
+    if silent { Ok(Value::Int(0)) } else { found.cast(Type::Int).ok_or(Missing::Absent) }
 }
 
 fn response(facts: &dyn Facts) -> Result<&Head, Missing> {
@@ -105,7 +120,7 @@ fn req_cnt<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn req_val<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    req_cook(args, facts)?.cast(Type::Int).ok_or(Missing::Absent)
+    number(req_cook(args, facts))
 }
 
 fn cookie<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
@@ -140,5 +155,5 @@ fn res_cnt<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 }
 
 fn res_val<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    res_cook(args, facts)?.cast(Type::Int).ok_or(Missing::Absent)
+    number(res_cook(args, facts))
 }

@@ -370,3 +370,31 @@ fn credentials_are_taken_apart() {
     assert_eq!(with(b"Bearer tok").eval("http_auth_bearer"), "tok");
     assert_eq!(with(b"Basic ???").eval("http_auth_user"), "undefined");
 }
+
+/// As measured: nothing is a cookie's value unless it ends its header field.
+#[test]
+fn empty_cookies_are_found_only_before_others() {
+    for (field, cook, count, value) in [
+        ("SID=", "undefined", "0", "undefined"),
+        ("a=b; SID=", "undefined", "0", "undefined"),
+        ("SID=; a=b", "", "1", "0"),
+        ("SID=7;SID=", "7", "1", "7"),
+        ("SID=;SID=5", "5", "2", "5"),
+    ] {
+        let request = request("GET", "/", &[("cookie", field)]);
+        let world = World { request: Some(request), ..World::default() };
+        let seen =
+            ["req.cook(SID)", "req.cook_cnt(SID)", "req.cook_val(SID)"].map(|it| world.eval(it));
+        assert_eq!(seen, [cook, count, value], "{field}");
+    }
+    for (field, cook, count) in
+        [("SID=", "undefined", "0"), ("SID=; path=/", "", "1"), ("SID=5", "5", "1")]
+    {
+        let mut head = htx::Head::default();
+        head.set_response(htx::Version::Http11, 200, b"");
+        head.push(b"set-cookie", field.as_bytes());
+        let world = World { response: Some(head), ..World::default() };
+        assert_eq!(world.eval("res.cook(SID)"), cook, "{field}");
+        assert_eq!(world.eval("res.cook_cnt(SID)"), count, "{field}");
+    }
+}

@@ -95,10 +95,33 @@ fn idle_connections_are_kept_as_long_and_as_many_as_allowed() {
 }
 
 #[test]
+fn connections_that_nobody_uses_again_are_not_kept() {
+    let origin = Origin::saying("hello");
+    let weir = Setup::http("", "    http-reuse safe\n    server s <origin>")
+        .global("nbthread 1")
+        .with("origin", origin.address())
+        .start();
+    for _ in 0..40 {
+        let mut client = weir.web();
+        client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        client.rest();
+    }
+    let told = |field: &str| weir.stat("app", "s", field).parse::<u32>().expect("a number");
+    assert_eq!((origin.connections(), told("connect")), (40, 40));
+    assert!((1..=5).contains(&told("srv_icur")), "{}", told("srv_icur"));
+    assert_eq!((told("need_conn_est"), told("safe_conn_cur")), (1, 0));
+    // Nor is one closed that is.
+    let mut client = weir.web();
+    (0..10).for_each(|_| client.expect_open("/"));
+    assert_eq!((told("connect"), told("reuse")), (41, 9));
+    assert_eq!((told("need_conn_est"), told("safe_conn_cur")), (1, 1));
+}
+
+#[test]
 fn idle_connections_give_way_when_descriptors_run_short() {
     let origin = Origin::saying("hello");
     let idle = |tune: &str| {
-        let weir = Setup::http("", "    http-reuse safe\n    server s <origin>")
+        let weir = Setup::http("", "    http-reuse safe\n    server s <origin> pool-low-conn 10")
             .global(tune)
             .with("origin", origin.address())
             .start();

@@ -164,6 +164,28 @@ fn all_backups_serve_together_on_demand() {
 }
 
 #[test]
+fn a_server_without_checks_warms_up_by_itself() {
+    let (_origins, setup) = three(
+        "    server long <a> weight 100 slowstart 1h\n    server short <b> weight 100 slowstart 200ms",
+    );
+    let weir = setup.start();
+    for server in ["long", "short"] {
+        for state in ["maint", "ready"] {
+            weir.cli(&format!("set server app/{server} state {state}"));
+        }
+    }
+    let told = |server: &str| ["weight", "throttle"].map(|it| weir.stat("app", server, it));
+    assert_eq!(told("long"), ["7", "6"]);
+    eventually("the other is warm", || (told("short") == ["100", ""]).then_some(()));
+    weir.cli("set server app/long state drain");
+    weir.cli("set server app/long state ready");
+    assert_eq!(told("long"), ["7", "6"], "a drain changes nothing");
+    weir.cli("set server app/short state drain");
+    weir.cli("set server app/short state ready");
+    assert_eq!(told("short"), ["100", ""], "nor does its end begin anything");
+}
+
+#[test]
 fn a_full_server_s_requests_wait_in_its_queue() {
     let (tell, told) = channel::<()>();
     let told = Arc::new(Mutex::new(told));

@@ -313,6 +313,8 @@ backend app
     server good <origin> ssl verify none check inter 50ms check-sni c.test
     server other <origin> ssl verify none check inter 50ms check-sni d.test
     server foreign <origin> ssl verify required ca-file b.pem check inter 50ms
+    server named <origin> ssl verify required ca-file ca.pem verifyhost no.test check inter 50ms
+    server asked <origin> ssl verify required ca-file ca.pem check inter 50ms check-sni no.test
     server plain <origin> ssl verify none check inter 50ms check-sni c.test no-check-ssl
     server clear <origin> verify none check inter 50ms check-ssl check-sni c.test
 backend choosy
@@ -324,6 +326,10 @@ frontend choosy
     http-request return status 200 content-type text/plain lf-string %[ssl_fc_alpn]
 backend connected
     server s <origin> ssl verify none check inter 50ms
+    server foreign <origin> ssl verify required ca-file b.pem check inter 50ms
+backend stepped
+    option tcp-check
+    server foreign <origin> ssl verify required ca-file b.pem check inter 50ms
 ",
     );
     let status = |backend: &str, server: &str, wanted: &str| {
@@ -334,7 +340,21 @@ backend connected
     status("app", "good", "L7OK");
     status("app", "clear", "L7OK");
     status("app", "other", "L7RSP");
-    status("app", "foreign", "L6RSP");
+    let presented = "Server presented an SSL certificate different from the";
+    let failed = "SSL handshake failure";
+    for (backend, server, told) in [
+        ("app", "foreign", failed.to_owned()),
+        ("connected", "foreign", failed.to_owned()),
+        ("stepped", "foreign", format!("{failed} at initial connection step of tcp-check")),
+        ("app", "named", format!("{presented} configured one")),
+        ("app", "asked", format!("{presented} expected one")),
+    ] {
+        status(backend, server, "L6RSP");
+        // A check may take too long in between.
+        crate::support::eventually(&told, || {
+            (weir.stat(backend, server, "last_chk") == told).then_some(())
+        });
+    }
     status("choosy", "s", "L7OK");
     status("connected", "s", "L6OK");
     status("app", "plain", "L7RSP");
