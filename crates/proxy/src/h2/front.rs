@@ -3,6 +3,7 @@
 
 use super::Session;
 use super::pump::{Pump, Turn};
+use super::refusal;
 use crate::client::{Client, Last, idle_deadline};
 use crate::own::Own;
 use crate::trace::points as trace;
@@ -234,7 +235,11 @@ impl Front {
 
     /// Enters what has happened into the books.
     fn count(&self) {
-        self.stats().count(&self.session.drive(Conn::take_counters));
+        let counters = self.session.drive(Conn::take_counters);
+        self.stats().count(&counters);
+        if counters.refused > 0 || counters.connection_errors > 0 {
+            refusal::report(&self.client, &counters);
+        }
     }
 
     /// What the next stream begins with.

@@ -1,6 +1,6 @@
 //! HTTP/2 as the configuration asks for it. Never about what streams do: the crates below test that.
 
-use crate::support::{Client, Identity, LogReceiver, Message, Origin, Setup, eventually};
+use crate::support::{Client, Identity, LogReceiver, Message, Origin, Setup, eventually, shape};
 use crate::threads::first;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -425,4 +425,73 @@ fn a_tarpit_leaves_the_thread_asleep() {
     assert_eq!(block(&mut client, 1)[0], FAULT);
     let turns = first(&weir, "tasksw") - before;
     assert!(turns < 500, "{turns} turns of tasks for one request that waits");
+}
+
+/// A request whose field is no field of HTTP/2 (RFC 9113 section 8.2.2).
+fn connection_field(stream: u8) -> Vec<u8> {
+    let block = b"\x82\x86\x84\x41\x01a\0\x0aconnection\x05close";
+    [&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, stream][..], block].concat()
+}
+
+/// Measured: what is refused before it is a request leaves a line, even with `option dontlognull`.
+#[test]
+fn what_is_refused_leaves_a_line() {
+    const LINE: &str = "web web/<NOSRV> 0 PR-- \"<BADREQ>\"";
+    let log = LogReceiver::new();
+    let front = "    option dontlognull\n    http-request return status 200";
+    let weir = Setup::http(front, "").between(&Origin::saying(""), &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send([connection_field(1), connection_field(3)].concat());
+    let lines = [log.line(), log.line()];
+    assert!(lines[0].contains(" -1/-1/-1/-1/0 0 0 - - PR-- "), "{lines:?}");
+    assert_eq!(lines.each_ref().map(|line| shape(line)), [LINE; 2]);
+    assert_eq!(answer(&mut client, 5), OK, "the connection goes on");
+    assert!(log.line().ends_with("\"GET http://a/ HTTP/2.0\""));
+    // A PING of the wrong size.
+    client.send([0, 0, 1, 6, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(shape(&log.line()), LINE);
+    assert_eq!(weir.web().get("/").status(), 200);
+    assert!(log.line().ends_with("\"GET / HTTP/1.1\""), "one line for the connection");
+}
+
+#[test]
+fn what_is_refused_has_the_format_of_errors() {
+    let log = LogReceiver::new();
+    let front = "    error-log-format \"refused %ST %ts %HM %HV %Tt\"\n    \
+                 http-request return status 200\nfrontend h2\n    bind <h2> proto h2\n    \
+                 error-log-format \"not h2: %HP %ft\"";
+    let weir = Setup::http(front, "").between(&Origin::saying(""), &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(connection_field(1));
+    assert!(log.line().ends_with("refused 0 PR <BADREQ> <BADREQ> 0"));
+    let mut other = weir.connect("h2");
+    other.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(log.line().ends_with("not h2: <BADREQ> h2"));
+}
+
+/// Who tries our patience is told to calm down, and whoever reads the log sees it; there are no
+/// more lines than it has points.
+#[test]
+fn floods_of_refused_streams_end_in_the_log() {
+    let log = LogReceiver::new();
+    let front = "    http-request return status 200";
+    let weir = Setup::http(front, "").between(&Origin::saying(""), &log);
+    let mut client = weir.web();
+    told(&mut client);
+    for round in 0..4_u32 {
+        let streams = (0..100).flat_map(|n| {
+            let mut request = connection_field(1);
+            request[5..9].copy_from_slice(&(200 * round + 2 * n + 1).to_be_bytes());
+            request
+        });
+        if client.try_send(streams.collect::<Vec<u8>>()).is_err() {
+            break;
+        }
+    }
+    while frame(&mut client).0 != 7 {}
+    assert_eq!(weir.web().get("/").status(), 200);
+    let refused = (0..).take_while(|_| log.line().ends_with("\"<BADREQ>\"")).count();
+    assert!((150..300).contains(&refused), "{refused} lines");
 }
