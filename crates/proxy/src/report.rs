@@ -492,7 +492,7 @@ fn fill_counts(tx: &mut Transaction, early: bool) {
     let own = u32::from(tx.entered.is_some() && !early);
     record.backend_connections = back.map_or(0, |back| back.sessions.current().saturating_sub(own));
     let claim = tx.claim.as_ref();
-    let own = u32::from(claim.is_some_and(Claim::is_served) && !early);
+    let own = u32::from(claim.is_some_and(Claim::is_present) && !early);
     record.server_connections =
         claim.map_or(0, |claim| claim.server().sessions.current().saturating_sub(own));
 }

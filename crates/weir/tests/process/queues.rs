@@ -114,3 +114,22 @@ fn a_higher_limit_lets_waiting_requests_in() {
     (0..3).for_each(|_| release.send(()).expect("the origin listens"));
     clients.iter_mut().for_each(|client| assert_eq!(client.response().text(), "late"));
 }
+
+/// Measured: the log says how many were served while a request waited, itself included, so that
+/// priorities do not falsify it.
+#[test]
+fn positions_count_who_was_served_meanwhile() {
+    let ((origin, release), log) = (held("late"), LogReceiver::new());
+    let front = "    log-format \"%HP %sq/%bq\"\n    \
+                 http-request set-priority-class int(-10) if { path /urgent }";
+    let back = "    server s <origin> maxconn 1\n";
+    let weir = Setup::http(front, back).between(&origin, &log);
+    let paths = ["/first", "/a", "/b", "/urgent"];
+    let asked = paths.map(|path| ask(&weir, 1, &format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")));
+    eventually("three wait", || (weir.stat("app", "BACKEND", "qcur") == "3").then_some(()));
+    for line in ["/first 0/0", "/urgent 0/1", "/a 0/2", "/b 0/3"] {
+        release.send(()).expect("the origin listens");
+        assert_eq!(log.line(), line);
+    }
+    drop(asked);
+}
