@@ -70,7 +70,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     if http && matches!(found, Ok(Found::Place)) && at_once(tx, &backend) {
         return Ok(());
     }
-    Box::pin(attempt(tx, &backend, found)).await
+    Box::pin(attempt(tx, &backend, found, None)).await
 }
 
 /// Sends the request's head over a connection that is kept to the claimed server. `false`: there is
@@ -97,9 +97,9 @@ pub(crate) async fn again(tx: &mut Transaction) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone() else { return Err(refused()) };
     early::settle(tx).await?;
     tx.notes.journal.retries += 1;
-    let avoid = turn(tx, &backend, None).await?;
+    let avoid = turn(tx, &backend, false).await?;
     let found = claim::look_again(tx, &backend, avoid);
-    Box::pin(attempt(tx, &backend, found)).await
+    Box::pin(attempt(tx, &backend, found, avoid)).await
 }
 
 /// Tries servers, from what was found, until one has taken the request, or the attempts are used
@@ -108,8 +108,9 @@ async fn attempt(
     tx: &mut Transaction,
     backend: &ProxyRef,
     mut found: Result<Found, Failure>,
+    mut avoid: Option<usize>,
 ) -> Result<(), Failure> {
-    let mut avoid = None;
+    let mut refuses = false;
     let settings = backend.settings.back.as_ref();
     let (retries, retry_on) =
         settings.map_or((0, RetryOn::NEVER), |back| (back.retries, back.retry_on));
@@ -121,7 +122,17 @@ async fn attempt(
             Ok(found) => claim::wait(tx, backend, avoid, found).await,
             Err(failure) => Err(failure),
         };
+        let comes_back = avoid.is_some_and(|from| count_move(tx, backend, from));
         claimed.inspect_err(|failure| claim::count_unserved(backend.back_block(), *failure))?;
+        if comes_back && refuses {
+            turn_around(tx, backend).await?;
+            if server_is_gone(tx) {
+                (tx.claim, avoid) = (None, None);
+                found = claim::look(tx, backend, None);
+                continue;
+            }
+        }
+        tx.claim.iter_mut().for_each(|claim| claim.set_absent(false));
         if let Some(answered) = redir::instead_of(tx) {
             return Err(answered);
         }
@@ -143,11 +154,13 @@ async fn attempt(
             Err(failure) => failure,
         };
         trace::at(tx, &trace::UNCONNECTED);
+        tx.claim.iter_mut().for_each(|claim| claim.set_absent(true));
         if tx.notes.journal.retries >= retries {
             return Err(give_up(tx, backend, failure));
         }
         tx.notes.journal.retries += 1;
-        avoid = turn(tx, backend, Some(failure)).await?;
+        refuses = failure.cause == Cause::ServerAbort;
+        avoid = turn(tx, backend, refuses).await?;
         found = claim::look_again(tx, backend, avoid);
     }
 }
@@ -164,11 +177,11 @@ pub(crate) fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Me
 }
 
 /// Prepares another attempt: on another server if that is allowed now, otherwise on the same one,
-/// after a pause if it has refused the connection. Returns the server to avoid.
+/// after a pause if it refuses connections. Returns the server to avoid.
 async fn turn(
     tx: &mut Transaction,
     backend: &ProxyRef,
-    failure: Option<Failure>,
+    refuses: bool,
 ) -> Result<Option<usize>, Failure> {
     let slot = tx.claim.as_ref().map(Claim::slot);
     let settings = backend.settings.back.as_ref();
@@ -178,20 +191,35 @@ async fn turn(
     let redispatch = if direct { 0 } else { redispatch };
     let free = redispatch != 0 && tx.wanted.is_none() && goes_elsewhere(backend);
     if free || redispatches(redispatch, attempt, retries) || server_is_gone(tx) {
-        count_both(tx.claim.take().as_ref(), backend, Metric::Redispatches);
-        tx.notes.journal.redispatched = true;
-        tx.wanted = None;
+        (tx.claim, tx.wanted) = (None, None);
         return Ok(slot);
     }
     count_both(tx.claim.as_ref(), backend, Metric::Retries);
-    if failure.is_some_and(|failure| failure.cause == Cause::ServerAbort) {
-        let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS);
-        sleep(tx, pause.min(TURN_AROUND_MS)).await?;
+    if refuses {
+        turn_around(tx, backend).await?;
     }
     if server_is_gone(tx) {
         tx.claim = None;
     }
     Ok(None)
+}
+
+/// Counts a request that was to leave a server, which it only has if another one was found. `true`:
+/// it comes back to the same.
+fn count_move(tx: &mut Transaction, backend: &ProxyRef, from: usize) -> bool {
+    let comes_back = tx.claim.as_ref().is_some_and(|claim| claim.slot() == from);
+    tx.notes.journal.redispatched |= !comes_back;
+    let metric = if comes_back { Metric::Retries } else { Metric::Redispatches };
+    let left = backend.server(from);
+    let blocks = [left.as_ref().map(|server| server.block()), backend.back_block()];
+    blocks.into_iter().flatten().for_each(|block| block.count(metric));
+    comes_back
+}
+
+/// A server that refuses connections may be restarting (manual section 4.2, `retries`).
+async fn turn_around(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
+    let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS);
+    sleep(tx, pause.min(TURN_AROUND_MS)).await
 }
 
 /// Whether the algorithm has another server for the same request, so that nothing is gained by
