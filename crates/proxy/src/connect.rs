@@ -16,6 +16,7 @@ use crate::judge;
 use crate::link::Link;
 use crate::local::{LocalProxy, ServerRef};
 use crate::machine::Machine;
+use crate::notice;
 use crate::observe;
 use crate::payload;
 use crate::rdp;
@@ -64,7 +65,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     }
     if tx.client.socket.is_cancelled() {
         // It was withdrawn before anybody has looked at it: no server has to hear of it.
-        return Err(Failure::new(0, Cause::ClientAbort, Phase::Connect));
+        return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
     }
     let found = claim::look(tx, &backend, None);
     if http && matches!(found, Ok(Found::Place)) && at_once(tx, &backend) {
@@ -539,7 +540,12 @@ fn open(
     way: &Way,
 ) -> Result<Box<ServerConn>, Failure> {
     let place = to.location.now();
-    let socket = way.open(&tx.worker.thread, &place.address).map_err(|_| refused())?;
+    let socket = way.open(&tx.worker.thread, &place.address).map_err(|error| {
+        if way.has_no_source(&error) {
+            notice::has_no_source(&tx.worker, backend);
+        }
+        refused()
+    })?;
     let settings = tx.worker.mux_settings(backend, Side::Server);
     let mux = Machine::H1(h1::Conn::new(Side::Server, settings));
     let mut server = Box::new(ServerConn::new(Link::Socket(socket.into()), mux, to));
