@@ -495,3 +495,57 @@ fn floods_of_refused_streams_end_in_the_log() {
     let refused = (0..).take_while(|_| log.line().ends_with("\"<BADREQ>\"")).count();
     assert!((150..300).contains(&refused), "{refused} lines");
 }
+
+/// A HEADERS frame that leaves its stream open.
+fn open(stream: u8, block: &[u8]) -> Vec<u8> {
+    [&[0, 0, block.len() as u8, 1, 4, 0, 0, 0, stream][..], block].concat()
+}
+
+/// Measured: the end of the connection ends what a tunnel carries, as it does in HTTP/1.
+#[test]
+fn a_tunnel_ends_with_its_connection() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\n\r\n");
+        peer.client.expect_end();
+        peer.send("bye");
+    });
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(open(1, b"\x02\x07CONNECT\x01\x04a:80"));
+    assert_eq!(block(&mut client, 1)[0], OK);
+    client.half_close();
+    while frame(&mut client).3 != b"bye" {}
+    assert_eq!(shape(&log.line()), "web app/s 200 ---- \"CONNECT a:80 HTTP/2.0\"");
+}
+
+/// Measured: an upgrade that was asked for and is answered with a message ends with the message.
+#[test]
+fn an_upgrade_that_is_not_taken_ends_with_its_answer() {
+    let (origin, log) = (Origin::saying("no"), LogReceiver::new());
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(open(1, b"\x02\x07CONNECT\x86\x84\x01\x01a\0\x09:protocol\x09websocket"));
+    assert_eq!(block(&mut client, 1)[0], OK);
+    let (kind, flags, _, payload) = frame(&mut client);
+    assert_eq!((kind, flags, &payload[..]), (0, 1, &b"no"[..]));
+    assert_eq!(shape(&log.line()), "web app/s 200 ---- \"GET http://a/ HTTP/2.0\"");
+}
+
+/// Measured: who withdraws a request before it is looked at has not sent one.
+#[test]
+fn a_request_that_is_withdrawn_at_once() {
+    let (origin, log) = (Origin::saying(""), LogReceiver::new());
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    let short = [0, 0, 3, 0, 1, 0, 0, 0, 1, b'a', b'b', b'c'];
+    let post = open(1, b"\x83\x86\x84\x41\x01a\x0f\x0d\x015");
+    client.send([&post[..], &short].concat());
+    assert_eq!(shape(&log.line()), "web app/<NOSRV> -1 CR-- \"POST http://a/ HTTP/2.0\"");
+    assert_eq!(weir.stat("app", "BACKEND", "cli_abrt"), "1");
+    assert_eq!(weir.stat("web", "FRONTEND", "ereq"), "1");
+}
