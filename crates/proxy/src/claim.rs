@@ -207,11 +207,16 @@ pub(crate) async fn wait(
                 if !has_full_queue(claim.server()) || forced {
                     wait_for_server(tx, &mut claim, deadline).await?.then_some(claim)
                 } else {
-                    drop(claim);
                     // Whoever is bound to the server goes elsewhere; the others wait for any.
-                    match tx.wanted.take() {
-                        Some(_) => None,
-                        None => Some(wait_for_any(tx, backend, avoid, deadline).await?),
+                    let bound = tx.wanted.take().is_some();
+                    if bound {
+                        connect::count_both(Some(&claim), backend, Metric::Redispatches);
+                        tx.notes.journal.redispatched = true;
+                    }
+                    drop(claim);
+                    match bound {
+                        true => None,
+                        false => Some(wait_for_any(tx, backend, avoid, deadline).await?),
                     }
                 }
             }

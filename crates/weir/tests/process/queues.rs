@@ -62,13 +62,20 @@ fn a_full_queue_sends_requests_elsewhere() {
     let second = Origin::saying("second");
     let back = "    balance first\n    cookie SRV insert indirect\n    \
                 server a <a> cookie a maxconn 1 maxqueue 1\n    server b <b> cookie b\n";
-    let weir = Setup::http("", back).with("a", first.address()).with("b", second.address()).start();
+    let log = LogReceiver::new();
+    let weir = Setup::http("", back)
+        .with("a", first.address())
+        .with("b", second.address())
+        .with("log", log.address())
+        .start();
     let bound = "GET / HTTP/1.1\r\nHost: test\r\nCookie: SRV=a\r\n\r\n";
     let mut waiting = ask(&weir, 2, bound);
     eventually("one waits", || (weir.stat("app", "a", "qcur") == "1").then_some(()));
     let answer = weir.web().ask(bound);
     assert_eq!(answer.text(), "second");
     assert_eq!(answer.header("set-cookie"), Some("SRV=b; path=/"), "persistence is broken");
+    assert!(log.line().contains("/+0 0/0 "), "and told of");
+    assert_eq!(["a", "BACKEND"].map(|name| weir.stat("app", name, "wredis")), ["1", "1"]);
     (0..2).for_each(|_| release.send(()).expect("the origin listens"));
     waiting.iter_mut().for_each(|client| assert_eq!(client.response().text(), "first"));
 }
