@@ -1,8 +1,10 @@
-//! Lines of what is refused before there is a transaction: streams whose requests cannot be understood,
-//! and connections that break the protocol or try our patience. Never decides what is refused.
+//! Lines of what is refused before there is a transaction. Never decides what is refused.
 //!
-//! The machine only counts. It resets few such streams before it ends the connection, so lines are as
-//! few, and nothing is kept for them.
+//! These are streams whose requests cannot be understood, and connections that break the protocol
+//! or try our patience.
+//!
+//! The machine only counts. It resets few such streams before it ends the connection, so lines are
+//! as few, and nothing is kept for them.
 
 use crate::client::Client;
 use crate::facts::{View, wall};

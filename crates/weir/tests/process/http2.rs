@@ -458,14 +458,14 @@ fn what_is_refused_leaves_a_line() {
 #[test]
 fn what_is_refused_has_the_format_of_errors() {
     let log = LogReceiver::new();
-    let front = "    error-log-format \"refused %ST %ts %HM %HV %Tt\"\n    \
+    let front = "    error-log-format \"refused %ST %ts %HM %HV %Tt %[fc_http_major]\"\n    \
                  http-request return status 200\nfrontend h2\n    bind <h2> proto h2\n    \
                  error-log-format \"not h2: %HP %ft\"";
     let weir = Setup::http(front, "").between(&Origin::saying(""), &log);
     let mut client = weir.web();
     told(&mut client);
     client.send(connection_field(1));
-    assert!(log.line().ends_with("refused 0 PR <BADREQ> <BADREQ> 0"));
+    assert!(log.line().ends_with("refused 0 PR <BADREQ> <BADREQ> 0 2"));
     let mut other = weir.connect("h2");
     other.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert!(log.line().ends_with("not h2: <BADREQ> h2"));
