@@ -26,6 +26,8 @@ pub(crate) struct Claim {
     entered: bool,
     /// and of ever.
     counted: bool,
+    /// No connection stands: it keeps its place, and is not counted among the sessions of now.
+    absent: bool,
 }
 
 impl Claim {
@@ -42,7 +44,7 @@ impl Claim {
 
     fn pending(ticket: Ticket, backend: &ProxyRef, server: ServerRef) -> Self {
         let (ticket, backend) = (Some(ticket), backend.clone());
-        Self { ticket, backend, server, entered: false, counted: false }
+        Self { ticket, backend, server, entered: false, counted: false, absent: false }
     }
 
     /// The server.
@@ -58,6 +60,23 @@ impl Claim {
     /// Whether it has a place on the server.
     pub(crate) fn is_served(&self) -> bool {
         self.entered
+    }
+
+    /// Whether it is counted among the server's sessions of now.
+    pub(crate) fn is_present(&self) -> bool {
+        self.entered && !self.absent
+    }
+
+    /// The connection to the server has failed, or is tried again: in between there is no session.
+    pub(crate) fn set_absent(&mut self, absent: bool) {
+        if self.entered && self.absent != absent {
+            self.absent = absent;
+            if absent {
+                self.server.sessions.leave();
+            } else {
+                self.server.sessions.enter();
+            }
+        }
     }
 
     /// Takes a place on the server if there is room.
@@ -78,7 +97,9 @@ impl Claim {
 
     fn leave(&mut self) {
         if std::mem::take(&mut self.entered) {
-            self.server.sessions.leave();
+            if !std::mem::take(&mut self.absent) {
+                self.server.sessions.leave();
+            }
             call_either(&self.server.queue, &back(&self.backend).queue);
         }
     }
@@ -186,11 +207,16 @@ pub(crate) async fn wait(
                 if !has_full_queue(claim.server()) || forced {
                     wait_for_server(tx, &mut claim, deadline).await?.then_some(claim)
                 } else {
-                    drop(claim);
                     // Whoever is bound to the server goes elsewhere; the others wait for any.
-                    match tx.wanted.take() {
-                        Some(_) => None,
-                        None => Some(wait_for_any(tx, backend, avoid, deadline).await?),
+                    let bound = tx.wanted.take().is_some();
+                    if bound {
+                        connect::count_both(Some(&claim), backend, Metric::Redispatches);
+                        tx.notes.journal.redispatched = true;
+                    }
+                    drop(claim);
+                    match bound {
+                        true => None,
+                        false => Some(wait_for_any(tx, backend, avoid, deadline).await?),
                     }
                 }
             }
@@ -309,26 +335,26 @@ async fn wait_for_server(
     deadline: Option<Tick>,
 ) -> Result<bool, Failure> {
     let (backend, server) = (claim.backend.clone(), claim.server.clone());
-    // As the manual's example logs it: the place in the queue, this request included.
-    tx.notes.journal.queue_positions.0 = server.queue.len() + 1;
     if let Some(ticket) = &mut claim.ticket {
         ticket.enqueue();
     }
     let waiting = Waiting::join(tx, &backend, Some(server.slot()));
-    loop {
+    let result = loop {
         // Looked at once more after joining: a place that came free in between has called nobody.
         if waiting.turn() != Turn::No && claim.try_serve() {
-            return Ok(true);
+            break Ok(true);
         }
         if !server.state.accepts_persistent() && !insists(tx, server.slot()) {
             tx.wanted = None;
-            return Ok(false);
+            break Ok(false);
         }
         if let Err(failure) = waiting.pause(tx, deadline).await {
             count_unserved(Some(server.block()), failure);
-            return Err(failure);
+            break Err(failure);
         }
-    }
+    };
+    waiting.note(tx, matches!(result, Ok(true)));
+    result
 }
 
 /// Waits in the backend's queue until a server has room, and takes the place.
@@ -338,17 +364,22 @@ async fn wait_for_any(
     avoid: Option<usize>,
     deadline: Option<Tick>,
 ) -> Result<Claim, Failure> {
-    tx.notes.journal.queue_positions.1 = back(backend).queue.len() + 1;
     let waiting = Waiting::join(tx, backend, None);
-    loop {
+    let result = loop {
         let turn = waiting.turn();
-        if turn != Turn::No
-            && let Some(claim) = any_place(tx, backend, avoid, turn == Turn::Called)?
-        {
-            return Ok(claim);
+        if turn != Turn::No {
+            match any_place(tx, backend, avoid, turn == Turn::Called) {
+                Ok(Some(claim)) => break Ok(claim),
+                Ok(None) => {}
+                Err(failure) => break Err(failure),
+            }
         }
-        waiting.pause(tx, deadline).await?;
-    }
+        if let Err(failure) = waiting.pause(tx, deadline).await {
+            break Err(failure);
+        }
+    };
+    waiting.note(tx, result.is_ok());
+    result
 }
 
 /// A place on any server that has one. Who waits for any is not choosy: a place that it left would
@@ -388,6 +419,8 @@ struct Waiting<'a> {
     backend: &'a Proxy,
     slot: Option<usize>,
     place: Place,
+    /// How many had passed when it began.
+    before: u32,
 }
 
 impl<'a> Waiting<'a> {
@@ -398,7 +431,21 @@ impl<'a> Waiting<'a> {
         let (class, offset) = tx.notes.priority;
         let now = (thread.nanos() / 1_000) as i64;
         let order = Order { class, moment: now + 1_000 * i64::from(offset) };
-        Self { backend, slot, place: queue(backend, slot).join(waiter, order) }
+        let queue = queue(backend, slot);
+        Self { backend, slot, before: queue.passed(), place: queue.join(waiter, order) }
+    }
+
+    /// Notes how many were served since it began, this request included; who passes through more
+    /// than one queue of a kind has all of them counted (manual section 8.2.3).
+    fn note(&self, tx: &mut Transaction, served: bool) {
+        let queue = queue(self.backend, self.slot);
+        let passed = queue.passed().wrapping_sub(self.before).saturating_add(1);
+        if served {
+            queue.pass();
+        }
+        let (own, any) = &mut tx.notes.journal.queue_positions;
+        let position = if self.slot.is_some() { own } else { any };
+        *position = position.saturating_add(passed);
     }
 
     /// Waits to be called, or woken for another reason.

@@ -16,6 +16,7 @@ use crate::judge;
 use crate::link::Link;
 use crate::local::{LocalProxy, ServerRef};
 use crate::machine::Machine;
+use crate::notice;
 use crate::observe;
 use crate::payload;
 use crate::rdp;
@@ -65,13 +66,13 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     }
     if tx.client.socket.is_cancelled() {
         // It was withdrawn before anybody has looked at it: no server has to hear of it.
-        return Err(Failure::new(0, Cause::ClientAbort, Phase::Connect));
+        return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
     }
     let found = claim::look(tx, &backend, None);
     if http && matches!(found, Ok(Found::Place)) && at_once(tx, &backend) {
         return Ok(());
     }
-    Box::pin(attempt(tx, &backend, found)).await
+    Box::pin(attempt(tx, &backend, found, None)).await
 }
 
 /// Sends the request's head over a connection that is kept to the claimed server. `false`: there is
@@ -98,9 +99,9 @@ pub(crate) async fn again(tx: &mut Transaction) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone() else { return Err(refused()) };
     early::settle(tx).await?;
     tx.notes.journal.retries += 1;
-    let avoid = turn(tx, &backend, None).await?;
+    let avoid = turn(tx, &backend, false).await?;
     let found = claim::look_again(tx, &backend, avoid);
-    Box::pin(attempt(tx, &backend, found)).await
+    Box::pin(attempt(tx, &backend, found, avoid)).await
 }
 
 /// Tries servers, from what was found, until one has taken the request, or the attempts are used
@@ -109,8 +110,9 @@ async fn attempt(
     tx: &mut Transaction,
     backend: &ProxyRef,
     mut found: Result<Found, Failure>,
+    mut avoid: Option<usize>,
 ) -> Result<(), Failure> {
-    let mut avoid = None;
+    let mut refuses = false;
     let settings = backend.settings.back.as_ref();
     let (retries, retry_on) =
         settings.map_or((0, RetryOn::NEVER), |back| (back.retries, back.retry_on));
@@ -122,7 +124,17 @@ async fn attempt(
             Ok(found) => claim::wait(tx, backend, avoid, found).await,
             Err(failure) => Err(failure),
         };
+        let comes_back = avoid.is_some_and(|from| count_move(tx, backend, from));
         claimed.inspect_err(|failure| claim::count_unserved(backend.back_block(), *failure))?;
+        if comes_back && refuses {
+            turn_around(tx, backend).await?;
+            if server_is_gone(tx) {
+                (tx.claim, avoid) = (None, None);
+                found = claim::look(tx, backend, None);
+                continue;
+            }
+        }
+        tx.claim.iter_mut().for_each(|claim| claim.set_absent(false));
         if let Some(answered) = redir::instead_of(tx) {
             return Err(answered);
         }
@@ -144,11 +156,13 @@ async fn attempt(
             Err(failure) => failure,
         };
         trace::at(tx, &trace::UNCONNECTED);
+        tx.claim.iter_mut().for_each(|claim| claim.set_absent(true));
         if tx.notes.journal.retries >= retries {
             return Err(give_up(tx, backend, failure));
         }
         tx.notes.journal.retries += 1;
-        avoid = turn(tx, backend, Some(failure)).await?;
+        refuses = failure.cause == Cause::ServerAbort;
+        avoid = turn(tx, backend, refuses).await?;
         found = claim::look_again(tx, backend, avoid);
     }
 }
@@ -165,11 +179,11 @@ pub(crate) fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Me
 }
 
 /// Prepares another attempt: on another server if that is allowed now, otherwise on the same one,
-/// after a pause if it has refused the connection. Returns the server to avoid.
+/// after a pause if it refuses connections. Returns the server to avoid.
 async fn turn(
     tx: &mut Transaction,
     backend: &ProxyRef,
-    failure: Option<Failure>,
+    refuses: bool,
 ) -> Result<Option<usize>, Failure> {
     let slot = tx.claim.as_ref().map(Claim::slot);
     let settings = backend.settings.back.as_ref();
@@ -179,20 +193,35 @@ async fn turn(
     let redispatch = if direct { 0 } else { redispatch };
     let free = redispatch != 0 && tx.wanted.is_none() && goes_elsewhere(backend);
     if free || redispatches(redispatch, attempt, retries) || server_is_gone(tx) {
-        count_both(tx.claim.take().as_ref(), backend, Metric::Redispatches);
-        tx.notes.journal.redispatched = true;
-        tx.wanted = None;
+        (tx.claim, tx.wanted) = (None, None);
         return Ok(slot);
     }
     count_both(tx.claim.as_ref(), backend, Metric::Retries);
-    if failure.is_some_and(|failure| failure.cause == Cause::ServerAbort) {
-        let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS);
-        sleep(tx, pause.min(TURN_AROUND_MS)).await?;
+    if refuses {
+        turn_around(tx, backend).await?;
     }
     if server_is_gone(tx) {
         tx.claim = None;
     }
     Ok(None)
+}
+
+/// Counts a request that was to leave a server, which it only has if another one was found. `true`:
+/// it comes back to the same.
+fn count_move(tx: &mut Transaction, backend: &ProxyRef, from: usize) -> bool {
+    let comes_back = tx.claim.as_ref().is_some_and(|claim| claim.slot() == from);
+    tx.notes.journal.redispatched |= !comes_back;
+    let metric = if comes_back { Metric::Retries } else { Metric::Redispatches };
+    let left = backend.server(from);
+    let blocks = [left.as_ref().map(|server| server.block()), backend.back_block()];
+    blocks.into_iter().flatten().for_each(|block| block.count(metric));
+    comes_back
+}
+
+/// A server that refuses connections may be restarting (manual section 4.2, `retries`).
+async fn turn_around(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failure> {
+    let pause = backend.settings.timeouts.connect.unwrap_or(TURN_AROUND_MS);
+    sleep(tx, pause.min(TURN_AROUND_MS)).await
 }
 
 /// Whether the algorithm has another server for the same request, so that nothing is gained by
@@ -525,7 +554,12 @@ fn open(
     way: &Way,
 ) -> Result<Box<ServerConn>, Failure> {
     let place = to.location.now();
-    let socket = way.open(&tx.worker.thread, &place.address).map_err(|_| refused())?;
+    let socket = way.open(&tx.worker.thread, &place.address).map_err(|error| {
+        if way.has_no_source(&error) {
+            notice::has_no_source(&tx.worker, backend);
+        }
+        refused()
+    })?;
     let settings = tx.worker.mux_settings(backend, Side::Server);
     let mux = Machine::H1(h1::Conn::new(Side::Server, settings));
     let mut server = Box::new(ServerConn::new(Link::Socket(socket.into()), mux, to));

@@ -8,6 +8,7 @@
 pub(crate) mod dial;
 pub(crate) mod front;
 mod pump;
+mod refusal;
 pub(crate) mod session;
 pub mod stats;
 pub(crate) mod stream;

@@ -132,7 +132,8 @@ pub struct Journal {
     pub retries: u32,
     /// Another server was chosen than at first.
     pub redispatched: bool,
-    /// Requests before this one in the server's queue, and in the backend's.
+    /// Requests served while this one was in the server's queue, and in the backend's, itself
+    /// included.
     pub queue_positions: (u32, u32),
     /// Who ended it.
     pub cause: Cause,

@@ -309,6 +309,16 @@ pub(crate) fn announce(worker: &Worker, backend: &Proxy, level: u8, text: &str) 
     complain(worker, "[WARNING]", text);
 }
 
+/// Tells operators that connections to a server cannot come from where they should: nobody else
+/// sees why it is not reached.
+#[cold]
+pub(crate) fn has_no_source(worker: &Worker, backend: &Proxy) {
+    let name = backend.name();
+    let text = format!("Cannot bind to source address before connect() for backend {name}.");
+    log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());
+    complain(worker, "[ALERT]", &format!("{text} Aborting."));
+}
+
 fn complain(worker: &Worker, label: &str, text: &str) {
     let settings = &worker.shared.settings;
     if !settings.quiet {

@@ -8,7 +8,7 @@
 use crate::counters::Gauge;
 use reactor::{Mailbox, TaskId, Wake};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A waiting task of some thread.
@@ -44,6 +44,8 @@ pub struct Queue {
     next: AtomicU64,
     /// How many wait, and the most that ever did.
     pub length: Gauge,
+    /// Those who have got what they waited for, so far.
+    passed: AtomicU32,
 }
 
 /// Whose turn it is to try.
@@ -109,6 +111,16 @@ impl Queue {
         let mut entries = self.entries();
         let entry = position(&entries, place).and_then(|at| entries.remove(at));
         entry.is_some_and(|entry| !entry.called)
+    }
+
+    /// How many have got what they waited for, so far.
+    pub fn passed(&self) -> u32 {
+        self.passed.load(Relaxed)
+    }
+
+    /// One more has.
+    pub fn pass(&self) {
+        self.passed.fetch_add(1, Relaxed);
     }
 
     /// Calls the first waiter that was not called yet. `false` when there is none.

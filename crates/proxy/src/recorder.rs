@@ -105,7 +105,8 @@ pub struct Flight {
     pub retries: u32,
     /// Another server was chosen than at first.
     pub redispatched: bool,
-    /// Requests before this one in the server's queue, and in the backend's.
+    /// Requests served while this one was in the server's queue, and in the backend's, itself
+    /// included.
     pub queue_positions: (u32, u32),
     /// Status sent to the client; 0 for none.
     pub status: u16,

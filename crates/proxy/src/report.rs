@@ -36,20 +36,8 @@ impl Drop for Entered {
 pub(crate) fn request_received(tx: &mut Transaction) {
     trace::at(tx, &trace::REQUEST);
     recorder::begin(tx);
-    let (worker, proxy) = (&tx.worker, &tx.client.proxy);
-    let second = worker.second();
-    let (totals, block) = (&worker.shared.totals, worker.totals());
-    block.count(Metric::Requests);
-    totals.tick_in(block, Event::Request, second);
-    if let (Some(front), Some(block)) = (&proxy.front, proxy.front_block()) {
-        block.count(Metric::Requests);
-        if tx.client.socket.is_stream() {
-            block.count(Metric::StreamRequests);
-        }
-        front.counters.tick_in(block, Event::Request, second);
-    }
+    count_request(tx);
     count_tracked(tx, DataType::REQUEST, 1);
-    tx.notes.journal.counted = true;
     let proxy = &tx.client.proxy;
     if proxy.settings.log_format.is_none() && !proxy.rules.any() {
         return;
@@ -69,6 +57,23 @@ pub(crate) fn request_received(tx: &mut Transaction) {
     }
     capture(tx, Side::Request);
     capture_cookie(tx, Side::Request);
+}
+
+/// Counts a request of the frontend and of the process.
+fn count_request(tx: &mut Transaction) {
+    let (worker, proxy) = (&tx.worker, &tx.client.proxy);
+    let second = worker.second();
+    let (totals, block) = (&worker.shared.totals, worker.totals());
+    block.count(Metric::Requests);
+    totals.tick_in(block, Event::Request, second);
+    if let (Some(front), Some(block)) = (&proxy.front, proxy.front_block()) {
+        block.count(Metric::Requests);
+        if tx.client.socket.is_stream() {
+            block.count(Metric::StreamRequests);
+        }
+        front.counters.tick_in(block, Event::Request, second);
+    }
+    tx.notes.journal.counted = true;
 }
 
 /// Fills the capture slots that name a header: the last one of that name, cut to the slot's length.
@@ -240,8 +245,13 @@ pub(crate) fn finished(tx: &mut Transaction) {
     let journal = &mut tx.notes.journal;
     (journal.bytes_in, journal.bytes_out) = bytes;
     count_bytes(tx, bytes);
+    if tx.notes.journal.bad_request && tx.client.mode == Mode::Http {
+        // What is no request, or only the beginning of one, is one of them all the same.
+        count_request(tx);
+    }
     let status = tx.notes.journal.status;
-    if status != 0 {
+    // One that was given up without an answer has another status than all others.
+    if status != 0 || (tx.notes.journal.counted && tx.client.mode == Mode::Http) {
         both(tx).for_each(|block| block.count(Metric::of_status(status)));
     }
     if let Some(block) = tx.client.proxy.front_block().filter(|_| tx.notes.journal.counted) {
@@ -260,11 +270,15 @@ pub(crate) fn finished(tx: &mut Transaction) {
 fn count_ending(tx: &Transaction) {
     let journal = &tx.notes.journal;
     let metric = match (journal.cause, journal.phase) {
-        (_, Phase::Request) if journal.cause != Cause::Local => {
-            if journal.bad_request {
+        (cause, Phase::Request) if cause != Cause::Local => {
+            let withdrawn = cause == Cause::ClientAbort && tx.backend.is_some();
+            if journal.bad_request || withdrawn {
                 tx.client.counted().for_each(|block| block.count(Metric::FailedRequests));
             }
-            return;
+            if !withdrawn {
+                return;
+            }
+            Metric::ClientAborts
         }
         (Cause::ClientAbort | Cause::ClientTimeout, _) => Metric::ClientAborts,
         (Cause::ServerAbort | Cause::ServerTimeout, Phase::Data | Phase::Last) => {
@@ -492,7 +506,7 @@ fn fill_counts(tx: &mut Transaction, early: bool) {
     let own = u32::from(tx.entered.is_some() && !early);
     record.backend_connections = back.map_or(0, |back| back.sessions.current().saturating_sub(own));
     let claim = tx.claim.as_ref();
-    let own = u32::from(claim.is_some_and(Claim::is_served) && !early);
+    let own = u32::from(claim.is_some_and(Claim::is_present) && !early);
     record.server_connections =
         claim.map_or(0, |claim| claim.server().sessions.current().saturating_sub(own));
 }

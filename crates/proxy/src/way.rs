@@ -144,6 +144,13 @@ impl Way {
         }
     }
 
+    /// Whether a connection could not be made because its source address is not there to be had.
+    pub(crate) fn has_no_source(&self, error: &io::Error) -> bool {
+        let named = self.dial.as_ref().is_some_and(|dial| dial.source.is_some());
+        (named || self.ports.is_some())
+            && (is_taken(error) || error.kind() == io::ErrorKind::PermissionDenied)
+    }
+
     /// Says what has to be said first on a new connection; waits until it stands.
     ///
     /// # Errors

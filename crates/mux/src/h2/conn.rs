@@ -305,10 +305,14 @@ impl Conn {
     }
 
     /// The peer's side of the connection has ended, in good order: requests that are complete are
-    /// answered as far as the peer has left us room to, and nothing else can come.
+    /// answered as far as the peer has left us room to, and nothing else can come. What a tunnel
+    /// carries ends with the connection, as it does without streams.
     pub fn end_input(&mut self) {
         self.recv = Recv::Closed;
         self.leaving.get_or_insert(self.last_peer);
+        for key in self.streams.keys_where(|it| it.tunnel && it.recv == StreamRecv::Body) {
+            self.end_tunnel(key);
+        }
         for key in self.streams.keys_where(|stream| stream.recv != StreamRecv::Ended) {
             self.mark_reset(key, Reset { code: Code::CANCEL, by_peer: true });
         }
@@ -318,6 +322,17 @@ impl Conn {
         }
         self.call_next();
         self.woken.append(&mut self.greeters);
+    }
+
+    fn end_tunnel(&mut self, key: Key) {
+        let Some(stream) = self.streams.get_mut(key) else { return };
+        if stream.reset.is_none() {
+            stream.recv = StreamRecv::Ended;
+            if stream.is_closed() {
+                self.streams.discount(key);
+            }
+            self.wake(key, Ready::READ);
+        }
     }
 
     /// Whether the peer's side of the connection has ended.

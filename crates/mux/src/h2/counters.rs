@@ -17,6 +17,8 @@ pub struct Counters {
     pub connection_errors: u32,
     /// Errors of the peer that ended a stream.
     pub stream_errors: u32,
+    /// Streams among these that nobody was told of: requests that cannot be understood.
+    pub refused: u32,
     /// RST_STREAM frames sent.
     pub resets_sent: u32,
     /// GOAWAY frames sent.

@@ -266,6 +266,8 @@ impl Conn {
             return self.stream_error(key, code);
         }
         self.counters.stream_errors += 1;
+        // One that is refused because there are too many may be asked for again.
+        self.counters.refused += u32::from(code != Code::REFUSED_STREAM);
         self.send_reset(stream, code);
         self.charge(price::STREAM_ERROR)
     }

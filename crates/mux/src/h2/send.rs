@@ -82,8 +82,11 @@ impl Conn {
         if interim {
             head.remove_id(HeaderId::ContentLength);
             body = BodyKind::None;
-        } else if stream.connect && (status == 101 || (200..300).contains(&status)) {
-            // An upgrade is accepted with 200 (RFC 8441 section 5).
+        } else if status == 101 && stream.connect
+            || (200..300).contains(&status) && stream.connect && !stream.extended
+        {
+            // An upgrade is accepted with 200 (RFC 8441 section 5); whoever says that itself to a
+            // request for one answers with a message, and has not upgraded.
             status = if status == 101 { 200 } else { status };
             head.remove_id(HeaderId::ContentLength);
             head.remove_id(HeaderId::SecWebSocketAccept);

@@ -1,9 +1,10 @@
 //! Connections from clients that speak HTTP/2: reads, writes, and starts a transaction for each
 //! stream. Never looks into a request.
 
-use super::Session;
 use super::pump::{Pump, Turn};
+use super::{Half, Session, refusal};
 use crate::client::{Client, Last, idle_deadline};
+use crate::machine::Machine;
 use crate::own::Own;
 use crate::trace::points as trace;
 use crate::transaction::{self, Arrival, Parts};
@@ -91,6 +92,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
     let scheme: &'static [u8] = if client.session().is_some() { b"https" } else { b"http" };
     let session = Session::new(&worker.thread, machine, scheme);
     let pump = Pump::new(&session, input, worker.thread.tick()).answering();
+    client.mux = Machine::H2(Half::of_connection(&session));
     let (own, last) = (RefCell::default(), Cell::new(None));
     let under_way = Cell::new(0);
     let front = Rc::new(Front { client, session, own, last, under_way, variables });
@@ -234,7 +236,11 @@ impl Front {
 
     /// Enters what has happened into the books.
     fn count(&self) {
-        self.stats().count(&self.session.drive(Conn::take_counters));
+        let counters = self.session.drive(Conn::take_counters);
+        self.stats().count(&counters);
+        if counters.refused > 0 || counters.connection_errors > 0 {
+            refusal::report(&self.client, &counters);
+        }
     }
 
     /// What the next stream begins with.

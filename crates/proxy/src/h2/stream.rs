@@ -157,6 +157,11 @@ impl Drop for Stream {
 }
 
 impl Half {
+    /// What a connection speaks, for what is said of it as a whole: no stream of it.
+    pub(super) fn of_connection(session: &Rc<Session>) -> Self {
+        Self { session: session.clone(), key: Key::NONE }
+    }
+
     pub(crate) fn has_received_all(&self) -> bool {
         self.session.look(|mux| mux.has_received_all(self.key))
     }

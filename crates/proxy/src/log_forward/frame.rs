@@ -41,5 +41,7 @@ pub(super) fn is_broken(input: &[u8], most: usize) -> bool {
 fn length(input: &[u8]) -> Option<(usize, usize)> {
     let space = input.iter().position(|byte| *byte == b' ')?;
     let digits = std::str::from_utf8(&input[..space]).ok()?;
-    Some((digits.parse().ok()?, space + 1))
+    // It begins with another digit (RFC 6587 section 3.4.1).
+    let number = (!digits.starts_with('0')).then(|| digits.parse().ok())??;
+    Some((number, space + 1))
 }

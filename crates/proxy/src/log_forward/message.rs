@@ -9,6 +9,9 @@ use crate::settings::LogTransport;
 use sample::calendar::{Date, MONTHS};
 use sample::write_int;
 
+/// What stands for a part that is not there (RFC 5424 section 6.2).
+const NONE: &[u8] = b"-";
+
 /// Length of `Oct 11 22:14:15`.
 const STAMP: usize = 15;
 
@@ -134,6 +137,9 @@ impl<'a> Message<'a> {
     fn iso_date(&self, envelope: &Envelope, out: &mut Vec<u8>) {
         let (now, micros) = envelope.now;
         match self.shape {
+            Shape::Rfc5424 if self.stamp == NONE && envelope.transport != LogTransport::Rfc5424 => {
+                now.write_iso(micros, out);
+            }
             Shape::Rfc5424 => out.extend_from_slice(self.stamp),
             Shape::Rfc3164 => {
                 // Neither the year nor the offset is told.
@@ -183,7 +189,7 @@ fn priority(text: &[u8]) -> Option<(u32, &[u8])> {
 fn rfc5424(text: &[u8]) -> Option<Message<'_>> {
     let rest = text.strip_prefix(b"1 ")?;
     let (stamp, rest) = word(rest)?;
-    if !is_iso(stamp) {
+    if !is_iso(stamp) && stamp != NONE {
         return None;
     }
     let (host, rest) = word(rest)?;
@@ -194,7 +200,7 @@ fn rfc5424(text: &[u8]) -> Option<Message<'_>> {
     let (data, rest) = rest.split_at(end);
     let text = rest.strip_prefix(b" ").unwrap_or(rest);
     let [host, tag, pid, id, data] =
-        [host, tag, pid, id, data].map(|part| if part == b"-" { b"" } else { part });
+        [host, tag, pid, id, data].map(|part| if part == NONE { b"" } else { part });
     let shape = Shape::Rfc5424;
     Some(Message { priority: None, shape, stamp, host, tag, pid, id, data, text })
 }

@@ -66,6 +66,11 @@ fn messages_change_their_envelopes() {
         ("no prio", Some(Local), "<136>Nov 21 20:13:18 no prio"),
         ("<999>bad", Some(Short), "<7>bad"),
         ("<13>1 2026-11-21T20:13:18.956478+00:00 - - - - - just text", None, "<13>just text"),
+        ("<13>1 - - - - - - just text", None, "<13>just text"),
+        ("<13>1 - - - - - - just text", Some(Rfc5424), "<13>1 - - - - - - just text"),
+        ("<13>1 - host - - - - text", Some(Rfc3164), "<13>Nov 21 20:13:18 host text"),
+        ("<13>1 - host tag - - - text", Some(Timed), "<5>2026-11-21T20:13:18.956478+00:00 text"),
+        ("<13>1 - - - - - -", Some(Rfc5424), "<13>1 - - - - - - "),
     ] {
         assert_eq!(written(message.as_bytes(), transport), expected, "{message} {transport:?}");
     }
@@ -81,11 +86,12 @@ fn streams_are_cut_in_both_ways() {
     assert_eq!(next("3 abc4 defg", false), Some(("abc".into(), 5)));
     assert_eq!(next("4 abc", false), None);
     assert_eq!(next("12", false), None);
+    assert_eq!(next("0 <1>a", false), None);
     assert_eq!(next("<1>a\n<2>b", false), Some(("<1>a".into(), 5)));
     assert_eq!(next("<2>b", false), None);
     assert_eq!(next("<2>b", true), Some(("<2>b".into(), 4)));
     assert_eq!(next("", true), None);
-    for broken in ["1x", "99999 a", "1234567890"] {
+    for broken in ["1x", "99999 a", "1234567890", "0 a", "03 abc"] {
         assert!(frame::is_broken(broken.as_bytes(), 16_384), "{broken}");
     }
     assert!(!frame::is_broken(b"12", 16_384) && !frame::is_broken(b"<1>", 16_384));

@@ -141,3 +141,32 @@ fn the_process_counts_bytes_and_buffers() {
     assert_eq!(of(&info, "PoolAlloc_MB"), of(&info, "PoolAlloc_bytes") >> 20);
     assert!(of(&info, "PoolUsed_bytes") <= of(&info, "PoolAlloc_bytes"), "{info}");
 }
+
+/// Measured: what cannot be understood, is not complete, or never comes, is a request all the same;
+/// and one that is given up before it is answered has another status.
+#[test]
+fn requests_that_are_none_are_counted() {
+    let origin = Origin::new(|mut peer| {
+        peer.client.head();
+        peer.client.rest();
+    });
+    let weir = Setup::http("    timeout http-request 200ms", "    server s <origin>")
+        .with("origin", origin.address())
+        .with("log", crate::support::LogReceiver::new().address())
+        .start();
+    assert_eq!(weir.web().ask("GARBAGE\r\n\r\n").status(), 400);
+    let mut incomplete = weir.web();
+    incomplete.send("GET / HT");
+    incomplete.half_close();
+    assert_eq!(incomplete.response().status(), 400);
+    assert_eq!(weir.web().response().status(), 408);
+    let seen =
+        || ["req_tot", "ereq", "hrsp_other"].map(|field| weir.stat("web", "FRONTEND", field));
+    eventually("all have ended", || (seen() == ["3", "3", "0"]).then_some(()));
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nabc");
+    eventually("it is at the server", || (weir.stat("app", "s", "scur") == "1").then_some(()));
+    client.close();
+    eventually("it has ended", || (seen() == ["4", "3", "1"]).then_some(()));
+    assert_eq!(weir.stat("app", "BACKEND", "hrsp_other"), "1");
+}

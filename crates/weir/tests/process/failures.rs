@@ -258,3 +258,19 @@ fn an_early_answer_to_a_big_request_arrives() {
     let answer = client.response();
     assert_eq!((answer.status(), answer.text().as_str()), (413, "no!"));
 }
+
+/// Measured: an address that this machine has not is told of at each attempt.
+#[test]
+fn a_source_that_is_not_there_is_told_of() {
+    let (origin, log) = (Origin::saying("never"), LogReceiver::new());
+    let weir = Setup::http(
+        "",
+        "    timeout connect 50ms\n    retries 1\n    source 192.0.2.1\n    server s <origin>",
+    )
+    .between(&origin, &log);
+    assert_eq!(weir.web().get("/").status(), 503);
+    const TEXT: &str = "Cannot bind to source address before connect() for backend app.";
+    assert_eq!([log.line(), log.line()], [TEXT; 2]);
+    assert_eq!(shape(&log.line()), "web app/s 503 SC-- \"GET / HTTP/1.1\"");
+    weir.expect_error(&format!("{TEXT} Aborting."));
+}

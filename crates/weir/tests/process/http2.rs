@@ -1,6 +1,6 @@
 //! HTTP/2 as the configuration asks for it. Never about what streams do: the crates below test that.
 
-use crate::support::{Client, Identity, LogReceiver, Message, Origin, Setup, eventually};
+use crate::support::{Client, Identity, LogReceiver, Message, Origin, Setup, eventually, shape};
 use crate::threads::first;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -425,4 +425,127 @@ fn a_tarpit_leaves_the_thread_asleep() {
     assert_eq!(block(&mut client, 1)[0], FAULT);
     let turns = first(&weir, "tasksw") - before;
     assert!(turns < 500, "{turns} turns of tasks for one request that waits");
+}
+
+/// A request whose field is no field of HTTP/2 (RFC 9113 section 8.2.2).
+fn connection_field(stream: u8) -> Vec<u8> {
+    let block = b"\x82\x86\x84\x41\x01a\0\x0aconnection\x05close";
+    [&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, stream][..], block].concat()
+}
+
+/// Measured: what is refused before it is a request leaves a line, even with `option dontlognull`.
+#[test]
+fn what_is_refused_leaves_a_line() {
+    const LINE: &str = "web web/<NOSRV> 0 PR-- \"<BADREQ>\"";
+    let log = LogReceiver::new();
+    let front = "    option dontlognull\n    http-request return status 200";
+    let weir = Setup::http(front, "").between(&Origin::saying(""), &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send([connection_field(1), connection_field(3)].concat());
+    let lines = [log.line(), log.line()];
+    assert!(lines[0].contains(" -1/-1/-1/-1/0 0 0 - - PR-- "), "{lines:?}");
+    assert_eq!(lines.each_ref().map(|line| shape(line)), [LINE; 2]);
+    assert_eq!(answer(&mut client, 5), OK, "the connection goes on");
+    assert!(log.line().ends_with("\"GET http://a/ HTTP/2.0\""));
+    // A PING of the wrong size.
+    client.send([0, 0, 1, 6, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(shape(&log.line()), LINE);
+    assert_eq!(weir.web().get("/").status(), 200);
+    assert!(log.line().ends_with("\"GET / HTTP/1.1\""), "one line for the connection");
+}
+
+#[test]
+fn what_is_refused_has_the_format_of_errors() {
+    let log = LogReceiver::new();
+    let front = "    error-log-format \"refused %ST %ts %HM %HV %Tt %[fc_http_major]\"\n    \
+                 http-request return status 200\nfrontend h2\n    bind <h2> proto h2\n    \
+                 error-log-format \"not h2: %HP %ft\"";
+    let weir = Setup::http(front, "").between(&Origin::saying(""), &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(connection_field(1));
+    assert!(log.line().ends_with("refused 0 PR <BADREQ> <BADREQ> 0 2"));
+    let mut other = weir.connect("h2");
+    other.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(log.line().ends_with("not h2: <BADREQ> h2"));
+}
+
+/// Who tries our patience is told to calm down, and whoever reads the log sees it; there are no
+/// more lines than it has points.
+#[test]
+fn floods_of_refused_streams_end_in_the_log() {
+    let log = LogReceiver::new();
+    let front = "    http-request return status 200";
+    let weir = Setup::http(front, "").between(&Origin::saying(""), &log);
+    let mut client = weir.web();
+    told(&mut client);
+    for round in 0..4_u32 {
+        let streams = (0..100).flat_map(|n| {
+            let mut request = connection_field(1);
+            request[5..9].copy_from_slice(&(200 * round + 2 * n + 1).to_be_bytes());
+            request
+        });
+        if client.try_send(streams.collect::<Vec<u8>>()).is_err() {
+            break;
+        }
+    }
+    while frame(&mut client).0 != 7 {}
+    assert_eq!(weir.web().get("/").status(), 200);
+    let refused = (0..).take_while(|_| log.line().ends_with("\"<BADREQ>\"")).count();
+    assert!((150..300).contains(&refused), "{refused} lines");
+}
+
+/// A HEADERS frame that leaves its stream open.
+fn open(stream: u8, block: &[u8]) -> Vec<u8> {
+    [&[0, 0, block.len() as u8, 1, 4, 0, 0, 0, stream][..], block].concat()
+}
+
+/// Measured: the end of the connection ends what a tunnel carries, as it does in HTTP/1.
+#[test]
+fn a_tunnel_ends_with_its_connection() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\n\r\n");
+        peer.client.expect_end();
+        peer.send("bye");
+    });
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(open(1, b"\x02\x07CONNECT\x01\x04a:80"));
+    assert_eq!(block(&mut client, 1)[0], OK);
+    client.half_close();
+    while frame(&mut client).3 != b"bye" {}
+    assert_eq!(shape(&log.line()), "web app/s 200 ---- \"CONNECT a:80 HTTP/2.0\"");
+}
+
+/// Measured: an upgrade that was asked for and is answered with a message ends with the message.
+#[test]
+fn an_upgrade_that_is_not_taken_ends_with_its_answer() {
+    let (origin, log) = (Origin::saying("no"), LogReceiver::new());
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(open(1, b"\x02\x07CONNECT\x86\x84\x01\x01a\0\x09:protocol\x09websocket"));
+    assert_eq!(block(&mut client, 1)[0], OK);
+    let (kind, flags, _, payload) = frame(&mut client);
+    assert_eq!((kind, flags, &payload[..]), (0, 1, &b"no"[..]));
+    assert_eq!(shape(&log.line()), "web app/s 200 ---- \"GET http://a/ HTTP/2.0\"");
+}
+
+/// Measured: who withdraws a request before it is looked at has not sent one.
+#[test]
+fn a_request_that_is_withdrawn_at_once() {
+    let (origin, log) = (Origin::saying(""), LogReceiver::new());
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    let short = [0, 0, 3, 0, 1, 0, 0, 0, 1, b'a', b'b', b'c'];
+    let post = open(1, b"\x83\x86\x84\x41\x01a\x0f\x0d\x015");
+    client.send([&post[..], &short].concat());
+    assert_eq!(shape(&log.line()), "web app/<NOSRV> -1 CR-- \"POST http://a/ HTTP/2.0\"");
+    assert_eq!(weir.stat("app", "BACKEND", "cli_abrt"), "1");
+    assert_eq!(weir.stat("web", "FRONTEND", "ereq"), "1");
 }

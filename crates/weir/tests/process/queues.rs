@@ -62,13 +62,20 @@ fn a_full_queue_sends_requests_elsewhere() {
     let second = Origin::saying("second");
     let back = "    balance first\n    cookie SRV insert indirect\n    \
                 server a <a> cookie a maxconn 1 maxqueue 1\n    server b <b> cookie b\n";
-    let weir = Setup::http("", back).with("a", first.address()).with("b", second.address()).start();
+    let log = LogReceiver::new();
+    let weir = Setup::http("", back)
+        .with("a", first.address())
+        .with("b", second.address())
+        .with("log", log.address())
+        .start();
     let bound = "GET / HTTP/1.1\r\nHost: test\r\nCookie: SRV=a\r\n\r\n";
     let mut waiting = ask(&weir, 2, bound);
     eventually("one waits", || (weir.stat("app", "a", "qcur") == "1").then_some(()));
     let answer = weir.web().ask(bound);
     assert_eq!(answer.text(), "second");
     assert_eq!(answer.header("set-cookie"), Some("SRV=b; path=/"), "persistence is broken");
+    assert!(log.line().contains("/+0 0/0 "), "and told of");
+    assert_eq!(["a", "BACKEND"].map(|name| weir.stat("app", name, "wredis")), ["1", "1"]);
     (0..2).for_each(|_| release.send(()).expect("the origin listens"));
     waiting.iter_mut().for_each(|client| assert_eq!(client.response().text(), "first"));
 }
@@ -143,3 +150,28 @@ fn who_leaves_the_queue_in_the_middle_of_a_body_takes_the_request_along() {
 }
 
 const POST: &str = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\n";
+
+/// Measured: the log says how many were served while a request waited, itself included, so that
+/// priorities do not falsify it.
+#[test]
+fn positions_count_who_was_served_meanwhile() {
+    let ((origin, release), log) = (held("late"), LogReceiver::new());
+    let front = "    log-format \"%HP %sq/%bq\"\n    \
+                 http-request set-priority-class int(-10) if { path /urgent }";
+    let back = "    server s <origin> maxconn 1\n";
+    let weir = Setup::http(front, back).between(&origin, &log);
+    let paths = ["/first", "/a", "/b", "/urgent"];
+    let asked = paths.map(|path| {
+        let before = weir.stat("app", "BACKEND", "stot");
+        let client = ask(&weir, 1, &format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let arrived = || (weir.stat("app", "BACKEND", "stot") != before).then_some(());
+        eventually("it is there", arrived);
+        client
+    });
+    eventually("three wait", || (weir.stat("app", "BACKEND", "qcur") == "3").then_some(()));
+    for line in ["/first 0/0", "/urgent 0/1", "/a 0/2", "/b 0/3"] {
+        release.send(()).expect("the origin listens");
+        assert_eq!(log.line(), line);
+    }
+    drop(asked);
+}

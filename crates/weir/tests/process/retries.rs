@@ -25,6 +25,12 @@ fn start(origin: &Origin, back: &str) -> (Running, LogReceiver) {
     (weir, log)
 }
 
+/// A port that nobody listens on.
+fn closed() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("a port")
+}
+
 const GET: &str = "GET /x HTTP/1.1\r\nHost: test\r\n\r\n";
 
 #[test]
@@ -163,10 +169,7 @@ fn another_server_is_tried_with_redispatch() {
 
 #[test]
 fn refused_connections_are_tried_again_unless_told_not_to() {
-    let closed = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener.local_addr().expect("a port")
-    };
+    let closed = closed();
     for (events, tries) in [("none", "0"), ("503", "0"), ("503 conn-failure", "1")] {
         let back = format!(
             "    timeout connect 50ms\n    retries 1\n    retry-on {events}\n    server s <origin>"
@@ -175,4 +178,48 @@ fn refused_connections_are_tried_again_unless_told_not_to() {
         assert_eq!(weir.web().ask(GET).status(), 503);
         assert_eq!(weir.stat("app", "s", "wretr"), tries, "{events}");
     }
+}
+
+/// Measured: whether a request was given to another server shows when one is chosen. Who comes back
+/// to the same has waited for it, and counts as a retry.
+#[test]
+fn a_server_that_is_chosen_again_is_no_redispatch() {
+    let log = LogReceiver::new();
+    let back = "    timeout connect 100ms\n    retries 2\n    option redispatch 1\n    \
+                server s <origin>\n    server b <origin> backup";
+    let weir = Setup::http("", back).with("origin", closed()).with("log", log.address()).start();
+    assert_eq!(weir.web().ask(GET).status(), 503);
+    let line = log.line();
+    assert!(line.contains("/2 0/0 "), "{line}");
+    let waited: u32 = line
+        .split(' ')
+        .nth(4)
+        .and_then(|timers| timers.rsplit('/').next()?.parse().ok())
+        .expect("a time");
+    assert!(waited >= 200, "it pauses before each retry: {line}");
+    let counts = ["wretr", "wredis"].map(|field| weir.stat("app", "s", field));
+    assert_eq!(counts, ["2", "0"]);
+    assert_eq!(weir.stat("app", "BACKEND", "wretr"), "2");
+}
+
+/// Measured: a server that has refused a request has no session of it, not even while the request
+/// pauses before it tries again.
+#[test]
+fn refused_connections_are_no_sessions() {
+    let log = LogReceiver::new();
+    let front = "    log-format \"%HP %bc/%sc %rc\"";
+    let back = "    timeout connect 300ms\n    retries 1\n    server s <origin>";
+    let weir = Setup::http(front, back).with("origin", closed()).with("log", log.address()).start();
+    let clients = ["/1", "/2"].map(|path| {
+        let mut client = weir.web();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        client
+    });
+    crate::support::eventually("both pause", || {
+        (weir.stat("app", "BACKEND", "scur") == "2" && weir.stat("app", "s", "wretr") == "2")
+            .then_some(())
+    });
+    assert_eq!(weir.stat("app", "s", "scur"), "0");
+    assert_eq!([log.line(), log.line()].map(|line| line[2..].to_owned()), [" 1/0 1", " 0/0 1"]);
+    drop(clients);
 }
