@@ -166,7 +166,7 @@ impl Conn {
             block: None,
             block_bytes: Vec::new(),
             decoder: Decoder::new(settings.announced.header_table_size),
-            reader: request::Reader::new(),
+            reader: request::Reader::new(settings.fragments),
             streams: Streams::default(),
             last_peer: 0,
             next_own: 1,
