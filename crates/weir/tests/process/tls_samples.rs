@@ -253,3 +253,36 @@ frontend inner
         assert_eq!(log.line(), format!("{expected} {verify}"), "{path}");
     }
 }
+
+#[test]
+fn sessions_that_have_ended_are_remembered() {
+    let log = LogReceiver::new();
+    let (setup, _) = setup(
+        "frontend plain
+    bind <plain>
+    http-request return status 200 if { path /none }
+    use_backend foreign if { path /foreign }
+    default_backend app
+    log-format \"%[bc_err]:%[bc_err_str] %[ssl_bc_err_str] %[ssl_bc] %[ssl_bc_protocol] %[ssl_bc_cipher] %[bc_http_major]\"
+backend app
+    server s <inner> ssl verify none
+backend foreign
+    server s <open> ssl verify required ca-file a.pem
+frontend inner
+    no log
+    bind <inner> ssl crt a.pem ca-file ca.pem verify required
+    bind <open> ssl crt a.pem
+    http-request return status 200
+",
+    );
+    let weir = setup.with("log", log.address()).start();
+    assert_eq!(weir.connect("plain").get("/none").status(), 200);
+    assert_eq!(log.line(), "-:- - 0 - - -");
+    for (path, words) in [("/", "43:SSL fatal error"), ("/foreign", "34:SSL handshake failure")] {
+        assert!(matches!(weir.connect("plain").get(path).status(), 502 | 503), "{path}");
+        let line = log.line();
+        let told = line.strip_prefix(words).expect(&line);
+        assert!(told.starts_with(" error:"), "{line}");
+        assert!(told.contains(" 1 TLSv1.3 TLS_AES_") && told.ends_with(" -"), "{line}");
+    }
+}
