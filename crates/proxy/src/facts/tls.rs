@@ -99,7 +99,7 @@ pub(crate) fn of_session(session: &Conn, fact: TlsFact<'_>) -> Option<Value<'sta
         TlsFact::ErrorText => text(session.failure()?.line().into_bytes()),
         TlsFact::HasShown => flag(session.has_shown()),
         TlsFact::HasCertificate => flag(session.peer_certificate().is_some()),
-        TlsFact::VerifyResult => number(session.verify_result()),
+        TlsFact::VerifyResult => number(session.verify_result()).filter(|_| session.stands()),
         TlsFact::CertificateError => number(session.checked().certificate_error),
         TlsFact::AuthorityError => number(session.checked().authority_error),
         TlsFact::AuthorityDepth => number(session.checked().authority_depth),

@@ -194,7 +194,8 @@ fn failed_handshakes_are_told_as_error_log_format_says() {
     let (setup, identity) = setup(
         "frontend web
     bind <web> ssl crt a.pem ca-file a.pem verify required
-    error-log-format \"%ft %b/%s %ST %ts %[fc_err]:%[fc_err_str] %[ssl_fc_err,hex]:%[ssl_fc_err_str] %[ssl_c_err]/%[ssl_c_ca_err]/%[ssl_c_ca_err_depth] %sslv/%sslc %[ssl_c_s_dn] %[ssl_fc_sni]\"
+    bind <strict> ssl crt a.pem strict-sni
+    error-log-format \"%ft %b/%s %ST %ts %[fc_err]:%[fc_err_str] %[ssl_fc_err,hex]:%[ssl_fc_err_str] %[ssl_c_err]/%[ssl_c_ca_err]/%[ssl_c_ca_err_depth] %sslv/%sslc %[ssl_c_s_dn] %[ssl_fc_sni] %[ssl_c_verify]\"
     http-request return status 200
 frontend plain
     bind <plain>
@@ -227,7 +228,7 @@ frontend inner
     .map(|(code, text)| format!("00000000{code}:error:{code}:SSL routines::{text}"));
     assert_eq!(
         log.line(),
-        format!("web~ web/<NOSRV> 0 PR 34:SSL handshake failure {http}/(NONE) - -")
+        format!("web~ web/<NOSRV> 0 PR 34:SSL handshake failure {http}/(NONE) - - -")
     );
     // AWS-LC knows the cipher before the session stands.
     let chosen = if is_built_on("AWS-LC") { "ECDHE-ECDSA-AES128-GCM-SHA256" } else { "(NONE)" };
@@ -240,9 +241,12 @@ frontend inner
         log.line(),
         format!(
             "web~ web/<NOSRV> 0 PR 31:SSL client certificate not trusted {verify} 20/0/0 \
-             TLSv1.2/{chosen} /CN=client a.test"
+             TLSv1.2/{chosen} /CN=client a.test -"
         )
     );
+    assert!(Secure::try_connect(weir.address("strict"), "none.test", |_| ()).is_err());
+    let line = log.line();
+    assert!(line.ends_with("/(NONE) - none.test -"), "{line}");
     let words = "Server presented an SSL certificate different from the";
     for (path, expected) in [
         ("/", "34:SSL handshake failure".to_owned()),
