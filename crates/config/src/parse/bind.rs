@@ -91,9 +91,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
         o.name = Some(a.need(1, "'name' : missing name")?.to_owned());
         Ok(())
     }),
-    entry("namespace", "<name>", "Network namespace of the socket.", |o, _, a| {
-        o.namespace = Some(a.need(1, "'namespace' : missing namespace id")?.to_owned());
-        Ok(())
+    entry("namespace", "<name>", "Network namespace of the socket.", |o, cx, a| {
+        let name = a.need(1, "'namespace' : missing namespace id")?;
+        o.namespace = Some(name.to_owned());
+        link::namespace(cx, a, name)
     }),
     entry("nice", "<nice>", "Priority of the connections.", |o, _, a| nice(a).map(|n| o.nice = n)),
     entry("process", "[<process-set>/]<thread-set>", "Threads that accept.", |o, cx, a| {

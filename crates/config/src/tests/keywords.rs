@@ -590,6 +590,8 @@ fn proxy_errors() {
             "bind :80 mode 9",
             "'bind :80' : 'mode' : missing or invalid mode '9' (octal integer expected)",
         ),
+        ("bind :80 namespace missing", "'bind :80' : Cannot open namespace 'missing'."),
+        ("server s :80 namespace missing", "'server l/s' : Cannot open namespace 'missing'."),
         ("cookie", "'cookie' expects <cookie_name> as argument."),
         ("cookie X preserve", "cookie 'preserve' requires at least 'insert' or 'indirect'."),
         ("cookie X insert maxidle", "'maxidle' expects <idletime> in seconds as argument."),
