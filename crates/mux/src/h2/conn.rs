@@ -339,6 +339,12 @@ impl Conn {
         broken
     }
 
+    /// Ends the connection for what a stream has asked for, that stream first.
+    pub fn expel(&mut self, key: Key) {
+        self.reset(key, Code::ENHANCE_YOUR_CALM);
+        self.fail(Code::ENHANCE_YOUR_CALM, "a rule has rejected a request");
+    }
+
     fn end_streams(&mut self, code: Code) {
         for key in self.streams.keys_where(|_| true) {
             self.mark_reset(key, Reset { code, by_peer: true });

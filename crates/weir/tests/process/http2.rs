@@ -96,6 +96,26 @@ fn fragments_are_refused_as_over_http1() {
 }
 
 #[test]
+fn a_rejected_request_ends_its_connection() {
+    for front in [
+        "    http-request reject if { path / }",
+        "    tcp-request inspect-delay 5s\n    tcp-request content reject if { path / }",
+    ] {
+        let weir = Setup::http(front, "    server s 127.0.0.1:1").start();
+        let mut client = weir.web();
+        client.send([PREFACE, &SETTINGS, &get(1)].concat());
+        let mut frames = std::iter::repeat_with(|| frame(&mut client));
+        let mut next =
+            |wanted| frames.find(|(kind, ..)| *kind == wanted).expect("no end of frames");
+        let (_, _, stream, code) = next(3);
+        assert_eq!((stream, code), (1, vec![0, 0, 0, 11]), "{front}");
+        let (_, _, _, told) = next(7);
+        assert_eq!(told[4..], [0, 0, 0, 11], "{front}");
+        assert_eq!(client.rest(), b"", "{front}");
+    }
+}
+
+#[test]
 fn header_lists_that_are_too_large() {
     let weir = Setup::http("    http-request return status 200", "").start();
     let mut client = weir.web();
