@@ -294,6 +294,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         if shared.advise {
             check_mode(&mut draft, switches, cx);
             checks::unused(&draft, cx);
+            backends::hasty(&draft, cx);
             check_sides(&draft, kind, cx);
             check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
@@ -590,6 +591,12 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     }
     if std::mem::take(&mut draft.settings.common.buffer_request) {
         ignored("'option http-buffer-request'", "it requires");
+    }
+    if draft.has_backend() && std::mem::take(&mut draft.settings.back.check_cache) {
+        ignored("'option checkcache'", "it requires");
+    }
+    if draft.has_backend() && std::mem::take(&mut draft.settings.back.prefer_last_server) {
+        ignored("'option prefer-last-server'", "it requires");
     }
 }
 

@@ -50,7 +50,10 @@ impl Files for Memory {
         };
         Ok(text.as_bytes().to_vec())
     }
-    fn list(&self, _: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+    fn list(&self, path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+        if path == "/missing" {
+            return Err(io::Error::from_raw_os_error(2));
+        }
         Ok(None)
     }
 }

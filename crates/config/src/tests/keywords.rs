@@ -592,6 +592,8 @@ fn proxy_errors() {
         ),
         ("bind :80 namespace missing", "'bind :80' : Cannot open namespace 'missing'."),
         ("server s :80 namespace missing", "'server l/s' : Cannot open namespace 'missing'."),
+        ("bind :80 id 5 id 6", "'bind :80' : 'id' : custom id 6 already used on this line"),
+        ("cookie X rewrite indirect", "cookie 'rewrite' and 'indirect' modes are incompatible."),
         ("cookie", "'cookie' expects <cookie_name> as argument."),
         ("cookie X preserve", "cookie 'preserve' requires at least 'insert' or 'indirect'."),
         ("cookie X insert maxidle", "'maxidle' expects <idletime> in seconds as argument."),
