@@ -592,11 +592,26 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     if std::mem::take(&mut draft.settings.common.buffer_request) {
         ignored("'option http-buffer-request'", "it requires");
     }
-    if draft.has_backend() && std::mem::take(&mut draft.settings.back.check_cache) {
-        ignored("'option checkcache'", "it requires");
+    unheard_options(draft, cx);
+}
+
+/// Options of a backend that only HTTP gives something to do.
+fn unheard_options(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    if !draft.has_backend() {
+        return;
     }
-    if draft.has_backend() && std::mem::take(&mut draft.settings.back.prefer_last_server) {
-        ignored("'option prefer-last-server'", "it requires");
+    let back = &mut draft.settings.back;
+    let found = [
+        ("checkcache", std::mem::take(&mut back.check_cache)),
+        ("prefer-last-server", std::mem::take(&mut back.prefer_last_server)),
+    ];
+    for (option, _) in found.into_iter().filter(|(_, given)| *given) {
+        let message = format!(
+            "'option {option}' ignored for {} '{}' as it requires HTTP mode.",
+            draft.word(),
+            draft.name
+        );
+        cx.about(Severity::Warning, &draft.place, message);
     }
 }
 

@@ -100,8 +100,8 @@ impl Versions {
     }
 
     /// The oldest and the newest that are left, if any is: the newest, and older ones down to the
-    /// first that is excluded. `oldest` is the lower bound unless one is given. With bounds, nothing
-    /// is excluded (as measured, and warned of).
+    /// first that is excluded. `oldest` is the lower bound unless one is given. With bounds,
+    /// nothing is excluded (as measured, and warned of).
     pub fn range(&self, oldest: Version) -> Option<(Version, Version)> {
         let excludes = self.excludes();
         let lowest = self.min.unwrap_or(if excludes { Version::Tls10 } else { oldest });
