@@ -294,6 +294,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
         if shared.advise {
             check_mode(&mut draft, switches, cx);
             checks::unused(&draft, cx);
+            backends::hasty(&draft, cx);
             check_sides(&draft, kind, cx);
             check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
@@ -590,6 +591,27 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
     }
     if std::mem::take(&mut draft.settings.common.buffer_request) {
         ignored("'option http-buffer-request'", "it requires");
+    }
+    unheard_options(draft, cx);
+}
+
+/// Options of a backend that only HTTP gives something to do.
+fn unheard_options(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
+    if !draft.has_backend() {
+        return;
+    }
+    let back = &mut draft.settings.back;
+    let found = [
+        ("checkcache", std::mem::take(&mut back.check_cache)),
+        ("prefer-last-server", std::mem::take(&mut back.prefer_last_server)),
+    ];
+    for (option, _) in found.into_iter().filter(|(_, given)| *given) {
+        let message = format!(
+            "'option {option}' ignored for {} '{}' as it requires HTTP mode.",
+            draft.word(),
+            draft.name
+        );
+        cx.about(Severity::Warning, &draft.place, message);
     }
 }
 

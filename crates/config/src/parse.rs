@@ -224,7 +224,7 @@ impl Reader<'_, '_> {
                 log_forward::line(&mut self.draft.log_forwards[at], self.cx, args)
             }
             Section::Mailers(at) => mailers::line(&mut self.draft.mailers[at], self.cx, args),
-            Section::Namespaces => link::namespaces(&mut self.draft.global, args),
+            Section::Namespaces => link::namespaces(&mut self.draft.global, self.cx, args),
             Section::Global => {
                 if args.text(0) == "stats" {
                     let before = self.draft.proxies.len();

@@ -43,6 +43,10 @@ pub trait Files: Sync {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// The entries of a directory, or `None` when `path` is not one.
     fn list(&self, path: &Path) -> io::Result<Option<Vec<PathBuf>>>;
+    /// Whether there is a network namespace of this name.
+    fn has_namespace(&self, _name: &str) -> bool {
+        true
+    }
     /// Told now and then how many bytes of a configuration file have been understood, of how many.
     fn progress(&self, _name: &str, _done: usize, _total: usize) {}
 }
@@ -54,7 +58,14 @@ pub const MAX_READ: u64 = 4 << 30;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
+/// Where `ip netns` keeps the names of network namespaces.
+const NAMESPACES: &str = "/var/run/netns";
+
 impl Files for Disk {
+    fn has_namespace(&self, name: &str) -> bool {
+        !name.contains('/') && !name.starts_with('.') && Path::new(NAMESPACES).join(name).exists()
+    }
+
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let file = std::fs::File::open(path)?;
         // Devices have no size and no end.

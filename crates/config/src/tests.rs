@@ -34,6 +34,9 @@ mod wild;
 struct Memory;
 
 impl Files for Memory {
+    fn has_namespace(&self, name: &str) -> bool {
+        name != "missing"
+    }
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let text = match path.to_str() {
             Some("/etc/passwd") => "root:x:0:0::/:\nwww-data:x:33:34::/:\n",
@@ -47,7 +50,10 @@ impl Files for Memory {
         };
         Ok(text.as_bytes().to_vec())
     }
-    fn list(&self, _: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+    fn list(&self, path: &Path) -> io::Result<Option<Vec<PathBuf>>> {
+        if path == "/missing" {
+            return Err(io::Error::from_raw_os_error(2));
+        }
         Ok(None)
     }
 }

@@ -2,19 +2,18 @@
 //! becomes of the cookie on its way back. Never balances.
 
 mod date;
+mod field;
 
 use crate::judge::Persistence;
 use crate::runtime::{Back, Server};
 use crate::settings::{Cookie, CookieMode};
 use crate::transaction::Transaction;
 pub(crate) use date::Dates;
+use field::Edit;
 use htx::{Head, HeaderId, Method, list};
 use reactor::Address;
 use std::borrow::Cow;
 use std::net::IpAddr;
-
-/// What stands between a server and the cookie that it prefixes.
-const PREFIXED: u8 = b'~';
 
 /// Looks for the cookie in a request: which server it names, and what that is worth.
 pub(crate) fn request(tx: &mut Transaction) {
@@ -28,37 +27,101 @@ pub(crate) fn request(tx: &mut Transaction) {
     if tx.persistence == Persistence::Ignored {
         return;
     }
-    let Some((field, start, end)) = locate(&tx.space.request, &cookie.name) else {
+    let judge = Judge {
+        cookie,
+        back,
+        forced: tx.persistence == Persistence::Forced || settings.persists,
+        now: tx.worker.second(),
+    };
+    let Some(found) = judge.all(&tx.space.request) else {
         note(tx, cookie, b'N');
         return;
     };
-    let value = tx.space.request.as_fields().at(field).map_or(&[][..], |it| it.value);
-    let value = value[start..end].get(cookie.name.len() + 1..).unwrap_or_default();
-    let (named, dates, rest) = split(cookie, value);
-    let slot = find(back, named);
-    let rest = rest.map(<[u8]>::to_vec);
-    let stale = dates.are_stale(cookie, tx.worker.second());
-    tx.cookie_dates = if stale.is_some() { Dates::default() } else { dates };
-    let forced = tx.persistence == Persistence::Forced || settings.persists;
-    let stands = |slot: &usize| back.servers[*slot].state.accepts_persistent();
-    let named = slot.filter(|slot| stale.is_none() && (forced || stands(slot)));
-    let worth = match (slot, named) {
-        (None, _) => b'I',
-        (Some(_), None) => stale.unwrap_or(b'D'),
-        (Some(slot), _) if !stands(&slot) => b'D',
-        (Some(_), Some(_)) if tx.selected => b'U',
-        (Some(_), Some(_)) => b'V',
-    };
+    let worth = if found.worth == b'V' && tx.selected { b'U' } else { found.worth };
+    tx.cookie_dates = found.dates;
     note(tx, cookie, worth);
     if !tx.selected {
-        tx.wanted = named;
+        tx.wanted = found.slot;
     }
-    if cookie.mode == CookieMode::Insert && cookie.indirect {
-        cut(&mut tx.space.request, field, start, end);
-    } else if let Some(rest) = rest {
-        let kept = start + cookie.name.len() + 1;
-        replace(&mut tx.space.request, field, (kept, end), &rest);
+    hand_on(&mut tx.space.request, cookie);
+}
+
+/// What one cookie says.
+struct Found {
+    /// As the log has it.
+    worth: u8,
+    /// The server that it leads to.
+    slot: Option<usize>,
+    dates: Dates,
+}
+
+/// What tells the worth of a cookie.
+struct Judge<'a> {
+    cookie: &'a Cookie,
+    back: &'a Back,
+    forced: bool,
+    now: u32,
+}
+
+impl Judge<'_> {
+    /// The first cookie that leads to a server; otherwise the last that knows one; otherwise any.
+    fn all(&self, head: &Head) -> Option<Found> {
+        let mut best: Option<Found> = None;
+        for field in head.by_id(HeaderId::Cookie) {
+            for value in field::values(field.value, &self.cookie.name) {
+                let found = self.one(value);
+                if found.slot.is_some() {
+                    return Some(found);
+                }
+                if best.is_none() || found.worth != b'I' {
+                    best = Some(found);
+                }
+            }
+        }
+        best
     }
+
+    fn one(&self, value: &[u8]) -> Found {
+        let (named, dates) = split(self.cookie, value);
+        let slot = find(self.back, named);
+        let stale = dates.are_stale(self.cookie, self.now);
+        let dates = if stale.is_some() { Dates::default() } else { dates };
+        let stands = |slot: &usize| self.back.servers[*slot].state.accepts_persistent();
+        let named = slot.filter(|slot| stale.is_none() && (self.forced || stands(slot)));
+        let worth = match (slot, named) {
+            (None, _) => b'I',
+            (Some(_), None) => stale.unwrap_or(b'D'),
+            (Some(slot), Some(_)) if !stands(&slot) => b'D',
+            (Some(_), Some(_)) => b'V',
+        };
+        Found { worth, slot: named, dates }
+    }
+}
+
+/// Makes the cookies of a request such as the server is to see.
+fn hand_on(head: &mut Head, cookie: &Cookie) {
+    let hides = cookie.mode == CookieMode::Insert && cookie.indirect;
+    let mut next = 0;
+    loop {
+        let Some(field) = head.by_id(HeaderId::Cookie).find(|it| it.index >= next) else { return };
+        let index = field.index;
+        next = index + 1;
+        let text = match hides {
+            true => field::without(field.value, &cookie.name),
+            false => field::cleaned(field.value, &cookie.name, cookie.mode == CookieMode::Prefix),
+        };
+        if let Some(text) = text {
+            put(head, index, &text);
+        }
+    }
+}
+
+/// Gives a field another value; without one it goes.
+fn put(head: &mut Head, index: usize, text: &[u8]) {
+    match text.is_empty() {
+        true => head.remove_at(index),
+        false => head.replace_value(index, text),
+    };
 }
 
 /// Enters what the client's cookie is worth into the log; nothing is said about one that is only
@@ -70,19 +133,18 @@ fn note(tx: &mut Transaction, cookie: &Cookie, worth: u8) {
     }
 }
 
-/// The server's value, the dates and, in prefix mode, what the server itself has set.
-fn split<'a>(cookie: &Cookie, value: &'a [u8]) -> (&'a [u8], Dates, Option<&'a [u8]>) {
-    let at = |delimiter| value.iter().position(|byte| *byte == delimiter);
+/// The server's value, and the dates. These are there without a limit too, from before it was
+/// taken away.
+fn split<'a>(cookie: &Cookie, value: &'a [u8]) -> (&'a [u8], Dates) {
+    let before =
+        |delimiter| value.iter().position(|byte| *byte == delimiter).unwrap_or(value.len());
     match cookie.mode {
-        CookieMode::Prefix => match at(PREFIXED) {
-            Some(at) => (&value[..at], Dates::default(), Some(&value[at + 1..])),
-            None => (value, Dates::default(), None),
-        },
-        CookieMode::Insert if cookie.max_idle + cookie.max_life > 0 => {
-            let end = at(date::DELIMITER).unwrap_or(value.len());
-            (&value[..end], Dates::parse(&value[end..]), None)
+        CookieMode::Prefix => (&value[..before(field::PREFIXED)], Dates::default()),
+        CookieMode::Insert => {
+            let end = before(date::DELIMITER);
+            (&value[..end], Dates::parse(&value[end..]))
         }
-        _ => (value, Dates::default(), None),
+        _ => (&value[..before(date::DELIMITER)], Dates::default()),
     }
 }
 
@@ -116,45 +178,6 @@ fn value_of<'a>(server: &'a Server, key: Option<&str>) -> Option<Cow<'a, str>> {
     }
     text.extend_from_slice(&u32::from(address.port()).to_be_bytes());
     Some(Cow::Owned(format!("{:016x}", sample::hash::xxh64(&text, 0))))
-}
-
-/// The first cookie with this name: index of its field, and the place of `name=value` in it.
-fn locate(head: &Head, name: &str) -> Option<(usize, usize, usize)> {
-    for field in head.by_id(HeaderId::Cookie) {
-        let mut start = 0;
-        for part in field.value.split(|byte| *byte == b';') {
-            let lead = part.iter().take_while(|byte| **byte == b' ').count();
-            let trimmed = &part[lead..];
-            if trimmed.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")) {
-                return Some((field.index, start + lead, start + part.len()));
-            }
-            start += part.len() + 1;
-        }
-    }
-    None
-}
-
-/// Takes one cookie out of a field; the field goes when it was the only one.
-fn cut(head: &mut Head, field: usize, start: usize, end: usize) {
-    let Some(value) = head.as_fields().at(field).map(|it| it.value.to_vec()) else { return };
-    let before = value[..start].trim_ascii_end();
-    let before = before.strip_suffix(b";").unwrap_or(before);
-    let after = value[end..].strip_prefix(b";").unwrap_or(&value[end..]).trim_ascii_start();
-    let kept = match (before.is_empty(), after.is_empty()) {
-        (true, _) => after.to_vec(),
-        (false, true) => before.to_vec(),
-        (false, false) => [before, b"; ", after].concat(),
-    };
-    match kept.is_empty() {
-        true => head.remove_at(field),
-        false => head.replace_value(field, &kept),
-    };
-}
-
-/// Puts another text into a field.
-fn replace(head: &mut Head, field: usize, place: (usize, usize), text: &[u8]) {
-    let Some(value) = head.as_fields().at(field).map(|it| it.value.to_vec()) else { return };
-    head.replace_value(field, &[&value[..place.0], text, &value[place.1..]].concat());
 }
 
 /// Makes a server's response ready for the client: tells it which server to ask for next time.
@@ -192,43 +215,37 @@ fn from_server(tx: &mut Transaction, cookie: &Cookie, value: Option<&str>, known
     let head = &mut tx.space.response;
     let mut next = 0;
     let mut provided = false;
-    while let Some((field, (start, end))) = set_by_server(head, &cookie.name, next) {
-        next = field + 1;
-        tx.notes.journal.cookie.1 = match (cookie.mode, value) {
+    while let Some((index, listed)) = set_by_server(head, &cookie.name, next) {
+        next = index + 1;
+        let (letter, edit) = match (cookie.mode, value) {
             _ if cookie.preserve => {
                 provided = true;
-                b'P'
+                (b'P', None)
             }
-            (CookieMode::Insert, _) => {
-                head.remove_at(field);
-                b'D'
-            }
-            _ if cookie.indirect && known => {
-                head.remove_at(field);
-                b'D'
-            }
-            (CookieMode::Rewrite, Some(value)) => {
-                replace(head, field, (start, end), value.as_bytes());
-                b'R'
-            }
-            (CookieMode::Prefix, Some(value)) => {
-                replace(head, field, (start, start), format!("{value}~").as_bytes());
-                b'R'
-            }
-            _ => b'P',
+            (CookieMode::Insert, _) => (b'D', Some(Edit::Drop)),
+            _ if cookie.indirect && known => (b'D', Some(Edit::Drop)),
+            (CookieMode::Rewrite, Some(value)) => (b'R', Some(Edit::Value(value))),
+            (CookieMode::Prefix, Some(value)) => (b'R', Some(Edit::Prefix(value))),
+            _ => (b'P', None),
         };
+        tx.notes.journal.cookie.1 = letter;
+        let (Some(edit), Some(field)) = (edit, head.as_fields().at(index)) else { continue };
+        let text = field::edited(field.value, &cookie.name, listed, edit);
+        put(head, index, &text);
     }
     provided
 }
 
-/// The next field from an index on in which the server sets the cookie, and where its value is.
-fn set_by_server(head: &Head, name: &str, from: usize) -> Option<(usize, (usize, usize))> {
-    head.by_id(HeaderId::SetCookie).filter(|field| field.index >= from).find_map(|field| {
-        let lead = field.value.iter().take_while(|byte| **byte == b' ').count();
-        let rest = field.value[lead..].strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-        let start = field.value.len() - rest.len();
-        let end = rest.iter().position(|byte| *byte == b';').unwrap_or(rest.len());
-        Some((field.index, (start, start + rest[..end].trim_ascii_end().len())))
+/// The next field from an index on in which the server sets the cookie, and whether it may set
+/// several there (`Set-Cookie2`).
+fn set_by_server(head: &Head, name: &str, from: usize) -> Option<(usize, bool)> {
+    head.fields().filter(|field| field.index >= from).find_map(|field| {
+        let listed = match field.id {
+            HeaderId::SetCookie => false,
+            _ if field.name.eq_ignore_ascii_case(b"set-cookie2") => true,
+            _ => return None,
+        };
+        field::sets(field.value, name, listed).then_some((field.index, listed))
     })
 }
 

@@ -115,7 +115,7 @@ pub(crate) async fn send(
 fn refused(tx: &mut Transaction) -> Failure {
     tx.notes.used = true;
     let words = (38, "Server refused early data");
-    tx.notes.unsecured = Some(Box::new(Failed { words, code: 0, line: None }));
+    tx.notes.unsecured = Some(Box::new(Failed::new(words, None, None)));
     Failure::new(TOO_EARLY, Cause::ServerAbort, Phase::Connect)
 }
 

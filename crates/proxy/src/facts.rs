@@ -169,9 +169,9 @@ impl View<'_> {
         }
     }
 
-    /// The major version of HTTP that the server's connection speaks.
-    fn server_major(&self) -> u8 {
-        self.server.map_or(1, |server| server.mux.major())
+    /// The major version of HTTP that the server's connection speaks, if there is one.
+    fn server_major(&self) -> Option<u8> {
+        self.server.map(|server| server.mux.major())
     }
 }
 
@@ -327,7 +327,7 @@ impl Facts for View<'_> {
             Number::ListenerId => Some(i64::from(self.client.bind) + 1),
             Number::Thread => Some(self.worker.thread.index as i64),
             Number::ClientHttpMajor => Some(self.client.mux.major().into()),
-            Number::ServerHttpMajor => Some(self.server_major().into()),
+            Number::ServerHttpMajor => self.server_major().map(i64::from),
             Number::ClientTimeout => timeouts.client.map(i64::from),
             Number::BackendServerTimeout => server_side.server.map(i64::from),
             Number::CurrentServerTimeout => {

@@ -186,7 +186,10 @@ pub(crate) async fn connect(
     let blocks = [server, back].into_iter().flatten();
     blocks.for_each(|block| block.count_handshake(result.is_ok(), resumed));
     tx.notes.used = true;
-    tx.notes.unsecured = result.as_ref().err().map(|trouble| failed(trouble, name.is_some()));
+    let session = transport.session();
+    let failed = |trouble| failed(trouble, name.is_some(), session.as_deref());
+    tx.notes.unsecured = result.as_ref().err().map(failed);
+    drop(session);
     result.map_err(|trouble| match trouble {
         Trouble::Given(failure) => failure,
         Trouble::Late => Failure::new(503, Cause::ServerTimeout, Phase::Connect),
@@ -201,16 +204,12 @@ pub(crate) async fn connect(
 }
 
 /// What is to be known of a failure once its connection is gone.
-fn failed(trouble: &Trouble, asked: bool) -> Box<Failed> {
+fn failed(trouble: &Trouble, asked: bool, session: Option<&tls::Conn>) -> Box<Failed> {
     let fault = match trouble {
         Trouble::Failed(fault) => Some(fault).filter(|fault| fault.code != 0),
         Trouble::Late | Trouble::Given(_) => None,
     };
-    Box::new(Failed {
-        words: trouble.of_server(asked),
-        code: fault.map_or(0, |fault| fault.code.cast_signed()),
-        line: fault.map(Fault::line),
-    })
+    Box::new(Failed::new(trouble.of_server(asked), fault, session))
 }
 
 /// Begins a session with a server, without a word yet.

@@ -126,6 +126,9 @@ fn refuse_request(tx: &mut Transaction, ruling: Ruling) -> Failure {
     tx.client.counted().for_each(|block| block.count(Metric::DeniedRequests));
     tx.reset_client = ruling == Ruling::Drop;
     tx.notes.journal.request = 0;
+    if !tx.reset_client {
+        tx.client.socket.expel();
+    }
     if is_tcp(tx) {
         tx.notes.journal.bytes_in = tx.client.input.len() as u64;
     }

@@ -284,6 +284,7 @@ fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
     report::denied(tx, proxy, denial(rules));
     if rules.ruleset() == rules::Ruleset::HttpRequest && !tx.reset_client {
         tx.notes.journal.request = 0;
+        tx.client.socket.expel();
     }
     Failure::new(0, Cause::Proxy, phase(rules))
 }

@@ -222,6 +222,13 @@ impl Link {
         }
     }
 
+    /// Rejects who is at the other end: with one stream, the connection goes.
+    pub(crate) fn expel(&self) {
+        if let Self::Stream(stream) = self {
+            stream.expel();
+        }
+    }
+
     /// Makes the coming drop a reset.
     pub(crate) fn reset_on_close(&self) {
         match self {

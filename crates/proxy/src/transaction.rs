@@ -7,6 +7,7 @@ use crate::connect;
 use crate::cookie::Dates;
 use crate::early::Haste;
 use crate::exchange;
+use crate::facts::tls::Failed;
 use crate::inspect;
 use crate::journal::{Cause, Failure, Journal, Phase};
 use crate::judge;
@@ -23,6 +24,7 @@ use crate::services::Pieces;
 use crate::settings::Mode;
 use crate::streams::Listed;
 use crate::trace::points as trace;
+use crate::transport::Transport;
 use crate::worker::Worker;
 use crate::workspace::{Lease, Notes};
 use mux::BodyKind;
@@ -371,6 +373,10 @@ impl Transaction {
     /// Gives the server connection up.
     pub(crate) fn drop_server(&mut self) {
         if let Some(mut server) = self.server.take() {
+            let session = server.socket().transport().and_then(Transport::session);
+            if let Some(failed) = session.and_then(|session| Failed::fatal(&session)) {
+                (self.notes.used, self.notes.unsecured) = (true, Some(Box::new(failed)));
+            }
             self.worker.release(server.take_input());
         }
     }

@@ -269,7 +269,8 @@ impl Worker {
         };
         let seed = self.thread.prng().next_u64();
         let max_opened = own.max_concurrent_streams.unwrap_or(u32::MAX);
-        h2::Settings { announced, list, seed, max_opened, ..h2::Settings::default() }
+        let fragments = limits.lenient || limits.exceptions.has(Exceptions::FRAGMENTS);
+        h2::Settings { announced, list, fragments, seed, max_opened, ..h2::Settings::default() }
     }
 
     /// A cleared workspace for a transaction; allocates only when none is free.

@@ -18,9 +18,10 @@ use crate::store::{Files, NoFiles, Store, words};
 use crate::table::{Ground, Table};
 use crate::tickets::TicketKeys;
 use ffi::Refused;
+use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslContext, SslOptions, SslSessionCacheMode};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// A bind line's side of TLS.
 pub struct Acceptor {
@@ -171,10 +172,21 @@ fn base(
         }
         match found.or_else(|| table().first().filter(|_| !strict)) {
             Some(served) => Ok(served.take_over(ssl, ciphers)?),
-            None => Err(Refused::UnknownName),
+            None => {
+                if let Some((index, name)) = asked().zip(hello.name) {
+                    ssl.set_ex_data(index, name);
+                }
+                Err(Refused::UnknownName)
+            }
         }
     });
     Ok(context.build())
+}
+
+/// Where a session that was refused keeps the name that it was asked for: the library forgets it.
+pub(crate) fn asked() -> Option<Index<Ssl, Vec<u8>>> {
+    static INDEX: OnceLock<Option<Index<Ssl, Vec<u8>>>> = OnceLock::new();
+    *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
 }
 
 /// What makes certificates on the spot, if the line wants any.

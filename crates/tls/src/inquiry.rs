@@ -1,5 +1,6 @@
 //! What is known of a session, for those who write it down (manual section 7.3.4). Never changes one.
 
+use crate::acceptor;
 use crate::captured::{Capture, Offer};
 use crate::conn::Conn;
 use crate::outcome::{Checked, Outcome};
@@ -30,7 +31,8 @@ impl Conn {
 
     /// The host name that the client has asked for.
     pub fn server_name(&self) -> Option<&[u8]> {
-        self.library().servername_raw(NameType::HOST_NAME)
+        let refused = || self.library().ex_data(acceptor::asked()?).map(Vec::as_slice);
+        self.library().servername_raw(NameType::HOST_NAME).or_else(refused)
     }
 
     /// The version, such as `TLSv1.3`.

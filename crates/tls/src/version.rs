@@ -76,14 +76,39 @@ impl Versions {
         Self { min: self.min.or(other.min), max: self.max.or(other.max), without }
     }
 
+    fn has_bounds(&self) -> bool {
+        self.min.is_some() || self.max.is_some()
+    }
+
+    fn excludes(&self) -> bool {
+        self.without != [false; 5] && !self.has_bounds()
+    }
+
+    /// Whether versions are excluded to no effect, because there are bounds.
+    pub fn ignores_exclusions(&self) -> bool {
+        self.without != [false; 5] && self.has_bounds()
+    }
+
+    /// The newest version that is excluded between others, if any is: it and all older ones are
+    /// not used.
+    pub fn hole(&self) -> Option<Version> {
+        let (lowest, _) = self.range(Version::Tls10)?;
+        let older = |version: &&Version| **version < lowest && **version != Version::Ssl3;
+        let mut older = Version::ALL.iter().filter(older);
+        let used = older.any(|version| !self.without[*version as usize]);
+        (self.excludes() && used).then(|| Version::ALL[lowest as usize - 1])
+    }
+
     /// The oldest and the newest that are left, if any is: the newest, and older ones down to the
-    /// first that is excluded. `oldest` is the lower bound unless one is given.
+    /// first that is excluded. `oldest` is the lower bound unless one is given. With bounds,
+    /// nothing is excluded (as measured, and warned of).
     pub fn range(&self, oldest: Version) -> Option<(Version, Version)> {
-        let excludes = self.without != [false; 5];
+        let excludes = self.excludes();
         let lowest = self.min.unwrap_or(if excludes { Version::Tls10 } else { oldest });
         let highest = self.max.unwrap_or(Version::Tls13);
         let allowed = |version: &Version| {
-            *version >= lowest && *version <= highest && !self.without[*version as usize]
+            let without = excludes && self.without[*version as usize];
+            *version >= lowest && *version <= highest && !without
         };
         let usable = Version::ALL.into_iter().filter(|version| *version != Version::Ssl3);
         let newest = usable.clone().rev().find(allowed)?;
@@ -107,8 +132,6 @@ mod tests {
     /// What one word of a line leaves.
     fn left(word: &str, value: &str) -> String {
         let mut options = crate::Options::default();
-        // Nothing of what it takes away is missing already.
-        options.versions.min = (word == "no-tlsv11").then_some(Version::Tls10);
         crate::Given::find(word).unwrap().read(&mut options, value).unwrap();
         let Some((low, high)) = options.versions.range(Version::Tls12) else {
             return "none".into();
@@ -150,5 +173,28 @@ mod tests {
         assert_eq!(range(None, None, &[Tls11]), "TLSv1.2 TLSv1.3");
         assert_eq!(range(None, None, &[Tls10, Tls11, Tls12, Tls13]), "none");
         assert_eq!(range(None, Some(Ssl3), &[]), "none");
+        assert_eq!(range(Some(Tls12), None, &[Tls13]), "TLSv1.2 TLSv1.3", "bounds alone count");
+        assert_eq!(range(Some(Tls13), Some(Tls13), &[Tls13]), "TLSv1.3 TLSv1.3");
+    }
+
+    #[test]
+    fn holes_are_found() {
+        use Version::{Tls10, Tls11, Tls12, Tls13};
+        for (without, expected) in [
+            (&[Tls12][..], Some(Tls12)),
+            (&[Tls11], Some(Tls11)),
+            (&[Tls10, Tls12], Some(Tls12)),
+            (&[Tls10], None),
+            (&[Tls13], None),
+            (&[Tls10, Tls11], None),
+            (&[], None),
+        ] {
+            let mut versions = Versions::default();
+            without.iter().for_each(|version| versions.exclude(*version));
+            assert_eq!(versions.hole(), expected, "{without:?}");
+            versions.min = Some(Tls10);
+            assert_eq!(versions.hole(), None, "nothing is excluded");
+            assert_eq!(versions.ignores_exclusions(), !without.is_empty());
+        }
     }
 }

@@ -54,6 +54,10 @@ fn line(name: &str, rest: &str) -> String {
 }
 
 impl Files for Watched {
+    fn has_namespace(&self, name: &str) -> bool {
+        Disk.has_namespace(name)
+    }
+
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let bytes = Disk.read(path)?;
         if self.terminal && bytes.len() >= LARGE {

@@ -52,7 +52,7 @@ pub(crate) const FEATURES: &[Feature] = &[
     lacks("LUA"),
     lacks("MEMORY_PROFILING"),
     lacks("NETFILTER"),
-    lacks("NS"),
+    works("NS"),
     works("OPENSSL"),
     lacks("OT"),
     lacks("PCRE"),
@@ -109,14 +109,21 @@ pub(crate) fn long(features: &[Feature], services: &[&str]) -> String {
          Running on OpenSSL version : {library}\n\n\
          Available polling systems :\n      epoll : pref=300,  test result OK\n\
          Total: 1 (1 usable), will use epoll.\n\n\
-         Available multiplexer protocols :\n  <default> : mode=HTTP  side=FE|BE  mux=H1\n         \
-         h1 : mode=HTTP  side=FE|BE  mux=H1\n  <default> : mode=TCP   side=FE|BE  mux=PASS\n\n\
+         Available multiplexer protocols :\n{PROTOCOLS}\n\
          Available services : {services}\n\
          Available filters : none\n",
         words.join(" ")
     );
     text
 }
+
+/// What `proto` and `alpn` can ask for, and what is spoken without.
+const PROTOCOLS: &str = "         h2 : mode=HTTP  side=FE|BE  mux=H2
+  <default> : mode=HTTP  side=FE|BE  mux=H1
+         h1 : mode=HTTP  side=FE|BE  mux=H1
+  <default> : mode=TCP   side=FE|BE  mux=PASS
+       none : mode=TCP   side=FE|BE  mux=PASS
+";
 
 fn word(feature: &Feature) -> String {
     format!("{}{}", if feature.works { '+' } else { '-' }, feature.name)
@@ -156,6 +163,18 @@ mod tests {
         let text = long(&given, &[]);
         let found: Vec<&str> = text.lines().filter(|line| line.starts_with("Feature")).collect();
         assert_eq!(found, ["Feature list : +AB -CD +EF"]);
+    }
+
+    #[test]
+    fn protocols_are_those_of_the_proto_keyword() {
+        let text = long(FEATURES, &[]);
+        let names: Vec<&str> = lines(&text, "mux=")
+            .iter()
+            .filter_map(|it| it.split(':').next())
+            .map(str::trim)
+            .collect();
+        assert_eq!(names, ["h2", "<default>", "h1", "<default>", "none"]);
+        assert!(words().contains(&"NS"), "namespace works");
     }
 
     #[test]

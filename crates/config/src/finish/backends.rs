@@ -57,6 +57,23 @@ pub(super) fn direct(draft: &DraftProxy, cx: &mut Cx<'_>) -> Option<Direct> {
     }
 }
 
+/// Data may go to a server with the first packet, and be lost with it (`tfo`).
+pub(super) fn hasty(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let back = &draft.settings.back;
+    let on = &back.retry_on;
+    // What has been lost looks like one of these, as measured.
+    if on.empty_response && on.response_timeout {
+        return;
+    }
+    for server in back.servers.iter().filter(|server| server.options.link.tfo) {
+        let message = format!(
+            "'server {}/{}' : server has tfo activated, the backend should be configured with at least 'conn-failure', 'empty-response' and 'response-timeout' or we wouldn't be able to retry the connection on failure.",
+            draft.name, server.name
+        );
+        cx.about(Severity::Warning, &server.place, message);
+    }
+}
+
 /// How a name is used, for messages.
 struct Kind {
     keyword: &'static str,

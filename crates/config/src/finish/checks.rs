@@ -49,7 +49,20 @@ pub(super) fn speaks_http(check: &DraftCheck) -> bool {
 /// Programs are started only where `global` allows it.
 pub(super) fn external(draft: &DraftProxy, process: &Process, cx: &mut Cx<'_>) {
     let check = &draft.settings.check;
-    if !draft.has_backend() || !matches!(check.method, CheckMethod::External) {
+    if !draft.has_backend() {
+        return;
+    }
+    if !matches!(check.method, CheckMethod::External) {
+        for (what, given) in [("command", &check.command), ("path", &check.path)] {
+            if given.is_some() {
+                let message = format!(
+                    "'external-check {what}' will be ignored for {} '{}' (requires 'option external-check').",
+                    draft.word(),
+                    draft.name
+                );
+                cx.about(Severity::Warning, &draft.place, message);
+            }
+        }
         return;
     }
     let mut say = |severity, message: &str| {

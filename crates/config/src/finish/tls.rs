@@ -95,6 +95,7 @@ fn listeners(
             within(&process.ca_base, &mut sign.authority);
             settings.generates = Some(sign);
         }
+        warn_of_line(bind, owner, &settings, cx);
         let made = Acceptor::new(settings, process.defaults, store, &Disk(cx.files));
         match made {
             Ok(acceptor) => bind.tls = Some(Arc::new(acceptor)),
@@ -114,6 +115,41 @@ fn listeners(
     }
 }
 
+/// What a line says that nobody listens to.
+fn warn_of_line(bind: &Bind, owner: &str, settings: &tls::BindSettings, cx: &mut Cx<'_>) {
+    let at = format!("bind '{}' at [{}:{}]", bind.written, bind.place.file, bind.place.line);
+    if settings.options.versions.ignores_exclusions() {
+        let text = format!("{owner}: no-sslv3/no-tlsv1x are ignored for {at}. {CONTIGUOUS}");
+        cx.about(Severity::Warning, &bind.place, text);
+    }
+    if settings.strict_sni && settings.certificates.is_empty() && settings.generates.is_none() {
+        let text =
+            format!("{owner}: {NO_CERTIFICATE} for {at}, ssl connections will fail (use 'crt').");
+        cx.about(Severity::Warning, &bind.place, text);
+    }
+}
+
+/// What the versions of a server line leave open.
+fn warn_of_versions(
+    options: &ServerOptions,
+    (backend, name): (&str, &str),
+    process: &TlsProcess,
+) -> Option<String> {
+    let versions = options.tls.options.or(&process.server).versions;
+    if !options.tls.mentioned && options.tls.check != Some(true) {
+        return None;
+    }
+    if versions.ignores_exclusions() {
+        return Some(format!("no-sslv3/no-tlsv1x are ignored for this server. {CONTIGUOUS}"));
+    }
+    let hole = versions.hole()?.name();
+    Some(format!(
+        "proxy '{backend}': SSL/TLS versions range not contiguous for server '{name}'. Hole find for {hole}. {CONTIGUOUS}"
+    ))
+}
+
+const CONTIGUOUS: &str = "Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.";
+
 /// What the acceptor says of a line without certificates.
 const NO_CERTIFICATE: &str = "no SSL certificate specified";
 
@@ -125,6 +161,10 @@ fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut
     for server in &mut proxy.settings.back.servers {
         let of = (&*backend, &*server.name);
         let steps = steps && server.options.check.enabled;
+        if let Some(text) = warn_of_versions(&server.options, of, process) {
+            let text = format!("'server {backend}/{}' : {text}", server.name);
+            cx.about(Severity::Warning, &server.place.clone(), text);
+        }
         let made = connector(&server.options, steps, of, process, store, &Disk(cx.files));
         match made {
             Ok(made) => server.tls = made.map(Arc::new),

@@ -58,8 +58,11 @@ pub(crate) const OPTIONS: &[Entry] = &[
     }),
     entry("id", "<id>", "Number of the listener.", |o, _, a| {
         let id = digits_at(a, 1, 1..=i32::MAX as u32);
-        o.id = Some(id.map_err(|_| a.fault(1, "'id' : custom id has to be > 0"))?);
-        Ok(())
+        let id = id.map_err(|_| a.fault(1, "'id' : custom id has to be > 0"))?;
+        match o.id.replace(id) {
+            None => Ok(()),
+            Some(_) => Err(a.fault(1, format!("'id' : custom id {id} already used on this line"))),
+        }
     }),
     entry("interface", "<interface>", "Device to bind to.", |o, _, a| {
         let name = a.need(1, "'interface' : missing interface name")?;
@@ -91,9 +94,10 @@ pub(crate) const OPTIONS: &[Entry] = &[
         o.name = Some(a.need(1, "'name' : missing name")?.to_owned());
         Ok(())
     }),
-    entry("namespace", "<name>", "Network namespace of the socket.", |o, _, a| {
-        o.namespace = Some(a.need(1, "'namespace' : missing namespace id")?.to_owned());
-        Ok(())
+    entry("namespace", "<name>", "Network namespace of the socket.", |o, cx, a| {
+        let name = a.need(1, "'namespace' : missing namespace id")?;
+        o.namespace = Some(name.to_owned());
+        link::namespace(cx, a, name)
     }),
     entry("nice", "<nice>", "Priority of the connections.", |o, _, a| nice(a).map(|n| o.nice = n)),
     entry("process", "[<process-set>/]<thread-set>", "Threads that accept.", |o, cx, a| {

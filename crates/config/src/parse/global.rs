@@ -9,6 +9,7 @@ use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Fault, Parsed};
 use crate::model::{CloseSpread, Global, Profiling, SendHostname};
 use crate::value;
+use std::path::Path;
 
 type Entry = Keyword<Fill<Global>>;
 
@@ -570,7 +571,15 @@ fn default_path(_: &mut Global, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
         ("current", None) => DefaultPath::Current,
         ("config", None) => DefaultPath::Config,
         ("parent", None) => DefaultPath::Parent,
-        ("origin", Some(path)) => DefaultPath::Origin(path.into()),
+        ("origin", Some(path)) => {
+            if let Err(error) = cx.files.list(Path::new(path)) {
+                let text = error.to_string();
+                let reason = text.split(" (os error").next().unwrap_or(&text);
+                let message = format!("couldn't set 'default-path' to origin '{path}': {reason}.");
+                return Err(args.fault(2, message));
+            }
+            DefaultPath::Origin(path.into())
+        }
         ("origin", None) => {
             return Err(args.fault(2, "'default-path origin' expects a directory as an argument."));
         }

@@ -69,6 +69,9 @@ pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> 
         }
         n += 1 + usize::from(matches!(word, "maxidle" | "maxlife" | "domain" | "attr"));
     }
+    if cookie.indirect && cookie.mode == CookieMode::Rewrite {
+        return Err(args.fault(0, "cookie 'rewrite' and 'indirect' modes are incompatible."));
+    }
     if cookie.preserve && cookie.mode != CookieMode::Insert && !cookie.indirect {
         let message = "cookie 'preserve' requires at least 'insert' or 'indirect'.";
         return Err(args.fault(0, message));

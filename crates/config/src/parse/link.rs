@@ -90,11 +90,12 @@ pub(super) fn dispatch(cx: &Cx<'_>, args: Args<'_>) -> Parsed<Address> {
 }
 
 /// A line of a `namespace_list` section.
-pub(super) fn namespaces(global: &mut Global, args: Args<'_>) -> Parsed {
+pub(super) fn namespaces(global: &mut Global, cx: &Cx<'_>, args: Args<'_>) -> Parsed {
     match args.text(0) {
         "namespace" => {
             let name = args.need(1, "'namespace' expects a name as argument.")?;
             args.no_more_than(1)?;
+            namespace(cx, args, name)?;
             global.process.namespaces.push(name.to_owned());
             Ok(())
         }
@@ -102,6 +103,14 @@ pub(super) fn namespaces(global: &mut Global, args: Args<'_>) -> Parsed {
             let unknown = format!("unknown keyword '{name}' in 'namespace_list' section");
             Err(crate::known::fault(args, 0, "namespace_list", name, unknown))
         }
+    }
+}
+
+/// The name of a namespace, the word behind the keyword, if there is one.
+pub(super) fn namespace(cx: &Cx<'_>, args: Args<'_>, name: &str) -> Parsed {
+    match cx.files.has_namespace(name) {
+        true => Ok(()),
+        false => Err(args.fault(1, format!("Cannot open namespace '{name}'."))),
     }
 }
 

@@ -169,10 +169,11 @@ pub(crate) const OPTIONS: &[Entry] = &[
     entry("minconn", "<minconn>", "Concurrent requests while there is little to do.", |s, _, a| {
         number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.minconn = n)
     }),
-    entry("namespace", "<name>", "Network namespace of the connections.", |s, _, a| {
+    entry("namespace", "<name>", "Network namespace of the connections.", |s, cx, a| {
         let name = a.need(1, "'namespace' : expects <name> as argument")?;
         s.options.link.namespace = Some(name.to_owned());
-        Ok(())
+        // The client's own is known when it comes.
+        if name == "*" { Ok(()) } else { link::namespace(cx, a, name) }
     }),
     entry("no-agent-check", "", "Undoes `agent-check`.", |s, _, _| {
         s.options.check.agent.enabled = false;

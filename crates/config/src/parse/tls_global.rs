@@ -254,6 +254,11 @@ fn extras(extras: &mut Extras, args: Args<'_>) -> Parsed {
         keeps_roots,
     };
     args.need(1, "'ssl-load-extra-files' expects at least one argument.")?;
+    let alone = |word: &str| matches!(word, "all" | "none");
+    if let Some(n) = (1..args.len()).find(|n| args.len() > 2 && alone(args.text(*n))) {
+        let message = "'ssl-load-extra-files' 'none' and 'all' can be only used alone";
+        return Err(args.fault(n, message));
+    }
     let mut n = 1;
     while let Some(word) = args.get(n) {
         match word {

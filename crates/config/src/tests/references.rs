@@ -181,6 +181,46 @@ fn references_and_modes() {
             Severity::Warning,
             "'stats' statement ignored for proxy 'l' as it requires HTTP mode.",
         ),
+        (
+            "backend b\n mode tcp\n option checkcache",
+            Severity::Warning,
+            "'option checkcache' ignored for backend 'b' as it requires HTTP mode.",
+        ),
+        (
+            "backend b\n mode tcp\n option prefer-last-server",
+            Severity::Warning,
+            "'option prefer-last-server' ignored for backend 'b' as it requires HTTP mode.",
+        ),
+        (
+            "backend b\n external-check command /c",
+            Severity::Warning,
+            "'external-check command' will be ignored for backend 'b' (requires 'option external-check').",
+        ),
+        (
+            "backend b\n external-check path /c",
+            Severity::Warning,
+            "'external-check path' will be ignored for backend 'b' (requires 'option external-check').",
+        ),
+        (
+            "backend b\n server s 1.2.3.4:1 tfo",
+            Severity::Warning,
+            "'server b/s' : server has tfo activated, the backend should be configured with at least 'conn-failure', 'empty-response' and 'response-timeout' or we wouldn't be able to retry the connection on failure.",
+        ),
+        (
+            "backend b\n server s 1.2.3.4:1 ssl verify none no-tlsv12",
+            Severity::Warning,
+            "'server b/s' : proxy 'b': SSL/TLS versions range not contiguous for server 's'. Hole find for TLSv1.2. Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.",
+        ),
+        (
+            "backend b\n server s 1.2.3.4:1 ssl verify none force-tlsv13 no-tlsv13",
+            Severity::Warning,
+            "'server b/s' : no-sslv3/no-tlsv1x are ignored for this server. Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.",
+        ),
+        (
+            "listen l\n bind :1 ssl strict-sni",
+            Severity::Warning,
+            "Proxy 'l': no SSL certificate specified for bind ':1' at [a.cfg:7], ssl connections will fail (use 'crt').",
+        ),
     ] {
         assert_eq!(messages(&format!("{TIMES}{text}\n"), severity), [message], "{text}");
     }

@@ -166,7 +166,7 @@ impl Conn {
             block: None,
             block_bytes: Vec::new(),
             decoder: Decoder::new(settings.announced.header_table_size),
-            reader: request::Reader::new(),
+            reader: request::Reader::new(settings.fragments),
             streams: Streams::default(),
             last_peer: 0,
             next_own: 1,
@@ -352,6 +352,12 @@ impl Conn {
         }
         self.recv = Recv::Closed;
         broken
+    }
+
+    /// Ends the connection for what a stream has asked for, that stream first.
+    pub fn expel(&mut self, key: Key) {
+        self.reset(key, Code::ENHANCE_YOUR_CALM);
+        self.fail(Code::ENHANCE_YOUR_CALM, "a rule has rejected a request");
     }
 
     fn end_streams(&mut self, code: Code) {

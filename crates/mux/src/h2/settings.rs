@@ -13,6 +13,8 @@ pub struct Settings {
     pub max_opened: u32,
     /// How large a header list may be.
     pub list: ListLimits,
+    /// Targets may have a fragment.
+    pub fragments: bool,
     /// Where keys of websocket requests come from.
     pub seed: u64,
     /// How much nonsense is put up with.
@@ -26,6 +28,7 @@ impl Default for Settings {
             window: 1 << 20,
             max_opened: u32::MAX,
             list: ListLimits { bytes: 16_384, fields: 101 },
+            fragments: false,
             seed: 1,
             patience: super::abuse::Patience::default(),
         }

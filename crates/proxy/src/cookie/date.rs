@@ -42,12 +42,14 @@ impl Dates {
         stale(self.last, cookie.max_idle).then_some(b'E')
     }
 
-    /// The dates to send to a client that has these, if they have to be sent.
+    /// The dates to send to a client that has these, if they have to be sent, or if they are of no
+    /// use any more.
     pub(super) fn refreshed(self, cookie: &Cookie, now: u32) -> Option<Self> {
         let next = self.first(cookie, now);
         let idle = cookie.max_idle > 0 && next.last != self.last;
         let life = cookie.max_life > 0 && self.first == 0;
-        (idle || life).then_some(next)
+        let useless = cookie.max_idle + cookie.max_life == 0 && self != Self::default();
+        (idle || life || useless).then_some(next)
     }
 
     /// Seen now; for the first time unless it was before.
@@ -136,6 +138,10 @@ mod tests {
         assert_eq!(at(now - 9, 0).refreshed(&cookie(0, 100), now), Some(at(now, now)));
         let both = cookie(50, 100);
         assert_eq!(at(now - 20, now - 70).refreshed(&both, now), Some(at(now, now - 70)));
+        let none = cookie(0, 0);
+        assert!(
+            at(now, 0).refreshed(&none, now).is_some() && at(0, 0).refreshed(&none, now).is_none()
+        );
     }
 
     #[test]

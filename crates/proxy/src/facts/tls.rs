@@ -1,7 +1,7 @@
 //! Sessions of TLS as expressions see them. Never changes one.
 
 use sample::{Bytes, CertificateFact, NamePart, Offered, Owner, TlsFact, Value};
-use tls::{Conn, Offer, Shown};
+use tls::{Conn, Fault, Offer, Shown};
 
 /// What is known of a connection that was to be encrypted and is not.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -11,6 +11,45 @@ pub(crate) struct Failed {
     /// The same of the library.
     pub(crate) code: i64,
     pub(crate) line: Option<String>,
+    /// How far the session had come.
+    state: State,
+}
+
+/// What two sides have agreed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct State {
+    version: Option<&'static str>,
+    cipher: Option<&'static str>,
+    /// Bits of the cipher's secret that count, and bits of the algorithm.
+    bits: Option<(i32, i32)>,
+}
+
+impl Failed {
+    /// A failure of a session, if there was one.
+    pub(crate) fn new(
+        words: (u8, &'static str),
+        fault: Option<&Fault>,
+        session: Option<&Conn>,
+    ) -> Self {
+        let state = session.map(|session| State {
+            version: Some(session.version()),
+            cipher: Some(session.cipher()),
+            bits: session.cipher_bits(),
+        });
+        Self {
+            words,
+            code: fault.map_or(0, |fault| fault.code.cast_signed()),
+            line: fault.map(Fault::line),
+            state: state.unwrap_or_default(),
+        }
+    }
+
+    /// What a session that stood has ended with, if it was the library that ended it: an alert of
+    /// the peer, such as one about our certificate, which TLS 1.3 sends behind the handshake.
+    pub(crate) fn fatal(session: &Conn) -> Option<Self> {
+        let fault = session.failure()?;
+        Some(Self::new((43, "SSL fatal error"), Some(fault), Some(session)))
+    }
 }
 
 /// The answer where there is no session.
@@ -26,6 +65,10 @@ pub(crate) fn of_failed(failed: &Failed, fact: TlsFact<'_>) -> Option<Value<'sta
     match fact {
         TlsFact::Used => Some(Value::Bool(true)),
         TlsFact::Error => Some(Value::Int(failed.code)),
+        TlsFact::Version => failed.state.version.map(|name| Value::str(name.as_bytes())),
+        TlsFact::Cipher => failed.state.cipher.map(|name| Value::str(name.as_bytes())),
+        TlsFact::AlgorithmBits => number(failed.state.bits?.1),
+        TlsFact::SecretBits => number(failed.state.bits?.0),
         TlsFact::ErrorText => failed.line.clone().and_then(|line| text(line.into_bytes())),
         _ => without(fact),
     }
@@ -56,7 +99,7 @@ pub(crate) fn of_session(session: &Conn, fact: TlsFact<'_>) -> Option<Value<'sta
         TlsFact::ErrorText => text(session.failure()?.line().into_bytes()),
         TlsFact::HasShown => flag(session.has_shown()),
         TlsFact::HasCertificate => flag(session.peer_certificate().is_some()),
-        TlsFact::VerifyResult => number(session.verify_result()),
+        TlsFact::VerifyResult => number(session.verify_result()).filter(|_| session.stands()),
         TlsFact::CertificateError => number(session.checked().certificate_error),
         TlsFact::AuthorityError => number(session.checked().authority_error),
         TlsFact::AuthorityDepth => number(session.checked().authority_depth),

@@ -137,6 +137,11 @@ impl Stream {
     pub(crate) fn reset(&self) {
         self.half.session.act(|mux| mux.reset(self.half.key, wire::h2::Code::CANCEL));
     }
+
+    /// Ends the connection, and all its streams with it.
+    pub(crate) fn expel(&self) {
+        self.half.session.act(|mux| mux.expel(self.half.key));
+    }
 }
 
 impl Drop for Stream {

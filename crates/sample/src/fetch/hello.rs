@@ -13,7 +13,7 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("req_ssl_hello_type", "", Type::Int, REQUEST, "Same as req.ssl_hello_type.", Call(req_type)).unparsed(),
     fetch("req.ssl_sni", "", Type::Str, REQUEST, "Server name in the client's hello.", Call(sni)).unparsed(),
     fetch("req_ssl_sni", "", Type::Str, REQUEST, "Same as req.ssl_sni.", Call(sni)).unparsed(),
-    fetch("req.ssl_ver", "", Type::Int, REQUEST, "TLS version of the client's record: 65536 times major, plus minor.", Call(version)).unparsed(),
+    fetch("req.ssl_ver", "", Type::Int, REQUEST, "TLS version that the client's hello offers: 65536 times major, plus minor; 3.3 is TLS 1.2 and 1.3.", Call(version)).unparsed(),
     fetch("req_ssl_ver", "", Type::Int, REQUEST, "Same as req.ssl_ver.", Call(version)).unparsed(),
     fetch("req.ssl_alpn", "", Type::Str, REQUEST, "Protocol that the client's hello prefers: the first of those that it offers (as measured; the manual says all).", Call(alpn)).unparsed(),
     fetch("req.ssl_ec_ext", "", Type::Bool, REQUEST, "Whether the client's hello names elliptic curves.", Call(curves)).unparsed(),
@@ -136,17 +136,38 @@ fn ticket<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     }))
 }
 
-/// Of a record (`16 03 01`), or of a hello of SSLv2 (`80 xx 01 03 01`).
+/// The version that a hello offers (RFC 5246 section 7.4.1.2): not that of its record, which is 3.1
+/// with most clients, nor those of `supported_versions`, so that TLS 1.3 is 3.3. Nothing is said
+/// before the whole record is there, as measured.
 fn version<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let (bytes, short) = stream(facts, Side::Request)?;
-    let at = |index: usize| bytes.get(index).copied().ok_or(short);
-    let (major, minor) = match at(0)? {
-        HANDSHAKE => (at(1)?, at(2)?),
-        first if first & 0x80 != 0 && at(2)? == CLIENT_HELLO => (at(3)?, at(4)?),
-        _ => return Err(Missing::Absent),
+    let first = *bytes.first().ok_or(short)?;
+    let version = match first {
+        HANDSHAKE => {
+            if *bytes.get(1).ok_or(short)? < 3 {
+                return Err(Missing::Absent);
+            }
+            let record = Input(bytes.get(3..).ok_or(short)?).block(2).ok_or(short)?;
+            // Behind the message's type and length.
+            record.0.get(4..6)
+        }
+        first if first & 0x80 != 0 => {
+            let mut stream = Input(bytes);
+            let length = stream.number(2).ok_or(short)? & 0x7fff;
+            old_version(stream.take(length).ok_or(short)?)
+        }
+        _ => None,
     };
-    if !matches!(major, 2 | 3) && (major, minor) != (0, 2) {
-        return Err(Missing::Absent);
-    }
-    Ok(Value::Int(i64::from(major) << 16 | i64::from(minor)))
+    let version = version.ok_or(Missing::Absent)?;
+    Ok(Value::Int(i64::from(version[0]) << 16 | i64::from(version[1])))
+}
+
+/// That of a hello of SSLv2 (RFC 5246 section E.2), whose three lengths must add up.
+fn old_version(message: &[u8]) -> Option<&[u8]> {
+    let mut hello = Input(message);
+    let kind = hello.number(1)?;
+    let version = hello.take(2)?;
+    let (suites, session, challenge) = (hello.number(2)?, hello.number(2)?, hello.number(2)?);
+    let fits = suites + session + challenge == hello.0.len();
+    (kind == usize::from(CLIENT_HELLO) && fits).then_some(version)
 }

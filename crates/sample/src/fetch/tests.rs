@@ -79,9 +79,12 @@ const CASES: &[(&str, &str)] = &[
 #[rustfmt::skip]
 const STREAMS: &[(&[u8], &str, &str)] = &[
     (HELLO, "req.ssl_hello_type", "1"), (HELLO, "req_ssl_hello_type", "1"), (HELLO, "req.ssl_sni", "a.b"), (HELLO, "req_ssl_sni", "a.b"),
-    (HELLO, "req.ssl_ver", "196609"), (HELLO, "req_ssl_ver", "196609"), (HELLO, "req.ssl_alpn", "h2"), (HELLO, "req.ssl_ec_ext", "1"),
+    (HELLO, "req.ssl_ver", "196611"), (HELLO, "req_ssl_ver", "196611"), (HELLO, "req.ssl_alpn", "h2"), (HELLO, "req.ssl_ec_ext", "1"),
     (HELLO, "req.ssl_st_ext", "1"), (HELLO, "res.ssl_hello_type", "undefined"), (b"\x16\x03\x03\0\x04\x02\0\0\0", "res.ssl_hello_type", "2"),
-    (b"\x16\x03\x03\0\x04\x02\0\0\0", "rep_ssl_hello_type", "2"), (b"GET / HTTP/1.1", "req.ssl_hello_type", "undefined"), (b"\x80\x2e\x01\x03\x01", "req.ssl_ver", "196609"),
+    (b"\x16\x03\x03\0\x04\x02\0\0\0", "rep_ssl_hello_type", "2"), (b"GET / HTTP/1.1", "req.ssl_hello_type", "undefined"), (OLD_HELLO, "req.ssl_ver", "196610"),
+    (b"\x80\x0a\x01\x03\x02\0\0\0\0\0\x02c", "req.ssl_ver", "undefined"), (b"\x80\x0a\x01\x03\x02\0\0\0\0\0\x02cc", "req.ssl_ver", "undefined"),
+    (b"\x16\x03\x01\0\x06\x01\0\0\x02\x03\x04", "req.ssl_ver", "196612"), (b"\x16\x03\x01\0\x07\x01\0\0\x02\x03\x04", "req.ssl_ver", "undefined"),
+    (b"\x16\x03\x01\0\x05\x01\0\0\x02\x03\x04", "req.ssl_ver", "undefined"), (b"\x16\x02\x01\0\x06\x01\0\0\x02\x03\x04", "req.ssl_ver", "undefined"),
     (b"-\0\x03abcdef", "req.payload_lv(1,2)", "abc"), (b"-\0\x03abcdef", "res.payload_lv(1,2,+1)", "bcd"), (b"-\0\x03abcdef", "payload_lv(1,2,4)", "bcd"),
     (b"-\0\x09abcdef", "req.payload_lv(1,2)", "undefined"), (b"-\0\x03abcdef", "req.payload_lv(1,2,-2),hex", "000361"),
     (RDP, "req.rdp_cookie(MSTSHASH)", "bob"), (RDP, "rdp_cookie", "bob"), (RDP, "rdp_cookie(other)", "undefined"),
@@ -92,6 +95,7 @@ const STREAMS: &[(&[u8], &str, &str)] = &[
 
 pub(crate) const RDP: &[u8] = b"\x03\0\0\x21\x1c\xe0\0\0\0\0\0Cookie: mstshash=bob\r\n";
 const DISTCC: &[u8] = b"DIST00000001ARGC00000001ARGV00000002ccARGV00000002-cDOTI00000005hello";
+const OLD_HELLO: &[u8] = b"\x80\x0e\x01\x03\x02\0\x03\0\0\0\x02\0\0\x2fcc";
 pub(crate) const HELLO: &[u8] = b"\x16\x03\x01\0\x59\x01\0\0\x55\x03\x03\
     0123456789abcdef0123456789abcdef\0\0\x02\x13\x01\x01\0\0\x2a\
     \0\0\0\x08\0\x06\0\0\x03a.b\0\x0a\0\x04\0\x02\0\x1d\
@@ -103,9 +107,13 @@ fn streams_are_understood() {
         let world = World { payload: Some(bytes.to_vec()), ..World::default() };
         assert_eq!(world.eval(text), *expected, "{text}");
     }
-    for (stream, text) in
-        [(HELLO, "req.ssl_sni"), (RDP, "rdp_cookie"), (DISTCC, "distcc_body(DOTI)")]
-    {
+    for (stream, text) in [
+        (HELLO, "req.ssl_sni"),
+        (HELLO, "req.ssl_ver"),
+        (OLD_HELLO, "req.ssl_ver"),
+        (RDP, "rdp_cookie"),
+        (DISTCC, "distcc_body(DOTI)"),
+    ] {
         let expr = with_parser(|cx| Expr::parse_word(text, cx)).expect(text);
         for len in 0..stream.len() {
             let payload = Some(stream[..len].to_vec());

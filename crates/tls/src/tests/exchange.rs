@@ -4,7 +4,7 @@ use super::pair::{Made, Memory, Pair, acceptor, bind, connector, ecdsa, make, rs
 use crate::runtime::{Bases, Bound};
 use crate::{
     Acceptor, BindSettings, Defaults, Extras, Generates, Options, Runtime, ServerSettings, Store,
-    Version,
+    Verify, Version,
 };
 use openssl::bn::BigNum;
 use openssl::dh::Dh;
@@ -137,6 +137,29 @@ fn chains_are_completed() {
     assert_eq!(completed.len(), 2);
     assert_eq!(der(&completed[1]), der(&issuer.certificate));
     assert_ne!(der(&shown("b.pem")[1]), der(&issuer.certificate), "it has its own");
+}
+
+#[test]
+fn chains_are_not_completed_by_those_who_vouch_for_peers() {
+    let authority = make(&["ca"], ecdsa(), None);
+    let leaf = make(&["a.test"], ecdsa(), Some(&authority));
+    let files = Memory::default().with("ca.pem", authority.certificate());
+    let files = files.with("a.pem", leaf.pem());
+    let options = || Options {
+        ca_file: Some("ca.pem".to_owned()),
+        verify: Some(Verify::Optional),
+        ..Options::default()
+    };
+    let acceptor = acceptor(bind(&["a.pem"], options()), &files).unwrap();
+    assert_eq!(chain(&acceptor, None).unwrap().len(), 1);
+    let mut client = trusting();
+    client.certificate = Some("a.pem".to_owned());
+    client.options.ca_file = Some("ca.pem".to_owned());
+    let client = connector(client, &files).unwrap().connect(0, None, None).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    pair.shake().0.unwrap();
+    // A server's own list of its peer's certificates is without the leaf.
+    assert_eq!(pair.server.library().peer_cert_chain().map(|it| it.len()), Some(0));
 }
 
 /// A bind line that makes certificates.

@@ -118,6 +118,33 @@ fn insert_takes_the_server_s_cookie_away_unless_it_is_preserved() {
 }
 
 #[test]
+fn a_client_may_write_its_cookie_in_many_ways() {
+    let again = Some("APP=two; path=/");
+    play(
+        "APP insert",
+        &[
+            ("GET", "/", "a=b; APP=two ;c=d", "t --VN", "a=b; APP=two ;c=d", None),
+            ("GET", "/", "APP = two", "t --VN", "APP=two", None),
+            ("GET", "/", "x=y;\tAPP=two", "t --VN", "x=y;\tAPP=two", None),
+            ("GET", "/", "a=1, APP=two", "t --VN", "a=1, APP=two", None),
+            ("GET", "/", "APP=bad; APP=two", "t --VN", "APP=bad; APP=two", None),
+            ("GET", "/", "APP=two|Zzzzz|Zzzzz", "t --VU", "APP=two|Zzzzz|Zzzzz", again),
+            ("GET", "/", "APP=two|x", "t --VN", "APP=two|x", None),
+            ("GET", "/", "a=\"x;APP=two\"", "s --NI", "a=\"x;APP=two\"", Some("APP=one; path=/")),
+        ],
+    );
+    play(
+        "APP insert indirect",
+        &[
+            ("GET", "/", "a=b; APP=two ;c=d", "t --VN", "a=b; c=d", None),
+            ("GET", "/", "$Version=1; APP=two; $Path=/", "t --VN", "", None),
+            ("GET", "/", "APP=two|Zzzzz|Zzzzz", "t --VU", "", again),
+            ("GET", "/", "APP=one; APP=two; b", "s --VN", "b", None),
+        ],
+    );
+}
+
+#[test]
 fn postonly_inserts_into_answers_to_posts() {
     play(
         "APP insert postonly",

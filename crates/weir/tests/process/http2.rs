@@ -68,6 +68,54 @@ fn clear_ports_take_both_versions() {
 /// A list that is too large is answered, and the connection goes on; a block that stands for far
 /// more ends it (RFC 9113 section 10.5.1).
 #[test]
+fn fragments_are_refused_as_over_http1() {
+    let origin = Origin::saying("hello");
+    // `:path: /x#y` instead of the indexed path of `get`.
+    let request = [&[0, 0, 11, 1, 5, 0, 0, 0, 1][..], b"\x82\x86\x44\x04/x#y\x41\x01a"].concat();
+    for (front, expected) in [
+        ("", (3, vec![0, 0, 0, 1])),
+        ("    option accept-invalid-http-request", (1, vec![OK])),
+        ("    http-request normalize-uri fragment-strip", (1, vec![OK])),
+    ] {
+        let setup = Setup::http(front, "    server s <origin>");
+        let setup = setup.global("expose-experimental-directives");
+        let weir = setup.with("origin", origin.address()).start();
+        let mut client = weir.web();
+        client.send([PREFACE, &SETTINGS, &request].concat());
+        let (kind, payload) = loop {
+            let (kind, _, stream, payload) = frame(&mut client);
+            if stream == 1 {
+                break (kind, payload);
+            }
+        };
+        let payload = if kind == 1 { payload[..1].to_vec() } else { payload };
+        assert_eq!((kind, payload), expected, "{front}");
+    }
+    assert_eq!(origin.request(0).target(), "/x#y");
+    assert_eq!(origin.request(1).target(), "/x");
+}
+
+#[test]
+fn a_rejected_request_ends_its_connection() {
+    for front in [
+        "    http-request reject if { path / }",
+        "    tcp-request inspect-delay 5s\n    tcp-request content reject if { path / }",
+    ] {
+        let weir = Setup::http(front, "    server s 127.0.0.1:1").start();
+        let mut client = weir.web();
+        client.send([PREFACE, &SETTINGS, &get(1)].concat());
+        let mut frames = std::iter::repeat_with(|| frame(&mut client));
+        let mut next =
+            |wanted| frames.find(|(kind, ..)| *kind == wanted).expect("no end of frames");
+        let (_, _, stream, code) = next(3);
+        assert_eq!((stream, code), (1, vec![0, 0, 0, 11]), "{front}");
+        let (_, _, _, told) = next(7);
+        assert_eq!(told[4..], [0, 0, 0, 11], "{front}");
+        assert_eq!(client.rest(), b"", "{front}");
+    }
+}
+
+#[test]
 fn header_lists_that_are_too_large() {
     let weir = Setup::http("    http-request return status 200", "").start();
     let mut client = weir.web();

@@ -195,7 +195,8 @@ fn failed_handshakes_are_told_as_error_log_format_says() {
     let (setup, identity) = setup(
         "frontend web
     bind <web> ssl crt a.pem ca-file a.pem verify required
-    error-log-format \"%ft %b/%s %ST %ts %[fc_err]:%[fc_err_str] %[ssl_fc_err,hex]:%[ssl_fc_err_str] %[ssl_c_err]/%[ssl_c_ca_err]/%[ssl_c_ca_err_depth] %sslv/%sslc %[ssl_c_s_dn] %[ssl_fc_sni]\"
+    bind <strict> ssl crt a.pem strict-sni
+    error-log-format \"%ft %b/%s %ST %ts %[fc_err]:%[fc_err_str] %[ssl_fc_err,hex]:%[ssl_fc_err_str] %[ssl_c_err]/%[ssl_c_ca_err]/%[ssl_c_ca_err_depth] %sslv/%sslc %[ssl_c_s_dn] %[ssl_fc_sni] %[ssl_c_verify]\"
     http-request return status 200
 frontend plain
     bind <plain>
@@ -228,7 +229,7 @@ frontend inner
     .map(|(code, text)| format!("00000000{code}:error:{code}:SSL routines::{text}"));
     assert_eq!(
         log.line(),
-        format!("web~ web/<NOSRV> 0 PR 34:SSL handshake failure {http}/(NONE) - -")
+        format!("web~ web/<NOSRV> 0 PR 34:SSL handshake failure {http}/(NONE) - - -")
     );
     // AWS-LC knows the cipher before the session stands.
     let chosen = if is_built_on("AWS-LC") { "ECDHE-ECDSA-AES128-GCM-SHA256" } else { "(NONE)" };
@@ -241,9 +242,12 @@ frontend inner
         log.line(),
         format!(
             "web~ web/<NOSRV> 0 PR 31:SSL client certificate not trusted {verify} 20/0/0 \
-             TLSv1.2/{chosen} /CN=client a.test"
+             TLSv1.2/{chosen} /CN=client a.test -"
         )
     );
+    assert!(Secure::try_connect(weir.address("strict"), "none.test", |_| ()).is_err());
+    let line = log.line();
+    assert!(line.ends_with("/(NONE) - none.test -"), "{line}");
     let words = "Server presented an SSL certificate different from the";
     for (path, expected) in [
         ("/", "34:SSL handshake failure".to_owned()),
@@ -252,5 +256,38 @@ frontend inner
     ] {
         assert_eq!(weir.connect("plain").get(path).status(), 503);
         assert_eq!(log.line(), format!("{expected} {verify}"), "{path}");
+    }
+}
+
+#[test]
+fn sessions_that_have_ended_are_remembered() {
+    let log = LogReceiver::new();
+    let (setup, _) = setup(
+        "frontend plain
+    bind <plain>
+    http-request return status 200 if { path /none }
+    use_backend foreign if { path /foreign }
+    default_backend app
+    log-format \"%[bc_err]:%[bc_err_str] %[ssl_bc_err_str] %[ssl_bc] %[ssl_bc_protocol] %[ssl_bc_cipher] %[bc_http_major]\"
+backend app
+    server s <inner> ssl verify none
+backend foreign
+    server s <open> ssl verify required ca-file a.pem
+frontend inner
+    no log
+    bind <inner> ssl crt a.pem ca-file ca.pem verify required
+    bind <open> ssl crt a.pem
+    http-request return status 200
+",
+    );
+    let weir = setup.with("log", log.address()).start();
+    assert_eq!(weir.connect("plain").get("/none").status(), 200);
+    assert_eq!(log.line(), "-:- - 0 - - -");
+    for (path, words) in [("/", "43:SSL fatal error"), ("/foreign", "34:SSL handshake failure")] {
+        assert!(matches!(weir.connect("plain").get(path).status(), 502 | 503), "{path}");
+        let line = log.line();
+        let told = line.strip_prefix(words).expect(&line);
+        assert!(told.starts_with(" error:"), "{line}");
+        assert!(told.contains(" 1 TLSv1.3 TLS_AES_") && told.ends_with(" -"), "{line}");
     }
 }

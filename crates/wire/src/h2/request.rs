@@ -42,12 +42,15 @@ pub struct Reader {
     cookie: Vec<u8>,
     /// The start line was made: pseudo-fields come no more.
     begun: bool,
+    /// A target may have a fragment.
+    fragments: bool,
     trouble: Option<Malformed>,
 }
 
 impl Reader {
-    /// A reader before any list.
-    pub fn new() -> Self {
+    /// A reader before any list. `fragments`: a target may have one, against RFC 9113 section
+    /// 8.3.1, as where the reader of HTTP/1 is lenient or rules take fragments off.
+    pub fn new(fragments: bool) -> Self {
         Self {
             meter: Meter::new(ListLimits { bytes: 0, fields: 0 }),
             text: Vec::new(),
@@ -58,6 +61,7 @@ impl Reader {
             protocol: None,
             cookie: Vec::new(),
             begun: false,
+            fragments,
             trouble: None,
         }
     }
@@ -166,6 +170,11 @@ impl Reader {
         Ok(())
     }
 
+    /// Visible ASCII but for `#`, which begins a fragment.
+    fn fits(&self, byte: u8) -> bool {
+        byte.is_ascii_graphic() && (self.fragments || byte != b'#')
+    }
+
     fn usual_line(
         &self,
         method: &[u8],
@@ -175,7 +184,7 @@ impl Reader {
         let path = self.text(self.path).ok_or(Malformed::Stream("no :path"))?;
         let scheme = self.text(self.scheme).ok_or(Malformed::Stream("no :scheme"))?;
         let asterisk = path == b"*" && method == b"OPTIONS";
-        if !asterisk && (path.first() != Some(&b'/') || !path.iter().all(is_target)) {
+        if !asterisk && (path.first() != Some(&b'/') || !path.iter().all(|byte| self.fits(*byte))) {
             return Err(Malformed::Stream("invalid :path"));
         }
         if !is_scheme(scheme) {
@@ -231,12 +240,6 @@ impl Reader {
     }
 }
 
-impl Default for Reader {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// An authority without a port that goes without saying (RFC 9110 section 4.2.3).
 fn without_default_port<'a>(scheme: &[u8], authority: &'a [u8]) -> &'a [u8] {
     let default: &[u8] = match scheme {
@@ -245,11 +248,6 @@ fn without_default_port<'a>(scheme: &[u8], authority: &'a [u8]) -> &'a [u8] {
         _ => return authority,
     };
     authority.strip_suffix(default).unwrap_or(authority)
-}
-
-/// Visible ASCII.
-fn is_target(byte: &u8) -> bool {
-    byte.is_ascii_graphic()
 }
 
 fn is_authority(byte: &u8) -> bool {

@@ -10,7 +10,14 @@ use proptest::prelude::*;
 const LIMITS: ListLimits = ListLimits { bytes: 16_000, fields: 100 };
 
 fn read(fields: &[(&str, &str)]) -> Result<(Head, request::Announced), Malformed> {
-    let (mut head, mut reader) = (Head::default(), request::Reader::new());
+    read_by(request::Reader::new(false), fields)
+}
+
+fn read_by(
+    mut reader: request::Reader,
+    fields: &[(&str, &str)],
+) -> Result<(Head, request::Announced), Malformed> {
+    let mut head = Head::default();
     reader.begin(LIMITS);
     for (name, value) in fields {
         reader.field(name.as_bytes(), value.as_bytes(), &mut head);
@@ -65,6 +72,19 @@ fn targets_that_are_no_path() {
     let (head, announced) = read(&connect).unwrap();
     assert_eq!(text(&head), "CONNECT h:443 HTTP/1.1\r\nhost: h:443\r\n");
     assert!(announced.connect && !announced.extended);
+}
+
+#[test]
+fn a_fragment_is_part_of_a_path_only_where_it_may_be() {
+    let mut fields = GET;
+    for path in ["/x#y", "/#", "/x?q#"] {
+        fields[2].1 = path;
+        assert!(matches!(read(&fields), Err(Malformed::Stream(_))), "{path}");
+        let (head, _) = read_by(request::Reader::new(true), &fields).unwrap();
+        assert_eq!(head.path_and_query(), path.as_bytes());
+    }
+    fields[2].1 = "#";
+    assert!(read_by(request::Reader::new(true), &fields).is_err(), "no path");
 }
 
 #[test]
