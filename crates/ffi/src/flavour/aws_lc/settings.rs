@@ -33,8 +33,8 @@ pub fn set_session_timeout(context: &mut SslContextBuilder, seconds: u32) {
     }
 }
 
-/// Sessions get one ticket each: as many as with OpenSSL where the session was resumed itself, and one
-/// less than there where it was not. The library cannot tell the two apart.
+/// Sessions get one ticket each: as many as with OpenSSL where the session was resumed itself, and
+/// one less than there where it was not. The library cannot tell the two apart.
 pub fn set_usual_tickets(context: &mut SslContextBuilder) {
     // SAFETY: the context is valid and exclusively borrowed.
     unsafe { openssl_sys::SSL_CTX_set_num_tickets(context.as_ptr(), 1) };
