@@ -1,13 +1,15 @@
 //! One buffer: a fixed piece of memory with a readable window. Never grows and never allocates.
 
 use crate::memory::Memory;
+use std::ops::Range;
 
 /// A fixed-size buffer: bytes are written behind the window and consumed from its front.
 #[derive(Debug)]
 pub struct Buf {
     memory: Memory,
-    start: usize,
-    end: usize,
+    /// The window. Who waits holds no bytes but a `Buf`: its size counts.
+    start: u32,
+    end: u32,
 }
 
 impl Buf {
@@ -22,8 +24,16 @@ impl Buf {
     }
 
     /// A buffer in this memory.
+    ///
+    /// # Panics
+    /// It is larger than 4 GiB.
     pub(crate) const fn of(memory: Memory) -> Self {
+        assert!(memory.len() <= u32::MAX as usize, "a buffer is smaller than that");
         Self { memory, start: 0, end: 0 }
+    }
+
+    fn window(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
     }
 
     /// Total size in bytes.
@@ -33,7 +43,7 @@ impl Buf {
 
     /// Readable bytes.
     pub fn len(&self) -> usize {
-        self.end - self.start
+        self.window().len()
     }
 
     /// Whether nothing is readable.
@@ -43,17 +53,17 @@ impl Buf {
 
     /// The readable bytes.
     pub fn data(&self) -> &[u8] {
-        &self.memory[self.start..self.end]
+        &self.memory[self.window()]
     }
 
     /// Free space behind the readable bytes.
     pub fn space(&mut self) -> &mut [u8] {
-        &mut self.memory[self.end..]
+        &mut self.memory[self.end as usize..]
     }
 
     /// Size of [`Buf::space`].
     pub fn room(&self) -> usize {
-        self.memory.len() - self.end
+        self.memory.len() - self.end as usize
     }
 
     /// Declares `count` bytes of the space written.
@@ -62,12 +72,12 @@ impl Buf {
     /// If more is declared than there was space: a fault of the caller.
     pub fn filled(&mut self, count: usize) {
         assert!(count <= self.room(), "filled beyond the end of the buffer");
-        self.end += count;
+        self.end += count as u32;
     }
 
     /// Drops `count` readable bytes from the front (all, if there are fewer).
     pub fn consume(&mut self, count: usize) {
-        self.start += count.min(self.len());
+        self.start += count.min(self.len()) as u32;
         if self.start == self.end {
             self.clear();
         }
@@ -81,7 +91,8 @@ impl Buf {
     /// Moves the readable bytes to the front, so that all free space lies behind them.
     pub fn compact(&mut self) {
         if self.start > 0 {
-            self.memory.copy_within(self.start..self.end, 0);
+            let window = self.window();
+            self.memory.copy_within(window, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
     }
@@ -89,8 +100,8 @@ impl Buf {
     /// Appends as much of `bytes` as fits, and returns how much that was.
     pub fn append(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(self.room());
-        self.memory[self.end..self.end + count].copy_from_slice(&bytes[..count]);
-        self.end += count;
+        self.space()[..count].copy_from_slice(&bytes[..count]);
+        self.end += count as u32;
         count
     }
 }

@@ -56,6 +56,11 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
+    /// Its size in bytes.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
     /// None.
     pub(crate) const fn none() -> Self {
         Self { start: NonNull::dangling(), len: 0, _slab: None }

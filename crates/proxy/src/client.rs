@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::own::Own;
 use crate::rare::Rare;
 use crate::runtime::{Proxy, ProxyRef};
-use crate::settings::{ConnectionMode, Expected, Mode};
+use crate::settings::{ConnectionMode, Mode};
 use crate::trace::points as trace;
 use crate::transaction::{self, Arrival, Outcome, Parts};
 use crate::worker::Worker;
@@ -61,8 +61,6 @@ pub(crate) struct Client {
     pub(crate) variables: VarStore,
     /// The entries of stick tables that the session tracks, once there are any.
     pub(crate) trackers: OnceCell<Rc<Trackers>>,
-    /// What has to come before its first byte.
-    pub(crate) expects: Expected,
     pub(crate) rare: Rare,
     /// Nanoseconds from its acceptance until its preamble was there.
     pub(crate) handshake: u64,
@@ -114,7 +112,6 @@ impl Client {
             requests: 0,
             variables: VarStore::default(),
             trackers: OnceCell::new(),
-            expects: Expected::default(),
             rare: Rare::default(),
             handshake: 0,
             speaks_h2: None,
@@ -148,7 +145,6 @@ impl Client {
             requests: number,
             variables,
             trackers: connection.trackers.clone(),
-            expects: Expected::default(),
             rare: connection.rare.clone(),
             handshake: if number == 0 { connection.handshake } else { 0 },
             speaks_h2: Some(true),
@@ -479,7 +475,7 @@ mod tests {
 
     #[test]
     fn an_idle_client_is_small() {
-        assert!(size_of::<Client>() <= 280, "{}", size_of::<Client>());
+        assert!(size_of::<Client>() <= 264, "{}", size_of::<Client>());
         assert!(size(run) <= 120, "{}", size(run));
     }
 }

@@ -61,11 +61,11 @@ fn passes(client: &mut Client, stage: Stage) -> bool {
     notes.used = true;
     std::mem::swap(&mut notes.variables.session, &mut client.variables);
     (notes.source, notes.destination) = (client.rare.source, client.rare.destination);
-    notes.expects = client.expects;
+    notes.expects = client.rare.expects;
     let refusal = judge(client, stage, &mut space, &mut notes);
     std::mem::swap(&mut notes.variables.session, &mut client.variables);
     client.rare.set_ends(notes.source.take(), notes.destination.take());
-    client.expects = std::mem::take(&mut notes.expects);
+    client.rare.set_expected(std::mem::take(&mut notes.expects));
     worker.give_workspace(space);
     worker.give_notes(notes);
     let Some(Refusal { metric, reset, vanishes }) = refusal else { return true };

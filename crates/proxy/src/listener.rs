@@ -211,7 +211,7 @@ pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
         return;
     };
     let (nice, reduction) = (bind.nice, bind.mss_reduction);
-    client.expects = bind.expects;
+    client.rare.set_expected(bind.expects);
     client.speaks_h2 = bind.speaks_h2;
     if reduction > 0
         && let Some(socket) = client.socket.socket()
@@ -230,7 +230,7 @@ fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
     let scheduler = worker.thread.scheduler();
     let bind =
         client.proxy.settings.front.as_ref().and_then(|it| it.binds.get(client.bind as usize));
-    let task = if client.expects.any() || bind.is_some_and(|bind| bind.tls.is_some()) {
+    let task = if client.rare.expects.any() || bind.is_some_and(|bind| bind.tls.is_some()) {
         scheduler.spawn(Class::Urgent, preamble::run(Box::new(client)))
     } else if gate::opens_session(&mut client) {
         scheduler.spawn(Class::Urgent, client::run(Box::new(client)))

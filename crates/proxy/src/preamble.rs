@@ -65,7 +65,7 @@ enum Trouble {
 /// Waits for what is expected; then the session begins.
 pub(crate) async fn run(mut client: Box<Client>) {
     client.socket.own();
-    let expected = client.expects;
+    let expected = client.rare.expects;
     let kinds = [(expected.netscaler, Kind::NetScaler), (expected.proxy, Kind::Proxy)];
     for (_, kind) in kinds.into_iter().filter(|(expected, _)| *expected) {
         if let Err(trouble) = receive(&mut client, kind).await {
@@ -150,7 +150,7 @@ fn take_proxy(client: &mut Client) -> Result<bool, Trouble> {
 
 fn take_netscaler(client: &mut Client) -> Result<bool, Trouble> {
     use netscaler::{Error, Step};
-    let step = netscaler::decode(client.expects.magic, client.input.data());
+    let step = netscaler::decode(client.rare.expects.magic, client.input.data());
     match step.map_err(|error| match error {
         Error::Magic => Trouble::Foreign,
         Error::Unhandled => Trouble::Unhandled,

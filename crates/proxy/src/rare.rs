@@ -1,6 +1,7 @@
 //! What only few clients have, for one word of those that have nothing. Never looks at what it keeps.
 
 use crate::preamble::Told;
+use crate::settings::Expected;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -17,12 +18,20 @@ pub(crate) struct Rarities {
     pub(crate) destination: Option<SocketAddr>,
     /// What a PROXY protocol header told of it.
     pub(crate) told: Option<Rc<Told>>,
+    /// What has to come before its first byte.
+    pub(crate) expects: Expected,
     /// Why it never became a session: number and words of `fc_err` and `fc_err_str`.
     pub(crate) trouble: Option<(u8, &'static str)>,
 }
 
 /// What those have that have nothing.
-const NOTHING: &Rarities = &Rarities { source: None, destination: None, told: None, trouble: None };
+const NOTHING: &Rarities = &Rarities {
+    source: None,
+    destination: None,
+    told: None,
+    expects: Expected { proxy: false, netscaler: false, magic: 0 },
+    trouble: None,
+};
 
 impl Rare {
     /// To change some of it; there is something from then on.
@@ -35,6 +44,13 @@ impl Rare {
         if (self.source, self.destination) != (source, destination) {
             let it = self.edit();
             (it.source, it.destination) = (source, destination);
+        }
+    }
+
+    /// Sets what has to come first.
+    pub(crate) fn set_expected(&mut self, expects: Expected) {
+        if self.expects != expects {
+            self.edit().expects = expects;
         }
     }
 }
