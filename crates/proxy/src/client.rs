@@ -61,6 +61,7 @@ pub(crate) struct Client {
     pub(crate) variables: VarStore,
     /// The entries of stick tables that the session tracks, once there are any.
     pub(crate) trackers: OnceCell<Rc<Trackers>>,
+    /// What few clients have.
     pub(crate) rare: Rare,
     /// Nanoseconds from its acceptance until its preamble was there.
     pub(crate) handshake: u64,

@@ -6,14 +6,13 @@
 //! protocol is closed without a word, and logged with the address that the system knows.
 
 use crate::client::{self, Client};
-use crate::facts::{View, wall};
+use crate::facts::wall;
 use crate::gate;
 use crate::handshake;
 use crate::log;
 use crate::report;
 use crate::settings::Front;
 use reactor::{Namespace, Need, Tick};
-use sample::LogFormat;
 use sample::calendar::Date;
 use std::fmt::Write as _;
 use std::io;
@@ -213,7 +212,11 @@ fn report(client: &Client, silent: bool) {
     }
     let level = if front.separate_errors { log::level::ERR } else { log::level::INFO };
     let line = match &settings.error_log_format {
-        Some(format) => formatted(client, format),
+        Some(format) => {
+            let mut line = Vec::with_capacity(256);
+            report::show_unborn(client, |_| {}, |view| format.write(view, &mut line));
+            line
+        }
         None => plain(client, front).into_bytes(),
     };
     front_lines(client);
@@ -225,28 +228,6 @@ fn front_lines(client: &Client) {
     if let Some(front) = &client.proxy.front {
         front.lines.fetch_add(1, Relaxed);
     }
-}
-
-/// As `error-log-format` says.
-fn formatted(client: &Client, format: &LogFormat) -> Vec<u8> {
-    let worker = &client.worker;
-    let (mut space, mut notes) = (worker.take_workspace(), worker.take_notes());
-    notes.used = true;
-    report::fill_unborn(client, &mut notes.record);
-    let mut line = Vec::with_capacity(256);
-    let view = View {
-        worker,
-        client,
-        space: &mut space,
-        notes: &mut notes,
-        backend: None,
-        slot: None,
-        server: None,
-    };
-    format.write(&view, &mut line);
-    worker.give_workspace(space);
-    worker.give_notes(notes);
-    line
 }
 
 /// The short line.

@@ -3,7 +3,7 @@
 use crate::claim::Claim;
 use crate::client::Client;
 use crate::counters::{Block, Event, Metric};
-use crate::facts::wall;
+use crate::facts::{View, wall};
 use crate::journal::{Cause, Journal, Phase};
 use crate::latency::Span;
 use crate::local::LocalProxy;
@@ -451,8 +451,34 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     fill_counts(tx, early);
 }
 
+/// Shows formats a connection that never became a session, or a request that never became one of
+/// its transactions, once `adapt` has written into the record what is known better.
+pub(crate) fn show_unborn<T>(
+    client: &Client,
+    adapt: impl FnOnce(&mut TransactionRecord),
+    write: impl FnOnce(&View<'_>) -> T,
+) -> T {
+    let worker = &client.worker;
+    let (mut space, mut notes) = (worker.take_workspace(), worker.take_notes());
+    notes.used = true;
+    fill_unborn(client, &mut notes.record);
+    adapt(&mut notes.record);
+    let written = write(&View {
+        worker,
+        client,
+        space: &mut space,
+        notes: &mut notes,
+        backend: None,
+        slot: None,
+        server: None,
+    });
+    worker.give_workspace(space);
+    worker.give_notes(notes);
+    written
+}
+
 /// The record of a connection that never became a session.
-pub(crate) fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
+fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
     let (worker, shared) = (&client.worker, &client.worker.shared);
     let elapsed = worker.thread.nanos().saturating_sub(client.since);
     let accepted = wall(worker.thread.wall().saturating_sub(elapsed));

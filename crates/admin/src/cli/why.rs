@@ -169,7 +169,7 @@ impl Page<'_> {
             let span = Millis(flight.span(1, 2).unwrap_or(0));
             let _ = writeln!(
                 out,
-                "  It waited {span} in queues: {} requests were before it in the server's, {} in the \
+                "  It waited {span} in queues: with it, {} requests left the server's, {} the \
                  backend's.",
                 before.0, before.1
             );
@@ -348,7 +348,7 @@ mod tests {
              The head of the request was complete after 1.000 ms.\n  \
              The rule that decided last stands at a.cfg:12.\n  \
              It was given to backend be and to server s1, named by the client's cookie.\n  \
-             It waited 50.000 ms in queues: 3 requests were before it in the server's, 0 in the \
+             It waited 50.000 ms in queues: with it, 3 requests left the server's, 0 the \
              backend's.\n  \
              A new connection to it took 3.500 ms.\n  \
              2 attempts were repeated.\n  \

@@ -7,10 +7,11 @@
 //! as few, and nothing is kept for them.
 
 use crate::client::Client;
-use crate::facts::{View, wall};
+use crate::facts::wall;
 use crate::log;
 use crate::report;
 use mux::h2::Counters;
+use sample::TransactionRecord;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Writes a line for each stream that was refused, and one for a connection that was ended.
@@ -31,35 +32,25 @@ pub(super) fn report(client: &Client, counters: &Counters) {
 /// that `option dontlognull` is no reason to leave it out.
 fn write_line(client: &Client, level: u8) {
     let (worker, settings) = (&client.worker, &client.proxy.settings);
-    let (mut space, mut notes) = (worker.take_workspace(), worker.take_notes());
-    notes.used = true;
-    report::fill_unborn(client, &mut notes.record);
-    let (now, record) = (wall(worker.thread.wall()), &mut notes.record);
-    (record.accepted, record.requested) = (now, now);
-    (record.handshake_ms, record.active_ms, record.total_ms, record.user_ms) = (0, 0, 0, 0);
+    let now = wall(worker.thread.wall());
+    let (mut line, mut data) = (worker.take_scratch(), worker.take_scratch());
+    let adapt = |record: &mut TransactionRecord| {
+        (record.accepted, record.requested) = (now, now);
+        (record.handshake_ms, record.active_ms, record.total_ms, record.user_ms) = (0, 0, 0, 0);
+    };
+    report::show_unborn(client, adapt, |view| {
+        if let Some(format) = settings.error_log_format.as_ref().or(settings.log_format.as_ref()) {
+            format.write(view, &mut line);
+        }
+        match &settings.log_format_sd {
+            Some(format) => format.write(view, &mut data),
+            None => data.push(b'-'),
+        }
+    });
     if let Some(front) = &client.proxy.front {
         front.lines.fetch_add(1, Relaxed);
-    }
-    let (mut line, mut data) = (worker.take_scratch(), worker.take_scratch());
-    let view = View {
-        worker,
-        client,
-        space: &mut space,
-        notes: &mut notes,
-        backend: None,
-        slot: None,
-        server: None,
-    };
-    if let Some(format) = settings.error_log_format.as_ref().or(settings.log_format.as_ref()) {
-        format.write(&view, &mut line);
-    }
-    match &settings.log_format_sd {
-        Some(format) => format.write(&view, &mut data),
-        None => data.push(b'-'),
     }
     log::send_structured(worker, &settings.logs, level, &data, &line);
     worker.give_scratch(line);
     worker.give_scratch(data);
-    worker.give_workspace(space);
-    worker.give_notes(notes);
 }
