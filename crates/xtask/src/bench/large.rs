@@ -1,29 +1,29 @@
 //! `bench large`: the largest answers of the runtime socket, asked for again and again while clients
-//! are served, and how long a client waits that asks at a steady pace beside them. Never looks at
-//! what the answers say but for their size.
+//! are served: how long clients wait that ask as fast as they can, and one that asks at a steady
+//! pace beside them. Never looks at what the answers say but for their size.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::files::Files;
 use super::load::{self, Counted};
 use super::origin;
-use super::pace::{self, Latencies};
+use super::pace;
 use super::process::{self, Process};
 use super::subjects::{self, Subject};
+use super::sums;
 use crate::args;
 use crate::clock;
 use crate::failure::{self, Outcome};
 use crate::tools;
 
 const FLAGS: &[args::Flag] =
-    &[args::value("-n"), args::value("-c"), args::value("-d"), subjects::ALONE];
+    &[args::value("-n"), args::value("-c"), args::value("-d"), args::value("-r"), subjects::ALONE];
 
 /// The port of the first proxy; each takes the next two.
 const FIRST_PORT: u16 = 18971;
@@ -52,7 +52,8 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, FLAGS)?;
     let entries = parsed.number("-n", 1_000_000)?;
     let streams = parsed.number("-c", 10_000)?;
-    let seconds = parsed.number("-d", 8)?;
+    let seconds = parsed.number("-d", 4)?;
+    let rounds = parsed.number("-r", 5)?;
     tools::require(&[tools::NGINX, tools::SOCAT, tools::TASKSET, tools::WRK])?;
     process::raise_descriptor_limit();
     process::pin_self(1);
@@ -60,7 +61,7 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let files = Files::new("large")?;
     let _origin = origin::start(&files, "origin", &[ORIGIN])?;
     for (subject, port) in subjects.iter().zip((FIRST_PORT..).step_by(2)) {
-        if let Err(error) = measure(&files, subject, port, (entries, streams, seconds)) {
+        if let Err(error) = measure(&files, subject, port, (entries, streams), (seconds, rounds)) {
             println!("{:8} FAILED {error}", subject.name);
         }
     }
@@ -71,13 +72,14 @@ fn measure(
     files: &Files,
     subject: &Subject,
     port: u16,
-    (entries, streams, seconds): (u32, u32, u32),
+    (entries, streams): (u32, u32),
+    (seconds, rounds): (u32, u32),
 ) -> Outcome {
     let socket = files.path().join(format!("{}.sock", subject.name));
     let text = configuration(port, &socket, entries, streams);
     let configuration = files.write(&format!("{}.cfg", subject.name), text)?;
     let mut command = process::pinned(0, &subject.binary);
-    let _proxy = Process::start(command.arg("-f").arg(configuration).arg("-db"), None)?;
+    let proxy = Process::start(command.arg("-f").arg(configuration).arg("-db"), None)?;
     if !process::wait_for_port(port) {
         return Err(failure::check("did not start"));
     }
@@ -87,64 +89,100 @@ fn measure(
         .map(|_| TcpStream::connect(("127.0.0.1", port + 1)))
         .collect::<std::io::Result<_>>()
         .map_err(|error| failure::machine(format!("cannot open {streams} streams: {error}")))?;
-    for question in QUESTIONS {
-        let load = under_load(&socket, port, question, seconds)?;
-        report(&subject.name, question, load);
+    let mut runs: [Vec<Run>; QUESTIONS.len()] = Default::default();
+    for _ in 0..rounds {
+        for (question, runs) in QUESTIONS.iter().zip(&mut runs) {
+            runs.push(under_load(&proxy, (&socket, port), question, seconds)?);
+        }
     }
     drop(open);
+    for (question, those) in QUESTIONS.iter().zip(&runs) {
+        report(&subject.name, question, those, &runs[0]);
+    }
     Ok(())
 }
 
-/// What came of one question under load: of the clients, of the one with the steady pace, and of
-/// the operator.
-struct Load {
+/// What came of one question under load: what the client with the steady pace waited, half, 99 and
+/// 99.9 % of the times, and what the proxy worked meanwhile 99 % of the times, in milliseconds;
+/// what the other client counted; and the answers.
+struct Run {
+    waited: [f64; 3],
+    work: f64,
     counted: Counted,
-    paced: Latencies,
     answers: Answers,
 }
 
-fn report(name: &str, question: &str, Load { counted, mut paced, answers }: Load) {
-    let mut share = |share| paced.per_mille(share).as_secs_f64() * 1e3;
-    let (half, most, worst) = (share(500), share(990), share(999));
+/// A line of medians; `alone` is what was measured in the same rounds without a question.
+fn report(name: &str, question: &str, runs: &[Run], alone: &[Run]) {
+    let of = |part: &dyn Fn(&Run) -> f64| sums::median(runs.iter().map(part).collect());
+    let [half, most, worst] = [0, 1, 2].map(|at| of(&|run| run.waited[at]));
+    let (requests, fast) =
+        (of(&|run| run.counted.requests as f64), of(&|run| run.counted.p99_ms()));
     print!(
-        "{name:8} {question:14} {:8} requests; at a steady pace 50 % {half:.2} ms, 99 % {most:.2} ms, \
-         99.9 % {worst:.2} ms",
-        counted.requests
+        "{name:8} {question:12} {requests:6.0} requests of wrk, 99 % {fast:.2} ms; at a steady pace \
+         50 % {half:.2} ms, 99 % {most:.2} ms (of it work of the proxy {:.2}), 99.9 % {worst:.2} ms",
+        of(&|run| run.work)
     );
-    if answers.count > 0 {
-        let each = answers.took.as_secs_f64() / f64::from(answers.count);
-        let size = answers.bytes as f64 / f64::from(answers.count) / 1e6;
-        print!("; {} answers of {size:.1} MB in {each:.2} s each", answers.count);
+    let count: u32 = runs.iter().map(|run| run.answers.count).sum();
+    if count > 0 {
+        let more = |part: &dyn Fn(&Run) -> f64| {
+            let pairs = runs.iter().zip(alone);
+            sums::median(pairs.map(|(run, alone)| part(run) - part(alone)).collect())
+        };
+        let took: Duration = runs.iter().map(|run| run.answers.took).sum();
+        let bytes: u64 = runs.iter().map(|run| run.answers.bytes).sum();
+        let each = took.as_secs_f64() / f64::from(count);
+        let size = bytes as f64 / f64::from(count) / 1e6;
+        print!(
+            "; more than alone {:+.2} and {:+.2} ms; {count} answers of {size:.1} MB, {each:.2} s each",
+            more(&|run| run.counted.p99_ms()),
+            more(&|run| run.waited[1])
+        );
     }
-    println!("  {}", counted.note());
+    let notes: Vec<_> = runs.iter().map(|run| run.counted.note()).collect();
+    println!("  {}", notes.concat());
 }
 
 /// Clients that leave the proxy half its time, one that asks at a steady pace, and one who asks the
 /// same question all the time.
-fn under_load(socket: &Path, port: u16, question: &'static str, seconds: u32) -> Outcome<Load> {
-    let over = Arc::new(AtomicBool::new(question.is_empty()));
-    let (ends, socket) = (over.clone(), socket.to_owned());
-    let operator = std::thread::spawn(move || {
-        let mut answers = Answers::default();
-        while !ends.load(Relaxed) {
-            let began = clock::now();
-            answers.bytes += patiently(&socket, question)?;
-            answers.took += began.elapsed();
-            answers.count += 1;
-        }
-        Ok::<_, std::io::Error>(answers)
-    });
+fn under_load(
+    proxy: &Process,
+    (socket, port): (&Path, u16),
+    question: &'static str,
+    seconds: u32,
+) -> Outcome<Run> {
+    let over = AtomicBool::new(question.is_empty());
     let length = Duration::from_secs(seconds.into());
-    let paced = std::thread::spawn(move || pace::ask(port, PACE, length));
+    let worked = || proxy.worked().unwrap_or_default();
     let words = ["wrk", "-t1", "-c1", "--latency"].map(str::to_owned);
     let target = [format!("-d{seconds}s"), format!("http://127.0.0.1:{port}/")];
-    let counted = load::run(&[&words[..], &target[..]].concat());
-    over.store(true, Relaxed);
-    let answers = operator.join().map_err(|_| failure::check("the operator ended early"))?;
+    let (counted, answers, paced) = std::thread::scope(|scope| {
+        let operator = scope.spawn(|| ask_again(socket, question, &over));
+        let paced = scope.spawn(|| pace::ask_beside(port, PACE, length, worked));
+        let counted = load::run(&[&words[..], &target[..]].concat());
+        over.store(true, Relaxed);
+        (counted, operator.join(), paced.join())
+    });
+    let early = |who: &str| failure::check(format!("the {who} ended early"));
+    let answers = answers.map_err(|_| early("operator"))?;
     let answers =
         answers.map_err(|error| failure::check(format!("the runtime socket: {error}")))?;
-    let paced = paced.join().map_err(|_| failure::check("the steady client ended early"))??;
-    Ok(Load { counted: counted?, paced, answers })
+    let (mut waited, mut work) = paced.map_err(|_| early("steady client"))??;
+    let ms = |it: Duration| it.as_secs_f64() * 1e3;
+    let waited = [500, 990, 999].map(|share| ms(waited.per_mille(share)));
+    Ok(Run { waited, work: ms(work.per_mille(990)), counted: counted?, answers })
+}
+
+/// Asks the same question until it is over.
+fn ask_again(socket: &Path, question: &str, over: &AtomicBool) -> std::io::Result<Answers> {
+    let mut answers = Answers::default();
+    while !over.load(Relaxed) {
+        let began = clock::now();
+        answers.bytes += patiently(socket, question)?;
+        answers.took += began.elapsed();
+        answers.count += 1;
+    }
+    Ok(answers)
 }
 
 /// As [`ask`], by a program that runs when nothing else wants its processor: it reads as fast as it
@@ -187,7 +225,7 @@ fn fill(socket: &Path, entries: u32) -> std::io::Result<()> {
 fn configuration(port: u16, socket: &Path, entries: u32, streams: u32) -> String {
     let (room, second) = (streams + 1_000, port + 1);
     format!(
-        "global\n    nbthread 1\n    maxconn {room}\n    stats socket {} level admin\n    \
+        "global\n    nbthread 1\n    no strict-limits\n    maxconn {room}\n    stats socket {} level admin\n    \
          stats timeout 2m\n\
          defaults\n    mode http\n    timeout client 300s\n    timeout server 60s\n    \
          timeout connect 2s\n\

@@ -21,6 +21,15 @@ pub(super) struct Counted {
 }
 
 impl Counted {
+    /// The 99th percentile in milliseconds, where there is one.
+    pub(super) fn p99_ms(&self) -> f64 {
+        let units = [("us", 1e-3), ("ms", 1.0), ("s", 1e3), ("m", 6e4)];
+        let read = |(unit, factor): &(&str, f64)| {
+            self.p99.strip_suffix(unit)?.parse().ok().map(|value: f64| value * factor)
+        };
+        units.iter().find_map(read).unwrap_or(f64::NAN)
+    }
+
     /// What went wrong, empty when nothing did.
     pub(super) fn note(&self) -> String {
         let mut words = Vec::new();
@@ -121,6 +130,9 @@ mod tests {
         let counted = read(text).unwrap();
         assert_eq!(counted.requests, 12345);
         assert_eq!(counted.p99, "9.87ms");
+        let of = |p99: &str| Counted { p99: p99.to_owned(), ..Counted::default() }.p99_ms();
+        assert_eq!(["870.00us", "9.87ms", "1.25s"].map(of), [0.87, 9.87, 1250.0]);
+        assert!(of("-").is_nan());
         assert_eq!(counted.note(), "non2xx=17 sockerr=3 late=4");
     }
 

@@ -37,7 +37,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
                                  [--alone] [NAME=BINARY ...]
        cargo xtask bench churn   [-c CONNECTIONS] [-d SECONDS] [-e SECONDS]
        cargo xtask bench slow    [-n SLOW] [-d SECONDS]
-       cargo xtask bench large   [-n ENTRIES] [-c STREAMS] [-d SECONDS]
+       cargo xtask bench large   [-n ENTRIES] [-c STREAMS] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench certificates [-n CERTIFICATES] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench handshakes [-c CONNECTIONS] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench streams [-d SECONDS] [-n REQUESTS] [--alone] [NAME=BINARY ...]
@@ -64,9 +64,9 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
            requests that fail with retry-on all-retryable-errors, memory and descriptors over time
   slow     thousands of clients that are slow with their headers, their bodies and with reading: what
            a client that asks a thousand times a second waits, and what the slow ones cost
-  large    a stick table of 1,000,000 entries and 10,000 streams: what a client waits that asks a
-           thousand times a second beside another one at full speed, alone, then while `show table`
-           and `show sess` are asked for without rest
+  large    a stick table of 1,000,000 entries and 10,000 streams: what wrk waits with one connection,
+           and a client that asks a thousand times a second, alone, then while `show table` and
+           `show sess` are asked for without rest
   certificates  a directory of 10,000 certificates: how long a start takes, what memory they need, and what
            it takes to replace one, at rest and while all handshakes are made with it
   handshakes  what plain requests wait while full handshakes take all the time there is, with and
@@ -91,10 +91,11 @@ of this workspace: `'nohist=:tune.histograms off' 'nowhy=:tune.why off'`.
 
   -s   h1-ka-64 h1-ka-256 h1-close h1-1m h1-rules (the default five), tls-ka-64 tls-handshake
        h2c-10x100 h2tls-10x100
-  -d   seconds of load per run (compare: 5, large and handshakes: 8, slow: 10, streams and abuse: 2,
+  -d   seconds of load per run (compare: 5, large: 4, handshakes: 8, slow: 10, streams and abuse: 2,
        certificates: 5, kill and checks: 20, churn: 120)
   -e   seconds between two kills (20)
-  -r   rounds (compare and certificates: 3, others: 1); tables show the median, handshakes each of them
+  -r   rounds (large: 5, compare and certificates: 3, others: 1); tables show the median, handshakes
+       each of them
   -t   threads (48), -n checked servers (200), -i milliseconds between two checks (2000)
 
 Needs two processors and, from Debian: haproxy nginx-light wrk (nghttp2-client for the h2 scenarios,
