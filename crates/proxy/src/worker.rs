@@ -53,6 +53,8 @@ pub struct Worker {
     pub(crate) streams: Streams,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     workspaces: RefCell<Vec<Box<Workspace>>>,
+    /// What streams of HTTP/2 begin with.
+    spares: h2::Spares,
     #[expect(clippy::vec_box, reason = "moves between pool and transactions move a pointer")]
     notes: RefCell<Vec<Box<Notes>>>,
     scratch: RefCell<Vec<Vec<u8>>>,
@@ -119,6 +121,7 @@ impl Worker {
             seats: Seats::default(),
             streams: Streams::default(),
             workspaces: RefCell::default(),
+            spares: h2::Spares::default(),
             notes: RefCell::default(),
             scratch: RefCell::default(),
             tls: Rc::default(),
@@ -174,6 +177,7 @@ impl Worker {
         let workspaces = self.workspaces.borrow().len();
         let mut pools = self.buffers.pools().to_vec();
         pools.push(kept("workspace", size_of::<Workspace>(), workspaces));
+        pools.push(kept("head", size_of::<htx::Head>(), self.spares.heads()));
         pools.push(kept("notes", size_of::<Notes>(), self.notes.borrow().len()));
         pools
     }
@@ -271,6 +275,11 @@ impl Worker {
         let max_opened = own.max_concurrent_streams.unwrap_or(u32::MAX);
         let fragments = limits.lenient || limits.exceptions.has(Exceptions::FRAGMENTS);
         h2::Settings { announced, list, fragments, seed, max_opened, ..h2::Settings::default() }
+    }
+
+    /// An HTTP/2 connection, before its first byte.
+    pub(crate) fn h2_conn(&self, proxy: &Proxy, side: Side) -> h2::Conn {
+        h2::Conn::new(side, self.h2_settings(proxy, side)).sharing(&self.spares)
     }
 
     /// A cleared workspace for a transaction; allocates only when none is free.

@@ -106,13 +106,11 @@ struct Entry {
 /// The variables of one scope. Few by nature, so a scan over hashes beats a map and keeps its
 /// allocation when cleared. One that never had any takes a word.
 #[derive(Debug, Default)]
-pub struct VarStore(OnceCell<Box<Store>>);
+pub struct VarStore(OnceCell<Rc<Store>>);
 
 #[derive(Debug, Default)]
 struct Store {
     entries: RefCell<Vec<Entry>>,
-    /// The store whose variables these are, if they are not its own.
-    shares: Option<Rc<VarStore>>,
     /// Where its variables count, when those of the whole process are limited.
     owner: OnceCell<Arc<SharedVars>>,
 }
@@ -140,22 +138,18 @@ fn state(entries: &[Entry], name: &VarName) -> VarState {
 impl VarStore {
     /// One that shows the variables of another one and changes them there: for several transactions
     /// of a session at the same time.
-    pub fn shared(with: &Rc<VarStore>) -> Self {
-        let mut own: Box<Store> = Box::default();
-        own.shares = Some(Rc::clone(with));
-        Self(OnceCell::from(own))
+    pub fn shared(with: &Self) -> Self {
+        Self(OnceCell::from(with.0.get_or_init(Rc::default).clone()))
     }
 
     /// Where the variables are, if there ever were any.
     fn known(&self) -> Option<&Store> {
-        let own = &**self.0.get()?;
-        own.shares.as_ref().map_or(Some(own), |other| other.known())
+        self.0.get().map(|it| &**it)
     }
 
     /// Where the variables are or will be.
     fn place(&self) -> &Store {
-        let own = self.0.get_or_init(Box::default);
-        own.shares.as_ref().map_or(own, |other| other.place())
+        self.0.get_or_init(Rc::default)
     }
 
     /// The value, if set. Text is shared, not copied.

@@ -4,6 +4,7 @@
 use super::abuse::Budget;
 use super::counters::Counters;
 use super::settings::Settings;
+use super::spares::Spares;
 use super::stream::{Recv as StreamRecv, Reset, Send, Stream, Streams};
 use crate::{BodyKind, Side};
 use htx::{Head, HeaderId};
@@ -18,12 +19,6 @@ pub const OUTPUT: usize = 64 * 1024;
 
 /// Bytes for the peer beyond which nothing more is read from it: who does not listen has to wait.
 const CONGESTED: usize = OUTPUT + 64 * 1024;
-
-/// Memory of streams that is kept for the next ones: as much as most clients use at once.
-const SPARE: usize = 128;
-
-/// Heads that are kept while there is no stream.
-const RESTING: usize = 4;
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,9 +137,7 @@ pub struct Conn {
     /// The peer has answered a request of ours.
     pub(super) answers: bool,
     pub(super) broken: Option<Broken>,
-    #[expect(clippy::vec_box, reason = "a head moves between here and its stream by pointer")]
-    pub(super) heads: Vec<Box<Head>>,
-    pub(super) inboxes: Vec<Vec<u8>>,
+    pub(super) spares: Spares,
     pub(super) seed: u64,
 }
 
@@ -192,10 +185,15 @@ impl Conn {
             leaving: None,
             peer_leaves: None,
             broken: None,
-            heads: Vec::new(),
-            inboxes: Vec::new(),
+            spares: Spares::default(),
             seed: settings.seed | 1,
         }
+    }
+
+    /// The same connection with the memory that others of its thread have left.
+    #[must_use]
+    pub fn sharing(self, spares: &Spares) -> Self {
+        Self { spares: spares.clone(), ..self }
     }
 
     // ---- the connection
@@ -252,7 +250,7 @@ impl Conn {
     pub(super) fn insert(&mut self, id: u32) -> Key {
         let recv_window = self.settings.announced.initial_window_size;
         let mut stream = Stream::new(id, recv_window, self.peer.initial_window_size);
-        stream.inbox = self.inboxes.pop().unwrap_or_default();
+        stream.inbox = self.spares.take_inbox();
         self.streams.insert(stream)
     }
 
@@ -520,15 +518,9 @@ impl Conn {
         let Some(mut stream) = self.streams.remove(key) else { return };
         self.unreturned += stream.unread().len() as u32;
         while let Some((head, _)) = stream.heads.pop() {
-            self.spare_head(head);
+            self.spares.give_head(head);
         }
-        if self.streams.len() == 0 {
-            self.heads.truncate(RESTING);
-        }
-        stream.inbox.clear();
-        if self.inboxes.len() < SPARE && stream.inbox.capacity() > 0 {
-            self.inboxes.push(stream.inbox);
-        }
+        self.spares.give_inbox(stream.inbox);
         self.return_window();
         self.call_next();
     }
@@ -559,18 +551,6 @@ impl Conn {
             self.refuses |= reset.by_peer && reset.code == Code::REFUSED_STREAM;
             self.streams.discount(key);
             self.wake(key, Ready::ANY);
-        }
-    }
-
-    /// A cleared head; allocates only when none is spare.
-    pub(super) fn take_head(&mut self) -> Box<Head> {
-        self.heads.pop().unwrap_or_default()
-    }
-
-    pub(super) fn spare_head(&mut self, mut head: Box<Head>) {
-        if self.heads.len() < SPARE {
-            head.clear();
-            self.heads.push(head);
         }
     }
 

@@ -138,7 +138,7 @@ impl Conn {
             return self.charge(price::IGNORED);
         }
         self.last_peer = block.stream;
-        let mut head = self.take_head();
+        let mut head = self.spares.take_head();
         self.reader.begin(self.settings.list);
         let most = self.most_of_block();
         let reader = &mut self.reader;
@@ -176,17 +176,17 @@ impl Conn {
                 if block.end { self.end_received(key) } else { Ok(()) }
             }
             Err(Malformed::Stream(_)) => {
-                self.spare_head(head);
+                self.spares.give_head(head);
                 self.streams.remember(block.stream, true);
                 self.error_on(block.stream, Code::PROTOCOL_ERROR)
             }
             Err(Malformed::Status(status, reason)) => {
-                self.spare_head(head);
+                self.spares.give_head(head);
                 self.refuse_request(block, status, reason);
                 Ok(())
             }
             Err(Malformed::TooLarge(reason)) => {
-                self.spare_head(head);
+                self.spares.give_head(head);
                 self.charge(price::LIST_TOO_LARGE)?;
                 self.refuse_request(block, 400, reason);
                 Ok(())
@@ -206,7 +206,7 @@ impl Conn {
 
     /// A response, or an interim one.
     fn response_block(&mut self, key: Key, block: Block, bytes: &[u8]) -> Result<(), Broken> {
-        let mut head = self.take_head();
+        let mut head = self.spares.take_head();
         let mut reader = response::Reader::new(self.settings.list);
         let most = self.most_of_block();
         let unfolded = self.decoder.decode_within(bytes, most, |name, value| {
@@ -287,7 +287,7 @@ impl Conn {
             return Ok(HeadStep::NeedMore);
         };
         std::mem::swap(&mut *arrived, head);
-        self.spare_head(arrived);
+        self.spares.give_head(arrived);
         Ok(match body {
             Some(body) => HeadStep::Complete { consumed: 0, body },
             None => HeadStep::Interim { consumed: 0 },

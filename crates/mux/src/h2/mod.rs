@@ -18,12 +18,14 @@ mod headers;
 mod recv;
 pub mod send;
 pub mod settings;
+mod spares;
 mod stream;
 
 pub use conn::{Broken, Conn, Ready};
 pub use counters::Counters;
 pub use send::Gone;
 pub use settings::Settings;
+pub use spares::Spares;
 pub use stdx::Key;
 
 #[cfg(test)]

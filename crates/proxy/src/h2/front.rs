@@ -37,7 +37,7 @@ pub(crate) struct Front {
     /// Streams that are being served.
     under_way: Cell<u32>,
     /// The `sess` variables, which all streams see and change.
-    variables: Rc<sample::VarStore>,
+    variables: sample::VarStore,
 }
 
 impl std::fmt::Debug for Front {
@@ -87,8 +87,8 @@ pub(crate) async fn recognize(client: &mut Client) -> bool {
 pub(crate) async fn run(mut client: Box<Client>) {
     let worker = client.worker.clone();
     let input = std::mem::replace(&mut client.input, Buf::empty());
-    let variables = Rc::new(std::mem::take(&mut client.variables));
-    let machine = Conn::new(Side::Client, worker.h2_settings(&client.proxy, Side::Client));
+    let variables = std::mem::take(&mut client.variables);
+    let machine = worker.h2_conn(&client.proxy, Side::Client);
     let scheme: &'static [u8] = if client.session().is_some() { b"https" } else { b"http" };
     let session = Session::new(&worker.thread, machine, scheme);
     let pump = Pump::new(&session, input, worker.thread.tick()).answering();

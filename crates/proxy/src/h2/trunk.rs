@@ -114,7 +114,7 @@ impl Trunk {
         (key, to): (u64, Option<SocketAddr>),
         client: u64,
     ) -> Rc<Self> {
-        let machine = Conn::new(Side::Server, worker.h2_settings(backend, Side::Server));
+        let machine = worker.h2_conn(backend, Side::Server);
         let session = Session::new(&worker.thread, machine, SCHEME);
         Rc::new(Self {
             session,

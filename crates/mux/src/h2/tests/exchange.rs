@@ -2,7 +2,7 @@
 
 use super::super::conn::{OUTPUT, Ready};
 use super::{Pair, drain, frame, read_all};
-use crate::h2::{Conn, Gone, Key, Settings};
+use crate::h2::{Conn, Gone, Key, Settings, Spares};
 use crate::{BodyKind, HeadStep, Side};
 use htx::{Fields, Head, Version};
 use std::io::IoSlice;
@@ -421,4 +421,24 @@ fn streams_that_wait_for_the_window_of_all_hear_that_the_peer_has_ended_its_side
         pair.server.release(key);
     }
     assert!(pair.server.is_over());
+}
+
+#[test]
+fn connections_lend_each_other_the_memory_of_their_heads() {
+    let spares = Spares::default();
+    let mut both = [pair(), pair()];
+    for pair in &mut both {
+        pair.server =
+            std::mem::replace(&mut pair.server, Conn::new(Side::Client, Settings::default()))
+                .sharing(&spares);
+    }
+    for round in 0..3 {
+        for pair in &mut both {
+            let (up, down, _) = pair.request(b"GET", BodyKind::None);
+            assert_eq!(spares.heads(), 1, "round {round}");
+            pair.server.release(down);
+            pair.client.release(up);
+            pair.talk();
+        }
+    }
 }
