@@ -1,0 +1,129 @@
+//! Streams of HTTP/2 clients: what they count for, how long their connection waits, what may be in
+//! them. Never about frames: the crates below test those.
+
+use crate::support::{Client, LogReceiver, Origin, Setup, Talker, pass, reply, serve_forever};
+use mux::BodyKind;
+use std::time::Duration;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// An empty SETTINGS frame.
+const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+/// `:status: 200`.
+const OK: u8 = 0x88;
+
+/// `GET http://a` and a path of fewer than 127 bytes, on a stream of its own.
+fn get(stream: u8, path: &[u8]) -> Vec<u8> {
+    let length = path.len() as u8;
+    let header = [0, 0, length + 7, 1, 5, 0, 0, 0, stream];
+    [&header, &b"\x82\x86\x41\x01a\x04"[..], &[length], path].concat()
+}
+
+fn connected(mut client: Client) -> Client {
+    client.send([PREFACE, &SETTINGS].concat());
+    client
+}
+
+/// The next frame of a stream: its type and its payload.
+fn next(client: &mut Client, stream: u32) -> (u8, Vec<u8>) {
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
+    loop {
+        let header = client.take(9);
+        let payload = client.take(number(&header[..3]) as usize);
+        if number(&header[5..]) == stream {
+            return (header[3], payload);
+        }
+    }
+}
+
+/// Whether the answer to a stream is 200.
+fn succeeds(client: &mut Client, stream: u8, path: &[u8]) -> bool {
+    client.send(get(stream, path));
+    let (kind, payload) = next(client, u32::from(stream));
+    (kind, payload.first()) == (1, Some(&OK))
+}
+
+/// The figures are those that HAProxy 2.6 was seen to log.
+#[test]
+fn heads_count_as_with_haproxy() {
+    let origin = Origin::new(|peer| {
+        serve_forever(peer, |request| {
+            let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+            let answer = match request.target() {
+                "/many" => "HTTP/1.1 200 OK\r\na: b\r\nc:   d\r\ncontent-length: 5\r\n\r\nhello",
+                "/chunk" => &format!("{head}5\r\nhello\r\n6\r\nworld!\r\n0\r\n\r\n"),
+                "/trail" => &format!("{head}5\r\nhello\r\n0\r\nx-tr: abc\r\n\r\n"),
+                "/304" => "HTTP/1.1 304 Not Modified\r\netag: \"x\"\r\n\r\n",
+                "/103" => {
+                    "HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"
+                }
+                _ if request.start.starts_with("HEAD") => {
+                    "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"
+                }
+                _ => &reply("200 OK", "hello"),
+            };
+            answer.as_bytes().to_vec()
+        });
+    });
+    let front = "    log-format \"%B %U\"\n    http-request deny if { path /deny }\n    \
+        http-request redirect location /foo if { path /redir }\n    \
+        http-response set-header x-added by-a-rule\n    \
+        http-after-response set-header x-after all-rules";
+    let log = LogReceiver::new();
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
+    let mut total = [0, 0];
+    for (line, expected) in [
+        ("GET /", "54 66"),
+        ("HEAD /", "49 67"),
+        ("GET /many", "58 70"),
+        ("GET /chunk", "70 71"),
+        ("GET /trail", "71 71"),
+        ("GET /304", "51 69"),
+        ("GET /103", "92 69"),
+        ("GET /deny", "192 70"),
+        ("GET /redir", "85 71"),
+    ] {
+        Talker::connect(weir.address("web"), 2, false).ask(line, &[]);
+        assert_eq!(log.line(), expected, "{line}");
+        let numbers = expected.split(' ').map(|number| number.parse::<u64>().unwrap_or(0));
+        total.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+    for (field, sum) in [("bout", total[0]), ("bin", total[1])] {
+        assert_eq!(weir.stat("web", "FRONTEND", field), sum.to_string(), "{field}");
+    }
+    let mut client = Talker::connect(weir.address("web"), 2, false);
+    client.begin("POST /post", &[("a", "bc")], BodyKind::Chunked);
+    client.say(b"12");
+    client.end(&[("x-t", "1")]);
+    assert_eq!(client.hear().status, 200);
+    assert_eq!(log.line(), "54 81");
+}
+
+/// The time between requests begins with the end of an answer, not with its beginning or before.
+#[test]
+fn a_long_answer_takes_nothing_of_the_time_after_it() {
+    let origin = Origin::new(|peer| {
+        serve_forever(peer, |_| {
+            pass(Duration::from_millis(1_500));
+            reply("200 OK", "late").into_bytes()
+        });
+    });
+    let front = "    timeout http-keep-alive 1s";
+    let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
+    let mut client = connected(weir.web());
+    assert!(succeeds(&mut client, 1, b"/"));
+    assert!(succeeds(&mut client, 3, b"/"), "the connection goes on");
+}
+
+/// Unlike over HTTP/1, with and without the option, as with HAProxy.
+#[test]
+fn a_path_beyond_ascii_goes_through() {
+    let origin = Origin::saying("ok");
+    let log = LogReceiver::new();
+    for front in ["", "    option accept-invalid-http-request"] {
+        let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
+        assert!(succeeds(&mut connected(weir.web()), 1, b"/caf\xc3\xa9?\xff"), "{front}");
+        log.find("\"GET http://a/caf#C3#A9?#FF HTTP/2.0\"");
+    }
+    let raw = origin.request(1).raw;
+    assert!(raw.starts_with(b"GET /caf\xc3\xa9?\xff HTTP/1.1\r\n"), "{raw:?}");
+}
