@@ -135,8 +135,8 @@ impl Transport {
         }
     }
 
-    /// Looks at the last of the bytes that were said to be sent, if they have never left. Of records
-    /// that is not known: who sends them knows only what is in them.
+    /// Looks at the last of the bytes that were said to be sent, if they have never left. Of
+    /// records that is not known: who sends them knows only what is in them.
     pub(crate) fn unsent<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
         if self.secure.is_some() { look(&[]) } else { self.socket.unsent(look) }
     }
