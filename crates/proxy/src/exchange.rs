@@ -633,7 +633,8 @@ fn no_answer(tx: &mut Transaction) -> Failure {
         return retry::anew(tx);
     }
     observe::sign(tx, Sign::Closed);
-    let untold = reused && empty && tx.client.requests > 0 && retry::may_client_repeat(tx);
+    let later = tx.client.requests > 0 || tx.client.socket.is_stream();
+    let untold = reused && empty && later && retry::may_client_repeat(tx);
     let status = if untold { 0 } else { 502 };
     let event = if empty { RetryOn::EMPTY } else { RetryOn::JUNK };
     let failure = Failure::new(status, Cause::ServerAbort, Phase::Headers);

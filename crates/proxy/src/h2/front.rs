@@ -14,7 +14,7 @@ use buf::Buf;
 use mux::Side;
 use mux::h2::{Conn, Key};
 use reactor::{Class, Tick};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -243,13 +243,17 @@ impl Front {
     }
 
     /// What the next stream begins with.
-    pub(crate) fn lend(&self) -> (Own, Option<Last>, sample::VarStore) {
-        (self.own.take(), self.last.get(), sample::VarStore::shared(&self.variables))
+    pub(crate) fn lend(&self) -> (Option<Last>, sample::VarStore) {
+        (self.last.get(), sample::VarStore::shared(&self.variables))
+    }
+
+    /// The server connections of this client alone that no stream uses now.
+    pub(crate) fn own(&self) -> RefMut<'_, Own> {
+        self.own.borrow_mut()
     }
 
     /// What a stream leaves behind for those after it.
-    pub(crate) fn take_back(&self, stream: &mut Client) {
-        self.own.borrow_mut().merge(std::mem::take(&mut stream.own));
+    pub(crate) fn take_back(&self, stream: &Client) {
         self.last.set(stream.last);
     }
 }

@@ -1,8 +1,11 @@
 //! Streams of HTTP/2 clients: what they count for, how long their connection waits, what may be in
 //! them. Never about frames: the crates below test those.
 
-use crate::support::{Client, LogReceiver, Origin, Setup, Talker, pass, reply, serve_forever};
+use crate::support::{
+    Client, LogReceiver, Origin, Running, Setup, Talker, pass, reply, serve_forever,
+};
 use mux::BodyKind;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -23,13 +26,19 @@ fn connected(mut client: Client) -> Client {
     client
 }
 
+/// A frame: its header and its payload.
+fn frame(client: &mut Client) -> (Vec<u8>, Vec<u8>) {
+    let header = client.take(9);
+    let length = header[..3].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    let payload = client.take(length);
+    (header, payload)
+}
+
 /// The next frame of a stream: its type and its payload.
-fn next(client: &mut Client, stream: u32) -> (u8, Vec<u8>) {
-    let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
+fn next(client: &mut Client, stream: u8) -> (u8, Vec<u8>) {
     loop {
-        let header = client.take(9);
-        let payload = client.take(number(&header[..3]) as usize);
-        if number(&header[5..]) == stream {
+        let (header, payload) = frame(client);
+        if header[8] == stream {
             return (header[3], payload);
         }
     }
@@ -38,7 +47,7 @@ fn next(client: &mut Client, stream: u32) -> (u8, Vec<u8>) {
 /// Whether the answer to a stream is 200.
 fn succeeds(client: &mut Client, stream: u8, path: &[u8]) -> bool {
     client.send(get(stream, path));
-    let (kind, payload) = next(client, u32::from(stream));
+    let (kind, payload) = next(client, stream);
     (kind, payload.first()) == (1, Some(&OK))
 }
 
@@ -126,4 +135,57 @@ fn a_path_beyond_ascii_goes_through() {
     }
     let raw = origin.request(1).raw;
     assert!(raw.starts_with(b"GET /caf\xc3\xa9?\xff HTTP/1.1\r\n"), "{raw:?}");
+}
+
+/// A request of its own client, which leaves then.
+fn visit(weir: &Running, line: &str) {
+    let heard = Talker::connect(weir.address("web"), 2, false).ask(line, &[]);
+    assert_eq!(heard.status, 200, "{line}");
+}
+
+/// What a stream asks for can be asked again: it is no first request, as with HAProxy. What changes
+/// something at the server is one here.
+#[test]
+fn clients_of_http2_share_connections_from_their_first_stream_on() {
+    for (mode, connections) in [("never", [3, 4]), ("safe", [1, 2]), ("always", [1, 1])] {
+        let origin = Origin::saying("ok");
+        let back = format!("    http-reuse {mode}\n    server s <origin>");
+        let weir = Setup::http("", &back).with("origin", origin.address()).start();
+        (0..3).for_each(|_| visit(&weir, "GET /"));
+        let safe = origin.connections();
+        visit(&weir, "POST /");
+        assert_eq!([safe, origin.connections()], connections, "{mode}");
+        let mut old = weir.web();
+        old.expect_open("/");
+        let first = usize::from(mode != "always");
+        assert_eq!(origin.connections(), connections[1] + first, "{mode}, HTTP/1");
+    }
+}
+
+/// Three streams at a time, twice: a server connection for each is enough, also where nobody else
+/// may use it. The server answers when it has all three.
+#[test]
+fn streams_of_a_client_share_what_is_its_own() {
+    for mode in ["never", "safe"] {
+        let all = Arc::new(Barrier::new(3));
+        let origin = Origin::new(move |peer| {
+            serve_forever(peer, |_| {
+                all.wait();
+                reply("200 OK", "ok").into_bytes()
+            });
+        });
+        let back = format!("    http-reuse {mode}\n    server s <origin>");
+        let weir = Setup::http("", &back).with("origin", origin.address()).start();
+        let mut client = connected(weir.web());
+        for first in [1_u8, 7, 13] {
+            let streams = [first, first + 2, first + 4];
+            streams.iter().for_each(|stream| client.send(get(*stream, b"/")));
+            let mut ended = 0;
+            while ended < streams.len() {
+                let (header, _) = frame(&mut client);
+                ended += usize::from(header[3] < 2 && header[4] & 1 == 1);
+            }
+        }
+        assert_eq!(origin.connections(), 3, "{mode}");
+    }
 }
