@@ -557,9 +557,7 @@ impl Exchange {
     fn ask_to_be_woken(&self, tx: &Transaction) -> Result<(), Failure> {
         let Some(server) = &tx.server else { return Ok(()) };
         if tx.client.socket.is_cancelled() {
-            let begun = self.response == Response::Body;
-            let (status, phase) = if begun { (0, Phase::Data) } else { (400, Phase::Headers) };
-            return Err(Failure::new(status, Cause::ClientAbort, phase));
+            return Err(Failure::new(0, Cause::ClientAbort, Phase::Data));
         }
         tx.client.socket.want_reset();
         if !self.up_over {

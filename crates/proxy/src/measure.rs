@@ -31,9 +31,12 @@ pub(crate) fn response(tx: &mut Transaction) {
     count(tx, reasons);
 }
 
-/// Counts the head of an answer that the proxy gives by itself, before rules change it.
+/// Counts the head of an answer that the proxy gives by itself, before rules change it, unless
+/// nobody waits for it any more.
 pub(crate) fn reply(tx: &mut Transaction) {
-    count(tx, true);
+    if !tx.client.socket.is_cancelled() {
+        count(tx, true);
+    }
 }
 
 fn count(tx: &mut Transaction, reasons: bool) {

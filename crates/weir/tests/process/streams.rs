@@ -2,7 +2,7 @@
 //! them. Never about frames: the crates below test those.
 
 use crate::support::{
-    Client, LogReceiver, Origin, Running, Setup, Talker, pass, reply, serve_forever,
+    Client, LogReceiver, Origin, Running, Setup, Talker, pass, reply, serve_forever, shape,
 };
 use mux::BodyKind;
 use std::sync::{Arc, Barrier};
@@ -187,5 +187,83 @@ fn streams_of_a_client_share_what_is_its_own() {
             }
         }
         assert_eq!(origin.connections(), 3, "{mode}");
+    }
+}
+
+/// A GET whose method or path is another.
+fn broken(method: &[u8], path: &[u8]) -> Vec<u8> {
+    let field = |index: u8, value: &[u8]| [&[index, value.len() as u8][..], value].concat();
+    let block = [field(2, method), b"\x86\x41\x01a".to_vec(), field(4, path)].concat();
+    [&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1][..], &block].concat()
+}
+
+/// Severity and words of lines of what is refused before it is a request, as HAProxy was seen to
+/// write them: a reset stream, a connection that breaks the rules (DATA on stream 0), a request that
+/// is answered with 400. Whoever says nothing behind the preface leaves none.
+#[test]
+fn what_is_refused_leaves_a_line_whatever_lines_are_left_out() {
+    let all = "    option log-separate-errors\n    option dontlog-normal\n    option dontlognull";
+    for (options, severity) in [
+        ("", 134),
+        ("    option log-separate-errors", 131),
+        ("    option dontlog-normal", 134),
+        ("    option dontlognull", 134),
+        (all, 131),
+    ] {
+        let log = LogReceiver::new();
+        let front = format!("{options}\n    no log\n    log <log> format rfc3164 local0");
+        let origin = Origin::saying("ok");
+        let weir = Setup::http(&front, "    server s <origin>").between(&origin, &log);
+        for (nonsense, status) in [
+            (broken(b"GET", b"/ "), 0),
+            (vec![0, 0, 1, 0, 0, 0, 0, 0, 0, b'x'], 0),
+            (broken(b"G T", b"/"), 400),
+        ] {
+            connected(weir.web()).close();
+            let mut client = connected(weir.web());
+            client.send(&nonsense);
+            let line = log.line();
+            assert!(line.starts_with(&format!("<{severity}>")), "{options}: {line}");
+            let shape = shape(line.split_once("]: ").expect("a tag").1);
+            assert_eq!(shape, format!("web web/<NOSRV> {status} PR-- \"<BADREQ>\""), "{options}");
+        }
+    }
+}
+
+/// What a client does not wait for any more has no status and no bytes, as with HAProxy.
+#[test]
+fn a_stream_that_its_client_resets_has_no_answer() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| drop((peer.request(), peer.client.rest())));
+    let front = "    log-format \"%ST %B %ts\"";
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
+    let mut client = connected(weir.web());
+    client.send(get(1, b"/"));
+    origin.request(0);
+    client.send([0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8]);
+    assert_eq!(log.line(), "-1 0 CD");
+    assert_eq!(weir.stat("app", "BACKEND", "cli_abrt"), "1");
+    assert_eq!(weir.stat("web", "FRONTEND", "hrsp_4xx"), "0");
+}
+
+/// A rule that rejects is no fault of the protocol: one line, and no error of the connection. Nor
+/// is the end of a connection's time one.
+#[test]
+fn ends_that_are_no_fault_are_not_counted_as_one() {
+    let log = LogReceiver::new();
+    let front = "    http-request reject if { path /no }\n    timeout http-keep-alive 50ms\n    \
+        http-request return status 200";
+    let weir = Setup::http(front, "").with("log", log.address()).start();
+    let mut client = connected(weir.web());
+    assert!(succeeds(&mut client, 1, b"/"));
+    client.rest();
+    let mut client = connected(weir.web());
+    client.send(get(1, b"/no"));
+    client.rest();
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> 200 LR-- \"GET http://a/ HTTP/2.0\"");
+    assert_eq!(shape(&log.line()), "web web/<NOSRV> -1 PR-- \"GET http://a/no HTTP/2.0\"");
+    assert_eq!(log.lines_for(Duration::from_millis(100)), Vec::<String>::new());
+    for field in ["h2_detected_conn_protocol_errors", "h2_goaway_resp"] {
+        assert_eq!(weir.stat("web", "FRONTEND", field), "0", "{field}");
     }
 }
