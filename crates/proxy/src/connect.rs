@@ -521,10 +521,11 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64)
 const LEFT: u32 = 4;
 
 /// How many idle connections a request leaves for others: the fewer, the less its client asks for
-/// at a time, unless the thread has no other client. Who has one request has no use for a new connection, if that stands in a line at the
-/// server behind those of a client with a hundred. A limit of the server's is not to be reached
-/// for it: there, idle connections may be all that it has. Nor are connections to be opened for it
-/// that are closed after a request, because descriptors run short.
+/// at a time, unless the thread has no other client. Who has one request has no use for a new
+/// connection, if that stands in a line at the server behind those of a client with a hundred. A
+/// limit of the server's is not to be reached for it: there, idle connections may be all that it
+/// has. Nor are connections to be opened for it that are closed after a request, because
+/// descriptors run short.
 fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let streams = tx.client.socket.front().map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();

@@ -198,7 +198,7 @@ fn broken(method: &[u8], path: &[u8]) -> Vec<u8> {
 }
 
 /// Severity and words of lines of what is refused before it is a request, as HAProxy was seen to
-/// write them: a reset stream, a connection that breaks the rules (DATA on stream 0), a request that
+/// write them: a reset stream, a connection that breaks the rules (DATA on stream 0), one that
 /// is answered with 400. Whoever says nothing behind the preface leaves none.
 #[test]
 fn what_is_refused_leaves_a_line_whatever_lines_are_left_out() {
