@@ -6,10 +6,12 @@ use crate::counters::{Block, Gauge};
 use crate::h2::front::Front;
 use crate::h2::{self, Stream};
 use crate::link::Link;
+use crate::local::ServerRef;
 use crate::machine::Machine;
 use crate::own::Own;
 use crate::rare::Rare;
 use crate::runtime::{Proxy, ProxyRef};
+use crate::server_conn::ServerConn;
 use crate::settings::{ConnectionMode, Mode};
 use crate::trace::points as trace;
 use crate::transaction::{self, Arrival, Outcome, Parts};
@@ -48,7 +50,8 @@ pub(crate) struct Client {
     pub(crate) peer: Option<SocketAddr>,
     /// Monotonic nanoseconds: the connection was accepted, or the last request ended.
     pub(crate) since: u64,
-    /// Idle server connections that only this client may use (`http-reuse never`).
+    /// Idle server connections that only this client may use (`http-reuse never`). Those of streams
+    /// are with what they share.
     pub(crate) own: Own,
     /// Backend and slot of the server that served the last request, if the next one should go
     /// there.
@@ -128,7 +131,7 @@ impl Client {
     /// connection has, and counts for nothing where connections are counted.
     pub(crate) fn of_stream(front: &Rc<Front>, key: Key, number: u32) -> Self {
         let connection = front.client();
-        let (own, last, variables) = front.lend();
+        let (last, variables) = front.lend();
         let stream = Stream::of_client(front, key);
         Self {
             worker: connection.worker.clone(),
@@ -140,7 +143,7 @@ impl Client {
             input: Buf::empty(),
             peer: connection.peer,
             since: connection.worker.thread.nanos(),
-            own,
+            own: Own::default(),
             last,
             bind: connection.bind,
             requests: number,
@@ -236,6 +239,22 @@ impl Client {
         let own = listener.and_then(|listener| listener.counters.as_ref());
         let own = own.map(|counters| counters.of(self.worker.thread.index));
         self.proxy.front_block().into_iter().chain(own)
+    }
+
+    /// Takes a connection to a server that only this client may use, on whichever stream.
+    pub(crate) fn take_own(&mut self, server: &ServerRef, key: u64) -> Option<Box<ServerConn>> {
+        match self.socket.front() {
+            Some(front) => front.own().take(server, key),
+            None => self.own.take(server, key),
+        }
+    }
+
+    /// Lays such a connection down, with at most `limit` of them.
+    pub(crate) fn put_own(&mut self, connection: Box<ServerConn>, limit: u32) {
+        match self.socket.front() {
+            Some(front) => front.own().put(connection, limit),
+            None => self.own.put(connection, limit),
+        }
     }
 
     /// Counts an event on all that the session tracks.

@@ -484,15 +484,24 @@ enum Reused {
     No,
 }
 
+/// Whether a request is the first of its client, which is not to meet a connection that its server
+/// may be about to close. What comes on a stream and changes nothing at the server is none: it goes
+/// out again, or its client asks again by itself (RFC 9113 8.7). To HAProxy no stream is a first
+/// request.
+pub(crate) fn is_first(tx: &Transaction) -> bool {
+    let repeatable = tx.client.socket.is_stream() && tx.space.request.method_id().is_safe();
+    tx.client.requests == 0 && !repeatable
+}
+
 /// Looks for an idle connection of this kind that this request may use.
 fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64) -> Reused {
     if tx.failed_at.is_some() {
         return Reused::No;
     }
-    if let Some(own) = tx.client.own.take(server, key) {
+    if let Some(own) = tx.client.take_own(server, key) {
         return Reused::Yes(own);
     }
-    let first = tx.client.requests == 0;
+    let first = is_first(tx);
     let policy = reuse_policy(backend, server);
     let proven = match policy {
         Reuse::Never => return Reused::No,
@@ -512,10 +521,11 @@ fn reuse(tx: &mut Transaction, backend: &ProxyRef, server: &ServerRef, key: u64)
 const LEFT: u32 = 4;
 
 /// How many idle connections a request leaves for others: the fewer, the less its client asks for
-/// at a time. Who has one request has no use for a new connection, if that stands in a line at the
-/// server behind those of a client with a hundred. A limit of the server's is not to be reached
-/// for it: there, idle connections may be all that it has. Nor are connections to be opened for it
-/// that are closed after a request, because descriptors run short.
+/// at a time, unless the thread has no other client. Who has one request has no use for a new
+/// connection, if that stands in a line at the server behind those of a client with a hundred. A
+/// limit of the server's is not to be reached for it: there, idle connections may be all that it
+/// has. Nor are connections to be opened for it that are closed after a request, because
+/// descriptors run short.
 fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let streams = tx.client.socket.front().map_or(1, |front| front.under_way());
     let limit = server.state.load().maxconn();
@@ -524,7 +534,8 @@ fn left_for_others(tx: &Transaction, server: &ServerRef) -> usize {
     let room = server.idle().saturating_add(LEFT);
     let keeps = server.settings.pool_max.is_none_or(|limit| room < limit);
     let keeps = keeps && !tx.worker.idle.is_short();
-    if roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
+    let others = tx.worker.clients.get() > 1;
+    if others && roomy && keeps { streams.saturating_sub(1).min(LEFT) as usize } else { 0 }
 }
 
 /// When a request to a server may use an idle connection. One to no server in particular is its

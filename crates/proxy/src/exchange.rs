@@ -10,6 +10,7 @@ use crate::inspect;
 use crate::invalid;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
+use crate::measure;
 use crate::meter::Meter;
 use crate::observe;
 use crate::payload;
@@ -62,6 +63,8 @@ struct Exchange {
     up_again: bool,
     /// More of a body was waited for already.
     midway: bool,
+    /// How the server delimits the body of its response.
+    body: BodyKind,
     /// `option abortonclose`: a client that closes wants nothing any more.
     minds_close: bool,
     up: Step,
@@ -88,6 +91,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         up_broken: false,
         up_again: false,
         midway: false,
+        body: BodyKind::None,
         minds_close: tx.side().settings.back.as_ref().is_some_and(|back| back.abort_on_close),
         up: Step::AwaitsDestination,
         down: Step::AwaitsSource,
@@ -173,6 +177,7 @@ impl Exchange {
         trace::moved(tx, &trace::REQUEST_MOVED, before.1, tx.space.up.read);
         trace::moved(tx, &trace::REQUEST_WROTE, before.0, tx.space.up.sent);
         if matches!(result, Ok(Step::Done)) {
+            measure::request_end(tx);
             trace::at(tx, &trace::REQUEST_ALL_IN);
             trace::at(tx, &trace::REQUEST_ALL_OUT);
         }
@@ -253,6 +258,7 @@ impl Exchange {
                 let before = std::mem::replace(&mut self.down, step);
                 let ended = before != Step::Done && step == Step::Done;
                 if ended {
+                    measure::response_end(tx, self.body);
                     trace::at(tx, &trace::RESPONSE_ALL_IN);
                     trace::at(tx, &trace::RESPONSE_ALL_OUT);
                 }
@@ -342,8 +348,9 @@ impl Exchange {
     }
 
     fn interim(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
-        let space = &mut *tx.space;
         report::interim(&tx.worker, &tx.client.proxy);
+        measure::response(tx);
+        let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;
         let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
         case::response(&tx.worker, proxy, mux, (&mut space.response, BodyKind::None), out);
@@ -375,6 +382,8 @@ impl Exchange {
             tx.client.mux.close_after_message();
         }
         report::response_received(tx);
+        measure::response(tx);
+        self.body = body;
         let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
         payload::begin(tx, Side::Response, body, framed);
         if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
@@ -548,9 +557,7 @@ impl Exchange {
     fn ask_to_be_woken(&self, tx: &Transaction) -> Result<(), Failure> {
         let Some(server) = &tx.server else { return Ok(()) };
         if tx.client.socket.is_cancelled() {
-            let begun = self.response == Response::Body;
-            let (status, phase) = if begun { (0, Phase::Data) } else { (400, Phase::Headers) };
-            return Err(Failure::new(status, Cause::ClientAbort, phase));
+            return Err(Failure::new(0, Cause::ClientAbort, Phase::Data));
         }
         tx.client.socket.want_reset();
         if !self.up_over {
@@ -624,7 +631,8 @@ fn no_answer(tx: &mut Transaction) -> Failure {
         return retry::anew(tx);
     }
     observe::sign(tx, Sign::Closed);
-    let untold = reused && empty && tx.client.requests > 0 && retry::may_client_repeat(tx);
+    let later = tx.client.requests > 0 || tx.client.socket.is_stream();
+    let untold = reused && empty && later && retry::may_client_repeat(tx);
     let status = if untold { 0 } else { 502 };
     let event = if empty { RetryOn::EMPTY } else { RetryOn::JUNK };
     let failure = Failure::new(status, Cause::ServerAbort, Phase::Headers);

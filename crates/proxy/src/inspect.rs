@@ -136,10 +136,7 @@ fn refuse_request(tx: &mut Transaction, ruling: Ruling) -> Failure {
 }
 
 fn refuse_response(tx: &mut Transaction, ruling: Ruling) -> Failure {
-    report::count_both(tx, Metric::DeniedResponses);
-    if let Some(claim) = &tx.claim {
-        claim.server().counters.of(tx.worker.thread.index).count(Metric::DeniedResponses);
-    }
+    report::denied_response(tx);
     tx.reset_client = ruling == Ruling::Drop;
     Failure::new(0, Cause::Proxy, Phase::Data)
 }

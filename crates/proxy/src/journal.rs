@@ -147,6 +147,8 @@ pub struct Journal {
     pub level: Option<u8>,
     /// The line was written already (`logasap`).
     pub logged: bool,
+    /// A rule has refused the response.
+    pub denied: bool,
     /// The request was counted on what is tracked.
     pub counted: bool,
     /// The request was not parsed: `<BADREQ>`.

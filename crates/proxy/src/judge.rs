@@ -221,7 +221,6 @@ fn run(
     report::prepare(tx, rules);
     let verdict = rules.evaluate(cursor, &mut tx.view());
     send_hints(tx);
-    let metric = denial(rules);
     match verdict {
         Verdict::Suspend { cursor, need: Need::Bytes } if awaits_answer(tx) => {
             Ok(Ruling::Wait(cursor, Need::Bytes))
@@ -235,13 +234,13 @@ fn run(
             Ok(Ruling::Pass)
         }
         Verdict::BadRequest => {
-            report::denied(tx, proxy, metric);
+            deny(tx, proxy, rules);
             Err(Failure::new(400, Cause::Proxy, phase(rules)))
         }
         Verdict::Allow => Ok(Ruling::Allow),
         Verdict::Deny(answer) | Verdict::Tarpit(answer) => {
             let held = matches!(verdict, Verdict::Tarpit(_));
-            report::denied(tx, proxy, metric);
+            deny(tx, proxy, rules);
             if rules.ruleset() == rules::Ruleset::HttpRequest {
                 report::count_tracked(tx, DataType::ERROR, 1);
             }
@@ -253,20 +252,20 @@ fn run(
             Ok(if held { Ruling::Tarpit } else { Ruling::Answer })
         }
         Verdict::Return(answer) => {
-            answered(tx);
+            answered(tx, phase(rules));
             reply::prepare_rendered(tx, |view, files, head, body| {
                 answer.render(view, files, head, body)
             });
             Ok(Ruling::Answer)
         }
         Verdict::Service(service) => {
-            answered(tx);
+            answered(tx, phase(rules));
             let answer = tx.worker.services.serve(service, &tx.space.request);
             prepare(tx, answer);
             Ok(Ruling::Answer)
         }
         Verdict::Redirect(redirect) => {
-            answered(tx);
+            answered(tx, phase(rules));
             redirected(tx, redirect);
             Ok(Ruling::Answer)
         }
@@ -281,10 +280,12 @@ fn run(
 
 /// Ends a message without an answer. As measured, a request that is rejected has never become one.
 fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
-    report::denied(tx, proxy, denial(rules));
-    if rules.ruleset() == rules::Ruleset::HttpRequest && !tx.reset_client {
+    deny(tx, proxy, rules);
+    if rules.ruleset() == rules::Ruleset::HttpRequest {
         tx.notes.journal.request = 0;
-        tx.client.socket.expel();
+        if !tx.reset_client {
+            tx.client.socket.expel();
+        }
     }
     Failure::new(0, Cause::Proxy, phase(rules))
 }
@@ -294,11 +295,15 @@ fn awaits_answer(tx: &Transaction) -> bool {
     tx.notes.credentials.is_asked() || tx.notes.lookups.is_asked()
 }
 
-/// What counts a message that these rules refuse.
-fn denial(rules: &RuleSet) -> Metric {
+/// Counts a message that these rules refuse. As measured, a response that is refused has never
+/// come.
+fn deny(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) {
     match rules.ruleset() {
-        rules::Ruleset::HttpResponse => Metric::DeniedResponses,
-        _ => Metric::DeniedRequests,
+        rules::Ruleset::HttpResponse => {
+            report::denied_response(tx);
+            tx.notes.journal.response = 0;
+        }
+        _ => report::denied(tx, proxy),
     }
 }
 
@@ -324,9 +329,12 @@ fn redirected(tx: &mut Transaction, redirect: &Redirect) {
     tx.worker.give_scratch(scratch);
 }
 
-/// A rule has answered in the proxy's own name.
-pub(crate) fn answered(tx: &mut Transaction) {
-    tx.notes.journal.end(Cause::Local, Phase::Request);
+/// A rule has answered in the proxy's own name, instead of a server or of what one has said.
+pub(crate) fn answered(tx: &mut Transaction, phase: Phase) {
+    tx.notes.journal.end(Cause::Local, phase);
+    if phase == Phase::Headers {
+        tx.notes.journal.response = 0;
+    }
     report::count_both(tx, Metric::Intercepted);
 }
 

@@ -45,6 +45,7 @@ pub mod log;
 mod log_forward;
 mod machine;
 mod mail;
+mod measure;
 mod meter;
 pub mod notice;
 mod observe;

@@ -124,7 +124,7 @@ impl Link {
     /// known.
     pub(crate) fn unsent(&self) -> Vec<u8> {
         match self {
-            Self::Socket(socket) => socket.unsent(),
+            Self::Socket(socket) => socket.unsent(<[u8]>::to_vec),
             Self::Stream(_) => Vec::new(),
         }
     }

@@ -19,16 +19,6 @@ impl Own {
         list.drain(..surplus);
     }
 
-    /// Takes what another has.
-    pub(crate) fn merge(&mut self, mut other: Self) {
-        if let Some(more) = other.0.take() {
-            match &mut self.0 {
-                Some(list) => list.extend(*more),
-                list => *list = Some(more),
-            }
-        }
-    }
-
     /// Takes the newest connection to this server that began in this way and still stands.
     pub(crate) fn take(&mut self, server: &ServerRef, key: u64) -> Option<Box<ServerConn>> {
         let list = self.0.as_mut()?;

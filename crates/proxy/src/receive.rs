@@ -2,6 +2,7 @@
 
 use crate::invalid;
 use crate::journal::{Cause, Failure, Phase};
+use crate::measure;
 use crate::payload;
 use crate::trace::points as trace;
 use crate::transaction::{Arrival, Transaction};
@@ -64,8 +65,9 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             tx.client.input.consume(consumed);
             tx.request_body = body;
             // The head of a stream does not stand in the input.
-            let size = if consumed > 0 { consumed } else { tx.space.request.wire_len() };
-            tx.notes.arrived[0] = size;
+            let streams = tx.client.socket.is_stream();
+            let size = if streams { measure::request(&tx.space.request) } else { consumed };
+            tx.notes.arrived[0] = if streams { tx.space.request.wire_len() } else { consumed };
             payload::begin(tx, Side::Request, body, consumed > 0);
             // Of a request with a broken body, nothing is told to any server.
             if let Err(error) = tx.client.mux.check_body(tx.client.input.data()) {

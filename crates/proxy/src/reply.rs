@@ -4,6 +4,7 @@ use crate::case;
 use crate::facts::View;
 use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
+use crate::measure;
 use crate::report;
 use crate::runtime::{Proxy, ProxyRef, Shared};
 use crate::services::Pieces;
@@ -192,6 +193,7 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     if !whole || tx.client.must_end() {
         tx.client.mux.close_after_message();
     }
+    measure::reply(tx);
     judge::after_response(tx)?;
     // An interim response may be on its way; this one follows it.
     let space = &mut *tx.space;

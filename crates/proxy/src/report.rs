@@ -187,8 +187,18 @@ fn tracks(tx: &Transaction) -> bool {
     !tx.notes.trackers.is_empty() || tx.client.trackers.get().is_some()
 }
 
-/// A rule refused the request or the response, in this proxy.
-pub(crate) fn denied(tx: &Transaction, proxy: &LocalProxy, metric: Metric) {
+/// A rule refused the response, wherever the rule stands. That is no fault of the server's.
+pub(crate) fn denied_response(tx: &mut Transaction) {
+    count_both(tx, Metric::DeniedResponses);
+    if let Some(claim) = &tx.claim {
+        claim.server().counters.of(tx.worker.thread.index).count(Metric::DeniedResponses);
+    }
+    tx.notes.journal.denied = true;
+}
+
+/// A rule refused the request, in this proxy.
+pub(crate) fn denied(tx: &Transaction, proxy: &LocalProxy) {
+    let metric = Metric::DeniedRequests;
     if proxy.index == tx.client.proxy.index {
         tx.client.counted().for_each(|block| block.count(metric));
     }
@@ -289,6 +299,9 @@ fn count_ending(tx: &Transaction) {
         }
         _ => return,
     };
+    if journal.denied && metric == Metric::FailedResponses {
+        return;
+    }
     let server = tx.claim.as_ref().map(|claim| claim.server().block());
     let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
     let both_sides = matches!(metric, Metric::ClientAborts | Metric::ServerAborts);
@@ -387,7 +400,9 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
     if front.dont_log_normal && !failed {
         return None;
     }
-    let empty = journal.bad_request || tx.client.mode == Mode::Tcp;
+    // Who has opened a stream has said something.
+    let unborn = journal.bad_request && !tx.client.socket.is_stream();
+    let empty = unborn || tx.client.mode == Mode::Tcp;
     if front.dont_log_null && empty && journal.bytes_in == 0 {
         return None;
     }

@@ -65,7 +65,7 @@ fn restrict(tx: &mut Transaction, proxy: &ProxyRef, policy: HeaderNames) -> Resu
         head.as_fields_mut().remove_where(|field| !plain(field.name));
         return Ok(());
     }
-    crate::report::denied(tx, proxy, crate::counters::Metric::DeniedRequests);
+    crate::report::denied(tx, proxy);
     Err(Failure::new(403, Cause::Proxy, Phase::Request))
 }
 

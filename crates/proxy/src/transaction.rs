@@ -364,7 +364,8 @@ impl Transaction {
         }
         if server.is_private() {
             let front = self.client.proxy.settings.front.as_ref();
-            self.client.own.put(server, front.map_or(0, |front| front.own_connections));
+            let limit = front.map_or(0, |front| front.own_connections);
+            self.client.put_own(server, limit);
         } else {
             self.worker.idle.put(server);
         }

@@ -135,10 +135,10 @@ impl Transport {
         }
     }
 
-    /// The last of the bytes that were said to be sent, if they have never left. Of records that is
-    /// not known: who sends them knows only what is in them.
-    pub(crate) fn unsent(&self) -> Vec<u8> {
-        if self.secure.is_some() { Vec::new() } else { self.socket.unsent() }
+    /// Looks at the last of the bytes that were said to be sent, if they have never left. Of
+    /// records that is not known: who sends them knows only what is in them.
+    pub(crate) fn unsent<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
+        if self.secure.is_some() { look(&[]) } else { self.socket.unsent(look) }
     }
 
     /// Asks to be woken when reading becomes possible.

@@ -111,10 +111,10 @@ impl Outgoing {
         self.failures.borrow_mut().get_mut(&key.to_bits())?.error.take()
     }
 
-    /// The bytes of a socket that will never leave.
-    pub(crate) fn lost(&self, key: Key) -> Vec<u8> {
+    /// Looks at the bytes of a socket that will never leave.
+    pub(crate) fn lost<T>(&self, key: Key, look: impl FnOnce(&[u8]) -> T) -> T {
         let failures = self.failures.borrow();
-        failures.get(&key.to_bits()).map(|failure| failure.lost.clone()).unwrap_or_default()
+        look(failures.get(&key.to_bits()).map_or(&[], |failure| &failure.lost))
     }
 
     /// Forgets what has failed of a socket.

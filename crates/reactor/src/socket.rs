@@ -236,12 +236,12 @@ impl Socket {
         self.thread.io(self.key, |io| io.ready & (LATE | BROKEN) == 0)
     }
 
-    /// The last of the bytes that were said to be sent, if they have not left and never will: those
-    /// behind which the connection broke. The peer has not seen them.
-    pub fn unsent(&self) -> Vec<u8> {
+    /// Looks at the last of the bytes that were said to be sent, if they have not left and never
+    /// will: those behind which the connection broke. The peer has not seen them.
+    pub fn unsent<T>(&self, look: impl FnOnce(&[u8]) -> T) -> T {
         self.send_waiting();
         let lost = self.thread.io(self.key, |io| io.ready & LOST != 0);
-        if lost { self.thread.outgoing.lost(self.key) } else { Vec::new() }
+        if lost { self.thread.outgoing.lost(self.key, look) } else { look(&[]) }
     }
 
     /// Why sending has failed, once.

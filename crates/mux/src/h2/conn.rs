@@ -258,7 +258,6 @@ impl Conn {
     pub fn leave(&mut self) {
         if self.leaving.is_none() && self.broken.is_none() {
             self.leaving = Some(self.last_peer);
-            self.counters.go_aways_sent += 1;
             encode::go_away(self.last_peer, Code::NO_ERROR, &mut self.out);
         }
     }
@@ -340,11 +339,18 @@ impl Conn {
 
     /// Ends the connection for a fault of the peer.
     pub(super) fn fail(&mut self, code: Code, reason: &'static str) -> Broken {
+        if self.broken.is_none() {
+            self.counters.connection_errors += 1;
+            self.counters.go_aways_sent += 1;
+        }
+        self.end(code, reason)
+    }
+
+    /// Ends the connection, whoever's fault it is.
+    fn end(&mut self, code: Code, reason: &'static str) -> Broken {
         let broken = Broken { code, reason };
         if self.broken.is_none() {
             self.broken = Some(broken);
-            self.counters.connection_errors += 1;
-            self.counters.go_aways_sent += 1;
             encode::go_away(self.last_peer, code, &mut self.out);
             self.end_streams(Code::CANCEL);
         }
@@ -355,7 +361,7 @@ impl Conn {
     /// Ends the connection for what a stream has asked for, that stream first.
     pub fn expel(&mut self, key: Key) {
         self.reset(key, Code::ENHANCE_YOUR_CALM);
-        self.fail(Code::ENHANCE_YOUR_CALM, "a rule has rejected a request");
+        self.end(Code::ENHANCE_YOUR_CALM, "a rule has rejected a request");
     }
 
     fn end_streams(&mut self, code: Code) {

@@ -21,7 +21,7 @@ pub struct Counters {
     pub refused: u32,
     /// RST_STREAM frames sent.
     pub resets_sent: u32,
-    /// GOAWAY frames sent.
+    /// GOAWAY frames sent for errors of the peer.
     pub go_aways_sent: u32,
     /// What was suspicious, whether or not it was too much.
     pub glitches: u32,

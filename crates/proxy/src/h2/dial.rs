@@ -3,7 +3,7 @@
 
 use super::trunk::{self, Asker, Making, Trunk};
 use crate::claim::refused;
-use crate::connect::{reuse_policy, stay, take};
+use crate::connect::{is_first, reuse_policy, stay, take};
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
 use crate::local::ServerRef;
@@ -31,7 +31,7 @@ pub(crate) async fn reuse(
     way: &Way,
     deadline: Option<Tick>,
 ) -> Result<bool, Failure> {
-    let (client, first) = (tx.client.id, tx.client.requests == 0);
+    let (client, first) = (tx.client.id, is_first(tx));
     let (policy, since) = (reuse_policy(backend, to), tx.failed_at.unwrap_or(0));
     let asker = Asker { client, first, policy, key: way.key, since };
     let again = tx.notes.journal.retries > 0;

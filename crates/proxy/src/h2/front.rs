@@ -14,7 +14,7 @@ use buf::Buf;
 use mux::Side;
 use mux::h2::{Conn, Key};
 use reactor::{Class, Tick};
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -36,6 +36,8 @@ pub(crate) struct Front {
     last: Cell<Option<Last>>,
     /// Streams that are being served.
     under_way: Cell<u32>,
+    /// When the last stream ended: from then on the client is waited for.
+    idle_since: Cell<Tick>,
     /// The `sess` variables, which all streams see and change.
     variables: sample::VarStore,
 }
@@ -95,9 +97,10 @@ pub(crate) async fn run(mut client: Box<Client>) {
     client.mux = Machine::H2(Half::of_connection(&session));
     let (own, last) = (RefCell::default(), Cell::new(None));
     let under_way = Cell::new(0);
-    let front = Rc::new(Front { client, session, own, last, under_way, variables });
-    let idle_since = worker.thread.tick();
-    let mut driver = Driver { front: front.clone(), pump, streams: 0, idle_since };
+    let idle_since = Cell::new(worker.thread.tick());
+    let front = Front { client, session, own, last, under_way, idle_since, variables };
+    let front = Rc::new(front);
+    let mut driver = Driver { front: front.clone(), pump, streams: 0 };
     let stats = &front.client.proxy.h2.front;
     let Some(socket) = front.client.socket.transport() else { return };
     stats.open();
@@ -115,8 +118,6 @@ struct Driver {
     pump: Pump,
     /// Streams so far.
     streams: u32,
-    /// Since when there has been no stream, which no frame but a request ends.
-    idle_since: Tick,
 }
 
 impl Driver {
@@ -129,9 +130,6 @@ impl Driver {
                 *streams = streams.saturating_add(1);
             });
             self.front.count();
-            if self.front.session.look(Conn::streams) > 0 {
-                self.idle_since = thread.tick();
-            }
             match turn {
                 Turn::Over => return,
                 Turn::More => thread.scheduler().yield_as(Class::Bulk).await,
@@ -168,7 +166,7 @@ impl Driver {
             }
             (false, false, _) => None,
         };
-        let since = if stalled { self.pump.moved } else { self.idle_since };
+        let since = if stalled { self.pump.moved } else { self.front.idle_since.get() };
         let own = span.map(|span| since.plus_ms(span));
         let client = &self.front.client;
         let stop = if idle { client.last_idle_moment() } else { client.last_moment() };
@@ -231,6 +229,7 @@ impl Front {
     /// One of its streams has been served.
     pub(super) fn close_stream(&self) {
         self.under_way.set(self.under_way.get() - 1);
+        self.idle_since.set(self.session.thread().tick());
         self.stats().close_stream();
     }
 
@@ -244,13 +243,17 @@ impl Front {
     }
 
     /// What the next stream begins with.
-    pub(crate) fn lend(&self) -> (Own, Option<Last>, sample::VarStore) {
-        (self.own.take(), self.last.get(), sample::VarStore::shared(&self.variables))
+    pub(crate) fn lend(&self) -> (Option<Last>, sample::VarStore) {
+        (self.last.get(), sample::VarStore::shared(&self.variables))
+    }
+
+    /// The server connections of this client alone that no stream uses now.
+    pub(crate) fn own(&self) -> RefMut<'_, Own> {
+        self.own.borrow_mut()
     }
 
     /// What a stream leaves behind for those after it.
-    pub(crate) fn take_back(&self, stream: &mut Client) {
-        self.own.borrow_mut().merge(std::mem::take(&mut stream.own));
+    pub(crate) fn take_back(&self, stream: &Client) {
         self.last.set(stream.last);
     }
 }

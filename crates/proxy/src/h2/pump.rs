@@ -160,7 +160,7 @@ impl Pump {
     pub(super) async fn close(mut self, worker: &Worker, socket: &Transport) {
         self.input.clear();
         self.rest(worker);
-        let unsent = socket.unsent().len() as u64;
+        let unsent = socket.unsent(<[u8]>::len) as u64;
         self.session.drive(|mux| {
             mux.take_back(unsent);
             mux.handle_eof();

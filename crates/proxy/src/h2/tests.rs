@@ -288,7 +288,9 @@ fn servers_get_streams_of_shared_connections() {
 
 #[test]
 fn connections_are_shared_as_http_reuse_says() {
-    for (reuse, connections) in [(Reuse::Never, 2), (Reuse::Safe, 2), (Reuse::Always, 1)] {
+    for (reuse, connections) in
+        [(Reuse::Never, 2), (Reuse::Safe, 2), (Reuse::Aggressive, 1), (Reuse::Always, 1)]
+    {
         let origin = parrot();
         let (world, address) = chain(&origin, reuse);
         world.play(move || {

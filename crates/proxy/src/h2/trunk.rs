@@ -168,8 +168,8 @@ impl Trunk {
         let allowed = match asker.policy {
             Reuse::Never => own,
             Reuse::Safe => own || (!asker.first && streams == 0),
-            Reuse::Aggressive => own || !asker.first || self.requests.get() > 1,
-            Reuse::Always => true,
+            // That connections can be reused, such a server has proven by its version.
+            Reuse::Aggressive | Reuse::Always => true,
         };
         let kind = self.key == asker.key && self.made >= asker.since;
         // The driver may not have seen it yet: what is sent now could not be sent again.
@@ -218,8 +218,7 @@ impl Trunks {
         let (place, key) = (place(server), asker.key);
         let shared = match asker.policy {
             Reuse::Never | Reuse::Safe => false,
-            Reuse::Aggressive => !asker.first,
-            Reuse::Always => true,
+            Reuse::Aggressive | Reuse::Always => true,
         };
         let (first, last) = if shared { (0, u64::MAX) } else { (asker.client, asker.client) };
         let from = Coming { place, key, client: first, number: 0 };

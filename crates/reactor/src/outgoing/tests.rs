@@ -353,18 +353,18 @@ fn what_will_never_leave_is_had_back() {
     let script = Script::default();
     let thread = script.thread();
     let socket = script.socket(&thread, 1, 2);
-    assert_eq!(socket.unsent(), b"");
+    assert_eq!(socket.unsent(<[u8]>::to_vec), b"");
     for message in [&b"hello"[..], b", world"] {
         socket.send_soon(message).unwrap();
     }
-    assert_eq!(socket.unsent(), b"", "the rest may leave yet");
+    assert_eq!(socket.unsent(<[u8]>::to_vec), b"", "the rest may leave yet");
     script.with(1, |end| end.error = Some(RESET));
     script.make_room(1, 0);
     turn(&thread);
-    assert_eq!(socket.unsent(), b"llo, world");
+    assert_eq!(socket.unsent(<[u8]>::to_vec), b"llo, world");
     socket.send(&[IoSlice::new(b"x")], false).unwrap_err();
     socket.send_soon(b"y").unwrap_err();
-    assert_eq!(socket.unsent(), b"llo, world", "nobody was told that these are sent");
+    assert_eq!(socket.unsent(<[u8]>::to_vec), b"llo, world", "nobody was told that these are sent");
     drop(socket);
     assert!(thread.outgoing.failures.borrow().is_empty());
 }

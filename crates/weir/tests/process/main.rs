@@ -53,6 +53,7 @@ mod sockets;
 mod splice;
 mod states;
 mod statistics;
+mod streams;
 mod strictness;
 mod tables;
 mod threads;

@@ -55,6 +55,34 @@ fn cookies_that_caches_may_keep_do_not_pass() {
     }
 }
 
+/// Where the rule stands does not matter, and it is no fault of the server's. As HAProxy logs it,
+/// no response has come.
+#[test]
+fn denied_responses_count_for_all_that_they_came_through() {
+    let rule = "    http-response deny if { res.hdr(x) -m found }\n    \
+        http-response return status 202 if { status 200 }";
+    for (front, back) in [(rule, ""), ("", rule)] {
+        let log = LogReceiver::new();
+        let origin = Origin::new(|peer| {
+            crate::support::serve_forever(peer, |request| {
+                let field = if request.target() == "/" { "x: y\r\n" } else { "" };
+                format!("HTTP/1.1 200 OK\r\n{field}content-length: 0\r\n\r\n").into_bytes()
+            });
+        });
+        let weir = start(front, back, &origin, &log);
+        assert_eq!(weir.web().get("/").status(), 502);
+        let line = log.line();
+        assert!(line.contains("/-1/"), "{line}");
+        assert_eq!(shape(&line), "web app/s 502 PH-- \"GET / HTTP/1.1\"");
+        for (proxy, row) in [("web", "FRONTEND"), ("app", "BACKEND"), ("app", "s")] {
+            assert_eq!(weir.stat(proxy, row, "dresp"), "1", "{proxy} {row}");
+        }
+        assert_eq!(weir.stat("app", "s", "eresp"), "0");
+        assert_eq!(weir.web().get("/x").status(), 202);
+        assert_eq!(shape(&log.line()), "web app/s 202 LH-- \"GET /x HTTP/1.1\"");
+    }
+}
+
 #[test]
 fn answers_can_come_from_strings_files_and_formats() {
     let (origin, log) = (Origin::saying("hello"), LogReceiver::new());

@@ -2,7 +2,7 @@
 //! that nobody sees from outside are tested where sockets are opened.
 
 use crate::support::{
-    Client, LogReceiver, Moment, Origin, Running, Setup, eventually, reply, serve_forever,
+    Client, LogReceiver, Moment, Origin, Running, Setup, eventually, reply, serve_forever, shape,
 };
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -189,6 +189,44 @@ fn silent_drop_leaves_the_client_in_the_dark() {
     stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a socket");
     let error = stream.read(&mut [0; 1]).expect_err("neither an end nor a reset");
     assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
+}
+
+/// As with HAProxy, the connection goes with all its streams. Settings may have been sent before,
+/// which this client does not answer.
+#[test]
+fn silent_drop_of_a_stream_leaves_all_in_the_dark() {
+    if !is_net_admin() {
+        return;
+    }
+    for front in [
+        "    http-request silent-drop if { path / }",
+        "    tcp-request inspect-delay 5s\n    tcp-request content silent-drop if { path / }",
+    ] {
+        let origin = Origin::new(|mut peer| drop((peer.request(), peer.client.rest())));
+        let log = LogReceiver::new();
+        let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
+        let mut stream = TcpStream::connect(weir.address("web")).expect("a listener");
+        let waits = b"\0\0\x0a\x01\x05\0\0\0\x01\x82\x86\x41\x01a\x04\x03/ok";
+        let dropped = b"\0\0\x06\x01\x05\0\0\0\x03\x82\x86\x41\x01a\x84";
+        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+        let all = [&preface[..], waits, dropped].concat();
+        stream.write_all(&all).expect("a connection");
+        let mut lines = [log.line(), log.line()].map(|line| shape(&line));
+        lines.sort();
+        assert_eq!(lines[0], "web app/s -1 CD-- \"GET http://a/ok HTTP/2.0\"", "{front}");
+        assert!(lines[1].starts_with("web web/<NOSRV> -1 PR-- "), "{front}: {}", lines[1]);
+        stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a socket");
+        let mut settings = [0; 100];
+        let error = loop {
+            match stream.read(&mut settings) {
+                Ok(0) => panic!("{front}: the end"),
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut), "{error}");
+        assert_eq!(weir.stat("web", "FRONTEND", "scur"), "0", "{front}");
+    }
 }
 
 #[test]

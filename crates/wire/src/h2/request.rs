@@ -170,9 +170,11 @@ impl Reader {
         Ok(())
     }
 
-    /// Visible ASCII but for `#`, which begins a fragment.
+    /// Whether a path may have this byte: one that is visible, but for `#`, which begins a
+    /// fragment. What is beyond ASCII is let in, unlike over HTTP/1: HAProxy takes it, and clients
+    /// send it.
     fn fits(&self, byte: u8) -> bool {
-        byte.is_ascii_graphic() && (self.fragments || byte != b'#')
+        byte >= 0x7f || byte.is_ascii_graphic() && (self.fragments || byte != b'#')
     }
 
     fn usual_line(
@@ -186,6 +188,9 @@ impl Reader {
         let asterisk = path == b"*" && method == b"OPTIONS";
         if !asterisk && (path.first() != Some(&b'/') || !path.iter().all(|byte| self.fits(*byte))) {
             return Err(Malformed::Stream("invalid :path"));
+        }
+        if path.contains(&0x7f) {
+            return Err(Malformed::Status(400, "invalid :path"));
         }
         if !is_scheme(scheme) {
             return Err(Malformed::Status(400, "invalid :scheme"));

@@ -87,6 +87,27 @@ fn a_fragment_is_part_of_a_path_only_where_it_may_be() {
     assert!(read_by(request::Reader::new(true), &fields).is_err(), "no path");
 }
 
+/// Unlike in HTTP/1; HAProxy was seen to do the same.
+#[test]
+fn a_path_may_go_beyond_ascii() {
+    let fields = |path: &'static [u8]| {
+        [(&b":method"[..], &b"GET"[..]), (b":scheme", b"http"), (b":path", path)]
+    };
+    let read = |path| {
+        let (mut head, mut reader) = (Head::default(), request::Reader::new(false));
+        reader.begin(LIMITS);
+        fields(path).iter().for_each(|(name, value)| reader.field(name, value, &mut head));
+        reader.finish(&mut head, || [b'k'; 24]).map(|_| head)
+    };
+    for path in [&b"/caf\xc3\xa9"[..], b"/\x80", b"/?\xff"] {
+        assert_eq!(read(path).unwrap().path_and_query(), path);
+    }
+    assert!(matches!(read(b"/\x7f"), Err(Malformed::Status(400, _))));
+    for path in [&b"/ "[..], b"/\x01", b"/\0", b"\xc3\xa9"] {
+        assert!(matches!(read(path), Err(Malformed::Stream(_))), "{path:?}");
+    }
+}
+
 #[test]
 fn an_extended_connect_becomes_an_upgrade() {
     let mut fields = with(&[(":protocol", "websocket"), ("sec-websocket-version", "13")]);

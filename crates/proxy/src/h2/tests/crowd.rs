@@ -64,16 +64,17 @@ fn a_crowd_of_streams_lets_others_go_first() {
 /// one: a new connection may have to stand in line at the server.
 #[test]
 fn a_crowd_of_streams_leaves_idle_connections_to_others() {
-    for short in [false, true] {
-        let (left, two) = leave(short);
-        assert_eq!(left, !short, "new connections would not be kept where descriptors run short");
+    for (short, alone) in [(false, false), (true, false), (false, true)] {
+        let (left, two) = leave(short, alone);
+        let reason = "new connections would not be kept where descriptors run short";
+        assert_eq!(left, !short && !alone, "{reason}, and there are others or not");
         assert!(two < 4, "no new connection for one request");
     }
 }
 
 /// Whether a crowd leaves the one connection that is idle, and which one the next request goes
 /// over.
-fn leave(short: bool) -> (bool, usize) {
+fn leave(short: bool, alone: bool) -> (bool, usize) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = asked.clone();
     let origin = Origin::new(move |mut stream, connection| {
@@ -104,6 +105,9 @@ fn leave(short: bool) -> (bool, usize) {
         world.until("connections are idle", || idle() as usize == origin.served());
     };
     ask(&["/one"]);
+    let _other = (!alone).then(|| testing::client(address));
+    let clients = usize::from(!alone);
+    world.until("the others are there", || world.workers[0].clients.get() == clients);
     if short {
         world.workers[0].idle.pretend_used(KEPT + 1);
     }
