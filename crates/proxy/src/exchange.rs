@@ -175,6 +175,9 @@ impl Exchange {
         if matches!(result, Ok(Step::Done)) {
             trace::at(tx, &trace::REQUEST_ALL_IN);
             trace::at(tx, &trace::REQUEST_ALL_OUT);
+            if let Some(listed) = tx.listed.as_ref().filter(|_| !tx.request_body.is_empty()) {
+                listed.end_message(|http| &mut http.request);
+            }
         }
         if tx.kept.is_some() {
             retry::keep_payload(tx, matches!(result, Ok(Step::Done)));
@@ -255,6 +258,9 @@ impl Exchange {
                 if ended {
                     trace::at(tx, &trace::RESPONSE_ALL_IN);
                     trace::at(tx, &trace::RESPONSE_ALL_OUT);
+                    if let Some(listed) = tx.listed.as_ref().filter(|_| !self.up_over) {
+                        listed.end_message(|http| &mut http.response);
+                    }
                 }
                 if ended && tx.client.proxy.settings.timeouts.client_fin.is_some() {
                     // It begins now, in a tunnel.
@@ -377,6 +383,9 @@ impl Exchange {
         report::response_received(tx);
         let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
         payload::begin(tx, Side::Response, body, framed);
+        if let Some(listed) = &tx.listed {
+            listed.change_http(|http| http.answer(&tx.space.response, body, framed));
+        }
         if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
             inspect::whole_response(tx, &backend)?;
         }

@@ -146,7 +146,10 @@ pub(super) fn forwards(
         let mut handles = |binds: &[model::Bind], datagrams: bool| {
             let mut open = |bind: &model::Bind| match datagrams {
                 true => opener.open_datagrams(bind, &asked),
-                false => opener.open(bind, &asked).map(|open| open.handle),
+                false => opener.open(bind, &asked).map(|open| {
+                    open.warn(&format!("log-forward {}", from.name), bind);
+                    open.handle
+                }),
             };
             let mut told = |bind: &model::Bind| match open(bind) {
                 Ok(handle) => Some((handle, bind.tls.clone())),

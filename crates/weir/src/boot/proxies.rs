@@ -186,6 +186,9 @@ fn front(
             let namespace = namespace.map(|name| opener.namespace(name)).transpose()?;
             Ok((open, shards, namespace))
         });
+        if let Ok((open, ..)) = &opened {
+            open.warn(&format!("{} {}", proxy.kind.word(), proxy.name), bind);
+        }
         match opened {
             Ok((open, shards, namespace)) => binds.push(settings::Bind {
                 namespace,
