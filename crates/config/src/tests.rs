@@ -89,6 +89,7 @@ pub(crate) fn setup<'a>() -> Setup<'a> {
         names: &Names,
         processors: 2,
         local_peer: LocalPeer { name: "vm", fixed: false },
+        trusts_servers: false,
     }
 }
 

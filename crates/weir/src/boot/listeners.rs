@@ -306,6 +306,20 @@ fn allow(path: &Path, bind: &Bind, asked: &Asked) -> io::Result<()> {
     Ok(())
 }
 
+/// HAProxy's words for a line that cannot be listened on.
+pub(super) fn failure(owner: &str, bind: &Bind, error: &io::Error) -> String {
+    let (place, why) = (&bind.place, reason(error));
+    match why.starts_with("cannot bind socket") {
+        true => {
+            format!(
+                "Binding [{}:{}] for {owner}: {why} for [{}]",
+                place.file, place.line, bind.written
+            )
+        }
+        false => format!("Starting {owner}: {why} [{}]", bind.written),
+    }
+}
+
 /// HAProxy's words for why a socket cannot be opened.
 pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
@@ -319,7 +333,7 @@ pub(super) fn reason(error: &io::Error) -> String {
 }
 
 /// What the system says, without its number.
-fn words(error: &io::Error) -> String {
+pub(crate) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
