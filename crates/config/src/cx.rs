@@ -38,6 +38,8 @@ pub struct Setup<'a> {
     pub processors: usize,
     /// The name among peers.
     pub local_peer: LocalPeer<'a>,
+    /// `ssl-server-verify none` holds unless the configuration says otherwise (`-dV`).
+    pub trusts_servers: bool,
 }
 
 /// The machine's files and names, an empty environment and one processor.
@@ -50,6 +52,7 @@ impl Default for Setup<'_> {
             names: &crate::SystemResolver,
             processors: 1,
             local_peer: LocalPeer::default(),
+            trusts_servers: false,
         }
     }
 }

@@ -68,7 +68,7 @@ impl Loaded {
 /// Loads a configuration from its files, in order. All mistakes of all files are reported in one
 /// run.
 pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
-    let local_peer = setup.local_peer.name;
+    let (local_peer, trusts_servers) = (setup.local_peer.name, setup.trusts_servers);
     let mut cx = Cx::new(setup);
     let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
     if !ignored("env-var", "HAPROXY_CFGFILES") {
@@ -78,6 +78,7 @@ pub fn load(sources: &[Source], setup: Setup<'_>) -> Loaded {
         cx.env.set("HAPROXY_LOCALPEER", local_peer);
     }
     let mut draft = Draft::default();
+    draft.global.tls.trusts_servers = trusts_servers;
     for source in sources {
         parse::file(&mut draft, &mut cx, source);
     }

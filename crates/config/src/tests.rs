@@ -45,6 +45,7 @@ impl Files for Memory {
             Some("/empty") => "",
             Some("/bad") => "nonsense\n\n",
             Some("/case") => "# names\n x-b\tX-B \n\nx-c  X-C\n",
+            Some("/ca.pem") => AUTHORITY,
             Some("/paths.lst") => "/a\n/b\n",
             _ => return Err(io::Error::from_raw_os_error(2)),
         };
@@ -57,6 +58,19 @@ impl Files for Memory {
         Ok(None)
     }
 }
+
+/// A certificate of nobody.
+const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----
+MIIBcDCCARegAwIBAgIUP/GJeBvfPaXBdGu9wo+Y6ns3SeIwCgYIKoZIzj0EAwIw
+DTELMAkGA1UEAwwCY2EwIBcNMjYxMTIzMTcyODAyWhgPMjEyNjEwMzAxNzI4MDJa
+MA0xCzAJBgNVBAMMAmNhMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEnADTQKiN
+MPl9Sq02W5S2XY67jGVmVRwy3x2NY8S26TINdDnH4F3OsKyP0usd1D1Xa0UV/QA6
+2ylL1+C0I/4YnqNTMFEwHQYDVR0OBBYEFPA42vneFniaH5sLeAfiz2iY8kysMB8G
+A1UdIwQYMBaAFPA42vneFniaH5sLeAfiz2iY8kysMA8GA1UdEwEB/wQFMAMBAf8w
+CgYIKoZIzj0EAwIDRwAwRAIgewnrUUcX+jgQZjLuCed5jCCcp9g2aA3CietqDMw4
+4WgCIGsuyX6MYjNT12YUgpqoQPu0oEeufwp+L8msC6pDG+us
+-----END CERTIFICATE-----
+";
 
 /// Only `localhost` has an address.
 struct Names;
@@ -75,6 +89,7 @@ pub(crate) fn setup<'a>() -> Setup<'a> {
         names: &Names,
         processors: 2,
         local_peer: LocalPeer { name: "vm", fixed: false },
+        trusts_servers: false,
     }
 }
 

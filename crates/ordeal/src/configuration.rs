@@ -71,6 +71,7 @@ pub fn file(data: &[u8]) {
         names: &Nothing,
         processors: 2,
         local_peer: Default::default(),
+        trusts_servers: false,
     };
     let loaded = config::load(&[source], setup);
     assert_eq!(loaded.model.is_none(), loaded.diagnostics.failed());

@@ -268,7 +268,7 @@ impl Rate {
 #[derive(Debug)]
 pub struct Counters {
     blocks: Box<[OnceLock<Arc<Block>>]>,
-    /// The most events of a second that is over.
+    /// The most events of a second that is over, or of one that somebody has looked at.
     peaks: [AtomicU32; 3],
     /// Second in which peaks were cleared last: what it holds is past.
     peaks_cleared: AtomicU32,
@@ -393,18 +393,25 @@ impl Counters {
         sum.checked_div(samples).unwrap_or(0)
     }
 
-    /// Events per second, by the share of this second that has passed (`0..1000` ms).
+    /// Events per second, by the share of this second that has passed (`0..1000` ms). It slides, so it
+    /// can be more than any second by the clock has had: whoever has seen it finds no lower peak.
     pub fn rate(&self, event: Event, second: u32, ms: u32) -> u32 {
-        let (mut current, mut previous) = (0u64, 0u64);
-        for block in self.blocks() {
-            let (now, before) = block.rates[event as usize].read(second);
-            current += u64::from(now);
-            previous += u64::from(before);
-        }
+        let (current, previous) = self.lately(event, second);
         let left = u64::from(1000 - ms.min(1000));
         // With a single event of the past, rounding up would show it for a second too long.
         let past = if current == 0 && previous <= 1 { 0 } else { (previous * left).div_ceil(1000) };
-        u32::try_from(current + past).unwrap_or(u32::MAX)
+        let rate = u32::try_from(current + past).unwrap_or(u32::MAX);
+        let seen = &self.peaks[event as usize];
+        if rate > seen.load(Relaxed) {
+            seen.fetch_max(rate, Relaxed);
+        }
+        rate
+    }
+
+    /// Events of this second so far, and of the whole second before it.
+    pub fn lately(&self, event: Event, second: u32) -> (u64, u64) {
+        let parts = self.blocks().map(|block| block.rates[event as usize].read(second));
+        parts.fold((0, 0), |sum, part| (sum.0 + u64::from(part.0), sum.1 + u64::from(part.1)))
     }
 
     /// Counts an event on a thread.
@@ -565,6 +572,20 @@ mod tests {
         assert_eq!(counters.rate(Event::Request, 101, 500), 5);
         assert_eq!(counters.rate(Event::Request, 102, 0), 0);
         assert_eq!((counters.peak(Event::Request), counters.last_session()), (10, Some(100)));
+    }
+
+    #[test]
+    fn a_maximum_is_never_below_a_rate_that_was_seen() {
+        let counters = Counters::new(1);
+        (0..10).for_each(|_| counters.tick(0, Event::Request, 100));
+        (0..8).for_each(|_| counters.tick(0, Event::Request, 101));
+        assert_eq!(counters.peak(Event::Request), 10, "no second has had more");
+        assert_eq!(counters.rate(Event::Request, 101, 500), 13);
+        assert_eq!(counters.peak(Event::Request), 13);
+        counters.clear_peaks();
+        assert_eq!(counters.peak(Event::Request), 0);
+        assert_eq!(counters.rate(Event::Request, 101, 600), 12);
+        assert_eq!(counters.peak(Event::Request), 12);
     }
 
     #[test]

@@ -180,6 +180,9 @@ impl Exchange {
             measure::request_end(tx);
             trace::at(tx, &trace::REQUEST_ALL_IN);
             trace::at(tx, &trace::REQUEST_ALL_OUT);
+            if let Some(listed) = tx.listed.as_ref().filter(|_| !tx.request_body.is_empty()) {
+                listed.end_message(|http| &mut http.request);
+            }
         }
         if tx.kept.is_some() {
             retry::keep_payload(tx, matches!(result, Ok(Step::Done)));
@@ -261,6 +264,9 @@ impl Exchange {
                     measure::response_end(tx, self.body);
                     trace::at(tx, &trace::RESPONSE_ALL_IN);
                     trace::at(tx, &trace::RESPONSE_ALL_OUT);
+                    if let Some(listed) = tx.listed.as_ref().filter(|_| !self.up_over) {
+                        listed.end_message(|http| &mut http.response);
+                    }
                 }
                 if ended && tx.client.proxy.settings.timeouts.client_fin.is_some() {
                     // It begins now, in a tunnel.
@@ -386,6 +392,9 @@ impl Exchange {
         self.body = body;
         let framed = tx.server.as_ref().is_some_and(|server| server.mux.is_h1());
         payload::begin(tx, Side::Response, body, framed);
+        if let Some(listed) = &tx.listed {
+            listed.change_http(|http| http.answer(&tx.space.response, body, framed));
+        }
         if let Some(backend) = tx.backend.clone().filter(|backend| backend.rules.answer) {
             inspect::whole_response(tx, &backend)?;
         }

@@ -209,8 +209,10 @@ impl Facts for View<'_> {
         waited_for.or_else(|| payload::untouched(self.notes, side, self.received(side)))
     }
 
-    fn body_has_end(&self, side: Side) -> bool {
-        payload::has_last_chunk(self.notes, side, self.received(side))
+    fn trailers(&self, side: Side) -> Option<&[u8]> {
+        let received = self.received(side);
+        let seen = payload::seen_chunks(self.notes, side, received).filter(|it| it.complete)?;
+        received.get(seen.trailers..)
     }
 
     fn body_size(&self, side: Side) -> Option<u64> {
@@ -218,7 +220,13 @@ impl Facts for View<'_> {
         let announced = head.and_then(|head| head.first(HeaderId::ContentLength));
         let announced =
             announced.and_then(|text| std::str::from_utf8(text.value).ok()?.parse().ok());
-        announced.or_else(|| self.body(side).map(|bytes| bytes.len() as u64))
+        let of_chunks = || payload::seen_chunks(self.notes, side, self.received(side));
+        let known = || {
+            // A chunk is announced by itself.
+            let missing = of_chunks().map_or(0, |chunks| chunks.missing);
+            Some(self.body(side)?.len().saturating_add(missing) as u64)
+        };
+        announced.or_else(known)
     }
 
     fn source(&self) -> Option<SocketAddr> {

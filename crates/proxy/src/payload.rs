@@ -178,10 +178,10 @@ pub(crate) fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Op
     }
 }
 
-/// Whether the end of the chunks is there.
-pub(crate) fn has_last_chunk(notes: &Notes, side: Side, input: &[u8]) -> bool {
+/// What is known of chunks that stand untouched at the front of `input`.
+pub(crate) fn seen_chunks(notes: &Notes, side: Side, input: &[u8]) -> Option<Chunks> {
     let chunked = notes.journal.ahead[side as usize] == Some(BodyKind::Chunked);
-    chunked && chunks(input, &mut Vec::new())
+    chunked.then(|| chunks(input, &mut Vec::new()))
 }
 
 /// A client that waits to be told to send its body is told so.
@@ -205,7 +205,7 @@ fn peek(kind: BodyKind, input: &[u8], body: &mut Vec<u8>) -> bool {
             body.extend_from_slice(&input[..input.len().min(length)]);
             input.len() >= length
         }
-        BodyKind::Chunked => chunks(input, body),
+        BodyKind::Chunked => chunks(input, body).complete,
         BodyKind::UntilClose | BodyKind::Tunnel => {
             body.extend_from_slice(input);
             false
@@ -213,23 +213,38 @@ fn peek(kind: BodyKind, input: &[u8], body: &mut Vec<u8>) -> bool {
     }
 }
 
+/// What is known of chunks beside their payload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Chunks {
+    /// All is there.
+    pub(crate) complete: bool,
+    /// Bytes of the last chunk that are announced and not there.
+    pub(crate) missing: usize,
+    /// Where the trailers begin, once all is there.
+    pub(crate) trailers: usize,
+}
+
 /// The payload of chunks (RFC 9112 section 7.1). Malformed ones end it: whoever forwards them says
 /// what is wrong.
-fn chunks(mut input: &[u8], body: &mut Vec<u8>) -> bool {
+fn chunks(input: &[u8], body: &mut Vec<u8>) -> Chunks {
+    let (mut at, end_of_line) = (0, |rest: &[u8]| rest.iter().position(|byte| *byte == b'\n'));
+    let until = |missing| Chunks { missing, ..Chunks::default() };
     loop {
-        let Some(end) = input.iter().position(|byte| *byte == b'\n') else { return false };
-        let digits = input[..end].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
-        let size = std::str::from_utf8(&input[..digits]).ok();
+        let left = &input[at..];
+        let Some(end) = end_of_line(left) else { return until(0) };
+        let digits = left[..end].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let size = std::str::from_utf8(&left[..digits]).ok();
         let size = size.and_then(|text| usize::from_str_radix(text, 16).ok());
-        let Some(size) = size else { return true };
+        let whole = Chunks { complete: true, missing: 0, trailers: at + end + 1 };
+        let Some(size) = size else { return Chunks { trailers: input.len(), ..whole } };
+        let rest = &left[end + 1..];
         if size == 0 {
-            return ends_trailers(&input[end + 1..]);
+            return if ends_trailers(rest) { whole } else { until(0) };
         }
-        let rest = &input[end + 1..];
         body.extend_from_slice(&rest[..rest.len().min(size)]);
-        let Some(next) = rest.get(size..) else { return false };
-        let Some(behind) = next.iter().position(|byte| *byte == b'\n') else { return false };
-        input = &next[behind + 1..];
+        let Some(next) = rest.get(size..) else { return until(size - rest.len()) };
+        let Some(behind) = end_of_line(next) else { return until(0) };
+        at += end + 1 + size + behind + 1;
     }
 }
 
@@ -261,6 +276,23 @@ mod tests {
             let mut body = Vec::new();
             assert_eq!(peek(kind, input.as_bytes(), &mut body), complete, "{input}");
             assert_eq!(body, expected.as_bytes(), "{input}");
+        }
+    }
+    #[test]
+    fn chunks_tell_what_is_missing_and_where_trailers_begin() {
+        for (input, complete, missing, trailers) in [
+            ("2\r\nab\r\n5\r\nc", false, 4, ""),
+            ("2\r\nab", false, 0, ""),
+            ("ff\r\na", false, 254, ""),
+            ("2\r\nab\r\n0\r\na: b\r\n\r\n", true, 0, "a: b\r\n\r\n"),
+            ("0\r\n\r\n", true, 0, "\r\n"),
+            ("2\r\nab\r\nzz\r\n", true, 0, ""),
+        ] {
+            let seen = chunks(input.as_bytes(), &mut Vec::new());
+            assert_eq!((seen.complete, seen.missing), (complete, missing), "{input}");
+            if complete {
+                assert_eq!(&input[seen.trailers..], trailers);
+            }
         }
     }
 }

@@ -5,6 +5,9 @@
 //! start: connections that wait for a request are not streams. Places are reused, so that listing
 //! one costs a few words written and no memory.
 
+pub mod http;
+
+use self::http::{Http, Message};
 use crate::client::Client;
 use crate::journal::Cause;
 use crate::link::Link;
@@ -35,6 +38,8 @@ struct Stream {
     before: Usage,
     /// Why it has to end, if it has.
     ends: Option<Cause>,
+    /// What its messages are, in HTTP mode.
+    http: Option<Http>,
 }
 
 /// The streams of one thread.
@@ -74,6 +79,8 @@ pub struct Listing {
     pub age_s: u64,
     /// When it began, in nanoseconds since 1970.
     pub began: u64,
+    /// What its messages are, in HTTP mode.
+    pub http: Option<Http>,
 }
 
 /// Places that one step of [`Worker::streams`] looks at.
@@ -115,7 +122,12 @@ pub(crate) struct Listed {
 
 impl Listed {
     /// Lists a stream of this client, whose task had used so much before.
-    pub(crate) fn new(worker: &Rc<Worker>, client: &Client, before: Usage) -> Self {
+    pub(crate) fn new(
+        worker: &Rc<Worker>,
+        client: &Client,
+        before: Usage,
+        http: Option<Http>,
+    ) -> Self {
         let stream = Stream {
             frontend: client.proxy.index,
             backend: None,
@@ -128,6 +140,7 @@ impl Listed {
             task: worker.thread.scheduler().current(),
             before,
             ends: None,
+            http,
         };
         let key = worker.streams.all.borrow_mut().insert(stream);
         Self { worker: worker.clone(), key }
@@ -147,6 +160,23 @@ impl Listed {
     pub(crate) fn set_connection(&self, link: &Link) {
         let descriptor = descriptor(link);
         self.change(|stream| stream.server_descriptor = descriptor);
+    }
+
+    /// The stream is an exchange in HTTP from now on.
+    pub(crate) fn set_http(&self, http: Http) {
+        self.change(|stream| stream.http = Some(http));
+    }
+
+    /// Its messages have come further.
+    pub(crate) fn change_http(&self, how: impl FnOnce(&mut Http)) {
+        self.change(|stream| {
+            stream.http.as_mut().map(how);
+        });
+    }
+
+    /// One of its messages is complete.
+    pub(crate) fn end_message(&self, which: impl FnOnce(&mut Http) -> &mut Message) {
+        self.change_http(|http| Http::end(which(http)));
     }
 
     /// Why the stream has to end now, if it has.
@@ -205,6 +235,7 @@ impl Worker {
             expires_ms: deadline.map(left),
             age_s: age / 1_000_000_000,
             began: self.thread.wall().saturating_sub(age),
+            http: stream.http,
         }
     }
 

@@ -48,7 +48,11 @@ impl Rate {
 
     /// How many in the second that ends at this moment.
     pub fn get(&self, ms: u64) -> u32 {
-        self.lock().rate.read(ms, PERIOD)
+        let mut seen = self.lock();
+        let rate = seen.rate.read(ms, PERIOD);
+        // It slides over two periods: whoever has seen it finds no lower maximum.
+        seen.most = seen.most.max(rate);
+        rate
     }
 
     /// The most in one second so far.
@@ -107,6 +111,15 @@ mod tests {
         assert_eq!((rate.get(103_000), rate.most()), (0, 10));
         rate.tick(103_000);
         assert_eq!(rate.get(103_999), 1, "a new second begins with it");
+    }
+
+    #[test]
+    fn a_maximum_is_never_below_a_rate_that_was_seen() {
+        let rate = Rate::default();
+        (0..10).for_each(|_| rate.tick(5_000));
+        (0..8).for_each(|_| rate.tick(6_100));
+        assert!(rate.get(6_200) > 10);
+        assert_eq!(rate.most(), rate.get(6_200));
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::server_conn::ServerConn;
 use crate::services::Pieces;
 use crate::settings::Mode;
 use crate::streams::Listed;
+use crate::streams::http::Http;
 use crate::trace::points as trace;
 use crate::transport::Transport;
 use crate::worker::Worker;
@@ -196,6 +197,9 @@ impl Transaction {
                 reply::send(self).await
             }
             Route::Forward => {
+                if let Some(listed) = &self.listed {
+                    listed.change_http(|http| http.forward(self.request_body));
+                }
                 connect::run(self).await?;
                 trace::at(self, &trace::CONNECTED);
                 while exchange::run(self).await? == exchange::End::Again {
@@ -219,7 +223,13 @@ impl Transaction {
 
     /// The transaction is one of the thread's streams from now on.
     pub(crate) fn list(&mut self) {
-        self.listed = Some(Listed::new(&self.worker, &self.client, self.notes.journal.usage));
+        let http = (self.client.mode == Mode::Http).then(|| self.http());
+        self.listed = Some(Listed::new(&self.worker, &self.client, self.notes.journal.usage, http));
+    }
+
+    /// What is told of the request.
+    pub(crate) fn http(&self) -> Http {
+        Http::new(&self.space.request, self.request_body, !self.client.socket.is_stream())
     }
 
     /// # Errors

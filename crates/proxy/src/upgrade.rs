@@ -56,6 +56,9 @@ async fn serve(tx: &mut Transaction, upgrade: Upgrade) -> Result<(), Failure> {
     if !receive::at_once(tx, Arrival::Data)? {
         receive::head(tx, Arrival::Data).await?;
     }
+    if let Some(listed) = &tx.listed {
+        listed.set_http(tx.http());
+    }
     report::request_received(tx);
     let route = match upgrade {
         Upgrade::ByRule(_) => route::decide(tx).await?,

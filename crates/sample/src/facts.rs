@@ -197,9 +197,10 @@ pub trait Facts {
         None
     }
 
-    /// Whether the end of that body is there, which is marked in the body itself.
-    fn body_has_end(&self, _side: Side) -> bool {
-        false
+    /// Where the end of a body is marked in the body itself, and there: its trailers, a line each, and
+    /// the empty line behind them.
+    fn trailers(&self, _side: Side) -> Option<&[u8]> {
+        None
     }
 
     /// The announced length of a body, or what is known of it so far.

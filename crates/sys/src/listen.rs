@@ -81,6 +81,11 @@ pub fn tcp(address: SocketAddr, options: &Options) -> io::Result<Fd> {
     Ok(into_raw(fd))
 }
 
+/// Whether a socket could not be opened because its network interface is not there.
+pub fn lacks_device(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENODEV)
+}
+
 /// Opens a socket that receives datagrams.
 ///
 /// # Errors

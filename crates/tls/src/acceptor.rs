@@ -205,11 +205,10 @@ fn forge(
 }
 
 /// Reads the files with authorities and lists that options name.
-pub(crate) fn load_trust(
-    options: &Options,
-    store: &Store,
-    files: &dyn Files,
-) -> Result<(), String> {
+///
+/// # Errors
+/// What is wrong, and with which file.
+pub fn load_trust(options: &Options, store: &Store, files: &dyn Files) -> Result<(), String> {
     let named = [
         (&options.ca_file, "ca-file", Purpose::Trust),
         (&options.ca_verify_file, "ca-verify-file", Purpose::Trust),

@@ -47,7 +47,7 @@ mod version;
 #[cfg(test)]
 mod tests;
 
-pub use acceptor::Acceptor;
+pub use acceptor::{Acceptor, load_trust};
 pub use authority::Purpose;
 pub use captured::Offer;
 pub use certificate::Certificate;

@@ -13,4 +13,5 @@ mod start;
 mod takeover;
 
 pub(crate) use lead::{Leading, keep as fail_reload, run as lead};
+pub(crate) use listeners::words;
 pub(crate) use start::run;

@@ -102,6 +102,8 @@ pub(crate) struct Options {
     pub(crate) diagnostics: bool,
     /// `-dr`: a server whose name does not resolve is no error.
     pub(crate) ignore_resolution: bool,
+    /// `-dV`: certificates of servers are not verified unless the configuration says so.
+    pub(crate) trusts_servers: bool,
     /// `-dR`: listeners do not set SO_REUSEPORT.
     pub(crate) no_reuse_port: bool,
     /// `-dS`: no payload goes through pipes.
@@ -188,7 +190,7 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-dL", value: "", help: "dumps loaded object files", apply: Some(|o, _| on(&mut o.libraries)) },
     Flag { name: "-dK", value: "{class[,...]}", help: "dumps registered keywords", apply: Some(classes) },
     Flag { name: "-dr", value: "", help: "ignores server address resolution failures", apply: Some(|o, _| on(&mut o.ignore_resolution)) },
-    Flag { name: "-dV", value: "", help: "disables SSL verify on the server side (no effect)", apply: Some(|o, _| note(o, "-dV", "there is no TLS to servers")) },
+    Flag { name: "-dV", value: "", help: "disables SSL verify on the server side", apply: Some(|o, _| on(&mut o.trusts_servers)) },
     Flag { name: "-dW", value: "", help: "fails if any warning is emitted", apply: Some(|o, _| on(&mut o.zero_warning)) },
     Flag { name: "-dD", value: "", help: "warns about suspicious configuration statements", apply: Some(|o, _| on(&mut o.diagnostics)) },
     Flag { name: "-sf", value: "[pid ]*", help: "finishes old processes", apply: Some(|o, w| farewell(o, w, Farewell::Finish)) },

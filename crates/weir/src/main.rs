@@ -37,7 +37,8 @@ fn act(options: Options) -> ExitCode {
     if let Some(directory) = &options.directory
         && let Err(error) = std::env::set_current_dir(directory)
     {
-        return fail(&format!("Could not change to directory {} : {error}", directory.display()));
+        let (directory, why) = (directory.display(), boot::words(&error));
+        return fail(&format!("Could not change to directory {directory} : {why}"));
     }
     match &options.action {
         Action::Version => say(&version::short()),
@@ -139,6 +140,12 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
             return give_up(leading, &options, &unread(&errors, style), 1);
         }
     };
+    if sources.is_empty() {
+        // Directories without a file.
+        complain(&format!("{}\n", cli::usage()));
+        drop(files);
+        return give_up(leading, &options, "", 1);
+    }
     let words = version::words();
     let peer = options.local_peer.clone().unwrap_or_else(sys::hostname);
     let local_peer = LocalPeer { name: &peer, fixed: options.local_peer.is_some() };
@@ -149,6 +156,7 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         names: &config::SystemResolver,
         processors: sys::cpu::available().len(),
         local_peer,
+        trusts_servers: options.trusts_servers,
     };
     if let Some(key) = options.listing {
         say(&config::listing(&sources, setup(), Some(key).filter(|key| *key != 0)));
@@ -176,6 +184,9 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         complain(&config::report(&loaded.diagnostics, pid, style, advice));
     }
     if options.action == Action::Check {
+        if loaded.diagnostics.warnings() > 0 && verdict != Verdict::Invalid && !quiet {
+            say("Warnings were found.\n");
+        }
         if let Some(message) = verdict.message().filter(|_| !quiet) {
             say(&format!("{message}\n"));
         }
@@ -210,7 +221,7 @@ fn nothing_listens(pid: u32) -> ExitCode {
          directives) ! Exiting.\n",
         program()
     ));
-    ExitCode::from(2)
+    ExitCode::from(1)
 }
 
 /// The program's own file and the libraries that it has loaded, a line each.

@@ -19,7 +19,7 @@ pub struct Command {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Line {
     /// Commands, ready to run.
-    Commands(Vec<Command>),
+    Commands(Commands),
     /// More lines belong to it.
     Unfinished,
     /// The payload is longer than [`LONGEST`]; what has come of it is dropped.
@@ -30,7 +30,7 @@ pub enum Line {
 #[derive(Debug, Default)]
 pub struct Parser {
     /// Commands that wait for the end of the payload.
-    waiting: Vec<Command>,
+    waiting: String,
     payload: Option<String>,
 }
 
@@ -49,18 +49,17 @@ impl Parser {
                 payload.push('\n');
                 return Line::Unfinished;
             }
-            if let Some(last) = self.waiting.last_mut() {
-                last.payload = self.payload.take();
-            }
-            return Line::Commands(std::mem::take(&mut self.waiting));
+            let mut commands = Commands::of(&std::mem::take(&mut self.waiting));
+            commands.payload = self.payload.take();
+            return Line::Commands(commands);
         }
         match announces_payload(text) {
             Some(before) => {
-                self.waiting = commands(before);
+                self.waiting = before.to_owned();
                 self.payload = Some(String::new());
                 Line::Unfinished
             }
-            None => Line::Commands(commands(text)),
+            None => Line::Commands(Commands::of(text)),
         }
     }
 }
@@ -71,33 +70,50 @@ fn announces_payload(text: &str) -> Option<&str> {
     before.ends_with([' ', '\t']).then_some(before)
 }
 
-/// Splits a line. An empty line is one command without words.
-fn commands(text: &str) -> Vec<Command> {
-    let mut commands = vec![Command::default()];
-    let mut word: Option<String> = None;
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            ' ' | '\t' => end_word(&mut commands, &mut word),
-            ';' => {
-                end_word(&mut commands, &mut word);
-                commands.push(Command::default());
-            }
-            '\\' => word.get_or_insert_default().extend(letters.next()),
-            other => word.get_or_insert_default().push(other),
-        }
-    }
-    end_word(&mut commands, &mut word);
-    let ends_empty = commands.len() > 1 && commands.last().is_some_and(|it| it.words.is_empty());
-    if ends_empty {
-        commands.pop();
-    }
-    commands
+/// The commands of a line, each made when its turn comes: a line can hold half a million. An empty
+/// line is one command without words.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Commands {
+    text: String,
+    /// Where the next one begins; `None` after the last one.
+    next: Option<usize>,
+    /// That of the last one.
+    payload: Option<String>,
 }
 
-fn end_word(commands: &mut [Command], word: &mut Option<String>) {
-    if let (Some(command), Some(word)) = (commands.last_mut(), word.take()) {
-        command.words.push(word);
+impl Commands {
+    fn of(text: &str) -> Self {
+        Self { text: text.to_owned(), next: Some(0), payload: None }
+    }
+}
+
+impl Iterator for Commands {
+    type Item = Command;
+
+    fn next(&mut self) -> Option<Command> {
+        let begin = self.next.take()?;
+        let mut command = Command::default();
+        let mut word: Option<String> = None;
+        let mut letters = self.text[begin..].char_indices();
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                ' ' | '\t' => command.words.extend(word.take()),
+                ';' => {
+                    let behind = begin + at + 1;
+                    self.next = Some(behind);
+                    break;
+                }
+                '\\' => word.get_or_insert_default().extend(letters.next().map(|it| it.1)),
+                other => word.get_or_insert_default().push(other),
+            }
+        }
+        command.words.extend(word);
+        // Nothing behind the last semicolon is no command.
+        self.next = self.next.filter(|at| !self.text[*at..].trim_matches([' ', '\t']).is_empty());
+        if self.next.is_none() {
+            command.payload = self.payload.take();
+        }
+        Some(command)
     }
 }
 
@@ -108,7 +124,7 @@ mod tests {
 
     fn words(line: Line) -> Vec<Vec<String>> {
         match line {
-            Line::Commands(commands) => commands.into_iter().map(|it| it.words).collect(),
+            Line::Commands(commands) => commands.map(|it| it.words).collect(),
             other => panic!("a line without payload is complete: {other:?}"),
         }
     }
@@ -119,6 +135,9 @@ mod tests {
         assert_eq!(split("show  info\t typed "), [["show", "info", "typed"]]);
         assert_eq!(split("a b;c"), [vec!["a", "b"], vec!["c"]]);
         assert_eq!(split("a;"), [["a"]]);
+        assert_eq!(split("a; \t"), [["a"]]);
+        assert_eq!(split("a;;"), [vec!["a"], vec![]]);
+        assert_eq!(split(";"), [Vec::<String>::new()]);
         assert_eq!(split(r"a\ b \; \\ x\yz"), [["a b", ";", "\\", "xyz"]]);
         assert_eq!(split("\\"), [[""]]);
         assert_eq!(split(""), [Vec::<String>::new()]);
@@ -133,6 +152,7 @@ mod tests {
         assert_eq!(parser.line(b"a 1;2"), Line::Unfinished);
         assert_eq!(parser.line(b"b"), Line::Unfinished);
         let Line::Commands(commands) = parser.line(b"") else { panic!("the payload is complete") };
+        let commands: Vec<Command> = commands.collect();
         assert_eq!(commands[0].payload, None);
         assert_eq!(commands[1].words, ["add", "map", "m"]);
         assert_eq!(commands[1].payload.as_deref(), Some("a 1;2\nb\n"));
@@ -158,7 +178,7 @@ mod tests {
             let mut parser = Parser::default();
             for line in lines {
                 if let Line::Commands(commands) = parser.line(&line) {
-                    prop_assert!(!commands.is_empty());
+                    prop_assert!(commands.count() > 0);
                 }
             }
         }

@@ -192,13 +192,14 @@ impl Page {
         };
         let _ = writeln!(
             out,
-            "  task=0x{:x} (state=0x00 nice=0 calls={} rate={} exp={} age={})\n  scf fd={}\n  \
+            "  task=0x{:x} (state=0x00 nice=0 calls={} rate={} exp={} age={})\n{}  scf fd={}\n  \
              scb fd={}",
             stream.task,
             stream.usage.calls,
             rate(stream),
             expiry(stream, "<NEVER>"),
             Age(stream.age_s),
+            transaction(stream),
             stream.descriptor,
             stream.server_descriptor,
         );
@@ -262,6 +263,23 @@ fn address_of(server: &Server) -> Option<SocketAddr> {
     let (now, follows) = (server.location.now(), server.settings.link.follows);
     let fixed = now.known && !follows.ip && follows.port.is_none();
     now.address.inet().filter(|_| fixed)
+}
+
+/// The messages of one in HTTP mode, a line.
+fn transaction(stream: &Listing) -> String {
+    let Some(http) = &stream.http else { return String::new() };
+    let status = if http.status == 0 { -1 } else { i32::from(http.status) };
+    let (request, response) = (http.request, http.response);
+    format!(
+        "  txn=0x{:x} flags=0x0 meth={} status={status} req.st={} rsp.st={} req.f=0x{:02x} \
+         rsp.f=0x{:02x}\n",
+        stream.number,
+        http.method,
+        request.state.word(),
+        response.state.word(),
+        request.flags,
+        response.flags,
+    )
 }
 
 /// Turns of its task per second of its life.

@@ -5,6 +5,7 @@ use super::{known, table};
 use crate::settings::{CliSocket, Level, Settings, SeverityOutput};
 use crate::testing;
 use proptest::prelude::*;
+use proxy::streams::http::{Http, Message, State as Stage};
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle};
 use std::cell::Cell;
@@ -721,6 +722,12 @@ fn every_thread_is_asked_for_its_streams() {
             expires_ms: Some(29_001),
             age_s: 61,
             began: 1_000_000_000_000,
+            http: Some(Http {
+                method: 1,
+                status: 200,
+                request: Message { state: Stage::Done, flags: 0x4c },
+                response: Message { state: Stage::Data, flags: 0x0d },
+            }),
         }],
         next: None,
     };
@@ -738,7 +745,10 @@ fn every_thread_is_asked_for_its_streams() {
     assert!(detail.contains("\n  frontend=fe (id=2 mode=http), listener=? (id=1)\n"), "{detail}");
     let server = "\n  backend=be (id=3 mode=http)\n  server=s1 (id=1) addr=127.0.0.1:8001\n";
     assert!(detail.contains(server), "{detail}");
-    assert!(detail.contains(" calls=122 rate=2 exp=30s age=1m1s)\n  scf fd=70000007\n  scb fd=-1"));
+    let exchange = " calls=122 rate=2 exp=30s age=1m1s)\n  txn=0x10 flags=0x0 meth=1 status=200 \
+                    req.st=MSG_DONE rsp.st=MSG_DATA req.f=0x4c rsp.f=0x0d\n  scf fd=70000007\n  \
+                    scb fd=-1";
+    assert!(detail.contains(exchange), "{detail}");
     assert_eq!(bench.ask(address, "show sess all\n"), detail);
     assert_eq!(bench.ask(address, "show sess 0x11\n"), "Session not found.\n\n");
     let hidden = bench.ask(address, "set anon on 5;show sess;show sess all\n");

@@ -12,6 +12,8 @@ use std::rc::Rc;
 
 /// Bytes of input that has been dealt with and is kept at most.
 const DONE: usize = 64 * 1024;
+/// Bytes of answers that are sent before the next command runs.
+const FULL: usize = 64 * 1024;
 /// Sessions at once.
 const SESSIONS: usize = 100;
 
@@ -130,10 +132,21 @@ impl Session {
                 if self.state.quitting {
                     return Ok(Some(true));
                 }
+                self.give_way().await?;
             }
         }
         self.channel.input.drain(..from);
         Ok(Some(ran))
+    }
+
+    /// Lets others have their turn between two commands, however many there are, and keeps answers
+    /// from piling up.
+    async fn give_way(&mut self) -> io::Result<()> {
+        if self.channel.output.len() >= FULL {
+            self.channel.flush(None).await?;
+        }
+        self.channel.thread.next_turn(Class::Bulk).await;
+        Ok(())
     }
 
     /// Runs a command. `false`: the connection has been handed on.

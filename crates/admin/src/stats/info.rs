@@ -49,10 +49,11 @@ impl Source<'_> {
         if !self.precise {
             return clock.rate(totals, event).into();
         }
-        let now = totals.rate(event, clock.second, 1_000);
-        let before = totals.rate(event, clock.second, 0).saturating_sub(now);
-        let share = u64::from(before) * u64::from(1_000 - clock.of_second.min(1_000));
-        Value::Micros(u64::from(now) * 1_000_000 + share * 1_000)
+        // Asked for its maximum, which has to know what is shown.
+        let _ = clock.rate(totals, event);
+        let (now, before) = totals.lately(event, clock.second);
+        let share = before * u64::from(1_000 - clock.of_second.min(1_000));
+        Value::Micros(now * 1_000_000 + share * 1_000)
     }
 
     /// A whole number where HAProxy has fractions.

@@ -3,7 +3,7 @@
 use crate::cx::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftKind, DraftLogForward, DraftProxy};
-use crate::model::{Bind, Global, Resolvers, Ring, ServerOptions, TlsProcess};
+use crate::model::{Bind, Global, Resolvers, Ring, Server, ServerOptions, TlsProcess};
 use crate::source::Files;
 use rules::check::{Step, StepAction};
 use std::io;
@@ -64,6 +64,13 @@ fn listeners(
     store: &Store,
     cx: &mut Cx<'_>,
 ) {
+    for bind in binds.iter().filter(|bind| !bind.options.tls.enabled) {
+        let options = &bind.options.tls.settings.options;
+        if let Err(error) = load_trust(options, process, store, &Disk(cx.files)) {
+            let text = format!("'bind {}' : {error}", bind.written);
+            cx.about(Severity::Alert, &bind.place, text);
+        }
+    }
     // A line with several addresses has one acceptor.
     let mut last: Option<(Arc<_>, Option<Arc<Acceptor>>)> = None;
     for bind in binds.iter_mut().filter(|bind| bind.options.tls.enabled) {
@@ -118,34 +125,32 @@ fn listeners(
 /// What a line says that nobody listens to.
 fn warn_of_line(bind: &Bind, owner: &str, settings: &tls::BindSettings, cx: &mut Cx<'_>) {
     let at = format!("bind '{}' at [{}:{}]", bind.written, bind.place.file, bind.place.line);
+    let mut warn = |text| cx.about(Severity::Warning, &bind.place, format!("{owner}: {text}"));
     if settings.options.versions.ignores_exclusions() {
-        let text = format!("{owner}: no-sslv3/no-tlsv1x are ignored for {at}. {CONTIGUOUS}");
-        cx.about(Severity::Warning, &bind.place, text);
+        warn(format!("no-sslv3/no-tlsv1x are ignored for {at}. {CONTIGUOUS}"));
     }
     if settings.strict_sni && settings.certificates.is_empty() && settings.generates.is_none() {
-        let text =
-            format!("{owner}: {NO_CERTIFICATE} for {at}, ssl connections will fail (use 'crt').");
-        cx.about(Severity::Warning, &bind.place, text);
+        warn(format!("{NO_CERTIFICATE} for {at}, ssl connections will fail (use 'crt')."));
     }
 }
 
 /// What the versions of a server line leave open.
-fn warn_of_versions(
-    options: &ServerOptions,
-    (backend, name): (&str, &str),
-    process: &TlsProcess,
-) -> Option<String> {
+fn warn_of_versions(server: &Server, backend: &str, process: &TlsProcess, cx: &mut Cx<'_>) {
+    let (options, name) = (&server.options, &server.name);
+    let owner = format!("'server {backend}/{name}'");
+    let mut warn = |text| cx.about(Severity::Warning, &server.place, format!("{owner} : {text}"));
     let versions = options.tls.options.or(&process.server).versions;
     if !options.tls.mentioned && options.tls.check != Some(true) {
-        return None;
+        return;
     }
     if versions.ignores_exclusions() {
-        return Some(format!("no-sslv3/no-tlsv1x are ignored for this server. {CONTIGUOUS}"));
+        warn(format!("no-sslv3/no-tlsv1x are ignored for this server. {CONTIGUOUS}"));
+    } else if let Some(hole) = versions.hole() {
+        let hole = hole.name();
+        warn(format!(
+            "proxy '{backend}': SSL/TLS versions range not contiguous for server '{name}'. Hole find for {hole}. {CONTIGUOUS}"
+        ));
     }
-    let hole = versions.hole()?.name();
-    Some(format!(
-        "proxy '{backend}': SSL/TLS versions range not contiguous for server '{name}'. Hole find for {hole}. {CONTIGUOUS}"
-    ))
 }
 
 const CONTIGUOUS: &str = "Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.";
@@ -161,10 +166,7 @@ fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut
     for server in &mut proxy.settings.back.servers {
         let of = (&*backend, &*server.name);
         let steps = steps && server.options.check.enabled;
-        if let Some(text) = warn_of_versions(&server.options, of, process) {
-            let text = format!("'server {backend}/{}' : {text}", server.name);
-            cx.about(Severity::Warning, &server.place.clone(), text);
-        }
+        warn_of_versions(server, &backend, process, cx);
         let made = connector(&server.options, steps, of, process, store, &Disk(cx.files));
         match made {
             Ok(made) => server.tls = made.map(Arc::new),
@@ -214,10 +216,27 @@ pub(crate) fn connector(
     files: &dyn tls::Files,
 ) -> Result<Option<Connector>, String> {
     let line = &options.tls;
+    // A line that names a file wants it there, also when nothing is encrypted.
+    load_trust(&line.options, process, store, files)?;
     if !line.mentioned && line.check != Some(true) && !steps {
         return Ok(None);
     }
     make(options, of, process, store, files).map(Some)
+}
+
+/// Reads the authorities and the lists that a line names.
+fn load_trust(
+    options: &tls::Options,
+    process: &TlsProcess,
+    store: &Store,
+    files: &dyn tls::Files,
+) -> Result<(), String> {
+    if options.ca_file.is_none() && options.ca_verify_file.is_none() && options.crl_file.is_none() {
+        return Ok(());
+    }
+    let mut options = options.clone();
+    authorities(&mut options, process);
+    tls::load_trust(&options, store, files)
 }
 
 fn make(

@@ -75,7 +75,9 @@ pub fn dynamic_server(
         Features { version: "", words: &[], enabled: &[], ssl_library: "", openssl_version: "" };
     let env = Environment::default();
     let local_peer = LocalPeer::default();
-    let setup = Setup { env, features, files: &Disk, names: &NoNames, processors: 1, local_peer };
+    let (processors, trusts_servers) = (1, false);
+    let (files, names) = (&Disk, &NoNames);
+    let setup = Setup { env, features, files, names, processors, local_peer, trusts_servers };
     let mut cx = Cx::new(setup);
     let place = Place { file: "add server".into(), line: 0 };
     let texts = ["server", name].into_iter().chain(words.iter().map(String::as_str));

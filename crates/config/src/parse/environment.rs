@@ -45,6 +45,12 @@ fn pair(args: Args<'_>) -> Parsed<(&str, &str)> {
     let message = format!("'{}' expects a name and a value.", args.text(0));
     let name = args.need(1, message.clone())?;
     let value = args.raw(2).ok_or_else(|| args.fault(2, message))?;
+    if name.contains('=') {
+        // No variable can have such a name.
+        let keyword = args.text(0);
+        let message = format!("'{keyword}' failed on variable '{name}' : Invalid argument.");
+        return Err(args.fault(1, message));
+    }
     match args.get(3) {
         None => Ok((name, value)),
         Some(extra) => {

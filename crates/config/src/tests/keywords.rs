@@ -208,6 +208,8 @@ fn global_errors() {
             "cpu-map : PROC/THREAD range and CPU sets must have the same size to be automatically bound",
         ),
         ("setenv A", "'setenv' expects a name and a value."),
+        ("setenv A=B c", "'setenv' failed on variable 'A=B' : Invalid argument."),
+        ("presetenv A=B c", "'presetenv' failed on variable 'A=B' : Invalid argument."),
         ("unsetenv", "'unsetenv' expects at least one variable name."),
         ("hard-stop-after", "'hard-stop-after' expects <time> as argument."),
         ("hard-stop-after x", "unexpected character 'x' in argument to <hard-stop-after>."),

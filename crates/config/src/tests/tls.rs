@@ -21,8 +21,8 @@ fn global(line: &str) -> TlsProcess {
 fn words_of_bind_lines() {
     for words in [
         "ca-ignore-err all",
-        "ca-verify-file a.pem",
-        "crl-file c.pem",
+        "ca-verify-file /ca.pem",
+        "crl-file /ca.pem",
         "no-ca-names",
         "no-tls-tickets",
         "prefer-client-ciphers",
@@ -37,7 +37,7 @@ fn words_of_servers() {
         "alpn http/1.1",
         "ciphers AES128-SHA",
         "ciphersuites TLS_AES_128_GCM_SHA256",
-        "crl-file c.pem",
+        "crl-file /ca.pem",
         "crt a.pem",
         "no-ssl-reuse",
         "no-tls-tickets",
@@ -141,4 +141,18 @@ fn what_is_spoken_has_a_name() {
         let said = messages(&listen(&format!(" server s 127.0.0.1:1 {options}")), Severity::Alert);
         assert!(said.iter().any(|it| it.contains(message)), "{said:?}");
     }
+}
+
+#[test]
+fn a_line_that_names_authorities_wants_them_there_also_without_ssl() {
+    for option in ["ca-file", "crl-file"] {
+        for lines in
+            [format!(" server s 127.0.0.1:1 {option} /nope"), format!(" bind :81 {option} /nope")]
+        {
+            let said = messages(&listen(&lines), Severity::Alert);
+            assert_eq!(said.len(), 1, "{said:?}");
+            assert!(said[0].contains(&format!("'{option}' : unable to load /nope: ")), "{said:?}");
+        }
+    }
+    assert!(messages(&listen(" server s 127.0.0.1:1 crt /nope"), Severity::Alert).is_empty());
 }

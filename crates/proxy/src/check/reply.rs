@@ -11,8 +11,8 @@ pub(super) struct Reply {
     pub(super) body: Vec<u8>,
     /// Nothing more belongs to it.
     pub(super) complete: bool,
-    /// A last chunk has said so.
-    pub(super) has_end: bool,
+    /// What has come behind the last chunk, once that is there.
+    pub(super) trailers: Option<Vec<u8>>,
 }
 
 /// What has come is no response.
@@ -78,8 +78,9 @@ impl Reply {
             let end = step.skip + step.data;
             self.body.extend_from_slice(&bytes[step.skip..end]);
             bytes = &bytes[end..];
-            self.has_end |= step.last;
-            self.complete |= step.last;
+            if step.last {
+                (self.complete, self.trailers) = (true, Some(bytes.to_vec()));
+            }
             if step.last || step.data == 0 {
                 return Ok(());
             }

@@ -22,8 +22,8 @@ pub(super) struct Scene<'a> {
     pub(super) head: Option<&'a Head>,
     /// What has been received; with a head, the body.
     pub(super) bytes: &'a [u8],
-    /// The body has an end that is marked in it.
-    pub(super) has_end: bool,
+    /// What stands behind the end of a body that is marked in it.
+    pub(super) trailers: Option<&'a [u8]>,
     /// Our address of the connection.
     pub(super) local: Option<SocketAddr>,
     /// What the connection is encrypted with.
@@ -39,8 +39,8 @@ impl Facts for Scene<'_> {
         (side == Side::Response && self.head.is_some()).then_some(self.bytes)
     }
 
-    fn body_has_end(&self, side: Side) -> bool {
-        side == Side::Response && self.has_end
+    fn trailers(&self, side: Side) -> Option<&[u8]> {
+        self.trailers.filter(|_| side == Side::Response)
     }
 
     fn payload(&self, side: Side) -> Option<&[u8]> {

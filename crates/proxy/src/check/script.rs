@@ -152,7 +152,7 @@ impl<'a> Play<'a> {
             variables: &self.variables,
             head,
             bytes,
-            has_end: self.reply.as_ref().is_some_and(|reply| reply.has_end),
+            trailers: self.reply.as_ref().and_then(|reply| reply.trailers.as_deref()),
             local: self.line.local(),
             session: self.line.session(),
         }

@@ -60,6 +60,7 @@ enum Block<'e> {
     Header(&'e [u8], &'e [u8]),
     EndOfHeaders,
     Data(&'e [u8]),
+    Trailer(&'e [u8], &'e [u8]),
     EndOfTrailers,
 }
 
@@ -67,7 +68,7 @@ impl Block<'_> {
     fn len(&self) -> usize {
         match self {
             Block::Start(head) => start_line(head).len() + START_LINE - 2,
-            Block::Header(name, value) => name.len() + value.len(),
+            Block::Header(name, value) | Block::Trailer(name, value) => name.len() + value.len(),
             Block::EndOfHeaders | Block::EndOfTrailers => 1,
             Block::Data(bytes) => bytes.len(),
         }
@@ -94,9 +95,20 @@ fn blocks_of<'e>(
 ) -> impl Iterator<Item = Block<'e>> {
     let fields = head.fields().map(|field| Block::Header(field.name, field.value));
     let body = facts.body(side).filter(|bytes| !bytes.is_empty()).map(Block::Data);
-    let end = facts.body_has_end(side).then_some(Block::EndOfTrailers);
+    let trailers = facts.trailers(side);
+    let fields_behind = trailers.into_iter().flat_map(trailers_of);
+    let end = trailers.map(|_| Block::EndOfTrailers);
     let head = std::iter::once(Block::Start(head)).chain(fields).chain([Block::EndOfHeaders]);
-    head.chain(body).chain(end)
+    head.chain(body).chain(fields_behind).chain(end)
+}
+
+/// Names and values of the lines before the empty one.
+fn trailers_of(text: &[u8]) -> impl Iterator<Item = Block<'_>> {
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    lines.take_while(|line| !line.is_empty()).filter_map(|line| {
+        let colon = memchr::memchr(b':', line)?;
+        Some(Block::Trailer(&line[..colon], line[colon + 1..].trim_ascii()))
+    })
 }
 
 /// The bytes of one message's blocks: what `req.len` is in HTTP mode.
@@ -207,6 +219,7 @@ fn block_type<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
         Block::Header(..) => b"HTX_BLK_HDR",
         Block::EndOfHeaders => b"HTX_BLK_EOH",
         Block::Data(_) => b"HTX_BLK_DATA",
+        Block::Trailer(..) => b"HTX_BLK_TLR",
         Block::EndOfTrailers => b"HTX_BLK_EOT",
     }))
 }

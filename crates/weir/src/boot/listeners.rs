@@ -1,5 +1,6 @@
 //! Listening sockets, opened before privileges are dropped. Never accepts.
 
+use crate::complain;
 use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, Mode, UnixAccess};
 use reactor::{Handle, KeepAlive, Namespace, SystemBuffers};
 use std::collections::HashMap;
@@ -13,6 +14,25 @@ use std::sync::Arc;
 pub(super) struct Open {
     pub(super) handle: Handle,
     pub(super) address: reactor::Address,
+    /// Why it takes clients from any interface, though its line names one.
+    pub(super) loose: Option<io::Error>,
+}
+
+impl Open {
+    fn new(handle: Handle, address: reactor::Address) -> Self {
+        Self { handle, address, loose: None }
+    }
+
+    /// Says that clients may come from elsewhere than the line says: HAProxy goes on with a warning.
+    pub(super) fn warn(&self, owner: &str, bind: &Bind) {
+        let (Some(error), Some(interface)) = (&self.loose, &bind.options.interface) else { return };
+        let (pid, place, why) = (std::process::id(), &bind.place, words(error));
+        complain(&format!(
+            "[WARNING]  ({pid}) : Binding [{}:{}] for {owner}: cannot bind receiver to device \
+             '{interface}' ({why}) for [{}]\n",
+            place.file, place.line, bind.written
+        ));
+    }
 }
 
 /// What a listener is asked to be beyond its own line.
@@ -80,12 +100,13 @@ impl Opener {
             BindAddress::At(Address::Pair(number)) => {
                 let handle = Handle(sys::listen::inherited_pair(*number)?);
                 self.inherited.insert(*number, handle);
-                Ok(Open { handle, address: reactor::Address::Pair(*number) })
+                Ok(Open::new(handle, reactor::Address::Pair(*number)))
             }
             BindAddress::At(Address::Ip(address)) => {
-                let fd = self.tcp(*address, bind, &options)?;
+                let (fd, loose) = self.tcp(*address, bind, &options)?;
                 let bound = sys::socket::local_address(fd).unwrap_or(*address);
-                Ok(Open { handle: Handle(fd), address: reactor::Address::Inet(bound) })
+                let address = reactor::Address::Inet(bound);
+                Ok(Open { handle: Handle(fd), address, loose })
             }
             BindAddress::At(Address::Unix(path)) => {
                 let (path, is_file) = whole(path, asked);
@@ -98,7 +119,7 @@ impl Opener {
                     allow(&path, bind, asked)?;
                 }
                 self.opened.push((name, Handle(fd)));
-                Ok(Open { handle: Handle(fd), address: reactor::Address::Unix(path) })
+                Ok(Open::new(Handle(fd), reactor::Address::Unix(path)))
             }
         }
     }
@@ -130,28 +151,36 @@ impl Opener {
     ) -> io::Result<Handle> {
         let options = self.options(&bind.options, asked)?;
         let address = open.address.inet().ok_or(io::ErrorKind::Unsupported)?;
-        self.tcp(address, bind, &options).map(Handle)
+        self.tcp(address, bind, &options).map(|(fd, _)| Handle(fd))
     }
 
-    /// A TCP listener: one that was handed over, or a new one.
+    /// A TCP listener: one that was handed over, or a new one. One for an interface that is not there
+    /// takes clients from all of them, and why.
     fn tcp(
         &mut self,
         address: SocketAddr,
         bind: &Bind,
         options: &sys::listen::Options,
-    ) -> io::Result<i32> {
+    ) -> io::Result<(i32, Option<io::Error>)> {
         // What cannot be changed later.
         let (line, fixed) = (&bind.options, (options.v6_only, options.transparent));
         let name = format!(
             "{address} {:?} {:?} {fixed:?} {}",
             line.interface, line.namespace, options.exclusive
         );
-        let fd = match self.take(&name, options) {
-            Some(fd) => fd,
-            None => sys::listen::tcp(address, options)?,
+        let (fd, loose) = match self.take(&name, options) {
+            Some(fd) => (fd, None),
+            None => match sys::listen::tcp(address, options) {
+                Ok(fd) => (fd, None),
+                Err(error) if options.interface.is_some() && sys::listen::lacks_device(&error) => {
+                    let options = sys::listen::Options { interface: None, ..options.clone() };
+                    (sys::listen::tcp(address, &options)?, Some(error))
+                }
+                Err(error) => return Err(error),
+            },
         };
         self.opened.push((name, Handle(fd)));
-        Ok(fd)
+        Ok((fd, loose))
     }
 
     /// The socket of this name, if it was handed over and can be used.
@@ -245,7 +274,7 @@ impl Opener {
             Some(address) => reactor::Address::Inet(address),
             None => reactor::Address::Unix(Default::default()),
         };
-        Ok(Open { handle, address })
+        Ok(Open::new(handle, address))
     }
 }
 
@@ -277,6 +306,20 @@ fn allow(path: &Path, bind: &Bind, asked: &Asked) -> io::Result<()> {
     Ok(())
 }
 
+/// HAProxy's words for a line that cannot be listened on.
+pub(super) fn failure(owner: &str, bind: &Bind, error: &io::Error) -> String {
+    let (place, why) = (&bind.place, reason(error));
+    match why.starts_with("cannot bind socket") {
+        true => {
+            format!(
+                "Binding [{}:{}] for {owner}: {why} for [{}]",
+                place.file, place.line, bind.written
+            )
+        }
+        false => format!("Starting {owner}: {why} [{}]", bind.written),
+    }
+}
+
 /// HAProxy's words for why a socket cannot be opened.
 pub(super) fn reason(error: &io::Error) -> String {
     match error.kind() {
@@ -285,12 +328,14 @@ pub(super) fn reason(error: &io::Error) -> String {
         io::ErrorKind::AddrNotAvailable => {
             "cannot bind socket (Cannot assign requested address)".into()
         }
-        _ => {
-            let text = error.to_string();
-            let text = text.split(" (os error").next().unwrap_or(&text).to_owned();
-            format!("cannot create listening socket ({text})")
-        }
+        _ => format!("cannot create listening socket ({})", words(error)),
     }
+}
+
+/// What the system says, without its number.
+pub(crate) fn words(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 #[cfg(test)]

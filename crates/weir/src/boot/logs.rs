@@ -143,20 +143,19 @@ pub(super) fn forwards(
     let forward = |from: &model::LogForward| {
         let backlog = if from.backlog > 0 { from.backlog } else { from.maxconn.max(1) };
         let asked = Asked { backlog, ..Asked::default() };
+        let owner = format!("log-forward {}", from.name);
         let mut handles = |binds: &[model::Bind], datagrams: bool| {
             let mut open = |bind: &model::Bind| match datagrams {
                 true => opener.open_datagrams(bind, &asked),
-                false => opener.open(bind, &asked).map(|open| open.handle),
+                false => opener.open(bind, &asked).map(|open| {
+                    open.warn(&owner, bind);
+                    open.handle
+                }),
             };
             let mut told = |bind: &model::Bind| match open(bind) {
                 Ok(handle) => Some((handle, bind.tls.clone())),
                 Err(error) => {
-                    errors.push(format!(
-                        "Starting log-forward {}: {} [{}]",
-                        from.name,
-                        listeners::reason(&error),
-                        bind.written
-                    ));
+                    errors.push(listeners::failure(&owner, bind, &error));
                     None
                 }
             };

@@ -177,6 +177,7 @@ fn front(
 ) -> settings::Front {
     let backlog = from.backlog.or(from.maxconn).unwrap_or(4096).max(128);
     let asked = Asked::of(from, proxy.mode, global, backlog);
+    let owner = format!("{} {}", proxy.kind.word(), proxy.name);
     let mut binds = Vec::new();
     for bind in from.binds.iter().filter(|_| !proxy.disabled) {
         let threads = global.process.threads.of(&bind.options.threads);
@@ -186,6 +187,9 @@ fn front(
             let namespace = namespace.map(|name| opener.namespace(name)).transpose()?;
             Ok((open, shards, namespace))
         });
+        if let Ok((open, ..)) = &opened {
+            open.warn(&owner, bind);
+        }
         match opened {
             Ok((open, shards, namespace)) => binds.push(settings::Bind {
                 namespace,
@@ -206,13 +210,7 @@ fn front(
                 },
                 tls: bind.tls.clone(),
             }),
-            Err(error) => errors.push(format!(
-                "Starting {} {}: {} [{}]",
-                proxy.kind.word(),
-                proxy.name,
-                super::listeners::reason(&error),
-                bind.written
-            )),
+            Err(error) => errors.push(super::listeners::failure(&owner, bind, &error)),
         }
     }
     settings::Front {

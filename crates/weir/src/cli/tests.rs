@@ -176,8 +176,8 @@ fn memory_debugging_is_checked_and_noted() {
 
 #[test]
 fn what_has_no_effect_is_noted() {
-    let options = ok("-de -dp -dG -dV -f a");
-    assert_eq!(options.notes.len(), 4);
+    let options = ok("-de -dp -dG -f a");
+    assert_eq!(options.notes.len(), 3);
     assert!(options.notes.iter().all(|note| note.contains(" has no effect: ")));
     assert_eq!(Options { notes: vec![], ..options }, with(|_| ()));
 }

@@ -419,6 +419,14 @@ fn rules_see_what_has_come_of_a_body() {
                 "5",
                 "66 <payload> 7 <>",
             ),
+            (
+                format!(
+                    "POST /x HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nTr: ab\r\nLonger-Trailer: xyz\r\n\r\n"
+                ),
+                "91 <hello> 5 <>",
+                "5",
+                "56 <payload> 7 <>",
+            ),
         ];
         for (at, (request, seen, early, answered)) in cases.into_iter().enumerate() {
             let answer = weir.web().ask(&request);

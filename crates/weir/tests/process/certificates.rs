@@ -225,6 +225,11 @@ fn a_server_is_added_with_files_that_have_been_loaded() {
     let said = add("two", &format!("verify required ca-file {ca}"));
     assert!(said.starts_with(&format!("'ca-file' : unable to load {ca}: ")), "{said}");
     assert!(said.contains(why), "{said}");
+    for option in ["ca-file", "crl-file"] {
+        let said = ask(&weir, &format!("add server app/two 127.0.0.1:1 {option} {ca}"));
+        let unable = format!("'{option}' : unable to load {ca}: ");
+        assert!(said.starts_with(&unable), "also without 'ssl': {said}");
+    }
     assert!(!ask(&weir, "show ssl ca-file").contains(&ca));
     ask(&weir, &format!("new ssl cert {b}"));
     tell(&weir, &format!("set ssl cert {b}"), &names.b.pem());

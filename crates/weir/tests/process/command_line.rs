@@ -75,7 +75,34 @@ fn warnings_fail_a_check_on_demand() {
     let output = run(&["-c", "-f", &file]);
     assert_eq!(code(&output), 0, "{}", errors(&output));
     assert!(errors(&output).contains("[WARNING]"), "a missing timeout is a warning");
+    assert_eq!(words(&output), "Warnings were found.\nConfiguration file is valid\n");
     assert_eq!(code(&run(&["-c", "-dW", "-f", &file])), 1);
+}
+
+#[test]
+fn certificates_of_servers_are_trusted_on_demand() {
+    let servers = "backend b\n    server s 127.0.0.1:1 ssl\n";
+    let (_kept, file) = written(&format!("{GOOD}{servers}"));
+    assert_eq!(
+        [run(&["-c", "-f", &file]), run(&["-c", "-dV", "-f", &file])].map(|it| code(&it)),
+        [1, 0]
+    );
+    let (_kept, strict) =
+        written(&format!("global\n    ssl-server-verify required\n{GOOD}{servers}"));
+    assert_eq!(code(&run(&["-c", "-dV", "-f", &strict])), 1, "the configuration has the last word");
+}
+
+#[test]
+fn what_cannot_start_fails_with_one() {
+    let directory = Directory::new();
+    let empty = directory.as_path().display().to_string();
+    let output = run(&["-c", "-f", &empty]);
+    assert_eq!(code(&output), 1, "a directory without a file");
+    assert!(errors(&output).starts_with("Usage : "), "{}", errors(&output));
+    let (_kept, mute) = written("defaults\n    mode http\n");
+    assert_eq!([run(&["-c", "-f", &mute]), run(&["-f", &mute])].map(|it| code(&it)), [2, 1]);
+    let output = run(&["-C", "/nope", "-c", "-f", &empty]);
+    assert!(errors(&output).ends_with("directory /nope : No such file or directory\n"));
 }
 
 #[test]
@@ -195,9 +222,10 @@ fn a_port_in_use_is_one_clear_line_each() {
     let output = run(&["-db", "-f", &file]);
     assert_eq!(code(&output), 1);
     let text = errors(&output);
-    let line = text.lines().find(|line| line.contains("Starting frontend f")).unwrap_or(&text);
-    assert!(line.contains("Address already in use"), "{text}");
-    assert!(line.contains(&address.to_string()), "{text}");
+    let wanted =
+        format!(":5] for frontend f: cannot bind socket (Address already in use) for [{address}]");
+    let line = text.lines().find(|line| line.ends_with(&wanted)).unwrap_or(&text);
+    assert!(line.contains(" : Binding ["), "{text}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use crate::support::Setup;
 use crate::support::master::Master;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
 
 const TEXT: &str = "global\n    nbthread 1\n    setenv PLACE here\n\
     defaults\n    mode http\n    timeout client 20s\nfrontend web\n    bind <web>\n    \
@@ -152,4 +154,27 @@ fn a_master_is_named_in_conditions() {
     let weir = setup().start();
     weir.web().get("/");
     assert!(!weir.errors().contains("a master is there"), "{}", weir.errors());
+}
+
+/// The most memory that a process has had, in KiB.
+fn most_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn a_line_of_many_commands_neither_piles_answers_up_nor_keeps_others_waiting() {
+    let master = start();
+    master.cli("show proc");
+    let before = most_memory(master.pid());
+    let mut many = UnixStream::connect(master.path("master")).expect("the master's socket");
+    // Its answers, more than 30 MB, are not read so far.
+    many.write_all((";".repeat(30_000) + "\n").as_bytes()).expect("the socket takes commands");
+    assert!(master.raw("show proc").contains("# workers"));
+    many.shutdown(std::net::Shutdown::Write).expect("it is open");
+    let answered = std::io::copy(&mut many, &mut std::io::sink()).expect("answers");
+    assert!(answered > 30_000_000, "{answered}");
+    let used = most_memory(master.pid()) - before;
+    assert!(used < 10_000, "{used} KiB");
 }

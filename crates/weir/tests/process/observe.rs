@@ -218,6 +218,28 @@ fn a_server_that_comes_back_relieves_the_backups() {
 }
 
 #[test]
+fn a_session_tells_where_its_messages_are() {
+    let (origin, log) = (origin(), LogReceiver::new());
+    let weir = start(&origin, &log, "");
+    let told = |what: &str| {
+        eventually(what, || {
+            let all = weir.cli("show sess all");
+            all.lines().any(|line| line.starts_with("  txn=") && line.ends_with(what)).then_some(())
+        });
+    };
+    let mut client = weir.web();
+    client.send("GET /part HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.head();
+    told("meth=1 status=200 req.st=MSG_DONE rsp.st=MSG_DATA req.f=0x4c rsp.f=0x0d");
+    drop(client);
+    let mut client = weir.web();
+    client.send("POST /wait HTTP/1.0\r\nContent-Length: 3\r\n\r\na");
+    told("meth=3 status=-1 req.st=MSG_DATA rsp.st=MSG_RPBEFORE req.f=0x05 rsp.f=0x00");
+    client.send("bc");
+    told("meth=3 status=-1 req.st=MSG_DONE rsp.st=MSG_RPBEFORE req.f=0x05 rsp.f=0x00");
+}
+
+#[test]
 fn operators_end_sessions() {
     let (origin, log) = (origin(), LogReceiver::new());
     let weir = start(&origin, &log, "");
@@ -239,6 +261,8 @@ fn operators_end_sessions() {
     assert_eq!(word("server=s ", "addr="), address, "{told}");
     let own = word("backend=app ", "addr=");
     assert!(own.starts_with("127.0.0.1:") && own != address, "{told}");
+    let exchange = "meth=1 status=-1 req.st=MSG_DONE rsp.st=MSG_RPBEFORE req.f=0x4c rsp.f=0x00";
+    assert_eq!(word("txn=", "flags=0x0 "), exchange, "{told}");
     assert_eq!(one.response().status(), 502);
     assert_eq!(shape(&log.find("/wait")), "web app/s 502 KH-- \"GET /wait HTTP/1.1\"");
     eventually("the other alone", || {

@@ -360,3 +360,18 @@ fn connections_follow_their_clients_into_namespaces() {
     ip(&["netns", "del", &name]);
     assert!(wrong.is_empty(), "{wrong:?}");
 }
+
+#[test]
+fn a_listener_for_an_interface_that_is_not_there_serves_all_with_a_warning() {
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], port()));
+    let weir = Setup::new(&format!(
+        "defaults\n    mode http\n    timeout client 5s\nfrontend web\n    bind <web>\n    \
+         bind {address} interface nosuch0\n    http-request return status 204\n"
+    ))
+    .start();
+    let device = "device 'nosuch0' (No such device)";
+    weir.expect_error(&format!(
+        "for frontend web: cannot bind receiver to {device} for [{address}]"
+    ));
+    assert_eq!(Client::connect(address).get("/").status(), 204);
+}

@@ -191,6 +191,8 @@ fn http_checks_end_as_scripted() {
     const PLAIN: &[u8] = b"HTTP/1.1 200 OK\r\nx-a: b\r\ncontent-length: 5\r\n\r\nhello";
     const CHUNKED: &[u8] =
         b"HTTP/1.1 100 x\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
+    const TRAILERS: &[u8] =
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\ntr: ab\r\n\r\n";
     const CUT: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello";
     let cases: &[(&str, &'static [u8], &str)] = &[
         ("expect string hello", PLAIN, "L7OK 200 "),
@@ -205,6 +207,7 @@ fn http_checks_end_as_scripted() {
         // As measured: the parts of a message are counted, and there are no raw bytes.
         ("expect on-success %[res.len]:%[res.payload(0,0)] status 200", PLAIN, "L7OK 200 58:"),
         ("expect on-success %[res.len] string lo", CHUNKED, "L7OK 200 64"),
+        ("expect on-success %[res.len] string lo", TRAILERS, "L7OK 200 68"),
         ("expect string x", b"garbage\r\n\r\n", "L7RSP "),
         ("expect string x", b"HTTP/1.0 404 Not Found\r\n\r\nx", "L7OK 404 "),
     ];
