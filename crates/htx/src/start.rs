@@ -145,13 +145,31 @@ impl fmt::Display for Version {
     }
 }
 
-/// The reason phrase that goes with a status when none is given.
+/// The reason phrase that goes with a status when none is given: HAProxy's, which are older than
+/// RFC 9110's for some.
 pub fn reason(status: u16) -> &'static str {
+    match status {
+        ..200 => interim_reason(status),
+        200..=299 => success_reason(status),
+        300..=399 => redirection_reason(status),
+        400..=499 => client_error_reason(status),
+        500..=599 => server_error_reason(status),
+        _ => "Other",
+    }
+}
+
+fn interim_reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",
         101 => "Switching Protocols",
         102 => "Processing",
         103 => "Early Hints",
+        _ => "Informational",
+    }
+}
+
+fn success_reason(status: u16) -> &'static str {
+    match status {
         200 => "OK",
         201 => "Created",
         202 => "Accepted",
@@ -160,19 +178,24 @@ pub fn reason(status: u16) -> &'static str {
         205 => "Reset Content",
         206 => "Partial Content",
         207 => "Multi-Status",
-        208 => "Already Reported",
+        210 => "Content Different",
         226 => "IM Used",
+        _ => "Success",
+    }
+}
+
+fn redirection_reason(status: u16) -> &'static str {
+    match status {
         300 => "Multiple Choices",
         301 => "Moved Permanently",
-        302 => "Found",
+        302 => "Moved Temporarily",
         303 => "See Other",
         304 => "Not Modified",
         305 => "Use Proxy",
         307 => "Temporary Redirect",
         308 => "Permanent Redirect",
-        400..=499 => client_error_reason(status),
-        500..=599 => server_error_reason(status),
-        _ => "Unknown Status",
+        310 => "Too many Redirects",
+        _ => "Redirection",
     }
 }
 
@@ -186,28 +209,32 @@ fn client_error_reason(status: u16) -> &'static str {
         405 => "Method Not Allowed",
         406 => "Not Acceptable",
         407 => "Proxy Authentication Required",
-        408 => "Request Timeout",
+        408 => "Request Time-out",
         409 => "Conflict",
         410 => "Gone",
         411 => "Length Required",
         412 => "Precondition Failed",
-        413 => "Payload Too Large",
-        414 => "URI Too Long",
+        413 => "Request Entity Too Large",
+        414 => "Request-URI Too Long",
         415 => "Unsupported Media Type",
-        416 => "Range Not Satisfiable",
-        417 => "Expectation Failed",
+        416 => "Requested range unsatisfiable",
+        417 => "Expectation failed",
         418 => "I'm a teapot",
         421 => "Misdirected Request",
         422 => "Unprocessable Content",
         423 => "Locked",
-        424 => "Failed Dependency",
+        424 => "Method failure",
         425 => "Too Early",
         426 => "Upgrade Required",
         428 => "Precondition Required",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
+        449 => "Retry With",
+        450 => "Blocked by Windows Parental Controls",
         451 => "Unavailable For Legal Reasons",
-        _ => "Unknown Status",
+        456 => "Unrecoverable Error",
+        499 => "client has closed connection",
+        _ => "Client Error",
     }
 }
 
@@ -215,15 +242,40 @@ fn server_error_reason(status: u16) -> &'static str {
     match status {
         500 => "Internal Server Error",
         501 => "Not Implemented",
-        502 => "Bad Gateway",
+        502 => "Bad Gateway or Proxy Error",
         503 => "Service Unavailable",
-        504 => "Gateway Timeout",
-        505 => "HTTP Version Not Supported",
-        506 => "Variant Also Negotiates",
-        507 => "Insufficient Storage",
-        508 => "Loop Detected",
-        510 => "Not Extended",
-        511 => "Network Authentication Required",
-        _ => "Unknown Status",
+        504 => "Gateway Time-out",
+        505 => "HTTP Version not supported",
+        506 => "Variant also negotiate",
+        507 => "Insufficient storage",
+        508 => "Loop detected",
+        509 => "Bandwidth Limit Exceeded",
+        510 => "Not extended",
+        511 => "Network authentication required",
+        520 => "Web server is returning an unknown error",
+        _ => "Server Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_class_has_a_reason_for_what_has_none_of_its_own() {
+        for (status, expected) in [
+            (199, "Informational"),
+            (200, "OK"),
+            (208, "Success"),
+            (302, "Moved Temporarily"),
+            (399, "Redirection"),
+            (408, "Request Time-out"),
+            (430, "Client Error"),
+            (502, "Bad Gateway or Proxy Error"),
+            (599, "Server Error"),
+            (600, "Other"),
+        ] {
+            assert_eq!(reason(status), expected, "{status}");
+        }
     }
 }

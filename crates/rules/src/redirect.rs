@@ -154,7 +154,9 @@ impl Redirect {
         scratch.clear();
         self.location(facts, scratch);
         head.clear();
-        head.set_response(Version::Http11, self.code, htx::start::reason(self.code).as_bytes());
+        // As HAProxy's redirections say, though its other answers of 302 do not.
+        let reason = if self.code == 302 { "Found" } else { htx::start::reason(self.code) };
+        head.set_response(Version::Http11, self.code, reason.as_bytes());
         head.push(b"content-length", b"0");
         head.push(HeaderId::Location.name().as_bytes(), scratch);
         if matches!(self.code, 302 | 303 | 307) {
