@@ -320,10 +320,7 @@ impl Exchange {
             }
             Err(error) => {
                 invalid::response(tx, error);
-                trace::at(tx, &trace::RESPONSE_BAD);
-                observe::sign(tx, Sign::Invalid);
-                let failure = Failure::new(502, Cause::Proxy, Phase::Headers);
-                Err(retry::instead_of(tx, RetryOn::JUNK, failure))
+                Err(malformed(tx))
             }
         }
     }
@@ -623,6 +620,14 @@ fn withholds_body(tx: &Transaction) -> bool {
     !begun && h1::expects_continue(&tx.space.request)
 }
 
+/// The response is none.
+fn malformed(tx: &mut Transaction) -> Failure {
+    trace::at(tx, &trace::RESPONSE_BAD);
+    observe::sign(tx, Sign::Invalid);
+    let failure = Failure::new(502, Cause::Proxy, Phase::Headers);
+    retry::instead_of(tx, RetryOn::JUNK, failure)
+}
+
 /// The server closed before it answered. Where it had closed for want of use when the request came,
 /// another connection is asked if that does no harm. Otherwise a client that has had answers before
 /// may simply ask again: it sees its connection closed, which is what a stale keep-alive connection
@@ -638,6 +643,9 @@ fn no_answer(tx: &mut Transaction) -> Failure {
     // Once: a connection that others have used meanwhile says nothing of what failed this one.
     if reused && empty && tx.failed_at.is_none() && retry::may_ask_anew(tx) {
         return retry::anew(tx);
+    }
+    if tx.server.as_ref().is_some_and(|server| server.mux.is_malformed()) {
+        return malformed(tx);
     }
     observe::sign(tx, Sign::Closed);
     let later = tx.client.requests > 0 || tx.client.socket.is_stream();

@@ -299,6 +299,15 @@ impl Machine {
         }
     }
 
+    /// Whether a message was ended here because the peer has broken the rules; of HTTP/1 its head
+    /// tells that.
+    pub(crate) fn is_malformed(&self) -> bool {
+        match self {
+            Self::H1(_) => false,
+            Self::H2(half) => half.is_malformed(),
+        }
+    }
+
     /// The major version of HTTP that it speaks.
     pub(crate) fn major(&self) -> u8 {
         match self {

@@ -67,7 +67,7 @@ pub struct Listing {
     pub bind: u32,
     /// The descriptor of the client's connection.
     pub descriptor: i32,
-    /// The descriptor of the server's connection; -1 while there is none of its own.
+    /// The descriptor of the server's connection; -1 while there is none.
     pub server_descriptor: i32,
     /// Its task, as one word.
     pub task: u64,
@@ -193,9 +193,9 @@ impl Listed {
     }
 }
 
-/// That of a connection which carries nothing else; else -1.
+/// That of the connection that carries it, also where it carries others; -1 while there is none.
 fn descriptor(link: &Link) -> i32 {
-    link.socket().map_or(-1, |it| it.handle().0)
+    link.transport().map_or(-1, |it| it.socket().handle().0)
 }
 
 impl Drop for Listed {

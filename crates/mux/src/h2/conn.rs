@@ -451,6 +451,12 @@ impl Conn {
         reset.is_some_and(|reset| reset.code == Code::REFUSED_STREAM)
     }
 
+    /// Whether a stream was reset here because the peer has broken the rules on it.
+    pub fn is_malformed(&self, key: Key) -> bool {
+        let reset = self.streams.get(key).and_then(|stream| stream.reset);
+        reset.is_some_and(|reset| !reset.by_peer && reset.code == Code::PROTOCOL_ERROR)
+    }
+
     /// Whether a stream had not ended when its connection was closed: nothing says what the peer
     /// has made of it.
     pub fn is_lost(&self, key: Key) -> bool {

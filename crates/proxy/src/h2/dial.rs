@@ -84,6 +84,10 @@ pub(crate) async fn begin(
     observe::sign(tx, Sign::Connected);
     trunk::serve(&tx.worker, &trunk, link);
     drop(making);
+    if let (Some(listed), Some(server)) = (&tx.listed, &tx.server) {
+        // It has a descriptor only now.
+        listed.set_connection(server.socket());
+    }
     if waits {
         let result = upgrades(tx, &trunk, deadline).await;
         if matches!(result, Err(failure) if failure.status == 502) {

@@ -239,6 +239,11 @@ impl Half {
         self.session.look(Conn::has_answered)
     }
 
+    /// Whether it was ended here because the peer has broken the rules on it.
+    pub(crate) fn is_malformed(&self) -> bool {
+        self.session.look(|mux| mux.is_malformed(self.key))
+    }
+
     /// Whether the request was not looked at, so that it may be sent again.
     pub(crate) fn is_refused(&self) -> bool {
         self.session.look(|mux| mux.is_refused(self.key))

@@ -2,7 +2,8 @@
 //! them. Never about frames: the crates below test those.
 
 use crate::support::{
-    Client, LogReceiver, Origin, Running, Setup, Talker, pass, reply, serve_forever, shape,
+    Client, LogReceiver, Origin, Running, Setup, Talker, eventually, pass, reply, serve_forever,
+    shape,
 };
 use mux::BodyKind;
 use std::sync::{Arc, Barrier};
@@ -265,5 +266,62 @@ fn ends_that_are_no_fault_are_not_counted_as_one() {
     assert_eq!(log.lines_for(Duration::from_millis(100)), Vec::<String>::new());
     for field in ["h2_detected_conn_protocol_errors", "h2_goaway_resp"] {
         assert_eq!(weir.stat("web", "FRONTEND", field), "0", "{field}");
+    }
+}
+
+/// Operators see the connections that streams are of.
+#[test]
+fn streams_are_listed_with_the_descriptors_of_their_connections() {
+    let origin = Origin::new(|mut peer| {
+        // Settings, and nothing more.
+        peer.client.send([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+        peer.client.rest();
+    });
+    let back = "    server s <origin> proto h2";
+    let weir = Setup::http("", back).with("origin", origin.address()).start();
+    let mut client = connected(weir.web());
+    client.send([get(1, b"/"), get(3, b"/")].concat());
+    let word = |line: &str, name: &str| {
+        let rest = line.split_once(name).expect("both sides have a descriptor").1;
+        rest.split([',', ']']).find_map(|part| part.strip_prefix("fd=")).map(str::to_owned)
+    };
+    let told = eventually("both streams have their server", || {
+        let all = weir.cli("show sess");
+        let lines = all.lines().filter(|line| line.contains("fe=web"));
+        let told = lines.map(|line| (word(line, "scf=["), word(line, "scb=["))).collect::<Vec<_>>();
+        let known = told.iter().all(|(_, back)| back.as_deref().is_some_and(|it| it != "-1"));
+        (told.len() == 2 && known).then_some(told)
+    });
+    assert_eq!(told[0], told[1], "the same connections");
+    assert_ne!(told[0].0, Some("-1".into()));
+    assert!(weir.cli("show sess all").contains(&format!("addr={}", weir.address("web"))));
+}
+
+/// As HAProxy logs and retries it: what came is no answer. It is not that none came.
+#[test]
+fn a_malformed_answer_over_http2_is_logged_as_one() {
+    let origin = Origin::new(|mut peer| {
+        if peer.client.try_take(PREFACE.len()).is_none() {
+            return;
+        }
+        peer.client.send(SETTINGS);
+        while let Some(header) = peer.client.try_take(9) {
+            let length = header[..3].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+            peer.client.take(length);
+            if header[3] == 1 {
+                // `:status: 200` and a name in upper case.
+                let block = b"\x88\0\x03X-A\x01b";
+                peer.client.send([&[0, 0, 8, 1, 5, 0, 0, 0, header[8]], &block[..]].concat());
+            }
+        }
+    });
+    for (retry, retries) in [("none", "0"), ("junk-response", "1")] {
+        let log = LogReceiver::new();
+        let back = format!("    retries 1\n    retry-on {retry}\n    server s <origin> proto h2");
+        let weir = Setup::http("", &back).between(&origin, &log);
+        assert_eq!(weir.web().get("/").status(), 502);
+        assert_eq!(shape(&log.line()), "web app/s 502 PH-- \"GET / HTTP/1.1\"", "{retry}");
+        assert_eq!(weir.stat("app", "s", "wretr"), retries, "{retry}");
+        assert_eq!(weir.stat("app", "s", "eresp"), "1", "{retry}");
     }
 }
