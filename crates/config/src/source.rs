@@ -118,7 +118,9 @@ fn expand(path: &Path, files: &dyn Files) -> io::Result<Vec<PathBuf>> {
     let Some(mut entries) = files.list(path)? else { return Ok(vec![path.to_owned()]) };
     entries.retain(|entry| {
         let hidden = entry.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.'));
-        !hidden && entry.extension().is_some_and(|e| e == "cfg")
+        let named = !hidden && entry.extension().is_some_and(|e| e == "cfg");
+        // A directory below is none of its files, whatever its name.
+        named && !matches!(files.list(entry), Ok(Some(_)))
     });
     entries.sort();
     Ok(entries)

@@ -393,8 +393,9 @@ impl Counters {
         sum.checked_div(samples).unwrap_or(0)
     }
 
-    /// Events per second, by the share of this second that has passed (`0..1000` ms). It slides, so it
-    /// can be more than any second by the clock has had: whoever has seen it finds no lower peak.
+    /// Events per second, by the share of this second that has passed (`0..1000` ms). It slides, so
+    /// it can be more than any second by the clock has had: whoever has seen it finds no lower
+    /// peak.
     pub fn rate(&self, event: Event, second: u32, ms: u32) -> u32 {
         let (current, previous) = self.lately(event, second);
         let left = u64::from(1000 - ms.min(1000));

@@ -197,8 +197,8 @@ pub trait Facts {
         None
     }
 
-    /// Where the end of a body is marked in the body itself, and there: its trailers, a line each, and
-    /// the empty line behind them.
+    /// Where the end of a body is marked in the body itself, and there: its trailers, a line each,
+    /// and the empty line behind them.
     fn trailers(&self, _side: Side) -> Option<&[u8]> {
         None
     }

@@ -133,19 +133,13 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     }
     let style = if std::io::stderr().is_terminal() { Style::Pretty } else { Style::Plain };
     let files = Watched::new();
-    let sources = match config::collect(&options.sources, &files) {
+    let sources = match sources(&options, &files, style) {
         Ok(sources) => sources,
-        Err(errors) => {
+        Err(said) => {
             drop(files);
-            return give_up(leading, &options, &unread(&errors, style), 1);
+            return give_up(leading, &options, &said, 1);
         }
     };
-    if sources.is_empty() {
-        // Directories without a file.
-        complain(&format!("{}\n", cli::usage()));
-        drop(files);
-        return give_up(leading, &options, "", 1);
-    }
     let words = version::words();
     let peer = options.local_peer.clone().unwrap_or_else(sys::hostname);
     let local_peer = LocalPeer { name: &peer, fixed: options.local_peer.is_some() };
@@ -183,13 +177,8 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         let advice = options.diagnostics || (checks && style == Style::Pretty);
         complain(&config::report(&loaded.diagnostics, pid, style, advice));
     }
-    if options.action == Action::Check {
-        if loaded.diagnostics.warnings() > 0 && verdict != Verdict::Invalid && !quiet {
-            say("Warnings were found.\n");
-        }
-        if let Some(message) = verdict.message().filter(|_| !quiet) {
-            say(&format!("{message}\n"));
-        }
+    if checks {
+        conclude(verdict, loaded.diagnostics.warnings(), quiet);
         return ExitCode::from(verdict.exit_code());
     }
     let in_file = |model: &config::Model| model.global.process.master_worker;
@@ -204,6 +193,31 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         (Some(model), Verdict::Valid, _) => boot::run(model, &options, &said),
         (_, Verdict::NoListener, _) => nothing_listens(pid),
         (_, _, leading) => give_up(leading, &options, &said, 1),
+    }
+}
+
+/// What a check says last, on the standard output.
+fn conclude(verdict: Verdict, warnings: usize, quiet: bool) {
+    let Some(message) = verdict.message().filter(|_| !quiet) else { return };
+    let warned = if warnings > 0 { "Warnings were found.\n" } else { "" };
+    say(&format!("{warned}{message}\n"));
+}
+
+/// The texts of all files, or what was said instead.
+fn sources(
+    options: &Options,
+    files: &Watched,
+    style: Style,
+) -> Result<Vec<config::Source>, String> {
+    match config::collect(&options.sources, files) {
+        Ok(sources) if !sources.is_empty() => Ok(sources),
+        Ok(_) => {
+            // Directories without a file.
+            let text = format!("{}\n", cli::usage());
+            complain(&text);
+            Err(text)
+        }
+        Err(errors) => Err(unread(&errors, style)),
     }
 }
 

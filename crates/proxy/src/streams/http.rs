@@ -47,8 +47,8 @@ impl State {
 pub struct Message {
     /// Where it is.
     pub state: State,
-    /// 1: it has a length, 2: it is chunked, 4: its end is known, 8: HTTP/1.1 or later, 0x40: it has
-    /// no body, 0x80: it asks for another protocol.
+    /// 1: it has a length, 2: it is chunked, 4: its end is known, 8: HTTP/1.1 or later, 0x40: it
+    /// has no body, 0x80: it asks for another protocol.
     pub flags: u8,
 }
 

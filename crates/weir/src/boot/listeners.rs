@@ -23,7 +23,8 @@ impl Open {
         Self { handle, address, loose: None }
     }
 
-    /// Says that clients may come from elsewhere than the line says: HAProxy goes on with a warning.
+    /// Says that clients may come from elsewhere than the line says: HAProxy goes on with a
+    /// warning.
     pub(super) fn warn(&self, owner: &str, bind: &Bind) {
         let (Some(error), Some(interface)) = (&self.loose, &bind.options.interface) else { return };
         let (pid, place, why) = (std::process::id(), &bind.place, words(error));
@@ -154,8 +155,8 @@ impl Opener {
         self.tcp(address, bind, &options).map(|(fd, _)| Handle(fd))
     }
 
-    /// A TCP listener: one that was handed over, or a new one. One for an interface that is not there
-    /// takes clients from all of them, and why.
+    /// A TCP listener: one that was handed over, or a new one. One for an interface that is not
+    /// there takes clients from all of them, and why.
     fn tcp(
         &mut self,
         address: SocketAddr,

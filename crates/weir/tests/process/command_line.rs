@@ -235,6 +235,7 @@ fn a_directory_is_read_in_order_and_only_its_cfg_files() {
     directory.write("10-a.cfg", "defaults\n    mode http\n    timeout client 1s\n");
     directory.write("30-broken.cfg.off", "broken\n");
     directory.write(".hidden.cfg", "broken\n");
+    std::fs::create_dir(directory.path("15-below.cfg")).expect("an own directory");
     let place = directory.as_path().display().to_string();
     let output = run(&["-c", "-dW", "-f", &place]);
     assert_eq!(code(&output), 0, "{}", errors(&output));
