@@ -62,7 +62,9 @@ struct Exchange {
     up_again: bool,
     /// More of a body was waited for already.
     midway: bool,
-    /// `option abortonclose`: a client that closes wants nothing any more.
+    /// `option abortonclose` on both sides: a client that closes wants nothing any more, even once
+    /// the server has its request. The manual promises that for queues and connections alone, and
+    /// HAProxy does it where the option holds for the frontend too, by `defaults` or in `listen`.
     minds_close: bool,
     up: Step,
     down: Step,
@@ -88,7 +90,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         up_broken: false,
         up_again: false,
         midway: false,
-        minds_close: tx.side().settings.back.as_ref().is_some_and(|back| back.abort_on_close),
+        minds_close: minds_close(tx),
         up: Step::AwaitsDestination,
         down: Step::AwaitsSource,
         splicing: splice::of(tx),
@@ -572,6 +574,13 @@ impl Exchange {
         }
         Ok(())
     }
+}
+
+/// Whether both sides have `option abortonclose`.
+fn minds_close(tx: &Transaction) -> bool {
+    let front = tx.client.proxy.settings.front.as_ref();
+    let back = tx.side().settings.back.as_ref();
+    front.is_some_and(|it| it.abort_on_close) && back.is_some_and(|it| it.abort_on_close)
 }
 
 /// The server wants to know who asks. The next request had better go to it again, and over this

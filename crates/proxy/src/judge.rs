@@ -247,6 +247,7 @@ fn run(
             }
             let phase = if held { Phase::Tarpit } else { phase(rules) };
             tx.notes.journal.end(Cause::Proxy, phase);
+            tx.notes.journal.status = answer.status_for(&tx.view());
             reply::prepare_rendered(tx, |view, files, head, body| {
                 answer.render(view, files, head, body)
             });
@@ -254,6 +255,7 @@ fn run(
         }
         Verdict::Return(answer) => {
             answered(tx);
+            tx.notes.journal.status = answer.status_for(&tx.view());
             reply::prepare_rendered(tx, |view, files, head, body| {
                 answer.render(view, files, head, body)
             });
@@ -316,6 +318,10 @@ pub(crate) fn prepare(tx: &mut Transaction, answer: Answer) {
 }
 
 fn redirected(tx: &mut Transaction, redirect: &Redirect) {
+    if !tx.request_body.is_empty() {
+        // As measured. Who is sent elsewhere with a body may not be done with sending it here.
+        tx.client.mux.close_after_message();
+    }
     let mut scratch = tx.worker.take_scratch();
     reply::prepare_rendered(tx, |view, _, head, _| {
         redirect.render(view, head, &mut scratch);

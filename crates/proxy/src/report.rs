@@ -298,7 +298,7 @@ fn count_ending(tx: &Transaction) {
 
 fn count_times(tx: &Transaction) {
     let journal = &tx.notes.journal;
-    let Some(claim) = &tx.claim else { return };
+    let Some(claim) = tx.claim.as_ref().filter(|_| journal.connected != 0) else { return };
     let ms = |from, to| Journal::span(from, to).max(0) as u32;
     let times = [
         ms(journal.request, journal.queued),
@@ -404,6 +404,34 @@ pub(crate) fn prepare(tx: &mut Transaction, rules: &RuleSet) {
     }
 }
 
+/// Gives a stream its number as it begins, if its log or its id may show it; others get one when
+/// they are asked for it. An id is made of the record.
+pub(crate) fn number(tx: &mut Transaction) {
+    let settings = &tx.client.proxy.settings;
+    if settings.unique_id.is_some() {
+        fill_record(tx, false);
+    } else if settings.log_format.is_some() && !settings.logs.targets.is_empty() {
+        number_of(tx);
+    }
+}
+
+/// The number of a stream, from 0 up (`%rt`).
+fn number_of(tx: &mut Transaction) -> u64 {
+    let numbered = &tx.worker.shared.numbered;
+    *tx.notes.journal.number.get_or_insert_with(|| numbered.fetch_add(1, Relaxed))
+}
+
+/// The statistics page answers in place of a server, at once. `whole`: it is the page itself.
+pub(crate) fn by_statistics(tx: &mut Transaction, whole: bool) {
+    let now = tx.worker.thread.nanos();
+    let journal = &mut tx.notes.journal;
+    journal.by_statistics = true;
+    (journal.queued, journal.connected) = (now, now);
+    if whole {
+        journal.response = now;
+    }
+}
+
 /// Brings the record up to date, for logs and for rules whose formats name log variables.
 pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     tx.notes.used = true;
@@ -449,6 +477,7 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.redispatched = journal.redispatched;
     (record.server_queue, record.backend_queue) = journal.queue_positions;
     fill_counts(tx, early);
+    tx.notes.record.request_count = number_of(tx);
 }
 
 /// Shows formats a connection that never became a session, or a request that never became one of
@@ -505,7 +534,7 @@ fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
         process_connections: shared.connections.current(),
         frontend_connections: front.map_or(0, |front| front.connections.current()),
         log_count: front.map_or(0, |front| front.lines.load(Relaxed)),
-        request_count: shared.totals.sum(Metric::Requests),
+        request_count: shared.numbered.fetch_add(1, Relaxed),
         pid: shared.settings.pid,
         ..TransactionRecord::default()
     };
@@ -527,7 +556,6 @@ fn fill_counts(tx: &mut Transaction, early: bool) {
     record.process_connections = shared.connections.current();
     record.frontend_connections = front.map_or(0, |front| front.connections.current());
     record.log_count = front.map_or(0, |front| front.lines.load(Relaxed));
-    record.request_count = shared.totals.sum(Metric::Requests);
     let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
     let own = u32::from(tx.entered.is_some() && !early);
     record.backend_connections = back.map_or(0, |back| back.sessions.current().saturating_sub(own));

@@ -96,6 +96,8 @@ pub struct Shared {
     pub restored: OnceLock<Vec<String>>,
     /// Messages of our own that were dropped because a log target was full.
     pub dropped_logs: AtomicU64,
+    /// Streams that have a number: those that a log or an id may show.
+    pub(crate) numbered: AtomicU64,
     /// Answers to questions that only the owning thread can answer; see [`crate::ask`].
     pub(crate) questions: Vec<Mutex<Vec<crate::ask::Question>>>,
     /// Work that any thread may do, such as purging what is idle and expiring table entries.
@@ -154,6 +156,7 @@ impl Shared {
             vars: settings.variables.clone(),
             restored: OnceLock::new(),
             dropped_logs: AtomicU64::new(0),
+            numbered: AtomicU64::new(0),
             rings: ring::all(&settings.rings),
             records: AtomicBool::new(true),
             traces: Traces::default(),
