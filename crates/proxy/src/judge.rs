@@ -17,7 +17,7 @@ use crate::transaction::Transaction;
 use crate::verify;
 use htx::Version;
 use rules::redirect::Redirect;
-use rules::{Cursor, Need, RuleSet, Rules, Verdict};
+use rules::{Cursor, Need, Reply, RuleSet, Rules, Verdict};
 use sample::Lookout;
 use table::DataType;
 
@@ -247,18 +247,12 @@ fn run(
             }
             let phase = if held { Phase::Tarpit } else { phase(rules) };
             tx.notes.journal.end(Cause::Proxy, phase);
-            tx.notes.journal.status = answer.status_for(&tx.view());
-            reply::prepare_rendered(tx, |view, files, head, body| {
-                answer.render(view, files, head, body)
-            });
+            replied(tx, answer);
             Ok(if held { Ruling::Tarpit } else { Ruling::Answer })
         }
         Verdict::Return(answer) => {
             answered(tx);
-            tx.notes.journal.status = answer.status_for(&tx.view());
-            reply::prepare_rendered(tx, |view, files, head, body| {
-                answer.render(view, files, head, body)
-            });
+            replied(tx, answer);
             Ok(Ruling::Answer)
         }
         Verdict::Service(service) => {
@@ -315,6 +309,11 @@ pub(crate) fn prepare(tx: &mut Transaction, answer: Answer) {
             tx.pieces = Some(pieces);
         }
     }
+}
+
+fn replied(tx: &mut Transaction, answer: &Reply) {
+    tx.notes.journal.status = answer.status_for(&tx.view());
+    reply::prepare_rendered(tx, |view, files, head, body| answer.render(view, files, head, body));
 }
 
 fn redirected(tx: &mut Transaction, redirect: &Redirect) {

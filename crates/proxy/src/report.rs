@@ -442,6 +442,8 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     let ends = |server: &crate::server_conn::ServerConn| (server.local(), server.destination());
     let server_ends = tx.server.as_deref().map(ends);
     let encrypted = tx.client.session().is_some();
+    // Rules of a response that is on its way see its status.
+    let coming = tx.space.response.status();
     let under_way = tx.space.down.sent + tx.space.down.outbox.unsent().len() as u64;
     let Notes { journal, record, .. } = &mut *tx.notes;
     record.client = source;
@@ -470,7 +472,9 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.early = early;
     record.bytes_read = journal.bytes_out + if journal.ended == 0 { under_way } else { 0 };
     record.bytes_uploaded = journal.bytes_in;
-    record.status = if journal.status == 0 { -1 } else { journal.status.into() };
+    let known = journal.status != 0 || journal.ended != 0;
+    let status = if known { journal.status } else { coming };
+    record.status = if status == 0 { -1 } else { status.into() };
     record.termination = [journal.cause.letter(), journal.phase.letter()];
     record.cookie_state = [journal.cookie.0, journal.cookie.1];
     record.retries = journal.retries;

@@ -1,6 +1,6 @@
 //! Where log lines go and what they say. Never about failures, which have lines of their own.
 
-use crate::support::{LogReceiver, Origin, Setup, eventually, shape};
+use crate::support::{LogReceiver, Origin, Setup, eventually, reply, shape};
 use std::os::unix::net::UnixDatagram;
 
 /// A frontend with the `log` lines given and `option httplog`.
@@ -314,3 +314,34 @@ fn a_replaced_error_keeps_its_status() {
 }
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+
+/// As measured: rules of a response see the status that it has, or that of the error it replaces.
+#[test]
+fn rules_of_a_response_see_its_status() {
+    let origin = Origin::answering(reply("201 Created", "hello"));
+    let front = "    http-response set-header a %ST\n    http-after-response set-header b %ST\n    \
+                 errorloc 403 http://x/\n    http-request deny if { path /deny }\n    \
+                 http-request set-header c %ST";
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &LogReceiver::new());
+    let answer = weir.web().get("/");
+    assert_eq!((answer.header("a"), answer.header("b")), (Some("201"), Some("201")));
+    assert_eq!(origin.request(0).header("c"), Some("-1"));
+    let answer = weir.web().get("/deny");
+    assert_eq!((answer.status(), answer.header("b")), (302, Some("403")));
+}
+
+/// As measured: once the connection to the server stands.
+#[test]
+fn a_session_is_logged_as_soon_as_it_stands_if_asked() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    mode tcp\n    option logasap\n    log-format \"%b/%s %Tt %B %ts\"";
+    let weir = Setup::http(front, "    mode tcp\n    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\n");
+    let line = log.line();
+    assert!(line.starts_with("app/s +") && line.ends_with(" +0 --"), "{line}");
+    client.send("Host: h\r\n\r\n");
+    assert_eq!(client.response().text(), "hello");
+    client.close();
+    assert!(log.lines_for(std::time::Duration::from_millis(200)).is_empty(), "and only then");
+}
