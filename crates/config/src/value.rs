@@ -1,7 +1,7 @@
 //! Numbers, times and sets as HAProxy writes them (section 2.5). Never knows which keyword asked.
 
-/// The longest time that HAProxy's timers hold, in ms.
-const MAX_MS: u64 = i32::MAX as u64;
+/// The longest time that HAProxy's timers hold, in ms, or in seconds where those are its unit.
+const MOST: u64 = i32::MAX as u64;
 
 /// What is wrong with a time.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub(crate) enum ValueError {
     Unexpected { at: usize, found: char },
     /// Larger than any value allowed.
     Overflow,
+    /// The same, of a time that is kept in seconds.
+    TooManySeconds,
 }
 
 impl ValueError {
@@ -30,6 +32,9 @@ impl ValueError {
             Self::Overflow => format!(
                 "timer overflow in argument '{text}' to {subject} (maximum value is 2147483647 ms or ~24.8 days)"
             ),
+            Self::TooManySeconds => format!(
+                "timer overflow in argument '{text}' to {subject} (maximum value is 2147483647 s or ~68 years)"
+            ),
         }
     }
 }
@@ -43,6 +48,22 @@ pub(crate) enum Unit {
 
 /// A time in milliseconds, rounded up.
 pub(crate) fn time(text: &str, default: Unit) -> Result<u64, ValueError> {
+    let ms = micros(text, default)?.div_ceil(1_000);
+    if ms > MOST { Err(ValueError::Overflow) } else { Ok(ms) }
+}
+
+/// A time in seconds, rounded up; without a suffix it is in seconds.
+pub(crate) fn seconds(text: &str) -> Result<u32, ValueError> {
+    let micros = micros(text, Unit::Seconds).map_err(|error| match error {
+        ValueError::Overflow => ValueError::TooManySeconds,
+        other => other,
+    })?;
+    let seconds = Some(micros.div_ceil(1_000_000)).filter(|seconds| *seconds <= MOST);
+    seconds.map(|seconds| seconds as u32).ok_or(ValueError::TooManySeconds)
+}
+
+/// A time in microseconds.
+fn micros(text: &str, default: Unit) -> Result<u64, ValueError> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let unexpected =
         |at: usize| ValueError::Unexpected { at, found: text[at..].chars().next().unwrap_or(' ') };
@@ -65,11 +86,7 @@ pub(crate) fn time(text: &str, default: Unit) -> Result<u64, ValueError> {
             return Err(unexpected(digits + unit.map_or(0, |unit| unit.len())));
         }
     };
-    let micros = number.checked_mul(per_unit).ok_or(ValueError::Overflow)?;
-    match micros.div_ceil(1000) {
-        ms if ms > MAX_MS => Err(ValueError::Overflow),
-        ms => Ok(ms),
-    }
+    number.checked_mul(per_unit).ok_or(ValueError::Overflow)
 }
 
 /// A decimal number without sign.
@@ -143,6 +160,16 @@ mod tests {
             assert_eq!(time(text, Unit::Milliseconds), value, "{text}");
         }
         assert_eq!(time("5", Unit::Seconds), Ok(5000));
+        for (text, value) in [
+            ("5", Ok(5)),
+            ("1500ms", Ok(2)),
+            ("30d", Ok(2_592_000)),
+            ("24856d", Err(ValueError::TooManySeconds)),
+            ("99999999999999999999", Err(ValueError::TooManySeconds)),
+            ("5x", Err(ValueError::Unexpected { at: 1, found: 'x' })),
+        ] {
+            assert_eq!(seconds(text), value, "{text}");
+        }
     }
 
     #[test]

@@ -182,6 +182,8 @@ pub(crate) fn look_again(
     if !claim.is_served() && (!claim.server.queue.is_empty() || !claim.try_serve()) {
         return Ok(Found::Server(claim));
     }
+    // As measured, every attempt is a session of the server.
+    count_session(tx, &claim);
     tx.claim = Some(claim);
     Ok(Found::Place)
 }
@@ -248,10 +250,14 @@ fn settle(tx: &mut Transaction, mut claim: Claim) {
     tx.claim = Some(claim);
 }
 
+fn count_session(tx: &Transaction, claim: &Claim) {
+    claim.server.block().count(Metric::Sessions);
+    claim.server.tick(Event::Session, tx.worker.second());
+}
+
 fn count(tx: &Transaction, claim: &Claim) {
-    let (server, second) = (&claim.server, tx.worker.second());
-    server.block().count(Metric::Sessions);
-    server.tick(Event::Session, second);
+    let server = &claim.server;
+    count_session(tx, claim);
     if tx.wanted.is_none() {
         server.block().count(Metric::Balanced);
         if let Some(block) = claim.backend.back_block() {

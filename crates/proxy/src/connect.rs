@@ -6,6 +6,7 @@
 
 use crate::case;
 use crate::claim::{self, Claim, Found, back, refused};
+use crate::cookie;
 use crate::counters::{Block, Metric};
 use crate::early;
 use crate::h2::{Making, dial};
@@ -211,6 +212,9 @@ async fn turn(
 fn count_move(tx: &mut Transaction, backend: &ProxyRef, from: usize) -> bool {
     let comes_back = tx.claim.as_ref().is_some_and(|claim| claim.slot() == from);
     tx.notes.journal.redispatched |= !comes_back;
+    if !comes_back {
+        cookie::redispatched(tx);
+    }
     let metric = if comes_back { Metric::Retries } else { Metric::Redispatches };
     let left = backend.server(from);
     let blocks = [left.as_ref().map(|server| server.block()), backend.back_block()];

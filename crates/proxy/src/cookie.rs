@@ -24,9 +24,7 @@ pub(crate) fn request(tx: &mut Transaction) {
     };
     let Some(cookie) = &settings.cookie else { return };
     tx.posts = tx.space.request.method_id() == Method::Post;
-    if tx.persistence == Persistence::Ignored {
-        return;
-    }
+    let unheeded = is_unheeded(tx);
     let judge = Judge {
         cookie,
         back,
@@ -37,13 +35,24 @@ pub(crate) fn request(tx: &mut Transaction) {
         note(tx, cookie, b'N');
         return;
     };
-    let worth = if found.worth == b'V' && tx.selected { b'U' } else { found.worth };
-    tx.cookie_dates = found.dates;
-    note(tx, cookie, worth);
-    if !tx.selected {
-        tx.wanted = found.slot;
+    note(tx, cookie, if unheeded { b'U' } else { found.worth });
+    if !unheeded {
+        (tx.cookie_dates, tx.wanted) = (found.dates, found.slot);
     }
     hand_on(&mut tx.space.request, cookie);
+}
+
+/// Whether rules keep the cookie out of the choice: the client keeps the one that it has, too.
+fn is_unheeded(tx: &Transaction) -> bool {
+    tx.selected || tx.persistence == Persistence::Ignored
+}
+
+/// The server that the cookie has named does not answer, and another one gets the request.
+pub(crate) fn redispatched(tx: &mut Transaction) {
+    let worth = &mut tx.notes.journal.cookie.0;
+    if *worth == b'V' {
+        *worth = b'D';
+    }
 }
 
 /// What one cookie says.
@@ -193,20 +202,27 @@ pub(crate) fn response(tx: &mut Transaction) {
     let Some(claim) = tx.claim.as_ref() else { return };
     let valid = matches!(tx.notes.journal.cookie.0, b'V' | b'D');
     let known = tx.wanted == Some(claim.slot()) && valid;
+    let (unheeded, direct) = (is_unheeded(tx), claim.server().is_direct());
     let key = backend.back.as_ref().and_then(|back| back.dynamic_cookie.key());
     let value = value_of(claim.server(), key.as_deref()).map(Cow::into_owned);
     let provided = from_server(tx, cookie, value.as_deref(), known);
-    if cookie.mode != CookieMode::Insert || provided {
+    let allowed = !cookie.post_only || tx.posts;
+    if cookie.mode != CookieMode::Insert || provided || !allowed || unheeded || direct {
         return;
     }
-    let allowed = !cookie.post_only || tx.posts;
-    let Some(value) = value.filter(|_| allowed) else { return };
+    let Some(value) = value else {
+        // A server without a value has no client to keep.
+        tx.notes.journal.cookie.1 = b'I';
+        return insert(&mut tx.space.response, cookie, format!("{}={NEVER}", cookie.name));
+    };
     let now = tx.worker.second();
     let refreshed = tx.cookie_dates.refreshed(cookie, now);
     if !known || refreshed.is_some() {
         tx.notes.journal.cookie.1 = if known { b'U' } else { b'I' };
         let dates = refreshed.unwrap_or_else(|| Dates::default().first(cookie, now));
-        insert(&mut tx.space.response, cookie, &value, dates);
+        let mut pair = format!("{}={value}", cookie.name);
+        dates.write(cookie, &mut pair);
+        insert(&mut tx.space.response, cookie, pair);
     }
 }
 
@@ -249,9 +265,10 @@ fn set_by_server(head: &Head, name: &str, from: usize) -> Option<(usize, bool)> 
     })
 }
 
-fn insert(head: &mut Head, cookie: &Cookie, value: &str, dates: Dates) {
-    let mut line = format!("{}={value}", cookie.name);
-    dates.write(cookie, &mut line);
+/// What takes a cookie away from a client.
+const NEVER: &str = "; Expires=Thu, 01-Jan-1970 00:00:01 GMT";
+
+fn insert(head: &mut Head, cookie: &Cookie, mut line: String) {
     line.push_str("; path=/");
     for attribute in &cookie.attributes {
         line.push_str("; ");

@@ -65,7 +65,9 @@ struct Exchange {
     midway: bool,
     /// How the server delimits the body of its response.
     body: BodyKind,
-    /// `option abortonclose`: a client that closes wants nothing any more.
+    /// `option abortonclose` on both sides: a client that closes wants nothing any more, even once
+    /// the server has its request. The manual promises that for queues and connections alone, and
+    /// HAProxy does it where the option holds for the frontend too, by `defaults` or in `listen`.
     minds_close: bool,
     up: Step,
     down: Step,
@@ -92,7 +94,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         up_again: false,
         midway: false,
         body: BodyKind::None,
-        minds_close: tx.side().settings.back.as_ref().is_some_and(|back| back.abort_on_close),
+        minds_close: minds_close(tx),
         up: Step::AwaitsDestination,
         down: Step::AwaitsSource,
         splicing: splice::of(tx),
@@ -585,6 +587,13 @@ impl Exchange {
         }
         Ok(())
     }
+}
+
+/// Whether both sides have `option abortonclose`.
+fn minds_close(tx: &Transaction) -> bool {
+    let front = tx.client.proxy.settings.front.as_ref();
+    let back = tx.side().settings.back.as_ref();
+    front.is_some_and(|it| it.abort_on_close) && back.is_some_and(|it| it.abort_on_close)
 }
 
 /// The server wants to know who asks. The next request had better go to it again, and over this

@@ -78,6 +78,9 @@ impl View<'_> {
     }
 
     fn server_name(&self) -> Option<&[u8]> {
+        if self.notes.journal.by_statistics {
+            return Some(b"<STATS>");
+        }
         let back = self.backend?.back.as_ref()?;
         Some(back.servers.get(self.slot?)?.state.name().as_bytes())
     }

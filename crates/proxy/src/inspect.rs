@@ -9,8 +9,9 @@ use crate::counters::Metric;
 use crate::journal::{Cause, Failure, Phase};
 use crate::report;
 use crate::resolver::lookup;
+use crate::retry;
 use crate::runtime::{Proxy, ProxyRef};
-use crate::settings::Mode;
+use crate::settings::{Mode, RetryOn};
 use crate::tcp::{self, Gathered};
 use crate::transaction::Transaction;
 use mux::{Side, h1};
@@ -146,6 +147,11 @@ fn refuse_response(tx: &mut Transaction, ruling: Ruling) -> Failure {
 /// # Errors
 /// The rules refuse it.
 pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), Failure> {
+    if closes_before(tx, proxy) {
+        tx.notes.journal.response = 0;
+        let failure = Failure::new(502, Cause::ServerAbort, Phase::Headers);
+        return Err(retry::instead_of(tx, RetryOn::EMPTY, failure));
+    }
     match look(tx, proxy, |rules| &rules.tcp_response) {
         Ruling::Pass | Ruling::Wait | Ruling::Resolve | Ruling::Switch(_) => {}
         Ruling::Close => {
@@ -159,6 +165,17 @@ pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), 
         }
     }
     Ok(())
+}
+
+/// Whether the rules close the server's connection without having seen what it says, as measured:
+/// a `close` that no condition holds back leaves no response.
+fn closes_before(tx: &mut Transaction, proxy: &Proxy) -> bool {
+    let response = std::mem::take(&mut tx.space.response);
+    tx.notes.partial = proxy.settings.timeouts.response_inspection.is_some();
+    let ruling = look(tx, proxy, |rules| &rules.tcp_response);
+    tx.notes.partial = false;
+    tx.space.response = response;
+    ruling == Ruling::Close
 }
 
 /// What a session does after a look at what its server said.

@@ -120,7 +120,8 @@ pub struct Journal {
     pub ended: u64,
     /// What the connection's task had used before.
     pub usage: sched::Usage,
-    /// Status sent to the client; 0 for none.
+    /// Status sent to the client; 0 for none. Of a replaced error, its own and not that of what
+    /// replaces it.
     pub status: u16,
     /// Bytes received from the client.
     pub bytes_in: u64,
@@ -155,6 +156,10 @@ pub struct Journal {
     pub bad_request: bool,
     /// Who chose the server.
     pub chooser: Chooser,
+    /// Its number among the streams of the process, once somebody may ask for it.
+    pub number: Option<u64>,
+    /// The statistics page has answered, in place of a server.
+    pub by_statistics: bool,
     /// File and line of the rule that ended a rule set.
     pub last_rule: Option<(Arc<str>, u32)>,
 }

@@ -17,7 +17,7 @@ use crate::transaction::Transaction;
 use crate::verify;
 use htx::Version;
 use rules::redirect::Redirect;
-use rules::{Cursor, Need, RuleSet, Rules, Verdict};
+use rules::{Cursor, Need, Reply, RuleSet, Rules, Verdict};
 use sample::Lookout;
 use table::DataType;
 
@@ -246,16 +246,12 @@ fn run(
             }
             let phase = if held { Phase::Tarpit } else { phase(rules) };
             tx.notes.journal.end(Cause::Proxy, phase);
-            reply::prepare_rendered(tx, |view, files, head, body| {
-                answer.render(view, files, head, body)
-            });
+            replied(tx, answer);
             Ok(if held { Ruling::Tarpit } else { Ruling::Answer })
         }
         Verdict::Return(answer) => {
             answered(tx, phase(rules));
-            reply::prepare_rendered(tx, |view, files, head, body| {
-                answer.render(view, files, head, body)
-            });
+            replied(tx, answer);
             Ok(Ruling::Answer)
         }
         Verdict::Service(service) => {
@@ -320,7 +316,16 @@ pub(crate) fn prepare(tx: &mut Transaction, answer: Answer) {
     }
 }
 
+fn replied(tx: &mut Transaction, answer: &Reply) {
+    tx.notes.journal.status = answer.status_for(&tx.view());
+    reply::prepare_rendered(tx, |view, files, head, body| answer.render(view, files, head, body));
+}
+
 fn redirected(tx: &mut Transaction, redirect: &Redirect) {
+    if !tx.request_body.is_empty() {
+        // As measured. Who is sent elsewhere with a body may not be done with sending it here.
+        tx.client.mux.close_after_message();
+    }
     let mut scratch = tx.worker.take_scratch();
     reply::prepare_rendered(tx, |view, _, head, _| {
         redirect.render(view, head, &mut scratch);

@@ -22,6 +22,7 @@ mod tests;
 
 /// Prepares the reply for a failure: the one configured for its status, else the built-in one.
 pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
+    tx.notes.journal.status = status;
     let reply = configured(tx, status);
     // Only where bytes are what goes to the client they can go as they are.
     let as_it_is = tx.notes.journal.bad_request && tx.client.mux.is_h1();
@@ -30,9 +31,9 @@ pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
             report::fill_record(tx, false);
             prepare_rendered(tx, |view, files, head, body| reply.render(view, files, head, body));
         }
-        (Some(ErrorReply::File { raw, .. }), true) => verbatim(tx, status, &raw),
+        (Some(ErrorReply::File { raw, .. }), true) => verbatim(tx, &raw),
         (Some(ErrorReply::File { parsed, .. }), false) if parsed.is_silent() => {
-            verbatim(tx, status, b"");
+            verbatim(tx, b"");
         }
         (Some(ErrorReply::File { parsed, .. }), false) => {
             tx.space.body.clear();
@@ -43,7 +44,7 @@ pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
         (None, true) => {
             let mut bytes = tx.worker.take_scratch();
             htx::error_replies::raw(status, &mut bytes);
-            verbatim(tx, status, &bytes);
+            verbatim(tx, &bytes);
             tx.worker.give_scratch(bytes);
         }
     }
@@ -52,7 +53,9 @@ pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
 /// The reply configured for a status: the backend's, else the frontend's.
 fn configured(tx: &Transaction, status: u16) -> Option<ErrorReply> {
     let of = |proxy: &Proxy| proxy.error_reply(status).cloned();
-    of(tx.side()).or_else(|| of(&tx.client.proxy))
+    // One that is out of service has no say, as measured.
+    let side = Some(tx.side()).filter(|side| !side.settings.disabled);
+    side.and_then(|side| of(side)).or_else(|| of(&tx.client.proxy))
 }
 
 /// The error files in effect, for replies of rules.
@@ -89,7 +92,7 @@ pub(crate) fn prepare_rendered(
     if rendered == Rendered::Send {
         return true;
     }
-    verbatim(tx, 0, b"");
+    verbatim(tx, b"");
     false
 }
 
@@ -102,13 +105,12 @@ fn built_in(tx: &mut Transaction, status: u16) {
 }
 
 /// Sends bytes as they are, then closes.
-fn verbatim(tx: &mut Transaction, status: u16, bytes: &[u8]) {
+fn verbatim(tx: &mut Transaction, bytes: &[u8]) {
     let space = &mut *tx.space;
     space.response.clear();
     space.body.clear();
     space.down.clear();
     space.down.outbox.bytes.extend_from_slice(bytes);
-    tx.notes.journal.status = if bytes.is_empty() { 0 } else { status };
     tx.client.mux.close_after_message();
 }
 
@@ -194,6 +196,7 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
         tx.client.mux.close_after_message();
     }
     measure::reply(tx);
+    let before = tx.space.response.status();
     judge::after_response(tx)?;
     // An interim response may be on its way; this one follows it.
     let space = &mut *tx.space;
@@ -204,7 +207,10 @@ fn encode(tx: &mut Transaction) -> Result<(), Failure> {
     let out = &mut space.down.outbox.bytes;
     let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
     let sent_as = case::response(&tx.worker, proxy, mux, (&mut space.response, length), out);
-    tx.notes.journal.status = space.response.status();
+    let (journal, after) = (&mut tx.notes.journal, space.response.status());
+    if journal.status == 0 || after != before {
+        journal.status = after;
+    }
     if sent_as == BodyKind::None {
         tx.pieces = None;
     } else if tx.pieces.is_some() {

@@ -311,7 +311,7 @@ fn count_ending(tx: &Transaction) {
 
 fn count_times(tx: &Transaction) {
     let journal = &tx.notes.journal;
-    let Some(claim) = &tx.claim else { return };
+    let Some(claim) = tx.claim.as_ref().filter(|_| journal.connected != 0) else { return };
     let ms = |from, to| Journal::span(from, to).max(0) as u32;
     let times = [
         ms(journal.request, journal.queued),
@@ -419,6 +419,34 @@ pub(crate) fn prepare(tx: &mut Transaction, rules: &RuleSet) {
     }
 }
 
+/// Gives a stream its number as it begins, if its log or its id may show it; others get one when
+/// they are asked for it. An id is made of the record.
+pub(crate) fn number(tx: &mut Transaction) {
+    let settings = &tx.client.proxy.settings;
+    if settings.unique_id.is_some() {
+        fill_record(tx, false);
+    } else if settings.log_format.is_some() && !settings.logs.targets.is_empty() {
+        number_of(tx);
+    }
+}
+
+/// The number of a stream, from 0 up (`%rt`).
+fn number_of(tx: &mut Transaction) -> u64 {
+    let worker = &tx.worker;
+    *tx.notes.journal.number.get_or_insert_with(|| worker.next_number())
+}
+
+/// The statistics page answers in place of a server, at once. `whole`: it is the page itself.
+pub(crate) fn by_statistics(tx: &mut Transaction, whole: bool) {
+    let now = tx.worker.thread.nanos();
+    let journal = &mut tx.notes.journal;
+    journal.by_statistics = true;
+    (journal.queued, journal.connected) = (now, now);
+    if whole {
+        journal.response = now;
+    }
+}
+
 /// Brings the record up to date, for logs and for rules whose formats name log variables.
 pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     tx.notes.used = true;
@@ -429,6 +457,8 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     let ends = |server: &crate::server_conn::ServerConn| (server.local(), server.destination());
     let server_ends = tx.server.as_deref().map(ends);
     let encrypted = tx.client.session().is_some();
+    // Rules of a response that is on its way see its status.
+    let coming = tx.space.response.status();
     let under_way = tx.space.down.sent + tx.space.down.outbox.unsent().len() as u64;
     let Notes { journal, record, .. } = &mut *tx.notes;
     record.client = source;
@@ -457,13 +487,16 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.early = early;
     record.bytes_read = journal.bytes_out + if journal.ended == 0 { under_way } else { 0 };
     record.bytes_uploaded = journal.bytes_in;
-    record.status = if journal.status == 0 { -1 } else { journal.status.into() };
+    let known = journal.status != 0 || journal.ended != 0;
+    let status = if known { journal.status } else { coming };
+    record.status = if status == 0 { -1 } else { status.into() };
     record.termination = [journal.cause.letter(), journal.phase.letter()];
     record.cookie_state = [journal.cookie.0, journal.cookie.1];
     record.retries = journal.retries;
     record.redispatched = journal.redispatched;
     (record.server_queue, record.backend_queue) = journal.queue_positions;
     fill_counts(tx, early);
+    tx.notes.record.request_count = number_of(tx);
 }
 
 /// Shows formats a connection that never became a session, or a request that never became one of
@@ -520,7 +553,7 @@ fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
         process_connections: shared.connections.current(),
         frontend_connections: front.map_or(0, |front| front.connections.current()),
         log_count: front.map_or(0, |front| front.lines.load(Relaxed)),
-        request_count: shared.totals.sum(Metric::Requests),
+        request_count: client.worker.next_number(),
         pid: shared.settings.pid,
         ..TransactionRecord::default()
     };
@@ -542,7 +575,6 @@ fn fill_counts(tx: &mut Transaction, early: bool) {
     record.process_connections = shared.connections.current();
     record.frontend_connections = front.map_or(0, |front| front.connections.current());
     record.log_count = front.map_or(0, |front| front.lines.load(Relaxed));
-    record.request_count = shared.totals.sum(Metric::Requests);
     let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
     let own = u32::from(tx.entered.is_some() && !early);
     record.backend_connections = back.map_or(0, |back| back.sessions.current().saturating_sub(own));

@@ -59,9 +59,16 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
         chosen = choose(tx, &front);
     }
     let Some(backend) = chosen else {
-        return Err(Failure::new(503, Cause::ServerAbort, Phase::Connect));
+        return Err(unserved(tx, 503));
     };
     enter(tx, backend).await
+}
+
+/// There is no backend for it, or one that is out of service. As measured, the times of such a
+/// request say nothing.
+pub(crate) fn unserved(tx: &mut Transaction, status: u16) -> Failure {
+    tx.notes.journal.request = 0;
+    Failure::new(status, Cause::ServerAbort, Phase::Connect)
 }
 
 /// The rules of the backend that was chosen.
@@ -71,6 +78,9 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
 pub(crate) async fn enter(tx: &mut Transaction, backend: ProxyRef) -> Result<Route, Failure> {
     let front = tx.client.proxy.clone();
     report::enter_backend(tx, backend.clone());
+    if backend.settings.disabled {
+        return Err(unserved(tx, 503));
+    }
     if backend.settings.mode == Mode::Tcp {
         // Messages cannot become bytes: only a name that was made up here leads there.
         return Err(Failure::new(500, Cause::Internal, Phase::Request));
@@ -132,6 +142,7 @@ fn asks_for_statistics(tx: &Transaction, proxy: &Proxy) -> bool {
 /// The statistics page of this proxy, if its rules let the request have it.
 async fn statistics(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Option<Route>, Failure> {
     if let Some(route) = judge::statistics(tx, proxy).await?.into() {
+        report::by_statistics(tx, false);
         return Ok(Some(route));
     }
     let admin = judge::administers(tx, proxy);
@@ -150,6 +161,8 @@ fn show_statistics(tx: &mut Transaction, proxy: &Proxy, admin: bool, whole: bool
     let visit = Visit { worker, proxy, request, admin, form };
     let Some(answer) = worker.services.statistics(&visit) else { return false };
     judge::answered(tx, Phase::Request);
+    let whole = answer.head.status() != 401;
     judge::prepare(tx, answer);
+    report::by_statistics(tx, whole);
     true
 }

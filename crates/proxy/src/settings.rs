@@ -705,6 +705,8 @@ pub struct Front {
     pub maxconn: Option<u32>,
     /// The backend without a rule that says otherwise, by index.
     pub default_backend: Option<usize>,
+    /// `option abortonclose`, by `defaults` or in `listen`.
+    pub abort_on_close: bool,
     /// `option dontlognull`.
     pub dont_log_null: bool,
     /// `option dontlog-normal`.

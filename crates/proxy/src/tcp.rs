@@ -65,18 +65,22 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
         return Ok(Course::Http(Upgrade::ByRule(spoken)));
     }
     let Some(backend) = route::choose(tx, &front) else {
-        return Err(Failure::new(0, Cause::ServerAbort, Phase::Connect));
+        return Err(route::unserved(tx, 0));
     };
     if backend.settings.mode == Mode::Http {
         return Ok(Course::Http(Upgrade::ByBackend(backend)));
     }
     report::enter_backend(tx, backend.clone());
+    if backend.settings.disabled {
+        return Err(route::unserved(tx, 0));
+    }
     if backend.rules.content && backend.index != front.index {
         inspect::request(tx, &backend).await?;
     }
     connect::run(tx).await?;
     trace::at(tx, &trace::CONNECTED);
     tx.notes.journal.response = tx.worker.thread.nanos();
+    report::log_asap(tx);
     // Keys of the response are taken when there is one.
     if backend.rules.sticking && !backend.rules.sticking_response {
         sticking::store(tx, &backend);
@@ -218,7 +222,8 @@ impl Relay {
             let deadline = Tick::earlier(self.client_deadline(tx), self.server_deadline(tx));
             let inspection = self.inspection.as_ref().and_then(|inspection| inspection.until);
             if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-                return Err(self.timed_out(tx));
+                self.timed_out(tx)?;
+                continue;
             }
             let bytes = (self.up.sent, self.down.sent);
             let count = self.meter.read(tx, |_| bytes);
@@ -342,11 +347,21 @@ impl Relay {
         (reading || self.up.holds_data()).then(|| since.plus_ms(span))
     }
 
-    fn timed_out(&self, tx: &Transaction) -> Failure {
+    /// A client that says nothing for too long is taken for one that has said all, as measured: the
+    /// server has its own time to finish.
+    ///
+    /// # Errors
+    /// The server takes too long, or the client does not take what there is for it.
+    fn timed_out(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         let now = tx.worker.thread.tick();
         let by_client = self.client_deadline(tx).is_some_and(|deadline| deadline.is_due(now));
         let cause = if by_client { Cause::ClientTimeout } else { Cause::ServerTimeout };
-        Failure::new(0, cause, Phase::Data)
+        if !by_client || self.up.has_ended() || self.down.holds_data() {
+            return Err(Failure::new(0, cause, Phase::Data));
+        }
+        tx.notes.journal.end(cause, Phase::Data);
+        self.up.end();
+        Ok(())
     }
 
     /// Gives buffers back and enters the bytes into the books.

@@ -225,6 +225,7 @@ impl Transaction {
     pub(crate) fn list(&mut self) {
         let http = (self.client.mode == Mode::Http).then(|| self.http());
         self.listed = Some(Listed::new(&self.worker, &self.client, self.notes.journal.usage, http));
+        report::number(self);
     }
 
     /// What is told of the request.
@@ -259,6 +260,10 @@ impl Transaction {
         self.space.up.disown(&mut self.client.input);
         self.pieces = None;
         let untold = !self.client.mux.has_sent_head();
+        if failure.cause == Cause::ClientAbort {
+            // It will ask for nothing more.
+            self.client.mux.close_after_message();
+        }
         if failure.status != 0 && untold {
             if failure.status != judge::REPLACED {
                 reply::prepare_error(self, failure.status);
@@ -346,7 +351,7 @@ impl Transaction {
         }
         let quiet = mux.peer_closes() && mux.has_received_all() && self.client.input.is_empty();
         let left = matches!(journal.cause, Cause::ClientAbort | Cause::ClientTimeout);
-        let answered = mux.has_sent_all() || (journal.bad_request && journal.status != 0);
+        let answered = mux.has_sent_all() || (journal.bad_request && journal.bytes_out > 0);
         !quiet && !left && !mux.is_tunnel() && answered && self.space.down.is_flushed()
     }
 

@@ -70,6 +70,8 @@ pub struct Worker {
     pub(crate) clients: Cell<usize>,
     /// How many there have been.
     met: Cell<u64>,
+    /// Streams of this thread that have a number: those that a log or an id may show.
+    numbered: Cell<u64>,
     /// Its connections to servers that speak HTTP/2.
     pub(crate) trunks: Trunks,
     idle_share: Cell<IdleShare>,
@@ -132,6 +134,7 @@ impl Worker {
             clients: Cell::new(0),
             totals: shared.totals.share(thread.index),
             met: Cell::new(0),
+            numbered: Cell::new(0),
             trunks: Trunks::default(),
             idle_share: Cell::new(IdleShare { percent: 100, since: thread.nanos(), used: 0 }),
         });
@@ -186,6 +189,14 @@ impl Worker {
     pub(crate) fn next_client(&self) -> u64 {
         self.met.set(self.met.get() + 1);
         self.met.get()
+    }
+
+    /// A number that no other stream of the process has (`%rt`). Threads take turns instead of
+    /// sharing a counter, which all would write for each line that is logged.
+    pub(crate) fn next_number(&self) -> u64 {
+        let (own, threads) = (self.numbered.get(), self.shared.settings.threads as u64);
+        self.numbered.set(own + 1);
+        own * threads + self.thread.index as u64
     }
 
     /// Seconds since 1970 of this turn.

@@ -147,6 +147,11 @@ impl Reply {
         self.status
     }
 
+    /// The status that it stands for, whatever an error file says.
+    pub fn status_for(&self, facts: &dyn Facts) -> u16 {
+        if self.challenge.is_some() && facts.is_proxied() { 407 } else { self.status }
+    }
+
     /// Makes `head` the reply's head and appends its body to `body`.
     pub fn render(
         &self,
@@ -158,10 +163,8 @@ impl Reply {
         let Some(challenge) = &self.challenge else {
             return self.compose(self.status, facts, errors, head, body);
         };
-        let (status, name): (u16, &[u8]) = match facts.is_proxied() {
-            true => (407, b"proxy-authenticate"),
-            false => (self.status, b"www-authenticate"),
-        };
+        let status = self.status_for(facts);
+        let name: &[u8] = if status == 407 { b"proxy-authenticate" } else { b"www-authenticate" };
         let rendered = self.compose(status, facts, errors, head, body);
         if rendered == Rendered::Send {
             head.set(name, challenge);

@@ -185,6 +185,8 @@ pub struct FrontTimeouts {
 /// On/off options of the client side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontOptions {
+    /// `option abortonclose`, which `defaults` and `listen` set for both sides.
+    pub abortonclose: bool,
     /// `option dontlognull`.
     pub dontlognull: bool,
     /// `option dontlog-normal`.

@@ -1,13 +1,12 @@
 //! `cookie`, `errorfile`, `errorloc*`, `option forwardfor` (section 4.2). Never looks at a message.
 use super::language;
-use super::values::time_at;
+use super::values::seconds_at;
 use crate::cx::Cx;
 use crate::draft::{DraftError, DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};
 use crate::model::{
     Cookie, CookieMode, ErrorReply, ForwardFor, HeaderNames, HttpErrors, Network, RetryOn,
 };
-use crate::value::Unit;
 use crate::{known, value};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -91,8 +90,7 @@ fn cookie_age(args: Args<'_>, n: usize, what: &str) -> Parsed<u32> {
     let name = args.text(n);
     args.need(n + 1, format!("'{name}' expects {what} in seconds as argument."))?;
     let subject = format!("argument to <{name}>");
-    let age = time_at(args, n + 1, Unit::Seconds, &subject)? / 1_000;
-    Ok(u32::try_from(age).unwrap_or(u32::MAX))
+    seconds_at(args, n + 1, &subject)
 }
 
 /// `retry-on <keyword> ...`

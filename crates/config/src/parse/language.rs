@@ -46,7 +46,9 @@ pub(super) fn tcp_request(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_
     let ruleset = match args.text(1) {
         "inspect-delay" => {
             let delay = inspect_delay(proxy, args)?;
-            proxy.settings.common.tcp_request_inspect_delay = delay;
+            let said = proxy.settings.common.tcp_request_inspect_delay;
+            let first = first_delay(said, delay, proxy, cx, args);
+            proxy.settings.common.tcp_request_inspect_delay = first;
             return Ok(());
         }
         "connection" => Ruleset::TcpConnection,
@@ -76,7 +78,9 @@ pub(super) fn tcp_response(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'
     match args.text(1) {
         "inspect-delay" => {
             let delay = inspect_delay(proxy, args)?;
-            proxy.settings.back.tcp_response_inspect_delay = delay;
+            let said = proxy.settings.back.tcp_response_inspect_delay;
+            let first = first_delay(said, delay, proxy, cx, args);
+            proxy.settings.back.tcp_response_inspect_delay = first;
             Ok(())
         }
         "content" => rule(proxy, cx, args, Ruleset::TcpResponse, 2),
@@ -89,6 +93,23 @@ pub(super) fn tcp_response(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'
             Err(args.fault(1, message))
         }
     }
+}
+
+/// The delay that counts: the one that was said first, be it in `defaults`.
+fn first_delay(
+    said: Option<u64>,
+    delay: Option<u64>,
+    proxy: &DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+) -> Option<u64> {
+    if said.is_some() {
+        let (keyword, word, name) = (args.text(0), proxy.word(), &proxy.name);
+        let message =
+            format!("ignoring {keyword} inspect-delay (was already defined) in {word} '{name}'");
+        cx.warn(args, 1, message);
+    }
+    said.or(delay)
 }
 
 fn inspect_delay(proxy: &DraftProxy, args: Args<'_>) -> Parsed<Option<u64>> {

@@ -1,6 +1,6 @@
 //! How connections to servers are made: options of `server` lines (section 5.2), `source` and keep-alive
 //! probes (section 4.2). Never connects.
-use super::values::{integer, time_at};
+use super::values::{integer, seconds_at};
 use crate::addr;
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
@@ -173,6 +173,5 @@ pub(super) fn probe_span(args: Args<'_>) -> Parsed<u32> {
     let name = args.text(0);
     args.no_more_than(1)?;
     args.need(1, format!("'{name}' expects a time as argument."))?;
-    let ms = time_at(args, 1, Unit::Seconds, &format!("'{name}'"))?;
-    Ok(u32::try_from(ms.div_ceil(1000)).unwrap_or(u32::MAX).max(1))
+    Ok(seconds_at(args, 1, &format!("'{name}'"))?.max(1))
 }

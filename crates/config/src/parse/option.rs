@@ -37,6 +37,7 @@ const fn switch(
 pub(crate) const OPTIONS: &[Choice] = &[
     switch("abortonclose", Places::D_BACK, "Drops requests of clients that left.", |p, cx, _| {
         p.settings.back.abortonclose = wanted(cx);
+        p.settings.front.options.abortonclose = wanted(cx);
         Ok(())
     }),
     switch(

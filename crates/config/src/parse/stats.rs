@@ -1,14 +1,13 @@
 //! `stats` lines of proxies (section 4.2): the statistics page. Never renders it.
 use super::language;
 use super::proxy::allowed;
-use super::values::{text, time_at};
+use super::values::{seconds_at, text};
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
 use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::StatsPage;
-use crate::value::Unit;
 
 type Entry = Keyword<Fill<DraftProxy>>;
 
@@ -127,8 +126,7 @@ fn admin(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
 fn refresh(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     args.need(2, "'refresh' needs an interval.")?;
     args.from(1).no_more_than(1)?;
-    let time = time_at(args, 2, Unit::Seconds, "argument to stats refresh interval.")?;
-    page(proxy).refresh = time.div_ceil(1000) as u32;
+    page(proxy).refresh = seconds_at(args, 2, "argument to stats refresh interval.")?;
     Ok(())
 }
 

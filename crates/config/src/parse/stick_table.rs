@@ -110,7 +110,7 @@ impl Line {
         let given = need(args, n)?;
         let ms = value::time(given, Unit::Milliseconds).map_err(|error| match error {
             ValueError::Unexpected { at, .. } => unexpected(args, n, at, "expire"),
-            ValueError::Overflow => args.fault(
+            ValueError::Overflow | ValueError::TooManySeconds => args.fault(
                 n,
                 format!("stick-table: timer overflow in argument <{given}> to <expire>, maximum value is 2147483647 ms (~24.8 days)."),
             ),

@@ -167,11 +167,10 @@ pub(crate) const KEYWORDS: &[Entry] = &[
             1,
             "'tune.ssl.lifetime' expects ssl sessions <lifetime> in seconds as argument.",
         )?;
-        let seconds = crate::value::time(given, crate::value::Unit::Seconds);
-        let seconds = seconds.map_err(|_| {
+        let seconds = crate::value::seconds(given);
+        g.tls.defaults.lifetime = seconds.map_err(|_| {
             a.fault(1, format!("unexpected character in argument to <{}>.", a.text(0)))
         })?;
-        g.tls.defaults.lifetime = u32::try_from(seconds / 1_000).unwrap_or(u32::MAX);
         Ok(())
     }),
     entry("tune.ssl.maxrecord", "<number>", "Bytes of the first records.", |g, _, a| {

@@ -70,6 +70,15 @@ pub(super) fn time(args: Args<'_>, subject: &str) -> Parsed<u64> {
     time_at(args, 1, Unit::Milliseconds, subject)
 }
 
+/// A time in seconds at argument `n`.
+///
+/// # Errors
+/// As [`time_at`].
+pub(super) fn seconds_at(args: Args<'_>, n: usize, subject: &str) -> Parsed<u32> {
+    let given = args.text(n);
+    value::seconds(given).map_err(|e| args.fault_at(n, e.offset(), e.message(given, subject)))
+}
+
 /// The time at argument `n`, in ms.
 pub(super) fn time_at(args: Args<'_>, n: usize, unit: Unit, subject: &str) -> Parsed<u64> {
     let given = args.text(n);

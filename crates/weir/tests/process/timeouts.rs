@@ -328,3 +328,30 @@ fn what_is_sent_proves_nothing_with_independent_streams() {
         assert!(!outlives(mode, &format!("{mode}\n{option}"), http), "http: {http}");
     }
 }
+
+/// Measured: who says nothing for too long is taken for one that has said all, and the server has
+/// its own time.
+#[test]
+fn a_silent_client_of_tcp_mode_gets_what_its_server_still_says() {
+    for (limit, heard, late) in [("20s", "ab", true), ("500ms", "a", false)] {
+        let log = LogReceiver::new();
+        let origin = Origin::new(move |mut peer| {
+            peer.send("a");
+            let told = peer.client.rest();
+            assert_eq!(told, b"x", "it is told that no more comes");
+            if late {
+                pass(Duration::from_millis(300));
+                peer.send("b");
+            } else {
+                pass(Duration::from_secs(2));
+            }
+        });
+        let front = "    mode tcp\n    timeout client 200ms\n    log-format \"%B %ts\"";
+        let back = format!("    mode tcp\n    timeout server {limit}\n    server s <origin>");
+        let weir = Setup::http(front, &back).between(&origin, &log);
+        let mut client = weir.web();
+        client.send("x");
+        assert_eq!(String::from_utf8_lossy(&client.rest()), heard, "{limit}");
+        assert_eq!(log.line(), format!("{} cD", heard.len()), "{limit}");
+    }
+}
