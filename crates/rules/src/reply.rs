@@ -286,7 +286,7 @@ impl<'w> Parts<'w> {
                 _ => 2,
             }),
             "deny_status" if self.status.is_some() => {
-                return Err(ParseError::new(at, "'deny_status' follows a status that is given"));
+                Err(ParseError::new(at, "'deny_status' follows a status that is given"))
             }
             "status" | "deny_status" => {
                 let text = value(1, "<status_code> as argument")?;

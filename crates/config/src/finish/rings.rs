@@ -7,7 +7,8 @@ use crate::model::{LogForward, LogTarget, LogTransport, Ring, SendHostname};
 /// The ring that is there without a section.
 const OWN: &str = "buf0";
 
-/// An alert for each log line about a ring that is not there, a warning where a proxy has it; what rings are without a `format`.
+/// An alert for each log line about a ring that is not there, a warning where a proxy has it; what
+/// rings are without a `format`.
 pub(super) fn complete(
     mut rings: Vec<Ring>,
     hostname: &SendHostname,

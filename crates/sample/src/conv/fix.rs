@@ -38,6 +38,9 @@ const TRAILER: usize = 7;
 
 fn tag(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     let text = args.text(0);
+    if text.is_empty() {
+        return Err("expects a tag by number or name".into());
+    }
     let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     let number =
         named.map(|(_, number)| *number).or_else(|| text.parse().ok().filter(|tag| *tag > 0));

@@ -32,9 +32,9 @@ pub(super) const TABLE: &[Fetch] = &[
 /// Name and value of a cookie, and what ended it.
 type Pair<'v> = (&'v [u8], &'v [u8], Option<u8>);
 
-/// The cookies of a field's value (RFC 2965 section 3). A comma separates as a semicolon does; within
-/// quotes, which only values have, neither does. What has no `=` is no cookie, nor is an attribute,
-/// whose name begins with a dollar.
+/// The cookies of a field's value (RFC 2965 section 3). A comma separates as a semicolon does;
+/// within quotes, which only values have, neither does. What has no `=` is no cookie, nor is an
+/// attribute, whose name begins with a dollar.
 struct Pairs<'v> {
     rest: &'v [u8],
 }
