@@ -113,6 +113,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) odd_ports: RefCell<Vec<(String, String)>>,
     /// Rings that log lines name.
     pub(crate) rings: RefCell<Vec<crate::model::At<Arc<str>>>>,
+    /// Rings that log lines of proxies name, which need not be there.
+    pub(crate) proxy_rings: Vec<crate::model::At<Arc<str>>>,
 }
 
 impl<'a> Cx<'a> {
@@ -135,6 +137,7 @@ impl<'a> Cx<'a> {
             listing: None,
             odd_ports: RefCell::default(),
             rings: Default::default(),
+            proxy_rings: Vec::new(),
         }
     }
 

@@ -29,6 +29,7 @@ pub(crate) fn prepare_error(tx: &mut Transaction, status: u16) {
     match (reply, as_it_is) {
         (Some(ErrorReply::Reply(reply)), _) => {
             report::fill_record(tx, false);
+            tx.space.response.clear();
             prepare_rendered(tx, |view, files, head, body| reply.render(view, files, head, body));
         }
         (Some(ErrorReply::File { raw, .. }), true) => verbatim(tx, &raw),
@@ -84,9 +85,13 @@ pub(crate) fn prepare_rendered(
         process: tx.worker.shared.clone(),
         proxies: [tx.backend.clone(), Some(tx.client.proxy.clone())],
     };
-    let (mut head, mut body) =
-        (std::mem::take(&mut tx.space.response), std::mem::take(&mut tx.space.body));
+    let mut body = std::mem::take(&mut tx.space.body);
     body.clear();
+    // The formats of an answer that takes a response's place may name that response.
+    let mut head = match tx.space.response.is_empty() {
+        true => std::mem::take(&mut tx.space.response),
+        false => Head::default(),
+    };
     let rendered = render(&tx.view(), &files, &mut head, &mut body);
     (tx.space.response, tx.space.body) = (head, body);
     if rendered == Rendered::Send {

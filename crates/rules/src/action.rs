@@ -5,6 +5,7 @@ mod control;
 mod counter;
 mod dictionary;
 mod header;
+mod host;
 mod normalize;
 mod uri;
 mod variable;

@@ -99,6 +99,11 @@ impl Redirect {
         Ok((redirect, at))
     }
 
+    /// Whether it needs nothing of the request, as it is long gone when there is a response.
+    pub(crate) fn names_location(&self) -> bool {
+        self.kind == Kind::Location
+    }
+
     /// The status code.
     pub fn code(&self) -> u16 {
         self.code
@@ -132,7 +137,7 @@ impl Redirect {
             path
         };
         out.extend_from_slice(path);
-        if self.append_slash && self.drop_query && !path.ends_with(b"/") {
+        if self.append_slash && !path.ends_with(b"/") {
             out.push(b'/');
         }
     }

@@ -288,6 +288,9 @@ impl<'w> Parts<'w> {
                 "hdr" => 3,
                 _ => 2,
             }),
+            "deny_status" if self.status.is_some() => {
+                Err(ParseError::new(at, "'deny_status' follows a status that is given"))
+            }
             "status" | "deny_status" => {
                 let text = value(1, "<status_code> as argument")?;
                 let found = leading::number(text).filter(|it| (200..=599).contains(&it.0));
@@ -346,7 +349,11 @@ impl<'w> Parts<'w> {
         let known = ERROR_FILE_STATUSES.contains(&status);
         let mut content = match self.content {
             Some((_, content)) => content,
-            None if default != 200 && (known || self.wants_file) && self.headers.is_empty() => {
+            None if default != 200
+                && (known || self.wants_file)
+                && self.headers.is_empty()
+                && self.kind.is_none() =>
+            {
                 Content::Errors(None)
             }
             None => Content::Empty,
@@ -355,6 +362,10 @@ impl<'w> Parts<'w> {
             Content::Payload(payload, kind) => {
                 *kind = self.kind.map(|kind| kind.as_bytes().into());
                 let empty = matches!(payload, Payload::Raw(bytes) if bytes.is_empty());
+                if matches!(status, 204 | 304) && !empty {
+                    let message = format!("No body expected for {status} responses.");
+                    return Err(ParseError::new(0, message));
+                }
                 if kind.is_none() && !empty {
                     let message =
                         "a content type must be defined when non-empty payload is configured";

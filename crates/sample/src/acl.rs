@@ -75,8 +75,15 @@ impl Test {
         if words.get(1).is_none_or(|word| word.is_empty()) && expr.output() != Type::Bool {
             cx.warn(format!("parsing acl keyword '{word}' :\n{NO_PATTERN}"));
         }
-        let mut flags = Flags { method: derived.map(|entry| entry.2), ..Flags::default() };
+        // What converters make of the sample is compared as its type is, not as the keyword is.
+        let method = derived.filter(|_| !expr.has_converters()).map(|entry| entry.2);
+        let mut flags = Flags { method, ..Flags::default() };
         let at = flags.parse(words, 1, &expr, cx)?;
+        let own = method.is_some() && !words[..at].contains(&"-m");
+        if own && keyword == "method" && names_methods(&words[at..]) {
+            // Those that the protocol knows go by a number: there is no other way to write them.
+            flags.ignore_case = false;
+        }
         let mut test = flags.finish(words, at, keyword, expr, cx)?;
         if derived.is_some() && ignored("acl", keyword) {
             test.sets.clear();
@@ -127,6 +134,13 @@ impl Test {
             Err(Missing::Absent) => Answer::No,
         }
     }
+}
+
+/// Whether these patterns are nothing but methods that the protocol knows, in any case.
+fn names_methods(patterns: &[&str]) -> bool {
+    let known = ["OPTIONS", "GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "CONNECT"];
+    let mut patterns = patterns.iter().take_while(|word| !word.is_empty());
+    patterns.all(|word| known.iter().any(|known| known.eq_ignore_ascii_case(word)))
 }
 
 /// HAProxy names the whole expression when its first keyword is unknown.
@@ -186,6 +200,8 @@ impl Flags {
                 "-n" => self.no_names = true,
                 "-M" => self.keyed = true,
                 "--" => return Ok(at + 1),
+                // At the end of a line it says nothing.
+                "-u" if words.get(at + 1).is_none_or(|word| word.is_empty()) => {}
                 "-u" => {
                     let id = value("unique id")?;
                     self.id = Some(unique_id(id, cx).map_err(|m| ParseError::new(at + 1, m))?);
@@ -389,8 +405,13 @@ impl Acl {
 
     /// Whether any of its tests holds.
     pub fn eval(&self, facts: &dyn Facts) -> Answer {
+        self.eval_in(Places::ALL, facts)
+    }
+
+    /// The same, where tests of what is not there in `places` never hold.
+    pub(crate) fn eval_in(&self, places: Places, facts: &dyn Facts) -> Answer {
         let mut answer = Answer::No;
-        for test in self.tests() {
+        for test in self.tests().filter(|test| test.expr.valid_in(places)) {
             match test.eval(facts) {
                 Answer::Yes => return Answer::Yes,
                 Answer::NotYet => answer = Answer::NotYet,

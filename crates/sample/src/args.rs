@@ -182,10 +182,11 @@ impl Args {
         }
     }
 
-    /// Replaces the text at `index` by the variable it names; a text left out stays so.
+    /// Replaces the text at `index` by the variable it names; a text left out stays so,
+    /// unless it is the first.
     pub fn make_var(&mut self, index: usize) -> Result<(), String> {
-        if let Some(text) = self.some_text(index) {
-            self.0[index] = Arg::Var(VarName::parse(text)?);
+        if index == 0 || self.some_text(index).is_some() {
+            self.0[index] = Arg::Var(VarName::parse(self.text(index))?);
         }
         Ok(())
     }
@@ -301,6 +302,10 @@ pub fn check(raw: &RawArgs, text: &str, spec: &str) -> Result<Args, (usize, Stri
     let required = required_part.split(',').filter(|part| !part.is_empty()).count();
     let types = spec.split([',', '[', ']']).filter(|part| !part.is_empty());
     let types: Vec<&str> = types.collect();
+    // Without parentheses, the text alone that is wanted is an empty one.
+    if raw.words.is_empty() && types.first() == Some(&"string") && required == 1 {
+        return Ok(Args(vec![Arg::Text("".into())]));
+    }
     // `()` is one empty argument, or none where none is expected.
     if types.is_empty() && raw.words == [""] {
         return Ok(Args::default());
@@ -345,7 +350,7 @@ fn convert(word: &str, kind: Kind, required: bool) -> Option<Arg> {
             // A content that is no text; as a name it is refused, because it has none.
             Cow::Owned(bytes) => Arg::Bytes(bytes.into()),
         },
-        Kind::Int => Arg::Int(word.parse().ok()?),
+        Kind::Int => Arg::Int(integer(word)?),
         Kind::V4 => Arg::V4(word.parse().ok()?),
         Kind::V6 => Arg::V6(word.parse().ok()?),
         Kind::Mask4 => Arg::V4(mask4(word)?),
@@ -355,6 +360,13 @@ fn convert(word: &str, kind: Kind, required: bool) -> Option<Arg> {
             None => Arg::Server(None, word.into()),
         },
     })
+}
+
+/// A decimal number; beyond 64 bits it is the nearest that there is.
+pub(crate) fn integer(word: &str) -> Option<i64> {
+    let digits = word.strip_prefix(['-', '+']).unwrap_or(word);
+    let decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if decimal { crate::cast::leading_int(word.as_bytes()) } else { None }
 }
 
 fn mask4(word: &str) -> Option<Ipv4Addr> {

@@ -40,6 +40,22 @@ pub(crate) fn leading_int(text: &[u8]) -> Option<i64> {
     Some(value)
 }
 
+/// The dotted address at the beginning of `text`; what follows it, such as a port, is ignored, but
+/// for a fifth part.
+fn leading_ipv4(text: &[u8]) -> Option<Ipv4Addr> {
+    let (mut octets, mut rest) = ([0u8; 4], text);
+    for (part, octet) in octets.iter_mut().enumerate() {
+        if part > 0 {
+            rest = rest.strip_prefix(b".")?;
+        }
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (number, behind) = rest.split_at(digits);
+        *octet = u8::try_from(leading_int(number)?).ok()?;
+        rest = behind;
+    }
+    (rest.first() != Some(&b'.')).then(|| Ipv4Addr::from(octets))
+}
+
 impl<'a> Value<'a> {
     /// This value as type `to`, or nothing when it has no meaning there.
     pub fn cast(self, to: Type) -> Option<Value<'a>> {
@@ -78,7 +94,10 @@ impl<'a> Value<'a> {
             Value::Ipv6(address) => Some(IpAddr::V6(*address)),
             // Only the low 32 bits of an integer are an address.
             Value::Int(int) => Some(IpAddr::V4(Ipv4Addr::from(*int as u32))),
-            Value::Str(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+            Value::Str(text) => match leading_ipv4(text) {
+                Some(v4) => Some(IpAddr::V4(v4)),
+                None => std::str::from_utf8(text).ok()?.parse().ok().map(IpAddr::V6),
+            },
             _ => None,
         }
     }
@@ -227,6 +246,23 @@ mod tests {
             (Value::str(b""), Type::Int, None),
             (Value::str(b"-7"), Type::Int, Some(Value::Int(-7))),
             (Value::str(b"1.2.3.4"), Type::Addr, Some(Value::Ipv4(Ipv4Addr::new(1, 2, 3, 4)))),
+            (Value::str(b"10.1.1.1:80"), Type::Addr, Some(Value::Ipv4(Ipv4Addr::new(10, 1, 1, 1)))),
+            (Value::str(b"1.2.3.4/24"), Type::Ipv4, Some(Value::Ipv4(Ipv4Addr::new(1, 2, 3, 4)))),
+            (
+                Value::str(b"01.002.0003.4 x"),
+                Type::Addr,
+                Some(Value::Ipv4(Ipv4Addr::new(1, 2, 3, 4))),
+            ),
+            (Value::str(b"1.2.3.4::1"), Type::Addr, Some(Value::Ipv4(Ipv4Addr::new(1, 2, 3, 4)))),
+            (Value::str(b"1.2.3.4.5"), Type::Addr, None),
+            (Value::str(b"1.2.3.256"), Type::Addr, None),
+            (Value::str(b"1.2.3."), Type::Addr, None),
+            (Value::str(b"1.2.3"), Type::Addr, None),
+            (Value::str(b" 1.2.3.4"), Type::Addr, None),
+            (Value::str(b"-1.2.3.4"), Type::Addr, None),
+            (Value::str(b"[::1]"), Type::Addr, None),
+            (Value::str(b"::1 "), Type::Addr, None),
+            (Value::str(b"::1"), Type::Addr, Some(Value::Ipv6(Ipv6Addr::LOCALHOST))),
             (Value::str(b"GET"), Type::Meth, Some(Value::Meth(Bytes::Borrowed(b"GET")))),
             (Value::bin(b"A\0B"), Type::Str, Some(Value::str(b"A"))),
             (Value::bin(b"12"), Type::Int, None),

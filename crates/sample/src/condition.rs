@@ -19,6 +19,8 @@ struct Term {
 pub struct Condition {
     unless: bool,
     any: Vec<Vec<Term>>,
+    /// Where it is evaluated.
+    places: Places,
 }
 
 impl Condition {
@@ -59,7 +61,7 @@ impl Condition {
             groups.clear();
             cx.warn("this condition says nothing: it never holds");
         }
-        Ok(Condition { unless: false, any: groups })
+        Ok(Condition { unless: false, any: groups, places: cx.places })
     }
 
     /// Whether all the facts that it asks for are there in `places` already.
@@ -111,7 +113,7 @@ impl Condition {
     pub fn eval(&self, facts: &dyn Facts) -> Answer {
         let mut answer = Answer::No;
         for group in &self.any {
-            match all(group, facts) {
+            match all(group, self.places, facts) {
                 Answer::Yes => {
                     answer = Answer::Yes;
                     break;
@@ -127,10 +129,10 @@ impl Condition {
     }
 }
 
-fn all(group: &[Term], facts: &dyn Facts) -> Answer {
+fn all(group: &[Term], places: Places, facts: &dyn Facts) -> Answer {
     let mut answer = Answer::Yes;
     for term in group {
-        match term.acl.eval(facts) {
+        match term.acl.eval_in(places, facts) {
             Answer::NotYet => answer = Answer::NotYet,
             decided if (decided == Answer::Yes) == term.negated => return Answer::No,
             _ => {}

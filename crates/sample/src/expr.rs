@@ -200,6 +200,11 @@ impl Expr {
         self.fetch.needs()
     }
 
+    /// Whether the sample is not what the fetch finds.
+    pub(crate) fn has_converters(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
     /// Name of the fetch.
     pub fn keyword(&self) -> &'static str {
         self.fetch.name
@@ -260,9 +265,15 @@ impl Expr {
         let Some(each) = self.fetch.each else {
             return Ok(visit(self.eval(facts)?));
         };
-        let found = each(&self.args, facts, &mut |value| {
-            self.convert(value, facts).is_some_and(&mut *visit)
-        });
+        let mut ended = false;
+        let found = each(&self.args, facts, &mut |value| match self.convert(value, facts) {
+            Some(value) => visit(value),
+            // As measured: what cannot be converted ends the search.
+            None => {
+                ended = true;
+                true
+            }
+        }) && !ended;
         if !found
             && (self.fetch.slow || !facts.is_final())
             && let Err(Missing::NotYet) = self.eval(facts)

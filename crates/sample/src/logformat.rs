@@ -281,6 +281,11 @@ impl Builder<'_, '_> {
             return Err(ParseError::at(0, start, format!("missing ']' after '{rest}'")));
         };
         let text = &rest[..len];
+        if text.ends_with(',') {
+            let message =
+                format!("failed to parse sample expression <{text}> : unknown converter ''");
+            return Err(ParseError::at(0, start + len - 1, message));
+        }
         let expr = Expr::parse_word(text, self.cx).map_err(|error| {
             let context = format!("failed to parse sample expression <{text}> : ");
             error.inside(0, start).context(context)
@@ -306,17 +311,18 @@ impl Builder<'_, '_> {
 
 /// Offset of the bracket that ends an expression: outside of quotes and parentheses.
 fn closing(text: &str) -> Option<usize> {
-    let (mut quote, mut depth, mut escaped) = (None, 0usize, false);
+    let (mut quote, mut inside, mut escaped) = (None, false, false);
     for (at, byte) in text.bytes().enumerate() {
         match (byte, quote) {
             _ if escaped => escaped = false,
             (b'\\', None | Some(b'"')) => escaped = true,
-            (b'"' | b'\'', None) if depth > 0 => quote = Some(byte),
+            (b'"' | b'\'', None) if inside => quote = Some(byte),
             (byte, Some(open)) if byte == open => quote = None,
             (_, Some(_)) => {}
-            (b'(', None) => depth += 1,
-            (b')', None) => depth = depth.saturating_sub(1),
-            (b']', None) if depth == 0 => return Some(at),
+            // Parentheses do not nest: the first that closes ends the arguments.
+            (b'(', None) => inside = true,
+            (b')', None) => inside = false,
+            (b']', None) if !inside => return Some(at),
             _ => {}
         }
     }

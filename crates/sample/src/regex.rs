@@ -86,6 +86,7 @@ impl Regex {
     pub fn replace(&self, subject: &[u8], template: &[u8], all: bool, out: &mut Vec<u8>) {
         let mut at = 0;
         while let Some(groups) = self.groups(subject, at) {
+            let ended = at >= subject.len();
             let (from, to) = groups[0].expect("group 0 is the match itself");
             out.extend_from_slice(&subject[at..from]);
             expand_into(subject, &groups, template, out);
@@ -94,9 +95,10 @@ impl Regex {
             } else {
                 // An empty match consumes one byte so that the search advances.
                 out.extend(subject.get(to));
-                at = to + 1;
+                at = (to + 1).min(subject.len());
             }
-            if !all || at >= subject.len() {
+            // The end is searched too, once.
+            if !all || ended {
                 break;
             }
         }
@@ -160,7 +162,13 @@ mod tests {
         assert_eq!(replaced("/+", "/////a///b/c/xzxyz/", "/", true), "/a/b/c/xzxyz/");
         assert_eq!(replaced("a", "banana", "o", false), "bonana");
         assert_eq!(replaced("(foo|bar)([0-9]+)?", "xbar12y", r"\2\1", false), "x12bary");
-        assert_eq!(replaced("x*", "ab", "-", true), "-a-b");
+        assert_eq!(replaced("x*", "ab", "-", true), "-a-b-");
+        assert_eq!(replaced("x*", "", "-", true), "-");
+        assert_eq!(replaced("X*", "aXb", "-", true), "-a--b-");
+        assert_eq!(replaced("c*", "abc", "-", true), "-a-b--");
+        assert_eq!(replaced("c$", "abc", "-", true), "ab-");
+        assert_eq!(replaced("$", "abc", "X", true), "abcXX");
+        assert_eq!(replaced("^", "abc", "X", true), "Xabc");
         assert_eq!(replaced("z", "ab", "-", true), "ab");
     }
 

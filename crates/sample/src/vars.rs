@@ -419,7 +419,7 @@ impl SetVar {
     /// Parses the arguments of `set-var`: the name, then up to four conditions.
     pub fn parse<'w>(mut words: impl Iterator<Item = &'w str>) -> Result<SetVar, String> {
         let name = VarName::parse(words.next().unwrap_or(""))?;
-        let words = words.filter(|word| !ignored("var-condition", word));
+        let words = words.filter(|word| !word.is_empty() && !ignored("var-condition", word));
         let conditions = words.map(SetIf::parse).collect::<Result<Vec<_>, _>>()?;
         if conditions.len() > 4 {
             return Err("at most four conditions are allowed".into());
@@ -429,14 +429,16 @@ impl SetVar {
 
     /// Writes `value` into the variable when every condition holds; an undefined value unsets
     /// nothing.
-    pub fn store(&self, facts: &dyn Facts, value: &Value<'_>) {
+    pub fn store(&self, facts: &dyn Facts, value: &Value<'_>) -> bool {
         let before = facts.var_state(&self.name);
         let needs_current =
             self.conditions.iter().any(|c| matches!(c, SetIf::Greater | SetIf::Less));
         let current = if needs_current { facts.var(&self.name) } else { None };
-        if self.conditions.iter().all(|c| c.holds(before, current.as_ref(), Some(value))) {
+        let holds = self.conditions.iter().all(|c| c.holds(before, current.as_ref(), Some(value)));
+        if holds {
             facts.set_var(&self.name, Some(value.clone().into_shared()));
         }
+        holds
     }
 }
 

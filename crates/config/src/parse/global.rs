@@ -1,5 +1,5 @@
 //! Keywords of the `global` section (section 3). Never starts anything.
-use super::values::{digits_at, flag, integer, on_off, text, time};
+use super::values::{digits_at, flag, integer, log_tag, on_off, text, time};
 use super::{
     accounts, bind, case, cpu_map, environment, hints, log, stats_socket, threads, tls_global,
     variable,
@@ -131,8 +131,8 @@ pub(crate) const KEYWORDS: &[Entry] = &[
             Ok(())
         },
     ),
-    entry("log-tag", "<string>", "Sets the tag in the syslog header.", |g, _, a| {
-        text(a, "a tag for use in syslog.").map(|tag| g.log_tag = Some(tag))
+    entry("log-tag", "<string>", "Sets the tag in the syslog header.", |g, cx, a| {
+        log_tag(cx, a).map(|tag| g.log_tag = Some(tag))
     }),
     entry(
         "master-worker",

@@ -575,6 +575,11 @@ fn capture_len(
         return Err(args.fault(n, expected));
     }
     args.need(n + 1, expected)?;
+    // Below zero, nothing is kept.
+    let below = args.text(n + 1).strip_prefix('-');
+    if below.is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit())) {
+        return args.from(n).no_more_than(1).map(|_| 0);
+    }
     let len = number(args, n + 1, 0..=i32::MAX as u32)?;
     args.from(n).no_more_than(1)?;
     Ok(len as usize)

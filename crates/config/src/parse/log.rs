@@ -38,7 +38,12 @@ pub(super) fn proxy(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
         return Ok(());
     }
     let expected = "log : expects <address> and <facility> or global as arguments";
-    logs.push(DraftLog::Target(target(cx, args, expected)?));
+    let target = target(cx, args, expected)?;
+    if matches!(target.address, LogAddress::Ring(_)) {
+        let named = cx.rings.borrow_mut().pop();
+        cx.proxy_rings.extend(named);
+    }
+    logs.push(DraftLog::Target(target));
     Ok(())
 }
 

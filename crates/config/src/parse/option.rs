@@ -186,7 +186,11 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Ok(())
     }),
     choice("httplog", "[ clf | json ]", Places::ALL, "Logs HTTP requests.", httplog),
-    choice("httpslog", "", Places::ALL, "Logs HTTP requests and their TLS.", |p, cx, a| {
+    choice("httpslog", "[ clf ]", Places::ALL, "Logs HTTP requests and their TLS.", |p, cx, a| {
+        // It has one format: what else is said of it changes nothing.
+        if let Some(extra) = a.get(1) {
+            cx.warn(a, 1, format!("'option httpslog' takes no argument: '{extra}' is ignored."));
+        }
         chooses_log(p, cx, a, "option httpslog");
         p.settings.log_style(LogStyle::Https, a.place());
         Ok(())

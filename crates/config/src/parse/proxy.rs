@@ -1,5 +1,5 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
-use super::values::{digits_at, integer, number_at, text};
+use super::values::{digits_at, integer, log_tag, number_at, text};
 use super::{
     balance, bind, check, http, language, link, log, mailers, option, removed, server, stats,
     stick_table, timeout,
@@ -302,8 +302,8 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Adds structured data to logs.",
         language::format,
     ),
-    entry("log-tag", "<string>", Places::ALL, "Sets the tag in the syslog header.", |p, _, a| {
-        text(a, "a tag for use in syslog.").map(|tag| p.settings.common.log_tag = Some(tag))
+    entry("log-tag", "<string>", Places::ALL, "Sets the tag in the syslog header.", |p, cx, a| {
+        log_tag(cx, a).map(|tag| p.settings.common.log_tag = Some(tag))
     }),
     entry(
         "max-keep-alive-queue",

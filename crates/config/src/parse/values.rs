@@ -1,4 +1,5 @@
 //! Arguments that many keywords share: flags, numbers, times, texts. Never knows which keyword asked.
+use crate::cx::Cx;
 use crate::line::{Args, Parsed};
 use crate::value::{self, Unit};
 use std::ops::RangeInclusive;
@@ -61,6 +62,15 @@ pub(super) fn text(args: Args<'_>, expected: &str) -> Parsed<String> {
     let text = args.need(1, message)?.to_owned();
     args.no_more_than(1)?;
     Ok(text)
+}
+
+/// The tag of `log-tag`; a second word has no effect, as a warning says.
+pub(super) fn log_tag(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<String> {
+    let tag = args.need(1, "'log-tag' expects a tag for use in syslog.")?.to_owned();
+    if let Some(extra) = args.get(2) {
+        cx.warn(args, 2, format!("'log-tag' takes one word: '{extra}' is ignored."));
+    }
+    Ok(tag)
 }
 
 /// One time in ms; `subject` ends the sentence "unexpected character 'x' in ...".

@@ -4,6 +4,7 @@
 use htx::{Head, HeaderId, list};
 
 use crate::BodyKind;
+use crate::length::{self, decimal};
 
 /// What the fields of a message say about its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,17 +83,6 @@ fn merge_lengths(head: &mut Head) {
     head.as_fields_mut().remove_where(|f| f.id == HeaderId::ContentLength && f.index != kept);
 }
 
-/// Digits alone, at least one; `None` beyond 64 bits.
-fn decimal(text: &[u8]) -> Option<u64> {
-    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
-    match text.len() {
-        0 => None,
-        // No overflow with so few.
-        1..=19 => text.iter().try_fold(0, |n, b| Some(10 * n + digit(b)?)),
-        _ => text.iter().try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(digit(b)?)),
-    }
-}
-
 /// Checks that `chunked` is the only coding. Another one before it is well-formed and not
 /// supported: 422. An empty one counts as another one, unless it is the last of its field.
 fn transfer_encoding(head: &Head) -> Result<(), BadFraming> {
@@ -122,11 +112,14 @@ pub(super) fn announce(head: &mut Head, body: BodyKind) {
     match body {
         BodyKind::Length(n) => {
             head.remove_id(HeaderId::TransferEncoding);
-            announce_length(head, n);
+            length::announce(head, n);
         }
         BodyKind::Chunked => {
             head.remove_id(HeaderId::ContentLength);
-            if !head.has(HeaderId::TransferEncoding) {
+            let sole = head.as_fields().sole(HeaderId::TransferEncoding);
+            // A rule may have written another coding, which nobody has applied.
+            if !sole.is_some_and(|field| field.value.eq_ignore_ascii_case(b"chunked")) {
+                head.remove_id(HeaderId::TransferEncoding);
                 head.push(b"transfer-encoding", b"chunked");
             }
         }
@@ -139,25 +132,4 @@ pub(super) fn announce(head: &mut Head, body: BodyKind) {
 pub(super) fn silence(head: &mut Head) {
     head.remove_id(HeaderId::ContentLength);
     head.remove_id(HeaderId::TransferEncoding);
-}
-
-fn announce_length(head: &mut Head, n: u64) {
-    let announced = head.first(HeaderId::ContentLength).and_then(|f| decimal(f.value));
-    if announced != Some(n) {
-        head.remove_id(HeaderId::ContentLength);
-        let mut digits = [0; 20];
-        head.push(b"content-length", format_decimal(n, &mut digits));
-    }
-}
-
-fn format_decimal(mut n: u64, buffer: &mut [u8; 20]) -> &[u8] {
-    let mut at = buffer.len();
-    loop {
-        at -= 1;
-        buffer[at] = b'0' + (n % 10) as u8;
-        n /= 10;
-        if n == 0 {
-            return &buffer[at..];
-        }
-    }
 }

@@ -7,7 +7,7 @@ use wire::h1::encode::{self, ChunkSize};
 
 use super::conn::{Conn, Flags, Send};
 use super::{framing, persistence, upgrade};
-use crate::{BodyKind, Side};
+use crate::{BodyKind, Side, length};
 
 /// The most that a head grows by when it is encoded: a length or a transfer coding, and a
 /// connection option.
@@ -120,6 +120,7 @@ impl Conn {
         let body = match body {
             BodyKind::None | BodyKind::Tunnel => {
                 head.remove_id(HeaderId::TransferEncoding);
+                length::deny(head);
                 BodyKind::None
             }
             // A request cannot end with its connection.

@@ -2,6 +2,7 @@
 //! Never opens a socket.
 
 mod exchange;
+mod lengths;
 mod machine;
 mod rules;
 mod speed;

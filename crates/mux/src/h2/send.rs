@@ -4,7 +4,7 @@ use super::abuse::price;
 use super::conn::Conn;
 use super::flow::TINY;
 use super::stream::{Reset, Send, Upgrade};
-use crate::{BodyKind, Side};
+use crate::{BodyKind, Side, length};
 use htx::{Fields, Head, HeaderId, Method};
 use std::io::IoSlice;
 use stdx::Key;
@@ -290,12 +290,13 @@ fn asked(head: &Head, protocol: &[u8]) -> Upgrade {
     Upgrade { protocol: protocol.to_vec(), accept: key.map(websocket::accept) }
 }
 
-/// A length that is known is told, for the sake of those behind the peer that need it.
+/// A length that is known is told, for the sake of those behind the peer that need it; no other one
+/// is, which would make the message malformed.
 fn announce_length(head: &mut Head, body: BodyKind) {
-    if let BodyKind::Length(length) = body
-        && !head.has(HeaderId::ContentLength)
-    {
-        head.push(b"content-length", length.to_string().as_bytes());
+    match body {
+        BodyKind::Length(n) => length::announce(head, n),
+        BodyKind::Chunked => _ = head.remove_id(HeaderId::ContentLength),
+        _ => length::deny(head),
     }
 }
 
@@ -312,9 +313,7 @@ fn response_body(head: &mut Head, body: BodyKind, head_only: bool) -> BodyKind {
     }
     match body {
         BodyKind::None | BodyKind::Length(0) => {
-            if !head.has(HeaderId::ContentLength) {
-                head.push(b"content-length", b"0");
-            }
+            length::announce(head, 0);
             BodyKind::None
         }
         BodyKind::Length(_) => {

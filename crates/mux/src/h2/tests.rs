@@ -3,6 +3,7 @@
 
 mod abuse;
 mod exchange;
+mod lengths;
 mod rules;
 
 use super::{Conn, Key, Settings};

@@ -5,7 +5,7 @@ use super::header::{format, with_value};
 use super::{Action, Input, Outcome};
 use crate::context::{Context, Limit};
 use crate::ruleset::{Need, facts};
-use sample::{Expr, LogFormat, Missing, ParseError, Type, Value};
+use sample::{Expr, LogFormat, Missing, ParseError, Place, Places, Type, Value};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// A compiled action of this kind.
@@ -175,6 +175,21 @@ fn expr(input: &mut Input<'_, '_, '_>) -> Result<Expr, ParseError> {
     Ok(expr)
 }
 
+/// An address or a port. As measured, what only a request has may be named before there is one: it
+/// is never found.
+fn endpoint(input: &mut Input<'_, '_, '_>) -> Result<Expr, ParseError> {
+    let places = input.cx.places;
+    input.cx.places = places.and(Places::of(Place::FeHttpRequest));
+    let found = expr(input);
+    input.cx.places = places;
+    let found = found?;
+    if !found.valid_in(places) {
+        let (name, place) = (found.keyword(), places.name());
+        input.cx.warn(format!("'{name}' never finds anything in a {place}: the rule does nothing"));
+    }
+    Ok(found)
+}
+
 fn edit(edit: ConnectionEdit) -> Result<Action, ParseError> {
     Ok(Action::Connection(edit))
 }
@@ -200,19 +215,19 @@ pub(super) fn expect_netscaler(input: &mut Input<'_, '_, '_>) -> Result<Action, 
 }
 
 pub(super) fn source(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
-    edit(ConnectionEdit::Source(expr(input)?))
+    edit(ConnectionEdit::Source(endpoint(input)?))
 }
 
 pub(super) fn source_port(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
-    edit(ConnectionEdit::SourcePort(expr(input)?))
+    edit(ConnectionEdit::SourcePort(endpoint(input)?))
 }
 
 pub(super) fn destination(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
-    edit(ConnectionEdit::Destination(expr(input)?))
+    edit(ConnectionEdit::Destination(endpoint(input)?))
 }
 
 pub(super) fn destination_port(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
-    edit(ConnectionEdit::DestinationPort(expr(input)?))
+    edit(ConnectionEdit::DestinationPort(endpoint(input)?))
 }
 
 pub(super) fn priority_class(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
@@ -226,9 +241,10 @@ pub(super) fn priority_offset(input: &mut Input<'_, '_, '_>) -> Result<Action, P
 /// Decimal, or hexadecimal behind `0x`.
 fn number(input: &mut Input<'_, '_, '_>, what: &str) -> Result<u32, ParseError> {
     let text = input.take("expects exactly 1 argument (integer/hex value)")?;
+    // What is too large or below zero keeps the bits that there is room for.
     let number = match text.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
+        Some(digits) => u64::from_str_radix(digits, 16).ok().map(|number| number as u32),
+        None => text.parse::<i64>().ok().map(|number| number as u32),
     };
     number
         .ok_or_else(|| input.fail(format!("invalid {what} '{text}' (integer/hex value expected)")))
@@ -239,9 +255,7 @@ pub(super) fn mark(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> 
 }
 
 pub(super) fn tos(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
-    let value = number(input, "TOS")?;
-    let tos = u8::try_from(value).map_err(|_| input.fail(format!("TOS {value} is above 255")))?;
-    edit(ConnectionEdit::Tos(tos))
+    edit(ConnectionEdit::Tos(number(input, "TOS")? as u8))
 }
 
 /// A time as the manual writes it (section 2.5), in milliseconds.

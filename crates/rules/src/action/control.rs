@@ -180,6 +180,10 @@ pub(super) fn parse_redirect(input: &mut Input<'_, '_, '_>) -> Result<Action, Pa
     let (redirect, used) =
         Redirect::parse(input.rest(), true, input.cx).map_err(|error| error.shifted(start))?;
     input.at += used;
+    if input.ruleset == crate::Ruleset::HttpResponse && !redirect.names_location() {
+        let message = "response only supports redirect type 'location'.";
+        return Err(ParseError::new(start, message));
+    }
     Ok(Action::Redirect(redirect))
 }
 

@@ -192,7 +192,11 @@ pub(super) fn tag_element(input: &mut Input<'_, '_, '_>) -> Result<Action, Parse
 /// A number, or an expression.
 fn tag(input: &mut Input<'_, '_, '_>) -> Result<Tag, ParseError> {
     let Some(word) = input.peek() else {
-        return Err(ParseError::new(input.at, "expects a number or an expression"));
+        // Nothing at all is a zero; a condition would be taken for an expression.
+        return match input.rest().first() {
+            None | Some(&"") => Ok(Tag::Fixed(0)),
+            Some(_) => Err(ParseError::new(input.at, "expects a number or an expression")),
+        };
     };
     if let Ok(value) = word.parse::<i64>() {
         input.at += 1;

@@ -1,5 +1,6 @@
 //! Actions that edit header fields and the status. Never goes beyond the room that `tune.maxrewrite` leaves.
 
+use super::host::follow_host;
 use super::{Action, Input, Outcome};
 use crate::context::Context;
 use crate::ruleset::facts;
@@ -111,6 +112,9 @@ fn write<'r>(
     } else {
         head.push(name, value);
     }
+    if name.eq_ignore_ascii_case(b"host") {
+        follow_host(head);
+    }
     Outcome::Next
 }
 
@@ -138,6 +142,9 @@ fn replace<'r>(
         }
         room -= growth;
         head.replace_value(index, &value);
+    }
+    if name.eq_ignore_ascii_case(b"host") {
+        follow_host(head);
     }
     Outcome::Next
 }

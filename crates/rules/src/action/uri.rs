@@ -1,6 +1,7 @@
-//! Actions that edit the request line. Never touches the `Host` header.
+//! Actions that edit the request line. Never touches a header but `Host`, which follows the target.
 
 use super::header::{format, regex, with_value};
+use super::host::follow_target;
 use super::{Action, Input, Outcome};
 use crate::context::Context;
 use htx::Head;
@@ -53,6 +54,9 @@ impl UriEdit {
             return Outcome::NoRoom;
         }
         head.set_uri(&uri);
+        if self.part == Part::Uri {
+            follow_target(head);
+        }
         Outcome::Next
     }
 }

@@ -32,7 +32,7 @@ impl VariableEdit {
             VariableEdit::Set(target, expr) => {
                 let facts = facts(cx);
                 match expr.eval(facts) {
-                    Ok(value) => target.store(facts, &value),
+                    Ok(value) => _ = target.store(facts, &value),
                     Err(Missing::NotYet) => return Outcome::Suspend,
                     Err(Missing::Absent) => {}
                 }
@@ -150,8 +150,10 @@ pub(super) fn set_var(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseErro
 
 pub(super) fn set_var_fmt(input: &mut Input<'_, '_, '_>) -> Result<Action, ParseError> {
     let target = target(input)?;
-    let text = input.take("expects exactly 1 argument <format>")?;
-    let at = input.at - 1;
+    // At the end of a line it is empty.
+    let text = input.rest().first().copied().unwrap_or_default();
+    let at = input.at;
+    input.at += usize::from(!text.is_empty());
     let format = LogFormat::parse(text, LogStyle::Header, input.cx).map_err(|e| e.shifted(at))?;
     Ok(Action::Variable(VariableEdit::SetFormat(target, format)))
 }

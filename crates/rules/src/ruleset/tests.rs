@@ -21,6 +21,8 @@ fn local_answers() {
         ("deny", "deny 403 Forbidden|"), ("deny deny_status 429", "deny 429 Too Many Requests|"),
         ("deny status 418 content-type a/b string x", "deny 418 I'm a teapot|content-length: 1|content-type: a/b|x"),
         ("deny deny_status 429 hdr x-c 1", "deny 429 Too Many Requests|x-c: 1|content-length: 0|"),
+        ("deny content-type text/plain", "deny 403 Forbidden|content-length: 0|"), ("return status 204 content-type t", "return 204 No Content|"),
+        ("redirect prefix /p append-slash", "redirect 302 Found|content-length: 0|location: /p/a/b?x=1/|"),
         ("tarpit", "tarpit 500 Internal Server Error|"), ("return", "return 200 OK|content-length: 0|"),
         ("return status 204", "return 204 No Content|"),
         ("return content-type text/plain hdr x-b v%[src] lf-string hi%[path]", "return 200 OK|x-b: v10.1.2.3|content-length: 6|content-type: text/plain|hi/a/b"),
@@ -62,7 +64,8 @@ fn edits_of_the_request() {
         ("set-method PUT", "PUT /a/b?x=1"), ("set-uri /new", "GET /new host"), ("set-path /p", "GET /p?x=1 "), ("set-pathq /p?q", "GET /p?q "),
         ("set-query y=%[urlp(x)]", "GET /a/b?y=1 "), ("set-query %[req.hdr(none)]", "GET /a/b host"),
         ("replace-path (.*)/b \\1/c", "GET /a/c?x=1 "), ("replace-path ^/none /c", "GET /a/b?x=1 "), ("replace-pathq (.*)\\?(.*) /\\2\\1", "GET /x=1/a/b "),
-        ("replace-uri ^/(.*) http://h/\\1", "GET http://h/a/b?x=1 "),
+        ("replace-uri ^/(.*) http://h/\\1", "GET http://h/a/b?x=1 host=h "),
+        ("set-uri http://u@other:82/x", "GET http://u@other:82/x host=other:82 "), ("set-uri //other/x", "GET //other/x host=h.example "),
     ];
     for (line, expected) in cases {
         let mut cx = Transaction::default();
@@ -286,7 +289,11 @@ fn errors_are_haproxys() {
         (HttpRequest, "strict-mode maybe", 1, "Unexpected value 'maybe'"), (HttpRequest, "set-log-level loud", 1, "log level name or 'silent'"),
         (HttpRequest, "set-mark x", 1, "invalid mark 'x'"),
         (TcpConnection, "expect-proxy layer5", 1, "only supports 'layer4' (got 'layer5')"),
-        (TcpConnection, "expect-netscaler-cip", 0, "'tcp-request connection expect-netscaler-cip' only supports 'layer4' (got '')"), (HttpRequest, "set-tos 300", 1, "TOS 300 is above 255"),
+        (TcpConnection, "expect-netscaler-cip", 0, "'tcp-request connection expect-netscaler-cip' only supports 'layer4' (got '')"), (HttpRequest, "set-tos x", 1, "invalid TOS 'x'"),
+        (HttpResponse, "redirect prefix /x", 1, "response only supports redirect type 'location'."), (HttpResponse, "redirect scheme https", 1, "response only supports"),
+        (HttpRequest, "return status 204 content-type t string x", 1, "No body expected for 204 responses."), (HttpRequest, "return status 304 content-type t lf-string x", 1, "No body expected for 304"),
+        (HttpRequest, "deny status 403 deny_status 404", 3, "'deny_status' follows a status"), (HttpRequest, "deny deny_status 403 deny_status 404", 3, "'deny_status' follows a status"),
+        (HttpRequest, "set-header a %[src,]", 2, "failed to parse sample expression <src,> : unknown converter ''"),
         (HttpRequest, "set-timeout client 5s", 1, "expects 'server' or 'tunnel'"), (HttpRequest, "set-timeout server 5x", 2, "invalid value '5x' for timeout"),
         (HttpRequest, "wait-for-body at-least 5", 2, "expects a 'time' parameter"), (HttpRequest, "wait-for-body time x", 2, "invalid time 'x'"),
         (HttpRequest, "normalize-uri path-strip-dots", 1, "Did you mean 'path-strip-dot' ?"), (HttpRequest, "auth foo", 1, "expects 'realm'"),
@@ -306,6 +313,7 @@ fn actions_on_the_connection() {
     let cases = [
         ("set-src str(10.9.8.7)", "src 10.9.8.7:99"), ("set-src str(2001:db8::1)", "src [2001:db8::1]:99"), ("set-src hdr(none)", ""),
         ("set-src-port int(81)", "src 10.1.2.3:81"), ("set-dst str(10.9.8.7)", "dst 10.9.8.7:0"), ("set-dst-port int(82)", "dst 0.0.0.0:82"),
+        ("set-src str(10.9.8.7:80)", "src 10.9.8.7:99"), ("set-mark -1", "mark 4294967295"), ("set-tos 300", "tos 44"), ("set-tos -1", "tos 255"),
         ("set-mark 0x10", "mark 16"), ("set-tos 8", "tos 8"), ("set-timeout server 5s", "Server 5000"),
         ("set-timeout tunnel int(7),mul(100)", "Tunnel 700"), ("set-timeout server int(0)", ""),
         ("set-priority-class int(-9999)", "class -2047"), ("set-priority-offset int(50)", "offset 50"),

@@ -69,7 +69,13 @@ const STREAM_KEYWORDS: &[(&[u8], &str, &str, &str)] = &[
 
 /// A world in which the keywords of `KEYWORDS` find something.
 fn words() -> World {
-    let fields = [("Host", "www.example.com:8080"), ("X-W", "a.b/c"), ("Cookie", "w=a.b/c")];
+    let fields = [
+        ("Host", "www.example.com:8080"),
+        ("X-W", "a.b/c"),
+        ("Cookie", "w=a.b/c"),
+        ("X-U", "a, b"),
+        ("X-V", "q, a"),
+    ];
     let uri = "http://u@192.0.2.9:81/p/a.html?x=1&w=a.b/c";
     World {
         request: Some(request("GET", uri, &fields)),
@@ -116,6 +122,17 @@ fn methods_operators_and_flags_count() {
         ("bin(4142) -m bin 4142", true),
         ("int(5) gt 5 eq 5", true), ("int(6) ge 5", true), ("int(4) le 5", true), ("int(4) lt 5", true), ("int(6) gt 5", true),
         ("src myself", true), ("src -n 10.1.2.3", true),
+        // Behind a converter the keyword's own way to compare is gone.
+        ("path_beg,lower /p/", false), ("path_beg,lower /p/a.html", true), ("path_beg,lower -m beg /p/", true), ("path_end,lower html", false),
+        ("path_reg,lower ^/p", false), ("path_sub,lower a.h", false), ("path_len,length 9", true), ("path_beg,length 9", true),
+        ("method -i get", false), ("method -i GET", true), ("method -m str -i get", true), ("method,lower get", true), ("method -i get x", true),
+        ("int(80) 80-90", true), ("int(90) 80-90", true), ("int(79) 80-90", false), ("int(99) 80-", true), ("str(abc) -m len 1-5", true),
+        ("int(8) gt 3:8", true), ("int(9) gt 3:8", false), ("int(2) lt 3:8", false), ("int(9) lt 3:", true), ("int(8) gt 8:8", true),
+        ("str(10.1.1.1:80) -m ip 10.0.0.0/8", true), ("str(10.1.1.1.1) -m ip 10.0.0.0/8", false),
+        ("req.hdr -m found", false), ("req.hdr_val gt 0", false), ("req.hdr(,-1) -m found", true),
+        // What cannot be converted ends the search among several values.
+        ("req.hdr(x-v),map_str(map) -m found", false), ("req.hdr(x-u),map_str(map) 1", true), ("req.hdr(x-v) a", true),
+        ("path / -u", false), ("path -u", false),
     ];
     for (line, expected) in cases {
         assert_eq!(eval(line, &world), Ok(Answer::from(expected)), "{line}");

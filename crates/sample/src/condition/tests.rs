@@ -130,6 +130,27 @@ fn places_where_nothing_can_match_are_warned_about() {
     );
 }
 
+#[test]
+fn what_is_not_there_in_a_place_never_matches() {
+    // The request may still be at hand when the proxy itself answers.
+    let world = World::full();
+    for (words, expected) in [
+        (&["{", "hdr(host)", "-m", "found", "}"][..], Answer::No),
+        (&["!{", "hdr(host)", "-m", "found", "}"], Answer::Yes),
+        (&["{", "path_beg", "/", "}"], Answer::No),
+        (&["a"], Answer::Yes),
+        (&["{", "status", "200:299", "}"], Answer::Yes),
+    ] {
+        let answer = with_parser(|cx| {
+            cx.acls.define(&["a", "path_beg", "/none"], cx).expect("valid");
+            cx.acls.define(&["a", "status", "200:299"], cx).expect("valid");
+            cx.places = Places::of(Place::FeHttpResponse);
+            Condition::parse(words, cx).expect("valid").eval(&world)
+        });
+        assert_eq!(answer, expected, "{words:?}");
+    }
+}
+
 proptest::proptest! {
     #[test]
     fn no_words_panic(words in proptest::collection::vec("(\\{|\\}|!|or|\\|\\||TRUE|src|path|-m|-i|int|10.0.0.0/8|\\PC{0,6})", 0..12)) {

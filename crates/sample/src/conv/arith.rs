@@ -1,7 +1,7 @@
 //! Arithmetic, bitwise and boolean converters. Never overflows: results saturate at the 64-bit bounds.
 
 use super::{Converter, conv};
-use crate::args::{Arg, Args};
+use crate::args::{Arg, Args, integer};
 use crate::facts::Facts;
 use crate::parser::Parser;
 use crate::value::{Type, Value};
@@ -33,9 +33,10 @@ pub(super) const TABLE: &[Converter] = &[
 /// A number, else the name of a variable.
 fn number(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     let text = args.text(0);
-    let number = match text.parse::<i64>() {
-        Ok(int) => IntOrVar::Int(int),
-        Err(_) => IntOrVar::Var(
+    // No text at all is a zero.
+    let number = match integer(if text.is_empty() { "0" } else { text }) {
+        Some(int) => IntOrVar::Int(int),
+        None => IntOrVar::Var(
             VarName::parse(text)
                 .map_err(|_| format!("expects an integer or a variable name, got '{text}'"))?,
         ),

@@ -108,11 +108,11 @@ fn keys(args: &mut Args, cx: &Parser<'_>) -> Result<(), String> {
         return Ok(());
     }
     let text: Box<[u8]> = args.bytes(1).into();
-    if text.is_empty() {
+    if text.is_empty() && algorithm != Some(Algorithm::None) {
         return Err("the key must not be empty".into());
     }
     let name = String::from_utf8_lossy(&text).into_owned();
-    if !algorithm.is_some_and(Algorithm::takes_secret) {
+    if !algorithm.is_some_and(|it| it.takes_secret() || it == Algorithm::None) {
         let read = (cx.shared.files)(Path::new(&name)).ok().and_then(|it| PublicKey::read(&it));
         match read {
             Some(key) => {
@@ -137,6 +137,10 @@ fn verify<'e>(args: &'e Args, token: Value<'e>, facts: &'e dyn Facts) -> Option<
         Some(name) => Algorithm::by_name(&facts.var(name)?.to_str()?),
     };
     let Some(algorithm) = algorithm else { return Some(Value::Int(-1)) };
+    // Asked for by name only: a token must not choose to have no signature.
+    if algorithm == Algorithm::None && args.var(0).is_none() {
+        return Some(Value::Int(unsecured(&token)));
+    }
     let Arg::TokenKey(key) = args.get(2) else { return None };
     let given;
     let text = match (&key.text, args.var(1)) {
@@ -148,6 +152,15 @@ fn verify<'e>(args: &'e Args, token: Value<'e>, facts: &'e dyn Facts) -> Option<
         (None, None) => return None,
     };
     Some(Value::Int(judge(algorithm, text, key, &token)))
+}
+
+/// Whether a token has no signature, and at least two parts.
+fn unsecured(token: &[u8]) -> i64 {
+    let mut parts = token.split(|byte| *byte == b'.').skip(1);
+    match (parts.next(), parts.next(), parts.next()) {
+        (None, ..) | (.., Some(_)) => -3,
+        (_, signature, None) => i64::from(signature.unwrap_or_default().is_empty()),
+    }
 }
 
 fn judge(algorithm: Algorithm, text: &[u8], key: &TokenKey, token: &[u8]) -> i64 {

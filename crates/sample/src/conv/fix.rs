@@ -38,8 +38,12 @@ const TRAILER: usize = 7;
 
 fn tag(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     let text = args.text(0);
+    if text.is_empty() {
+        return Err("expects a tag by number or name".into());
+    }
     let named = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-    let number = named.map(|(_, number)| *number).or_else(|| text.parse().ok());
+    let number =
+        named.map(|(_, number)| *number).or_else(|| text.parse().ok().filter(|tag| *tag > 0));
     args.0[0] = Arg::Int(number.ok_or_else(|| format!("Unknown FIX tag name '{text}'"))?);
     Ok(())
 }

@@ -12,11 +12,11 @@ const HASH: (Type, Type) = (Type::Bin, Type::Int);
 // One keyword per line, for reading as a table.
 #[rustfmt::skip]
 pub(super) const TABLE: &[Converter] = &[
-    conv("crc32", "[integer]", HASH, "CRC-32; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::crc32)),
-    conv("crc32c", "[integer]", HASH, "CRC-32C; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::crc32c)),
-    conv("djb2", "[integer]", HASH, "DJB2; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::djb2)),
-    conv("sdbm", "[integer]", HASH, "SDBM; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::sdbm)),
-    conv("wt6", "[integer]", HASH, "WT6; with the argument 1, avalanched.", |a, v, _| hash32(a, &v, plain::wt6)),
+    conv("crc32", "[integer]", HASH, "CRC-32; avalanched if the argument is not 0.", |a, v, _| hash32(a, &v, plain::crc32)),
+    conv("crc32c", "[integer]", HASH, "CRC-32C; avalanched if the argument is not 0.", |a, v, _| hash32(a, &v, plain::crc32c)),
+    conv("djb2", "[integer]", HASH, "DJB2; avalanched if the argument is not 0.", |a, v, _| hash32(a, &v, plain::djb2)),
+    conv("sdbm", "[integer]", HASH, "SDBM; avalanched if the argument is not 0.", |a, v, _| hash32(a, &v, plain::sdbm)),
+    conv("wt6", "[integer]", HASH, "WT6; avalanched if the argument is not 0.", |a, v, _| hash32(a, &v, plain::wt6)),
     conv("xxh32", "[integer]", HASH, "XXH32 with a seed.", xxh32),
     conv("xxh64", "[integer]", HASH, "XXH64 with a seed, as a signed integer.", xxh64),
     conv("xxh3", "[integer]", HASH, "XXH3 of 64 bits with a seed, as a signed integer.", xxh3),
@@ -31,7 +31,8 @@ fn bytes<'v>(value: &'v Value<'_>) -> Option<&'v [u8]> {
 
 fn hash32(args: &Args, value: &Value<'_>, function: fn(&[u8]) -> u32) -> Option<Value<'static>> {
     let hash = function(bytes(value)?);
-    Some(Value::Int(if args.int(0) == Some(1) { plain::avalanche(hash) } else { hash }.into()))
+    let avalanched = args.int(0).is_some_and(|asked| asked != 0);
+    Some(Value::Int(if avalanched { plain::avalanche(hash) } else { hash }.into()))
 }
 
 fn seed(args: &Args) -> i64 {

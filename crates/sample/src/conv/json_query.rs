@@ -35,11 +35,9 @@ pub(super) fn path(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
         "int" => true,
         _ => return Err("output_type only supports \"int\" as argument".into()),
     };
-    let steps = steps(args.bytes(0)).ok_or_else(|| {
-        let shown = String::from_utf8_lossy(args.bytes(0));
-        format!("'{shown}' is not a path: it begins with '$' and goes on with '.name' or '[0]'")
-    })?;
-    args.0 = vec![Arg::Path(steps), Arg::Int(i64::from(as_int))];
+    // What is no path leads to nothing.
+    let steps = steps(args.bytes(0)).map_or(Arg::Omitted, Arg::Path);
+    args.0 = vec![steps, Arg::Int(i64::from(as_int))];
     Ok(())
 }
 

@@ -65,7 +65,7 @@ pub struct FieldPath {
 
 fn path(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     let text = args.text(0);
-    let numbers = text.split('.').map(|part| part.parse().ok().filter(|number| *number > 0));
+    let numbers = text.split('.').map(|part| part.parse().ok());
     let numbers: Option<Vec<u64>> = numbers.collect();
     let numbers = numbers.ok_or_else(|| {
         format!("failed to parse '{text}' as type 'Protocol buffers field number' at position 1")

@@ -15,7 +15,7 @@ pub(super) const TABLE: &[Converter] = &[
     conv("lower", "", STR, "Lower case.", |_, v, _| lower(v)).input_only(),
     conv("upper", "", STR, "Upper case.", |_, v, _| upper(v)).input_only(),
     conv("length", "", (Type::Str, Type::Int), "Length in bytes.", |_, v, _| Some(Value::Int(v.to_str()?.len() as i64))),
-    conv("bytes", "integer[,integer]", (Type::Bin, Type::Bin), "Some bytes: offset and length.", bytes).prepare(not_negative),
+    conv("bytes", "integer[,integer]", (Type::Bin, Type::Bin), "Some bytes: offset and length.", bytes),
     conv("field", "integer,string[,integer]", STR, "The nth part between delimiters, empty ones counted.", field).prepare(delimiters).input_only(),
     conv("word", "integer,string[,integer]", STR, "The nth part between delimiters, empty ones skipped.", word).prepare(delimiters).input_only(),
     conv("ltrim", "string", STR, "Without those characters at the beginning.", ltrim),
@@ -48,20 +48,12 @@ fn mapped<'e>(value: Value<'e>, changes: fn(&u8) -> bool, map: fn(&u8) -> u8) ->
     Some(Value::Str(Bytes::Owned(owned)))
 }
 
-fn not_negative(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
-    if (0..2).any(|i| args.int(i).is_some_and(|int| int < 0)) {
-        return Err("negative offset or length".into());
-    }
-    Ok(())
-}
-
 fn bytes<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let bytes = value.to_bin()?;
-    let from = usize::try_from(args.int(0)?).ok()?;
-    let to = match args.int(1) {
-        Some(len) => from.saturating_add(usize::try_from(len).ok()?),
-        None => usize::MAX,
-    };
+    // A negative offset is beyond the end, a negative length no limit.
+    let from = usize::try_from(args.int(0)?).unwrap_or(usize::MAX);
+    let len = args.int(1).and_then(|len| usize::try_from(len).ok());
+    let to = from.saturating_add(len.unwrap_or(usize::MAX));
     Some(Value::Bin(bytes.slice(from, to)))
 }
 
@@ -91,35 +83,29 @@ fn parts(text: &[u8], args: &Args, skip_empty: bool) -> Option<(usize, usize)> {
         start += part.len() + 1;
     }
     let total = spans.len() as i64;
-    let (first, last) = if index > 0 {
-        let last = if count > 0 { index.saturating_add(count - 1).min(total) } else { total };
-        (index, last)
+    let nth = |number: i64| spans.get(usize::try_from(number.checked_sub(1)?).ok()?).copied();
+    // More than there is takes the outer delimiters of that side along.
+    let count = if count > 0 { count } else { i64::MAX };
+    if index > 0 {
+        let last = nth(index.saturating_add(count - 1));
+        Some((nth(index)?.0, last.map_or(text.len(), |span| span.1)))
     } else {
-        let last = total + 1 + index;
-        let first = if count > 0 { last.saturating_sub(count - 1).max(1) } else { 1 };
-        (first, last)
-    };
-    if first < 1 || last < first || last > total {
-        return None;
+        let last = total.saturating_add(1).saturating_add(index);
+        let first = nth(last.saturating_sub(count - 1));
+        Some((first.map_or(0, |span| span.0), nth(last)?.1))
     }
-    let (from, to) = (spans[(first - 1) as usize].0, spans[(last - 1) as usize].1);
-    // Everything to one side includes the outer delimiters of that side.
-    Some((
-        if index < 0 && count == 0 { 0 } else { from },
-        if count == 0 && last == total { text.len() } else { to },
-    ))
 }
 
 fn field<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let text = value.to_str()?;
     let (from, to) = parts(&text, args, false)?;
-    // An absent field and an empty one both leave the sample undefined.
-    (to > from).then(|| Value::Str(text.slice(from, to)))
+    Some(Value::Str(text.slice(from, to)))
 }
 
 fn word<'e>(args: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let text = value.to_str()?;
-    let (from, to) = parts(&text, args, true)?;
+    // Unlike a field, a word that is not there is an empty one.
+    let (from, to) = parts(&text, args, true).unwrap_or_default();
     Some(Value::Str(text.slice(from, to)))
 }
 

@@ -1,7 +1,7 @@
 //! Converters of URL encoding and of Host values. Never checks that the result is a URL.
 
 use super::{Converter, conv};
-use crate::args::Args;
+use crate::args::{Args, integer};
 use crate::facts::Facts;
 use crate::parser::Parser;
 use crate::value::{Bytes, Type, Value};
@@ -77,7 +77,6 @@ fn host_only<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Valu
 
 fn port_only<'e>(_: &'e Args, value: Value<'e>, _: &'e dyn Facts) -> Option<Value<'e>> {
     let text = value.to_str()?;
-    let port =
-        split_port(&text).1.and_then(|port| std::str::from_utf8(port).ok()?.parse::<u16>().ok());
-    Some(Value::Int(port.map_or(0, i64::from)))
+    let port = split_port(&text).1.and_then(|port| integer(std::str::from_utf8(port).ok()?));
+    Some(Value::Int(port.unwrap_or(0)))
 }

@@ -1,4 +1,4 @@
-//! Converters that write variables. The value itself goes on unchanged.
+//! Converters that write variables. A value that is kept goes on unchanged.
 
 use super::{Converter, conv};
 use crate::args::{Arg, Args};
@@ -23,10 +23,9 @@ fn target(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
 }
 
 fn set_var<'e>(args: &'e Args, value: Value<'e>, facts: &'e dyn crate::Facts) -> Option<Value<'e>> {
-    if let Arg::SetVar(set) = args.get(0) {
-        set.store(facts, &value);
-    }
-    Some(value)
+    let Arg::SetVar(set) = args.get(0) else { return None };
+    // Where the conditions forbid it, nothing goes on.
+    set.store(facts, &value).then_some(value)
 }
 
 fn unset_var<'e>(

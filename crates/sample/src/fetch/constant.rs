@@ -66,11 +66,11 @@ fn boolean(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
 
 fn hexadecimal(args: &mut Args, _: &Parser<'_>) -> Result<(), String> {
     match crate::conv::encode::from_hex(args.bytes(0)) {
-        Some(bytes) => {
+        Some(bytes) if !bytes.is_empty() => {
             args.0[0] = Arg::Bytes(bytes.into());
             Ok(())
         }
-        None => Err(format!("'{}' is not an even number of hexadecimal digits", args.text(0))),
+        _ => Err(format!("'{}' is not an even number of hexadecimal digits", args.text(0))),
     }
 }
 

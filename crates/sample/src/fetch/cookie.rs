@@ -29,10 +29,50 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("scook_val", "[string]", Type::Int, RESPONSE, "Same as res.cook_val.", Call(res_val)),
 ];
 
-/// Name and value of a `name=value` pair; what has no `=` is no cookie.
-fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let equals = memchr::memchr(b'=', text)?;
-    Some((trim(&text[..equals]), trim(&text[equals + 1..])))
+/// Name and value of a cookie, and what ended it.
+type Pair<'v> = (&'v [u8], &'v [u8], Option<u8>);
+
+/// The cookies of a field's value (RFC 2965 section 3). A comma separates as a semicolon does;
+/// within quotes, which only values have, neither does. What has no `=` is no cookie, nor is an
+/// attribute, whose name begins with a dollar.
+struct Pairs<'v> {
+    rest: &'v [u8],
+}
+
+impl<'v> Iterator for Pairs<'v> {
+    type Item = Pair<'v>;
+
+    fn next(&mut self) -> Option<Pair<'v>> {
+        loop {
+            let rest = self.rest;
+            let stop = rest.iter().position(|byte| matches!(byte, b'=' | b';' | b','))?;
+            let behind = &rest[stop + 1..];
+            self.rest = behind;
+            if rest[stop] != b'=' {
+                continue;
+            }
+            let end = end_of_value(behind);
+            self.rest = behind.get(end + 1..).unwrap_or_default();
+            let name = trim(&rest[..stop]);
+            if !name.starts_with(b"$") {
+                return Some((name, trim(&behind[..end]), behind.get(end).copied()));
+            }
+        }
+    }
+}
+
+fn end_of_value(text: &[u8]) -> usize {
+    let (mut at, mut quoted) = (0, false);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\\' if quoted => at += 1,
+            b';' | b',' if !quoted => return at,
+            _ => {}
+        }
+        at += 1;
+    }
+    text.len()
 }
 
 /// Offers the value of every cookie of that name, or of any name.
@@ -41,26 +81,24 @@ fn visit<'e>(
     name: Option<&str>,
     visitor: &mut dyn FnMut(&'e [u8]) -> bool,
 ) -> bool {
-    let mut offer = |text: &'e [u8], last: bool| {
-        let Some((found, value)) = pair(text) else { return false };
+    let mut offer = |(found, value, end): Pair<'e>| {
         let wanted = match name {
-            // As measured: nothing at the end of a field is no value of that name, elsewhere it is.
-            Some(name) => found == name.as_bytes() && !(last && value.is_empty()),
-            None => !found.is_empty(),
+            // As measured: nothing is a value of that name in front of a semicolon only.
+            Some(name) => found == name.as_bytes() && (!value.is_empty() || end == Some(b';')),
+            None => true,
         };
         wanted && visitor(value)
     };
     if head.is_request() {
-        return head.by_id(HeaderId::Cookie).any(|field| {
-            let mut pairs = field.value.split(|byte| *byte == b';').peekable();
-            std::iter::from_fn(|| Some((pairs.next()?, pairs.peek().is_none())))
-                .any(|(text, last)| offer(text, last))
-        });
+        let mut fields = head.by_id(HeaderId::Cookie);
+        return fields.any(|field| Pairs { rest: field.value }.any(&mut offer));
     }
-    // Attributes follow the pair behind semicolons.
     head.by_id(HeaderId::SetCookie).any(|field| {
-        let mut parts = field.value.split(|byte| *byte == b';');
-        parts.next().is_some_and(|text| offer(text, parts.next().is_none()))
+        let mut attributes = false;
+        // Attributes follow the cookie behind semicolons.
+        Pairs { rest: field.value }
+            .take_while(|pair| !std::mem::replace(&mut attributes, pair.2 == Some(b';')))
+            .any(&mut offer)
     })
 }
 
@@ -156,4 +194,63 @@ fn res_cnt<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 
 fn res_val<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     number(res_cook(args, facts))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{World, request, response};
+
+    #[test]
+    fn cookies_end_where_they_should() {
+        #[rustfmt::skip]
+        let rows: &[(&str, &[(&str, &str)])] = &[
+            ("x=1, a=3; b=\"q;r\"", &[("x", "1"), ("a", "3"), ("b", "\"q;r\"")]),
+            ("a=1;a=2,a=3", &[("a", "3")]),
+            ("a=\"x\\\";y\";b=2", &[("a", "\"x\\\";y\""), ("b", "2")]),
+            ("a=x\"y;b=2\";c=3", &[("a", "x\"y;b=2\""), ("b", "undefined"), ("c", "3")]),
+            ("a=1; \"b=2\"; c=3", &[("a", "1"), ("c", "undefined")]),
+            ("a=1;b=\"a=2;a=3\"", &[("a", "1")]),
+            ("a=,b=2", &[("a", "undefined"), ("b", "2")]),
+            ("a=;b=2", &[("a", ""), ("b", "2")]),
+            ("a,b=2", &[("a", "undefined"), ("b", "2")]),
+            ("a = 1 , b = 2", &[("a", "1"), ("b", "2")]),
+            ("a=\"x;b=2", &[("a", "\"x;b=2"), ("b", "undefined")]),
+            ("$a=1; a=2", &[("a", "2"), ("$a", "undefined")]),
+        ];
+        for (text, cookies) in rows {
+            let head = request("GET", "/", &[("cookie", text)]);
+            let world = World { request: Some(head), ..World::full() };
+            for (name, value) in *cookies {
+                assert_eq!(world.eval(&format!("req.cook({name})")), *value, "{name} of {text}");
+            }
+        }
+        for (text, count, first) in [
+            ("=5;a=1", "2", "5"),
+            ("$Version=1; a=2", "1", "2"),
+            ("x=1, a=3; b=\"q;r\"; d = 8", "4", "1"),
+        ] {
+            let head = request("GET", "/", &[("cookie", text)]);
+            let world = World { request: Some(head), ..World::full() };
+            assert_eq!(
+                [world.eval("req.cook_cnt"), world.eval("req.cook")],
+                [count, first],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn attributes_are_no_cookies() {
+        for (text, a, b, count) in [
+            ("a=1; path=/; b=2", "1", "undefined", "1"),
+            ("a=1, b=2", "1", "2", "2"),
+            ("a=\"x;y\"; path=/", "\"x;y\"", "undefined", "1"),
+            ("b; a=1", "1", "undefined", "1"),
+        ] {
+            let head = response(200, &[("set-cookie", text)]);
+            let world = World { response: Some(head), ..World::full() };
+            let got = ["res.cook(a)", "res.cook(b)", "res.cook_cnt"].map(|text| world.eval(text));
+            assert_eq!(got, [a, b, count], "{text}");
+        }
+    }
 }

@@ -113,6 +113,9 @@ fn visit_values<'e>(
 /// The occurrence that the arguments name: the last one by default, counted from the end when
 /// negative.
 fn occurrence<'e>(head: &'e Head, args: &'e Args, whole: bool) -> Option<&'e [u8]> {
+    if args.0.is_empty() {
+        return None;
+    }
     let wanted = args.int(1).unwrap_or(-1);
     let wanted = if wanted == 0 { -1 } else { wanted };
     let mut seen = 0;
@@ -142,7 +145,8 @@ fn each<'e>(
     whole: bool,
     visit: &mut dyn FnMut(Value<'e>) -> bool,
 ) -> bool {
-    let Some(head) = head else { return false };
+    // Without any argument nothing is asked for.
+    let Some(head) = head.filter(|_| !args.0.is_empty()) else { return false };
     if args.int(1).is_some_and(|wanted| wanted != 0) {
         return occurrence(head, args, whole).is_some_and(|value| visit(Value::str(value)));
     }
@@ -162,14 +166,11 @@ fn count<'e>(head: &'e Head, args: &'e Args, whole: bool) -> Outcome<'e> {
     Ok(Value::Int(count))
 }
 
-/// An address as headers carry it: bare, with a port, or in brackets.
+/// An address as headers carry it: bare, or of IPv4 with a port.
 fn address(value: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(value).ok()?;
     if let Ok(ip) = text.parse() {
         return Some(ip);
-    }
-    if let Some(rest) = text.strip_prefix('[') {
-        return rest.split_once(']')?.0.parse().ok().map(IpAddr::V6);
     }
     let (host, port) = text.split_once(':')?;
     port.parse::<u16>().ok()?;
@@ -188,7 +189,12 @@ fn to_int(value: Value<'_>) -> Option<Value<'static>> {
 }
 
 fn names<'e>(head: &'e Head, args: &'e Args) -> Outcome<'e> {
-    let delimiter = args.some_text(0).unwrap_or(",").as_bytes();
+    // An empty argument is the byte that ends it, as measured.
+    let delimiter = match args.bytes(0) {
+        _ if args.0.is_empty() => b",",
+        b"" => b"\0",
+        given => given,
+    };
     let mut out = Vec::new();
     for (i, field) in head.fields().enumerate() {
         if i > 0 {

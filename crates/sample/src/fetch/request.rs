@@ -47,10 +47,11 @@ fn text<'e>(bytes: Option<&'e [u8]>) -> Outcome<'e> {
     bytes.map(Value::str).ok_or(Missing::Absent)
 }
 
-/// Also known when the request has gone: responses and logs may ask for it.
+/// The client's, whatever `set-method` has made of it. Also known when the request has gone:
+/// responses and logs may ask for it.
 fn method<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let noted = || facts.record().map(|record| &record.method[..]).filter(|it| !it.is_empty());
-    let method = facts.request().map(Head::method).or_else(noted);
+    let noted = facts.record().map(|record| &record.method[..]).filter(|it| !it.is_empty());
+    let method = noted.or_else(|| facts.request().map(Head::method));
     Ok(Value::Meth(Bytes::Borrowed(method.ok_or(Missing::Absent)?)))
 }
 
@@ -161,11 +162,10 @@ fn url_port<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 fn params(uri: &[u8], delimiter: u8) -> impl Iterator<Item = (&[u8], &[u8])> {
     let start = memchr::memchr(delimiter, uri).map_or(uri.len(), |at| at + 1);
     let is_end = move |byte: &u8| matches!(byte, b'&' | b';') || *byte == delimiter;
-    uri[start..].split(is_end).filter(|pair| !pair.is_empty()).map(|pair| {
-        match memchr::memchr(b'=', pair) {
-            Some(equals) => (&pair[..equals], &pair[equals + 1..]),
-            None => (pair, &pair[pair.len()..]),
-        }
+    // What has no equals sign is no parameter.
+    uri[start..].split(is_end).filter_map(|pair| {
+        let equals = memchr::memchr(b'=', pair)?;
+        Some((&pair[..equals], &pair[equals + 1..]))
     })
 }
 
@@ -230,4 +230,24 @@ fn proto_http<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
 fn first_req<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     request(facts)?;
     Ok(Value::Bool(facts.is_first_request()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{World, request};
+
+    #[test]
+    fn parameters_have_an_equals_sign() {
+        for (uri, c, e) in [
+            ("/?b=&c&=d", "undefined", "undefined"),
+            ("/?e;e=5", "undefined", "5"),
+            ("/?c=&e==1", "", "=1"),
+            ("/?c=1&c", "1", "undefined"),
+        ] {
+            let world = World { request: Some(request("GET", uri, &[])), ..World::full() };
+            assert_eq!([world.eval("urlp(c)"), world.eval("urlp(e)")], [c, e], "{uri}");
+        }
+        let world = World { request: Some(request("GET", "/?c", &[])), ..World::full() };
+        assert_eq!(world.eval("urlp_val(c)"), "undefined");
+    }
 }

@@ -3,7 +3,7 @@
 use super::index::{Hit, Index};
 use super::rows::Rows;
 use super::{Match, Use};
-use crate::cast::leading_int;
+use crate::args::integer;
 use crate::regex::Regex;
 use crate::value::{Bytes, Type, Value};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -127,7 +127,8 @@ impl<'l> Found<'l> {
 /// A value of a map from its text.
 pub(super) fn value(text: &[u8], to: Type) -> Option<Value<'static>> {
     match to {
-        Type::Int => leading_int(text).map(Value::Int),
+        Type::Int if text.is_empty() => Some(Value::Int(0)),
+        Type::Int => integer(std::str::from_utf8(text).ok()?).map(Value::Int),
         Type::Addr => Value::str(text).to_addr().map(Value::from),
         _ => Some(Value::Str(Bytes::Shared(text.into()))),
     }

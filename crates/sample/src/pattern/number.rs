@@ -31,11 +31,9 @@ impl Operator {
     /// The range that `pattern` means behind this operator, as a pattern: `gt 5` is `6:`.
     pub(crate) fn range(self, pattern: &str) -> Result<String, String> {
         let (low, high) = parse_range(pattern)?;
-        if self == Operator::Eq {
+        // A range is one behind every operator (measured).
+        if self == Operator::Eq || separator(pattern).is_some() {
             return Ok(pattern.to_owned());
-        }
-        if low != high {
-            return Err(format!("'{pattern}' is a range, which only 'eq' takes"));
         }
         let never = || format!("no number is beyond '{pattern}'");
         Ok(match self {
@@ -47,11 +45,20 @@ impl Operator {
     }
 }
 
-/// `5`, `5:`, `:5` or `3:5` as closed bounds.
+/// Where the separator of a range stands: a colon, or a dash that is no sign.
+fn separator(pattern: &str) -> Option<usize> {
+    let mut bytes = pattern.bytes().enumerate();
+    bytes.position(|(at, byte)| byte == b':' || (byte == b'-' && at > 0))
+}
+
+/// `5`, `5:`, `:5`, `3:5` or `3-5` as closed bounds.
 pub(super) fn parse_range(pattern: &str) -> Result<(i64, i64), String> {
-    let number =
-        |text: &str| text.parse::<i64>().map_err(|_| format!("'{pattern}' is not a number"));
-    let (low, high) = match pattern.split_once(':') {
+    let number = |text: &str| {
+        let number = text.parse::<i64>().ok().filter(|_| !text.starts_with('+'));
+        number.ok_or_else(|| format!("'{pattern}' is not a number"))
+    };
+    let bounds = separator(pattern).map(|at| (&pattern[..at], &pattern[at + 1..]));
+    let (low, high) = match bounds {
         Some(("", "")) => return Err(format!("'{pattern}' is not a number")),
         Some(("", high)) => (i64::MIN, number(high)?),
         Some((low, "")) => (number(low)?, i64::MAX),

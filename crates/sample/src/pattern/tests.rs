@@ -101,7 +101,12 @@ fn operators_become_ranges() {
     }
     assert!(Operator::Gt.range("9223372036854775807").is_err());
     assert!(Operator::Lt.range("-9223372036854775808").is_err());
-    assert!(Operator::Lt.range("3:5").is_err());
+    // A range stays one.
+    for range in ["3:5", "3-5", "8:8", "3:", ":5", "3-"] {
+        assert_eq!(Operator::Lt.range(range).as_deref(), Ok(range));
+        assert_eq!(Operator::Gt.range(range).as_deref(), Ok(range));
+    }
+    assert!(Operator::Eq.range("+3").is_err() && Operator::Eq.range("3-5-8").is_err());
     assert_eq!(Operator::find("ne"), None);
 }
 

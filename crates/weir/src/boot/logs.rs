@@ -36,7 +36,9 @@ fn target(from: &model::LogTarget, rings: &[model::Ring]) -> LogTarget {
             model::LogAddress::Fd(number) => LogAddress::Fd(*number),
             model::LogAddress::Ring(name) => {
                 let section = rings.iter().position(|ring| ring.name == *name);
-                LogAddress::Ring(section.map_or(proxy::ring::OWN, |index| index + 1))
+                // One that is not there takes nothing: a number that no ring has.
+                let missing = if &**name == "buf0" { proxy::ring::OWN } else { usize::MAX };
+                LogAddress::Ring(section.map_or(missing, |index| index + 1))
             }
         },
         transport: transport(from.transport),

@@ -243,3 +243,59 @@ fn servers_are_told_their_names() {
         .collect();
     assert_eq!(named, ["first", "s"]);
 }
+
+#[test]
+fn answers_to_responses_may_name_them() {
+    let log = LogReceiver::new();
+    let text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-S: no\r\n\r\n";
+    let origin = Origin::answering(text);
+    let back = "    http-response redirect location \"/foo?%[res.hdr(x-s)]\" code 303 if { capture.req.uri /r }\n    \
+                http-response return status 299 hdr x-was %[res.hdr(x-s)] if { capture.req.uri /t }";
+    let weir = start("", back, &origin, &log);
+    let mut client = weir.web();
+    assert_eq!(client.get("/r").header("location"), Some("/foo?no"));
+    let answer = client.get("/t");
+    assert_eq!(
+        (answer.status(), answer.header("x-was"), answer.header("x-s")),
+        (299, Some("no"), None)
+    );
+}
+
+#[test]
+fn rules_of_responses_do_not_see_requests() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    http-request return status 250 hdr X-Out a if { path /own }\n    \
+                 http-after-response set-header x-request 1 if { hdr(x-n) 1 }\n    \
+                 http-after-response set-header x-path 1 if { path_beg / }\n    \
+                 http-after-response set-header x-response 1 if { status 200:299 }";
+    let weir = start(front, "", &origin, &log);
+    let mut client = weir.web();
+    for target in ["/own", "/"] {
+        let answer = client.ask(format!("GET {target} HTTP/1.1\r\nHost: a\r\nX-N: 1\r\n\r\n"));
+        let seen = ["x-request", "x-path", "x-response"].map(|name| answer.header(name));
+        assert_eq!(seen, [None, None, Some("1")], "{target}");
+    }
+}
+
+#[test]
+fn hosts_and_targets_follow_each_other_and_methods_stay_the_clients() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    http-request set-uri http://other:82/x if { path /uri }\n    \
+                 http-request set-header host new if { path /host }\n    \
+                 http-request set-method POST if { path /method }\n    \
+                 http-request set-header x-method %[method] if METH_GET";
+    let weir = start(front, "", &origin, &log);
+    let mut client = weir.web();
+    client.get("/uri");
+    client.ask("GET http://a/host HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.get("/method");
+    let seen = |number: usize| {
+        let request = origin.request(number);
+        (request.target().to_owned(), request.header("host").map(str::to_owned))
+    };
+    assert_eq!(seen(0), ("http://other:82/x".to_owned(), Some("other:82".to_owned())));
+    assert_eq!(seen(1), ("http://new/host".to_owned(), Some("new".to_owned())));
+    let changed = origin.request(2);
+    assert!(raw(&changed).starts_with("POST "));
+    assert_eq!(changed.header("x-method"), Some("GET"));
+}

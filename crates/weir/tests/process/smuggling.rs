@@ -193,3 +193,36 @@ fn no_request_hides_in_another() {
         play(&weir, &origin, request, fate);
     }
 }
+
+#[test]
+fn what_rules_write_about_lengths_does_not_split_messages() {
+    let origin = Origin::new(|peer| {
+        serve_forever(peer, |request| reply("200 OK", request.target()).into());
+    });
+    let front = "    http-request set-header Content-Length 40 if { path /set }\n    \
+                 http-request add-header Content-Length 40 if { path /add }\n    \
+                 http-request set-header Transfer-Encoding chunked if { path /coded }\n    \
+             http-response add-header Content-Length 40";
+    let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
+    let mut client = weir.web();
+    let targets = ["/set", "/add", "/coded", "/plain"];
+    for target in targets {
+        let answer = client.get(target);
+        assert_eq!((answer.status(), answer.text()), (200, target.to_owned()));
+        assert_eq!(answer.all("content-length").count(), 1, "{target}");
+    }
+    let body = "POST /add HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+    assert_eq!(client.ask(body).text(), "/add");
+    client.expect_open("/end");
+    let seen = origin.requests();
+    let heard: Vec<_> = seen.iter().map(Message::target).collect();
+    assert_eq!(heard, ["/set", "/add", "/coded", "/plain", "/add", "/end"]);
+    for request in &seen[..4] {
+        assert_eq!(
+            (request.header("content-length"), request.header("transfer-encoding")),
+            (None, None)
+        );
+    }
+    assert_eq!(seen[4].all("content-length").collect::<Vec<_>>(), ["3"]);
+    assert_eq!(origin.connections(), 1, "nothing has upset the server");
+}

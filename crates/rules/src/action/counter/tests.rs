@@ -87,7 +87,7 @@ fn mistakes_are_told() {
         (HttpRequest, "sc-inc-gpc0(3)", 0, "invalid stick table track ID. The max allowed ID is 2."), (HttpRequest, "sc-inc-gpc0(x)", 0, "invalid stick table track ID. Expects sc-inc-gpc0(<Track ID>)."),
         (HttpRequest, "sc-inc-gpc1(0,1)", 0, "Expects sc-inc-gpc1(<Track ID>)."), (HttpRequest, "sc-inc-gpc(0)", 0, "Missing gpc ID 'sc-inc-gpc'. Expects sc-inc-gpc(<GPC ID>,<Track ID>)."),
         (HttpRequest, "sc-inc-gpc(0,3)", 0, "The max allowed ID is 2."), (HttpRequest, "sc-set-gpt(0) 5", 0, "Missing gpt ID 'sc-set-gpt'."),
-        (HttpRequest, "sc-set-gpt0(0)", 0, "expects a number or an expression"), (HttpRequest, "sc-set-gpt0(0) nosuch", 1, "unknown fetch method 'nosuch'"),
+        (HttpRequest, "sc-set-gpt0(0) if TRUE", 1, "expects a number or an expression"), (HttpRequest, "sc-set-gpt0(0) nosuch", 1, "unknown fetch method 'nosuch'"),
         (HttpResponse, "sc-set-gpt(0,3) 5", 0, "The max allowed ID is 2."),
     ];
     for (ruleset, line, word, expected) in cases {

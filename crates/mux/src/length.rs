@@ -1,0 +1,52 @@
+//! The `Content-Length` of messages that go out: it says what follows, whatever a rule has written.
+//! Never reads a message that came in.
+
+use htx::{Head, HeaderId};
+
+/// Digits alone, at least one; `None` beyond 64 bits.
+pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    match text.len() {
+        0 => None,
+        // No overflow with so few.
+        1..=19 => text.iter().try_fold(0, |n, b| Some(10 * n + digit(b)?)),
+        _ => text.iter().try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(digit(b)?)),
+    }
+}
+
+/// The length that the only field of that name announces.
+#[inline]
+fn announced(head: &Head) -> Option<u64> {
+    decimal(head.as_fields().sole(HeaderId::ContentLength)?.value)
+}
+
+/// Makes the head announce `n` bytes in one field; leaves it alone when it does.
+#[inline]
+pub(crate) fn announce(head: &mut Head, n: u64) {
+    if announced(head) != Some(n) {
+        head.remove_id(HeaderId::ContentLength);
+        let mut digits = [0; 20];
+        head.push(b"content-length", format_decimal(n, &mut digits));
+    }
+}
+
+/// Lets a request without a body announce nothing but zero: any other length would make the server
+/// take the next request for the body of this one.
+#[inline]
+pub(crate) fn deny(head: &mut Head) {
+    if head.has(HeaderId::ContentLength) && announced(head) != Some(0) {
+        head.remove_id(HeaderId::ContentLength);
+    }
+}
+
+fn format_decimal(mut n: u64, buffer: &mut [u8; 20]) -> &[u8] {
+    let mut at = buffer.len();
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            return &buffer[at..];
+        }
+    }
+}

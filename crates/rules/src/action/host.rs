@@ -1,0 +1,81 @@
+//! Keeps an absolute target and `Host` saying the same when a rule edits either: a server refuses a request in which
+//! they differ (RFC 9112 section 3.2.2). Never adds a `Host`.
+
+use htx::target::without_userinfo;
+use htx::{Head, HeaderId};
+
+/// `Host` follows a new target that names an authority.
+pub(super) fn follow_target(head: &mut Head) {
+    let Some(authority) = head.target().authority().map(without_userinfo) else { return };
+    let Some(field) = head.first(HeaderId::Host) else { return };
+    if authority.is_empty() || field.value == authority {
+        return;
+    }
+    let (index, authority) = (field.index, authority.to_vec());
+    head.replace_value(index, &authority);
+}
+
+/// The authority of an absolute target follows a new `Host`, the last one. Of a target that is
+/// absolute for want of another way to show it, `Host` is what goes out anyway.
+pub(super) fn follow_host(head: &mut Head) {
+    if !head.is_request() || head.is_normalized() {
+        return;
+    }
+    let uri = head.uri();
+    let Some(start) = memchr::memmem::find(uri, b"://").map(|at| at + 3) else { return };
+    let Some(authority) = head.target().authority() else { return };
+    let Some(host) = head.by_id(HeaderId::Host).last().map(|field| field.value) else { return };
+    if host.is_empty() || authority == host || !uri[start..].starts_with(authority) {
+        return;
+    }
+    let uri = [&uri[..start], host, &uri[start + authority.len()..]].concat();
+    head.set_uri(&uri);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use htx::Version;
+
+    fn head(uri: &str, hosts: &[&str]) -> Head {
+        let mut head = Head::default();
+        head.set_request(b"GET", uri.as_bytes(), Version::Http11);
+        hosts.iter().for_each(|host| head.push(b"host", host.as_bytes()));
+        head
+    }
+
+    #[test]
+    fn a_host_follows_the_target() {
+        for (uri, expected) in [
+            ("http://other:82/x", "other:82"),
+            ("http://u:p@other/x", "other"),
+            ("http://[::1]:80/x", "[::1]:80"),
+            ("http://other", "other"),
+            ("/x", "x"),
+            ("//other/x", "x"),
+            ("*", "x"),
+        ] {
+            let mut head = head(uri, &["x"]);
+            follow_target(&mut head);
+            assert_eq!(head.host(), Some(expected.as_bytes()), "{uri}");
+        }
+        let mut bare = head("http://other/x", &[]);
+        follow_target(&mut bare);
+        assert_eq!(bare.host(), None);
+    }
+
+    #[test]
+    fn a_target_follows_the_host() {
+        for (uri, hosts, expected) in [
+            ("http://x:8/a?b=://c", &["new:80"][..], "http://new:80/a?b=://c"),
+            ("http://x:8/a", &["x:8", "new"], "http://new/a"),
+            ("http://x:8", &["new"], "http://new"),
+            ("/a?b=http://c/d", &["new"], "/a?b=http://c/d"),
+            ("http://x:8/a", &[], "http://x:8/a"),
+        ] {
+            let mut head = head(uri, hosts);
+            follow_host(&mut head);
+            assert_eq!(head.uri(), expected.as_bytes(), "{uri}");
+        }
+    }
+}
