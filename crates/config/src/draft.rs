@@ -70,6 +70,8 @@ pub(crate) struct DraftProxy {
     pub(crate) parent: Option<usize>,
     /// Who took settings from this `defaults` section.
     pub(crate) heirs: Heirs,
+    /// What is wrong with expressions that count only while the section is in service.
+    pub(crate) late: Vec<Diagnostic>,
     /// What there is to say of servers whose address is not known, unless a state file knows it.
     pub(crate) unknown_addresses: Vec<UnknownAddress>,
 }
@@ -255,6 +257,7 @@ impl DraftProxy {
             stick_table: None,
             parent: None,
             heirs: Heirs::default(),
+            late: Vec::new(),
             unknown_addresses: Vec::new(),
         }
     }

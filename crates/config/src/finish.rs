@@ -18,6 +18,7 @@ mod checks;
 mod formats;
 mod mentions;
 mod resolvers;
+mod retired;
 mod rings;
 mod states;
 mod tables;
@@ -30,6 +31,7 @@ use rules::{BackendName, UserList};
 
 /// The model, unless anything forbids it. What is wrong is added to the diagnostics.
 pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
+    retired::forget(&mut draft, cx);
     default_transports(&mut draft);
     number_proxies(&mut draft, cx);
     seat_threads(&mut draft.global.process, cx);
@@ -49,7 +51,8 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         cx,
     );
     let userlists = userlists(std::mem::take(&mut draft.userlists), cx);
-    let inherited = draft.defaults.into_iter().map(|d| shared_rules(d.rules)).collect();
+    let inherited = std::mem::take(&mut draft.defaults);
+    let inherited = inherited.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {
         inherited,
         kinds: draft.proxies.iter().map(Summary::of).collect(),
@@ -62,6 +65,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         threads: draft.global.process.threads.clone(),
         advise: !cx.diagnostics.failed(),
     };
+    let retired = retired::names(&draft);
     let stick_tables = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
     let stick_tables = stick_tables.collect();
     let mut proxies: Vec<Proxy> =
@@ -74,7 +78,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         }
     }
     // Formats have been compiled by now, and have named theirs too.
-    let tables = tables::collect(stick_tables, cx);
+    let tables = tables::collect(stick_tables, &retired, cx);
     mentions::mark(&mut proxies, cx);
     mentions::check(&proxies, &userlists, &draft.rings, cx);
     number_listeners_of_runtime(&mut draft.global.stats.sockets);

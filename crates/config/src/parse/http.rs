@@ -222,10 +222,7 @@ fn error_status(args: Args<'_>, second: &str) -> Parsed<u16> {
     let expected = format!("{name} : expects <status_code> and {second} as arguments.");
     args.need(1, expected.clone())?;
     args.need(2, expected)?;
-    if let Some(extra) = args.get(3) {
-        let message = format!("'{name}' cannot handle unexpected argument '{extra}'.");
-        return Err(args.fault(3, message));
-    }
+    args.ignores_behind(2);
     status_at(args, 1)
 }
 
