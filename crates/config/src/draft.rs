@@ -11,6 +11,7 @@ use crate::parse::DraftUserList;
 use rules::check::{RequestLine, Script, Step};
 use sample::{AclTable, Captures};
 use std::collections::HashMap;
+use std::mem::Discriminant;
 use std::sync::Arc;
 
 /// Everything read so far.
@@ -178,6 +179,8 @@ pub(crate) struct DraftCheck {
     pub(crate) disable_on_404: bool,
     /// `http-check send-state`
     pub(crate) send_state: bool,
+    /// The option before steps of `tcp-check` and `http-check` that are not for it.
+    pub(crate) astray: [Option<Discriminant<CheckMethod>>; 2],
     /// `external-check command`
     pub(crate) command: Option<String>,
     /// `external-check path`

@@ -77,6 +77,7 @@ async fn serve(tx: &mut Transaction) -> Result<Course, Failure> {
     connect::run(tx).await?;
     trace::at(tx, &trace::CONNECTED);
     tx.notes.journal.response = tx.worker.thread.nanos();
+    report::log_asap(tx);
     // Keys of the response are taken when there is one.
     if backend.rules.sticking && !backend.rules.sticking_response {
         sticking::store(tx, &backend);

@@ -215,9 +215,27 @@ pub(crate) fn connector(
 ) -> Result<Option<Connector>, String> {
     let line = &options.tls;
     if !line.mentioned && line.check != Some(true) && !steps {
-        return Ok(None);
+        return named_files(options, of, process, store, files).map(|()| None);
     }
     make(options, of, process, store, files).map(Some)
+}
+
+/// Lists of authorities have to be there even where nobody needs them.
+fn named_files(
+    options: &ServerOptions,
+    of: (&str, &str),
+    process: &TlsProcess,
+    store: &Store,
+    files: &dyn tls::Files,
+) -> Result<(), String> {
+    let lists = &options.tls.options;
+    if lists.ca_file.is_none() && lists.crl_file.is_none() {
+        return Ok(());
+    }
+    let mut probe = options.clone();
+    probe.tls.certificate = None;
+    probe.tls.verify = Some(lists.ca_file.is_some());
+    make(&probe, of, process, store, files).map(drop)
 }
 
 fn make(

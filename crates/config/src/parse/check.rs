@@ -197,6 +197,14 @@ fn step(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, http: bool) -> 
     let step = Arc::new(parsed?);
     let check = &mut proxy.settings.check;
     if http { &mut check.http } else { &mut check.tcp }.push(step);
+    let suits = match check.method {
+        CheckMethod::Connect => true,
+        CheckMethod::Http => http,
+        CheckMethod::Tcp => !http,
+        CheckMethod::Ready(_) | CheckMethod::External => false,
+    };
+    let method = std::mem::discriminant(&check.method);
+    check.astray[usize::from(http)] = Some(method).filter(|_| !suits);
     Ok(())
 }
 

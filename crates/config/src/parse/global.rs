@@ -58,8 +58,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Says where relative file names start.",
         default_path,
     ),
-    entry("description", "<text>", "Describes this instance.", |g, _, a| {
+    entry("description", "<text>", "Describes this instance.", |g, cx, a| {
         g.description = Some(description(a)?);
+        cx.described = true;
         Ok(())
     }),
     entry(

@@ -464,13 +464,10 @@ pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
         let message =
             format!("backend '{}' : '{name}' directive is ignored in backends.", proxy.name);
         cx.warn(args, 0, message);
-        return Ok(());
+        return one_format(args);
     }
-    args.need(1, format!("'{name}' expects an argument."))?;
-    if args.get(2).is_some() {
-        let message = format!("{name} expects only one argument, don't forget to escape spaces!");
-        return Err(args.fault(2, message));
-    }
+    one_format(args)?;
+
     let kept = Kept::of(args, 1);
     match name {
         "log-format" => {
@@ -489,6 +486,20 @@ pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
         _ => proxy.settings.formats.unique_id = kept,
     }
     Ok(())
+}
+
+/// A format is one word.
+fn one_format(args: Args<'_>) -> Parsed {
+    let name = args.text(0);
+    args.need(1, format!("'{name}' expects an argument."))?;
+    match args.get(2) {
+        None => Ok(()),
+        Some(_) => {
+            let message =
+                format!("{name} expects only one argument, don't forget to escape spaces!");
+            Err(args.fault(2, message))
+        }
+    }
 }
 
 /// `unique-id-header`

@@ -137,6 +137,11 @@ pub(super) fn interface(source: &mut Source, args: Args<'_>) -> Parsed {
 /// The whole `source` line of a proxy.
 pub(super) fn source_line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let mut source = source(cx, args)?;
+    if source.ports.is_some_and(|(low, high)| low != high) {
+        let given = args.text(1);
+        let message = format!("'source {given}' : port range not permitted here in '{given}'");
+        return Err(args.fault(1, message));
+    }
     let mut n = 2;
     while let Some(word) = args.get(n) {
         match word {

@@ -367,12 +367,12 @@ pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, line: Args<'_>) -> 
     if matches!(name, "tcplog" | "httplog" | "httpslog")
         && !accepts_log_format(proxy, cx, args, name)
     {
-        return Ok(());
+        return super::proxy::judge(proxy, cx, args, found.keyword.parse);
     }
-    if allowed(proxy, cx, args, found.keyword.places, name)? {
-        (found.keyword.parse)(proxy, cx, args)?;
+    match allowed(proxy, cx, args, found.keyword.places, name)? {
+        true => (found.keyword.parse)(proxy, cx, args),
+        false => super::proxy::judge(proxy, cx, args, found.keyword.parse),
     }
-    Ok(())
 }
 
 /// Log formats mean nothing in a backend; HAProxy warns.

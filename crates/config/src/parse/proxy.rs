@@ -271,6 +271,13 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("id", "<value>", Places::SIDES, "Number of the proxy.", |p, _, a| {
         let value = values::id(a, "custom id has to be > 0.")?;
         a.no_more_than(1)?;
+        if p.id.is_some() {
+            let (word, name, place) = (p.word(), &p.name, &p.place);
+            let message = format!(
+                "{word} {name} reuses same custom id as {word} {name} (declared at {place})."
+            );
+            return Err(a.fault(0, message));
+        }
         p.id = Some(At { value, place: a.place().clone() });
         Ok(())
     }),
@@ -528,9 +535,34 @@ pub(crate) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> P
         return Err(known::fault(args, 0, "proxy", name, unknown));
     };
     if allowed(proxy, cx, args, keyword.places, name)? {
-        (keyword.parse)(proxy, cx, args)?;
+        return (keyword.parse)(proxy, cx, args);
     }
-    Ok(())
+    // As measured, HAProxy looks at all that it ignores, but for this.
+    if name == "stick" { Ok(()) } else { judge(proxy, cx, args, keyword.parse) }
+}
+
+/// Parses a line that is ignored where it stands, for its mistakes.
+pub(super) fn judge(
+    proxy: &mut DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    parse: Fill<DraftProxy>,
+) -> Parsed {
+    let settings = proxy.settings.clone();
+    let rules = std::mem::take(&mut proxy.rules);
+    let captures = std::mem::take(&mut proxy.captures);
+    let cookie = proxy.captured_cookie.take();
+    let said = std::mem::take(&mut cx.diagnostics);
+    let (tables, mentions) = (std::mem::take(&mut cx.tables), std::mem::take(&mut cx.mentions));
+    let parsed = parse(proxy, cx, args);
+    cx.diagnostics = said;
+    (cx.tables, cx.mentions) = (tables, mentions);
+    (proxy.settings, proxy.rules, proxy.captures) = (settings, rules, captures);
+    proxy.captured_cookie = cookie;
+    for late in std::mem::take(&mut proxy.late) {
+        cx.diagnostics.push(late);
+    }
+    parsed
 }
 
 /// The keyword of the section, for messages.
@@ -592,7 +624,13 @@ pub(super) fn allowed(
         "fullconn" => " Maybe you want 'maxconn' instead ?",
         _ => "",
     };
-    cx.warn(args, 0, format!("'{shown}' ignored because {lack}{hint}"));
+    let message = format!("'{shown}' ignored because {lack}{hint}");
+    // HAProxy is silent about these.
+    if shown.starts_with("clitcpka-") || shown.starts_with("srvtcpka-") {
+        args.hint(0, message);
+    } else {
+        cx.warn(args, 0, message);
+    }
     Ok(false)
 }
 

@@ -503,7 +503,13 @@ fn initial(
                 Some(ip) => return First { ip: Some(ip), last, said: None },
                 None => tried = true,
             },
-            InitAddr::Ip(ip) => return First { ip: Some(*ip), last, said: None },
+            InitAddr::Ip(ip) => {
+                let text = format!(
+                    "{context} : could not resolve address '{host}', falling back to configured address."
+                );
+                let said = tried.then_some((Severity::Warning, text));
+                return First { ip: Some(*ip), last, said };
+            }
             InitAddr::None => {
                 let text =
                     format!("{context} : could not resolve address '{host}', disabling server.");

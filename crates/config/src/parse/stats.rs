@@ -73,7 +73,12 @@ pub(crate) const VERBS: &[Entry] = &[
         page(p).scope.push(name);
         Ok(())
     }),
-    entry("show-desc", "[ <desc> ]", "Shows a description.", |p, _, a| {
+    entry("show-desc", "[ <desc> ]", "Shows a description.", |p, cx, a| {
+        if a.get(2).is_none() && !cx.described {
+            let message =
+                "'show-desc' requires a parameter or 'desc' to be set in the global section.";
+            a.note(1, message.to_owned());
+        }
         page(p).show_desc = Some(a.texts(2).join(" "));
         Ok(())
     }),

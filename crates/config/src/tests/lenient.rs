@@ -292,3 +292,128 @@ fn a_section_out_of_service_is_not_judged_at_the_end() {
     let unknown = listen(" foo\n disabled");
     assert_eq!(messages(&unknown, Severity::Alert).len(), 1);
 }
+
+const TCP: &str =
+    "defaults\n mode tcp\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n";
+
+fn alerts(section: &str, line: &str) -> Vec<String> {
+    messages(&format!("{TCP}{section}\n {line}\n"), Severity::Alert)
+}
+
+#[test]
+fn what_is_ignored_is_looked_at_all_the_same() {
+    for line in [
+        "backlog",
+        "backlog 10 20",
+        "bind 127.0.0.1",
+        "bind 127.0.0.1:80 foo",
+        "capture cookie x",
+        "capture request header x",
+        "default_backend",
+        "maxconn",
+        "monitor-uri",
+        "max-session-srv-conns",
+        "clitcpka-cnt 5x",
+        "clitcpka-idle 10x",
+        "use_backend",
+        "monitor fail",
+        "rate-limit foo",
+        "option httplog x",
+        "log-format",
+    ] {
+        assert_eq!(alerts("backend b", line).len(), 1, "{line}");
+    }
+    let front = "frontend f\n bind :80";
+    for line in [
+        "balance uri len 0",
+        "balance url_param",
+        "balance hash foo",
+        "cookie X insert prefix",
+        "cookie \"\"",
+        "dynamic-cookie-key",
+        "fullconn",
+        "force-persist foo",
+        "hash-type foo",
+        "http-check foo",
+        "srvtcpka-idle",
+        "option httpchk GET / X Y",
+    ] {
+        assert_eq!(alerts(front, line).len(), 1, "{line}");
+    }
+    for line in ["balance hash path", "stick on foo", "srvtcpka-cnt 3", "cookie X insert"] {
+        assert_eq!(alerts(front, line), [""; 0], "{line}");
+    }
+    let silent = format!("{TCP}{front}\n srvtcpka-cnt 3\n");
+    assert_eq!(messages(&silent, Severity::Warning), [""; 0]);
+    let acl = format!("{TCP}backend b\n acl own src 127.0.0.1\n use_backend b if own\n");
+    assert_eq!(messages(&acl, Severity::Alert), [""; 0]);
+}
+
+#[test]
+fn what_haproxy_refuses_is_refused() {
+    for (line, message) in [
+        (
+            "error-log-format %foo",
+            "failed to parse error-log-format : no such format variable 'foo'. If you wanted to emit the '%' character verbatim, you need to use '%%'",
+        ),
+        (
+            "server s 127.0.0.1:80 redir http://x",
+            "proxy 'l' : server cannot have cookie or redirect prefix in non-HTTP mode.",
+        ),
+        (
+            "stick-table type ip size 1k\n stick-table type ip size 1k",
+            "stick-table name 'l' conflicts with table declared in proxy 'l' at a.cfg:8.",
+        ),
+        ("id 10\n id 11", "proxy l reuses same custom id as proxy l (declared at a.cfg:6)."),
+        (
+            "source 127.0.0.2:1000-2000",
+            "'source 127.0.0.2:1000-2000' : port range not permitted here in '127.0.0.2:1000-2000'",
+        ),
+        ("log 127.0.0.1:514 format rfc5424 len 200 local0", "log : unknown log facility 'len'"),
+        ("log 127.0.0.1:514 sample 1:2 sample 1:3 local0", "log : unknown log facility 'sample'"),
+    ] {
+        assert_eq!(alerts("listen l\n bind :80", line), [message], "{line}");
+    }
+    for file in ["ca-file", "crl-file"] {
+        let line = format!("server s 127.0.0.1:80 {file} /nonexistent");
+        assert_eq!(alerts("listen l\n bind :80", &line).len(), 1, "{file}");
+    }
+    let sound = format!("{TCP}listen l\n bind :80\n error-log-format %ci\n");
+    assert_eq!(messages(&sound, Severity::Warning), [""; 0]);
+}
+
+#[test]
+fn what_has_no_effect_is_told() {
+    let ignored = |what: &str| format!("{what} ignored for proxy 'l' as it requires HTTP mode.");
+    let option = |name: &str| ignored(&format!("'option {name}'"));
+    for (line, message) in [
+        ("cookie X insert domain foo", "domain 'foo' contains no embedded dot, this configuration may not work properly (see RFC6265#5.2.3).".to_owned()),
+        ("capture cookie x len 5", ignored("'capture' statement")),
+        ("option accept-invalid-http-request", option("accept-invalid-http-request")),
+        ("option accept-invalid-http-response", option("accept-invalid-http-response")),
+        ("option disable-h2-upgrade", option("disable-h2-upgrade")),
+        ("option http-pretend-keepalive", option("http-pretend-keepalive")),
+        ("option http-use-proxy-header", option("http-use-proxy-header")),
+        ("option idle-close-on-response", option("idle-close-on-response")),
+        ("tcp-request content capture req.ssl_sni len 10", "proxy 'l' : a 'tcp-request capture' rule explicitly depending on request contents without any 'tcp-request inspect-delay' setting. This means that this rule will randomly find its contents. This can be fixed by setting the tcp-request inspect-delay.".to_owned()),
+        ("default_backend b\n server s 127.0.0.1:80\nbackend b", "In proxy 'l', the 'default_backend' rule always has precedence over the servers, which will never be used.".to_owned()),
+        ("option smtpchk\n tcp-check connect", "proxy 'l' uses tcp-check rules without 'option tcp-check', so the rules are ignored.".to_owned()),
+        ("option smtpchk\n http-check expect status 200", "proxy 'l' uses http-check rules without 'option httpchk', so the rules are ignored.".to_owned()),
+        ("server s nosuch.invalid:80 init-addr last,libc,1.2.3.4", "'server l/s' : could not resolve address 'nosuch.invalid', falling back to configured address.".to_owned()),
+        ("server s 127.0.0.1:80 source 0.0.0.0 usesrc hdr_ip(x,-1)", "proxy 'l' : server s cannot use header x as source IP in non-HTTP mode.".to_owned()),
+        ("source 0.0.0.0 usesrc hdr_ip(x,-1)", "proxy 'l' : ignoring use of header x as source IP in non-HTTP mode.".to_owned()),
+        ("external-check command /x", "'external-check command' will be ignored for proxy 'l' (requires 'option external-check').".to_owned()),
+    ] {
+        let told = messages(&format!("{TCP}listen l\n bind :80\n {line}\n"), Severity::Warning);
+        assert_eq!(told.iter().filter(|told| **told == message).count(), 1, "{line}: {told:?}");
+    }
+    let told = messages(&listen(" stats show-desc"), Severity::Warning);
+    assert_eq!(
+        told,
+        ["'show-desc' requires a parameter or 'desc' to be set in the global section."]
+    );
+    let described = format!("global\n description x\n{}", listen(" stats show-desc"));
+    assert_eq!(messages(&described, Severity::Warning), [""; 0]);
+    let front = TCP.to_owned() + " external-check command /x\nfrontend f\n bind :80\n";
+    assert_eq!(messages(&front, Severity::Warning).len(), 1);
+}
