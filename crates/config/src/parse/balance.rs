@@ -198,6 +198,9 @@ pub(super) fn persist(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
         Expr::parse(&[&word], &mut 0, parser)
     })?;
     proxy.settings.back.rdp_cookie = Some(Arc::new(expr));
+    if args.text(1) != "rdp-cookie" {
+        return args.no_more_than(1);
+    }
     args.ignores_behind(1);
     Ok(())
 }

@@ -52,7 +52,7 @@ pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> 
                     let message = format!("domain '{domain}' contains a forbidden character.");
                     return Err(args.fault(n + 1, message));
                 }
-                if !domain.get(1..).is_some_and(|rest| rest.contains('.')) {
+                if !domain.contains('.') {
                     args.note(n + 1, format!("domain '{domain}' contains no embedded dot, this configuration may not work properly (see RFC6265#5.2.3)."));
                 }
                 domains.push(format!("domain={domain}"));

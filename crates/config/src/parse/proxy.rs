@@ -625,12 +625,11 @@ pub(super) fn allowed(
         _ => "",
     };
     let message = format!("'{shown}' ignored because {lack}{hint}");
-    // HAProxy is silent about these.
-    if shown.starts_with("clitcpka-") || shown.starts_with("srvtcpka-") {
-        args.hint(0, message);
-    } else {
-        cx.warn(args, 0, message);
-    }
+    let message = match shown.starts_with("clitcpka-") || shown.starts_with("srvtcpka-") {
+        true => format!("{shown} will be ignored because {}", lack.trim_end_matches('.')),
+        false => message,
+    };
+    cx.warn(args, 0, message);
     Ok(false)
 }
 

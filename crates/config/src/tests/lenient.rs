@@ -99,6 +99,7 @@ fn words_that_haproxy_refuses_stay_refused() {
         "mode http x",
         "capture request header x len 10 y",
         "balance hash path x",
+        "persist rdp-cookie(x) y",
         "http-check disable-on-404 x",
         "option httpchk GET / HTTP/1.0 x",
         "option tcplog x",
@@ -343,8 +344,9 @@ fn what_is_ignored_is_looked_at_all_the_same() {
     for line in ["balance hash path", "stick on foo", "srvtcpka-cnt 3", "cookie X insert"] {
         assert_eq!(alerts(front, line), [""; 0], "{line}");
     }
-    let silent = format!("{TCP}{front}\n srvtcpka-cnt 3\n");
-    assert_eq!(messages(&silent, Severity::Warning), [""; 0]);
+    let ignored = format!("{TCP}{front}\n srvtcpka-cnt 3\n");
+    let told = "srvtcpka-cnt will be ignored because frontend 'f' has no backend capability";
+    assert_eq!(messages(&ignored, Severity::Warning), [told]);
     let acl = format!("{TCP}backend b\n acl own src 127.0.0.1\n use_backend b if own\n");
     assert_eq!(messages(&acl, Severity::Alert), [""; 0]);
 }
