@@ -101,6 +101,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) patterns: PatternFiles,
     /// Stick tables named so far.
     pub(crate) tables: TableNames,
+    /// `description` of `global`.
+    pub(crate) described: bool,
     /// `expose-experimental-directives`.
     pub(crate) experimental: bool,
     /// `proc` variables set in `global`.
@@ -131,6 +133,7 @@ impl<'a> Cx<'a> {
             default_path: DefaultPath::default(),
             patterns: PatternFiles::default(),
             tables: TableNames::default(),
+            described: false,
             experimental: false,
             variables: SharedVars::default(),
             mentions: Vec::new(),

@@ -11,6 +11,7 @@ use crate::parse::DraftUserList;
 use rules::check::{RequestLine, Script, Step};
 use sample::{AclTable, Captures};
 use std::collections::HashMap;
+use std::mem::Discriminant;
 use std::sync::Arc;
 
 /// Everything read so far.
@@ -70,6 +71,8 @@ pub(crate) struct DraftProxy {
     pub(crate) parent: Option<usize>,
     /// Who took settings from this `defaults` section.
     pub(crate) heirs: Heirs,
+    /// What is wrong with expressions that count only while the section is in service.
+    pub(crate) late: Vec<Diagnostic>,
     /// What there is to say of servers whose address is not known, unless a state file knows it.
     pub(crate) unknown_addresses: Vec<UnknownAddress>,
 }
@@ -176,6 +179,8 @@ pub(crate) struct DraftCheck {
     pub(crate) disable_on_404: bool,
     /// `http-check send-state`
     pub(crate) send_state: bool,
+    /// The option before steps of `tcp-check` and `http-check` that are not for it.
+    pub(crate) astray: [Option<Discriminant<CheckMethod>>; 2],
     /// `external-check command`
     pub(crate) command: Option<String>,
     /// `external-check path`
@@ -255,6 +260,7 @@ impl DraftProxy {
             stick_table: None,
             parent: None,
             heirs: Heirs::default(),
+            late: Vec::new(),
             unknown_addresses: Vec::new(),
         }
     }

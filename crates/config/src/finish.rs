@@ -3,9 +3,9 @@ use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, DraftProxy};
 use crate::model::{
-    At, Balance, Check, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport, MAX_THREADS,
-    Mailers, Mode, Model, PER_GROUP, Process, Program, Protocol, Proxy, ProxyKind, Resolvers,
-    Rules, SendHostname, Server, ServerPort, Threads,
+    At, Balance, Check, Disguise, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport,
+    MAX_THREADS, Mailers, Mode, Model, PER_GROUP, Process, Program, Protocol, Proxy, ProxyKind,
+    Resolvers, Rules, SendHostname, Server, ServerPort, Source, Threads,
 };
 use rules::check::StepPorts;
 use rules::{RuleSet, Ruleset};
@@ -18,6 +18,7 @@ mod checks;
 mod formats;
 mod mentions;
 mod resolvers;
+mod retired;
 mod rings;
 mod states;
 mod tables;
@@ -30,6 +31,7 @@ use rules::{BackendName, UserList};
 
 /// The model, unless anything forbids it. What is wrong is added to the diagnostics.
 pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
+    retired::forget(&mut draft, cx);
     default_transports(&mut draft);
     number_proxies(&mut draft, cx);
     seat_threads(&mut draft.global.process, cx);
@@ -49,7 +51,8 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         cx,
     );
     let userlists = userlists(std::mem::take(&mut draft.userlists), cx);
-    let inherited = draft.defaults.into_iter().map(|d| shared_rules(d.rules)).collect();
+    let inherited = std::mem::take(&mut draft.defaults);
+    let inherited = inherited.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {
         inherited,
         kinds: draft.proxies.iter().map(Summary::of).collect(),
@@ -62,6 +65,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         threads: draft.global.process.threads.clone(),
         advise: !cx.diagnostics.failed(),
     };
+    let retired = retired::names(&draft);
     let stick_tables = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
     let stick_tables = stick_tables.collect();
     let mut proxies: Vec<Proxy> =
@@ -74,7 +78,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         }
     }
     // Formats have been compiled by now, and have named theirs too.
-    let tables = tables::collect(stick_tables, cx);
+    let tables = tables::collect(stick_tables, &retired, cx);
     mentions::mark(&mut proxies, cx);
     mentions::check(&proxies, &userlists, &draft.rings, cx);
     number_listeners_of_runtime(&mut draft.global.stats.sockets);
@@ -295,6 +299,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
             check_mode(&mut draft, switches, cx);
             checks::unused(&draft, cx);
             backends::hasty(&draft, cx);
+            backends::shadowed(&draft, cx);
             check_sides(&draft, kind, cx);
             check_logs(&draft, &shared.global_logs, cx);
             check_timeouts(&draft, cx);
@@ -510,8 +515,17 @@ fn check_protocols(draft: &DraftProxy, cx: &mut Cx<'_>) {
     }
 }
 
-/// Cookies of servers, which only HTTP carries.
+/// Cookies and redirects of servers, which only HTTP carries.
 fn unheard_cookies(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let mut redirects = draft.settings.back.servers.iter();
+    if let Some(server) = redirects.find(|server| server.options.redirect.is_some()) {
+        let message = format!(
+            "{} '{}' : server cannot have cookie or redirect prefix in non-HTTP mode.",
+            draft.word(),
+            draft.name
+        );
+        cx.about(Severity::Alert, &server.place, message);
+    }
     let servers = draft.settings.back.servers.iter();
     for server in servers.filter(|server| server.options.cookie.is_some()) {
         let message = format!(
@@ -593,25 +607,62 @@ fn check_mode(draft: &mut DraftProxy, switches: bool, cx: &mut Cx<'_>) {
         ignored("'option http-buffer-request'", "it requires");
     }
     unheard_options(draft, cx);
+    unheard_sources(draft, cx);
 }
 
-/// Options of a backend that only HTTP gives something to do.
+/// Options that only HTTP gives something to do.
 fn unheard_options(draft: &mut DraftProxy, cx: &mut Cx<'_>) {
-    if !draft.has_backend() {
-        return;
-    }
-    let back = &mut draft.settings.back;
+    let (frontend, backend) = (draft.has_frontend(), draft.has_backend());
+    let (front, back) = (&mut draft.settings.front.options, &mut draft.settings.back);
+    let take = std::mem::take;
     let found = [
-        ("checkcache", std::mem::take(&mut back.check_cache)),
-        ("prefer-last-server", std::mem::take(&mut back.prefer_last_server)),
+        ("accept-invalid-http-request", frontend, take(&mut front.accept_invalid_request)),
+        ("disable-h2-upgrade", frontend, take(&mut front.disable_h2_upgrade)),
+        ("http-use-proxy-header", frontend, take(&mut front.http_use_proxy_header)),
+        ("idle-close-on-response", frontend, take(&mut front.idle_close_on_response)),
+        ("accept-invalid-http-response", backend, take(&mut back.accept_invalid_response)),
+        ("checkcache", backend, take(&mut back.check_cache)),
+        ("http-pretend-keepalive", backend, take(&mut back.pretend_keepalive)),
+        ("prefer-last-server", backend, take(&mut back.prefer_last_server)),
     ];
-    for (option, _) in found.into_iter().filter(|(_, given)| *given) {
+    let captures = frontend && draft.captured_cookie.take().is_some();
+    let options = found.into_iter().filter(|(_, side, given)| *side && *given);
+    let options = options.map(|(option, ..)| format!("'option {option}'"));
+    let ignored = captures.then(|| "'capture' statement".to_owned()).into_iter().chain(options);
+    for what in ignored {
         let message = format!(
-            "'option {option}' ignored for {} '{}' as it requires HTTP mode.",
+            "{what} ignored for {} '{}' as it requires HTTP mode.",
             draft.word(),
             draft.name
         );
         cx.about(Severity::Warning, &draft.place, message);
+    }
+}
+
+/// Addresses of clients that only headers tell.
+fn unheard_sources(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let header = |source: &Option<Source>| match source.as_ref().map(|it| &it.disguise) {
+        Some(Disguise::Header(name, _)) => Some(name.clone()),
+        _ => None,
+    };
+    if !draft.has_backend() {
+        return;
+    }
+    let (word, name) = (draft.word(), &draft.name);
+    let back = &draft.settings.back;
+    if let Some(header) = header(&back.source) {
+        let message = format!(
+            "{word} '{name}' : ignoring use of header {header} as source IP in non-HTTP mode."
+        );
+        cx.about(Severity::Warning, &draft.place, message);
+    }
+    for server in &back.servers {
+        let Some(header) = header(&server.options.link.source) else { continue };
+        let message = format!(
+            "{word} '{name}' : server {} cannot use header {header} as source IP in non-HTTP mode.",
+            server.name
+        );
+        cx.about(Severity::Warning, &server.place, message);
     }
 }
 
@@ -650,7 +701,7 @@ fn check_sides(draft: &DraftProxy, kind: ProxyKind, cx: &mut Cx<'_>) {
 fn check_logs(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>) {
     let settings = &draft.settings;
     let formats = &settings.formats;
-    let formats = [&formats.log, &formats.structured_data, &formats.error];
+    let formats = [&formats.log, &formats.structured_data];
     let chosen = formats.iter().any(|format| format.is_some())
         || settings.front.log_style != LogStyle::default();
     if chosen && draft.has_frontend() && !formats::logs_somewhere(draft, global) {

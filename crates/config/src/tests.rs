@@ -19,6 +19,7 @@ mod direct;
 mod keywords;
 mod language;
 mod leading;
+mod lenient;
 mod output;
 mod programs;
 mod references;

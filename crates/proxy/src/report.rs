@@ -16,7 +16,7 @@ use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::Notes;
 use htx::HeaderId;
-use rules::RuleSet;
+use rules::{RuleSet, Ruleset};
 use sample::{Facts as _, Side, TransactionRecord};
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
@@ -352,7 +352,8 @@ fn record_front(tx: &Transaction) {
     }
 }
 
-/// `option logasap`: the line is written as soon as the response's head is known.
+/// `option logasap`: the line is written as soon as the response's head is known, or the server's
+/// connection stands in TCP mode.
 pub(crate) fn log_asap(tx: &mut Transaction) {
     let front = tx.client.proxy.settings.front.as_ref();
     if front.is_some_and(|front| front.log_asap) && !tx.notes.journal.silent {
@@ -414,8 +415,13 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
 /// up to date if they look at it.
 pub(crate) fn prepare(tx: &mut Transaction, rules: &RuleSet) {
     tx.notes.used = true;
-    if rules.wants_record() {
-        fill_record(tx, false);
+    if !rules.wants_record() {
+        return;
+    }
+    fill_record(tx, false);
+    if matches!(rules.ruleset(), Ruleset::HttpResponse | Ruleset::HttpAfterResponse) {
+        // What goes to the client is not known yet; this is what it would be now.
+        tx.notes.record.status = tx.space.response.status().into();
     }
 }
 
@@ -490,12 +496,15 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     let known = journal.status != 0 || journal.ended != 0;
     let status = if known { journal.status } else { coming };
     record.status = if status == 0 { -1 } else { status.into() };
-    record.termination = [journal.cause.letter(), journal.phase.letter()];
+    // While it lasts, nothing has ended it.
+    let over = journal.ended != 0;
+    record.termination =
+        if over { [journal.cause.letter(), journal.phase.letter()] } else { *b"--" };
     record.cookie_state = [journal.cookie.0, journal.cookie.1];
     record.retries = journal.retries;
     record.redispatched = journal.redispatched;
     (record.server_queue, record.backend_queue) = journal.queue_positions;
-    fill_counts(tx, early);
+    fill_counts(tx, over);
     tx.notes.record.request_count = number_of(tx);
 }
 
@@ -566,8 +575,8 @@ fn is_encrypted(client: &Client) -> bool {
     bind.is_some_and(|bind| bind.tls.is_some())
 }
 
-/// How many are there besides this one, which counts where it goes on after an early line.
-fn fill_counts(tx: &mut Transaction, early: bool) {
+/// How many are there; this one is not counted any more once it is over.
+fn fill_counts(tx: &mut Transaction, over: bool) {
     let shared = tx.worker.shared.clone();
     let front = tx.client.proxy.front.as_ref();
     let record = &mut tx.notes.record;
@@ -576,10 +585,10 @@ fn fill_counts(tx: &mut Transaction, early: bool) {
     record.frontend_connections = front.map_or(0, |front| front.connections.current());
     record.log_count = front.map_or(0, |front| front.lines.load(Relaxed));
     let back = tx.backend.as_ref().and_then(|backend| backend.back.as_ref());
-    let own = u32::from(tx.entered.is_some() && !early);
+    let own = u32::from(tx.entered.is_some() && over);
     record.backend_connections = back.map_or(0, |back| back.sessions.current().saturating_sub(own));
     let claim = tx.claim.as_ref();
-    let own = u32::from(claim.is_some_and(Claim::is_present) && !early);
+    let own = u32::from(claim.is_some_and(Claim::is_present) && over);
     record.server_connections =
         claim.map_or(0, |claim| claim.server().sessions.current().saturating_sub(own));
 }

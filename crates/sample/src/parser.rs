@@ -88,6 +88,8 @@ pub struct Parser<'a> {
     pub line: u32,
     /// Warnings found on the way, in HAProxy's words.
     pub warnings: RefCell<Vec<String>>,
+    /// Words, by number, that HAProxy ignores in silence, and what there is to say of them.
+    pub hints: RefCell<Vec<(usize, String)>>,
     /// A format on the way has a log variable, which wants the record of the transaction.
     pub wants_record: Cell<bool>,
 }
@@ -106,6 +108,7 @@ impl<'a> Parser<'a> {
             file: "".into(),
             line: 0,
             warnings: RefCell::default(),
+            hints: RefCell::default(),
             wants_record: Cell::new(false),
         }
     }
@@ -118,5 +121,10 @@ impl<'a> Parser<'a> {
     /// Notes a warning about the line at hand.
     pub fn warn(&self, message: impl Into<String>) {
         self.warnings.borrow_mut().push(message.into());
+    }
+
+    /// Notes what is odd about a word of the line at hand and is told in diagnostic mode only.
+    pub fn hint(&self, word: usize, message: impl Into<String>) {
+        self.hints.borrow_mut().push((word, message.into()));
     }
 }

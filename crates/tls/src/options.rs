@@ -265,13 +265,14 @@ pub(crate) fn protocols(value: &str, kind: &str) -> Result<Vec<u8>, String> {
         return Err(format!("missing the comma-delimited {kind} protocol suite"));
     }
     let mut wire = Vec::new();
-    for name in value.split(',') {
+    // As with HAProxy, an empty name between commas is no mistake; nobody could choose it.
+    for name in value.split(',').filter(|name| !name.is_empty()) {
         match u8::try_from(name.len()) {
-            Ok(length @ 1..) => {
+            Ok(length) => {
                 wire.push(length);
                 wire.extend_from_slice(name.as_bytes());
             }
-            _ => return Err(format!("{kind} protocol name too long or empty")),
+            _ => return Err(format!("{kind} protocol name too long")),
         }
     }
     Ok(wire)

@@ -30,6 +30,18 @@ pub(super) fn resolve(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
     draft.rules.switching = rules;
 }
 
+/// Servers that nobody reaches because everything goes elsewhere.
+pub(super) fn shadowed(draft: &DraftProxy, cx: &mut Cx<'_>) {
+    let both = draft.has_frontend() && draft.has_backend();
+    if both && draft.settings.default_backend.is_some() && !draft.settings.back.servers.is_empty() {
+        let message = format!(
+            "In proxy '{}', the 'default_backend' rule always has precedence over the servers, which will never be used.",
+            draft.name
+        );
+        cx.about(Severity::Warning, &draft.place, message);
+    }
+}
+
 /// Where requests go that nothing names a server for: with an algorithm, it chooses.
 pub(super) fn direct(draft: &DraftProxy, cx: &mut Cx<'_>) -> Option<Direct> {
     let options = &draft.settings.options;

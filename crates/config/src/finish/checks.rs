@@ -49,9 +49,6 @@ pub(super) fn speaks_http(check: &DraftCheck) -> bool {
 /// Programs are started only where `global` allows it.
 pub(super) fn external(draft: &DraftProxy, process: &Process, cx: &mut Cx<'_>) {
     let check = &draft.settings.check;
-    if !draft.has_backend() {
-        return;
-    }
     if !matches!(check.method, CheckMethod::External) {
         for (what, given) in [("command", &check.command), ("path", &check.path)] {
             if given.is_some() {
@@ -63,6 +60,9 @@ pub(super) fn external(draft: &DraftProxy, process: &Process, cx: &mut Cx<'_>) {
                 cx.about(Severity::Warning, &draft.place, message);
             }
         }
+        return;
+    }
+    if !draft.has_backend() {
         return;
     }
     let mut say = |severity, message: &str| {
@@ -84,13 +84,14 @@ pub(super) fn external(draft: &DraftProxy, process: &Process, cx: &mut Cx<'_>) {
 /// Steps of a section of its own that no option asks for.
 pub(super) fn unused(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let check = &draft.settings.check;
-    if check.inherited || !matches!(check.method, CheckMethod::Connect) {
+    if check.inherited {
         return;
     }
-    for (steps, rules, option) in
-        [(&check.http, "http-check", "httpchk"), (&check.tcp, "tcp-check", "tcp-check")]
-    {
-        if !steps.is_empty() {
+    let none = matches!(check.method, CheckMethod::Connect);
+    let astray = check.astray.map(|at| at == Some(std::mem::discriminant(&check.method)));
+    let kinds = [(&check.tcp, "tcp-check", "tcp-check"), (&check.http, "http-check", "httpchk")];
+    for ((steps, rules, option), astray) in kinds.into_iter().zip(astray).rev() {
+        if !steps.is_empty() && (none || astray) {
             let message = format!(
                 "{} '{}' uses {rules} rules without 'option {option}', so the rules are ignored.",
                 draft.word(),

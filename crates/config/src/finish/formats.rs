@@ -25,8 +25,8 @@ pub(super) fn compile(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>)
         error: kept
             .error
             .as_ref()
-            .filter(|_| logs)
-            .and_then(|k| custom(draft, cx, k, ("error-log-format", Place::Log))),
+            .and_then(|k| custom(draft, cx, k, ("error-log-format", Place::Log)))
+            .filter(|_| logs),
         structured_data: kept
             .structured_data
             .as_ref()

@@ -214,7 +214,10 @@ fn take_checks(server: &mut Server, line: &Line<'_>) -> Result<(), String> {
 fn tell_unknown(proxy: &mut DraftProxy, cx: &mut Cx<'_>) {
     for unknown in std::mem::take(&mut proxy.unknown_addresses) {
         let servers = &proxy.settings.back.servers[unknown.servers];
-        if servers.iter().any(|server| server.unresolved) {
+        // A warning is of an address that another method found, unless a file went before it.
+        let warns = unknown.diagnostic.severity == Severity::Warning;
+        let told = |it: &Server| it.unresolved || (warns && it.restored.is_none());
+        if servers.iter().any(told) {
             cx.diagnostics.push(unknown.diagnostic);
         }
     }

@@ -3,12 +3,17 @@ use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::model::At;
 use sample::{TableMention, TableUse, tables};
+use std::collections::HashSet;
 use std::sync::Arc;
 use table::{DataType, Settings};
 
 /// All tables in the order of their sections, every mention resolved. A name that no table has is
-/// an alert, and so are keys of the wrong type.
-pub(super) fn collect(declared: Vec<At<Settings>>, cx: &mut Cx<'_>) -> Vec<Settings> {
+/// an alert, and so are keys of the wrong type, unless a section named it that is out of service.
+pub(super) fn collect(
+    declared: Vec<At<Settings>>,
+    retired: &HashSet<Arc<str>>,
+    cx: &mut Cx<'_>,
+) -> Vec<Settings> {
     let mut found: Vec<(Settings, Place)> = Vec::new();
     for table in declared {
         if let Some((_, first)) = found.iter().find(|(it, _)| it.name == table.value.name) {
@@ -21,6 +26,9 @@ pub(super) fn collect(declared: Vec<At<Settings>>, cx: &mut Cx<'_>) -> Vec<Setti
     }
     let mut settings: Vec<Settings> = found.into_iter().map(|(settings, _)| settings).collect();
     for mention in cx.tables.take() {
+        if retired.contains(&*mention.proxy) {
+            continue;
+        }
         resolve(&mention, &mut settings, cx);
     }
     settings

@@ -1,9 +1,9 @@
-//! `tcp-request content track-sc*` rules that run too late or too early for what they look at. Never tracks anything.
+//! `tcp-request content` rules that track or capture, and run too late or too early for what they look at. Never tracks anything.
 use crate::cx::Cx;
 use crate::diag::{Place as Line, Severity};
 use crate::draft::DraftProxy;
 use crate::model::Mode;
-use rules::action::CounterEdit;
+use rules::action::{CounterEdit, VariableEdit};
 use rules::{Action, Rule};
 use sample::{Place, Places};
 
@@ -15,15 +15,24 @@ pub(super) fn check(draft: &DraftProxy, cx: &mut Cx<'_>) {
     let http = draft.settings.mode == Mode::Http;
     let waits = draft.settings.common.tcp_request_inspect_delay.is_some();
     for rule in draft.rules.tcp_request.rules() {
-        let Action::Counter(CounterEdit::Track(track)) = rule.action() else { continue };
         // What exists at this point does not depend on contents.
         let session = Places::of(Place::FeTcpSession);
+        let track = match rule.action() {
+            Action::Counter(CounterEdit::Track(track)) => track,
+            Action::Variable(VariableEdit::Capture(expr, _)) => {
+                if !waits && !expr.valid_in(session) {
+                    warn(draft, rule, cx, ("capture", EARLY));
+                }
+                continue;
+            }
+            _ => continue,
+        };
         if !track.key().valid_in(session) {
             if !waits {
-                warn(draft, rule, cx, EARLY);
+                warn(draft, rule, cx, ("content track-sc*", EARLY));
             }
         } else if http && rule.condition().is_none_or(|condition| condition.known_in(session)) {
-            warn(draft, rule, cx, LATE);
+            warn(draft, rule, cx, ("content track-sc*", LATE));
         }
     }
 }
@@ -31,9 +40,9 @@ pub(super) fn check(draft: &DraftProxy, cx: &mut Cx<'_>) {
 const EARLY: &str = "explicitly depending on request contents without any 'tcp-request inspect-delay' setting. This means that this rule will randomly find its contents. This can be fixed by setting the tcp-request inspect-delay.";
 const LATE: &str = "not depending on request contents for an HTTP frontend should be executed at the session level, using a 'tcp-request session' rule (mandatory to track invalid HTTP requests).";
 
-fn warn(draft: &DraftProxy, rule: &Rule, cx: &mut Cx<'_>, what: &str) {
+fn warn(draft: &DraftProxy, rule: &Rule, cx: &mut Cx<'_>, (kind, what): (&str, &str)) {
     let (file, line) = rule.place();
     let (word, name) = (draft.word(), &draft.name);
-    let message = format!("{word} '{name}' : a 'tcp-request content track-sc*' rule {what}");
+    let message = format!("{word} '{name}' : a 'tcp-request {kind}' rule {what}");
     cx.about(Severity::Warning, &Line::new(&file.into(), line), message);
 }

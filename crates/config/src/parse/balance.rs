@@ -1,7 +1,8 @@
 //! `balance`, `hash-type` and `hash-balance-factor` (section 4.2). Never hashes anything.
 use super::language::with_parser;
 use crate::cx::Cx;
-use crate::draft::DraftProxy;
+use crate::diag::Severity;
+use crate::draft::{DraftKind, DraftProxy};
 use crate::line::{Args, Parsed};
 use crate::model::{Balance, HashFunction, HashMethod, HashType, UriKey};
 use crate::{known, suggest, value};
@@ -22,6 +23,13 @@ pub(super) fn balance(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
         "peak-ewma" => Balance::PeakEwma,
         "uri" => Balance::Uri(uri(args)?),
         "url_param" => url_param(args)?,
+        // As with HAProxy, a section that is out of service may have any expression.
+        "hash" if args.get(2).is_some() && proxy.kind != DraftKind::Defaults => {
+            hash(proxy, cx, args).unwrap_or_else(|fault| {
+                proxy.late.push(args.diagnostic(Severity::Alert, fault));
+                Balance::RoundRobin
+            })
+        }
         "hash" => hash(proxy, cx, args)?,
         _ if given.starts_with("random") => random(args)?,
         _ if given.starts_with("hdr(") => header(args)?,
@@ -36,9 +44,8 @@ pub(super) fn balance(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
         Balance::Header { .. } => 2,
         _ => 1,
     };
-    if let Some(extra) = args.get(takes.saturating_add(1)) {
-        let message = format!("'balance' cannot handle unexpected argument '{extra}'.");
-        return Err(args.fault(takes + 1, message));
+    if takes < usize::MAX {
+        args.ignores_behind(takes);
     }
     proxy.settings.back.balance = algorithm;
     proxy.settings.options.balanced = true;
@@ -54,10 +61,14 @@ fn random(args: Args<'_>) -> Parsed<Balance> {
         None => None,
     };
     let Some(argument) = argument else { return Err(args.fault(1, UNKNOWN)) };
-    let Some(draws) = argument.strip_suffix(')') else {
+    let Some((draws, behind)) = argument.split_once(')') else {
         return Err(args.fault(1, "balance random : missing closing parenthesis."));
     };
+    if !behind.is_empty() {
+        args.hint(1, format!("'{behind}' is ignored behind the parenthesis"));
+    }
     match value::number(draws) {
+        _ if draws.is_empty() => Ok(Balance::Random { draws: 2 }),
         Some(0) => Err(args.fault_at(1, 7, "balance random : number of draws must be at least 1.")),
         Some(draws) => Ok(Balance::Random { draws }),
         None => {
@@ -112,7 +123,7 @@ fn url_param(args: Args<'_>) -> Parsed<Balance> {
             return Err(args.fault(3, message));
         }
     };
-    args.no_more_than(4)?;
+    args.ignores_behind(4);
     Ok(Balance::UrlParam { name, check_post })
 }
 
@@ -187,7 +198,11 @@ pub(super) fn persist(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
         Expr::parse(&[&word], &mut 0, parser)
     })?;
     proxy.settings.back.rdp_cookie = Some(Arc::new(expr));
-    args.no_more_than(1)
+    if args.text(1) != "rdp-cookie" {
+        return args.no_more_than(1);
+    }
+    args.ignores_behind(1);
+    Ok(())
 }
 
 /// `hash-type`
@@ -224,17 +239,20 @@ pub(super) fn hash_type(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) 
         }
     };
     proxy.settings.back.hash_type = HashType { method, function, avalanche };
-    args.no_more_than(3)
+    args.ignores_behind(3);
+    Ok(())
 }
 
 /// `hash-balance-factor`
 pub(super) fn factor(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let Some(factor) = args.leading::<u32>(1) else {
+    let factor = args.wrapped(1).and_then(|factor| u32::try_from(factor).ok());
+    let Some(factor) = factor else {
         return Err(args.fault(1, "'hash-balance-factor' expects an integer argument."));
     };
     if factor != 0 && factor <= 100 {
         return Err(args.fault(1, "'hash-balance-factor' must be 0 or greater than 100."));
     }
     proxy.settings.back.hash_balance_factor = factor;
-    args.no_more_than(1)
+    args.ignores_behind(1);
+    Ok(())
 }

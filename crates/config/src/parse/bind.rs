@@ -172,7 +172,9 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     )?;
     let written = list;
     let list = &*cx.expanded(written);
-    let expanded = list != written;
+    // As with HAProxy, nothing behind the last comma is no mistake.
+    let list = list.strip_suffix(',').filter(|list| !list.is_empty()).unwrap_or(list);
+    let expanded = !written.starts_with(list);
     let who = if by == Use::Runtime { "'stats socket'" } else { "'bind'" };
     let mut found = Vec::new();
     let mut offset = 0;

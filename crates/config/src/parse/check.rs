@@ -23,7 +23,7 @@ pub(super) fn httpchk(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
     }
     if let Some(version) = args.get(3) {
         let (version, hidden) = version.split_once("\r\n").unwrap_or((version, ""));
-        line.version = Some(version_token(args, 3, version)?.into());
+        line.version = Some(version.into());
         if !hidden.is_empty() {
             let message = "'option httpchk' : hiding headers or body at the end of the version string is deprecated. Please, consider to use 'http-check send' directive instead.";
             cx.warn(args, 3, message);
@@ -53,15 +53,6 @@ fn hidden_message(text: &str, line: &mut RequestLine) {
         }
     }
     line.body = (!body.is_empty()).then(|| literal(body));
-}
-
-fn version_token<'v>(args: Args<'_>, n: usize, text: &'v str) -> Parsed<&'v str> {
-    let digits = text.strip_prefix("HTTP/").unwrap_or("").as_bytes();
-    match digits {
-        [a, b'.', b] if a.is_ascii_digit() && b.is_ascii_digit() => Ok(text),
-        _ => Err(args
-            .fault(n, format!("'{text}' is not an HTTP version (expects HTTP/1.0 or HTTP/1.1)"))),
-    }
 }
 
 /// `option tcp-check`
@@ -206,6 +197,14 @@ fn step(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, http: bool) -> 
     let step = Arc::new(parsed?);
     let check = &mut proxy.settings.check;
     if http { &mut check.http } else { &mut check.tcp }.push(step);
+    let suits = match check.method {
+        CheckMethod::Connect => true,
+        CheckMethod::Http => http,
+        CheckMethod::Tcp => !http,
+        CheckMethod::Ready(_) | CheckMethod::External => false,
+    };
+    let method = std::mem::discriminant(&check.method);
+    check.astray[usize::from(http)] = Some(method).filter(|_| !suits);
     Ok(())
 }
 

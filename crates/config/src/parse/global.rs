@@ -58,8 +58,9 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Says where relative file names start.",
         default_path,
     ),
-    entry("description", "<text>", "Describes this instance.", |g, _, a| {
+    entry("description", "<text>", "Describes this instance.", |g, cx, a| {
         g.description = Some(description(a)?);
+        cx.described = true;
         Ok(())
     }),
     entry(
@@ -131,8 +132,8 @@ pub(crate) const KEYWORDS: &[Entry] = &[
             Ok(())
         },
     ),
-    entry("log-tag", "<string>", "Sets the tag in the syslog header.", |g, cx, a| {
-        log_tag(cx, a).map(|tag| g.log_tag = Some(tag))
+    entry("log-tag", "<string>", "Sets the tag in the syslog header.", |g, _, a| {
+        log_tag(a).map(|tag| g.log_tag = Some(tag))
     }),
     entry(
         "master-worker",

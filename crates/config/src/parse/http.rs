@@ -51,6 +51,9 @@ pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> 
                     let message = format!("domain '{domain}' contains a forbidden character.");
                     return Err(args.fault(n + 1, message));
                 }
+                if !domain.contains('.') {
+                    args.note(n + 1, format!("domain '{domain}' contains no embedded dot, this configuration may not work properly (see RFC6265#5.2.3)."));
+                }
                 domains.push(format!("domain={domain}"));
             }
             "attr" => {
@@ -220,10 +223,7 @@ fn error_status(args: Args<'_>, second: &str) -> Parsed<u16> {
     let expected = format!("{name} : expects <status_code> and {second} as arguments.");
     args.need(1, expected.clone())?;
     args.need(2, expected)?;
-    if let Some(extra) = args.get(3) {
-        let message = format!("'{name}' cannot handle unexpected argument '{extra}'.");
-        return Err(args.fault(3, message));
-    }
+    args.ignores_behind(2);
     status_at(args, 1)
 }
 

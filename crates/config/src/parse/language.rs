@@ -3,7 +3,7 @@
 //! evaluates anything.
 use super::option;
 use super::proxy::allowed;
-use super::values::{digits_at, number_at, text};
+use super::values::{digits_at, number_at};
 use crate::addr::Family;
 use crate::cx::{Cx, Mentioned};
 use crate::diag::{Diagnostic, Severity};
@@ -120,7 +120,7 @@ fn inspect_delay(proxy: &DraftProxy, args: Args<'_>) -> Parsed<Option<u64>> {
         proxy.name
     );
     let given = args.need(2, expected.clone())?;
-    args.from(1).no_more_than(1)?;
+    args.from(1).ignores_behind(1);
     let delay = value::time(given, Unit::Milliseconds).map_err(|e| {
         let why = e.message(given, "argument");
         args.fault_at(2, e.offset(), format!("{expected} ({why})"))
@@ -371,7 +371,7 @@ pub(super) fn with_parser<T>(
         ..Parser::new(&shared, &proxy.acls, &proxy.captures)
     };
     let parsed = parse(&mut parser);
-    let warnings = parser.warnings.take();
+    let (warnings, hints) = (parser.warnings.take(), parser.hints.take());
     let Shared { patterns, tables, mentions, .. } = shared;
     (cx.patterns, cx.tables) = (patterns, tables);
     for mention in mentions.into_inner() {
@@ -392,6 +392,9 @@ pub(super) fn with_parser<T>(
     }
     for warning in warnings {
         cx.warn(args, skip, warning);
+    }
+    for (word, hint) in hints {
+        args.hint(skip + word, hint);
     }
     parsed.map_err(|e| args.fault_at(skip + e.word, e.offset, e.message))
 }
@@ -482,13 +485,10 @@ pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
         let message =
             format!("backend '{}' : '{name}' directive is ignored in backends.", proxy.name);
         cx.warn(args, 0, message);
-        return Ok(());
+        return one_format(args);
     }
-    args.need(1, format!("'{name}' expects an argument."))?;
-    if args.get(2).is_some() {
-        let message = format!("{name} expects only one argument, don't forget to escape spaces!");
-        return Err(args.fault(2, message));
-    }
+    one_format(args)?;
+
     let kept = Kept::of(args, 1);
     match name {
         "log-format" => {
@@ -509,10 +509,25 @@ pub(super) fn format(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) ->
     Ok(())
 }
 
+/// A format is one word.
+fn one_format(args: Args<'_>) -> Parsed {
+    let name = args.text(0);
+    args.need(1, format!("'{name}' expects an argument."))?;
+    match args.get(2) {
+        None => Ok(()),
+        Some(_) => {
+            let message =
+                format!("{name} expects only one argument, don't forget to escape spaces!");
+            Err(args.fault(2, message))
+        }
+    }
+}
+
 /// `unique-id-header`
 pub(super) fn unique_id_header(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    let name = text(args, "an argument.")?;
-    proxy.settings.front.unique_id_header = Some(name);
+    let name = args.need(1, "'unique-id-header' expects an argument.")?;
+    args.ignores_behind(1);
+    proxy.settings.front.unique_id_header = Some(name.to_owned());
     Ok(())
 }
 
@@ -523,6 +538,7 @@ pub(super) fn capture(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) ->
         let expected = "'capture cookie' expects <cookie_name> 'len' <len>.";
         let name = args.need(2, expected)?.to_owned();
         let len = capture_len(args, 3, expected, number_at)?;
+        args.from(3).ignores_behind(1);
         proxy.captured_cookie = Some((name, len));
         return Ok(());
     }
@@ -535,6 +551,7 @@ pub(super) fn capture(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) ->
         return Err(args.fault(2, expected));
     }
     let header = Some(args.need(3, expected.clone())?.to_ascii_lowercase());
+    args.from(4).no_more_than(1)?;
     let slot = CaptureSlot { header, len: capture_len(args, 4, &expected, number_at)? };
     let slots = if verb == "request" { &proxy.captures.request } else { &proxy.captures.response };
     slots.borrow_mut().push(slot);
@@ -560,11 +577,12 @@ pub(super) fn declare(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) ->
     if len == 0 {
         return Err(args.fault(4, "length must be > 0"));
     }
+    args.from(3).ignores_behind(1);
     slots.borrow_mut().push(CaptureSlot { header: None, len });
     Ok(())
 }
 
-/// `len <len>` at argument `n`, the last of the line.
+/// `len <len>` at argument `n`.
 fn capture_len(
     args: Args<'_>,
     n: usize,
@@ -581,6 +599,5 @@ fn capture_len(
         return args.from(n).no_more_than(1).map(|_| 0);
     }
     let len = number(args, n + 1, 0..=i32::MAX as u32)?;
-    args.from(n).no_more_than(1)?;
     Ok(len as usize)
 }

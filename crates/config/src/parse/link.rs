@@ -1,6 +1,6 @@
 //! How connections to servers are made: options of `server` lines (section 5.2), `source` and keep-alive
 //! probes (section 4.2). Never connects.
-use super::values::{integer, seconds_at};
+use super::values::{self, seconds_at};
 use crate::addr;
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
@@ -137,6 +137,11 @@ pub(super) fn interface(source: &mut Source, args: Args<'_>) -> Parsed {
 /// The whole `source` line of a proxy.
 pub(super) fn source_line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let mut source = source(cx, args)?;
+    if source.ports.is_some_and(|(low, high)| low != high) {
+        let given = args.text(1);
+        let message = format!("'source {given}' : port range not permitted here in '{given}'");
+        return Err(args.fault(1, message));
+    }
     let mut n = 2;
     while let Some(word) = args.get(n) {
         match word {
@@ -163,15 +168,24 @@ pub(super) fn tcp_ut(args: Args<'_>) -> Parsed<u32> {
     delay.and_then(|t| u32::try_from(t).ok()).ok_or_else(|| args.fault(1, message))
 }
 
-/// A number of keep-alive probes, or a time between them in seconds; 1 or more.
-pub(super) fn probes(args: Args<'_>) -> Parsed<u32> {
-    integer(args, 1..=i32::MAX as u32)
+/// A number of keep-alive probes; 0 and less leave it to the system.
+pub(super) fn probes(args: Args<'_>) -> Parsed<Option<u32>> {
+    let name = args.text(0);
+    let given = args.need(1, format!("'{name}' expects an integer value."))?;
+    args.ignores_behind(1);
+    let Some(number) = values::whole(args, 1) else {
+        let (digits, rest) = stdx::leading::split(given);
+        let odd = rest.chars().next().unwrap_or(' ');
+        let message = format!("'{name}' : unexpected character '{odd}' in integer value '{given}'");
+        return Err(args.fault_at(1, digits.len(), message));
+    };
+    Ok(u32::try_from(number).ok().filter(|number| *number > 0))
 }
 
 /// A time between keep-alive probes, kept in seconds.
 pub(super) fn probe_span(args: Args<'_>) -> Parsed<u32> {
     let name = args.text(0);
-    args.no_more_than(1)?;
+    args.ignores_behind(1);
     args.need(1, format!("'{name}' expects a time as argument."))?;
     Ok(seconds_at(args, 1, &format!("'{name}'"))?.max(1))
 }

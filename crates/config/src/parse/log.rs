@@ -60,17 +60,19 @@ pub(super) fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogT
         level: LogLevel(7),
         min_level: LogLevel(0),
     };
+    // These have an order, and each stands once.
     let mut n = 2;
-    loop {
-        match args.text(n) {
-            "len" => target.max_len = length(args, n + 1)?,
-            "format" => {
-                target.transport = format(args, n + 1)?;
-                target.default_transport = false;
-            }
-            "sample" => target.sample = Some(sample(args, n + 1)?),
-            _ => break,
-        }
+    if args.text(n) == "len" {
+        target.max_len = length(args, n + 1)?;
+        n += 2;
+    }
+    if args.text(n) == "format" {
+        target.transport = format(args, n + 1)?;
+        target.default_transport = false;
+        n += 2;
+    }
+    if args.text(n) == "sample" {
+        target.sample = Some(sample(args, n + 1)?);
         n += 2;
     }
     target.facility = facility(args, n, expected)?;

@@ -49,17 +49,24 @@ fn timeout(section: &mut Mailers, args: Args<'_>) -> Parsed {
 /// One `email-alert` line.
 pub(super) fn alert(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let what = args.need(1, "missing argument after 'email-alert'.")?;
-    let value = || args.need(2, format!("missing argument after '{what}'."));
+    let needed = || args.need(2, format!("missing argument after '{what}'."));
+    let value = || match args.get(2) {
+        Some(given) => given,
+        None => {
+            args.hint(1, format!("missing argument after '{what}'"));
+            ""
+        }
+    };
     let mail = &mut proxy.settings.mail;
     match what {
-        "from" => mail.from = Some(value()?.to_owned()),
-        "to" => mail.to = Some(value()?.to_owned()),
-        "myhostname" => mail.hostname = Some(value()?.to_owned()),
+        "from" => mail.from = Some(value().to_owned()),
+        "to" => mail.to = Some(value().to_owned()),
+        "myhostname" => mail.hostname = Some(value().to_owned()),
         "mailers" => {
-            mail.mailers = Some(At { value: value()?.to_owned(), place: args.place().clone() });
+            mail.mailers = Some(At { value: value().to_owned(), place: args.place().clone() });
         }
         "level" => {
-            let given = value()?;
+            let given = needed()?;
             let Some(number) = LEVELS.iter().position(|level| *level == given) else {
                 let fault = args.fault(2, format!("unknown log level '{given}' after 'level'"));
                 return Err(fault.suggest(crate::suggest::nearest(given, LEVELS)));
@@ -72,5 +79,6 @@ pub(super) fn alert(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> P
             return Err(fault.suggest(crate::suggest::nearest(other, known)));
         }
     }
-    args.no_more_than(2)
+    args.ignores_behind(2);
+    Ok(())
 }

@@ -186,11 +186,8 @@ pub(crate) const OPTIONS: &[Choice] = &[
         Ok(())
     }),
     choice("httplog", "[ clf | json ]", Places::ALL, "Logs HTTP requests.", httplog),
-    choice("httpslog", "[ clf ]", Places::ALL, "Logs HTTP requests and their TLS.", |p, cx, a| {
-        // It has one format: what else is said of it changes nothing.
-        if let Some(extra) = a.get(1) {
-            cx.warn(a, 1, format!("'option httpslog' takes no argument: '{extra}' is ignored."));
-        }
+    choice("httpslog", "", Places::ALL, "Logs HTTP requests and their TLS.", |p, cx, a| {
+        a.ignores_behind(0);
         chooses_log(p, cx, a, "option httpslog");
         p.settings.log_style(LogStyle::Https, a.place());
         Ok(())
@@ -297,7 +294,7 @@ pub(crate) const OPTIONS: &[Choice] = &[
         p.settings.common.splice.response = wanted(cx);
         Ok(())
     }),
-    choice("spop-check", "", Places::BACK, "Checks SPOE agents.", check::plain),
+    choice("spop-check", "", Places::D_BACK, "Checks SPOE agents.", check::plain),
     switch("srvtcpka", Places::D_BACK, "Probes silent servers.", |p, cx, _| {
         p.settings.back.keep_alive.enabled = wanted(cx);
         Ok(())
@@ -362,6 +359,7 @@ pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, line: Args<'_>) -> 
         return Err(args.fault(0, message));
     }
     if found.keyword.takes() == 0
+        && name != "httpslog"
         && let Some(extra) = args.get(1)
     {
         let message = format!("'option {name}' cannot handle unexpected argument '{extra}'.");
@@ -370,12 +368,12 @@ pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, line: Args<'_>) -> 
     if matches!(name, "tcplog" | "httplog" | "httpslog")
         && !accepts_log_format(proxy, cx, args, name)
     {
-        return Ok(());
+        return super::proxy::judge(proxy, cx, args, found.keyword.parse);
     }
-    if allowed(proxy, cx, args, found.keyword.places, name)? {
-        (found.keyword.parse)(proxy, cx, args)?;
+    match allowed(proxy, cx, args, found.keyword.places, name)? {
+        true => (found.keyword.parse)(proxy, cx, args),
+        false => super::proxy::judge(proxy, cx, args, found.keyword.parse),
     }
-    Ok(())
 }
 
 /// Log formats mean nothing in a backend; HAProxy warns.
@@ -444,12 +442,13 @@ fn redispatch(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed
         _ if !wanted(cx) => 0,
         None => -1,
         // As measured, 0 is as good as no interval.
-        Some(_) => match args.leading(1) {
+        Some(_) => match args.wrapped(1) {
             Some(0) => -1,
             Some(interval) => interval,
             None => return Err(args.fault(1, "'option redispatch' expects a non-zero integer.")),
         },
     };
     proxy.settings.back.redispatch = Redispatch { interval };
-    args.no_more_than(1)
+    args.ignores_behind(1);
+    Ok(())
 }

@@ -1,5 +1,5 @@
 //! Keywords of `defaults`, `frontend`, `backend` and `listen` (section 4.2). Never resolves a reference.
-use super::values::{digits_at, integer, log_tag, number_at, text};
+use super::values::{self, limit_at, log_tag, text};
 use super::{
     balance, bind, check, http, language, link, log, mailers, option, removed, server, stats,
     stick_table, timeout,
@@ -37,7 +37,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "<conns>",
         Places::D_FRONT,
         "Length of the queue of the system.",
-        |p, _, a| integer(a, 0..=i32::MAX as u32).map(|n| p.settings.front.backlog = Some(n)),
+        |p, _, a| limit(a).map(|n| p.settings.front.backlog = Some(n)),
     ),
     entry(
         "balance",
@@ -61,7 +61,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         language::capture,
     ),
     entry("clitcpka-cnt", "<count>", Places::D_FRONT, "Probes of a silent client.", |p, _, a| {
-        link::probes(a).map(|n| p.settings.front.keep_alive.count = Some(n))
+        link::probes(a).map(|n| p.settings.front.keep_alive.count = n)
     }),
     entry(
         "clitcpka-idle",
@@ -120,7 +120,8 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         |p, _, a| {
             let key = a.need(1, "'dynamic-cookie-key' expects <secret_key> as argument.")?;
             p.settings.back.dynamic_cookie_key = Some(key.to_owned());
-            a.no_more_than(1)
+            a.ignores_behind(1);
+            Ok(())
         },
     ),
     entry(
@@ -195,7 +196,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Places::D_BACK,
         "Load at which dynamic limits are reached.",
         |p, _, a| {
-            let conns = integer(a, 0..=i32::MAX as u32)?;
+            let conns = limit(a)?;
             p.settings.back.fullconn = Some(conns).filter(|conns| *conns > 0);
             Ok(())
         },
@@ -268,8 +269,15 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         },
     ),
     entry("id", "<value>", Places::SIDES, "Number of the proxy.", |p, _, a| {
-        let id = number_at(a, 1, 1..=i32::MAX as u32);
-        let value = id.map_err(|_| a.fault(1, "custom id has to be > 0."))?;
+        let value = values::id(a, "custom id has to be > 0.")?;
+        a.no_more_than(1)?;
+        if p.id.is_some() {
+            let (word, name, place) = (p.word(), &p.name, &p.place);
+            let message = format!(
+                "{word} {name} reuses same custom id as {word} {name} (declared at {place})."
+            );
+            return Err(a.fault(0, message));
+        }
         p.id = Some(At { value, place: a.place().clone() });
         Ok(())
     }),
@@ -302,8 +310,8 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Adds structured data to logs.",
         language::format,
     ),
-    entry("log-tag", "<string>", Places::ALL, "Sets the tag in the syslog header.", |p, cx, a| {
-        log_tag(cx, a).map(|tag| p.settings.common.log_tag = Some(tag))
+    entry("log-tag", "<string>", Places::ALL, "Sets the tag in the syslog header.", |p, _, a| {
+        log_tag(a).map(|tag| p.settings.common.log_tag = Some(tag))
     }),
     entry(
         "max-keep-alive-queue",
@@ -312,9 +320,10 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "Requests that may wait for a client's last server.",
         |p, _, a| {
             let expected = "'max-keep-alive-queue' expects an integer argument.";
-            let limit: i32 = a.need(1, expected)?.parse().map_err(|_| a.fault(1, expected))?;
+            let limit = values::whole(a, 1).ok_or_else(|| a.fault(1, expected))?;
             p.settings.back.max_keep_alive_queue = u32::try_from(limit).ok();
-            a.no_more_than(1)
+            a.ignores_behind(1);
+            Ok(())
         },
     ),
     entry(
@@ -323,7 +332,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Places::D_FRONT,
         "Idle server connections of one client's own.",
         |p, _, a| {
-            integer(a, 0..=i32::MAX as u32).map(|n| p.settings.front.session_server_conns = Some(n))
+            let expected = "'max-session-srv-conns' expects an integer argument.";
+            // As measured, a negative number is none at all.
+            let limit = a.wrapped(1).ok_or_else(|| a.fault(1, expected))?;
+            p.settings.front.session_server_conns = Some(u32::try_from(limit).unwrap_or(0));
+            a.ignores_behind(1);
+            Ok(())
         },
     ),
     entry(
@@ -331,7 +345,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "<conns>",
         Places::D_FRONT,
         "Concurrent connections of the frontend.",
-        |p, _, a| integer(a, 0..=i32::MAX as u32).map(|n| p.settings.front.maxconn = Some(n)),
+        |p, _, a| limit(a).map(|n| p.settings.front.maxconn = Some(n)),
     ),
     entry("mode", "{ tcp|http }", Places::ALL, "Layer 4 or layer 7.", |p, _, a| {
         mode(a).map(|mode| p.settings.mode = mode)
@@ -374,9 +388,11 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         Places::D_BACK,
         "Connection attempts after the first.",
         |p, _, a| {
-            let number = a.leading(1);
+            let number = a.wrapped(1);
             let message = "'retries' expects an integer argument (dispatch counts for one).";
-            p.settings.back.retries = Some(number.ok_or_else(|| a.fault(1, message))?);
+            let number = number.ok_or_else(|| a.fault(1, message))?;
+            // As measured, a negative number is as good as 0.
+            p.settings.back.retries = Some(u32::try_from(number).unwrap_or(0));
             a.no_more_than(1)
         },
     ),
@@ -420,7 +436,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         link::source_line,
     ),
     entry("srvtcpka-cnt", "<count>", Places::D_BACK, "Probes of a silent server.", |p, _, a| {
-        link::probes(a).map(|n| p.settings.back.keep_alive.count = Some(n))
+        link::probes(a).map(|n| p.settings.back.keep_alive.count = n)
     }),
     entry(
         "srvtcpka-idle",
@@ -516,9 +532,34 @@ pub(crate) fn line(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> P
         return Err(known::fault(args, 0, "proxy", name, unknown));
     };
     if allowed(proxy, cx, args, keyword.places, name)? {
-        (keyword.parse)(proxy, cx, args)?;
+        return (keyword.parse)(proxy, cx, args);
     }
-    Ok(())
+    // As measured, HAProxy looks at all that it ignores, but for this.
+    if name == "stick" { Ok(()) } else { judge(proxy, cx, args, keyword.parse) }
+}
+
+/// Parses a line that is ignored where it stands, for its mistakes.
+pub(super) fn judge(
+    proxy: &mut DraftProxy,
+    cx: &mut Cx<'_>,
+    args: Args<'_>,
+    parse: Fill<DraftProxy>,
+) -> Parsed {
+    let settings = proxy.settings.clone();
+    let rules = std::mem::take(&mut proxy.rules);
+    let captures = std::mem::take(&mut proxy.captures);
+    let cookie = proxy.captured_cookie.take();
+    let said = std::mem::take(&mut cx.diagnostics);
+    let (tables, mentions) = (std::mem::take(&mut cx.tables), std::mem::take(&mut cx.mentions));
+    let parsed = parse(proxy, cx, args);
+    cx.diagnostics = said;
+    (cx.tables, cx.mentions) = (tables, mentions);
+    (proxy.settings, proxy.rules, proxy.captures) = (settings, rules, captures);
+    proxy.captured_cookie = cookie;
+    for late in std::mem::take(&mut proxy.late) {
+        cx.diagnostics.push(late);
+    }
+    parsed
 }
 
 /// The keyword of the section, for messages.
@@ -580,8 +621,19 @@ pub(super) fn allowed(
         "fullconn" => " Maybe you want 'maxconn' instead ?",
         _ => "",
     };
-    cx.warn(args, 0, format!("'{shown}' ignored because {lack}{hint}"));
+    let message = format!("'{shown}' ignored because {lack}{hint}");
+    let message = match shown.starts_with("clitcpka-") || shown.starts_with("srvtcpka-") {
+        true => format!("{shown} will be ignored because {}", lack.trim_end_matches('.')),
+        false => message,
+    };
+    cx.warn(args, 0, message);
     Ok(false)
+}
+
+/// One limit.
+fn limit(args: Args<'_>) -> Parsed<u32> {
+    args.no_more_than(1)?;
+    limit_at(args, 1)
 }
 
 fn mode(args: Args<'_>) -> Parsed<Mode> {
@@ -641,8 +693,10 @@ fn rate_limit(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed 
         let message = format!("'rate-limit' only supports 'sessions' (got '{}').", args.text(1));
         return Err(args.fault(1, message));
     }
-    args.no_more_than(2)?;
-    digits_at(args, 2, 0..=i32::MAX as u32).map(|n| proxy.settings.front.session_rate = n)
+    args.ignores_behind(2);
+    let message = "'sessions' expects an integer argument.";
+    values::whole(args, 2).ok_or_else(|| args.fault(2, message))?;
+    limit_at(args, 2).map(|n| proxy.settings.front.session_rate = n)
 }
 
 /// `load-server-state-from-file`; what follows does not count, as in HAProxy.

@@ -2,7 +2,7 @@
 use super::http;
 use super::link;
 use super::tls;
-use super::values::{number_at, time_at};
+use super::values::{self, limit_at, limit_or_zero, time_at};
 use crate::cx::Cx;
 use crate::diag::Severity;
 use crate::draft::{DraftKind, DraftProxy, UnknownAddress};
@@ -87,7 +87,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
         delay(a).map(|t| s.options.check.agent.inter = t)
     }),
     entry("agent-port", "<port>", "Port of the agent.", |s, _, a| {
-        number_at(a, 1, 1..=65535).map(|n| s.options.check.agent.port = Some(n as u16))
+        port(a).map(|port| s.options.check.agent.port = port)
     }),
     entry("agent-send", "<string>", "What the agent is told.", |s, _, a| {
         let text = a.need(1, "'agent-send' expects a string as argument.")?;
@@ -139,8 +139,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
         delay(a).map(|t| s.options.check.fastinter = Some(t))
     }),
     entry("id", "<value>", "Number of the server.", |s, _, a| {
-        let id = number_at(a, 1, 1..=i32::MAX as u32);
-        s.id = Some(id.map_err(|_| a.fault(1, "'id' : custom id has to be > 0"))?);
+        s.id = Some(values::id(a, "'id' : custom id has to be > 0")?);
         Ok(())
     }),
     entry(
@@ -158,16 +157,18 @@ pub(crate) const OPTIONS: &[Entry] = &[
         Ok(())
     }),
     entry("max-reuse", "<count>", "Times that a connection is used again.", |s, _, a| {
-        at_least_minus_one(a).map(|n| s.options.max_reuse = n)
+        let number = a.wrapped(1).ok_or_else(|| a.fault(1, "'max-reuse' must be >= -1"))?;
+        s.options.max_reuse = number.max(-1);
+        Ok(())
     }),
     entry("maxconn", "<maxconn>", "Concurrent requests.", |s, _, a| {
-        number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.maxconn = n)
+        limit_or_zero(a).map(|n| s.options.maxconn = n)
     }),
     entry("maxqueue", "<maxqueue>", "Requests that may wait for the server.", |s, _, a| {
-        number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.maxqueue = n)
+        limit_or_zero(a).map(|n| s.options.maxqueue = n)
     }),
     entry("minconn", "<minconn>", "Concurrent requests while there is little to do.", |s, _, a| {
-        number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.minconn = n)
+        limit_or_zero(a).map(|n| s.options.minconn = n)
     }),
     entry("namespace", "<name>", "Network namespace of the connections.", |s, cx, a| {
         let name = a.need(1, "'namespace' : expects <name> as argument")?;
@@ -239,7 +240,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
         the_one(a, "shutdown-backup-sessions").map(|()| s.options.up_ends_backup_sessions = true)
     }),
     entry("pool-low-conn", "<max>", "Idle connections that stay with their thread.", |s, _, a| {
-        number_at(a, 1, 0..=i32::MAX as u32).map(|n| s.options.pool_low_conn = n)
+        limit_at(a, 1).map(|n| s.options.pool_low_conn = n)
     }),
     entry("pool-max-conn", "<max>", "Idle connections kept.", |s, _, a| {
         at_least_minus_one(a).map(|n| s.options.pool_max_conn = n)
@@ -248,9 +249,7 @@ pub(crate) const OPTIONS: &[Entry] = &[
         delay_or_zero(a).map(|t| s.options.pool_purge_delay = t)
     }),
     entry("port", "<port>", "Port to check.", |s, _, a| {
-        let port = number_at(a, 1, 0..=65535)?;
-        s.options.check.port = Some(port as u16).filter(|port| *port > 0);
-        Ok(())
+        port(a).map(|port| s.options.check.port = port)
     }),
     entry("proto", "<name>", "Protocol of the connections.", |s, _, a| {
         s.options.protocol = Some(protocol(a)?);
@@ -419,7 +418,9 @@ fn define(
         (unresolved, last_address) = (first.ip.is_none(), first.last);
         first.ip.into_iter().for_each(|ip| socket.set_ip(ip));
         match first.said {
-            Some((Severity::Alert, message)) if !first.last => return Err(args.fault(at, message)),
+            Some((Severity::Alert, message)) if !first.last => {
+                proxy.late.push(args.diagnostic(Severity::Alert, args.fault(at, message)));
+            }
             Some((severity, message)) => {
                 let from = proxy.settings.back.servers.len();
                 let servers = from..from + names.len();
@@ -429,8 +430,10 @@ fn define(
             None => {}
         }
     }
-    for name in names {
+    for (at, name) in names.iter().enumerate() {
         let name: Arc<str> = name.as_str().into();
+        // Of a template, only the first has the number.
+        let id = id.filter(|_| at == 0);
         proxy.server_names.entry(Arc::clone(&name)).or_insert(proxy.settings.back.servers.len());
         proxy.settings.back.servers.push(Server {
             name,
@@ -500,7 +503,13 @@ fn initial(
                 Some(ip) => return First { ip: Some(ip), last, said: None },
                 None => tried = true,
             },
-            InitAddr::Ip(ip) => return First { ip: Some(*ip), last, said: None },
+            InitAddr::Ip(ip) => {
+                let text = format!(
+                    "{context} : could not resolve address '{host}', falling back to configured address."
+                );
+                let said = tried.then_some((Severity::Warning, text));
+                return First { ip: Some(*ip), last, said };
+            }
             InitAddr::None => {
                 let text =
                     format!("{context} : could not resolve address '{host}', disabling server.");
@@ -521,7 +530,10 @@ fn initial(
 
 /// A `default-server` line: presets for the servers after it.
 pub(super) fn default(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
-    args.need(1, "'default-server' expects parameters as arguments.")?;
+    if args.get(1).is_none() {
+        args.hint(0, "'default-server' without parameters presets nothing".to_owned());
+        return Ok(());
+    }
     let filling = Filling::of(proxy);
     let context = match proxy.kind {
         DraftKind::Defaults => "'default-server'".to_owned(),
@@ -529,7 +541,9 @@ pub(super) fn default(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -
     };
     let filling = options(filling, cx, args, 1, &context)?;
     if filling.id.is_some() {
-        return Err(args.fault(1, "'id' is not supported in 'default-server' lines"));
+        // HAProxy calls it an alert, and runs.
+        let (word, _) = args.find(1, "id");
+        cx.warn(args, word, "'id' option is not accepted in default-server sections: ignored");
     }
     let mut options = filling.options;
     tls::understand(&mut options, proxy, cx, args).map_err(|f| f.within(&context))?;
@@ -568,6 +582,19 @@ pub(super) fn find(name: &str) -> Option<&'static Entry> {
     Keyword::find(OPTIONS, name).or_else(|| Keyword::find(tls::SERVER, name))
 }
 
+/// The lowest 16 bits of a number, as HAProxy keeps a port; none for 0.
+fn port(args: Args<'_>) -> Parsed<Option<u16>> {
+    let name = args.text(0);
+    let number = args.wrapped(1);
+    let number =
+        number.ok_or_else(|| args.fault(1, format!("'{name}' expects an integer argument.")))?;
+    let port = number as u16;
+    if i32::from(port) != number {
+        args.hint(1, format!("'{name}' : '{}' is no port and is read as {port}", args.text(1)));
+    }
+    Ok(Some(port).filter(|port| *port > 0))
+}
+
 fn delay(args: Args<'_>) -> Parsed<u64> {
     match delay_or_zero(args)? {
         0 => Err(args.fault(1, format!("invalid value 0 for argument '{}'.", args.text(0)))),
@@ -591,7 +618,8 @@ fn protocol(args: Args<'_>) -> Parsed<Protocol> {
 
 fn count(args: Args<'_>) -> Parsed<u32> {
     let name = args.text(0);
-    let number = args.leading(1).filter(|n| (1..=1 << 20).contains(n));
+    let number = args.wrapped(1).filter(|n| (1..=1 << 20).contains(n));
+    let number = number.and_then(|number| u32::try_from(number).ok());
     number.ok_or_else(|| args.fault(1, format!("'{name}' has to be > 0.")))
 }
 
@@ -606,7 +634,11 @@ fn observe(args: Args<'_>, http: bool) -> Parsed<Option<Observe>> {
         "none" => Ok(None),
         "layer4" => Ok(Some(Observe::Layer4)),
         "layer7" if http => Ok(Some(Observe::Layer7)),
-        "layer7" => Err(args.fault(1, "'layer7' can only be used in http proxies.")),
+        // HAProxy calls it an alert, and runs.
+        "layer7" => {
+            args.note(1, "'layer7' can only be used in http proxies: ignored".to_owned());
+            Ok(None)
+        }
         other => {
             let message =
                 format!("'observe' expects one of 'none', 'layer4', 'layer7' but got '{other}'.");
@@ -643,7 +675,10 @@ fn the_one(args: Args<'_>, word: &str) -> Parsed {
 
 fn weight(args: Args<'_>) -> Parsed<u32> {
     let given = args.text(1);
-    let number = args.leading(1).filter(|n| *n <= 256);
+    if given.is_empty() {
+        return limit_or_zero(args);
+    }
+    let number = args.wrapped(1).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= 256);
     let message = format!("weight of server is not within 0 and 256 ({given}).");
     number.ok_or_else(|| args.fault(1, message))
 }

@@ -1,7 +1,7 @@
 //! `stats` lines of proxies (section 4.2): the statistics page. Never renders it.
 use super::language;
 use super::proxy::allowed;
-use super::values::{seconds_at, text};
+use super::values::seconds_at;
 use crate::cx::Cx;
 use crate::draft::DraftProxy;
 use crate::keyword::{Fill, Keyword, Places};
@@ -39,11 +39,13 @@ pub(crate) const VERBS: &[Entry] = &[
     entry("auth", "<user>:<passwd>", "A user who may see the page.", auth),
     entry("enable", "", "Turns the page on.", |p, _, a| {
         page(p);
-        a.from(1).no_more_than(0)
+        a.from(1).ignores_behind(0);
+        Ok(())
     }),
     entry("hide-version", "", "Hides the version.", |p, _, a| {
         page(p).hide_version = true;
-        a.from(1).no_more_than(0)
+        a.from(1).ignores_behind(0);
+        Ok(())
     }),
     Keyword {
         places: Places::SIDES,
@@ -70,29 +72,46 @@ pub(crate) const VERBS: &[Entry] = &[
         page(p).scope.push(name);
         Ok(())
     }),
-    entry("show-desc", "[ <desc> ]", "Shows a description.", |p, _, a| {
+    entry("show-desc", "[ <desc> ]", "Shows a description.", |p, cx, a| {
+        if a.get(2).is_none() && !cx.described {
+            let message =
+                "'show-desc' requires a parameter or 'desc' to be set in the global section.";
+            a.note(1, message.to_owned());
+        }
         page(p).show_desc = Some(a.texts(2).join(" "));
         Ok(())
     }),
     entry("show-legends", "", "Shows more details.", |p, _, a| {
         page(p).show_legends = true;
-        a.from(1).no_more_than(0)
+        a.from(1).ignores_behind(0);
+        Ok(())
     }),
     entry("show-modules", "", "Shows what modules count.", |p, _, a| {
         page(p).show_modules = true;
-        a.from(1).no_more_than(0)
+        a.from(1).ignores_behind(0);
+        Ok(())
     }),
     entry("show-node", "[ <name> ]", "Shows the name of the node.", |p, _, a| {
-        page(p).show_node = Some(a.text(2).to_owned());
-        a.from(1).no_more_than(1)
+        let name = a.text(2);
+        if let Some((at, _)) = name.char_indices().find(|(_, c)| !node_char(*c)) {
+            let message = "'stats show-node' invalid node name - should be a string with digits(0-9), letters(A-Z, a-z), hyphen(-) or underscore(_).";
+            return Err(a.fault_at(2, at, message));
+        }
+        page(p).show_node = Some(name.to_owned());
+        a.from(1).ignores_behind(1);
+        Ok(())
     }),
     entry("uri", "<prefix>", "Where the page is.", |p, _, a| {
         let prefix = a.need(2, "'uri' needs an URI prefix.")?;
-        text(a.from(1), "an URI prefix.")?;
+        a.from(1).ignores_behind(1);
         page(p).uri = Some(prefix.to_owned());
         Ok(())
     }),
 ];
+
+fn node_char(c: char) -> bool {
+    c != ':' && super::section::name_char(c)
+}
 
 /// A name without a colon has an empty password. Of two lines about one user the first counts.
 fn auth(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
@@ -125,7 +144,7 @@ fn admin(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
 
 fn refresh(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     args.need(2, "'refresh' needs an interval.")?;
-    args.from(1).no_more_than(1)?;
+    args.from(1).ignores_behind(1);
     page(proxy).refresh = seconds_at(args, 2, "argument to stats refresh interval.")?;
     Ok(())
 }

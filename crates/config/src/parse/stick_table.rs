@@ -44,6 +44,13 @@ pub(super) fn parse(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> 
         return Err(args.fault(0, "stick-table: missing type."));
     }
     overridden(&line.settings, args)?;
+    if let Some(first) = &proxy.stick_table {
+        let (name, word, place) = (&proxy.name, proxy.word(), &first.place);
+        let message = format!(
+            "stick-table name '{name}' conflicts with table declared in {word} '{name}' at {place}."
+        );
+        return Err(args.fault(0, message));
+    }
     proxy.stick_table = Some(At { value: line.settings, place: args.place().clone() });
     Ok(())
 }

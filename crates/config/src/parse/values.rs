@@ -1,5 +1,4 @@
 //! Arguments that many keywords share: flags, numbers, times, texts. Never knows which keyword asked.
-use crate::cx::Cx;
 use crate::line::{Args, Parsed};
 use crate::value::{self, Unit};
 use std::ops::RangeInclusive;
@@ -43,6 +42,40 @@ fn within(
     Err(args.fault(n, format!("'{name}' value must be between {low} and {high} (was {number})")))
 }
 
+/// A limit at argument `n`: what a C program keeps of it as a number without sign, so that a
+/// negative one is no limit.
+pub(super) fn limit_at(args: Args<'_>, n: usize) -> Parsed<u32> {
+    let name = args.text(n.saturating_sub(1));
+    let number = args.wrapped(n);
+    let number =
+        number.ok_or_else(|| args.fault(n, format!("'{name}' expects an integer argument.")))?;
+    if number < 0 {
+        args.hint(n, format!("'{name}' : '{}' is no limit", args.text(n)));
+    }
+    Ok(u32::try_from(number).unwrap_or(i32::MAX as u32))
+}
+
+/// The same where HAProxy reads 0 if nothing is there, which is told.
+pub(super) fn limit_or_zero(args: Args<'_>) -> Parsed<u32> {
+    if args.get(1).is_none() {
+        args.note(0, format!("'{}' without a number is read as 0", args.text(0)));
+        return Ok(0);
+    }
+    limit_at(args, 1)
+}
+
+/// A number at argument `n`, sign and all, with nothing behind it; kept as a C program does.
+pub(super) fn whole(args: Args<'_>, n: usize) -> Option<i32> {
+    let (digits, rest) = stdx::leading::split(args.get(n)?);
+    (rest.is_empty() && !digits.is_empty()).then(|| args.wrapped(n)).flatten()
+}
+
+/// A custom number of a section, a server or a listener; `expected` is what is said otherwise.
+pub(super) fn id(args: Args<'_>, expected: &str) -> Parsed<u32> {
+    let id = args.wrapped(1).and_then(|id| u32::try_from(id).ok()).filter(|id| *id > 0);
+    id.ok_or_else(|| args.fault(1, expected))
+}
+
 /// `on` or `off`.
 pub(super) fn on_off(args: Args<'_>) -> Parsed<bool> {
     args.no_more_than(1)?;
@@ -65,12 +98,10 @@ pub(super) fn text(args: Args<'_>, expected: &str) -> Parsed<String> {
 }
 
 /// The tag of `log-tag`; a second word has no effect, as a warning says.
-pub(super) fn log_tag(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<String> {
-    let tag = args.need(1, "'log-tag' expects a tag for use in syslog.")?.to_owned();
-    if let Some(extra) = args.get(2) {
-        cx.warn(args, 2, format!("'log-tag' takes one word: '{extra}' is ignored."));
-    }
-    Ok(tag)
+pub(super) fn log_tag(args: Args<'_>) -> Parsed<String> {
+    let tag = args.need(1, "'log-tag' expects a tag for use in syslog.")?;
+    args.ignores_behind(1);
+    Ok(tag.to_owned())
 }
 
 /// One time in ms; `subject` ends the sentence "unexpected character 'x' in ...".

@@ -95,7 +95,7 @@ fn mistakes_about_mails_are_told_in_haproxys_words() {
         ),
         ("mailers m\n foo\n", "unknown keyword 'foo' in 'mailers' section"),
         ("backend b\n email-alert\n", "missing argument after 'email-alert'."),
-        ("backend b\n email-alert from\n", "missing argument after 'from'."),
+        ("backend b\n email-alert level\n", "missing argument after 'level'."),
         ("backend b\n email-alert level x\n", "unknown log level 'x' after 'level'"),
         ("backend b\n email-alert x\n", "email-alert: unknown argument 'x'."),
         (
@@ -131,9 +131,6 @@ fn observation_knows_its_modes() {
         let expected = format!("'server b/s' : {message}");
         assert_eq!(messages(&text(options), Severity::Alert), [expected], "{options}");
     }
-    let tcp = "backend b\n mode tcp\n server s 1.2.3.4:80 check observe layer7\n";
-    let message = "'server b/s' : 'layer7' can only be used in http proxies.";
-    assert_eq!(messages(tcp, Severity::Alert), [message]);
 }
 
 /// As HAProxy 2.6 decides.

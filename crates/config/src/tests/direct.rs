@@ -49,7 +49,7 @@ fn what_does_not_fit_together_is_told() {
             "'dispatch' cannot handle unexpected argument 'x'.",
         ),
         (
-            " max-session-srv-conns -1",
+            " max-session-srv-conns",
             Severity::Alert,
             "'max-session-srv-conns' expects an integer argument.",
         ),

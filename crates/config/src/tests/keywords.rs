@@ -685,7 +685,7 @@ fn proxy_errors() {
             "no mode http",
             "negation/default currently supported only for options, log, busy-polling, set-dumpable, strict-limits, insecure-fork-wanted and numa-cpu-mapping.",
         ),
-        ("retries -1", "'retries' expects an integer argument (dispatch counts for one)."),
+        ("retries", "'retries' expects an integer argument (dispatch counts for one)."),
         ("server a", "'server' expects <name> and <addr>[:<port>] as arguments."),
         ("server b/c 1.2.3.4", "character '/' is not permitted in server name 'b/c'."),
         ("server s 1.2.3.4:80 chek", "'server l/s' : unknown keyword 'chek'"),
@@ -708,7 +708,6 @@ fn proxy_errors() {
             "server s nosuch.invalid:80",
             "'server l/s' : could not resolve address 'nosuch.invalid'.",
         ),
-        ("default-server id 5", "'id' is not supported in 'default-server' lines"),
         (
             "stats foo",
             "unknown stats parameter 'foo', expects 'admin', 'uri', 'realm', 'auth', 'scope', 'enable', 'hide-version', 'show-node', 'show-desc' or 'show-legends'.",

@@ -41,8 +41,6 @@ const PROXY: &[Case] = &[
     (" server s 127.0.0.1:+8x", |m| server(m).address.port == ServerPort::FromClient(8), "port '+8x' is read as +8: what follows the digits is ignored"),
     (" bind :82x", |m| port(m) == 82, "port '82x' is read as 82: what follows the digits is ignored"),
     (" bind :81,:82-83x", |m| front(m).binds.len() == 4, "port '82-83x' is read as 82-83: what follows the digits is ignored"),
-    (" option httpslog clf", |_| true, "'option httpslog' takes no argument: 'clf' is ignored."),
-    (" log-tag a b", |_| true, "'log-tag' takes one word: 'b' is ignored."),
     (" log ring@nope local0", |_| true, "log : unable to find required ring 'nope'."),
     (" log 127.0.0.1:514x local0", |_| true, "port '514x' is read as 514: what follows the digits is ignored"),
     (" server s 127.0.0.1:80 source 127.0.0.1:81x", |_| true, "port '81x' is read as 81: what follows the digits is ignored"),

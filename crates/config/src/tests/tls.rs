@@ -37,7 +37,6 @@ fn words_of_servers() {
         "alpn http/1.1",
         "ciphers AES128-SHA",
         "ciphersuites TLS_AES_128_GCM_SHA256",
-        "crl-file /ca.pem",
         "crt a.pem",
         "no-ssl-reuse",
         "no-tls-tickets",

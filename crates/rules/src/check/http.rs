@@ -54,13 +54,15 @@ impl HttpSend {
             replace_authority(&mut uri, host);
         }
         let mut out = Vec::with_capacity(128 + body.len());
-        for part in [method.as_bytes(), b" ", &uri, b" ", version.as_bytes(), b"\r\n"] {
+        // As with HAProxy, versions of HTTP/2 are not written over HTTP/1.
+        let token = if version.starts_with("HTTP/2") { "HTTP/1.1" } else { version };
+        for part in [method.as_bytes(), b" ", &uri, b" ", token.as_bytes(), b"\r\n"] {
             out.extend_from_slice(part);
         }
         // Of those that usually have no body, none need be announced (RFC 9110 8.6).
         let silent = body.is_empty() && matches!(method, "OPTIONS" | "GET" | "HEAD" | "DELETE");
         let length = (!silent).then_some(body.len());
-        write_fields(&fields, version == "HTTP/1.0", length, state, &mut out);
+        write_fields(&fields, !keeps_alive(version), length, state, &mut out);
         out.extend_from_slice(&body);
         out
     }
@@ -74,6 +76,12 @@ impl HttpSend {
         let constant = formats(base) && formats(&self.0);
         constant.then(|| self.build(Some((base, wins)), None, &sample::NoFacts))
     }
+}
+
+/// Whether a server keeps a connection of this version open unless told to close it.
+fn keeps_alive(version: &str) -> bool {
+    let number = version.strip_prefix("HTTP/").map(str::as_bytes);
+    matches!(number, Some([a, b'.', b]) if a.is_ascii_digit() && b.is_ascii_digit() && (*a, *b) > (b'1', b'0'))
 }
 
 fn write_fields(

@@ -161,6 +161,15 @@ impl<'w> Words<'w, '_> {
         value.ok_or_else(|| self.fail(format!("'{name}' expects {what} as argument.")))
     }
 
+    /// The argument of `name`, which must not be empty.
+    fn text(&mut self, name: &str) -> Parsed<&'w str> {
+        let text = self.value(name, "a string")?;
+        match text.is_empty() {
+            true => Err(self.fail(format!("'{name}' expects a string as argument."))),
+            false => Ok(text),
+        }
+    }
+
     fn note(&mut self) -> Parsed<()> {
         self.comment = Some(self.value("comment", "a string")?.into());
         Ok(())
@@ -187,17 +196,20 @@ impl<'w> Words<'w, '_> {
         Ok(expr)
     }
 
-    fn unexpected(&self, word: &str) -> ParseError {
-        self.fail(format!("cannot handle unexpected argument '{word}'."))
+    /// What stands behind the last word that counts is ignored in silence, as in HAProxy.
+    fn ignores_the_rest(&mut self) {
+        while let Some(word) = self.next() {
+            let what = self.words[0];
+            let message = format!("'{word}' is ignored behind the last argument of '{what}'");
+            self.cx.hint(self.at - 1, message);
+        }
     }
 
     fn comment_step(&mut self) -> Parsed<StepAction> {
         let text = self.next().ok_or_else(|| self.fail("expects a string as argument."))?;
         self.comment = Some(text.into());
-        match self.next() {
-            None => Ok(StepAction::Comment),
-            Some(extra) => Err(self.unexpected(extra)),
-        }
+        self.ignores_the_rest();
+        Ok(StepAction::Comment)
     }
 
     fn connect(&mut self) -> Parsed<Connect> {
@@ -233,10 +245,10 @@ impl<'w> Words<'w, '_> {
     /// Protocol names joined by commas, in wire format (RFC 7301 section 3.1).
     fn protocols(&self, names: &str) -> Parsed<Box<[u8]>> {
         let mut wire = Vec::new();
-        for name in names.split(',') {
-            let length = u8::try_from(name.len()).ok().filter(|length| *length > 0);
+        for name in names.split(',').filter(|name| !name.is_empty()) {
+            let length = u8::try_from(name.len()).ok();
             let length = length.ok_or_else(|| {
-                self.fail(format!("'{names}' contains an ALPN name that is empty or too long."))
+                self.fail(format!("'{names}' contains an ALPN name that is too long."))
             })?;
             wire.push(length);
             wire.extend_from_slice(name.as_bytes());
@@ -325,22 +337,22 @@ impl<'w> Words<'w, '_> {
         let mut host = None;
         while let Some(name) = self.next() {
             match name {
-                "meth" => line.method = Some(self.value(name, "a string")?.into()),
+                "meth" => line.method = Some(self.text(name)?.into()),
                 "ver" => line.version = Some(self.version(name)?),
                 "uri" => {
-                    let uri = self.value(name, "a string")?;
+                    let uri = self.text(name)?;
                     line.uri = Some(Arc::new(LogFormat::literal(&word::to_bytes(uri))));
                 }
                 "uri-lf" => {
-                    let uri = self.value(name, "a log-format string")?;
+                    let uri = self.text(name)?;
                     line.uri = Some(Arc::new(self.format(uri)?));
                 }
                 "body" => {
-                    let body = self.value(name, "a string")?;
+                    let body = self.text(name)?;
                     line.body = Some(Arc::new(LogFormat::literal(&word::to_bytes(body))));
                 }
                 "body-lf" => {
-                    let body = self.value(name, "a log-format string")?;
+                    let body = self.text(name)?;
                     line.body = Some(Arc::new(self.format(body)?));
                 }
                 "hdr" => {
@@ -368,14 +380,8 @@ impl<'w> Words<'w, '_> {
     }
 
     fn version(&mut self, name: &str) -> Parsed<Box<str>> {
-        let text = self.value(name, "a string")?;
-        match text.strip_prefix("HTTP/").unwrap_or_default().as_bytes() {
-            [a, b'.', b] if a.is_ascii_digit() && b.is_ascii_digit() => Ok(text.into()),
-            _ => {
-                let expected = "is not an HTTP version (expects HTTP/1.0 or HTTP/1.1)";
-                Err(self.fail(format!("'{text}' {expected}")))
-            }
-        }
+        // Sent as it is: somebody's server may want another word.
+        self.text(name).map(Into::into)
     }
 
     /// `set-var(name[,cond...]) expr`, `set-var-fmt(...) fmt`, `unset-var(name)`.
@@ -395,10 +401,8 @@ impl<'w> Words<'w, '_> {
             }
             _ => Assign::Unset(target.name),
         };
-        match self.next() {
-            None => Ok(assign),
-            Some(extra) => Err(self.unexpected(extra)),
-        }
+        self.ignores_the_rest();
+        Ok(assign)
     }
 
     fn expect(&mut self) -> Parsed<Expect> {
@@ -423,7 +427,7 @@ impl<'w> Words<'w, '_> {
         }
         while let Some(name) = self.next() {
             if !self.option(name, &mut expect)? {
-                return Err(self.unexpected(name));
+                return Err(self.fail(format!("cannot handle unexpected argument '{name}'.")));
             }
         }
         Ok(expect)
@@ -535,10 +539,15 @@ impl<'w> Words<'w, '_> {
             let message = format!("invalid character '{c}' in the list of status codes");
             return Err(ParseError::at(self.at - 1, at, message));
         }
+        // As with HAProxy, numbers that no status has are not refused, nor are empty parts.
+        let number = |text: &str| {
+            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+            digits.then(|| text.parse().unwrap_or(if text.is_empty() { 0 } else { u16::MAX }))
+        };
         let range = |part: &str| {
             let (low, high) = part.split_once('-').unwrap_or((part, part));
-            let (low, high) = (low.parse::<u16>().ok()?, high.parse::<u16>().ok()?);
-            (low >= 100 && low <= high && high <= 999).then_some((low, high))
+            let (low, high) = (number(low)?, number(high)?);
+            (low <= high).then_some((low, high))
         };
         let wrong = |part: &str| self.fail(format!("invalid status code or range '{part}'"));
         list.split(',').map(|part| range(part).ok_or_else(|| wrong(part))).collect()
