@@ -6,7 +6,7 @@
 
 use crate::counters::Metric;
 use crate::handshake;
-use crate::journal::{Cause, Failure, Phase};
+use crate::journal::{Cause, Failure, Journal, Phase};
 use crate::payload;
 use crate::reply;
 use crate::report;
@@ -222,6 +222,7 @@ fn run(
     let verdict = rules.evaluate(cursor, &mut tx.view());
     send_hints(tx);
     let metric = denial(rules);
+    note_end(&mut tx.notes.journal, rules, &verdict);
     match verdict {
         Verdict::Suspend { cursor, need: Need::Bytes } if awaits_answer(tx) => {
             Ok(Ruling::Wait(cursor, Need::Bytes))
@@ -253,20 +254,20 @@ fn run(
             Ok(if held { Ruling::Tarpit } else { Ruling::Answer })
         }
         Verdict::Return(answer) => {
-            answered(tx);
+            answered(tx, phase(rules));
             reply::prepare_rendered(tx, |view, files, head, body| {
                 answer.render(view, files, head, body)
             });
             Ok(Ruling::Answer)
         }
         Verdict::Service(service) => {
-            answered(tx);
+            answered(tx, phase(rules));
             let answer = tx.worker.services.serve(service, &tx.space.request);
             prepare(tx, answer);
             Ok(Ruling::Answer)
         }
         Verdict::Redirect(redirect) => {
-            answered(tx);
+            answered(tx, phase(rules));
             redirected(tx, redirect);
             Ok(Ruling::Answer)
         }
@@ -282,11 +283,28 @@ fn run(
 /// Ends a message without an answer. As measured, a request that is rejected has never become one.
 fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
     report::denied(tx, proxy, denial(rules));
-    if rules.ruleset() == rules::Ruleset::HttpRequest && !tx.reset_client {
+    if rules.ruleset() == rules::Ruleset::HttpRequest {
         tx.notes.journal.request = 0;
-        tx.client.socket.expel();
+        if !tx.reset_client {
+            tx.client.socket.expel();
+        }
     }
     Failure::new(0, Cause::Proxy, phase(rules))
+}
+
+/// A response that a rule ends is none to anybody (manual section 8.4, `Tr`).
+fn note_end(journal: &mut Journal, rules: &RuleSet, verdict: &Verdict<'_>) {
+    let goes_on = matches!(
+        verdict,
+        Verdict::Continue
+            | Verdict::Allow
+            | Verdict::Close
+            | Verdict::SwitchMode(_)
+            | Verdict::Suspend { .. }
+    );
+    if rules.ruleset() == rules::Ruleset::HttpResponse && !goes_on {
+        journal.response = 0;
+    }
 }
 
 /// Whether a rule has asked for something that only time can tell: a password, an address.
@@ -325,8 +343,8 @@ fn redirected(tx: &mut Transaction, redirect: &Redirect) {
 }
 
 /// A rule has answered in the proxy's own name.
-pub(crate) fn answered(tx: &mut Transaction) {
-    tx.notes.journal.end(Cause::Local, Phase::Request);
+pub(crate) fn answered(tx: &mut Transaction, phase: Phase) {
+    tx.notes.journal.end(Cause::Local, phase);
     report::count_both(tx, Metric::Intercepted);
 }
 

@@ -149,7 +149,7 @@ fn show_statistics(tx: &mut Transaction, proxy: &Proxy, admin: bool, whole: bool
     let (worker, request) = (&*tx.worker, &tx.space.request);
     let visit = Visit { worker, proxy, request, admin, form };
     let Some(answer) = worker.services.statistics(&visit) else { return false };
-    judge::answered(tx);
+    judge::answered(tx, Phase::Request);
     judge::prepare(tx, answer);
     true
 }
