@@ -98,6 +98,8 @@ pub(crate) struct Notes {
 impl Notes {
     /// Forgets everything and keeps the memory. The journal is begun anew by the next transaction.
     pub(crate) fn clear(&mut self) {
+        // Rules on connections look at notes before there is a transaction.
+        self.journal.bad_request = false;
         if !std::mem::take(&mut self.used) {
             return;
         }
