@@ -75,6 +75,7 @@ pub(crate) fn proxy(name: &str, id: u32) -> Proxy {
         mail: None,
         log_format: None,
         error_log_format: None,
+        logs_requests_only: false,
         log_format_sd: None,
         captures: Default::default(),
         captured_cookie: None,

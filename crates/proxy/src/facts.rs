@@ -405,6 +405,10 @@ impl Facts for View<'_> {
     }
 
     fn capture_count(&self, side: Side) -> usize {
+        if self.notes.journal.bad_request {
+            // There was nothing to capture from.
+            return 0;
+        }
         self.client.proxy.settings.captures[side as usize].len()
     }
 
@@ -455,11 +459,16 @@ impl Facts for View<'_> {
 
     fn unique_id(&self) -> Option<Bytes<'_>> {
         let format = self.client.proxy.settings.unique_id.as_ref()?;
+        // What never became a request has none; an id that names itself is without that part.
+        if self.notes.journal.bad_request || self.notes.naming.replace(true) {
+            return None;
+        }
         if self.notes.unique_id.get().is_none() {
             let mut text = Vec::new();
             format.write(self, &mut text);
             let _ = self.notes.unique_id.set(text);
         }
+        self.notes.naming.set(false);
         self.notes.unique_id.get().map(|text| Bytes::Borrowed(text))
     }
 

@@ -6,7 +6,7 @@
 
 use crate::counters::Metric;
 use crate::handshake;
-use crate::journal::{Cause, Failure, Phase};
+use crate::journal::{Cause, Failure, Journal, Phase};
 use crate::payload;
 use crate::reply;
 use crate::report;
@@ -221,6 +221,7 @@ fn run(
     report::prepare(tx, rules);
     let verdict = rules.evaluate(cursor, &mut tx.view());
     send_hints(tx);
+    note_end(&mut tx.notes.journal, rules, &verdict);
     match verdict {
         Verdict::Suspend { cursor, need: Need::Bytes } if awaits_answer(tx) => {
             Ok(Ruling::Wait(cursor, Need::Bytes))
@@ -286,6 +287,21 @@ fn reject(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) -> Failure {
     Failure::new(0, Cause::Proxy, phase(rules))
 }
 
+/// A response that a rule ends is none to anybody (manual section 8.4, `Tr`).
+fn note_end(journal: &mut Journal, rules: &RuleSet, verdict: &Verdict<'_>) {
+    let goes_on = matches!(
+        verdict,
+        Verdict::Continue
+            | Verdict::Allow
+            | Verdict::Close
+            | Verdict::SwitchMode(_)
+            | Verdict::Suspend { .. }
+    );
+    if rules.ruleset() == rules::Ruleset::HttpResponse && !goes_on {
+        journal.response = 0;
+    }
+}
+
 /// Whether a rule has asked for something that only time can tell: a password, an address.
 fn awaits_answer(tx: &Transaction) -> bool {
     tx.notes.credentials.is_asked() || tx.notes.lookups.is_asked()
@@ -295,10 +311,7 @@ fn awaits_answer(tx: &Transaction) -> bool {
 /// come.
 fn deny(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) {
     match rules.ruleset() {
-        rules::Ruleset::HttpResponse => {
-            report::denied_response(tx);
-            tx.notes.journal.response = 0;
-        }
+        rules::Ruleset::HttpResponse => report::denied_response(tx),
         _ => report::denied(tx, proxy),
     }
 }
@@ -337,9 +350,6 @@ fn redirected(tx: &mut Transaction, redirect: &Redirect) {
 /// A rule has answered in the proxy's own name, instead of a server or of what one has said.
 pub(crate) fn answered(tx: &mut Transaction, phase: Phase) {
     tx.notes.journal.end(Cause::Local, phase);
-    if phase == Phase::Headers {
-        tx.notes.journal.response = 0;
-    }
     report::count_both(tx, Metric::Intercepted);
 }
 

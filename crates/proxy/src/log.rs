@@ -60,9 +60,10 @@ pub(crate) fn ring_of(worker: &Worker, target: &LogTarget) -> Option<LogTranspor
 
 /// Sends a text behind the envelope that stands in `line`, cut to what the target takes.
 pub(crate) fn deliver(worker: &Worker, target: &LogTarget, text: &[u8], line: &mut Vec<u8>) {
-    let room = target.max_len.saturating_sub(1).saturating_sub(line.len());
+    // The line feed comes on top of what fits.
+    let room = target.max_len.saturating_sub(line.len());
     line.extend_from_slice(&text[..text.len().min(room)]);
-    line.truncate(target.max_len.saturating_sub(1));
+    line.truncate(target.max_len);
     if let LogAddress::Ring(index) = target.address {
         // What finds no room there is counted by the ring.
         let ring = worker.shared.rings.get(index);

@@ -401,6 +401,9 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
     if front.dont_log_normal && !failed {
         return None;
     }
+    if journal.bad_request && proxy.settings.logs_requests_only {
+        return None;
+    }
     // Who has opened a stream has said something.
     let unborn = journal.bad_request && !tx.client.socket.is_stream();
     let empty = unborn || tx.client.mode == Mode::Tcp;
@@ -493,6 +496,10 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.early = early;
     record.bytes_read = journal.bytes_out + if journal.ended == 0 { under_way } else { 0 };
     record.bytes_uploaded = journal.bytes_in;
+    if journal.bad_request {
+        // As HAProxy has it: what never became a request has moved no bytes.
+        (record.bytes_read, record.bytes_uploaded) = (0, 0);
+    }
     let known = journal.status != 0 || journal.ended != 0;
     let status = if known { journal.status } else { coming };
     record.status = if status == 0 { -1 } else { status.into() };
@@ -518,6 +525,7 @@ pub(crate) fn show_unborn<T>(
     let worker = &client.worker;
     let (mut space, mut notes) = (worker.take_workspace(), worker.take_notes());
     notes.used = true;
+    notes.journal.bad_request = true;
     fill_unborn(client, &mut notes.record);
     adapt(&mut notes.record);
     let written = write(&View {

@@ -942,6 +942,8 @@ pub struct Proxy {
     /// What the line says of a connection that failed before there was a request; as `log_format`
     /// without.
     pub error_log_format: Option<LogFormat>,
+    /// What never becomes a request has no line.
+    pub logs_requests_only: bool,
     /// The structured data of RFC 5424 lines.
     pub log_format_sd: Option<LogFormat>,
     /// Capture slots: those of requests, those of responses.

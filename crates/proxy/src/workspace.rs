@@ -15,7 +15,7 @@ use crate::verify::Credentials;
 use crate::worker::Worker;
 use htx::Head;
 use sample::{TransactionRecord, Variables};
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use table::Trackers;
@@ -64,6 +64,8 @@ pub(crate) struct Notes {
     pub(crate) stores: Vec<Pending>,
     /// `unique-id-format`, built at first use.
     pub(crate) unique_id: OnceCell<Vec<u8>>,
+    /// It is being built.
+    pub(crate) naming: Cell<bool>,
     /// `set-src`, `set-dst`: what rules say of the ends of the client's connection.
     pub(crate) source: Option<SocketAddr>,
     pub(crate) destination: Option<SocketAddr>,
@@ -96,6 +98,8 @@ pub(crate) struct Notes {
 impl Notes {
     /// Forgets everything and keeps the memory. The journal is begun anew by the next transaction.
     pub(crate) fn clear(&mut self) {
+        // Rules on connections look at notes before there is a transaction.
+        self.journal.bad_request = false;
         if !std::mem::take(&mut self.used) {
             return;
         }

@@ -66,6 +66,10 @@ impl ErrorFile {
         for field in self.head.fields() {
             head.push(field.name, field.value);
         }
+        if self.head.get(b"content-length").is_none() {
+            // Without a length a file asks for the end of its connection.
+            head.push(b"connection", b"close");
+        }
         body.extend_from_slice(&self.body);
     }
 }
@@ -121,6 +125,10 @@ mod tests {
         file.render(&mut head, &mut body);
         assert_eq!((head.status(), head.reason(), &body[..]), (404, &b"Nope"[..], &b"hi"[..]));
         assert_eq!(head.get(b"x-a"), Some(&b"b"[..]));
+        assert_eq!(head.get(b"connection"), None);
+        let file = ErrorFile::parse(b"HTTP/1.0 503 Away\r\n\r\nhi").expect("valid");
+        file.render(&mut head, &mut body);
+        assert_eq!(head.get(b"connection"), Some(&b"close"[..]), "delimited by its end");
         assert!(ErrorFile::parse(b"").expect("valid").is_silent());
         assert_eq!(ErrorFile::parse(b"HTTP/1.1 200\n\n").expect("bare LF").status(), 200);
     }

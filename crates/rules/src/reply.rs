@@ -311,6 +311,12 @@ impl<'w> Parts<'w> {
                 let (name, text) = (value(1, BOTH)?, value(2, BOTH)?);
                 let format = LogFormat::parse(text, LogStyle::Header, cx)
                     .map_err(|error| error.shifted(at + 2))?;
+                if ["content-length", "transfer-encoding"]
+                    .iter()
+                    .any(|it| name.eq_ignore_ascii_case(it))
+                {
+                    cx.warn(format!("header '{name}' always ignored by the http reply."));
+                }
                 self.headers.push((name.as_bytes().into(), format));
                 Ok(3)
             }

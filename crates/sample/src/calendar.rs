@@ -3,6 +3,8 @@
 use crate::cast::{write_int, write_padded};
 use std::io::Write;
 
+mod strftime;
+
 /// Month names, from January.
 pub const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -151,81 +153,6 @@ impl Date {
         );
     }
 
-    /// strftime(3) in the C locale.
-    pub fn write_strftime(&self, format: &str, out: &mut Vec<u8>) {
-        let mut chars = format.chars();
-        while let Some(c) = chars.next() {
-            if c != '%' {
-                push(out, c);
-                continue;
-            }
-            match chars.next() {
-                // Alternative representations are the plain ones in the C locale.
-                Some('E' | 'O') => match chars.next() {
-                    Some(conversion) => self.write_conversion(conversion, out),
-                    None => out.extend_from_slice(b"%"),
-                },
-                Some(conversion) => self.write_conversion(conversion, out),
-                None => out.push(b'%'),
-            }
-        }
-    }
-
-    fn write_conversion(&self, conversion: char, out: &mut Vec<u8>) {
-        let hour12 = (self.hour + 11) % 12 + 1;
-        let weekday = self.weekday as u32;
-        let composite = match conversion {
-            'c' => Some("%a %b %e %H:%M:%S %Y"),
-            'D' | 'x' => Some("%m/%d/%y"),
-            'F' => Some("%Y-%m-%d"),
-            'r' => Some("%I:%M:%S %p"),
-            'R' => Some("%H:%M"),
-            'T' | 'X' => Some("%H:%M:%S"),
-            _ => None,
-        };
-        if let Some(format) = composite {
-            return self.write_strftime(format, out);
-        }
-        let _ = match conversion {
-            'a' => write!(out, "{}", DAYS[self.weekday]),
-            'A' => write!(out, "{}", DAYS_LONG[self.weekday]),
-            'b' | 'h' => write!(out, "{}", MONTHS[self.month]),
-            'B' => write!(out, "{}", MONTHS_LONG[self.month]),
-            'C' => write!(out, "{:02}", self.year.div_euclid(100)),
-            'd' => write!(out, "{:02}", self.day),
-            'e' => write!(out, "{:2}", self.day),
-            'g' => write!(out, "{:02}", self.iso_week().0.rem_euclid(100)),
-            'G' => write!(out, "{:04}", self.iso_week().0),
-            'H' => write!(out, "{:02}", self.hour),
-            'I' => write!(out, "{hour12:02}"),
-            'j' => write!(out, "{:03}", self.yearday + 1),
-            'k' => write!(out, "{:2}", self.hour),
-            'l' => write!(out, "{hour12:2}"),
-            'm' => write!(out, "{:02}", self.month + 1),
-            'M' => write!(out, "{:02}", self.minute),
-            'n' => out.write_all(b"\n"),
-            'p' => write!(out, "{}", if self.hour < 12 { "AM" } else { "PM" }),
-            'P' => write!(out, "{}", if self.hour < 12 { "am" } else { "pm" }),
-            's' => write!(out, "{}", self.epoch),
-            'S' => write!(out, "{:02}", self.second),
-            't' => write!(out, "\t"),
-            'u' => write!(out, "{}", (weekday + 6) % 7 + 1),
-            'U' => write!(out, "{:02}", (self.yearday + 7 - weekday) / 7),
-            'V' => write!(out, "{:02}", self.iso_week().1),
-            'w' => write!(out, "{weekday}"),
-            'W' => write!(out, "{:02}", (self.yearday + 7 - (weekday + 6) % 7) / 7),
-            'y' => write!(out, "{:02}", self.year.rem_euclid(100)),
-            'Y' => write!(out, "{}", self.year),
-            'z' => {
-                self.write_zone(out);
-                Ok(())
-            }
-            'Z' => write!(out, "{}", if self.offset == 0 { "GMT" } else { "" }),
-            '%' => write!(out, "%"),
-            other => write!(out, "%{other}"),
-        };
-    }
-
     /// ISO 8601 year and week.
     fn iso_week(&self) -> (i64, u32) {
         let monday_based = (self.weekday as i64 + 6) % 7;
@@ -236,10 +163,6 @@ impl Date {
         let day = (self.epoch + i64::from(self.offset)).div_euclid(86_400) + 3 - monday_based;
         (thursday.0, ((day - first) / 7 + 1) as u32)
     }
-}
-
-fn push(out: &mut Vec<u8>, c: char) {
-    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
 /// Year, month (0 to 11) and day of the month of a day counted from the epoch.

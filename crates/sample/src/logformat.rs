@@ -23,10 +23,12 @@ use stdx::ignored::planted;
 /// What a format is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogStyle {
-    /// A log line or a unique id: runs of spaces merge, missing texts show as `-`.
+    /// A log line: runs of spaces merge, missing texts show as `-`.
     Log,
+    /// A unique id: runs of spaces merge, all else is as in a header.
+    Id,
     /// A header value, a payload, a URI: spaces stay, missing texts show as nothing, control
-    /// characters of expressions become `%XX`.
+    /// characters of expressions become `%XX`, but for tabs.
     Header,
 }
 
@@ -56,7 +58,7 @@ impl LogFormat {
             text,
             style,
             cx,
-            flags: Flags::default(),
+            flags: Flags { dash: style == LogStyle::Log, ..Flags::default() },
             pieces: Vec::new(),
             literal: Vec::new(),
             members: None,
@@ -133,7 +135,7 @@ impl Builder<'_, '_> {
                     at += 2;
                 }
                 b'%' => at = self.variable(at)?,
-                b' ' if self.style == LogStyle::Log => {
+                b' ' if self.style != LogStyle::Header => {
                     self.piece(Piece::Space, None);
                     at += 1;
                 }

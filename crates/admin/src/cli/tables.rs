@@ -4,6 +4,7 @@ use super::call::{Call, Reply};
 use crate::settings::Level;
 use proxy::Shared;
 use std::fmt::Write;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use stdx::decimal;
 use table::{DataKind, DataType, Entry, Key, KeyKind, Removal, Table, Walk};
@@ -76,12 +77,13 @@ pub(super) fn show(call: &mut Call<'_>) -> Reply {
     Reply::Dump(out)
 }
 
+/// What `clear table` takes.
+const CLEARED: &str = "Required arguments: <table> \"data.<store_data_type>\" <operator> <value> or <table> key <key>";
+
 /// `clear table <table> [<filter>]*`
 pub(super) fn clear(call: &mut Call<'_>) -> Reply {
     if call.word(2).is_empty() {
-        return Reply::error(
-            "Required arguments: <table> \"data.<store_data_type>\" <operator> <value> or <table> key <key>",
-        );
+        return Reply::error(CLEARED);
     }
     let (table, selection) = match target(call, "Removing keys from") {
         Ok(target) => target,
@@ -159,9 +161,14 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
     }
 }
 
-/// The key that a command gives. Integers are what fits in 32 bits without a sign.
+/// The key that a command gives. Integers are what fits in 32 bits without a sign, addresses those
+/// of the table's family.
 fn key_of<'k>(table: &Table, text: &'k str) -> Result<Key<'k>, Reply> {
-    let fits = table.kind() != KeyKind::Integer || text.parse::<u32>().is_ok();
+    let fits = match table.kind() {
+        KeyKind::Integer => text.parse::<u32>().is_ok(),
+        KeyKind::Ipv6 => text.parse::<Ipv4Addr>().is_err(),
+        _ => true,
+    };
     let key = table.parse_key(text).filter(|_| fits);
     key.ok_or_else(|| Reply::error("Invalid key"))
 }
@@ -211,6 +218,7 @@ fn target<'c>(call: &'c Call<'_>, verb: &str) -> Result<(&'c Arc<Table>, Selecti
             None => Selection::Key(call.word(4)),
         },
         word if word.starts_with("data.") => Selection::Filters(filters(call, table)?),
+        _ if call.word(0) == "clear" => return Err(Reply::error(CLEARED)),
         _ => {
             let text = "Optional argument only supports \"data.<store_data_type>\" <operator> <value> and key <key>";
             return Err(Reply::error(text));

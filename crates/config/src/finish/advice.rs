@@ -4,7 +4,7 @@
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
-use crate::model::Mode;
+use crate::model::{Balance, Mode};
 use rules::{BackendName, Rule};
 use sample::Condition;
 use sample::acl::OddAcl;
@@ -16,6 +16,18 @@ use std::collections::HashSet;
 pub(super) fn unparsed(draft: &DraftProxy, cx: &mut Cx<'_>) {
     if draft.settings.mode != Mode::Http {
         return;
+    }
+    if let Balance::Hash(expr) = &draft.settings.back.balance
+        && draft.has_backend()
+        && expr.wants_unparsed()
+    {
+        let message = format!(
+            "{} '{}': L6 sample fetch <{}> will be ignored in 'balance hash' expression in HTTP mode.",
+            draft.word(),
+            draft.name,
+            expr.keyword()
+        );
+        cx.about(Severity::Warning, &draft.place, message);
     }
     let rules = &draft.rules;
     let chosen = rules.switching.iter().map(|it| (it.rule.condition(), it.rule.place()));

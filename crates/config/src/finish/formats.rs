@@ -20,7 +20,9 @@ pub(super) fn compile(draft: &DraftProxy, global: &[LogTarget], cx: &mut Cx<'_>)
         None if logs => Some(predefined(draft, cx)),
         None => None,
     };
+    let plain = kept.log.is_none() && draft.settings.front.log_style == LogStyle::Connect;
     Formats {
+        requests_only: plain && kept.error.is_none() && draft.settings.mode == Mode::Http,
         log: log.filter(|_| logs),
         error: kept
             .error
@@ -153,7 +155,11 @@ fn parse(
         line: draft.place.line,
         ..Parser::new(&shared, &draft.acls, &draft.captures)
     };
-    let parsed = LogFormat::parse(text, sample::LogStyle::Log, &parser);
+    let style = match place {
+        Place::Log => sample::LogStyle::Log,
+        _ => sample::LogStyle::Id,
+    };
+    let parsed = LogFormat::parse(text, style, &parser);
     let warnings = parser.warnings.take();
     let Shared { patterns, tables, mentions, .. } = shared;
     (cx.patterns, cx.tables) = (patterns, tables);

@@ -8,6 +8,8 @@ pub struct Formats {
     pub log: Option<LogFormat>,
     /// `error-log-format`: for connections that fail before there is a request.
     pub error: Option<LogFormat>,
+    /// What never becomes a request has no line: the predefined format is that without options.
+    pub requests_only: bool,
     /// `log-format-sd`: structured data of RFC 5424.
     pub structured_data: Option<LogFormat>,
     /// `unique-id-format`.

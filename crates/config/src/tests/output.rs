@@ -123,6 +123,12 @@ fn conditions_about_streams_are_warned_of_in_http_mode() {
     let format = " http-request set-header a %[req.ssl_sni]";
     let expected = "L6 sample fetch <req.ssl_sni> ignored in HTTP log-format string.";
     assert_eq!(told(&listen(format)), [expected]);
+    let told_once = told(&listen(" balance hash req.ssl_sni"));
+    assert!(matches!(&told_once[..], [one] if one.contains("<req.ssl_sni> will be ignored in")));
+    assert!(told(&listen(" mode tcp\n balance hash req.ssl_sni")).is_empty());
+    let reply = " http-request return status 200 hdr Content-Length 5 hdr a b";
+    let expected = "header 'Content-Length' always ignored by the http reply.";
+    assert_eq!(told(&listen(reply)), [expected]);
     let check = " option tcp-check\n tcp-check expect on-success %[res.payload(0,2)] string a";
     assert_eq!(told(&listen(check)), [""; 0]);
 }

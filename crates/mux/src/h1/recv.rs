@@ -35,6 +35,9 @@ impl Conn {
             Err(error) => return Err(self.fail(400, Some(error.at), error.reason.text())),
         };
         let options = persistence::options(head);
+        // What holds for this connection alone is nothing that rules should see, as in HAProxy;
+        // what stands there when a head leaves was put there by one of them.
+        persistence::strip(head);
         match self.side {
             Side::Client => self.request_received(head, options, consumed),
             Side::Server => self.response_received(head, options, consumed),
@@ -97,7 +100,6 @@ impl Conn {
         let status = head.status();
         if (100..200).contains(&status) && status != 101 {
             framing::silence(head);
-            persistence::strip(head);
             self.recv = Recv::Head(HeadParser::new());
             return Ok(HeadStep::Interim { consumed });
         }

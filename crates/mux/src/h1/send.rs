@@ -75,7 +75,9 @@ impl Conn {
         }
         let body = self.response_framing(head, body);
         let old_chunked = body == BodyKind::Chunked && !head.version().at_least_11();
-        if body == BodyKind::UntilClose || old_chunked {
+        // A rule, or an error file, may say that this is the last message.
+        let told = persistence::options(head).close;
+        if body == BodyKind::UntilClose || old_chunked || told {
             self.flags.set(Flags::CLOSE, true);
         }
         // As HAProxy does: an upgrade that is offered stands alone.
@@ -140,7 +142,7 @@ impl Conn {
         let asked = upgrade::of_request(head, options);
         let old_chunked = body == BodyKind::Chunked && !head.version().at_least_11();
         self.note_request(head, asked);
-        let closes = self.must_close() || old_chunked;
+        let closes = self.must_close() || old_chunked || options.close;
         self.flags.set(Flags::CLOSE, closes);
         if !persistence::strip(head) {
             let told = closes && !self.flags.has(Flags::PRETENDS);

@@ -29,7 +29,7 @@ fn local_answers() {
         ("return content-type t string %[src]", "return 200 OK|content-length: 6|content-type: t|%[src]"),
         ("return status 404 content-type t file page", "return 404 Not Found|content-length: 13|content-type: t|<p>%[src]</p>"),
         ("return content-type t lf-file page", "return 200 OK|content-length: 15|content-type: t|<p>10.1.2.3</p>"),
-        ("return file empty", "return 200 OK|content-length: 0|"), ("return errorfile err.http", "return 404 Gone|x-e: 1|bye"),
+        ("return file empty", "return 200 OK|content-length: 0|"), ("return errorfile err.http", "return 404 Gone|x-e: 1|connection: close|bye"),
         ("return errorfile empty", "return silent"), ("return status 503 default-errorfiles", "return 503 Service Unavailable|"),
         ("return status 404 errorfiles mine", "return 404 Not Found|"),
         ("redirect location /x%[path]", "redirect 302 Found|content-length: 0|location: /x/a/b|cache-control: no-cache|"),

@@ -7,7 +7,7 @@ use crate::parser::Parser;
 use std::io::Write;
 use stdx::ignored;
 
-/// The flags `Q`, `X` and `E`, and whether missing texts must show.
+/// The flags `Q`, `X` and `E`, and how missing texts show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags {
     /// `+Q`: quote texts.
@@ -16,13 +16,16 @@ pub struct Flags {
     pub hex: bool,
     /// `+E`: a backslash before `"`, `\` and `]`.
     pub escape: bool,
+    /// A missing text is `-`, as in log lines, and not nothing.
+    pub dash: bool,
     /// `+json`: texts as they are; who asks for it makes them JSON.
     pub json: bool,
 }
 
 impl Flags {
     /// Those of a member of a JSON object.
-    pub(super) const JSON: Flags = Flags { quote: false, hex: false, escape: false, json: true };
+    pub(super) const JSON: Flags =
+        Flags { quote: false, hex: false, escape: false, dash: false, json: true };
 
     /// These flags with `+Q,-X...` applied.
     pub(super) fn with(mut self, list: &str, cx: &Parser<'_>) -> Flags {
@@ -44,8 +47,7 @@ impl Flags {
         self
     }
 
-    /// Appends a text of the transaction: control characters, non-ASCII, `"` and `#` as `#XX`. A
-    /// missing one is `-`.
+    /// Appends a text of the transaction: control characters, non-ASCII, `"` and `#` as `#XX`.
     pub fn text(self, text: Option<&[u8]>, out: &mut Vec<u8>) {
         match text {
             None | Some(b"") => self.missing(out),
@@ -66,7 +68,11 @@ impl Flags {
         if self.json {
             return;
         }
-        out.extend_from_slice(if self.quote { b"\"\"" } else { b"-" });
+        match self {
+            Flags { quote: true, .. } => out.extend_from_slice(b"\"\""),
+            Flags { dash: true, .. } => out.push(b'-'),
+            _ => {}
+        }
     }
 
     pub(super) fn quoted(self, out: &mut Vec<u8>, inner: impl FnOnce(&mut Vec<u8>)) {
@@ -101,7 +107,8 @@ impl Flags {
         while let Some(at) = text.iter().position(special) {
             out.extend_from_slice(&text[..at]);
             match text[at] {
-                byte @ (b'"' | b'\\' | b']') if self.escape => out.extend([b'\\', byte]),
+                // Quotes stay encoded: the line could not be taken apart otherwise.
+                byte @ (b'\\' | b']') if self.escape => out.extend([b'\\', byte]),
                 byte => hex(b'#', byte, out),
             }
             text = &text[at + 1..];
@@ -117,9 +124,13 @@ impl Flags {
             }
             return;
         };
-        if style == LogStyle::Header {
+        if style != LogStyle::Log {
             let start = out.len();
-            value.write_text(out);
+            if !self.escape {
+                value.write_text(out);
+            } else if let Some(text) = value.to_str() {
+                self.raw(&text, out);
+            }
             return percent_encode(start, out);
         }
         // Numbers and addresses hold nothing to escape.
@@ -136,9 +147,10 @@ fn hex(mark: u8, byte: u8, out: &mut Vec<u8>) {
     let _ = write!(out, "{byte:02X}");
 }
 
-/// Replaces the control characters behind `start` by `%XX`; rare, so what is clean stays untouched.
+/// Replaces the control characters behind `start` by `%XX`, but for tabs, which a header may hold;
+/// rare, so what is clean stays untouched.
 fn percent_encode(start: usize, out: &mut Vec<u8>) {
-    let control = |byte: &u8| *byte < 0x20 || *byte == 0x7f;
+    let control = |byte: &u8| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f;
     let Some(first) = out[start..].iter().position(control) else { return };
     let tail = out.split_off(start + first);
     for byte in tail {

@@ -47,7 +47,7 @@ pub const TAGS: &[Tag] = &[
     http("HQ", "Query string with its question mark.", |f, flags, out| request_part(f, flags, out, query)),
     http("HU", "Request target.", |f, flags, out| request_part(f, flags, out, |r| Some(&r.uri))),
     http("HV", "Version, such as HTTP/1.1.", |f, flags, out| request_part(f, flags, out, |r| Some(&r.version))),
-    any("ID", "Unique id.", |f, flags, out| flags.text(f.unique_id().as_deref(), out)),
+    any("ID", "Unique id.", |f, flags, out| flags.plain(f.unique_id().as_deref(), out)),
     any("ST", "Status code.", |f, _, out| number(f, out, |r| r.status.into())),
     any("T", "Date of the accept in UTC.", |f, _, out| date(f, out, |r| r.accepted, Zone::Utc)),
     http("Ta", "Time from the request's first byte to the end.", |f, _, out| early(f, out, |r| r.active_ms)),
@@ -99,8 +99,8 @@ pub const TAGS: &[Tag] = &[
     http("tr", "Date of the request with milliseconds.", |f, _, out| date(f, out, |r| r.requested, Zone::LocalMillis)),
     http("trg", "Date of the request in UTC.", |f, _, out| date(f, out, |r| r.requested, Zone::Utc)),
     http("trl", "Date of the request in local time.", |f, _, out| date(f, out, |r| r.requested, Zone::Local)),
-    any("ts", "Termination state.", |f, flags, out| flags.plain(record(f).map(|r| &r.termination[..]), out)),
-    http("tsc", "Termination state with the cookie's.", termination_and_cookie),
+    any("ts", "Termination state.", |f, flags, out| state(f, flags, out, false)),
+    any("tsc", "Termination state with the cookie's.", |f, flags, out| state(f, flags, out, true)),
 ];
 
 fn record(facts: &dyn Facts) -> Option<&TransactionRecord> {
@@ -245,20 +245,22 @@ fn retries(facts: &dyn Facts, _: Flags, out: &mut Vec<u8>) {
     number(facts, out, |record| record.retries.into());
 }
 
-fn termination_and_cookie(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>) {
+/// How it ended, which is never quoted.
+fn state(facts: &dyn Facts, flags: Flags, out: &mut Vec<u8>, cookie: bool) {
     let Some(record) = record(facts) else { return flags.missing(out) };
-    flags.quoted(out, |out| {
-        out.extend_from_slice(&record.termination);
+    out.extend_from_slice(&record.termination);
+    if cookie {
         out.extend_from_slice(&record.cookie_state);
-    });
+    }
 }
 
 fn until(text: &[u8], end: u8) -> &[u8] {
     &text[..memchr::memchr(end, text).unwrap_or(text.len())]
 }
 
+/// The path; what is asked of the server itself or of a tunnel has none.
 fn path(record: &TransactionRecord) -> Option<&[u8]> {
-    Some(until(record.relative_uri(), b'?'))
+    Some(until(record.relative_uri(), b'?')).filter(|path| path.starts_with(b"/"))
 }
 
 fn query(record: &TransactionRecord) -> Option<&[u8]> {
@@ -332,12 +334,16 @@ fn braced(text: &[u8], flags: Flags, out: &mut Vec<u8>) {
     }
 }
 
-/// `"a" "b"`, a dash for an empty slot.
+/// `"a" "b"`, a dash for a slot that has none in every style.
 fn capture_list(facts: &dyn Facts, side: Side, flags: Flags, out: &mut Vec<u8>) {
+    let flags = Flags { dash: true, ..flags };
     for slot in 0..facts.capture_count(side) {
         if slot > 0 {
             out.push(b' ');
         }
-        flags.text(facts.capture(side, slot).as_deref(), out);
+        match facts.capture(side, slot) {
+            None => flags.missing(out),
+            Some(text) => flags.quoted(out, |out| braced(&text, flags, out)),
+        }
     }
 }

@@ -79,7 +79,7 @@ fn flags_quote_escape_and_turn_to_hexadecimal() {
         ("%{+Q}o %b %{-Q}b %s", " \"be\" be \"srv1\""), ("%B %Tt %Ta %rc %ft", "+1234 +9 +8 +15 fe~"),
         ("%[var(txn.q)]", "a\"b\\]c#"), ("%{+E}[var(txn.q)]", "a\\\"b\\\\\\]c#"), ("%{+Q,+E}[var(txn.q)]", "\"a\\\"b\\\\\\]c#\""),
         ("%[var(txn.none)] %{+Q}[var(txn.none)]", "- \"\""), ("100%%", "100%"), ("%{+Q}o%o%b", "\"be\""), ("%{+Q}hrl", "\"cap0\" \"\""),
-        ("a   b  %b   c", "a b be c"), ("%[str(]),length]", "1"), ("%{+Q}[int(3)]", "\"3\""),
+        ("a   b  %b   c", "a b be c"), ("%{+Q}ts %{+Q}tsc", "SC SCNI"), ("%{+E}HU", "/i?q=#22#23"), ("%[str(]),length]", "1"), ("%{+Q}[int(3)]", "\"3\""),
     ];
     for (text, expected) in cases {
         assert_eq!(log(text, &world), expected.trim_start(), "{text}");
@@ -101,6 +101,31 @@ fn what_is_missing_shows_as_in_haproxy() {
     assert_eq!(log("a %hr b", &world), "a b", "captures of a proxy without any do not");
 }
 
+/// As measured: a slot that its request had no header for is `-` wherever the list is written, and
+/// one whose header was empty is nothing.
+#[test]
+fn lists_of_captures_can_be_taken_apart() {
+    let world = logged();
+    world.captures[0].borrow_mut().push(b"a{|}\"".to_vec());
+    assert_eq!(log("%hrl", &world), "cap0 - a#7B#7C#7D#22");
+    assert_eq!(log("%{+Q}hrl", &world), "\"cap0\" \"\" \"a#7B#7C#7D#22\"");
+    assert_eq!(write("%hrl", LogStyle::Header, &world), "cap0 - a#7B#7C#7D#22");
+}
+
+#[test]
+fn what_is_not_asked_by_path_has_none() {
+    let mut world = logged();
+    for (method, uri, expected) in [
+        ("OPTIONS", "*", "* "),
+        ("CONNECT", "h:1", "h:1 "),
+        ("GET", "http://h/p?q", "http://h/p /p"),
+        ("GET", "http://h", "http://h "),
+    ] {
+        (world.record.method, world.record.uri) = (method.into(), uri.into());
+        assert_eq!(log("%HP %HPO", &world), expected, "{uri}");
+    }
+}
+
 #[test]
 fn builtin_formats() {
     let world = logged();
@@ -110,7 +135,7 @@ fn builtin_formats() {
         (DEFAULT_TCP, "Connect from 127.0.0.1:51234 to 127.0.0.1:80 (fe/TCP)"),
         (TCP, "127.0.0.1:51234 [06/Nov/1994:09:49:37.005] fe be/srv1 4/5/9 1234 SC 11/12/13/14/15 16/17"),
         (HTTP, "127.0.0.1:51234 [06/Nov/1994:09:49:38.006] fe be/srv1 3/4/5/6/8 200 1234 c=1 c=2 SCNI 11/12/13/14/15 16/17 {cap0|} {rcap} \"GET /i?q=#22#23 HTTP/1.1\""),
-        (CLF, "127.0.0.1 - - [06/Nov/1994:08:49:38 +0000] \"GET /i?q=#22#23 HTTP/1.1\" 200 1234 \"\" \"\" 51234 005 \"fe\" \"be\" \"srv1\" 3 4 5 6 8 \"SCNI\" 11 12 13 14 15 16 17 \"c=1\" \"c=2\" \"cap0\" \"\" \"rcap\""),
+        (CLF, "127.0.0.1 - - [06/Nov/1994:08:49:38 +0000] \"GET /i?q=#22#23 HTTP/1.1\" 200 1234 \"\" \"\" 51234 005 \"fe\" \"be\" \"srv1\" 3 4 5 6 8 SCNI 11 12 13 14 15 16 17 \"c=1\" \"c=2\" \"cap0\" \"\" \"rcap\""),
         (HTTPS, "127.0.0.1:51234 [06/Nov/1994:09:49:38.006] fe be/srv1 3/4/5/6/8 200 1234 c=1 c=2 SCNI 11/12/13/14/15 16/17 {cap0|} {rcap} \"GET /i?q=#22#23 HTTP/1.1\" 114/0000000000000075/118/119/1 sni/TLSv1.3/AES"),
     ];
     for (format, expected) in cases {
@@ -125,14 +150,20 @@ fn header_values_keep_spaces_and_hide_control_characters() {
     for (text, expected) in [
         ("a  b ", "a  b "),
         ("%(ci)b %-b %#", "(ci)b -b #"),
-        ("%[req.hdr(x-t)]", "a%09b"),
+        ("%[req.hdr(x-t)]", "a\tb"),
+        ("%[bin(610a62017f)]", "a%0Ab%01%7F"),
         ("[%[req.hdr(none)]]", "[]"),
         ("%{+Q}[str(x)]", "x"),
+        ("%{+E}[bin(5d225c0a78)]", "\\]\\\"\\\\%0Ax"),
         ("%[src]:%[src_port] %ci", "10.1.2.3:4567 10.1.2.3"),
-        ("%CC", "-"),
+        ("<%CC%CS%bi%bp>%{+Q}CC", "<>\"\""),
     ] {
         assert_eq!(write(text, LogStyle::Header, &world), expected, "{text}");
+        if !text.contains("  ") {
+            assert_eq!(write(text, LogStyle::Id, &world), expected, "{text}");
+        }
     }
+    assert_eq!(write("a  b", LogStyle::Id, &world), "a b", "spaces merge in an id alone");
     let constant =
         with_parser(|cx| LogFormat::parse("100%% fixed", LogStyle::Header, cx)).expect("valid");
     assert_eq!(constant.as_literal(), Some(&b"100% fixed"[..]));
@@ -181,7 +212,7 @@ fn errors_are_haproxys() {
     assert_eq!(warnings, ["format flag 'Z' has no effect: it is unknown"]);
     let tcp = with_parser(|cx| {
         cx.http = false;
-        LogFormat::parse("%ST %HM", LogStyle::Log, cx).expect_err("HTTP only")
+        LogFormat::parse("%ST %tsc %HM", LogStyle::Log, cx).expect_err("HTTP only")
     });
     assert_eq!(tcp.message, "format variable 'HM' is reserved for HTTP mode");
 }

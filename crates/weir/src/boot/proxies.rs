@@ -70,6 +70,7 @@ pub(super) fn proxy(
         back: from.back.as_ref().map(|from| back(from, global, opener, errors)),
         log_format: from.formats.log,
         error_log_format: from.formats.error,
+        logs_requests_only: from.formats.requests_only,
         log_format_sd: from.formats.structured_data,
         unique_id: from.formats.unique_id,
         captures: [from.captured.request, from.captured.response],

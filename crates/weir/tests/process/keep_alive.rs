@@ -22,6 +22,39 @@ fn requests_of_one_client_share_connections_on_both_sides() {
     assert_eq!(weir.stat("app", "s", "connect"), "1");
 }
 
+/// Measured: what was said of a connection is seen by no rule, and what a rule says of it holds.
+#[test]
+fn rules_end_connections_and_do_not_see_what_peers_say_of_them() {
+    let answer = "HTTP/1.1 200 OK\r\nConnection: keep-alive, a\r\nContent-Length: 0\r\n\r\n";
+    let origin = Origin::answering(answer);
+    let front = "    http-request return status 201 hdr Connection close if { path /local }\n    \
+                 http-request set-header X-Seen <%[req.fhdr(connection)]>\n    \
+                 http-request set-header Connection close if { path /server }\n    \
+                 http-response set-header X-Told <%[res.fhdr(connection)]>\n    \
+                 http-response set-header Connection close if { capture.req.uri /client }\n";
+    let weir = start(front, "", &origin);
+    let ask = |client: &mut Client, path: &str, said: &str| {
+        client.ask(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: {said}\r\n\r\n"))
+    };
+    let mut client = weir.web();
+    let told = ask(&mut client, "/", "keep-alive");
+    assert_eq!((told.header("x-told"), told.header("connection")), (Some("<a>"), Some("a")));
+    assert_eq!(origin.request(0).header("x-seen"), Some("<>"));
+    ask(&mut client, "/", "b, Keep-Alive");
+    assert_eq!(origin.request(1).header("x-seen"), Some("<b>"));
+    assert_eq!(origin.connections(), 1);
+    ask(&mut client, "/server", "keep-alive");
+    assert_eq!(origin.request(2).header("connection"), Some("close"));
+    ask(&mut client, "/", "keep-alive");
+    assert_eq!(origin.connections(), 2, "the server was told that this was the last one");
+    let last = ask(&mut client, "/client", "keep-alive");
+    assert_eq!(last.header("connection"), Some("close"));
+    client.expect_end();
+    let mut client = weir.web();
+    assert_eq!(ask(&mut client, "/local", "keep-alive").header("connection"), Some("close"));
+    client.expect_end();
+}
+
 #[test]
 fn safe_reuse_begins_with_a_client_s_second_request() {
     let origin = Origin::saying("hello");

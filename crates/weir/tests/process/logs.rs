@@ -200,6 +200,78 @@ fn httpslog_tells_of_tls_too() {
     assert!(line.ends_with(" \"GET / HTTP/1.1\" 0/-/-/-/0 -/-/-"), "{line}");
 }
 
+/// Measured: nothing was captured, no byte counts, and there is no id.
+#[test]
+fn what_never_becomes_a_request_has_moved_nothing() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let lines = "    capture request header X len 5\n    capture response header Y len 5\n    \
+                 unique-id-format %ci\n    \
+                 log-format \"%B %U %ID %hr %hs %hrl|%[unique-id] %r\"";
+    let weir = Setup::http(lines, "    server s <origin>").between(&origin, &log);
+    assert_eq!(weir.web().ask("junk\r\n\r\n").status(), 400);
+    assert_eq!(log.line(), "0 0 - |- <BADREQ>");
+    let size = weir.web().get("/").raw.len();
+    assert_eq!(log.line(), format!("{size} 30 127.0.0.1 {{}} {{}} -|127.0.0.1 GET / HTTP/1.1"));
+}
+
+#[test]
+fn the_default_line_is_not_for_what_never_becomes_a_request() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let weir = setup("    log <log> format raw local0").between(&origin, &log);
+    assert_eq!(weir.web().ask("junk\r\n\r\n").status(), 400);
+    let mut client = weir.web();
+    let local = client.local();
+    client.expect_open("/");
+    let line = log.line();
+    assert!(line.starts_with(&format!("Connect from {local} to ")), "{line}");
+}
+
+#[test]
+fn rules_that_end_a_response_leave_no_response_time() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let lines = "    log-format \"%TR %Tr %ST %tsc\"\n    \
+                 http-request silent-drop if { path /drop }\n    \
+                 http-response return status 202 if { capture.req.uri /return }\n    \
+                 http-response redirect location /x if { capture.req.uri /redirect }\n    \
+                 http-response deny if { capture.req.uri /deny }\n    \
+                 http-request return status 201 if { path /request }";
+    let weir = Setup::http(lines, "    server s <origin>").between(&origin, &log);
+    for (path, status, expected) in [
+        ("/return", 202, "-1 202 LH--"),
+        ("/redirect", 302, "-1 302 LH--"),
+        ("/deny", 502, "-1 502 PH--"),
+        ("/request", 201, "-1 201 LR--"),
+    ] {
+        assert_eq!(weir.web().get(path).status(), status);
+        // However long the request took to come.
+        let line = log.line();
+        assert_eq!(line.split_once(' ').map(|it| it.1), Some(expected));
+    }
+    weir.web().send("GET /drop HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert_eq!(log.line(), "-1 -1 -1 PR--", "it has never become a request");
+}
+
+#[test]
+fn a_length_is_that_of_the_text() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let lines = "    log <log> len 80 format raw local0\n    log-format %HPO";
+    let weir = setup(lines).between(&origin, &log);
+    weir.web().expect_open(&format!("/{}", "a".repeat(100)));
+    assert_eq!(log.datagram(), format!("/{}\n", "a".repeat(79)));
+}
+
+/// A missing value is nothing where no log is written, and an id that names itself is no end.
+#[test]
+fn ids_hold_nothing_for_what_is_missing() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let lines = "    unique-id-format \"%ID%[unique-id]<%[req.hdr(none)]%CC>\"\n    \
+                 unique-id-header X-Id\n    log-format %ID";
+    let weir = Setup::http(lines, "    server s <origin>").between(&origin, &log);
+    weir.web().expect_open("/");
+    assert_eq!(origin.request(0).header("x-id"), Some("<>"));
+    assert_eq!(log.line(), "<>");
+}
+
 /// Measured: what has no request yet is an error, a response with 500 is not.
 #[test]
 fn connections_that_fail_before_a_request_have_a_format_of_their_own() {

@@ -70,6 +70,21 @@ fn keys_of_integers_have_no_sign() {
     assert!(bench.run("show table t key 4294967295").contains(" key=4294967295 "));
 }
 
+/// As measured: an address of the other family is none, and each command tells its own arguments.
+#[test]
+fn keys_are_of_the_table_s_family() {
+    let settings = ::table::Settings::new("six", KeyKind::Ipv6, 10);
+    let process = proxy::settings::Process { tables: vec![settings], ..testing::process() };
+    let shared = Shared::new(process, testing::proxies(), 0);
+    let (worker, settings) = (testing::worker(&shared), testing::settings());
+    let bench = Bench { worker, settings, shared, listener: Cell::new(-1) };
+    assert_eq!(bench.run("set table six key 1.2.3.4"), "Invalid key\n\n");
+    assert_eq!(bench.run("set table six key ::1"), "\n");
+    let cleared = bench.run("clear table six foo");
+    assert!(cleared.starts_with("Required arguments: <table> \"data."), "{cleared}");
+    assert!(bench.run("show table six foo").starts_with("Optional argument only supports"));
+}
+
 #[test]
 fn a_piece_of_a_table_looks_at_few_entries_whether_it_shows_them_or_not() {
     let bench = with_table();
