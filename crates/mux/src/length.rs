@@ -1,7 +1,7 @@
 //! The `Content-Length` of messages that go out: it says what follows, whatever a rule has written.
 //! Never reads a message that came in.
 
-use htx::{Head, HeaderId};
+use htx::{FieldRef, Head, HeaderId};
 
 /// Digits alone, at least one; `None` beyond 64 bits.
 pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
@@ -14,10 +14,17 @@ pub(crate) fn decimal(text: &[u8]) -> Option<u64> {
     }
 }
 
+/// The only field of a name, also where others of it have been removed.
+#[inline]
+pub(crate) fn only(head: &Head, id: HeaderId) -> Option<FieldRef<'_>> {
+    let mut fields = head.by_id(id);
+    fields.next().filter(|_| fields.next().is_none())
+}
+
 /// The length that the only field of that name announces.
 #[inline]
 fn announced(head: &Head) -> Option<u64> {
-    decimal(head.as_fields().sole(HeaderId::ContentLength)?.value)
+    decimal(only(head, HeaderId::ContentLength)?.value)
 }
 
 /// Makes the head announce `n` bytes in one field; leaves it alone when it does.

@@ -116,7 +116,7 @@ pub(super) fn announce(head: &mut Head, body: BodyKind) {
         }
         BodyKind::Chunked => {
             head.remove_id(HeaderId::ContentLength);
-            let sole = head.as_fields().sole(HeaderId::TransferEncoding);
+            let sole = length::only(head, HeaderId::TransferEncoding);
             // A rule may have written another coding, which nobody has applied.
             if !sole.is_some_and(|field| field.value.eq_ignore_ascii_case(b"chunked")) {
                 head.remove_id(HeaderId::TransferEncoding);
