@@ -391,11 +391,7 @@ fn define(
     names: &[String],
     at: usize,
 ) -> Parsed {
-    let name = args.text(1);
-    if let Some((at, c)) = name.char_indices().find(|(_, c)| !super::section::name_char(*c)) {
-        let message = format!("character '{c}' is not permitted in server name '{name}'.");
-        return Err(args.fault_at(1, at, message));
-    }
+    let name = sound_name(args)?;
     let context = format!("'{} {}/{name}'", args.text(0), proxy.name);
     for name in names {
         refuse_double(proxy, cx, args, name);
@@ -457,6 +453,18 @@ fn define(
         });
     }
     Ok(())
+}
+
+/// The name behind the keyword.
+fn sound_name(args: Args<'_>) -> Parsed<&str> {
+    let name = args.text(1);
+    match name.char_indices().find(|(_, c)| !super::section::name_char(*c)) {
+        None => Ok(name),
+        Some((at, c)) => {
+            let message = format!("character '{c}' is not permitted in server name '{name}'.");
+            Err(args.fault_at(1, at, message))
+        }
+    }
 }
 
 fn refuse_double(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, name: &str) {

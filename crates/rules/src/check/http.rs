@@ -80,8 +80,10 @@ impl HttpSend {
 
 /// Whether a server keeps a connection of this version open unless told to close it.
 fn keeps_alive(version: &str) -> bool {
-    let number = version.strip_prefix("HTTP/").map(str::as_bytes);
-    matches!(number, Some([a, b'.', b]) if a.is_ascii_digit() && b.is_ascii_digit() && (*a, *b) > (b'1', b'0'))
+    let Some([a, b'.', b]) = version.strip_prefix("HTTP/").map(str::as_bytes) else {
+        return false;
+    };
+    a.is_ascii_digit() && b.is_ascii_digit() && (*a, *b) > (b'1', b'0')
 }
 
 fn write_fields(
