@@ -16,7 +16,7 @@ use crate::transaction::Transaction;
 use crate::worker::Worker;
 use crate::workspace::Notes;
 use htx::HeaderId;
-use rules::{RuleSet, Ruleset};
+use rules::RuleSet;
 use sample::{Facts as _, Side, TransactionRecord};
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
@@ -418,13 +418,8 @@ fn level(tx: &Transaction, proxy: &Proxy) -> Option<u8> {
 /// up to date if they look at it.
 pub(crate) fn prepare(tx: &mut Transaction, rules: &RuleSet) {
     tx.notes.used = true;
-    if !rules.wants_record() {
-        return;
-    }
-    fill_record(tx, false);
-    if matches!(rules.ruleset(), Ruleset::HttpResponse | Ruleset::HttpAfterResponse) {
-        // What goes to the client is not known yet; this is what it would be now.
-        tx.notes.record.status = tx.space.response.status().into();
+    if rules.wants_record() {
+        fill_record(tx, false);
     }
 }
 

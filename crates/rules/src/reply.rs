@@ -255,6 +255,13 @@ fn send_file(file: &ErrorFile, head: &mut Head, body: &mut Vec<u8>) -> Rendered 
     Rendered::Send
 }
 
+/// Says so of a field that follows from the body.
+fn warn_of(name: &str, cx: &Parser<'_>) {
+    if ["content-length", "transfer-encoding"].iter().any(|it| name.eq_ignore_ascii_case(it)) {
+        cx.warn(format!("header '{name}' always ignored by the http reply."));
+    }
+}
+
 /// The arguments read so far.
 #[derive(Default)]
 struct Parts<'w> {
@@ -311,12 +318,7 @@ impl<'w> Parts<'w> {
                 let (name, text) = (value(1, BOTH)?, value(2, BOTH)?);
                 let format = LogFormat::parse(text, LogStyle::Header, cx)
                     .map_err(|error| error.shifted(at + 2))?;
-                if ["content-length", "transfer-encoding"]
-                    .iter()
-                    .any(|it| name.eq_ignore_ascii_case(it))
-                {
-                    cx.warn(format!("header '{name}' always ignored by the http reply."));
-                }
+                warn_of(name, cx);
                 self.headers.push((name.as_bytes().into(), format));
                 Ok(3)
             }

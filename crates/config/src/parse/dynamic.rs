@@ -95,6 +95,11 @@ pub fn dynamic_server(
             None => message.to_owned(),
         }
     })?;
+    // What a line of the configuration is only warned of is refused here.
+    let observes = words.windows(2).any(|it| it == ["observe", "layer7"]);
+    if observes && !host.http {
+        return Err("'layer7' can only be used in http proxies.".to_owned());
+    }
     let mut server = draft.settings.back.servers.pop().ok_or("no server")?;
     let made = connector(&server.options, host.encrypts, (backend, name), process, store, &Loaded)?;
     server.tls = made.map(Arc::new);

@@ -108,7 +108,7 @@ fn logs_of_others_are_passed_on() {
         "ring near\nring far\n    server s 127.0.0.1:9\n\
          log-forward others\n    bind <tcp>\n    dgram-bind <udp>\n    maxconn 1\n    backlog 5\n    \
          timeout client 300ms\n    log <plain> local0 notice\n    \
-         log <raw> len 80 format raw local0\n    log <sampled> sample 2:2 format priority local0",
+         log <raw> len 80 format raw local0\n    log <sampled> format priority sample 2:2 local0",
     )
     .with("plain", udp.address())
     .with("raw", raw.address())
