@@ -275,6 +275,9 @@ pub(crate) fn protocols(value: &str, kind: &str) -> Result<Vec<u8>, String> {
             _ => return Err(format!("{kind} protocol name too long")),
         }
     }
+    if wire.is_empty() {
+        return Err(format!("missing the comma-delimited {kind} protocol suite"));
+    }
     Ok(wire)
 }
 
@@ -438,6 +441,8 @@ mod tests {
     #[test]
     fn protocols_are_counted() {
         assert_eq!(protocols("h2,http/1.1", "ALPN").unwrap(), b"\x02h2\x08http/1.1");
-        assert!(protocols("h2,", "ALPN").is_err());
+        assert_eq!(protocols(",h2,", "ALPN").unwrap(), b"\x02h2");
+        assert!(protocols(",", "ALPN").is_err());
+        assert!(protocols(&"x".repeat(256), "ALPN").is_err());
     }
 }
