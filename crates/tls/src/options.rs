@@ -261,9 +261,6 @@ fn ignored(into: &mut Ignored, value: &str) -> Result<(), String> {
 
 /// Protocol names joined by commas, in wire format (RFC 7301 section 3.1).
 pub(crate) fn protocols(value: &str, kind: &str) -> Result<Vec<u8>, String> {
-    if value.is_empty() {
-        return Err(format!("missing the comma-delimited {kind} protocol suite"));
-    }
     let mut wire = Vec::new();
     // As with HAProxy, an empty name between commas is no mistake; nobody could choose it.
     for name in value.split(',').filter(|name| !name.is_empty()) {
