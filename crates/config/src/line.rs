@@ -11,8 +11,8 @@ pub(crate) struct Line<'a> {
     pub(crate) words: Vec<Word<'a>>,
     pub(crate) raw: &'a str,
     pub(crate) place: Place,
-    /// What is odd and harmless: told if the line counts.
-    notes: RefCell<Vec<(Severity, Fault)>>,
+    /// What is odd and harmless: warned of if the line counts.
+    notes: RefCell<Vec<Fault>>,
 }
 
 /// What a parser says.
@@ -57,7 +57,7 @@ impl<'a> Line<'a> {
 
 impl Line<'_> {
     /// What has been found odd so far, each once.
-    pub(crate) fn notes(&self) -> Vec<(Severity, Fault)> {
+    pub(crate) fn notes(&self) -> Vec<Fault> {
         self.notes.take()
     }
 
@@ -127,33 +127,25 @@ impl<'l> Args<'l> {
 
     /// A warning about argument `n`, unless the line is refused.
     pub(crate) fn note(self, n: usize, message: String) {
-        self.remark(Severity::Warning, n, message);
-    }
-
-    /// The same where HAProxy is silent about a line that runs: shown in diagnostic mode only.
-    pub(crate) fn hint(self, n: usize, message: String) {
-        self.remark(Severity::Diag, n, message);
-    }
-
-    fn remark(self, severity: Severity, n: usize, message: String) {
-        let note = (severity, self.fault(n, message));
+        let note = self.fault(n, message);
         let mut notes = self.line.notes.borrow_mut();
         if !notes.contains(&note) {
             notes.push(note);
         }
     }
 
-    /// What stands behind argument `n`, the last that counts, is ignored in silence, as in HAProxy.
+    /// What stands behind argument `n`, the last that counts, is ignored as in HAProxy, which does
+    /// not say so.
     pub(crate) fn ignores_behind(self, n: usize) {
         for (behind, word) in (n + 1..).map_while(|at| Some((at, self.get(at)?))) {
             let message =
                 format!("'{word}' is ignored behind the last argument of '{}'", self.text(0));
-            self.hint(behind, message);
+            self.note(behind, message);
         }
     }
 
     /// The number that argument `n` begins with as a C program keeps it in an `int`: of what does
-    /// not fit, the lowest bits count, which is told in diagnostic mode. Nothing if it is absent.
+    /// not fit, the lowest bits count, which is warned of. Nothing if it is absent.
     pub(crate) fn wrapped(self, n: usize) -> Option<i32> {
         let text = self.get(n)?;
         let (digits, _) = leading::split(text);
@@ -168,7 +160,7 @@ impl<'l> Args<'l> {
             Err(_) => {
                 let kept = number as i32;
                 let name = self.text(n.saturating_sub(1));
-                self.hint(n, format!("'{name}' : '{text}' does not fit and is read as {kept}"));
+                self.note(n, format!("'{name}' : '{text}' does not fit and is read as {kept}"));
                 Some(kept)
             }
         }

@@ -184,8 +184,8 @@ impl Reader<'_, '_> {
 
     /// What the line has of oddities.
     fn tell_notes(&mut self, line: &Line<'_>) {
-        for (severity, note) in line.notes() {
-            self.cx.diagnostics.push(line.diagnostic(severity, note));
+        for note in line.notes() {
+            self.cx.diagnostics.push(line.diagnostic(Severity::Warning, note));
         }
     }
 

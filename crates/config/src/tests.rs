@@ -124,3 +124,18 @@ fn listen(lines: &str) -> String {
 fn messages(text: &str, severity: Severity) -> Vec<String> {
     loaded(text).diagnostics.of(severity).map(|d| d.message.clone()).collect()
 }
+
+/// Of the first proxy.
+fn front(model: &Model) -> &crate::model::Front {
+    model.proxies[0].front.as_ref().unwrap()
+}
+
+/// Of the first proxy.
+fn back(model: &Model) -> &crate::model::Back {
+    model.proxies[0].back.as_ref().unwrap()
+}
+
+/// The first of the first proxy.
+fn server(model: &Model) -> &crate::model::Server {
+    &back(model).servers[0]
+}

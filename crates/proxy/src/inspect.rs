@@ -15,7 +15,8 @@ use crate::settings::{Mode, RetryOn};
 use crate::tcp::{self, Gathered};
 use crate::transaction::Transaction;
 use mux::{Side, h1};
-use rules::{Cursor, RuleSet, Rules, Spoken, Verdict};
+use rules::action::Control;
+use rules::{Action, Cursor, RuleSet, Rules, Spoken, Verdict};
 use std::io;
 use stdx::Tick;
 
@@ -168,14 +169,16 @@ pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), 
 }
 
 /// Whether the rules close the server's connection without having seen what it says, as measured:
-/// a `close` that no condition holds back leaves no response.
+/// a `close` that no condition holds back leaves no response. Only looks at what ends the rules:
+/// the others run once, with the response.
 fn closes_before(tx: &mut Transaction, proxy: &Proxy) -> bool {
     let response = std::mem::take(&mut tx.space.response);
     tx.notes.partial = proxy.settings.timeouts.response_inspection.is_some();
-    let ruling = look(tx, proxy, |rules| &rules.tcp_response);
+    let mut sections = proxy.settings.rule_sections();
+    let ending = sections.find_map(|section| section.tcp_response.foresee(&tx.view()));
     tx.notes.partial = false;
     tx.space.response = response;
-    ruling == Ruling::Close
+    matches!(ending, Some(Action::Control(Control::Close)))
 }
 
 /// What a session does after a look at what its server said.

@@ -307,8 +307,7 @@ fn awaits_answer(tx: &Transaction) -> bool {
     tx.notes.credentials.is_asked() || tx.notes.lookups.is_asked()
 }
 
-/// Counts a message that these rules refuse. As measured, a response that is refused has never
-/// come.
+/// Counts a message that these rules refuse.
 fn deny(tx: &mut Transaction, proxy: &ProxyRef, rules: &RuleSet) {
     match rules.ruleset() {
         rules::Ruleset::HttpResponse => report::denied_response(tx),

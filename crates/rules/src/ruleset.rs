@@ -249,6 +249,19 @@ impl RuleSet {
         &self.rules
     }
 
+    /// The action that would end the evaluation of what is known now, if one would. Runs nothing,
+    /// and does not know what rules in front of it would change.
+    pub fn foresee(&self, facts: &dyn Facts) -> Option<&Action> {
+        let holds = |rule: &&Rule| match &rule.condition {
+            None => true,
+            // What is not known yet could only be waited for.
+            Some(condition) => condition.eval(facts) != Answer::No,
+        };
+        let ends = self.rules.iter().filter(|rule| rule.action.is_final()).find(holds)?;
+        let known = ends.condition.as_ref().is_none_or(|it| it.eval(facts) == Answer::Yes);
+        known.then_some(&ends.action)
+    }
+
     /// Runs the rules from `cursor` on (the default one begins at the first).
     pub fn evaluate<'r>(&'r self, cursor: Cursor, cx: &mut dyn Context) -> Verdict<'r> {
         let Cursor { next, mut strict } = cursor;

@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
         self.warnings.borrow_mut().push(message.into());
     }
 
-    /// Notes what is odd about a word of the line at hand and is told in diagnostic mode only.
+    /// Notes a warning about one word of the line at hand.
     pub fn hint(&self, word: usize, message: impl Into<String>) {
         self.hints.borrow_mut().push((word, message.into()));
     }

@@ -65,7 +65,7 @@ fn random(args: Args<'_>) -> Parsed<Balance> {
         return Err(args.fault(1, "balance random : missing closing parenthesis."));
     };
     if !behind.is_empty() {
-        args.hint(1, format!("'{behind}' is ignored behind the parenthesis"));
+        args.note(1, format!("'{behind}' is ignored behind the parenthesis"));
     }
     match value::number(draws) {
         _ if draws.is_empty() => Ok(Balance::Random { draws: 2 }),

@@ -394,7 +394,7 @@ pub(super) fn with_parser<T>(
         cx.warn(args, skip, warning);
     }
     for (word, hint) in hints {
-        args.hint(skip + word, hint);
+        args.note(skip + word, hint);
     }
     parsed.map_err(|e| args.fault_at(skip + e.word, e.offset, e.message))
 }

@@ -53,7 +53,7 @@ pub(super) fn alert(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> P
     let value = || match args.get(2) {
         Some(given) => given,
         None => {
-            args.hint(1, format!("missing argument after '{what}'"));
+            args.note(1, format!("missing argument after '{what}'"));
             ""
         }
     };

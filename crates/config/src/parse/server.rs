@@ -539,7 +539,7 @@ fn initial(
 /// A `default-server` line: presets for the servers after it.
 pub(super) fn default(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     if args.get(1).is_none() {
-        args.hint(0, "'default-server' without parameters presets nothing".to_owned());
+        args.note(0, "'default-server' without parameters presets nothing".to_owned());
         return Ok(());
     }
     let filling = Filling::of(proxy);
@@ -598,7 +598,7 @@ fn port(args: Args<'_>) -> Parsed<Option<u16>> {
         number.ok_or_else(|| args.fault(1, format!("'{name}' expects an integer argument.")))?;
     let port = number as u16;
     if i32::from(port) != number {
-        args.hint(1, format!("'{name}' : '{}' is no port and is read as {port}", args.text(1)));
+        args.note(1, format!("'{name}' : '{}' is no port and is read as {port}", args.text(1)));
     }
     Ok(Some(port).filter(|port| *port > 0))
 }

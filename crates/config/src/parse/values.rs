@@ -50,7 +50,7 @@ pub(super) fn limit_at(args: Args<'_>, n: usize) -> Parsed<u32> {
     let number =
         number.ok_or_else(|| args.fault(n, format!("'{name}' expects an integer argument.")))?;
     if number < 0 {
-        args.hint(n, format!("'{name}' : '{}' is no limit", args.text(n)));
+        args.note(n, format!("'{name}' : '{}' is no limit", args.text(n)));
     }
     Ok(u32::try_from(number).unwrap_or(i32::MAX as u32))
 }

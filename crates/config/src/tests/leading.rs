@@ -1,5 +1,5 @@
 //! What stands behind numbers and ports, or instead of them, and how it is told. Never a timer: those have units.
-use super::{listen, loaded, messages, model};
+use super::{back, front, listen, loaded, messages, model, server};
 use crate::diag::Severity;
 use crate::model::{Address, BindAddress, Model, ServerPort};
 
@@ -57,18 +57,6 @@ const GLOBAL: &[Case] = &[
     ("stats maxconn 10x", |m| m.global.stats.maxconn == 10, "'maxconn' : '10x' is read as 10: what follows the digits is ignored"),
     ("log 127.0.0.1 len 1024x local0", |_| true, "'len' : '1024x' is read as 1024: what follows the digits is ignored"),
 ];
-
-fn front(model: &Model) -> &crate::model::Front {
-    model.proxies[0].front.as_ref().unwrap()
-}
-
-fn back(model: &Model) -> &crate::model::Back {
-    model.proxies[0].back.as_ref().unwrap()
-}
-
-fn server(model: &Model) -> &crate::model::Server {
-    &back(model).servers[0]
-}
 
 fn bind(model: &Model) -> &crate::model::Bind {
     front(model).binds.last().unwrap()

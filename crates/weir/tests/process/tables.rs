@@ -266,3 +266,17 @@ fn tables_are_shown_set_and_cleared() {
     weir.cli("clear table t1");
     assert_eq!(weir.cli("show table t1"), format!("{t1}0"));
 }
+
+/// Whether a rule closes the connection without having seen the response is known in advance, and
+/// must not be found out by running the rules twice.
+#[test]
+fn rules_of_a_response_run_once() {
+    let origin = Origin::answering(reply("200 OK", "hello"));
+    let back = "    stick-table type ip size 10 store gpc0\n    tcp-request content track-sc0 src\n    \
+                tcp-response content sc-inc-gpc0(0)\n    \
+                tcp-response content close if { status 500 }\n    server s <origin>";
+    let weir = Setup::http("", back).with("origin", origin.address()).start();
+    assert_eq!(weir.web().get("/").status(), 200);
+    let listing = weir.cli("show table app");
+    assert!(listing.contains("gpc0=1"), "{listing}");
+}
