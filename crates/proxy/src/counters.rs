@@ -64,6 +64,10 @@ pub enum Metric {
     StreamBytesIn,
     /// Bytes sent to clients over HTTP/2; of a server, those that came from it so.
     StreamBytesOut,
+    /// Bytes that went through pipes of the system from clients to servers.
+    SplicedUp,
+    /// Bytes that went through pipes of the system from servers to clients.
+    SplicedDown,
     /// TLS handshakes that have succeeded.
     TlsSessions,
     /// Of these, those that went on with an earlier session.

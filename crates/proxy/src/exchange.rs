@@ -142,6 +142,7 @@ impl Exchange {
             if self.only_waits(tx) {
                 tx.notes.journal.bytes_out += tx.space.down.sent;
                 tx.told += tx.space.up.sent;
+                report::count_spliced(tx);
                 retry::stash_head(tx);
                 tx.space.release(&tx.worker);
             }

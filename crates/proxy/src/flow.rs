@@ -120,6 +120,8 @@ pub(crate) struct Flow {
     pub(crate) sent: u64,
     /// Bytes read from the source.
     pub(crate) read: u64,
+    /// Of the bytes written, those that came through a pipe and are not counted yet.
+    pub(crate) spliced: u64,
 }
 
 impl Flow {
@@ -128,7 +130,7 @@ impl Flow {
         self.outbox.clear();
         self.tail.clear();
         self.trailers.clear();
-        (self.owed, self.sent, self.read) = (0, 0, 0);
+        (self.owed, self.sent, self.read, self.spliced) = (0, 0, 0, 0);
         (self.received, self.ended, self.starved) = (false, false, false);
         (self.discards, self.filled) = (false, false);
         self.keep = None;
@@ -301,6 +303,7 @@ impl Flow {
         let (Some(lane), Some(socket)) = (&mut self.lane, to.bare()) else { return Ok(true) };
         let (sent, outcome) = lane.drain(socket);
         self.sent += sent as u64;
+        self.spliced += sent as u64;
         match outcome {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),

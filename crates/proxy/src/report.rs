@@ -243,9 +243,23 @@ pub(crate) fn count_bytes(tx: &mut Transaction, bytes: (u64, u64)) {
         claim.server().block().add(Metric::StreamBytesIn, bytes_in);
         claim.server().block().add(Metric::StreamBytesOut, bytes_out);
     }
+    count_spliced(tx);
     if tracks(tx) && !tx.notes.journal.bad_request {
         count_tracked(tx, DataType::BYTES_IN, bytes_in);
         count_tracked(tx, DataType::BYTES_OUT, bytes_out);
+    }
+}
+
+/// Takes the bytes that went through pipes into the counters, those since the last time.
+pub(crate) fn count_spliced(tx: &mut Transaction) {
+    if tx.space.up.spliced == 0 && tx.space.down.spliced == 0 {
+        return;
+    }
+    let up = std::mem::take(&mut tx.space.up.spliced);
+    let down = std::mem::take(&mut tx.space.down.spliced);
+    for block in both(tx) {
+        block.add(Metric::SplicedUp, up);
+        block.add(Metric::SplicedDown, down);
     }
 }
 

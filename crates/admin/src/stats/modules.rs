@@ -136,8 +136,8 @@ fn h1_front(proxy: &Proxy, front: &Front) -> [u64; 8] {
         sum(Metric::Requests).saturating_sub(sum(Metric::StreamRequests)),
         sum(Metric::BytesIn).saturating_sub(sum(Metric::StreamBytesIn)),
         sum(Metric::BytesOut).saturating_sub(sum(Metric::StreamBytesOut)),
-        0,
-        0,
+        sum(Metric::SplicedUp),
+        sum(Metric::SplicedDown),
     ]
 }
 
@@ -169,8 +169,8 @@ fn h1_back(proxy: &Proxy, back: &Back) -> [u64; 8] {
         total,
         bytes_in,
         bytes_out,
-        0,
-        0,
+        back.counters.sum(Metric::SplicedDown),
+        back.counters.sum(Metric::SplicedUp),
     ]
 }
 

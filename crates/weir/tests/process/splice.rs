@@ -27,6 +27,12 @@ fn origin(framing: &'static str) -> Origin {
     })
 }
 
+/// A request with a body.
+fn upload() -> Vec<u8> {
+    let head = format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {SIZE}\r\n\r\n");
+    [head.into_bytes(), body()].concat()
+}
+
 fn info(weir: &Running, field: &str) -> u64 {
     let text = weir.cli("show info");
     let line = text.lines().find_map(|line| line.strip_prefix(&format!("{field}: ")));
@@ -40,10 +46,7 @@ fn moved(global: &str, options: &str, framing: &'static str) -> u64 {
         .global(global)
         .between(&origin, &LogReceiver::new());
     let mut client = weir.web();
-    let mut upload = format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {SIZE}\r\n\r\n");
-    let mut bytes = std::mem::take(&mut upload).into_bytes();
-    bytes.extend(body());
-    let answer = client.ask(bytes);
+    let answer = client.ask(upload());
     assert!(answer.body == body(), "{options}: the body is whole");
     if framing == "length" {
         assert!(
@@ -54,6 +57,27 @@ fn moved(global: &str, options: &str, framing: &'static str) -> u64 {
     assert_eq!(origin.connections(), 1, "{options}: so is the server's");
     assert_eq!(info(&weir, "PipesUsed"), 0);
     info(&weir, "TotalSplicdedBytesOut")
+}
+
+#[test]
+fn pipes_are_counted_by_direction() {
+    let origin = origin("length");
+    for (option, up, down) in [("splice-request", true, false), ("splice-response", false, true)] {
+        let weir = Setup::http(&format!("    option {option}"), "    server s <origin>")
+            .between(&origin, &LogReceiver::new());
+        assert!(weir.web().ask(upload()).body == body());
+        for (proxy, row, name, counts) in [
+            ("web", "FRONTEND", "h1_spliced_bytes_in", up),
+            ("web", "FRONTEND", "h1_spliced_bytes_out", down),
+            ("app", "BACKEND", "h1_spliced_bytes_in", down),
+            ("app", "BACKEND", "h1_spliced_bytes_out", up),
+        ] {
+            let least = if counts { PART } else { 0 };
+            let most = if counts { SIZE as u64 } else { 0 };
+            let figure = weir.stat(proxy, row, name).parse().expect("a figure");
+            assert!((least..=most).contains(&figure), "{option} {row} {name}: {figure}");
+        }
+    }
 }
 
 const PART: u64 = SIZE as u64 / 2;
