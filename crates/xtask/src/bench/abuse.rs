@@ -11,13 +11,14 @@ use super::origin;
 use super::pace;
 use super::process::{self, Process};
 use super::subjects::{self, Subject};
+use super::sums::median;
 use crate::args;
 use crate::clock;
 use crate::failure::{self, Outcome};
 use crate::tools;
 
 const FLAGS: &[args::Flag] =
-    &[args::value("-d"), args::value("-c"), args::value("-a"), subjects::ALONE];
+    &[args::value("-d"), args::value("-c"), args::value("-a"), args::value("-r"), subjects::ALONE];
 
 /// The port of the first proxy; each run takes the next one.
 const FIRST_PORT: u16 = 18851;
@@ -39,18 +40,37 @@ struct Sent {
     connections: u64,
 }
 
-/// What all attacks on one binary have in common.
-struct Siege<'a> {
-    files: &'a Files,
-    subject: &'a Subject,
+/// What the client that behaves has waited, in milliseconds.
+struct Waited {
+    half: f64,
+    most: f64,
+    /// The proxy's work that 99 % of its requests saw at most.
+    work: f64,
+}
+
+/// One round of one attack on one binary.
+struct Round {
+    sent: Sent,
+    /// Processor time in microseconds.
+    used: f64,
+    /// Resident memory, KiB more than at rest.
+    grown: u64,
+    waited: Waited,
+}
+
+/// What all rounds have in common.
+struct Siege {
+    files: Files,
     length: Duration,
     connections: u32,
+    /// The port of the next proxy.
+    port: u16,
 }
 
 pub(super) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, FLAGS)?;
-    let seconds = Duration::from_secs(u64::from(parsed.number("-d", 2)?));
-    let connections = parsed.number("-c", 10)?.max(1);
+    let length = Duration::from_secs(u64::from(parsed.number("-d", 2)?));
+    let (connections, rounds) = (parsed.number("-c", 10)?.max(1), parsed.number("-r", 1)?.max(1));
     let chosen = parsed.value("-a").unwrap_or_default();
     let attacks: Vec<_> = ATTACKS.iter().filter(|it| it.name.contains(chosen)).collect();
     if attacks.is_empty() {
@@ -61,68 +81,85 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let subjects = subjects::subjects(&parsed)?;
     let files = Files::new("abuse")?;
     let _origin = origin::start(&files, "origin", &[ORIGIN])?;
-    let mut port = FIRST_PORT;
-    for subject in &subjects {
-        let siege = Siege { files: &files, subject, length: seconds, connections };
-        let alone = siege.quiet(port)?;
-        port += 1;
-        for attack in &attacks {
-            match siege.measure(port, attack, alone) {
-                Ok(line) => println!("{:8} {:22} {line}", subject.name, attack.name),
-                Err(error) => println!("{:8} {:22} FAILED {error}", subject.name, attack.name),
-            }
-            port += 1;
+    let mut siege = Siege { files, length, connections, port: FIRST_PORT };
+    let mut at_rest = Vec::new();
+    for attack in std::iter::once(None).chain(attacks.into_iter().map(Some)) {
+        let all = siege.rounds(rounds, &subjects, attack)?;
+        if attack.is_none() {
+            at_rest = all.iter().map(|rounds| middle(rounds, |it| it.used)).collect();
+        }
+        for ((subject, rounds), at_rest) in subjects.iter().zip(&all).zip(&at_rest) {
+            show(&subject.name, attack.map_or("nobody", |it| it.name), rounds, *at_rest);
         }
     }
     Ok(())
 }
 
-impl Siege<'_> {
-    /// The share of a processor that the client that behaves costs alone.
-    fn quiet(&self, port: u16) -> Outcome<f64> {
-        let proxy = start(self.files, self.subject, port)?;
-        let before = proxy.worked()?;
-        let waited = self.ask(port, &proxy)?;
-        let share = (proxy.worked()? - before).as_secs_f64() / self.length.as_secs_f64();
-        println!("{:8} {:22} others: {waited}", self.subject.name, "nobody");
-        Ok(share)
+impl Siege {
+    /// Rounds in which the binaries take turns, by binary.
+    fn rounds(
+        &mut self,
+        count: u32,
+        subjects: &[Subject],
+        attack: Option<&Attack>,
+    ) -> Outcome<Vec<Vec<Round>>> {
+        let mut all: Vec<Vec<Round>> = subjects.iter().map(|_| Vec::new()).collect();
+        for _ in 0..count {
+            for (subject, rounds) in subjects.iter().zip(&mut all) {
+                rounds.push(self.round(subject, attack)?);
+                self.port += 1;
+            }
+        }
+        Ok(all)
     }
 
-    /// What the client that behaves has waited.
-    fn ask(&self, port: u16, proxy: &Process) -> Outcome<String> {
-        let worked = || proxy.worked().unwrap_or_default();
-        let (mut waited, mut work) = pace::ask_beside(port, STEP, self.length, worked)?;
-        let ms = |it: Duration| it.as_secs_f64() * 1_000.0;
-        let (half, most) = (ms(waited.per_mille(500)), ms(waited.per_mille(990)));
-        let work = ms(work.per_mille(990));
-        Ok(format!("half {half:.2} ms, 99 % {most:.2} ms, of it work of the proxy {work:.2} ms"))
-    }
-
-    /// One attack, beside the client that behaves, which costs the share `alone` by itself.
-    fn measure(&self, port: u16, attack: &Attack, alone: f64) -> Outcome<String> {
-        let proxy = start(self.files, self.subject, port)?;
+    /// An attack, beside the client that behaves.
+    fn round(&self, subject: &Subject, attack: Option<&Attack>) -> Outcome<Round> {
+        let proxy = subject.start(&self.files, self.port, configuration(self.port))?;
         let (before, resident) = (proxy.worked()?, proxy.resident()?);
         let mut most = resident;
         let (sent, waited) = std::thread::scope(|scope| {
-            let attacker = scope.spawn(|| assault(port, attack, self.length, self.connections));
-            let waited = self.ask(port, &proxy);
+            let attacker = attack.map(|attack| {
+                scope.spawn(|| assault(self.port, attack, self.length, self.connections))
+            });
+            let waited = self.ask(&proxy);
             most = most.max(proxy.resident().unwrap_or_default());
-            (attacker.join().unwrap_or_default(), waited)
+            let sent = attacker.map(|it| it.join().unwrap_or_default());
+            (sent.unwrap_or_default(), waited)
         });
-        let used = (proxy.worked()? - before).as_secs_f64() - alone * self.length.as_secs_f64();
-        let per_frame = used.max(0.0) * 1e6 / sent.frames.max(1) as f64;
-        Ok(format!(
-            "{per_frame:8.2} us/frame, {:7} frames on {:5} connections, {:6} KiB more, others: {}",
-            sent.frames,
-            sent.connections,
-            most.saturating_sub(resident),
-            waited?,
-        ))
+        let used = (proxy.worked()? - before).as_secs_f64() * 1e6;
+        Ok(Round { sent, used, grown: most.saturating_sub(resident), waited: waited? })
+    }
+
+    /// What the client that behaves waits.
+    fn ask(&self, proxy: &Process) -> Outcome<Waited> {
+        let worked = || proxy.worked().unwrap_or_default();
+        let (mut waited, mut work) = pace::ask_beside(self.port, STEP, self.length, worked)?;
+        let ms = |it: Duration| it.as_secs_f64() * 1_000.0;
+        let (half, most) = (ms(waited.per_mille(500)), ms(waited.per_mille(990)));
+        Ok(Waited { half, most, work: ms(work.per_mille(990)) })
     }
 }
 
-fn start(files: &Files, subject: &Subject, port: u16) -> Outcome<Process> {
-    subject.start(files, port, configuration(port))
+fn middle(rounds: &[Round], figure: impl Fn(&Round) -> f64) -> f64 {
+    median(rounds.iter().map(figure).collect())
+}
+
+/// Prints the medians of rounds; `at_rest` is what the client that behaves costs the proxy alone.
+fn show(name: &str, attack: &str, rounds: &[Round], at_rest: f64) {
+    let middle = |figure: fn(&Round) -> f64| middle(rounds, figure);
+    let frames = middle(|it| it.sent.frames as f64);
+    print!("{name:8} {attack:22} ");
+    if frames > 0.0 {
+        let per_frame = (middle(|it| it.used) - at_rest).max(0.0) / frames;
+        let (connections, grown) =
+            (middle(|it| it.sent.connections as f64), middle(|it| it.grown as f64));
+        print!("{per_frame:6.2} us/frame, {frames:7} frames on {connections:5} connections, ");
+        print!("{grown:6} KiB more, ");
+    }
+    let (half, most) = (middle(|it| it.waited.half), middle(|it| it.waited.most));
+    let work = middle(|it| it.waited.work);
+    println!("others: half {half:.2} ms, 99 % {most:.2} ms, of it work of the proxy {work:.2} ms");
 }
 
 fn configuration(port: u16) -> String {
@@ -187,8 +224,10 @@ impl Connection {
     }
 }
 
-/// Attacks for so long, at a steady pace; connections that are closed are made again.
+/// Attacks for so long, at a steady pace; connections that are closed are made again. Attackers have
+/// machines of their own, so that here they must not keep the origin and the other client waiting.
 fn assault(port: u16, attack: &Attack, length: Duration, connections: u32) -> Sent {
+    process::give_way();
     let (start, mut sent) = (clock::now(), Sent::default());
     let mut all: Vec<Option<Connection>> = (0..connections).map(|_| None).collect();
     let mut due = Duration::ZERO;

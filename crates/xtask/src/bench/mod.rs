@@ -41,7 +41,8 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench certificates [-n CERTIFICATES] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench handshakes [-c CONNECTIONS] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench streams [-d SECONDS] [-n REQUESTS] [--alone] [NAME=BINARY ...]
-       cargo xtask bench abuse   [-a ATTACK] [-c CONNECTIONS] [-d SECONDS] [--alone] [NAME=BINARY ...]
+       cargo xtask bench abuse   [-a ATTACK] [-c CONNECTIONS] [-d SECONDS] [-r ROUNDS]
+                                 [--alone] [NAME=BINARY ...]
        cargo xtask bench leastconn
        cargo xtask bench lookup
        cargo xtask bench heavy

@@ -92,9 +92,12 @@ fn read_answer(stream: &mut TcpStream) -> std::io::Result<()> {
         if whole(&answer).is_some_and(|length| answer.len() >= length) {
             return Ok(());
         }
-        match stream.read(&mut chunk)? {
-            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
-            count => answer.extend_from_slice(&chunk[..count]),
+        match stream.read(&mut chunk) {
+            Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => answer.extend_from_slice(&chunk[..count]),
+            // The whole machine may have been stopped for a while.
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }

@@ -217,6 +217,14 @@ pub(crate) fn pin_self(processor: usize) {
     let _ = Command::new("taskset").args(["-cp", &processor, &pid]).output();
 }
 
+/// Has this thread, from now on, work only when no other wants to.
+pub(crate) fn give_way() {
+    let own = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+    let Some(thread) = own.file_name().and_then(|it| it.to_str()) else { return };
+    // Where that is not allowed, figures are less steady.
+    let _ = Command::new("renice").args(["-n", "19", "-p", thread]).output();
+}
+
 /// Lets this process open as many descriptors as its hard limit allows.
 pub(crate) fn raise_descriptor_limit() {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
