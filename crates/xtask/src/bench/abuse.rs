@@ -159,7 +159,8 @@ fn show(name: &str, attack: &str, rounds: &[Round], at_rest: f64) {
     }
     let (half, most) = (middle(|it| it.waited.half), middle(|it| it.waited.most));
     let work = middle(|it| it.waited.work);
-    println!("others: half {half:.2} ms, 99 % {most:.2} ms, of it work of the proxy {work:.2} ms");
+    print!("others: half {half:.2} ms, 99 % {most:.2} ms, ");
+    println!("of it work of the proxy {work:.2} ms");
 }
 
 fn configuration(port: u16) -> String {
