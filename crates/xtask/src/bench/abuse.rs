@@ -225,8 +225,9 @@ impl Connection {
     }
 }
 
-/// Attacks for so long, at a steady pace; connections that are closed are made again. Attackers have
-/// machines of their own, so that here they must not keep the origin and the other client waiting.
+/// Attacks for so long, at a steady pace; connections that are closed are made again. Attackers
+/// have machines of their own, so that here they must not keep the origin and the other client
+/// waiting.
 fn assault(port: u16, attack: &Attack, length: Duration, connections: u32) -> Sent {
     process::give_way();
     let (start, mut sent) = (clock::now(), Sent::default());
