@@ -399,8 +399,6 @@ fn review(worker: &Worker, backend: &Proxy, back: &Back) {
         return;
     }
     back.availability.went_down.fetch_add(1, Relaxed);
-    // Whoever waits for any server waits in vain.
-    back.queue.call_all();
     let (name, kind) = (backend.name(), if backend.front.is_some() { "proxy" } else { "backend" });
     let text = format!("{kind} {name} has no server available!");
     log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());
