@@ -181,8 +181,8 @@ fn base(
     Ok(context.build())
 }
 
-/// Where a session keeps the name that it was asked for: the library forgets it when it refuses one,
-/// and tells that of the session before when one goes on (up to TLS 1.2).
+/// Where a session keeps the name that it was asked for: the library forgets it when it refuses
+/// one, and tells that of the session before when one goes on (up to TLS 1.2).
 pub(crate) fn asked() -> Option<Index<Ssl, Vec<u8>>> {
     static INDEX: OnceLock<Option<Index<Ssl, Vec<u8>>>> = OnceLock::new();
     *INDEX.get_or_init(|| Ssl::new_ex_index().ok())

@@ -29,7 +29,8 @@ impl Conn {
         self.alpn().or_else(|| self.npn())
     }
 
-    /// The host name that the client has asked for on this connection, whatever its session began with.
+    /// The host name that the client has asked for on this connection, whatever its session began
+    /// with.
     pub fn server_name(&self) -> Option<&[u8]> {
         let asked = || self.library().ex_data(acceptor::asked()?).map(Vec::as_slice);
         asked().or_else(|| self.library().servername_raw(NameType::HOST_NAME))
