@@ -157,18 +157,32 @@ pub fn leaving_admin(backend: &str, server: &Server, before: Admin) -> Vec<Strin
         let mode = if now.in_drain() { "DRAIN" } else { "READY" };
         let forced = if before.any(Admin::FORCED_MAINT) { "forced " } else { "" };
         lines.push(format!("{subject} is {state}/{mode} (leaving {forced}maintenance)."));
-        if now.any(Admin::FORCED_DRAIN) {
-            lines.push(remains_drained(backend, server));
-        }
+        lines.extend(still_draining(backend, server));
+    } else if now.in_maint() {
+        // Rest hides what becomes of a drain.
     } else if before.in_drain() && !now.in_drain() {
         lines.push(format!("{subject} is {state} (leaving forced drain)."));
+    } else if before.0 & Admin::ANY_DRAIN.0 != now.0 & Admin::ANY_DRAIN.0 {
+        lines.extend(still_draining(backend, server));
     }
     lines
 }
 
-/// The line for a server that an operator has told to drain, and that does so still.
-pub fn remains_drained(backend: &str, server: &Server) -> String {
-    format!("{} remains in forced drain mode.", subject(backend, server))
+/// The line for a server that drains still after a change that might have ended it; none for one in
+/// maintenance, which is told then.
+pub fn still_draining(backend: &str, server: &Server) -> Option<String> {
+    let admin = server.state().1;
+    let subject = subject(backend, server);
+    if admin.in_maint() {
+        None
+    } else if admin.any(Admin::FORCED_DRAIN) {
+        Some(format!("{subject} remains in forced drain mode."))
+    } else if admin.any(Admin::INHERITED_DRAIN) {
+        let by = because(server.settings().track.as_ref().map_or(Cause::Silent, Cause::Tracked));
+        Some(format!("{subject} is leaving forced drain but remains in drain mode{by}."))
+    } else {
+        None
+    }
 }
 
 /// The `status` column of the statistics (management.txt 9.1).

@@ -31,32 +31,34 @@ impl OpState {
 
 impl Balancer {
     /// Puts a server that has just been made into the state that it had in a process before, as far
-    /// as the configuration leaves room for it: who is configured to rest, does, and who tracks
-    /// another one follows that one. Tells whether it goes down or stops by that.
+    /// as the configuration leaves room for it: who is configured to rest, does, unless an operator
+    /// had ended that rest, and who tracks another one follows that one. Tells whether it goes down
+    /// or stops by that, or comes up from its configured rest.
     pub fn restore(&self, slot: usize, from: &Restored, now_ms: u64) -> Change {
         let Some(server) = self.servers().get(slot) else { return Change::None };
         if let Some(weight) = from.weight {
             server.set_user_weight(weight);
         }
-        let by_configuration = from.admin.any(Admin::CONFIG_MAINT);
-        let forced = if by_configuration { Admin::default() } else { Admin::FORCED_MAINT };
-        let kept =
-            Admin(from.admin.0 & forced.with(Admin::FORCED_DRAIN).with(Admin::FQDN_CHANGED).0);
         let (_, own) = server.state();
-        let (own, admin) = (own.in_maint(), own.with(kept));
+        let ended = from.ends(own);
+        let admin = from.admin_beside(own);
+        let own = own.in_maint();
         // A rest that is over is no reason to be down.
         let rested = from.admin.in_maint() && !admin.in_maint();
         let tracks = server.settings().track.is_some();
         let up = !rested && from.op != OpState::Stopped;
         let next = match from.op {
             _ if admin.in_maint() => OpState::Stopped,
+            _ if ended => server.up_state(),
             _ if rested || tracks => server.state().0,
             OpState::Starting => server.up_state(),
             op => op,
         };
         server.revive(next, admin, now_ms.saturating_sub(from.since_ms));
         let checked = server.settings().checked;
-        if !rested {
+        if ended && checked {
+            server.record().health.set_unchecked();
+        } else if !rested && !ended {
             let health = &mut server.record().health;
             health.recall(from.health, next, checked && up);
         }
@@ -66,10 +68,34 @@ impl Balancer {
         server.refresh_weight(now_ms);
         self.refresh();
         match next {
+            _ if ended && !admin.in_maint() => Change::Up,
             OpState::Stopped if !own && !tracks => Change::Down,
             OpState::Stopping => Change::Stopping,
             _ => Change::None,
         }
+    }
+}
+
+impl Restored {
+    /// Whether an operator had ended the rest that the configuration asks for with `own`.
+    fn ends(&self, own: Admin) -> bool {
+        let configured = own.any(Admin::CONFIG_MAINT) && self.admin.any(Admin::CONFIG_MAINT);
+        configured && !self.admin.any(Admin::FORCED_MAINT)
+    }
+
+    /// The bits of a server that starts with `own`: those that an operator had set stay, but for a
+    /// drain where the configuration says to rest.
+    fn admin_beside(&self, own: Admin) -> Admin {
+        let ended = self.ends(own);
+        let own = if ended { own.without(Admin::FORCED_MAINT) } else { own };
+        let mut kept = Admin::FQDN_CHANGED;
+        if ended || !own.any(Admin::CONFIG_MAINT) {
+            kept = kept.with(Admin::FORCED_DRAIN);
+        }
+        if !self.admin.any(Admin::CONFIG_MAINT) {
+            kept = kept.with(Admin::FORCED_MAINT);
+        }
+        own.with(Admin(self.admin.0 & kept.0))
     }
 }
 
@@ -138,10 +164,21 @@ mod tests {
         let disabled = |from| after(from, |it| it.disabled = true);
         assert_eq!(disabled(saved(OpState::Running, 0, 4)).1, 0);
         assert_eq!(disabled(saved(OpState::Running, 0, 4)).2, 5);
+        assert_eq!(disabled(saved(OpState::Running, 8, 4)).2, 5, "rest is more than drain");
         // `disabled` has gone from the configuration, a name resolves again.
         for admin in [5, 0x20, 2] {
             let (change, op, admin, _) = after(saved(OpState::Stopped, admin, 0), |_| {});
             assert_eq!((change, op, admin), (Change::None, 2, 0));
+        }
+    }
+
+    #[test]
+    fn a_configured_rest_that_was_ended_stays_ended() {
+        let disabled = |op, admin| after(saved(op, admin, 0), |it| it.disabled = true);
+        for op in [OpState::Running, OpState::Stopped, OpState::Stopping] {
+            assert_eq!(disabled(op, 4), (Change::Up, 2, 4, 2), "{op:?}");
+            assert_eq!(disabled(op, 12), (Change::Up, 2, 12, 2), "{op:?}");
+            assert_eq!(disabled(op, 5).2, 5, "{op:?}");
         }
     }
 

@@ -40,7 +40,7 @@ impl Admin {
     /// Maintenance inherited from a tracked server.
     pub const INHERITED_MAINT: Self = Self(0x02);
     /// The configuration said `disabled`: why it started in forced maintenance. It stays when that
-    /// ends, and means nothing then.
+    /// ends, so that the next process knows that an operator has ended it.
     pub const CONFIG_MAINT: Self = Self(0x04);
     /// Explicitly forced into drain.
     pub const FORCED_DRAIN: Self = Self(0x08);
@@ -50,6 +50,8 @@ impl Admin {
     pub const RESOLUTION_MAINT: Self = Self(0x20);
     /// The FQDN was set over the CLI.
     pub const FQDN_CHANGED: Self = Self(0x40);
+    /// What operators set and what `ready` clears.
+    pub const FORCED_BY_OPERATOR: Self = Self(0x09);
     /// Every reason to be in maintenance.
     pub const ANY_MAINT: Self = Self(0x23);
     /// Every reason to be in drain.

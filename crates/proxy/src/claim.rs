@@ -153,7 +153,10 @@ pub(crate) fn look(
     }
     // Those who wait for any server go first, unless the cookie or a hash names one.
     let hashes = matches!(all.balancer.algorithm(), Algorithm::Hash { .. });
-    if tx.wanted.is_none() && !hashes && !all.queue.is_empty() {
+    // Where no server is usable, nobody joins those who still hope for one.
+    let usable = all.balancer.usable();
+    let waits = !all.queue.is_empty() && usable.active + usable.backup > 0;
+    if tx.wanted.is_none() && !hashes && waits {
         return Ok(Found::Nothing);
     }
     let mut claim = match choose(tx, backend, avoid) {
@@ -191,7 +194,7 @@ pub(crate) fn look_again(
 /// Waits in queues, from what was found, until the request has a place on a server.
 ///
 /// # Errors
-/// 503: too long, or no server is usable any more.
+/// 503: too long, or no server is usable for one that has waited for a server in particular.
 pub(crate) async fn wait(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -363,7 +366,8 @@ async fn wait_for_server(
     result
 }
 
-/// Waits in the backend's queue until a server has room, and takes the place.
+/// Waits in the backend's queue until a server has room, and takes the place. That the last server
+/// goes away ends no wait, as measured: it may be back before the time is over.
 async fn wait_for_any(
     tx: &mut Transaction,
     backend: &ProxyRef,
@@ -374,10 +378,9 @@ async fn wait_for_any(
     let result = loop {
         let turn = waiting.turn();
         if turn != Turn::No {
-            match any_place(tx, backend, avoid, turn == Turn::Called) {
-                Ok(Some(claim)) => break Ok(claim),
-                Ok(None) => {}
-                Err(failure) => break Err(failure),
+            let called = turn == Turn::Called;
+            if let Some(claim) = any_place(tx, backend, avoid, called) {
+                break Ok(claim);
             }
         }
         if let Err(failure) = waiting.pause(tx, deadline).await {
@@ -396,17 +399,16 @@ fn any_place(
     backend: &ProxyRef,
     avoid: Option<usize>,
     called: bool,
-) -> Result<Option<Claim>, Failure> {
+) -> Option<Claim> {
     let (thread, all) = (&tx.worker.thread, back(backend));
     let wish = Wish { key: None, avoid, random: thread.prng(), now_ns: thread.nanos() };
     let served = |mut claim: Claim| claim.try_serve().then_some(claim);
     let chosen = match all.balancer.pick(&wish) {
         Ok(ticket) => Claim::new(ticket, backend).and_then(served),
-        Err(NoServer::Full) => None,
-        Err(NoServer::Unusable) => return Err(refused()),
+        Err(NoServer::Full | NoServer::Unusable) => None,
     };
     if chosen.is_some() || !called {
-        return Ok(chosen);
+        return chosen;
     }
     // The algorithm counts those who wait for a server in particular as if they were served.
     let roomy = |server: &&Server| {
@@ -416,7 +418,7 @@ fn any_place(
             && load.served() < load.maxconn()
     };
     let other = all.servers.iter().find(roomy);
-    Ok(other.and_then(|it| Claim::new(Ticket::claim(&it.state), backend)).and_then(served))
+    other.and_then(|it| Claim::new(Ticket::claim(&it.state), backend)).and_then(served)
 }
 
 /// A stay in the queue of a server or a backend, which ends when dropped; a call that was not used

@@ -72,17 +72,20 @@ fn restore(
     server: &Server,
     from: &balance::Restored,
     now_ms: u64,
-) -> Option<String> {
+) -> Vec<String> {
     let (name, state, none) = (proxy.name(), &server.state, Sessions::default());
+    let before = state.state().1;
     let change = back.balancer.restore(state.slot(), from, now_ms);
     server.paused.store(state.state().1.in_maint(), Relaxed);
     let usable = back.balancer.usable();
-    match change {
-        Change::Down => Some(notice::down(name, state, Cause::Restored, usable, none)),
-        Change::Stopping => Some(notice::stopping(name, state, Cause::Restored, usable, none)),
-        _ if state.state().1.any(Admin::FORCED_DRAIN) => Some(notice::remains_drained(name, state)),
-        _ => None,
-    }
+    let mut told = match change {
+        Change::Down => vec![notice::down(name, state, Cause::Restored, usable, none)],
+        Change::Stopping => vec![notice::stopping(name, state, Cause::Restored, usable, none)],
+        Change::Up => return notice::leaving_admin(name, state, before),
+        Change::None => Vec::new(),
+    };
+    told.extend(notice::still_draining(name, state));
+    told
 }
 
 /// Sets and clears administrative bits of the server in `slot`, and tells what changed.
@@ -165,7 +168,12 @@ pub fn force_agent(worker: &Worker, backend: &Proxy, slot: usize, up: bool) {
 pub fn set_weight(worker: &Worker, backend: &Proxy, slot: usize, weight: u32) {
     let Some(back) = &backend.back else { return };
     back.balancer.set_weight(slot, weight, worker.millis());
-    if back.servers.get(slot).is_some_and(|server| server.state.is_usable()) {
+    let server = back.servers.get(slot);
+    // Whoever gives a weight may expect requests to come.
+    if let Some(text) = server.and_then(|it| notice::still_draining(backend.name(), &it.state)) {
+        announce(worker, backend, log::level::NOTICE, &text);
+    }
+    if server.is_some_and(|server| server.state.is_usable()) {
         join(back, slot);
     }
     review(worker, backend, back);
@@ -391,8 +399,6 @@ fn review(worker: &Worker, backend: &Proxy, back: &Back) {
         return;
     }
     back.availability.went_down.fetch_add(1, Relaxed);
-    // Whoever waits for any server waits in vain.
-    back.queue.call_all();
     let (name, kind) = (backend.name(), if backend.front.is_some() { "proxy" } else { "backend" });
     let text = format!("{kind} {name} has no server available!");
     log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());

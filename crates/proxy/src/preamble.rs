@@ -234,8 +234,9 @@ fn front_lines(client: &Client) {
 fn plain(client: &Client, front: &Front) -> String {
     let mut line = String::with_capacity(128);
     let bind = front.binds.get(client.bind as usize);
-    // Writing to a string cannot fail.
-    let _ = match client.peer {
+    // What a header said of the client counts, as measured: whoever fails in a handshake behind one
+    // is not the proxy next to us. Writing to a string cannot fail.
+    let _ = match client.rare.source.or(client.peer) {
         Some(SocketAddr::V4(peer)) => write!(line, "{peer}"),
         Some(SocketAddr::V6(peer)) => write!(line, "{}:{}", peer.ip(), peer.port()),
         None => write!(line, "unix:{}", client.bind + 1),

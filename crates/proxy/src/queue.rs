@@ -143,11 +143,6 @@ impl Queue {
         self.entries().iter().find(|entry| !entry.called).map(|entry| entry.place.0)
     }
 
-    /// Calls everybody, because the server that they wait for is gone.
-    pub fn call_all(&self) {
-        while self.call() {}
-    }
-
     /// Waiting requests.
     pub fn len(&self) -> u32 {
         self.length.current()

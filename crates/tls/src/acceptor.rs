@@ -10,7 +10,7 @@ use crate::conn::Conn;
 use crate::context::{self, Side};
 use crate::fault::{Fault, Reason};
 use crate::forge::Forge;
-use crate::hello::Hello;
+use crate::hello::{Hello, asked_name};
 use crate::key::Secret;
 use crate::options::{BindSettings, Defaults, Generates, Options};
 use crate::secrets::Secrets;
@@ -159,6 +159,9 @@ fn base(
     let strict = settings.strict_sni;
     ffi::choose_by_hello(&mut context, move |ssl, ciphers| {
         let hello = Hello::read(ssl, ciphers);
+        if let Some((index, name)) = asked().zip(asked_name(ssl)) {
+            ssl.set_ex_data(index, name);
+        }
         // The lock is not held while the library works.
         let table = || table.read().unwrap_or_else(PoisonError::into_inner);
         let found = table().find(&hello);
@@ -172,18 +175,14 @@ fn base(
         }
         match found.or_else(|| table().first().filter(|_| !strict)) {
             Some(served) => Ok(served.take_over(ssl, ciphers)?),
-            None => {
-                if let Some((index, name)) = asked().zip(hello.name) {
-                    ssl.set_ex_data(index, name);
-                }
-                Err(Refused::UnknownName)
-            }
+            None => Err(Refused::UnknownName),
         }
     });
     Ok(context.build())
 }
 
-/// Where a session that was refused keeps the name that it was asked for: the library forgets it.
+/// Where a session keeps the name that it was asked for: the library forgets it when it refuses
+/// one, and tells that of the session before when one goes on (up to TLS 1.2).
 pub(crate) fn asked() -> Option<Index<Ssl, Vec<u8>>> {
     static INDEX: OnceLock<Option<Index<Ssl, Vec<u8>>>> = OnceLock::new();
     *INDEX.get_or_init(|| Ssl::new_ex_index().ok())

@@ -56,15 +56,24 @@ fn has_tls13(ciphers: &[u8]) -> bool {
     ciphers.chunks_exact(2).any(|id| id[0] == 0x13)
 }
 
+/// The host name that the message at hand asks for, as it was sent.
+pub(crate) fn asked_name(ssl: &SslRef) -> Option<Vec<u8>> {
+    ffi::extension(ssl, SERVER_NAME).and_then(name_as_sent).map(<[u8]>::to_vec)
+}
+
 /// The first host name of the contents of an extension (RFC 6066 section 3), in lower case.
 pub fn server_name(bytes: &[u8]) -> Option<Vec<u8>> {
+    name_as_sent(bytes).map(<[u8]>::to_ascii_lowercase)
+}
+
+fn name_as_sent(bytes: &[u8]) -> Option<&[u8]> {
     let mut rest = counted(&mut &*bytes)?;
     while let [kind, after @ ..] = rest {
         rest = after;
         let name = counted(&mut rest)?;
         if *kind == 0 {
             let fine = (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(&0);
-            return fine.then(|| name.to_ascii_lowercase());
+            return fine.then_some(name);
         }
     }
     None

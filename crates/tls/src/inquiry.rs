@@ -29,10 +29,11 @@ impl Conn {
         self.alpn().or_else(|| self.npn())
     }
 
-    /// The host name that the client has asked for.
+    /// The host name that the client has asked for on this connection, whatever its session began
+    /// with.
     pub fn server_name(&self) -> Option<&[u8]> {
-        let refused = || self.library().ex_data(acceptor::asked()?).map(Vec::as_slice);
-        self.library().servername_raw(NameType::HOST_NAME).or_else(refused)
+        let asked = || self.library().ex_data(acceptor::asked()?).map(Vec::as_slice);
+        asked().or_else(|| self.library().servername_raw(NameType::HOST_NAME))
     }
 
     /// The version, such as `TLSv1.3`.

@@ -32,19 +32,18 @@ pub(super) fn set_weight(call: &mut Call<'_>) -> Reply {
     }
 }
 
+/// `disable server <bk>/<srv>`: as `set server ... state maint`, drain ends too.
 pub(super) fn disable(call: &mut Call<'_>) -> Reply {
     match call.target(2) {
-        Ok(target) => change_admin(call, &target, Admin::FORCED_MAINT, Admin::default()),
+        Ok(target) => change_admin(call, &target, Admin::FORCED_MAINT, Admin::FORCED_DRAIN),
         Err(reply) => reply,
     }
 }
 
+/// `enable server <bk>/<srv>`: as `set server ... state ready`, drain ends too.
 pub(super) fn enable(call: &mut Call<'_>) -> Reply {
     match call.target(2) {
-        Ok(target) => {
-            let maintenance = Admin::FORCED_MAINT;
-            change_admin(call, &target, Admin::default(), maintenance)
-        }
+        Ok(target) => change_admin(call, &target, Admin::default(), Admin::FORCED_BY_OPERATOR),
         Err(reply) => reply,
     }
 }
@@ -241,7 +240,7 @@ fn change_state(call: &Call<'_>, target: &Target) -> Reply {
     let maintenance = Admin::FORCED_MAINT;
     let (set, clear) = match call.word(4) {
         state if ignored("cli-set-server-state", state) => return Reply::Done,
-        "ready" => (Admin::default(), maintenance.with(Admin::FORCED_DRAIN)),
+        "ready" => (Admin::default(), Admin::FORCED_BY_OPERATOR),
         "drain" => (Admin::FORCED_DRAIN, maintenance),
         "maint" => (Admin::FORCED_MAINT, Admin::FORCED_DRAIN),
         _ => {

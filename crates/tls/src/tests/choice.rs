@@ -141,6 +141,29 @@ fn a_session_is_known_from_both_sides() {
     assert!(!pair.server.is_resumed());
 }
 
+/// Up to TLS 1.2 a session has a name, and the client may go on with it under another one.
+#[test]
+fn the_name_is_the_one_that_is_asked_for_now() {
+    for max in [Version::Tls12, Version::Tls13] {
+        let files = Memory::default().with("a.pem", make(&["a.test"], ecdsa(), None).pem());
+        let acceptor = acceptor(bind(&["a.pem"], Options::default()), &files).unwrap();
+        let mut client = trusting();
+        client.options.versions.max = Some(max);
+        let connector = connector(client, &files).unwrap();
+        let mut resumed = false;
+        for name in ["a.test", "B.test", "c.test"] {
+            let client = connector.connect_as(0, "a.test", name).unwrap();
+            let mut pair = Pair::new(client, acceptor.accept().unwrap());
+            pair.shake().0.unwrap();
+            pair.server_send(b"hello").unwrap();
+            pair.client_recv(&mut [0; 16]).unwrap();
+            assert_eq!(pair.server.server_name(), Some(name.as_bytes()), "{max:?}");
+            resumed |= pair.server.is_resumed();
+        }
+        assert!(resumed || max != Version::Tls12);
+    }
+}
+
 #[test]
 fn mistakes_are_told_in_known_words() {
     let one = make(&["a.test"], ecdsa(), None);

@@ -95,18 +95,39 @@ fn who_waits_for_a_server_that_goes_away_goes_elsewhere() {
     assert_eq!(waiting[0].response().text(), "first");
 }
 
+/// As measured: whoever waits for any server does so for the time of the queue, but nobody joins.
 #[test]
-fn nobody_waits_for_servers_that_are_gone() {
-    let (origin, _release) = held("never");
-    let log = LogReceiver::new();
-    let back = "    timeout queue 20s\n    server s <origin> maxconn 1\n";
-    let weir =
-        Setup::http("", back).with("origin", origin.address()).with("log", log.address()).start();
+fn a_wait_outlives_the_last_server() {
+    for (leaves, comes) in [
+        ("set server app/s state maint", "set server app/s state ready"),
+        ("set server app/s health down", "set server app/s health up"),
+        ("set weight app/s 0", "set weight app/s 1"),
+    ] {
+        let ((origin, release), log) = (held("late"), LogReceiver::new());
+        let back = "    timeout queue 20s\n    server s <origin> check inter 1h maxconn 1\n";
+        let weir = Setup::http("", back).between(&origin, &log);
+        let mut clients = ask(&weir, 2, GET);
+        eventually("one waits", || (weir.stat("app", "BACKEND", "qcur") == "1").then_some(()));
+        weir.cli(leaves);
+        assert_eq!(weir.web().get("/").status(), 503, "{leaves}");
+        assert_eq!(shape(&log.find(" 503 ")), "web app/<NOSRV> 503 SC-- \"GET / HTTP/1.1\"");
+        assert_eq!(weir.stat("app", "BACKEND", "qcur"), "1", "{leaves}");
+        (0..2).for_each(|_| release.send(()).expect("the origin listens"));
+        assert_eq!(clients[0].response().text(), "late");
+        weir.cli(comes);
+        assert_eq!(clients[1].response().text(), "late", "{comes}");
+    }
+}
+
+#[test]
+fn a_wait_for_servers_that_are_gone_ends_in_time() {
+    let ((origin, _release), log) = (held("never"), LogReceiver::new());
+    let back = "    timeout queue 500ms\n    server s <origin> maxconn 1\n";
+    let weir = Setup::http("", back).between(&origin, &log);
     let mut clients = ask(&weir, 2, GET);
-    eventually("one waits", || (weir.stat("app", "BACKEND", "qcur") == "1").then_some(()));
     weir.cli("set server app/s state maint");
     assert_eq!(clients[1].response().status(), 503);
-    assert_eq!(shape(&log.find(" 503 ")), "web app/<NOSRV> 503 SC-- \"GET / HTTP/1.1\"");
+    assert_eq!(shape(&log.find(" 503 ")), "web app/<NOSRV> 503 sQ-- \"GET / HTTP/1.1\"");
 }
 
 #[test]

@@ -54,6 +54,51 @@ fn a_draining_server_keeps_its_own_clients() {
     assert_eq!(answers(&weir, 4), "aabb");
 }
 
+/// As measured with HAProxy: `enable` is `ready` and `disable` is `maint`, both end a drain.
+#[test]
+fn enabling_and_disabling_end_a_drain() {
+    let (_origins, weir) = start();
+    let state = |command: &str| {
+        assert_eq!(weir.cli(command), "");
+        let text = weir.cli("show servers state app");
+        let line = text.lines().find(|line| line.contains(" a 127.0.0.1 ")).unwrap_or_default();
+        line.split(' ').skip(5).take(2).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(state("set server app/a state drain"), "2 8");
+    assert_eq!(state("enable server app/a"), "2 0");
+    weir.expect_error("Server app/a is UP (leaving forced drain).");
+    assert_eq!(answers(&weir, 4), "aabb");
+    for (rest, forced) in [("disable server app/a", "0 1"), ("set server app/a state maint", "0 1")]
+    {
+        assert_eq!(state("set server app/a state drain"), "2 8");
+        assert_eq!(state(rest), forced);
+        assert_eq!(state("enable server app/a"), "2 0");
+        assert_eq!(state(rest), forced);
+        assert_eq!(state("set server app/a state drain"), "2 8");
+        assert_eq!(state("set server app/a state ready"), "2 0");
+    }
+}
+
+#[test]
+fn a_weight_does_not_end_a_drain() {
+    let origin = Origin::saying("a");
+    let back = "    server a <a> check inter 1h\n    server b <a> track app/a\n";
+    let weir = Setup::http("", back).with("a", origin.address()).start();
+    let forced = "Server app/a remains in forced drain mode.";
+    let inherited = "Server app/b is leaving forced drain but remains in drain mode via app/a.";
+    let told = |text: &str| weir.errors().matches(text).count();
+    weir.cli("set weight app/a 50%; set server app/a state drain");
+    assert_eq!((told(forced), told(inherited)), (0, 0));
+    weir.cli("set weight app/a 100%; set server app/a weight 3; set weight app/b 3");
+    weir.expect_error(inherited);
+    assert_eq!((told(forced), told(inherited)), (2, 1));
+    weir.cli("set server app/b state drain");
+    weir.expect_error("Server app/b remains in forced drain mode.");
+    weir.cli("disable server app/a; set weight app/a 2; enable server app/a");
+    weir.expect_error("Server app/a is UP/READY (leaving forced maintenance).");
+    assert_eq!(told(forced), 2, "maintenance hides a drain");
+}
+
 #[test]
 fn weights_can_be_changed() {
     let (_origins, weir) = start();

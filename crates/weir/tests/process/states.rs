@@ -80,6 +80,27 @@ fn servers_go_on_where_they_were() {
     after.expect_error("Server bk/plain remains in forced drain mode.");
 }
 
+/// As measured: the configuration says to rest, and an operator had ended that.
+#[test]
+fn a_configured_rest_that_was_ended_stays_ended() {
+    let servers = "    server a 127.0.0.1:1 disabled\n    server b 127.0.0.1:1 disabled\n    \
+                   server c 127.0.0.1:1 disabled\n    server d 127.0.0.1:1 track bk/e disabled\n    \
+                   server e 127.0.0.1:1 check port <port> inter 1h disabled\n";
+    let origin = origin();
+    let start = |states: &str| setup(states, servers).with("port", origin.address().port()).start();
+    let before = start("1\n");
+    before.cli("enable server bk/a; set server bk/b state drain");
+    before.cli("set server bk/e state ready; set server bk/d state ready");
+    let states = before.cli("show servers state") + "\n";
+    let after = start(&states);
+    let state = |line: &String| line.split(' ').skip(5).take(2).collect::<Vec<_>>().join(" ");
+    let found: Vec<_> = dump(&after).iter().map(state).collect();
+    assert_eq!(found, ["2 4", "2 12", "0 5", "2 4", "2 4"]);
+    after.expect_error("Server bk/a is UP/READY (leaving forced maintenance).");
+    after.expect_error("Server bk/b is UP/DRAIN (leaving forced maintenance).");
+    after.expect_error("Server bk/b remains in forced drain mode.");
+}
+
 #[test]
 fn the_state_says_since_when() {
     let states = "1\n2 bk 1 plain 127.0.0.1 2 0 5 11 1000 1 0 2 0 0 0 0 - 1 - 0 0 - - 0\n";

@@ -279,6 +279,27 @@ backend app
     assert_eq!(client.response().text(), "127.0.0.1,a.test");
 }
 
+/// As measured: the client of the header, in the line as in `src`.
+#[test]
+fn a_handshake_that_fails_behind_a_proxy_header_is_that_clients() {
+    let log = LogReceiver::new();
+    let web = "frontend web\n    bind <web> ssl crt a.pem accept-proxy\n    timeout client 300ms\n    \
+               http-request return status 200\n";
+    let weir = setup(web).with("log", log.address()).start();
+    for (source, rest, reason) in [
+        ("192.0.2.7 192.0.2.8 1234", "GET / HTTP/1.1\r\n\r\n", "SSL handshake failure"),
+        ("192.0.2.9 192.0.2.8 4321", "", "Timeout during SSL handshake"),
+    ] {
+        let mut client = weir.connect("web");
+        client.send(format!("PROXY TCP4 {source} 443\r\n{rest}"));
+        drop(client.rest());
+        let line = log.line();
+        let words: Vec<_> = source.split(' ').collect();
+        assert!(line.starts_with(&format!("{}:{} [", words[0], words[2])), "{line}");
+        assert!(line.ends_with(&format!("] web/1: {reason}")), "{line}");
+    }
+}
+
 #[test]
 fn mistakes_are_told_before_anything_listens() {
     let directory = crate::support::Directory::new();

@@ -40,6 +40,8 @@ pub struct Reader {
     protocol: Option<Span>,
     /// The crumbs of `cookie`, joined.
     cookie: Vec<u8>,
+    /// There was one.
+    crumbs: bool,
     /// The start line was made: pseudo-fields come no more.
     begun: bool,
     /// A target may have a fragment.
@@ -60,6 +62,7 @@ impl Reader {
             path: None,
             protocol: None,
             cookie: Vec::new(),
+            crumbs: false,
             begun: false,
             fragments,
             trouble: None,
@@ -73,7 +76,7 @@ impl Reader {
         self.cookie.clear();
         (self.method, self.scheme, self.authority) = (None, None, None);
         (self.path, self.protocol) = (None, None);
-        (self.begun, self.trouble) = (false, None);
+        (self.begun, self.crumbs, self.trouble) = (false, false, None);
     }
 
     /// Takes the next field of the list into `head`, which was cleared before the first.
@@ -93,7 +96,10 @@ impl Reader {
             return self.pseudo(name, value);
         }
         let id = fields::check(name, value)?;
-        self.meter.count_field()?;
+        // Crumbs become one field: the size of the list bounds how many there are.
+        if id != HeaderId::Cookie || !std::mem::replace(&mut self.crumbs, true) {
+            self.meter.count_field()?;
+        }
         if !self.begun {
             self.start_line(head)?;
         }

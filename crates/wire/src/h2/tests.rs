@@ -51,6 +51,23 @@ fn a_request_becomes_what_http1_would_say() {
     assert!(out.starts_with(b"GET /p?q HTTP/1.1\r\nhost: h:81\r\n"), "the path alone goes out");
 }
 
+/// Browsers send a crumb per cookie (RFC 9113 section 8.2.3), and they are one field afterwards.
+#[test]
+fn crumbs_count_as_one_field() {
+    let crumbs: Vec<_> = (0..300).map(|_| ("cookie", "a=b")).collect();
+    let head = read(&with(&crumbs)).unwrap().0;
+    assert_eq!(head.get(b"cookie").unwrap().len(), 300 * 5 - 2);
+    let fields: Vec<_> = (0..99).map(|_| ("x", "y")).collect();
+    assert!(read(&with(&[&fields[..], &crumbs].concat())).is_ok());
+    let too_many = Malformed::TooLarge("too many fields");
+    let fields: Vec<_> = (0..100).map(|_| ("x", "y")).collect();
+    assert!(read(&with(&fields)).is_ok());
+    assert_eq!(read(&with(&[&fields[..], &crumbs].concat())).err(), Some(too_many));
+    let crumbs: Vec<_> = (0..400).map(|_| ("cookie", "a=b")).collect();
+    let too_large = Malformed::TooLarge("header list too large");
+    assert_eq!(read(&with(&crumbs)).err(), Some(too_large), "the size of the list is a bound");
+}
+
 #[test]
 fn default_ports_go_without_saying() {
     for (scheme, port, left) in [("http", "80", ""), ("https", "443", ""), ("http", "443", ":443")]
