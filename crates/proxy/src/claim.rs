@@ -206,7 +206,7 @@ pub(crate) async fn wait(
     loop {
         let claim = match found {
             Found::Place => return Ok(()),
-            Found::Nothing => Some(wait_for_any(tx, backend, avoid, deadline).await?),
+            Found::Nothing => Some(called(tx, backend, avoid, deadline).await?),
             Found::Server(mut claim) => {
                 let forced = tx.persistence == judge::Persistence::Forced;
                 if !has_full_queue(claim.server()) || forced {
@@ -221,7 +221,7 @@ pub(crate) async fn wait(
                     drop(claim);
                     match bound {
                         true => None,
-                        false => Some(wait_for_any(tx, backend, avoid, deadline).await?),
+                        false => Some(called(tx, backend, avoid, deadline).await?),
                     }
                 }
             }
@@ -232,6 +232,20 @@ pub(crate) async fn wait(
         }
         found = look(tx, backend, avoid)?;
     }
+}
+
+/// Waits for any server. As measured, nothing has balanced such a request: it is a session of the
+/// server whose place came free.
+async fn called(
+    tx: &mut Transaction,
+    backend: &ProxyRef,
+    avoid: Option<usize>,
+    deadline: Option<Tick>,
+) -> Result<Claim, Failure> {
+    let mut claim = wait_for_any(tx, backend, avoid, deadline).await?;
+    claim.counted = true;
+    count_session(tx, &claim);
+    Ok(claim)
 }
 
 /// `maxqueue`

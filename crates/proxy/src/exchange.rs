@@ -278,7 +278,10 @@ impl Exchange {
                 Ok(step == Step::Done && self.tunnel_is_over(tx))
             }
             Err(Fault::Write(_)) => Err(Failure::new(0, Cause::ClientAbort, Phase::Data)),
-            Err(_) => Err(Failure::new(0, Cause::ServerAbort, Phase::Data)),
+            Err(fault) => {
+                tx.notes.journal.garbled = matches!(fault, Fault::Protocol(_));
+                Err(Failure::new(0, Cause::ServerAbort, Phase::Data))
+            }
         }
     }
 
@@ -354,7 +357,7 @@ impl Exchange {
     }
 
     fn interim(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
-        report::interim(&tx.worker, &tx.client.proxy);
+        report::interim(tx);
         measure::response(tx);
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;

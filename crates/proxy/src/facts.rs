@@ -574,12 +574,13 @@ impl Context for View<'_> {
     }
 
     fn set_source(&mut self, address: SocketAddr) {
-        self.notes.source = Some(address);
+        // Formats of the same rules, and a unique id, show it.
+        (self.notes.source, self.notes.record.client) = (Some(address), Some(address));
         self.notes.used = true;
     }
 
     fn set_destination(&mut self, address: SocketAddr) {
-        self.notes.destination = Some(address);
+        (self.notes.destination, self.notes.record.frontend) = (Some(address), Some(address));
         self.notes.used = true;
     }
 

@@ -150,6 +150,8 @@ pub struct Journal {
     pub logged: bool,
     /// A rule has refused the response.
     pub denied: bool,
+    /// The body of the response breaks the rules.
+    pub garbled: bool,
     /// The request was counted on what is tracked.
     pub counted: bool,
     /// The request was not parsed: `<BADREQ>`.

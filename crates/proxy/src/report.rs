@@ -13,7 +13,6 @@ use crate::runtime::{Proxy, ProxyRef};
 use crate::settings::Mode;
 use crate::trace::points as trace;
 use crate::transaction::Transaction;
-use crate::worker::Worker;
 use crate::workspace::Notes;
 use htx::HeaderId;
 use rules::RuleSet;
@@ -136,10 +135,12 @@ pub(crate) fn enter_backend(tx: &mut Transaction, proxy: ProxyRef) {
     trace::at(tx, &trace::ROUTED);
 }
 
-/// An interim response passes.
-pub(crate) fn interim(worker: &Worker, proxy: &Proxy) {
-    if let Some(front) = &proxy.front {
-        front.counters.of(worker.thread.index).count(Metric::Status1xx);
+/// An interim response passes. As measured, its server has one answer more, and nobody else.
+pub(crate) fn interim(tx: &Transaction) {
+    if let Some(claim) = &tx.claim {
+        let block = claim.server().block();
+        block.count(Metric::Status1xx);
+        block.count(Metric::Requests);
     }
 }
 
@@ -318,6 +319,14 @@ fn count_ending(tx: &Transaction) {
     }
     let server = tx.claim.as_ref().map(|claim| claim.server().block());
     let back = tx.backend.as_ref().and_then(|backend| backend.back_block());
+    if metric == Metric::ServerAborts && journal.cause == Cause::ServerAbort {
+        // As measured: what is cut short has failed, too, and what is broken has not aborted.
+        let blocks = [server, back].into_iter().flatten();
+        blocks.for_each(|block| block.count(Metric::FailedResponses));
+        if journal.garbled {
+            return;
+        }
+    }
     let both_sides = matches!(metric, Metric::ClientAborts | Metric::ServerAborts);
     let front = tx.client.proxy.front_block().filter(|_| both_sides);
     [server, back, front].into_iter().flatten().for_each(|block| block.count(metric));

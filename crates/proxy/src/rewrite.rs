@@ -20,7 +20,7 @@ type Pick = fn(&Proxy) -> &Option<ForwardFor>;
 pub(crate) fn request(tx: &mut Transaction) {
     cacheable::note(tx);
     cookie::request(tx);
-    name_request(tx);
+    tell_name(tx);
     early::tell(tx);
     let tells = |proxy: &Proxy| proxy.forward_for.is_some() || proxy.original_to.is_some();
     let front = tx.client.proxy.clone();
@@ -69,10 +69,24 @@ fn restrict(tx: &mut Transaction, proxy: &ProxyRef, policy: HeaderNames) -> Resu
     Err(Failure::new(403, Cause::Proxy, Phase::Request))
 }
 
-/// Builds the unique id while the request is there, whoever asks for it later, and sends it along
-/// as `unique-id-header`.
-fn name_request(tx: &mut Transaction) {
-    if tx.client.proxy.settings.unique_id.is_none() {
+/// Builds the unique id once the frontend's rules have run, unless they have asked for it: rules of
+/// the backend, and whoever asks later, see the same.
+#[inline]
+pub(crate) fn name(tx: &mut Transaction) {
+    if tx.client.proxy.settings.unique_id.is_some() {
+        build_name(tx);
+    }
+}
+
+#[cold]
+fn build_name(tx: &mut Transaction) {
+    let _ = tx.view().unique_id();
+    tx.notes.used = true;
+}
+
+/// Sends the unique id along as `unique-id-header`.
+fn tell_name(tx: &mut Transaction) {
+    if tx.client.proxy.settings.unique_id_header.is_none() {
         return;
     }
     let proxy = tx.client.proxy.clone();

@@ -52,6 +52,7 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
     {
         return Ok(route);
     }
+    rewrite::name(tx);
     rewrite::restrict_names(tx, &front)?;
     let mut chosen = choose(tx, &front);
     while tx.notes.credentials.is_asked() {

@@ -10,7 +10,7 @@ use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::{
     Address, At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server,
-    ServerOptions, Websocket,
+    ServerAddress, ServerOptions, Websocket,
 };
 use crate::value::Unit;
 use crate::{addr, known};
@@ -398,7 +398,7 @@ fn define(
     }
     let given = cx.address(args.text(at));
     let (mut address, named) =
-        addr::server_place(&given).map_err(|e| args.fault(at, e).within(&context))?;
+        place(args.text(at), &given, name).map_err(|e| args.fault(at, e).within(&context))?;
     let filling = Filling::of(proxy);
     let Filling { mut options, id, .. } = options(filling, cx, args, at + 1, &context)?;
     tls::understand(&mut options, proxy, cx, args).map_err(|f| f.within(&context))?;
@@ -487,6 +487,25 @@ struct First {
     last: bool,
     /// What there is to say.
     said: Option<(Severity, String)>,
+}
+
+/// The place of a server: what is `written`, with variables `given` their values.
+fn place(
+    written: &str,
+    given: &str,
+    name: &str,
+) -> Result<(ServerAddress, Option<addr::Family>), String> {
+    if given.is_empty() {
+        let why = "resolves to an empty address (environment variable missing?)";
+        return Err(format!("'{written}' {why}"));
+    }
+    let (address, named) = addr::server_place(given)?;
+    // Whether a name can be asked for does not depend on who is asked.
+    let hollow = address.host.starts_with('.') || address.host.contains("..");
+    if named.is_some() && hollow {
+        return Err(format!("Can't create DNS resolution for server '{name}'"));
+    }
+    Ok((address, named))
 }
 
 /// The first address of a server that is given by name (`init-addr`).

@@ -133,6 +133,25 @@ fn observation_knows_its_modes() {
     }
 }
 
+/// As HAProxy 2.6 decides, and in its words.
+#[test]
+fn servers_need_an_address_that_can_be_asked_for() {
+    let hollow = "Can't create DNS resolution for server 's'";
+    let empty = "'${WEIR_IS_UNSET}' resolves to an empty address (environment variable missing?)";
+    for (address, message) in [
+        ("${WEIR_IS_UNSET}", Some(empty)),
+        ("${WEIR_IS_UNSET}:80", None),
+        (".foo:80 init-addr none", Some(hollow)),
+        (".:80 init-addr none", Some(hollow)),
+        ("foo..bar:80 init-addr none", Some(hollow)),
+        ("foo.:80 init-addr none", None),
+    ] {
+        let text = format!("backend b\n server s {address}\n");
+        let expected = message.map(|it| format!("'server b/s' : {it}"));
+        assert_eq!(messages(&text, Severity::Alert), Vec::from_iter(expected), "{address}");
+    }
+}
+
 /// As HAProxy 2.6 decides.
 #[test]
 fn check_proto_suits_the_kind_of_check() {

@@ -170,3 +170,87 @@ fn requests_that_are_none_are_counted() {
     eventually("it has ended", || (seen() == ["4", "3", "1"]).then_some(()));
     assert_eq!(weir.stat("app", "BACKEND", "hrsp_other"), "1");
 }
+
+/// The counters of a server, of its backend and of the frontend.
+fn rows(weir: &Running, fields: &[&str]) -> [Vec<String>; 3] {
+    [("app", "s"), ("app", "BACKEND"), ("web", "FRONTEND")]
+        .map(|(proxy, row)| fields.iter().map(|field| weir.stat(proxy, row, field)).collect())
+}
+
+/// As measured: what is cut short is a failure and an abort, what is broken a failure only.
+#[test]
+fn responses_that_end_early_count_as_failed() {
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+    for (answer, next, aborts) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", "", "1"),
+        (chunked, "", "1"),
+        (chunked, "zz\r\n", "0"),
+    ] {
+        let (answer, next) = (answer.to_owned(), next.to_owned());
+        let origin = Origin::new(move |mut peer| {
+            if peer.request().is_some() {
+                peer.send(&answer);
+                if !next.is_empty() {
+                    peer.send(&next);
+                    while peer.request().is_some() {}
+                }
+            }
+        });
+        let weir =
+            Setup::http("", "    server s <origin>").with("origin", origin.address()).start();
+        let mut client = weir.web();
+        client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        client.rest();
+        eventually("it is counted", || (weir.stat("app", "s", "eresp") == "1").then_some(()));
+        let expected = ["1", aborts];
+        let [server, backend, _] = rows(&weir, &["eresp", "srv_abrt"]);
+        assert_eq!(
+            (server, backend),
+            (expected.map(Into::into).into(), expected.map(Into::into).into())
+        );
+    }
+}
+
+/// As measured: each is an answer of the server's, and none of the frontend's.
+#[test]
+fn interim_responses_count_on_the_server() {
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    let end = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let origin = Origin::answering(format!("{hints}{hints}{end}"));
+    let weir = Setup::http("", "    server s <origin>").with("origin", origin.address()).start();
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    client.rest();
+    eventually("it is counted", || (weir.stat("web", "FRONTEND", "hrsp_2xx") == "1").then_some(()));
+    let expected = [["2", "1", "3"], ["0", "1", "1"], ["0", "1", "1"]];
+    let expected = expected.map(|row| row.map(String::from).to_vec());
+    assert_eq!(rows(&weir, &["hrsp_1xx", "hrsp_2xx", "req_tot"]), expected);
+}
+
+/// As measured: who waits for any server is not balanced, who waits for the one of a hash is.
+#[test]
+fn requests_from_a_queue_are_not_balanced() {
+    for (algorithm, balanced) in [("roundrobin", "1"), ("source", "2")] {
+        let (tell, told) = std::sync::mpsc::channel();
+        let told = std::sync::Mutex::new(told);
+        let origin = Origin::new(move |mut peer| {
+            if peer.request().is_some() {
+                let _ = told.lock().unwrap().recv();
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            }
+        });
+        let back = format!("    balance {algorithm}\n    server s <origin> maxconn 1");
+        let weir = Setup::http("", &back).with("origin", origin.address()).start();
+        let mut clients = [weir.web(), weir.web()];
+        clients[0].send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        eventually("one is served", || (weir.stat("app", "s", "scur") == "1").then_some(()));
+        clients[1].send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        let queued = |row| weir.stat("app", row, "qcur") == "1";
+        eventually("one waits", || (queued("s") || queued("BACKEND")).then_some(()));
+        (0..2).for_each(|_| tell.send(()).unwrap());
+        clients.iter_mut().for_each(|client| assert_eq!(client.response().status(), 200));
+        let expected = ["2", balanced].map(String::from).to_vec();
+        let [server, backend, _] = rows(&weir, &["stot", "lbtot"]);
+        assert_eq!((server, backend), (expected.clone(), expected), "{algorithm}");
+    }
+}

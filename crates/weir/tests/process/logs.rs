@@ -272,6 +272,38 @@ fn ids_hold_nothing_for_what_is_missing() {
     assert_eq!(log.line(), "<>");
 }
 
+/// As measured: an id is made when a rule asks for it, or else behind the frontend's rules; what
+/// rules of the backend change is not in it, and they do not see its header.
+#[test]
+fn ids_are_made_behind_the_rules_of_the_frontend() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front = "    http-request set-header x-early %[unique-id] if { path /early }\n    \
+                 http-request set-src str(192.0.2.9)\n    http-request set-dst-port int(77)\n    \
+                 http-request set-header x-l front\n    http-request set-header x-same %ci:%fp\n    \
+                 unique-id-format %ci:%fp:%[src]:%[req.hdr(x-l)]\n    unique-id-header X-Id\n    \
+                 log-format \"%ID %ci\"";
+    let back = "    http-request set-src str(192.0.2.8)\n    http-request set-header x-l back\n    \
+                http-request set-header x-seen <%[req.hdr(x-id)]>\n    \
+                http-request set-header x-back %[unique-id]\n    server s <origin>";
+    let weir = Setup::http(front, back).between(&origin, &log);
+    weir.web().expect_open("/");
+    let id = "192.0.2.9:77:192.0.2.9:front";
+    let request = origin.request(0);
+    assert_eq!(request.header("x-id"), Some(id));
+    assert_eq!(request.header("x-back"), Some(id));
+    assert_eq!(request.header("x-seen"), Some("<>"));
+    assert_eq!(request.header("x-same"), Some("192.0.2.9:77"));
+    assert_eq!(log.line(), format!("{id} 192.0.2.8"));
+    let mut client = weir.web();
+    let port = weir.address("web").port();
+    client.expect_open("/early");
+    let id = format!("127.0.0.1:{port}:127.0.0.1:");
+    let request = origin.request(1);
+    assert_eq!(request.header("x-early"), Some(&*id));
+    assert_eq!(request.header("x-id"), Some(&*id));
+    assert_eq!(log.line(), format!("{id} 192.0.2.8"));
+}
+
 /// Measured: what has no request yet is an error, a response with 500 is not.
 #[test]
 fn connections_that_fail_before_a_request_have_a_format_of_their_own() {
