@@ -9,12 +9,11 @@ use crate::draft::{DraftKind, DraftProxy, NamedServers};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::{
-    Address, At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server,
-    ServerOptions, Websocket,
+    At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server, ServerOptions,
+    Websocket,
 };
 use crate::value::Unit;
 use crate::{addr, known};
-use std::net::IpAddr;
 use std::sync::Arc;
 use stdx::leading;
 
