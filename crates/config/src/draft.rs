@@ -1,4 +1,5 @@
 //! Objects while their lines are read: names not resolved yet, inheritance by copy. Never seen outside this crate.
+use crate::addr::Family;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::lex::Word;
 use crate::line::Args;
@@ -73,8 +74,20 @@ pub(crate) struct DraftProxy {
     pub(crate) heirs: Heirs,
     /// What is wrong with expressions that count only while the section is in service.
     pub(crate) late: Vec<Diagnostic>,
+    /// Servers that are given by name, and not looked up so far.
+    pub(crate) named: Vec<NamedServers>,
     /// What there is to say of servers whose address is not known, unless a state file knows it.
     pub(crate) unknown_addresses: Vec<UnknownAddress>,
+}
+
+/// Servers of a line whose host is a name.
+pub(crate) struct NamedServers {
+    /// Which ones.
+    pub(crate) servers: std::ops::Range<usize>,
+    /// Which addresses will do.
+    pub(crate) family: Family,
+    /// Where it says so; the message is what goes before each message about them.
+    pub(crate) context: Diagnostic,
 }
 
 /// Servers of a line whose host has no address so far.
@@ -261,6 +274,7 @@ impl DraftProxy {
             parent: None,
             heirs: Heirs::default(),
             late: Vec::new(),
+            named: Vec::new(),
             unknown_addresses: Vec::new(),
         }
     }

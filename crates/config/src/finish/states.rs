@@ -213,7 +213,7 @@ fn take_checks(server: &mut Server, line: &Line<'_>) -> Result<(), String> {
 /// What was to be said of addresses that no method has found, where no file knew them either.
 fn tell_unknown(proxy: &mut DraftProxy, cx: &mut Cx<'_>) {
     for unknown in std::mem::take(&mut proxy.unknown_addresses) {
-        let servers = &proxy.settings.back.servers[unknown.servers];
+        let Some(servers) = proxy.settings.back.servers.get(unknown.servers) else { continue };
         // A warning is of an address that another method found, unless a file went before it.
         let warns = unknown.diagnostic.severity == Severity::Warning;
         let told = |it: &Server| it.unresolved || (warns && it.restored.is_none());

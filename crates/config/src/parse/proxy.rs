@@ -546,6 +546,7 @@ pub(super) fn judge(
     parse: Fill<DraftProxy>,
 ) -> Parsed {
     let settings = proxy.settings.clone();
+    let named = proxy.named.len();
     let rules = std::mem::take(&mut proxy.rules);
     let captures = std::mem::take(&mut proxy.captures);
     let cookie = proxy.captured_cookie.take();
@@ -555,6 +556,7 @@ pub(super) fn judge(
     cx.diagnostics = said;
     (cx.tables, cx.mentions) = (tables, mentions);
     (proxy.settings, proxy.rules, proxy.captures) = (settings, rules, captures);
+    proxy.named.truncate(named);
     proxy.captured_cookie = cookie;
     for late in std::mem::take(&mut proxy.late) {
         cx.diagnostics.push(late);
@@ -599,7 +601,9 @@ pub(super) fn allowed(
     let lack = format!("{} '{}' has no {side} capability.", proxy.word(), proxy.name);
     // Elsewhere these would be lost, not just useless.
     let refusal = match shown {
-        "server" | "default-server" => Some(format!("'{shown}' not allowed because {lack}")),
+        "server" | "default-server" | "server-template" => {
+            Some(format!("'{shown}' not allowed because {lack}"))
+        }
         "tcp-request connection" | "tcp-request session" => Some(format!(
             "{shown} is not allowed because {} {} is not a frontend",
             proxy.word(),

@@ -5,16 +5,15 @@ use super::tls;
 use super::values::{self, limit_at, limit_or_zero, time_at};
 use crate::cx::Cx;
 use crate::diag::Severity;
-use crate::draft::{DraftKind, DraftProxy, UnknownAddress};
+use crate::draft::{DraftKind, DraftProxy, NamedServers};
 use crate::keyword::{Fill, Keyword, Places};
 use crate::line::{Args, Parsed};
 use crate::model::{
-    Address, At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server,
-    ServerAddress, ServerOptions, Websocket,
+    At, InitAddr, Mode, Network, Observe, OnError, Protocol, ResolveOptions, Server, ServerAddress,
+    ServerOptions, Websocket,
 };
 use crate::value::Unit;
 use crate::{addr, known};
-use std::net::IpAddr;
 use std::sync::Arc;
 use stdx::leading;
 
@@ -397,7 +396,7 @@ fn define(
         refuse_double(proxy, cx, args, name);
     }
     let given = cx.address(args.text(at));
-    let (mut address, named) =
+    let (address, named) =
         place(args.text(at), &given, name).map_err(|e| args.fault(at, e).within(&context))?;
     let filling = Filling::of(proxy);
     let Filling { mut options, id, .. } = options(filling, cx, args, at + 1, &context)?;
@@ -408,23 +407,11 @@ fn define(
         return Err(args.fault(1, message).within(&context));
     }
     let host = named.map(|_| address.host.clone());
-    let (mut unresolved, mut last_address) = (false, false);
-    if let (Some(family), Address::Ip(socket)) = (named, &mut address.address) {
-        let first = initial(cx, (&address.host, family), &options.resolve, &context);
-        (unresolved, last_address) = (first.ip.is_none(), first.last);
-        first.ip.into_iter().for_each(|ip| socket.set_ip(ip));
-        match first.said {
-            Some((Severity::Alert, message)) if !first.last => {
-                proxy.late.push(args.diagnostic(Severity::Alert, args.fault(at, message)));
-            }
-            Some((severity, message)) => {
-                let from = proxy.settings.back.servers.len();
-                let servers = from..from + names.len();
-                let diagnostic = args.diagnostic(severity, args.fault(at, message));
-                proxy.unknown_addresses.push(UnknownAddress { servers, diagnostic });
-            }
-            None => {}
-        }
+    if let Some(family) = named {
+        let from = proxy.settings.back.servers.len();
+        let servers = from..from + names.len();
+        let context = args.diagnostic(Severity::Alert, args.fault(at, context));
+        proxy.named.push(NamedServers { servers, family, context });
     }
     for (at, name) in names.iter().enumerate() {
         let name: Arc<str> = name.as_str().into();
@@ -441,10 +428,10 @@ fn define(
             address: address.clone(),
             place: args.place().clone(),
             host: host.clone(),
-            unresolved,
+            unresolved: host.is_some(),
             resolve: None,
             options: options.clone(),
-            last_address,
+            last_address: false,
             restored: None,
             serves_as: None,
             checked_at: (None, None),
@@ -479,16 +466,6 @@ fn refuse_double(proxy: &DraftProxy, cx: &mut Cx<'_>, args: Args<'_>, name: &str
     }
 }
 
-/// What was found of the first address of a server.
-struct First {
-    /// The address; without one it has to do without for now.
-    ip: Option<IpAddr>,
-    /// Whether that of a state file goes first.
-    last: bool,
-    /// What there is to say.
-    said: Option<(Severity, String)>,
-}
-
 /// The place of a server: what is `written`, with variables `given` their values.
 fn place(
     written: &str,
@@ -506,53 +483,6 @@ fn place(
         return Err(format!("Can't create DNS resolution for server '{name}'"));
     }
     Ok((address, named))
-}
-
-/// The first address of a server that is given by name (`init-addr`).
-fn initial(
-    cx: &Cx<'_>,
-    (host, family): (&str, addr::Family),
-    options: &ResolveOptions,
-    context: &str,
-) -> First {
-    let resolved = options.resolvers.is_some();
-    let service = resolved && host.starts_with('_');
-    let usual: &[InitAddr] = match resolved {
-        true => &[InitAddr::Last, InitAddr::Libc, InitAddr::None],
-        false => &[InitAddr::Last, InitAddr::Libc],
-    };
-    let (mut tried, mut last) = (false, service);
-    for method in options.init.as_deref().unwrap_or(usual) {
-        match method {
-            InitAddr::Last => last = true,
-            InitAddr::Libc if host.starts_with('_') => {}
-            InitAddr::Libc => match cx.names.resolve(host, family) {
-                Some(ip) => return First { ip: Some(ip), last, said: None },
-                None => tried = true,
-            },
-            InitAddr::Ip(ip) => {
-                let text = format!(
-                    "{context} : could not resolve address '{host}', falling back to configured address."
-                );
-                let said = tried.then_some((Severity::Warning, text));
-                return First { ip: Some(*ip), last, said };
-            }
-            InitAddr::None => {
-                let text =
-                    format!("{context} : could not resolve address '{host}', disabling server.");
-                let said = tried.then_some((Severity::Warning, text));
-                return First { ip: None, last, said };
-            }
-        }
-    }
-    if service {
-        return First { ip: None, last, said: None };
-    }
-    let message = match tried {
-        true => format!("{context} : could not resolve address '{host}'."),
-        false => format!("{context} : no method found to resolve address '{host}'."),
-    };
-    First { ip: None, last, said: Some((Severity::Alert, message)) }
 }
 
 /// A `default-server` line: presets for the servers after it.

@@ -257,9 +257,12 @@ fn sides_that_a_proxy_lacks() {
     ] {
         assert_eq!(messages(&format!("{TIMES}{line}\n"), Severity::Warning), [message], "{line}");
     }
-    let alerts =
-        messages(&format!("{TIMES}frontend f\n bind :1\n server s 1.2.3.4:1\n"), Severity::Alert);
-    assert_eq!(alerts, ["'server' not allowed because frontend 'f' has no backend capability."]);
+    for (keyword, rest) in [("server", "s 1.2.3.4:1"), ("server-template", "a 2 nope.invalid:80")] {
+        let text = format!("{TIMES}frontend f\n bind :1\n {keyword} {rest}\n");
+        let told =
+            format!("'{keyword}' not allowed because frontend 'f' has no backend capability.");
+        assert_eq!(messages(&text, Severity::Alert), [told]);
+    }
 }
 
 #[test]

@@ -196,6 +196,34 @@ fn init_addr_says_where_the_first_address_comes_from() {
     assert!(messages(text, Severity::Warning).contains(&warning.to_owned()));
 }
 
+/// Counts who is asked for, and finds nobody.
+#[derive(Default)]
+struct Asked(std::cell::Cell<u32>);
+
+impl Resolver for Asked {
+    fn resolve(&self, _: &str, _: Family) -> Option<IpAddr> {
+        self.0.set(self.0.get() + 1);
+        None
+    }
+}
+
+#[test]
+fn names_are_not_looked_up_for_a_configuration_that_is_wrong() {
+    let asked = |line: &str| {
+        let names = Asked::default();
+        let text = format!("backend b\n server s nope.invalid:80\n{line}");
+        let setup = Setup { names: &names, ..setup() };
+        let loaded = crate::load(&[crate::Source::new("a.cfg", &text)], setup);
+        let alerts = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Alert);
+        let alerts: Vec<String> = alerts.map(|it| it.message.clone()).collect();
+        (names.0.get(), alerts)
+    };
+    assert_eq!(asked("").0, 1);
+    let (count, alerts) = asked(" bogus\n");
+    assert_eq!(count, 0, "{alerts:?}");
+    assert_eq!(alerts, ["unknown keyword 'bogus' in 'backend' section"]);
+}
+
 #[test]
 fn templates_make_servers_that_differ_by_a_number() {
     let all = servers(concat!(
