@@ -190,6 +190,8 @@ fn accept_some(
             // The client left before it was taken: no fault of ours, look for the next.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // It does not listen while its frontend is paused.
+            Err(_) if pausing::is_paused(proxy) => return Ok(Took::Limit),
             Err(error) => return Err(error),
         };
         count_connection(worker, proxy, place);
@@ -349,5 +351,6 @@ fn complain(worker: &Worker, proxy: &Proxy, error: &io::Error) {
     crate::log::send(worker, &proxy.settings.logs, crate::log::level::EMERG, text.as_bytes());
 }
 
+pub mod pausing;
 #[cfg(test)]
 mod tests;

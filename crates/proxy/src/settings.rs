@@ -772,6 +772,8 @@ pub struct Bind {
     /// Other sockets of the same address, each with the threads that it is for; the first one is
     /// for all others.
     pub shards: Vec<(reactor::Handle, Vec<u16>)>,
+    /// Clients that may wait to be accepted.
+    pub backlog: u32,
 }
 
 /// What an algorithm hashes, and how (`balance`, `hash-type`).

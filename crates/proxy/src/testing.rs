@@ -268,6 +268,7 @@ pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, So
         tls: None,
         mss_reduction: 0,
         shards: Vec::new(),
+        backlog: 128,
     };
     let front = Front { binds: vec![bind], ..Front::default() };
     (Proxy { front: Some(front), ..backend(name, mode, servers) }, address)

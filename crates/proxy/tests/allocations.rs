@@ -151,6 +151,7 @@ fn worker(server: SocketAddr) -> (std::rc::Rc<Thread>, SocketAddr) {
         speaks_h2: None,
         mss_reduction: 0,
         shards: Vec::new(),
+        backlog: 128,
     };
     let server = |id: u32| {
         Server::new(balance::ServerSettings::new(id, format!("s{id}")), Address::Inet(server))

@@ -116,6 +116,14 @@ pub trait Kernel {
     fn shutdown_write(&self, handle: Handle) -> io::Result<()>;
     /// Closes a handle; `reset` drops what is unsent.
     fn close(&self, handle: Handle, reset: bool);
+    /// Has a listener turn clients away and leave its address to others ([`sys::listen::suspend`]).
+    fn suspend(&self, _listener: Handle) -> io::Result<()> {
+        Ok(())
+    }
+    /// Has it listen at its address again, with so many clients that may wait.
+    fn listen_again(&self, _listener: Handle, _at: SocketAddr, _backlog: u32) -> io::Result<()> {
+        Ok(())
+    }
     /// Our address of a connection or listener.
     fn local_address(&self, handle: Handle) -> Option<SocketAddr>;
     /// What the system knows about a TCP connection, where it tells.

@@ -189,6 +189,14 @@ impl Kernel for Os {
         sys::close(handle.0);
     }
 
+    fn suspend(&self, listener: Handle) -> io::Result<()> {
+        sys::listen::suspend(listener.0)
+    }
+
+    fn listen_again(&self, listener: Handle, at: SocketAddr, backlog: u32) -> io::Result<()> {
+        sys::listen::resume(listener.0, at, backlog)
+    }
+
     fn local_address(&self, handle: Handle) -> Option<SocketAddr> {
         socket::local_address(handle.0)
     }

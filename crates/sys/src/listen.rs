@@ -150,6 +150,29 @@ fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
     option::set_buffers(fd, options.buffers)
 }
 
+/// Stops listening without giving the address up: others may listen there meanwhile, and clients
+/// that wait are turned away.
+///
+/// # Errors
+/// It does not listen.
+pub fn suspend(fd: Fd) -> io::Result<()> {
+    Ok(net::shutdown(borrow(fd)?, net::Shutdown::Read)?)
+}
+
+/// Listens at `address` again after [`suspend`]. A port that the system once chose is asked for by
+/// its number now, for the socket has lost it.
+///
+/// # Errors
+/// Somebody else listens there by now.
+pub fn resume(fd: Fd, address: SocketAddr, backlog: u32) -> io::Result<()> {
+    match net::bind(borrow(fd)?, &address) {
+        // It has kept its port.
+        Ok(()) | Err(rustix::io::Errno::INVAL) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(net::listen(borrow(fd)?, backlog.clamp(1, i32::MAX as u32) as i32)?)
+}
+
 /// Opens a unix stream listener at `path`, with permission bits `mode` if given. A stale socket
 /// file there is replaced at once by the new one, so that no client finds the path absent.
 pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<Fd> {

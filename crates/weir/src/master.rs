@@ -13,8 +13,16 @@ use sys::signal;
 
 /// The signals that a master acts on. They wait while it is not one: between two configurations,
 /// and before it has begun.
-pub(crate) const SIGNALS: [i32; 6] =
-    [signal::USR1, signal::USR2, signal::HUP, signal::TERM, signal::INT, signal::CHLD];
+pub(crate) const SIGNALS: [i32; 8] = [
+    signal::USR1,
+    signal::USR2,
+    signal::HUP,
+    signal::TERM,
+    signal::INT,
+    signal::CHLD,
+    signal::TTOU,
+    signal::TTIN,
+];
 
 /// The number of the signal that ends processes at once.
 pub(crate) const END: i32 = signal::TERM;

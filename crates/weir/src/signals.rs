@@ -1,9 +1,11 @@
 //! What signals mean, on the first thread. Never handles one inside a signal handler.
 //!
 //! As HAProxy does: SIGUSR1 is the soft stop, SIGTERM and SIGINT stop at once, SIGHUP tells the
-//! states of all servers, SIGPIPE is ignored (management manual, section 4).
+//! states of all servers, SIGTTOU pauses the listeners, SIGTTIN resumes them, SIGPIPE is ignored
+//! (management manual, section 4).
 
 use crate::dump;
+use proxy::listener::pausing;
 use proxy::{Shared, Worker};
 use reactor::{Class, Handle, Listener, Tick};
 use std::rc::Rc;
@@ -20,6 +22,7 @@ pub(crate) static STOPPED_BY: AtomicI32 = AtomicI32::new(0);
 pub(crate) fn prepare(debug: bool) -> std::io::Result<Handle> {
     signal::ignore_pipe()?;
     let mut noted = vec![signal::USR1, signal::HUP, signal::QUIT, signal::USR2];
+    noted.extend([signal::TTOU, signal::TTIN]);
     if !debug {
         noted.extend([signal::TERM, signal::INT]);
     }
@@ -77,6 +80,8 @@ async fn run(worker: Rc<Worker>, bell: Handle, stop: Stop, manager: Option<Arc<M
                 signal::USR1 => next = soft_stop(&worker, stop, next),
                 signal::TERM | signal::INT => stop_now(&worker.shared, number),
                 signal::HUP => dump::states(&worker),
+                signal::TTOU => pausing::pause_all(&worker),
+                signal::TTIN => pausing::resume_all(&worker),
                 _ => {}
             }
         }

@@ -4,6 +4,7 @@ use super::call::{Call, Reply, front};
 use crate::settings::Level;
 use proxy::Worker;
 use proxy::counters::{Counters, Gauge};
+use proxy::listener::pausing::{self, Switched};
 use proxy::runtime::{Back, Server};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -21,10 +22,16 @@ fn switch_frontend(call: &Call<'_>, disabled: bool, already: &str) -> Reply {
             let verb = if disabled { "disable" } else { "enable" };
             Reply::error(format!("Frontend was previously shut down, cannot {verb}."))
         }
-        Ok(proxy) if front(&proxy).disabled.swap(disabled, Relaxed) == disabled => {
-            Reply::error(already)
+        Ok(proxy) => {
+            let switch = if disabled { pausing::pause } else { pausing::resume };
+            match switch(call.worker, &proxy) {
+                Switched::Done => Reply::Done,
+                Switched::Already => Reply::error(already),
+                Switched::Busy(_) => Reply::error(
+                    "Failed to resume frontend, check logs for precise cause (port conflict?).",
+                ),
+            }
         }
-        Ok(_) => Reply::Done,
         Err(reply) => reply,
     }
 }

@@ -213,7 +213,7 @@ fn names_are_not_looked_up_for_a_configuration_that_is_wrong() {
         let names = Asked::default();
         let text = format!("backend b\n server s nope.invalid:80\n{line}");
         let setup = Setup { names: &names, ..setup() };
-        let loaded = crate::load(&[crate::Source::new("a.cfg", &text)], setup);
+        let loaded = load(&[Source::new("a.cfg", &text)], setup);
         let alerts = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Alert);
         let alerts: Vec<String> = alerts.map(|it| it.message.clone()).collect();
         (names.0.get(), alerts)

@@ -72,6 +72,7 @@ impl Listen {
             speaks_h2: self.h2_front.then_some(true),
             mss_reduction: 0,
             shards: Vec::new(),
+            backlog: 128,
         };
         let next = self.h2_back.then(|| front(index + 1));
         let back = Back {

@@ -197,6 +197,7 @@ fn front(
                 speaks_h2: bind.options.protocol.map(|it| it == model::Protocol::H2),
                 mss_reduction: bind.options.mss.min(0).unsigned_abs(),
                 shards,
+                backlog,
                 handle: open.handle,
                 address: open.address,
                 name: bind.options.name.clone(),

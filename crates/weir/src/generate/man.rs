@@ -35,6 +35,8 @@ const SIGNALS: &[(&str, &str)] = &[
     ("SIGUSR1", "Stops listening, serves what is there to its end, then ends."),
     ("SIGTERM, SIGINT", "Ends at once."),
     ("SIGHUP", "Writes the states of servers and proxies to the logs."),
+    ("SIGTTOU", "Pauses the listeners: their ports are free for others."),
+    ("SIGTTIN", "Resumes them."),
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[(

@@ -94,6 +94,7 @@ async fn signals(watch: Rc<Watch>, bell: Handle) {
         for number in signal::take() {
             match number {
                 signal::USR1 | signal::TERM | signal::INT => watch.stop(number),
+                signal::TTOU | signal::TTIN => watch.pass(number),
                 signal::USR2 | signal::HUP => watch.reload(None),
                 _ => {}
             }
@@ -116,6 +117,11 @@ impl Watch {
             self.orders.manager.iter().for_each(Manager::stopping);
         }
         self.record.borrow().signal(number, |_| true);
+    }
+
+    /// Passes a signal on to those that serve.
+    fn pass(&self, number: i32) {
+        self.record.borrow().signal(number, |it| it.process.kind == Kind::Worker);
     }
 
     /// Takes note of processes that have ended.

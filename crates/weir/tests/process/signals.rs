@@ -1,7 +1,7 @@
 //! What signals do to a process that serves. Never about files.
 
 use crate::support::{Client, Origin, Running, Setup, eventually, reply};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -182,4 +182,50 @@ fn no_signal_goes_to_the_thread_that_has_no_descriptors() {
     });
     let workers = masks(weir.pid()).into_iter().filter(|(name, _)| name != "watchdog");
     assert!(workers.map(|(_, mask)| mask & noted).all(|mask| mask == 0));
+}
+
+fn status(weir: &Running) -> String {
+    let stat = weir.cli("show stat web 1 -1");
+    let row = stat.lines().nth(1).expect("a row").to_owned();
+    row.split(',').nth(17).expect("a status").to_owned()
+}
+
+#[test]
+fn listeners_pause_and_resume() {
+    let (origin, tell) = patient_origin();
+    let weir = start(&origin, &["-db"]);
+    let mut running = weir.web();
+    running.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    origin.request(0);
+    weir.signal(signal::TTOU);
+    eventually("clients are refused", || refuses(&weir).then_some(()));
+    weir.expect_error("Paused frontend web.");
+    assert_eq!(status(&weir), "PAUSED");
+    tell.send(()).expect("the origin waits");
+    assert_eq!(running.response().status(), 200, "what runs goes on");
+    let other = TcpListener::bind(weir.address("web")).expect("the port is free");
+    drop(other);
+    weir.signal(signal::TTIN);
+    weir.expect_error("Resumed frontend web.");
+    assert_eq!(status(&weir), "OPEN");
+    tell.send(()).expect("the origin waits");
+    assert_eq!(weir.web().get("/").status(), 200);
+}
+
+#[test]
+fn a_disabled_frontend_releases_its_port() {
+    let origin = Origin::saying("hello");
+    let weir = start(&origin, &["-db"]);
+    assert_eq!(weir.cli("disable frontend web").trim(), "");
+    assert!(refuses(&weir));
+    assert_eq!(weir.cli("disable frontend web").trim(), "All sockets are already disabled.");
+    let other = TcpListener::bind(weir.address("web")).expect("the port is free");
+    assert_eq!(status(&weir), "PAUSED");
+    let refused = weir.cli("enable frontend web");
+    assert!(refused.starts_with("Failed to resume frontend"), "{refused}");
+    weir.expect_error("busy while trying to enable frontend web.");
+    assert_eq!(status(&weir), "PAUSED");
+    drop(other);
+    assert_eq!(weir.cli("enable frontend web").trim(), "");
+    assert_eq!(weir.web().get("/").status(), 200);
 }
