@@ -200,8 +200,8 @@ fn init_addr_says_where_the_first_address_comes_from() {
 #[derive(Default)]
 struct Asked(std::cell::Cell<u32>);
 
-impl crate::addr::Resolver for Asked {
-    fn resolve(&self, _: &str, _: crate::addr::Family) -> Option<IpAddr> {
+impl Resolver for Asked {
+    fn resolve(&self, _: &str, _: Family) -> Option<IpAddr> {
         self.0.set(self.0.get() + 1);
         None
     }
@@ -212,8 +212,8 @@ fn names_are_not_looked_up_for_a_configuration_that_is_wrong() {
     let asked = |line: &str| {
         let names = Asked::default();
         let text = format!("backend b\n server s nope.invalid:80\n{line}");
-        let setup = crate::Setup { names: &names, ..super::setup() };
-        let loaded = crate::load(&[crate::Source::new("a.cfg", &text)], setup);
+        let setup = Setup { names: &names, ..setup() };
+        let loaded = load(&[Source::new("a.cfg", &text)], setup);
         let alerts = loaded.diagnostics.iter().filter(|it| it.severity == Severity::Alert);
         let alerts: Vec<String> = alerts.map(|it| it.message.clone()).collect();
         (names.0.get(), alerts)
