@@ -40,7 +40,6 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         cx.diagnostics.push(Diagnostic::general(Severity::Alert, told));
     }
     advice::backends(&draft.proxies, cx);
-    names::resolve(&mut draft.proxies, cx);
     states::load(&mut draft.proxies, &draft.global, cx);
     track::resolve(&mut draft.proxies, cx);
     for proxy in draft.proxies.iter().filter(|proxy| !proxy.settings.disabled) {

@@ -15,8 +15,9 @@ use std::path::PathBuf;
 /// Lines by server.
 type Lines<'t> = HashMap<&'t str, &'t Line<'t>>;
 
-/// Takes over what the files say, and tells of addresses that nobody knows.
+/// Has names looked up, takes over what the files say, and tells of addresses that nobody knows.
 pub(super) fn load(proxies: &mut [DraftProxy], global: &Global, cx: &mut Cx<'_>) {
+    super::names::resolve(proxies, cx);
     let path = global.server_state_file.as_deref();
     // Read even if nobody asks for it: a file that is missing is told in any case.
     let text = path.and_then(|name| {
