@@ -105,6 +105,15 @@ pub fn gain_no_privileges() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
 
+/// Has the system end this process (SIGTERM) when its parent dies. A change of user takes that back.
+///
+/// # Errors
+/// The system does not know how.
+pub fn end_with_parent() -> io::Result<()> {
+    // SAFETY: prctl(2) with this option takes plain numbers.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM, 0, 0, 0) })
+}
+
 /// Lets the process leave a core dump when it dies, as far as limits and a change of its user stand
 /// against it.
 ///

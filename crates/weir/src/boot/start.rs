@@ -168,6 +168,9 @@ impl Prepared {
             return fail(&format!("[haproxy.main()] {error}"));
         }
         if let Some((channel, _)) = place.master {
+            // Nobody could reach a worker whose master is gone, and the next one could share its
+            // ports. Where the system does not know it, it goes on.
+            let _ = sys::process::end_with_parent();
             let console = console::to_master(channel);
             self.runtime.sockets.push(console.socket.clone());
             self.console.push(console);

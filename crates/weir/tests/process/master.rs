@@ -179,6 +179,16 @@ fn a_killed_worker_takes_the_master_along() {
 }
 
 #[test]
+fn a_worker_does_not_outlive_its_master() {
+    let mut master = start(TEXT);
+    assert_eq!(master.running.web().get("/").text(), "hello");
+    master.running.signal(signal::KILL);
+    master.running.wait();
+    let address = master.running.address("web");
+    eventually("nobody listens", || std::net::TcpStream::connect(address).err());
+}
+
+#[test]
 fn no_exit_on_failure_keeps_the_master() {
     let text = TEXT.replacen("global\n", "global\n    master-worker no-exit-on-failure\n", 1);
     // Nothing on the command line says that there is a master.
