@@ -105,7 +105,8 @@ pub fn gain_no_privileges() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })
 }
 
-/// Has the system end this process (SIGTERM) when its parent dies. A change of user takes that back.
+/// Has the system end this process (SIGTERM) when its parent dies. A change of user takes that
+/// back.
 ///
 /// # Errors
 /// The system does not know how.
