@@ -1,10 +1,19 @@
 //! The clocks. Never used above the reactor, which hands time out.
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::thread::nanosleep;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::time::Duration;
 
 fn nanos(id: ClockId) -> u64 {
     let time = clock_gettime(id);
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
+/// Has this thread do nothing for so long, or until a signal comes: for a process that does not
+/// serve yet.
+pub fn rest(time: Duration) {
+    let (tv_sec, tv_nsec) = (time.as_secs() as i64, time.subsec_nanos().into());
+    let _ = nanosleep(&Timespec { tv_sec, tv_nsec });
 }
 
 /// Nanoseconds on the monotonic clock.

@@ -8,6 +8,7 @@ mod limits;
 mod link;
 mod listeners;
 mod logs;
+mod predecessors;
 mod proxies;
 mod start;
 mod takeover;

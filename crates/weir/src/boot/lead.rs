@@ -3,7 +3,7 @@
 
 use super::listeners::Pool;
 use super::start::{self, Place, Prepared};
-use super::{console, takeover};
+use super::{console, predecessors, takeover};
 use crate::cli::Options;
 use crate::master::program;
 use crate::master::record::Record;
@@ -48,7 +48,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str, leading: Leading)
     record.answer("Loading success.");
     dismiss(&mut record, max_reloads);
     if !again {
-        start::dismiss(options);
+        predecessors::dismiss(options);
     }
     orders.manager.iter().for_each(|manager| manager.ready(std::process::id()));
     watch(record, orders)

@@ -1,5 +1,6 @@
 //! Listening sockets, opened before privileges are dropped. Never accepts.
 
+use super::predecessors::Predecessors;
 use crate::complain;
 use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, Mode, UnixAccess};
 use reactor::{Handle, KeepAlive, Namespace, SystemBuffers};
@@ -87,6 +88,8 @@ pub(super) struct Opener {
     opened: Vec<(String, Handle)>,
     /// Sockets that are open and cannot be handed over.
     others: Vec<Handle>,
+    /// Who may have the ports so far.
+    before: Predecessors,
 }
 
 impl Opener {
@@ -171,7 +174,7 @@ impl Opener {
         );
         let (fd, loose) = match self.take(&name, options) {
             Some(fd) => (fd, None),
-            None => match sys::listen::tcp(address, options) {
+            None => match self.before.free(|| sys::listen::tcp(address, options)) {
                 Ok(fd) => (fd, None),
                 Err(error) if options.interface.is_some() && sys::listen::lacks_device(&error) => {
                     let options = sys::listen::Options { interface: None, ..options.clone() };
@@ -196,9 +199,9 @@ impl Opener {
         }
     }
 
-    /// An opener that takes what it can from another process.
-    pub(super) fn with(pool: Pool) -> Self {
-        Self { pool, ..Self::default() }
+    /// An opener that takes what it can from another process, and the ports of those before.
+    pub(super) fn with(pool: Pool, before: Predecessors) -> Self {
+        Self { pool, before, ..Self::default() }
     }
 
     /// What can be handed over to a later process.
@@ -213,6 +216,13 @@ impl Opener {
     /// Closes what was handed over and is not needed.
     pub(super) fn close_rest(&mut self) {
         self.pool.drain().flat_map(|(_, all)| all).for_each(sys::close);
+    }
+
+    /// Closes all that it has opened, and leaves the ports to those who had them.
+    pub(super) fn give_up(mut self) {
+        let mut before = std::mem::take(&mut self.before);
+        self.close();
+        before.resume();
     }
 
     /// Closes all that it has opened: another process serves. What it has inherited stays, also for

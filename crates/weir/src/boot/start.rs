@@ -2,8 +2,9 @@
 
 use super::console::{self, Console};
 use super::listeners::{Opener, Pool};
+use super::predecessors::{self, Predecessors};
 use super::{greeting, limits, logs, proxies, takeover};
-use crate::cli::{Farewell, Options};
+use crate::cli::Options;
 use crate::master::watch;
 use crate::{complain, fail, signals};
 use config::Model;
@@ -59,7 +60,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
     if let Err(error) = background(&prepared.model, options) {
         return fail(&format!("[haproxy.main()] {error}"));
     }
-    dismiss(options);
+    predecessors::dismiss(options);
     prepared.serve(options, place)
 }
 
@@ -102,7 +103,7 @@ impl Prepared {
             sys::process::limit_memory(u64::from(mib) << 20)
                 .map_err(|error| main(format!("Cannot limit memory to {mib} MB: {error}")))?;
         }
-        let mut opener = Opener::with(pool);
+        let mut opener = Opener::with(pool, Predecessors::of(options));
         namespaces(&model, &mut opener).map_err(|error| main(error.to_string()))?;
         let maxconn =
             limits::connections(&model, options, proxies::listeners(&model)).map_err(main)?;
@@ -137,7 +138,7 @@ impl Prepared {
                 opener,
             });
         }
-        opener.close();
+        opener.give_up();
         errors
             .push(main("Some protocols failed to start their listeners! Exiting.".into()).concat());
         Err(errors)
@@ -362,19 +363,6 @@ fn confine(model: &Model) -> Result<(), String> {
 fn write_pid(path: &Path, pid: u32) -> Result<(), String> {
     std::fs::write(path, format!("{pid}\n"))
         .map_err(|error| format!("Cannot create pidfile {}: {error}", path.display()))
-}
-
-/// Tells the processes that this one replaces.
-pub(super) fn dismiss(options: &Options) {
-    let Some(farewell) = options.farewell else { return };
-    let number = match farewell {
-        Farewell::Finish => sys::signal::USR1,
-        Farewell::Terminate => sys::signal::TERM,
-    };
-    for pid in &options.old_pids {
-        // One that is gone already needs no telling.
-        let _ = sys::signal::send(*pid as i32, number);
-    }
 }
 
 /// Runs all workers; returns when the last has ended.

@@ -212,6 +212,41 @@ fn listeners_pause_and_resume() {
     assert_eq!(weir.web().get("/").status(), 200);
 }
 
+/// A process that wants the ports of `old` for itself, and one more, `other`.
+fn heir(old: &Running, other: &str) -> Setup {
+    let (pid, own) = (old.pid().to_string(), old.address("web"));
+    Setup::new(&format!(
+        "global\n    noreuseport\n    stats socket <dir>/cli level admin\n\
+         defaults\n    mode http\n    timeout client 5s\n\
+         frontend heir\n    bind {own}\n{other}    http-request return status 200 string new \
+         content-type text/plain\n"
+    ))
+    .arguments(&["-db", "-sf", &pid])
+}
+
+#[test]
+fn a_process_before_pauses_for_its_heir() {
+    let origin = Origin::saying("old");
+    let mut old = start(&origin, &["-db"]);
+    let _new = heir(&old, "").start();
+    assert_eq!(old.wait().code(), Some(0));
+    old.expect_error("Paused frontend web.");
+    assert_eq!(Client::connect(old.address("web")).get("/").text(), "new");
+}
+
+#[test]
+fn a_process_before_goes_on_when_its_heir_cannot_start() {
+    let origin = Origin::saying("old");
+    let old = start(&origin, &["-db"]);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port();
+    let mut new = heir(&old, &format!("    bind 127.0.0.1:{port}\n")).start();
+    assert_eq!(new.wait().code(), Some(1));
+    new.expect_error("Address already in use");
+    old.expect_error("Resumed frontend web.");
+    assert_eq!(old.web().get("/").text(), "old");
+}
+
 #[test]
 fn a_disabled_frontend_releases_its_port() {
     let origin = Origin::saying("hello");

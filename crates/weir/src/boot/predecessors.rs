@@ -1,0 +1,70 @@
+//! Processes that this one replaces (`-sf`, `-st`; management.txt, section 4): they pause while it
+//! takes their ports, and go when it serves. Never waits for their end.
+
+use crate::cli::{Farewell, Options};
+use std::io;
+use std::time::Duration;
+use sys::signal;
+
+/// How often a port is tried after those who have it were told to pause, and how long after each.
+const TRIES: u32 = 100;
+const REST: Duration = Duration::from_millis(10);
+
+/// Those whose ports this process takes.
+#[derive(Default)]
+pub(super) struct Predecessors {
+    pids: Vec<u32>,
+    paused: bool,
+}
+
+impl Predecessors {
+    pub(super) fn of(options: &Options) -> Self {
+        Self { pids: options.old_pids.clone(), paused: false }
+    }
+
+    /// Binds a port. If it is in use, those who may have it are told to pause (SIGTTOU).
+    ///
+    /// # Errors
+    /// As the system says; the port is in use by somebody else.
+    pub(super) fn free<T>(&mut self, bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        let mut bound = bind();
+        for _ in 0..TRIES {
+            match &bound {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                _ => break,
+            }
+            if self.pids.is_empty() {
+                break;
+            }
+            if !std::mem::replace(&mut self.paused, true) {
+                tell(&self.pids, signal::TTOU);
+            }
+            sys::clock::rest(REST);
+            bound = bind();
+        }
+        bound
+    }
+
+    /// They go on as if nothing had happened (SIGTTIN), for this process does not start.
+    pub(super) fn resume(&mut self) {
+        if std::mem::take(&mut self.paused) {
+            tell(&self.pids, signal::TTIN);
+        }
+    }
+}
+
+/// Tells the processes that this one replaces to end.
+pub(super) fn dismiss(options: &Options) {
+    match options.farewell {
+        Some(Farewell::Finish) => tell(&options.old_pids, signal::USR1),
+        Some(Farewell::Terminate) => tell(&options.old_pids, signal::TERM),
+        None => {}
+    }
+}
+
+fn tell(pids: &[u32], number: i32) {
+    for pid in pids {
+        // One that is gone already needs no telling.
+        let _ = signal::send(*pid as i32, number);
+    }
+}
