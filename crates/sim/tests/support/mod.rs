@@ -294,7 +294,8 @@ pub(crate) fn assert_lines(lab: &Lab) {
     assert_eq!(requests, lines.len() as u64, "seed {seed}: requests without a line");
     let ended = |phase: char| lines.iter().filter(|it| it.ending.ends_with(phase)).count() as u64;
     let failed = lab.back_sum(Metric::FailedResponses);
-    assert_eq!(failed, ended('H'), "seed {seed}: failed responses");
+    let cut_short = lines.iter().filter(|it| &*it.ending == "SD").count() as u64;
+    assert_eq!(failed, ended('H') + cut_short, "seed {seed}: failed responses");
     let unreachable = lab.back_sum(Metric::FailedConnections);
     assert_eq!(unreachable, ended('C') + ended('Q'), "seed {seed}: failed connections");
     let bad = lines.iter().filter(|it| it.id.is_none()).count() as u64;
