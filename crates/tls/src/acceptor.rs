@@ -160,7 +160,7 @@ fn base(
     ffi::choose_by_hello(&mut context, move |ssl, ciphers| {
         let hello = Hello::read(ssl, ciphers);
         if let Some((index, name)) = asked().zip(asked_name(ssl)) {
-            ssl.set_ex_data(index, name);
+            ssl.set_ex_data(index, Asked { name, refused: false });
         }
         // The lock is not held while the library works.
         let table = || table.read().unwrap_or_else(PoisonError::into_inner);
@@ -175,16 +175,28 @@ fn base(
         }
         match found.or_else(|| table().first().filter(|_| !strict)) {
             Some(served) => Ok(served.take_over(ssl, ciphers)?),
-            None => Err(Refused::UnknownName),
+            None => {
+                if let Some(asked) = asked().and_then(|index| ssl.ex_data_mut(index)) {
+                    asked.refused = true;
+                }
+                Err(Refused::UnknownName)
+            }
         }
     });
     Ok(context.build())
 }
 
-/// Where a session keeps the name that it was asked for: the library forgets it when it refuses
-/// one, and tells that of the session before when one goes on (up to TLS 1.2).
-pub(crate) fn asked() -> Option<Index<Ssl, Vec<u8>>> {
-    static INDEX: OnceLock<Option<Index<Ssl, Vec<u8>>>> = OnceLock::new();
+/// The name that a client has asked for: the library forgets one that is refused, and tells that of
+/// the session before when one goes on (up to TLS 1.2).
+pub(crate) struct Asked {
+    pub(crate) name: Vec<u8>,
+    /// There is nothing for that name.
+    pub(crate) refused: bool,
+}
+
+/// Where a session keeps it.
+pub(crate) fn asked() -> Option<Index<Ssl, Asked>> {
+    static INDEX: OnceLock<Option<Index<Ssl, Asked>>> = OnceLock::new();
     *INDEX.get_or_init(|| Ssl::new_ex_index().ok())
 }
 

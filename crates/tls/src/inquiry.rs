@@ -30,10 +30,14 @@ impl Conn {
     }
 
     /// The host name that the client has asked for on this connection, whatever its session began
-    /// with.
+    /// with. As with HAProxy, none where TLS 1.3 fails early for another reason than that name.
     pub fn server_name(&self) -> Option<&[u8]> {
-        let asked = || self.library().ex_data(acceptor::asked()?).map(Vec::as_slice);
-        asked().or_else(|| self.library().servername_raw(NameType::HOST_NAME))
+        let known = self.library().servername_raw(NameType::HOST_NAME);
+        let asked = acceptor::asked().and_then(|index| self.library().ex_data(index));
+        match asked {
+            Some(asked) if asked.refused || known.is_some() => Some(&asked.name),
+            _ => known,
+        }
     }
 
     /// The version, such as `TLSv1.3`.

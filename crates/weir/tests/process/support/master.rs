@@ -37,9 +37,12 @@ impl Master {
     /// The same, to the byte.
     pub(crate) fn raw(&self, line: &str) -> String {
         let path = self.path("master");
-        let mut stream = eventually("the master's socket", || UnixStream::connect(&path).ok());
+        // A master that begins anew drops those whom it has not heard yet.
+        let mut stream = eventually("the master's socket", || {
+            let mut stream = UnixStream::connect(&path).ok()?;
+            stream.write_all(format!("{line}\n").as_bytes()).is_ok().then_some(stream)
+        });
         stream.set_read_timeout(Some(PATIENCE)).expect("a unix socket");
-        stream.write_all(format!("{line}\n").as_bytes()).expect("the socket takes commands");
         stream.shutdown(std::net::Shutdown::Write).expect("it is open");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
