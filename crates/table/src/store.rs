@@ -27,6 +27,9 @@ const SHARDS: usize = 64;
 const PER_SHARD: usize = 16;
 /// The most entries that give way at once to a new one.
 const PURGE: u32 = 256;
+/// The fewest looks for one that gives way: all of a small table may have been touched since they
+/// were put in order, and a look is under 100 ns.
+const LOOKS: usize = 4_096;
 /// The most entries looked at under one lock.
 const BATCH: usize = 32;
 
@@ -268,8 +271,9 @@ impl Table {
     fn purge(&self, count: u32, now: u64) {
         let span = u64::from(self.settings.expire.unwrap_or(0));
         let mut left = count;
-        // Entries put back cost a look too; what nobody touches meanwhile comes up only once.
-        let mut looks = self.parts.len() + 8 * count as usize;
+        // Entries put back cost a look too; what nobody touches meanwhile comes up only once. Once
+        // all looks are used up the caller is refused, and the next one goes on behind them.
+        let mut looks = LOOKS.max(8 * count as usize);
         while left > 0 && looks > 0 {
             let Some((part, next)) = self.oldest() else { return };
             let mut shard = part.lock();

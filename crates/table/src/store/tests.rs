@@ -121,6 +121,20 @@ fn trackers_count_while_they_hold() {
 }
 
 #[test]
+fn entries_all_touched_since_still_give_way() {
+    for size in [1, 20, 200, 2_000] {
+        let table = table(size, Some(100));
+        for now in 0..2 {
+            for n in 0..size {
+                assert!(table.enter(&key(n.into()), now, |_| ()).is_some());
+            }
+        }
+        assert!(table.enter(&key(size.into()), 2, |_| ()).is_some(), "of {size}");
+        assert!(table.used() <= size);
+    }
+}
+
+#[test]
 fn an_entry_whose_time_is_over_begins_anew() {
     let table = table(10, Some(10));
     let count = |now| table.enter(&key(1), now, |e| e.change(now, |c| c.add(DataType::Gpc0, 0, 1)));
