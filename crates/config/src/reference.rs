@@ -70,9 +70,14 @@ fn entry(
 mod tests {
     use super::*;
 
-    /// Keywords that HAProxy has not.
-    const OWN: &[(&str, &str)] =
-        &[("global", "tune.histograms"), ("global", "tune.history"), ("global", "tune.why")];
+    /// Keywords that HAProxy has not, or not before its third version (`tune.notsent-lowat`).
+    const OWN: &[(&str, &str)] = &[
+        ("global", "tune.histograms"),
+        ("global", "tune.history"),
+        ("global", "tune.notsent-lowat.client"),
+        ("global", "tune.notsent-lowat.server"),
+        ("global", "tune.why"),
+    ];
 
     #[test]
     fn tables_are_alphabetical_without_doubles_and_of_known_names() {

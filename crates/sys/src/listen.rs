@@ -254,11 +254,15 @@ mod tests {
 
     #[test]
     fn accepted_connections_send_at_once_because_their_listener_does() {
-        let listener = tcp("127.0.0.1:0".parse().unwrap(), &Options::default()).unwrap();
+        let buffers = Buffers { unsent: 70_000, ..Buffers::default() };
+        let options = Options { buffers, ..Options::default() };
+        let listener = tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
         let address = crate::socket::local_address(listener).unwrap();
         let _client = std::net::TcpStream::connect(address).unwrap();
         let (accepted, _) = crate::socket::accept(listener).unwrap();
         assert!(sockopt::tcp_nodelay(borrow(accepted).unwrap()).unwrap());
+        let unsent = option::get(accepted, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT).unwrap();
+        assert_eq!(unsent, 70_000, "bounds what waits to be sent, too");
         crate::close(accepted);
         crate::close(listener);
     }

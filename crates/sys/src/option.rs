@@ -21,6 +21,8 @@ pub struct Buffers {
     pub receive: u32,
     /// What was written and not acknowledged.
     pub send: u32,
+    /// What was written and not sent so far.
+    pub unsent: u32,
 }
 
 pub(crate) fn set(fd: Fd, level: i32, name: i32, value: i32) -> io::Result<()> {
@@ -131,6 +133,10 @@ pub(crate) fn set_buffers(fd: Fd, sizes: Buffers) -> io::Result<()> {
         if size > 0 {
             set(fd, libc::SOL_SOCKET, name, i32::try_from(size).unwrap_or(i32::MAX))?;
         }
+    }
+    if sizes.unsent > 0 {
+        // Only TCP has it, and a descriptor that was inherited may be of another kind.
+        let _ = set_tcp(fd, libc::TCP_NOTSENT_LOWAT, sizes.unsent);
     }
     Ok(())
 }

@@ -255,6 +255,10 @@ pub struct Tune {
     pub rcvbuf_client: u32,
     /// `tune.rcvbuf.server`
     pub rcvbuf_server: u32,
+    /// `tune.notsent-lowat.client`, bytes; 0 for no bound, 256 KiB by default.
+    pub unsent_client: Option<u32>,
+    /// `tune.notsent-lowat.server`; 0 for no bound, which is the default.
+    pub unsent_server: u32,
     /// `tune.sndbuf.client`
     pub sndbuf_client: u32,
     /// `tune.sndbuf.server`

@@ -327,6 +327,16 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.maxrewrite", "<number>", "Reserves buffer space for rewriting.", |g, _, a| {
         positive(a).map(|n| g.tune.maxrewrite = Some(n))
     }),
+    // HAProxy has no bound by default; a slow reader then takes megabytes of the system.
+    entry(
+        "tune.notsent-lowat.client",
+        "<size>",
+        "Bounds what waits, 256k if not set.",
+        |g, _, a| room(a).map(|n| g.tune.unsent_client = Some(unsent(n))),
+    ),
+    entry("tune.notsent-lowat.server", "<size>", "Bounds what waits to be sent.", |g, _, a| {
+        room(a).map(|n| g.tune.unsent_server = unsent(n))
+    }),
     entry("tune.pattern.cache-size", "<number>", "Has no effect.", |_, cx, a| {
         hints::pattern_cache(cx, a)
     }),
@@ -491,6 +501,11 @@ fn room(args: Args<'_>) -> Parsed<usize> {
     let message = format!("{name}: '{given}' is an invalid size");
     let size = value::size(args.need(1, &*message)?);
     size.map(|size| size as usize).map_err(|at| args.fault_at(1, at, message))
+}
+
+/// Bytes that may wait in the system; more than it counts is no bound.
+fn unsent(size: usize) -> u32 {
+    i32::try_from(size).map_or(0, i32::unsigned_abs)
 }
 
 /// A part of all descriptors.

@@ -84,6 +84,7 @@ fn dial(source: Option<&Source>, back: &Back, global: &Global) -> Dial {
         buffers: SystemBuffers {
             receive: global.tune.rcvbuf_server,
             send: global.tune.sndbuf_server,
+            unsent: global.tune.unsent_server,
         },
         resets: back.nolinger,
         patient: back.smart_connect,
@@ -236,7 +237,8 @@ mod tests {
     fn parsed(lines: &str) -> (Global, Back) {
         let text = format!(
             "global\n pp2-never-send-local\n tune.rcvbuf.server 20000\n \
-             tune.sndbuf.server 30000\nlisten l\n mode http\n bind :1\n timeout client 1s\n{lines}\n"
+             tune.sndbuf.server 30000\n tune.notsent-lowat.server 50k\n\
+             listen l\n mode http\n bind :1\n timeout client 1s\n{lines}\n"
         );
         let setup = config::Setup::default();
         let loaded = config::load(&[config::Source::new("a.cfg", &text)], setup);
@@ -344,6 +346,7 @@ mod tests {
         // Linux keeps as much again for itself.
         let sizes = [8, 7].map(|name| socket(server, sockets, name));
         assert_eq!(sizes, [40_000, 60_000], "tune.rcvbuf.server, tune.sndbuf.server");
+        assert_eq!(socket(server, tcp, 25), 51_200, "tune.notsent-lowat.server");
         let smart = whole(&format!("option tcp-smart-connect\n{server}")).0.dial.patient;
         assert!(smart && !whole(server).0.dial.patient);
         assert!(whole(&format!("option nolinger\n{server}")).0.dial.resets);

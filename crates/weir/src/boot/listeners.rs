@@ -11,6 +11,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Bytes that wait in the system for a client, beyond what is on its way to it, unless
+/// `tune.notsent-lowat.client` says otherwise. Without a bound, the system takes up to 4 MiB for
+/// each client that reads slowly; fast ones need no more than what is sent until the thread comes
+/// round again.
+const UNSENT: u32 = 256 * 1024;
+
 /// A socket that listens.
 pub(super) struct Open {
     pub(super) handle: Handle,
@@ -67,6 +73,7 @@ impl Asked {
             buffers: SystemBuffers {
                 receive: global.tune.rcvbuf_client,
                 send: global.tune.sndbuf_client,
+                unsent: global.tune.unsent_client.unwrap_or(UNSENT),
             },
             exclusive: global.process.noreuseport,
             unix: (global.process.unix_bind.clone(), global.process.unix_prefix.clone()),
@@ -398,7 +405,7 @@ mod tests {
     #[test]
     fn options_of_a_section_reach_its_sockets() {
         let probes = KeepAlive { count: Some(3), idle: Some(11), interval: Some(7) };
-        let buffers = SystemBuffers { receive: 20_000, send: 30_000 };
+        let buffers = SystemBuffers { receive: 20_000, send: 30_000, unsent: 50_000 };
         let asked = Asked { keep_alive: Some(probes), buffers, patient: true, ..Asked::default() };
         for (level, name, expected) in [
             (SOCKET, 9, 1),
@@ -408,6 +415,7 @@ mod tests {
             (TCP, 5, 7),
             (SOCKET, 8, 40_000),
             (SOCKET, 7, 60_000),
+            (TCP, 25, 50_000),
         ] {
             assert_eq!(option_with("", &asked, level, name), expected, "{level} {name}");
         }
@@ -415,7 +423,8 @@ mod tests {
 
     #[test]
     fn sections_ask_for_what_they_say() {
-        let text = "global\n noreuseport\n tune.rcvbuf.client 20000\n tune.sndbuf.client 30000\n\
+        let text = "global\n noreuseport\n tune.rcvbuf.client 20000\n tune.sndbuf.client 30000\n \
+                    tune.notsent-lowat.client 40k\n\
                     listen l\n bind :1\n timeout client 1s\n option clitcpka\n clitcpka-cnt 3\n \
                     clitcpka-idle 11\n clitcpka-intvl 7s\n option nolinger\n \
                     option tcp-smart-accept\n";
@@ -425,7 +434,7 @@ mod tests {
         assert!(asked.patient, "because the section says so");
         let probes = KeepAlive { count: Some(3), idle: Some(11), interval: Some(7) };
         assert_eq!((asked.keep_alive, asked.resets, asked.exclusive), (Some(probes), true, true));
-        assert_eq!((asked.buffers.receive, asked.buffers.send), (20_000, 30_000));
+        assert_eq!(asked.buffers, SystemBuffers { receive: 20_000, send: 30_000, unsent: 40_960 });
     }
 
     #[test]
