@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use super::attacks::{ATTACKS, Attack, HELLO};
+use super::awake::Awake;
 use super::files::Files;
 use super::origin;
 use super::pace;
@@ -14,17 +15,18 @@ use super::subjects::{self, Subject};
 use super::sums::median;
 use crate::args;
 use crate::clock;
-use crate::failure::{self, Outcome};
+use crate::failure::Outcome;
 use crate::tools;
 
 const FLAGS: &[args::Flag] =
     &[args::value("-d"), args::value("-c"), args::value("-a"), args::value("-r"), subjects::ALONE];
 
-/// The port of the first proxy; each run takes the next one.
+/// Each run's proxy takes the next port.
 const FIRST_PORT: u16 = 18851;
 
-/// The origin.
+/// The origins of the client that behaves, which need not wait for the other one, and of attackers.
 const ORIGIN: u16 = 19041;
+const ATTACKED: u16 = 19042;
 
 /// Frames that an attack sends each time, on all its connections together, and how often.
 const BURST: u32 = 100;
@@ -63,7 +65,7 @@ struct Siege {
     files: Files,
     length: Duration,
     connections: u32,
-    /// The port of the next proxy.
+    /// The port of the last proxy.
     port: u16,
 }
 
@@ -71,20 +73,21 @@ pub(super) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, FLAGS)?;
     let length = Duration::from_secs(u64::from(parsed.number("-d", 2)?));
     let (connections, rounds) = (parsed.number("-c", 10)?.max(1), parsed.number("-r", 1)?.max(1));
-    let chosen = parsed.value("-a").unwrap_or_default();
-    let attacks: Vec<_> = ATTACKS.iter().filter(|it| it.name.contains(chosen)).collect();
-    if attacks.is_empty() {
-        return Err(failure::usage(format!("-a: no attack is called `{chosen}`")));
-    }
+    let attacks = subjects::chosen(&parsed, ATTACKS, |it| it.name)?;
     tools::require(&[tools::NGINX, tools::TASKSET])?;
     process::pin_self(1);
     let subjects = subjects::subjects(&parsed)?;
     let files = Files::new("abuse")?;
-    let _origin = origin::start(&files, "origin", &[ORIGIN])?;
+    let _origin = origin::start(&files, "origin", &[ORIGIN])?.urgent();
+    let _attacked = origin::start(&files, "attacked", &[ATTACKED])?;
+    let _awake = Awake::start()?;
     let mut siege = Siege { files, length, connections, port: FIRST_PORT };
     let mut at_rest = Vec::new();
     for attack in std::iter::once(None).chain(attacks.into_iter().map(Some)) {
-        let all = siege.rounds(rounds, &subjects, attack)?;
+        let all = subjects::in_turns(rounds, &subjects, |subject| {
+            siege.port += 1;
+            siege.round(subject, attack)
+        })?;
         if attack.is_none() {
             at_rest = all.iter().map(|rounds| middle(rounds, |it| it.used)).collect();
         }
@@ -96,23 +99,6 @@ pub(super) fn run(words: &[String]) -> Outcome {
 }
 
 impl Siege {
-    /// Rounds in which the binaries take turns, by binary.
-    fn rounds(
-        &mut self,
-        count: u32,
-        subjects: &[Subject],
-        attack: Option<&Attack>,
-    ) -> Outcome<Vec<Vec<Round>>> {
-        let mut all: Vec<Vec<Round>> = subjects.iter().map(|_| Vec::new()).collect();
-        for _ in 0..count {
-            for (subject, rounds) in subjects.iter().zip(&mut all) {
-                rounds.push(self.round(subject, attack)?);
-                self.port += 1;
-            }
-        }
-        Ok(all)
-    }
-
     /// An attack, beside the client that behaves.
     fn round(&self, subject: &Subject, attack: Option<&Attack>) -> Outcome<Round> {
         let proxy = subject.start(&self.files, self.port, configuration(self.port))?;
@@ -134,10 +120,9 @@ impl Siege {
     /// What the client that behaves waits.
     fn ask(&self, proxy: &Process) -> Outcome<Waited> {
         let worked = || proxy.worked().unwrap_or_default();
-        let (mut waited, mut work) = pace::ask_beside(self.port, STEP, self.length, worked)?;
-        let ms = |it: Duration| it.as_secs_f64() * 1_000.0;
-        let (half, most) = (ms(waited.per_mille(500)), ms(waited.per_mille(990)));
-        Ok(Waited { half, most, work: ms(work.per_mille(990)) })
+        let (mut waited, mut work) =
+            process::urgently(|| pace::ask(self.port, STEP, self.length, worked))?;
+        Ok(Waited { half: waited.ms(500), most: waited.ms(990), work: work.ms(990) })
     }
 }
 
@@ -168,8 +153,10 @@ fn configuration(port: u16) -> String {
         "global\n    nbthread 1\n    maxconn 4000\n\
          defaults\n    mode http\n    timeout client 60s\n    timeout server 60s\n    \
          timeout connect 5s\n\
-         frontend fe\n    bind 127.0.0.1:{port}\n    default_backend be\n\
-         backend be\n    http-reuse always\n    server s1 127.0.0.1:{ORIGIN}\n"
+         frontend fe\n    bind 127.0.0.1:{port}\n    use_backend attacked if {{ req.ver 2.0 }}\n    \
+         default_backend be\n\
+         backend be\n    http-reuse always\n    server s1 127.0.0.1:{ORIGIN}\n\
+         backend attacked\n    http-reuse always\n    server s1 127.0.0.1:{ATTACKED}\n"
     )
 }
 

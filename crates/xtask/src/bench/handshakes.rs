@@ -187,8 +187,7 @@ fn urgent() -> Outcome {
 
 /// What the client waited.
 fn waits(latencies: &mut Latencies) -> String {
-    let mut ms = |share| latencies.per_mille(share).as_secs_f64() * 1_000.0;
-    let (half, most, rare, all) = (ms(500), ms(990), ms(999), ms(1_000));
+    let [half, most, rare, all] = [500, 990, 999, 1_000].map(|share| latencies.ms(share));
     format!(
         "half {half:.2} ms, 99 % {most:.2} ms, 99.9 % {rare:.2} ms, all {all:.2} ms ({})",
         latencies.count()

@@ -158,7 +158,7 @@ fn under_load(
     let target = [format!("-d{seconds}s"), format!("http://127.0.0.1:{port}/")];
     let (counted, answers, paced) = std::thread::scope(|scope| {
         let operator = scope.spawn(|| ask_again(socket, question, &over));
-        let paced = scope.spawn(|| pace::ask_beside(port, PACE, length, worked));
+        let paced = scope.spawn(|| pace::ask(port, PACE, length, worked));
         let counted = load::run(&[&words[..], &target[..]].concat());
         over.store(true, Relaxed);
         (counted, operator.join(), paced.join())
@@ -168,9 +168,8 @@ fn under_load(
     let answers =
         answers.map_err(|error| failure::check(format!("the runtime socket: {error}")))?;
     let (mut waited, mut work) = paced.map_err(|_| early("steady client"))??;
-    let ms = |it: Duration| it.as_secs_f64() * 1e3;
-    let waited = [500, 990, 999].map(|share| ms(waited.per_mille(share)));
-    Ok(Run { waited, work: ms(work.per_mille(990)), counted: counted?, answers })
+    let waited = [500, 990, 999].map(|share| waited.ms(share));
+    Ok(Run { waited, work: work.ms(990), counted: counted?, answers })
 }
 
 /// Asks the same question until it is over.

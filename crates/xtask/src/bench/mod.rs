@@ -3,6 +3,7 @@
 
 mod abuse;
 mod attacks;
+mod awake;
 mod bare;
 mod certificates;
 mod checks;
@@ -36,7 +37,8 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
        cargo xtask bench churn   [-c CONNECTIONS] [-d SECONDS] [-e SECONDS]
-       cargo xtask bench slow    [-n SLOW] [-d SECONDS]
+       cargo xtask bench slow    [-a ATTACK] [-n SLOW] [-d SECONDS] [-r ROUNDS]
+                                 [--alone] [NAME=BINARY ...]
        cargo xtask bench large   [-n ENTRIES] [-c STREAMS] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench certificates [-n CERTIFICATES] [-d SECONDS] [-r ROUNDS]
        cargo xtask bench handshakes [-c CONNECTIONS] [-d SECONDS] [-r ROUNDS]
@@ -100,7 +102,7 @@ of this workspace: `'nohist=:tune.histograms off' 'nowhy=:tune.why off'`.
   -t   threads (48), -n checked servers (200), -i milliseconds between two checks (2000)
 
 Needs two processors and, from Debian: haproxy nginx-light wrk (nghttp2-client for the h2 scenarios,
-slowhttptest for slow).
+slowhttptest for slow). For steady waits, slow and abuse want to be run as root.
 ";
 
 pub(crate) fn run(words: &[String]) -> Outcome {

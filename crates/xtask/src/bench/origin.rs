@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::files::Files;
 use super::process::{self, Process};
@@ -32,7 +33,7 @@ pub(super) fn start(files: &Files, name: &str, ports: &[u16]) -> Outcome<Process
 /// Starts an nginx on any processor that counts what it answers.
 pub(super) fn start_counting(files: &Files, name: &str, port: u16) -> Outcome<Process> {
     let configuration = files.write(&format!("{name}.conf"), counting(files.path(), name, port))?;
-    let mut command = std::process::Command::new(program());
+    let mut command = Command::new(program());
     let origin = Process::start(command.arg("-c").arg(configuration), None)?;
     match process::wait_for_port(port) {
         true => Ok(origin),

@@ -14,10 +14,15 @@ pub(super) struct Latencies(Vec<Duration>);
 
 impl Latencies {
     /// The time that so many of a thousand requests took at most.
-    pub(super) fn per_mille(&mut self, share: usize) -> Duration {
+    fn per_mille(&mut self, share: usize) -> Duration {
         self.0.sort_unstable();
         let at = (self.0.len() * share).div_ceil(1_000).saturating_sub(1);
         self.0.get(at).copied().unwrap_or_default()
+    }
+
+    /// The same in milliseconds.
+    pub(super) fn ms(&mut self, share: usize) -> f64 {
+        self.per_mille(share).as_secs_f64() * 1e3
     }
 
     /// How many there were.
@@ -26,13 +31,9 @@ impl Latencies {
     }
 }
 
-/// Asks for `/` every `step` for so long, over one connection.
-pub(super) fn ask(port: u16, step: Duration, length: Duration) -> Outcome<Latencies> {
-    ask_beside(port, step, length, || Duration::ZERO).map(|(latencies, _)| latencies)
-}
-
-/// The same; and by how much `work` has grown while each request was under way.
-pub(super) fn ask_beside(
+/// Asks for `/` every `step` for so long, over one connection; and by how much `work` has grown
+/// while each request was under way.
+pub(super) fn ask(
     port: u16,
     step: Duration,
     length: Duration,
@@ -119,7 +120,7 @@ mod tests {
     fn shares_of_latencies() {
         let mut latencies = Latencies((1..=1_000).rev().map(Duration::from_micros).collect());
         assert_eq!(latencies.per_mille(990), Duration::from_micros(990));
-        assert_eq!(latencies.per_mille(1_000), Duration::from_micros(1_000));
+        assert_eq!(latencies.ms(1_000), 1.0);
         assert_eq!(Latencies::default().per_mille(990), Duration::ZERO);
     }
 

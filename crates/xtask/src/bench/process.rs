@@ -85,6 +85,12 @@ impl Process {
         Ok(Self { child })
     }
 
+    /// Has its first thread wait for no others on its processor, as if it had a machine of its own.
+    pub(crate) fn urgent(self) -> Self {
+        schedule(&self.child.id().to_string(), &["--fifo", "-p", "1"]);
+        self
+    }
+
     /// User and system time of all threads, in seconds.
     pub(crate) fn cpu(&self) -> Outcome<f64> {
         let text = self.proc_file("stat")?;
@@ -219,10 +225,29 @@ pub(crate) fn pin_self(processor: usize) {
 
 /// Has this thread, from now on, work only when no other wants to.
 pub(crate) fn give_way() {
-    let own = std::fs::read_link("/proc/thread-self").unwrap_or_default();
-    let Some(thread) = own.file_name().and_then(|it| it.to_str()) else { return };
     // Where that is not allowed, figures are less steady.
-    let _ = Command::new("renice").args(["-n", "19", "-p", thread]).output();
+    let _ = Command::new("renice").args(["-n", "19", "-p", &own_thread()]).output();
+}
+
+/// Runs something in this thread that need not wait for others on its processor. It must not start
+/// programs: they would be as urgent.
+pub(crate) fn urgently<T>(run: impl FnOnce() -> T) -> T {
+    let thread = own_thread();
+    schedule(&thread, &["--fifo", "-p", "1"]);
+    let result = run();
+    schedule(&thread, &["--other", "-p", "0"]);
+    result
+}
+
+/// Gives a thread another policy of scheduling. Where that is not allowed, figures are less steady.
+fn schedule(thread: &str, policy: &[&str]) {
+    let _ = Command::new("chrt").args(policy).arg(thread).output();
+}
+
+/// The number of this thread.
+fn own_thread() -> String {
+    let own = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+    own.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Lets this process open as many descriptors as its hard limit allows.

@@ -5,23 +5,27 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use super::awake::Awake;
 use super::files::Files;
 use super::origin;
-use super::pace::{self, Latencies};
+use super::pace;
 use super::process::{self, Process};
 use super::subjects::{self, Subject};
+use super::sums::median;
 use crate::args;
 use crate::clock;
 use crate::failure::{self, Outcome};
 use crate::tools;
 
-const FLAGS: &[args::Flag] = &[args::value("-n"), args::value("-d"), subjects::ALONE];
+const FLAGS: &[args::Flag] =
+    &[args::value("-a"), args::value("-n"), args::value("-d"), args::value("-r"), subjects::ALONE];
 
-/// The port of the first proxy; each takes the next one.
+/// Each run's proxy takes the next port.
 const FIRST_PORT: u16 = 18951;
 
-/// The origin.
+/// The origins of the client that behaves, which need not wait for the other one, and of slow ones.
 const ORIGIN: u16 = 19021;
+const SLOW_ORIGIN: u16 = 19022;
 
 /// Slow clients that connect per second.
 const PACE: u32 = 1_000;
@@ -46,117 +50,140 @@ const ATTACKS: &[Attack] = &[
 /// Pace of the client that behaves.
 const STEP: Duration = Duration::from_millis(1);
 
+/// How long the slow clients may take until they are all there.
+const ARRIVAL: Duration = Duration::from_secs(60);
+
 /// What one run measured.
 struct Measured {
-    latencies: Latencies,
+    /// What the client that behaves waited, half, 99 % and all of the times, in milliseconds.
+    waits: [f64; 3],
+    /// What of 99 % and of all of it was the proxy's work.
+    work: [f64; 2],
     /// Descriptors that the proxy had open for the slow clients.
-    open: u64,
+    open: f64,
     /// Percent of a processor that the proxy used for the slow clients alone.
     cpu: f64,
     /// Growth of resident memory, in bytes per slow client.
     memory: f64,
 }
 
+/// What all runs have in common.
+struct Siege {
+    files: Files,
+    slow: u32,
+    length: Duration,
+    /// The port of the last proxy.
+    port: u16,
+}
+
 pub(super) fn run(words: &[String]) -> Outcome {
     let parsed = args::parse(words, FLAGS)?;
     let slow = parsed.number("-n", 4_000)?;
-    let seconds = parsed.number("-d", 10)?;
+    let length = Duration::from_secs(u64::from(parsed.number("-d", 10)?));
+    let rounds = parsed.number("-r", 1)?.max(1);
+    let attacks = subjects::chosen(&parsed, ATTACKS, |it| it.name)?;
     tools::require(&[tools::NGINX, tools::TASKSET, tools::SLOWHTTPTEST])?;
     process::raise_descriptor_limit();
+    process::pin_self(1);
     let subjects = subjects::subjects(&parsed)?;
     let files = Files::new("slow")?;
-    let _origin = origin::start(&files, "origin", &[ORIGIN])?;
-    for (subject, port) in subjects.iter().zip(FIRST_PORT..) {
-        match alone(&files, subject, port, slow, seconds) {
-            Ok(mut it) => println!("{:8} nobody   {}", subject.name, waits(&mut it)),
-            Err(error) => println!("{:8} FAILED {error}", subject.name),
-        }
-        for attack in ATTACKS {
-            match measure(&files, subject, port, attack, slow, seconds) {
-                Ok(mut it) => println!(
-                    "{:8} {:8} {}  {:5} descriptors more, {:5.1} % of a processor and {:6.0} bytes each for the slow ones",
-                    subject.name,
-                    attack.name,
-                    waits(&mut it.latencies),
-                    it.open,
-                    it.cpu,
-                    it.memory
-                ),
-                Err(error) => println!("{:8} {:8} FAILED {error}", subject.name, attack.name),
-            }
+    let _origin = origin::start(&files, "origin", &[ORIGIN])?.urgent();
+    let _slow = origin::start(&files, "slow", &[SLOW_ORIGIN])?;
+    let _awake = Awake::start()?;
+    let mut siege = Siege { files, slow, length, port: FIRST_PORT };
+    for attack in std::iter::once(None).chain(attacks.into_iter().map(Some)) {
+        let all = subjects::in_turns(rounds, &subjects, |subject| {
+            siege.port += 1;
+            siege.measure(subject, attack)
+        })?;
+        for (subject, measured) in subjects.iter().zip(&all) {
+            show(&subject.name, attack, measured);
         }
     }
     Ok(())
 }
 
-/// What others waited.
-fn waits(latencies: &mut Latencies) -> String {
-    let ms = |it: Duration| it.as_secs_f64() * 1_000.0;
-    let (half, most) = (latencies.per_mille(500), latencies.per_mille(990));
-    let (half, most, all) = (ms(half), ms(most), ms(latencies.per_mille(1_000)));
-    let count = latencies.count();
-    format!("{count} requests: half {half:.2} ms, 99 % {most:.2} ms, all {all:.2} ms")
-}
-
-/// The client that behaves.
-fn fast(port: u16, seconds: u32) -> Outcome<Latencies> {
-    pace::ask(port, STEP, Duration::from_secs(u64::from(seconds)))
-}
-
-/// Others without any slow client.
-fn alone(
-    files: &Files,
-    subject: &Subject,
-    port: u16,
-    slow: u32,
-    seconds: u32,
-) -> Outcome<Latencies> {
-    let _proxy = start(files, subject, port, slow)?;
-    fast(port, seconds)
-}
-
-fn measure(
-    files: &Files,
-    subject: &Subject,
-    port: u16,
-    attack: &Attack,
-    slow: u32,
-    seconds: u32,
-) -> Outcome<Measured> {
-    let proxy = start(files, subject, port, slow)?;
-    let before = proxy.resident()?;
-    let open_before = proxy.descriptors()?;
-    let length = slow / PACE + seconds + 8;
-    let mut slow_ones = Process::start(&slow_clients(attack, port, slow, length), None)?;
-    // Until all of them are there, and a little longer.
-    clock::pause(Duration::from_secs(u64::from(slow / PACE) + 2));
-    let open = proxy.descriptors()?.saturating_sub(open_before);
-    let used = proxy.cpu()?;
-    clock::pause(Duration::from_secs(2));
-    let cpu = 100.0 * (proxy.cpu()? - used) / 2.0;
-    let memory = 1024.0 * (proxy.resident()? as f64 - before as f64) / f64::from(slow);
-    let latencies = fast(port, seconds)?;
-    if !slow_ones.runs() {
-        return Err(failure::check("the slow clients had left before the others were done"));
+/// Prints the medians of rounds.
+fn show(name: &str, attack: Option<&Attack>, measured: &[Measured]) {
+    let middle = |figure: &dyn Fn(&Measured) -> f64| median(measured.iter().map(figure).collect());
+    let [half, most, all] = [0, 1, 2].map(|at| middle(&|it| it.waits[at]));
+    let what = attack.map_or("nobody", |it| it.name);
+    let [work, all_work] = [0, 1].map(|at| middle(&|it| it.work[at]));
+    print!(
+        "{name:8} {what:8} half {half:.2} ms, 99 % {most:.2} ms, all {all:.2} ms; of it work of the \
+         proxy {work:.2} and {all_work:.2} ms"
+    );
+    if attack.is_some() {
+        let (open, cpu) = (middle(&|it| it.open), middle(&|it| it.cpu));
+        let memory = middle(&|it| it.memory);
+        print!(
+            "; {open:5.0} descriptors more, {cpu:5.1} % of a processor and {memory:6.0} bytes each \
+             for the slow ones"
+        );
     }
-    slow_ones.kill();
-    Ok(Measured { latencies, open, cpu, memory })
+    println!();
 }
 
-fn start(files: &Files, subject: &Subject, port: u16, slow: u32) -> Outcome<Process> {
-    subject.start(files, port, configuration(port, slow + 1_000))
-}
+impl Siege {
+    /// What the client that behaves waits beside slow ones, or beside nobody.
+    fn measure(&self, subject: &Subject, attack: Option<&Attack>) -> Outcome<Measured> {
+        let text = configuration(self.port, self.slow + 1_000);
+        let proxy = subject.start(&self.files, self.port, text)?;
+        let before = proxy.resident()?;
+        let open_before = proxy.descriptors()?;
+        let mut slow_ones = match attack {
+            Some(attack) => Some(self.arrive(&proxy, attack)?),
+            None => None,
+        };
+        let open = proxy.descriptors()?.saturating_sub(open_before) as f64;
+        let used = proxy.cpu()?;
+        clock::pause(Duration::from_secs(2));
+        let cpu = 100.0 * (proxy.cpu()? - used) / 2.0;
+        let grown = 1024.0 * (proxy.resident()? as f64 - before as f64);
+        let worked = || proxy.worked().unwrap_or_default();
+        let (mut waits, mut work) =
+            process::urgently(|| pace::ask(self.port, STEP, self.length, worked))?;
+        if slow_ones.as_mut().is_some_and(|it| !it.runs()) {
+            return Err(failure::check("the slow clients had left before the others were done"));
+        }
+        if let Some(mut it) = slow_ones {
+            it.kill();
+        }
+        let waits = [500, 990, 1_000].map(|share| waits.ms(share));
+        let work = [990, 1_000].map(|share| work.ms(share));
+        Ok(Measured { waits, work, open, cpu, memory: grown / f64::from(self.slow) })
+    }
 
-fn slow_clients(attack: &Attack, port: u16, slow: u32, seconds: u32) -> Command {
-    // They are many and must not take the time of what is measured.
-    let mut command = process::pinned(1, Path::new("nice"));
-    command
-        .args(["-n", "19", "slowhttptest"])
-        .args(attack.words)
-        .args(["-c", &slow.to_string(), "-r", &PACE.to_string(), "-l", &seconds.to_string()])
-        .args(["-u", &format!("http://127.0.0.1:{port}{}", attack.path), "-p", "60", "-v", "0"])
-        .stdin(Stdio::null());
-    command
+    /// Starts slow clients and waits until no more of them come.
+    fn arrive(&self, proxy: &Process, attack: &Attack) -> Outcome<Process> {
+        let seconds = (ARRIVAL + self.length).as_secs() + 10;
+        let slow_ones = Process::start(&self.clients(attack, seconds), None)?;
+        let second = Duration::from_secs(1);
+        clock::pause(second * (self.slow / PACE) + second);
+        let mut open = proxy.descriptors()?;
+        let settled = clock::wait_until(ARRIVAL, Duration::ZERO, || {
+            clock::pause(second);
+            let before = std::mem::replace(&mut open, proxy.descriptors().unwrap_or_default());
+            open.abs_diff(before) <= u64::from(self.slow / 100)
+        });
+        match settled {
+            true => Ok(slow_ones),
+            false => Err(failure::check("after a minute, slow clients still came")),
+        }
+    }
+
+    fn clients(&self, attack: &Attack, seconds: u64) -> Command {
+        // They are many and must not take the time of what is measured.
+        let mut command = process::pinned(1, Path::new("nice"));
+        let target = format!("http://127.0.0.1:{}{}", self.port, attack.path);
+        command
+            .args(["-n", "19", "slowhttptest"])
+            .args(attack.words)
+            .args(["-c", &self.slow.to_string(), "-r", &PACE.to_string()])
+            .args(["-l", &seconds.to_string(), "-u", &target, "-p", "60", "-v", "0"])
+            .stdin(Stdio::null());
+        command
+    }
 }
 
 fn configuration(port: u16, room: u32) -> String {
@@ -164,7 +191,9 @@ fn configuration(port: u16, room: u32) -> String {
         "global\n    nbthread 1\n    maxconn {room}\n\
          defaults\n    mode http\n    timeout client 60s\n    timeout server 60s\n    \
          timeout connect 2s\n    timeout http-request 60s\n\
-         frontend fe\n    bind 127.0.0.1:{port} backlog {room}\n    default_backend be\n\
-         backend be\n    http-reuse always\n    server s1 127.0.0.1:{ORIGIN}\n"
+         frontend fe\n    bind 127.0.0.1:{port} backlog {room}\n    \
+         use_backend be if {{ method GET }} {{ path / }}\n    default_backend slow\n\
+         backend be\n    http-reuse always\n    server s1 127.0.0.1:{ORIGIN}\n\
+         backend slow\n    http-reuse always\n    server s1 127.0.0.1:{SLOW_ORIGIN}\n"
     )
 }

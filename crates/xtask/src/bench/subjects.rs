@@ -98,6 +98,35 @@ pub(super) fn variants(parsed: &Parsed) -> Outcome<Vec<Subject>> {
     Ok(subjects)
 }
 
+/// Measures in rounds in which the subjects take turns; what came of it, by subject.
+pub(super) fn in_turns<T>(
+    rounds: u32,
+    subjects: &[Subject],
+    mut measure: impl FnMut(&Subject) -> Outcome<T>,
+) -> Outcome<Vec<Vec<T>>> {
+    let mut all: Vec<Vec<T>> = subjects.iter().map(|_| Vec::new()).collect();
+    for _ in 0..rounds {
+        for (subject, measured) in subjects.iter().zip(&mut all) {
+            measured.push(measure(subject)?);
+        }
+    }
+    Ok(all)
+}
+
+/// The attacks whose names contain what the command line says after `-a`; all without it.
+pub(super) fn chosen<'a, T>(
+    parsed: &Parsed,
+    all: &'a [T],
+    name: impl Fn(&T) -> &str,
+) -> Outcome<Vec<&'a T>> {
+    let wanted = parsed.value("-a").unwrap_or_default();
+    let found: Vec<_> = all.iter().filter(|it| name(it).contains(wanted)).collect();
+    match found.is_empty() {
+        true => Err(failure::usage(format!("-a: no attack is called `{wanted}`"))),
+        false => Ok(found),
+    }
+}
+
 fn named(word: &str) -> Outcome<(&str, &str)> {
     let parts = word.split_once('=').filter(|(name, _)| !name.is_empty());
     parts.ok_or_else(|| failure::usage(format!("`{word}` is not NAME=BINARY or NAME=BINARY:LINE")))
@@ -153,6 +182,17 @@ mod tests {
         let plain = Subject::parse("other=/bin/sh").unwrap();
         assert_eq!(plain.configured("global\n".to_owned()), "global\n");
         assert!(Subject::parse("/bin/sh").is_err() && Subject::parse("=/bin/sh").is_err());
+    }
+
+    #[test]
+    fn an_attack_is_known() {
+        let chosen = |words: &[&str]| {
+            let words: Vec<_> = words.iter().map(|&word| word.to_owned()).collect();
+            let parsed = args::parse(&words, &[args::value("-a")]).unwrap();
+            chosen(&parsed, &["headers", "body"], |it| it).map(|them| them.len()).ok()
+        };
+        assert_eq!([chosen(&[]), chosen(&["-a", "head"])], [Some(2), Some(1)]);
+        assert_eq!(chosen(&["-a", "none"]), None);
     }
 
     #[test]
