@@ -53,8 +53,10 @@ pub struct Watched {
 /// Bulk work of one round, in nanoseconds: what is more urgent is heard of between rounds only, and
 /// a share of tasks says nothing of how long they take.
 const BULK: u64 = 500_000;
+/// The same in a round that had more urgent work: whoever it was for is about to ask again.
+const BULK_BESIDE: u64 = 200_000;
 /// How many tasks of bulk work run between two looks at the clock.
-const BULK_TASKS: u32 = 4;
+const BULK_TASKS: u32 = 2;
 
 /// What all tasks of a thread share.
 pub struct Thread {
@@ -85,6 +87,8 @@ pub struct Thread {
     turns: Cell<u64>,
     /// Tasks of bulk work in this round, and when the first of them began.
     bulk: Cell<(u32, u64)>,
+    /// How long this round's bulk work may take.
+    bulk_time: Cell<u64>,
 }
 
 impl std::fmt::Debug for Thread {
@@ -137,6 +141,7 @@ impl Thread {
             pulse,
             turns: Cell::new(0),
             bulk: Cell::new((0, 0)),
+            bulk_time: Cell::new(BULK),
         })
     }
 
@@ -286,9 +291,14 @@ impl Thread {
         self.spare.set(self.expirations.saturating_sub(expired));
         self.bury_overdue();
         self.bulk.set((0, 0));
+        self.bulk_time.set(BULK);
         self.scheduler.run_telling(&|class| {
             self.before_task(class);
-            class < Class::Bulk || self.has_time_for_bulk()
+            if class < Class::Bulk {
+                self.bulk_time.set(BULK_BESIDE);
+                return true;
+            }
+            self.has_time_for_bulk()
         });
         self.send_waiting();
         self.pulse.leave(self.scheduler.load());
@@ -304,7 +314,7 @@ impl Thread {
         let since = if tasks == 0 { self.clock() } else { since };
         self.bulk.set((tasks + 1, since));
         let looks = tasks > 0 && tasks.is_multiple_of(BULK_TASKS);
-        !looks || self.clock().saturating_sub(since) < BULK
+        !looks || self.clock().saturating_sub(since) < self.bulk_time.get()
     }
 
     /// Takes this turn into the average: one of [`SAMPLED`], so that a second clock is read rarely.

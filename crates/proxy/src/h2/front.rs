@@ -24,7 +24,7 @@ use wire::h2::PREFACE;
 /// Streams of a connection that are as urgent as the requests of other connections. A connection
 /// with more at a time lets others go first: whoever asks a hundred questions at once has no claim
 /// to a hundred turns before somebody with one.
-const URGENT: u32 = 16;
+const URGENT: u32 = 8;
 
 /// What the streams of a client's connection share beside the machine.
 pub(crate) struct Front {
