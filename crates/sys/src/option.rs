@@ -25,6 +25,9 @@ pub struct Buffers {
     pub unsent: u32,
 }
 
+/// What is read at most of a connection whose end its peer is not told, in bytes.
+const MAX_UNREAD: usize = 64 << 10;
+
 pub(crate) fn set(fd: Fd, level: i32, name: i32, value: i32) -> io::Result<()> {
     let size = size_of::<i32>() as libc::socklen_t;
     // SAFETY: the value is an integer of the length given, and outlives the call; a wrong number of
@@ -144,9 +147,28 @@ pub(crate) fn set_buffers(fd: Fd, sizes: Buffers) -> io::Result<()> {
 /// Makes the coming close end the connection without a packet that tells the peer. Without the
 /// privilege for that, the packet does not get past the first router.
 pub fn vanish_on_close(fd: Fd) -> io::Result<()> {
+    acknowledge(fd);
     if set(fd, libc::IPPROTO_TCP, libc::TCP_REPAIR, 1).is_ok() {
         return Ok(());
     }
     let v6 = set(fd, libc::SOL_IPV6, libc::IPV6_UNICAST_HOPS, 1);
     set(fd, libc::SOL_IP, libc::IP_TTL, 1).or(v6)
 }
+
+/// Acknowledges what has arrived, as far as possible: what is not, the peer sends again, and the
+/// system answers that with a reset when the connection is gone. The system does so at once only
+/// where nothing is left to read (tcp(7), `TCP_QUICKACK`).
+fn acknowledge(fd: Fd) {
+    let Ok(socket) = crate::borrow(fd) else { return };
+    let mut unread = [0; 4096];
+    for _ in 0..MAX_UNREAD / unread.len() {
+        match rustix::net::recv(socket, &mut unread, rustix::net::RecvFlags::DONTWAIT) {
+            Ok((count, _)) if count == unread.len() => {}
+            _ => break,
+        }
+    }
+    let _ = rustix::net::sockopt::set_tcp_quickack(socket, true);
+}
+
+#[cfg(test)]
+mod tests;
