@@ -133,8 +133,8 @@ pub(super) enum Later {
     Tasks,
     /// `show profiling`.
     Profile(profiling::Wanted),
-    /// `shutdown session` of the one with this number.
-    End(u64),
+    /// `shutdown session` and `shutdown sessions server` of these.
+    End(Which),
 }
 
 impl Later {
@@ -179,10 +179,9 @@ impl Later {
                 let known = collect::all(worker, profiling::of).await;
                 profiling::render(&worker.shared, wanted, known.concat())
             }
-            Self::End(number) => {
-                let end =
-                    move |asked: &Worker| asked.end_streams(Which::Number(number), Cause::Killed);
-                ending::told(collect::all(worker, end).await.iter().sum())
+            Self::End(which) => {
+                let end = move |asked: &Worker| asked.end_streams(which, Cause::Killed);
+                ending::told(which, collect::all(worker, end).await.iter().sum())
             }
         }
     }

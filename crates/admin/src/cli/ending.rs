@@ -1,33 +1,31 @@
 //! `shutdown session` and `shutdown sessions server` (management.txt 9.3). Never waits for a stream to be gone.
 
 use super::call::{Call, Later, Reply};
-use proxy::journal::Cause;
-use proxy::streams::{self, Which};
+use proxy::streams::Which;
 
 /// `shutdown session <id>`, with the number that `show sess` lists first.
 pub(super) fn one(call: &mut Call<'_>) -> Reply {
     let digits = call.word(2).strip_prefix("0x").unwrap_or(call.word(2));
     match u64::from_str_radix(digits, 16) {
-        Ok(number) if number > 0 => Reply::Later(Later::End(number)),
+        Ok(number) if number > 0 => Reply::Later(Later::End(Which::Number(number))),
         _ => Reply::error("Session pointer expected (use 'show sess')."),
     }
 }
 
-/// What is said of how many streams had the number.
-pub(super) fn told(ended: usize) -> String {
-    match ended {
-        0 => "No such session (use 'show sess').\n".to_owned(),
+/// What is said of how many streams were meant.
+pub(super) fn told(which: Which, ended: usize) -> String {
+    match (which, ended) {
+        (Which::Number(_), 0) => "No such session (use 'show sess').\n".to_owned(),
         _ => String::new(),
     }
 }
 
-/// `shutdown sessions server <bk>/<srv>`
+/// `shutdown sessions server <bk>/<srv>`; a session that begins after the answer is not meant.
 pub(super) fn of_server(call: &mut Call<'_>) -> Reply {
     match call.target(3) {
         Ok(target) => {
             let which = Which::Server(target.proxy.index, target.slot);
-            streams::end_all(call.shared(), which, Cause::Killed);
-            Reply::Done
+            Reply::Later(Later::End(which))
         }
         Err(reply) => reply,
     }

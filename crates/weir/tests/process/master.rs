@@ -109,11 +109,11 @@ fn connections_that_run_outlive_a_reload() {
     assert_eq!(master.cli("reload"), "Loading success.");
     let shown = master.cli("show proc");
     assert!(shown.contains("# old workers\n"), "{shown}");
-    let info = master.cli(&format!("@!{old} show info"));
-    assert!(
-        info.contains(&format!("\nPid: {old}\n")) && info.contains("\nStopping: 1\n"),
-        "{info}"
-    );
+    eventually("the old worker to stop", || {
+        let info = master.cli(&format!("@!{old} show info"));
+        assert!(info.contains(&format!("\nPid: {old}\n")), "{info}");
+        info.contains("\nStopping: 1\n").then_some(())
+    });
     tell.send(()).expect("the origin waits");
     assert_eq!(client.response().text(), "late");
     master.running.expect_error(&format!("Former worker ({old}) exited with code 0 (Exit)"));
