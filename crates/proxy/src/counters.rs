@@ -68,9 +68,9 @@ pub enum Metric {
     SplicedUp,
     /// Bytes that went through pipes of the system from servers to clients.
     SplicedDown,
-    /// TLS handshakes that have succeeded.
+    /// TLS handshakes that have succeeded and made a session.
     TlsSessions,
-    /// Of these, those that went on with an earlier session.
+    /// Those that went on with an earlier session.
     TlsReuses,
     /// TLS handshakes that have failed.
     TlsFailures,
@@ -188,12 +188,13 @@ impl Block {
         cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
     }
 
-    /// Counts a TLS handshake.
+    /// Counts a TLS handshake, as HAProxy does: one that is resumed is not among the sessions.
     pub(crate) fn count_handshake(&self, stands: bool, resumed: bool) {
-        self.count(if stands { Metric::TlsSessions } else { Metric::TlsFailures });
-        if stands && resumed {
-            self.count(Metric::TlsReuses);
-        }
+        self.count(match (stands, resumed) {
+            (false, _) => Metric::TlsFailures,
+            (true, false) => Metric::TlsSessions,
+            (true, true) => Metric::TlsReuses,
+        });
     }
 
     /// Counts one more.
@@ -550,6 +551,17 @@ mod tests {
         assert_eq!(counters.sum(Metric::BytesIn), 12);
         assert_eq!(counters.sum(Metric::Status4xx), 1);
         assert_eq!(counters.sum(Metric::Status2xx), 0);
+    }
+
+    #[test]
+    fn a_resumed_session_is_not_a_new_one() {
+        let counters = Counters::new(1);
+        let handshakes = [(true, false), (true, true), (true, true), (false, false), (false, true)];
+        handshakes.into_iter().for_each(|(stands, resumed)| {
+            counters.of(0).count_handshake(stands, resumed);
+        });
+        let sums = [Metric::TlsSessions, Metric::TlsReuses, Metric::TlsFailures];
+        assert_eq!(sums.map(|metric| counters.sum(metric)), [1, 2, 2]);
     }
 
     #[test]
