@@ -431,6 +431,11 @@ async fn first_bytes(client: &mut Client) -> Arrival {
             return Arrival::Closed;
         }
         client.socket.want_read();
+        if client.requests == 0 && client.session().is_some() {
+            // Its handshake was heavy work; what it asks first gives way to connections that have
+            // stood for longer.
+            thread.scheduler().carry_on();
+        }
         thread.scheduler().pause(Tick::earlier(deadline, last)).await;
         prefetch::soon(client);
     }

@@ -55,6 +55,8 @@ pub struct Watched {
 const BULK: u64 = 500_000;
 /// The same in a round that had more urgent work: whoever it was for is about to ask again.
 const BULK_BESIDE: u64 = 200_000;
+/// The same in any round with `tune.sched.low-latency`.
+const BULK_HASTY: u64 = 25_000;
 /// How many tasks of bulk work run between two looks at the clock.
 const BULK_TASKS: u32 = 2;
 
@@ -89,6 +91,8 @@ pub struct Thread {
     bulk: Cell<(u32, u64)>,
     /// How long this round's bulk work may take.
     bulk_time: Cell<u64>,
+    /// How long that of any round may: alone, and beside work that is more urgent.
+    bulk_times: (u64, u64),
 }
 
 impl std::fmt::Debug for Thread {
@@ -142,6 +146,10 @@ impl Thread {
             turns: Cell::new(0),
             bulk: Cell::new((0, 0)),
             bulk_time: Cell::new(BULK),
+            bulk_times: match settings.scheduler.low_latency {
+                true => (BULK_HASTY, BULK_HASTY),
+                false => (BULK, BULK_BESIDE),
+            },
         })
     }
 
@@ -291,11 +299,11 @@ impl Thread {
         self.spare.set(self.expirations.saturating_sub(expired));
         self.bury_overdue();
         self.bulk.set((0, 0));
-        self.bulk_time.set(BULK);
+        self.bulk_time.set(self.bulk_times.0);
         self.scheduler.run_telling(&|class| {
             self.before_task(class);
             if class < Class::Bulk {
-                self.bulk_time.set(BULK_BESIDE);
+                self.bulk_time.set(self.bulk_times.1);
                 return true;
             }
             self.has_time_for_bulk()

@@ -310,6 +310,32 @@ fn who_wants_to_read_before_looking_hears_of_what_follows() {
     }
 }
 
+#[test]
+fn low_latency_leaves_less_time_for_bulk_work() {
+    let count = |low_latency| {
+        let mut settings = Settings::default();
+        settings.scheduler.low_latency = low_latency;
+        let thread = Thread::new(0, Box::new(Os::new(64).unwrap()), settings);
+        for _ in 0..100 {
+            let own = thread.clone();
+            thread.scheduler().spawn(Class::Bulk, async move {
+                let start = own.kernel().monotonic();
+                while own.kernel().monotonic() < start + BULK_HASTY / 2 {}
+            });
+        }
+        let tasks = || thread.scheduler().tasks();
+        // Of several rounds one tells: what else runs on this machine takes time, too.
+        let rounds = (0..5).map(|_| {
+            let before = tasks();
+            thread.turn(Some(Duration::ZERO)).unwrap();
+            before - tasks()
+        });
+        rounds.max().unwrap_or(0)
+    };
+    assert_eq!(count(true), BULK_TASKS as usize + 1);
+    assert!(count(false) > 2 * count(true));
+}
+
 /// Whoever is more urgent is heard of between rounds: long tasks of bulk work make them short.
 #[test]
 fn a_round_has_so_much_time_for_bulk_work() {

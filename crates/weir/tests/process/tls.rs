@@ -1,9 +1,10 @@
 //! TLS between clients, the program and servers. Never looks at records.
 
 use crate::support::{
-    Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, is_built_on, pass,
-    program, run,
+    Client, Identity, LogReceiver, Moment, Origin, Running, Secure, Setup, eventually, is_built_on,
+    pass, program, run,
 };
+use crate::threads::first;
 use openssl::ssl::{ExtensionContext, SslRef, SslVersion};
 use openssl::x509::X509Ref;
 use std::io::{Read as _, Write as _};
@@ -58,6 +59,21 @@ backend app
     assert_eq!(weir.stat("app", "s", "reuse"), "2");
     let info = weir.cli("show info");
     assert!(info.contains("CurrSslConns: 4\n") && info.contains("CumSslConns: 4\n"), "{info}");
+}
+
+#[test]
+fn the_first_request_behind_a_handshake_gives_way_to_others() {
+    let weir =
+        start("frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n");
+    let mut client = Secure::connect(weir.address("web"), "a.test");
+    eventually("the handshake's end", || (first(&weir, "ran_heavy") == 2).then_some(()));
+    let mut bulk = || {
+        let before = first(&weir, "ran_bulk");
+        client.get("/");
+        first(&weir, "ran_bulk") - before
+    };
+    let (first, second, third) = (bulk(), bulk(), bulk());
+    assert_eq!((first, second), (second + 1, third), "the others are as urgent as any");
 }
 
 #[test]
