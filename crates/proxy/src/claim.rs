@@ -333,13 +333,12 @@ fn stays<'a>(
     back: &'a Back,
     settings: &settings::Back,
 ) -> Option<&'a Server> {
-    let server =
-        back.servers.get(last.slot as usize).filter(|_| last.backend as usize == backend)?;
+    let server = back.servers.get(last.slot()).filter(|_| last.backend as usize == backend)?;
     let hashes = matches!(back.balancer.algorithm(), Algorithm::Hash { .. });
-    let patient = last.challenged
+    let patient = last.was_challenged()
         || server.state.load().has_room()
         || settings.keep_alive_queue.is_none_or(|limit| server.queue.len() < limit);
-    let connected = last.challenged || server.used.current() > 0;
+    let connected = last.was_challenged() || server.used.current() > 0;
     (!hashes && patient && connected && server.state.is_usable()).then_some(server)
 }
 

@@ -24,6 +24,7 @@ use sample::VarStore;
 use std::cell::{OnceCell, Ref};
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::prefetch;
@@ -66,8 +67,8 @@ pub(crate) struct Client {
     pub(crate) trackers: OnceCell<Rc<Trackers>>,
     /// What few clients have.
     pub(crate) rare: Rare,
-    /// Nanoseconds from its acceptance until its preamble was there.
-    pub(crate) handshake: u64,
+    /// Microseconds from its acceptance until its preamble was there.
+    handshake: u32,
     /// Whether HTTP/2 is spoken; `None`: what the handshake chose, or the first bytes are.
     pub(crate) speaks_h2: Option<bool>,
     /// The connection ends with a reset.
@@ -159,19 +160,43 @@ impl Client {
     }
 }
 
-/// The server of a client's last request.
-#[derive(Clone, Copy, Debug)]
+/// The server of a client's last request. In one word each, since every idle client has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Last {
     pub(crate) backend: u32,
-    pub(crate) slot: u32,
-    /// It has asked for credentials: the connection may be what it knows the client by.
-    pub(crate) challenged: bool,
+    /// The slot, from 1, above a bit that says whether the client was challenged.
+    server: NonZeroU32,
+}
+
+impl Last {
+    /// `None` for a slot beyond any that there is.
+    ///
+    /// `challenged`: the server has asked for credentials, so the connection may be what it knows
+    /// the client by.
+    pub(crate) fn new(backend: usize, slot: usize, challenged: bool) -> Option<Self> {
+        let slot = u32::try_from(slot).ok()?.checked_add(1)?.checked_mul(2)?;
+        let server = NonZeroU32::new(slot | u32::from(challenged))?;
+        Some(Self { backend: u32::try_from(backend).ok()?, server })
+    }
+
+    pub(crate) fn slot(self) -> usize {
+        (self.server.get() / 2 - 1) as usize
+    }
+
+    pub(crate) fn was_challenged(self) -> bool {
+        self.server.get() % 2 == 1
+    }
 }
 
 impl Client {
     /// The address that accepted the connection; the system is asked once.
     pub(crate) fn local(&self) -> Option<SocketAddr> {
         **self.local.get_or_init(|| Box::new(self.socket.local_address()))
+    }
+
+    /// Nanoseconds from its acceptance until its preamble was there; of the first request only.
+    pub(crate) fn handshake(&self) -> u64 {
+        if self.requests == 0 { u64::from(self.handshake) * 1_000 } else { 0 }
     }
 
     /// When the soft stop ends it, if there is one.
@@ -212,7 +237,8 @@ impl Client {
 
     /// All that goes before its first byte is there.
     pub(crate) fn handshake_over(&mut self) {
-        self.handshake = self.worker.thread.nanos().saturating_sub(self.since);
+        let micros = self.worker.thread.nanos().saturating_sub(self.since) / 1_000;
+        self.handshake = micros.try_into().unwrap_or(u32::MAX);
         if self.input.is_empty() {
             self.worker.release(std::mem::replace(&mut self.input, Buf::empty()));
         }
@@ -500,7 +526,7 @@ mod tests {
 
     #[test]
     fn an_idle_client_is_small() {
-        assert!(size_of::<Client>() <= 264, "{}", size_of::<Client>());
+        assert!(size_of::<Client>() <= 256, "{}", size_of::<Client>());
         assert!(size(run) <= 120, "{}", size(run));
     }
 }

@@ -369,8 +369,8 @@ fn record_front(tx: &Transaction) {
     if !journal.bad_request {
         latencies.record(thread, Span::Total, journal.first_byte, journal.ended);
     }
-    if tx.client.requests == 0 && tx.client.handshake > 0 {
-        let stood = journal.began + tx.client.handshake;
+    if tx.client.handshake() > 0 {
+        let stood = journal.began + tx.client.handshake();
         latencies.record(thread, Span::Handshake, journal.began, stood);
     }
 }
@@ -493,7 +493,7 @@ pub(crate) fn fill_record(tx: &mut Transaction, early: bool) {
     record.frontend = local;
     (record.backend_source, record.server) = server_ends.unwrap_or_default();
     record.accepted = wall(journal.began_wall);
-    let handshake = if tx.client.requests == 0 { tx.client.handshake } else { 0 };
+    let handshake = tx.client.handshake();
     let idle = journal.first_byte.saturating_sub(journal.began + handshake);
     record.requested = wall(journal.began_wall + handshake + idle);
     let ended = if journal.ended == 0 { tx.worker.thread.nanos() } else { journal.ended };

@@ -365,12 +365,9 @@ impl Transaction {
             return;
         }
         let settings = self.side().settings.back.as_ref();
-        self.client.last =
-            (self.challenged || settings.is_some_and(|back| back.prefer_last)).then(|| Last {
-                backend: server.server().backend() as u32,
-                slot: server.server().slot() as u32,
-                challenged: self.challenged,
-            });
+        let prefers = self.challenged || settings.is_some_and(|back| back.prefer_last);
+        let place = Some(server.server()).filter(|_| prefers);
+        self.client.last = place.and_then(|it| Last::new(it.backend(), it.slot(), self.challenged));
         server.mux.reset_for_next();
         server.socket().want_nothing();
         // A last read that filled its buffer or a pipe does not tell whether there is more.
