@@ -34,6 +34,10 @@ const FAREWELL_MS: u32 = 5_000;
 /// How much it may send then.
 const FAREWELL_BYTES: usize = 1 << 20;
 
+/// Bytes of empty lines between requests that mean nothing. What a client sends beyond that at once
+/// is for the parser to judge.
+const EMPTY_LINES: usize = 16;
+
 /// A client's connection and what belongs to it between requests.
 pub(crate) struct Client {
     pub(crate) worker: Rc<Worker>,
@@ -349,6 +353,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
         return Box::pin(h2::front::run(client)).await;
     }
     loop {
+        skip_empty_lines(&mut client);
         let arrival = match client.input.is_empty() {
             true => first_bytes(&mut client).await,
             false => Arrival::Data,
@@ -418,8 +423,13 @@ async fn first_bytes(client: &mut Client) -> Arrival {
                 None => Box::pin(read_later(client, deadline)).await,
             };
             match read {
+                Some(Arrival::Data) => skip_empty_lines(client),
                 Some(arrival) => return arrival,
                 None => continue,
+            }
+            match client.input.is_empty() {
+                true => continue,
+                false => return Arrival::Data,
             }
         }
         let thread = &client.worker.thread;
@@ -433,6 +443,30 @@ async fn first_bytes(client: &mut Client) -> Arrival {
         client.socket.want_read();
         thread.scheduler().pause(Tick::earlier(deadline, last)).await;
         prefetch::soon(client);
+    }
+}
+
+/// Drops empty lines before a request that is not the first. Clients send them after a body; they
+/// begin no request (RFC 9112 section 2.2), and one is waited for as long as without them (manual,
+/// `timeout http-keep-alive`).
+fn skip_empty_lines(client: &mut Client) {
+    if client.requests == 0 {
+        return;
+    }
+    let (data, mut count) = (client.input.data(), 0);
+    while count < EMPTY_LINES {
+        match &data[count..] {
+            [b'\r', b'\n', ..] => count += 2,
+            [b'\n', ..] => count += 1,
+            _ => break,
+        }
+    }
+    if count == 0 {
+        return;
+    }
+    client.input.consume(count);
+    if client.input.is_empty() {
+        client.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
     }
 }
 
