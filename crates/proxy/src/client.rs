@@ -503,7 +503,7 @@ fn read_first(client: &mut Client, mut input: Buf) -> Option<Arrival> {
 pub(crate) fn idle_deadline(client: &Client) -> Option<Tick> {
     let timeouts = &client.proxy.settings.timeouts;
     let first = client.requests == 0;
-    let keep_alive = timeouts.http_keep_alive.filter(|_| !first);
+    let keep_alive = client.rare.keep_alive.or(timeouts.http_keep_alive).filter(|_| !first);
     let span = keep_alive.or(timeouts.http_request).or(timeouts.client)?;
     Some(Tick::from_nanos(client.since).plus_ms(span))
 }
