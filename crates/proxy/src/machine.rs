@@ -45,6 +45,14 @@ impl Machine {
         }
     }
 
+    /// Whether the client takes interim responses.
+    pub(crate) fn takes_interim(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.takes_interim(),
+            Self::H2(_) => true,
+        }
+    }
+
     /// Whether the incoming message had ambiguous framing.
     #[inline]
     pub(crate) fn is_ambiguous(&self) -> bool {

@@ -117,6 +117,12 @@ impl Conn {
         self.flags.set(Flags::PRETENDS, true);
     }
 
+    /// Whether interim responses may be sent: a client of HTTP/1.0 knows none (RFC 9110 section
+    /// 15.2).
+    pub fn takes_interim(&self) -> bool {
+        !self.flags.has(Flags::OLD_REQUEST)
+    }
+
     /// Whether the incoming message had ambiguous framing (`Transfer-Encoding` with
     /// `Content-Length`, or in HTTP/1.0). The connection that the message is forwarded to must not
     /// be reused either: `close_after_message` on it.
