@@ -18,7 +18,7 @@ pub(crate) enum Machine {
 }
 
 impl Machine {
-    /// Applies the mode of the chosen backend; see [`h1::Conn::raise_mode`].
+    /// Applies the mode of another proxy; see [`h1::Conn::raise_mode`].
     #[inline]
     pub(crate) fn raise_mode(&mut self, mode: h1::Mode) {
         match self {

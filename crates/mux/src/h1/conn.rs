@@ -99,8 +99,8 @@ impl Conn {
         self.side
     }
 
-    /// Applies the mode of the chosen backend: the stronger of the two holds. To be called before
-    /// the head is encoded.
+    /// Applies the mode of another proxy: the stronger of the two holds. To be called before the
+    /// head is encoded.
     pub fn raise_mode(&mut self, mode: Mode) {
         self.mode = self.mode.max(mode);
     }
