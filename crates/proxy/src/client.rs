@@ -35,6 +35,10 @@ const FAREWELL_MS: u32 = 5_000;
 /// How much it may send then.
 const FAREWELL_BYTES: usize = 1 << 20;
 
+/// Bytes of empty lines between requests that mean nothing. What a client sends beyond that at once
+/// is for the parser to judge.
+const EMPTY_LINES: usize = 16;
+
 /// A client's connection and what belongs to it between requests.
 pub(crate) struct Client {
     pub(crate) worker: Rc<Worker>,
@@ -375,6 +379,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
         return Box::pin(h2::front::run(client)).await;
     }
     loop {
+        skip_empty_lines(&mut client);
         let arrival = match client.input.is_empty() {
             true => first_bytes(&mut client).await,
             false => Arrival::Data,
@@ -444,8 +449,13 @@ async fn first_bytes(client: &mut Client) -> Arrival {
                 None => Box::pin(read_later(client, deadline)).await,
             };
             match read {
+                Some(Arrival::Data) => skip_empty_lines(client),
                 Some(arrival) => return arrival,
                 None => continue,
+            }
+            match client.input.is_empty() {
+                true => continue,
+                false => return Arrival::Data,
             }
         }
         let thread = &client.worker.thread;
@@ -464,6 +474,30 @@ async fn first_bytes(client: &mut Client) -> Arrival {
         }
         thread.scheduler().pause(Tick::earlier(deadline, last)).await;
         prefetch::soon(client);
+    }
+}
+
+/// Drops empty lines before a request that is not the first. Clients send them after a body; they
+/// begin no request (RFC 9112 section 2.2), and one is waited for as long as without them (manual,
+/// `timeout http-keep-alive`).
+fn skip_empty_lines(client: &mut Client) {
+    if client.requests == 0 {
+        return;
+    }
+    let (data, mut count) = (client.input.data(), 0);
+    while count < EMPTY_LINES {
+        match &data[count..] {
+            [b'\r', b'\n', ..] => count += 2,
+            [b'\n', ..] => count += 1,
+            _ => break,
+        }
+    }
+    if count == 0 {
+        return;
+    }
+    client.input.consume(count);
+    if client.input.is_empty() {
+        client.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
     }
 }
 
@@ -500,7 +534,7 @@ fn read_first(client: &mut Client, mut input: Buf) -> Option<Arrival> {
 pub(crate) fn idle_deadline(client: &Client) -> Option<Tick> {
     let timeouts = &client.proxy.settings.timeouts;
     let first = client.requests == 0;
-    let keep_alive = timeouts.http_keep_alive.filter(|_| !first);
+    let keep_alive = client.rare.keep_alive.or(timeouts.http_keep_alive).filter(|_| !first);
     let span = keep_alive.or(timeouts.http_request).or(timeouts.client)?;
     Some(Tick::from_nanos(client.since).plus_ms(span))
 }

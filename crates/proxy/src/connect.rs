@@ -16,6 +16,7 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::link::Link;
 use crate::local::{LocalProxy, ServerRef};
+use crate::location::Place;
 use crate::machine::Machine;
 use crate::notice;
 use crate::observe;
@@ -34,7 +35,6 @@ use crate::transaction::Transaction;
 use crate::way::Way;
 use balance::{Algorithm, Sign};
 use mux::{Side, h1};
-use reactor::Address;
 use stdx::Tick;
 
 /// The longest wait before the same server is tried again, in milliseconds.
@@ -307,7 +307,7 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
         false => None,
     };
     let Some(connection) = kept else {
-        return connect(tx, backend, (&to, &place.address), &way, making, deadline).await;
+        return connect(tx, backend, (&to, &place), &way, making, deadline).await;
     };
     connection.socket().own();
     take(tx, backend, connection, false);
@@ -319,21 +319,21 @@ async fn establish(tx: &mut Transaction, backend: &ProxyRef) -> Result<(), Failu
 async fn connect(
     tx: &mut Transaction,
     backend: &ProxyRef,
-    (to, address): (&ServerRef, &Address),
+    (to, place): (&ServerRef, &Place),
     way: &Way,
     making: Option<Making>,
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
-    let mut connection = open(tx, backend, to, way)?;
+    let mut connection = open(tx, backend, (to, place), way)?;
     connection.socket().own();
-    way.begin(tx, connection.socket(), deadline, true, address).await?;
+    way.begin(tx, connection.socket(), deadline, true, &place.address).await?;
     if early::may_go(tx, way) {
         return Box::pin(early::send(tx, backend, (way, connection), deadline)).await;
     }
     way.encrypt(tx, connection.socket_mut(), deadline, &[]).await?;
     if way.speaks_h2(connection.socket()) {
-        let link = connection.into_link();
-        return Box::pin(dial::begin(tx, backend, to, (way, link), making, deadline)).await;
+        let made = (way.target(place), connection.into_link());
+        return Box::pin(dial::begin(tx, backend, to, made, making, deadline)).await;
     }
     take(tx, backend, connection, true);
     stand(tx, deadline).await?;
@@ -446,7 +446,7 @@ async fn establish_plain(
 ) -> Result<(), Failure> {
     let place = to.location.now();
     let way = Way::new(tx, to, &place.address);
-    let mut server = open(tx, backend, to, &way)?;
+    let mut server = open(tx, backend, (to, &place), &way)?;
     server.socket().own();
     server.mux.close_after_message();
     tx.notes.journal.fresh = true;
@@ -565,10 +565,9 @@ async fn elsewhere(
 fn open(
     tx: &Transaction,
     backend: &ProxyRef,
-    to: &ServerRef,
+    (to, place): (&ServerRef, &Place),
     way: &Way,
 ) -> Result<Box<ServerConn>, Failure> {
-    let place = to.location.now();
     let socket = way.open(&tx.worker.thread, &place.address).map_err(|error| {
         if way.has_no_source(&error) {
             notice::has_no_source(&tx.worker, backend);
@@ -577,8 +576,8 @@ fn open(
     })?;
     let settings = tx.worker.mux_settings(backend, Side::Server);
     let mux = Machine::H1(h1::Conn::new(Side::Server, settings));
-    let mut server = Box::new(ServerConn::new(Link::Socket(socket.into()), mux, to));
-    server.set_way(way.key, way.to);
+    let link = Link::Socket(socket.into());
+    let mut server = Box::new(ServerConn::new(link, mux, to, way.target(place)));
     tx.worker.idle.make_room(&server);
     if reuse_policy(backend, to) == Reuse::Never {
         server.make_private();

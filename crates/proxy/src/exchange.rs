@@ -362,7 +362,9 @@ impl Exchange {
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;
         let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
-        case::response(&tx.worker, proxy, mux, (&mut space.response, BodyKind::None), out);
+        if mux.takes_interim() {
+            case::response(&tx.worker, proxy, mux, (&mut space.response, BodyKind::None), out);
+        }
         space.response.clear();
         self.flush_interim(tx).map(drop)
     }

@@ -626,10 +626,11 @@ impl Context for View<'_> {
         if self.space.request.version() < Version::Http11 {
             return;
         }
-        let out = &mut self.space.down.outbox.bytes;
-        for part in [b"HTTP/1.1 103 Early Hints\r\n", name, b": ", value, b"\r\n\r\n"] {
-            out.extend_from_slice(part);
+        let hints = &mut self.space.hints;
+        if hints.is_empty() {
+            hints.set_response(Version::Http11, 103, b"Early Hints");
         }
+        hints.push(name, value);
     }
 
     fn take_scratch(&mut self) -> Vec<u8> {

@@ -150,7 +150,8 @@ impl IdlePool {
         shelves.get(slot)
     }
 
-    /// Lays a connection down, unless its server has closed it already or there are enough.
+    /// Lays a connection down, unless its server has closed it already or has moved, or there are
+    /// enough.
     pub(crate) fn put(&self, connection: Boxed) {
         let server = connection.server();
         let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
@@ -232,7 +233,7 @@ impl IdlePool {
         self.shelves.iter().map(|slots| slots.iter().map(count).collect()).collect()
     }
 
-    /// Drops the connections that their servers have closed.
+    /// Drops the connections that their servers have closed, or that go where those were once.
     pub(crate) fn sweep(&self) {
         for shelf in self.all() {
             let mut shelf = shelf.borrow_mut();
@@ -258,7 +259,7 @@ impl IdlePool {
         if !worker.shared.settings.shared_pools || server.parked.count() == 0 {
             return None;
         }
-        server.parked.take(worker, wanted, |socket, parked| {
+        server.parked.take(worker, (wanted, server.location.moves()), |socket, parked| {
             Box::new(ServerConn::unpark(worker, socket, parked, server))
         })
     }

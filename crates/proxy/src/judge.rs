@@ -4,6 +4,7 @@
 //! backend; `http-response` rules of the backend, then of the frontend; `http-after-response` rules
 //! of both on every response, local ones included.
 
+use crate::case;
 use crate::counters::Metric;
 use crate::handshake;
 use crate::journal::{Cause, Failure, Journal, Phase};
@@ -15,7 +16,9 @@ use crate::runtime::{ProxyRef, RulesAtHand};
 use crate::services::{Answer, Body};
 use crate::transaction::Transaction;
 use crate::verify;
+use buf::Buf;
 use htx::Version;
+use mux::BodyKind;
 use rules::redirect::Redirect;
 use rules::{Cursor, Need, Reply, RuleSet, Rules, Verdict};
 use sample::Lookout;
@@ -201,11 +204,18 @@ fn impatiently(
     }
 }
 
-/// Early hints go out at once; what cannot be written now goes before the answer.
+/// The early hints of a rule set go out at once and as one response; what cannot be written now
+/// goes before the answer.
 fn send_hints(tx: &mut Transaction) {
-    if !tx.space.down.is_flushed() {
-        let _ = tx.space.down.flush(&mut buf::Buf::empty(), &tx.client.socket);
+    if tx.space.hints.is_empty() {
+        return;
     }
+    let space = &mut *tx.space;
+    let out = &mut space.down.outbox.bytes;
+    let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
+    case::response(&tx.worker, proxy, mux, (&mut space.hints, BodyKind::None), out);
+    space.hints.clear();
+    let _ = space.down.flush(&mut Buf::empty(), &tx.client.socket);
 }
 
 /// Runs one set and turns its verdict into deeds.

@@ -1,17 +1,22 @@
 //! Where a server is now: names and commands may move it while requests are under way. Never resolves a name.
 //!
 //! Readers take a snapshot without a lock; a move replaces it. Connections that stand stay where
-//! they are, those that begin later go to the new place.
+//! they are, until the requests on them have ended; those that begin later go to the new place.
 
 use crate::settings;
 use arc_swap::ArcSwap;
 use reactor::Address;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The place of a server, which may change.
 #[derive(Debug)]
-pub struct Location(ArcSwap<Place>);
+pub struct Location {
+    place: ArcSwap<Place>,
+    /// Its number, for whoever only compares.
+    moves: AtomicU32,
+}
 
 /// One place.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,22 +31,33 @@ pub struct Place {
     pub host: Option<Arc<str>>,
     /// Whether the address is one: a name may not have resolved yet.
     pub known: bool,
+    /// How often the address has changed: what was made for a number before goes somewhere else.
+    pub moves: u32,
 }
 
 impl Location {
     pub(crate) fn new(settings: &settings::Server) -> Self {
-        Self(ArcSwap::from_pointee(Place {
+        let place = ArcSwap::from_pointee(Place {
             address: settings.address.clone(),
             check_ip: settings.checked_at.0.or(settings.check_ip),
             check_port: settings.checked_at.1.or(settings.check_port),
             host: settings.host.as_deref().map(Arc::from),
             known: !settings.balance.unresolved,
-        }))
+            moves: 0,
+        });
+        Self { place, moves: AtomicU32::new(0) }
     }
 
     /// Where it is now.
     pub fn now(&self) -> Arc<Place> {
-        self.0.load_full()
+        self.place.load_full()
+    }
+
+    /// How often it has moved so far. For a moment it may differ from [`Place::moves`] of the
+    /// place where it is now: a connection that is made then is used once.
+    #[inline]
+    pub(crate) fn moves(&self) -> u32 {
+        self.moves.load(Relaxed)
     }
 
     /// Moves it; tells whether that changed anything.
@@ -49,10 +65,13 @@ impl Location {
         let changed = |place: &Arc<Place>| {
             let mut next = Place::clone(place);
             change(&mut next);
+            next.moves += u32::from(next.address != place.address);
             Arc::new(next)
         };
-        let before = self.0.rcu(changed);
-        before != self.now()
+        let before = self.place.rcu(changed);
+        let now = self.now();
+        self.moves.fetch_max(now.moves, Relaxed);
+        before != now
     }
 }
 
@@ -84,8 +103,10 @@ mod tests {
         assert!(location.change(|place| place.address = to("10.0.0.2:90")));
         assert!(!location.change(|place| place.address = to("10.0.0.2:90")), "it is there already");
         assert_eq!(checked(), "10.0.0.2:81");
+        assert_eq!((location.moves(), location.now().moves), (1, 1));
         location.change(|place| place.check_ip = Some([10, 0, 0, 9].into()));
         assert_eq!(checked(), "10.0.0.9:81");
+        assert_eq!(location.moves(), 1, "only checks have");
         assert_eq!(location.now().address, to("10.0.0.2:90"));
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum Machine {
 }
 
 impl Machine {
-    /// Applies the mode of the chosen backend; see [`h1::Conn::raise_mode`].
+    /// Applies the mode of another proxy; see [`h1::Conn::raise_mode`].
     #[inline]
     pub(crate) fn raise_mode(&mut self, mode: h1::Mode) {
         match self {
@@ -42,6 +42,14 @@ impl Machine {
         match self {
             Self::H1(conn) => conn.pretend_keep_alive(),
             Self::H2(_) => {}
+        }
+    }
+
+    /// Whether the client takes interim responses.
+    pub(crate) fn takes_interim(&self) -> bool {
+        match self {
+            Self::H1(conn) => conn.takes_interim(),
+            Self::H2(_) => true,
         }
     }
 

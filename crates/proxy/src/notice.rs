@@ -284,7 +284,7 @@ pub(crate) fn resolves_not(worker: &Worker, backend: &Proxy, slot: usize, why: &
 }
 
 /// A server is somewhere else now, or checked elsewhere: what stood ready for its old place is
-/// dropped. Tells whether anything changed.
+/// dropped now, what is in use there when it has served. Tells whether anything changed.
 pub fn relocate(
     worker: &Worker,
     backend: &Proxy,

@@ -10,9 +10,12 @@ use std::rc::Rc;
 pub(crate) struct Own(Option<Box<Vec<Box<ServerConn>>>>);
 
 impl Own {
-    /// Lays a connection down. Of more than `limit` of them the oldest is closed
-    /// (`max-session-srv-conns`).
+    /// Lays a connection down, unless it is of no use any more. Of more than `limit` of them the
+    /// oldest is closed (`max-session-srv-conns`).
     pub(crate) fn put(&mut self, connection: Box<ServerConn>, limit: u32) {
+        if connection.is_spoilt() {
+            return;
+        }
         let list = self.0.get_or_insert_default();
         list.push(connection);
         let surplus = list.len().saturating_sub(limit as usize);

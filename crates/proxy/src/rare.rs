@@ -22,6 +22,8 @@ pub(crate) struct Rarities {
     pub(crate) expects: Expected,
     /// Why it never became a session: number and words of `fc_err` and `fc_err_str`.
     pub(crate) trouble: Option<(u8, &'static str)>,
+    /// How long its next request is waited for, if its last backend says that.
+    pub(crate) keep_alive: Option<u32>,
 }
 
 /// What those have that have nothing.
@@ -31,6 +33,7 @@ const NOTHING: &Rarities = &Rarities {
     told: None,
     expects: Expected { proxy: false, netscaler: false, magic: 0 },
     trouble: None,
+    keep_alive: None,
 };
 
 impl Rare {
@@ -44,6 +47,13 @@ impl Rare {
         if (self.source, self.destination) != (source, destination) {
             let it = self.edit();
             (it.source, it.destination) = (source, destination);
+        }
+    }
+
+    /// Sets how long its next request is waited for.
+    pub(crate) fn set_keep_alive(&mut self, span: Option<u32>) {
+        if self.keep_alive != span {
+            self.edit().keep_alive = span;
         }
     }
 

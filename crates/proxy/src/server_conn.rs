@@ -7,6 +7,7 @@ use crate::link::Link;
 use crate::local::ServerRef;
 use crate::machine::Machine;
 use crate::transport::Transport;
+use crate::way::Target;
 use crate::worker::Worker;
 use buf::Buf;
 use mux::h2::Key;
@@ -30,10 +31,7 @@ pub(crate) struct ServerConn {
     requests: u32,
     private: bool,
     local: OnceCell<Option<SocketAddr>>,
-    /// What tells it from connections of another kind to the same server; see [`crate::way`].
-    key: u64,
-    /// Where it goes, if not where its server is.
-    to: Option<SocketAddr>,
+    target: Target,
 }
 
 /// A server that a connection counts as used of, until it is dropped.
@@ -56,7 +54,7 @@ impl Drop for Using {
 
 impl ServerConn {
     /// A new connection to a server.
-    pub(crate) fn new(socket: Link, mux: Machine, server: &ServerRef) -> Self {
+    pub(crate) fn new(socket: Link, mux: Machine, server: &ServerRef, target: Target) -> Self {
         Self {
             socket,
             mux,
@@ -65,8 +63,7 @@ impl ServerConn {
             requests: 0,
             private: false,
             local: OnceCell::new(),
-            key: 0,
-            to: None,
+            target,
         }
     }
 
@@ -74,9 +71,8 @@ impl ServerConn {
     pub(crate) fn of_stream(trunk: &Rc<Trunk>, stream: Key) -> Self {
         let stream = Stream::of_server(trunk, stream);
         let machine = Machine::H2(stream.half());
-        let mut this = Self::new(Link::Stream(stream), machine, trunk.server());
+        let mut this = Self::new(Link::Stream(stream), machine, trunk.server(), trunk.target);
         this.requests = trunk.count_request();
-        this.set_way(trunk.key, trunk.to);
         this
     }
 
@@ -91,9 +87,9 @@ impl ServerConn {
         if let Some(session) = parked.session {
             transport.secure(*session, &worker.tls);
         }
-        let mut this = Self::new(Link::Socket(transport), Machine::H1(parked.mux), server);
+        let (link, mux) = (Link::Socket(transport), Machine::H1(parked.mux));
+        let mut this = Self::new(link, mux, server, parked.target);
         this.requests = parked.requests;
-        this.key = parked.key;
         this
     }
 
@@ -104,7 +100,7 @@ impl ServerConn {
         }
         let Machine::H1(mux) = self.mux else { return None };
         let (handle, session) = self.socket.let_go()?;
-        Some(Parked::new(handle, session, mux, self.requests, self.key))
+        Some(Parked::new(handle, session, mux, self.requests, self.target))
     }
 
     pub(crate) fn socket(&self) -> &Link {
@@ -226,16 +222,12 @@ impl ServerConn {
 
     /// What tells it from connections of another kind to the same server.
     pub(crate) fn key(&self) -> u64 {
-        self.key
-    }
-
-    pub(crate) fn set_way(&mut self, key: u64, to: Option<SocketAddr>) {
-        (self.key, self.to) = (key, to);
+        self.target.key
     }
 
     /// The address that it was made to.
     pub(crate) fn destination(&self) -> Option<SocketAddr> {
-        self.to.or_else(|| self.server().location.now().address.inet())
+        self.target.address
     }
 
     /// Whether only the client that opened it may use it.
@@ -248,9 +240,10 @@ impl ServerConn {
     }
 
     /// Whether an idle connection must not be used: closed by the server, or it has sent something
-    /// that nobody asked for.
+    /// that nobody asked for, or it goes where the server was once (manual section 4.2,
+    /// `http-reuse`: destinations have to match).
     pub(crate) fn is_spoilt(&self) -> bool {
-        self.socket.is_spoilt()
+        self.target.moves != self.server().location.moves() || self.socket.is_spoilt()
     }
 
     /// As [`ServerConn::is_spoilt`], for one that is about to be used. A server that closes after

@@ -52,6 +52,11 @@ pub(crate) async fn run(client: Box<Client>) -> Outcome {
                 // What was not read would turn the end of the connection into a reset.
                 gather(&mut tx);
             }
+            let (journal, client) = (&mut tx.notes.journal, &tx.client);
+            if journal.bytes_in == 0 {
+                // What no server has had was said all the same (`option dontlognull`).
+                journal.bytes_in = tx.space.up.sent + client.input.len() as u64;
+            }
         }
     }
     tx.finish()

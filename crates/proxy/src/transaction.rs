@@ -304,6 +304,7 @@ impl Transaction {
         let reset = self.reset_client;
         let again = self.client.mux.can_reuse();
         let farewell = !again && !reset && self.owes_farewell();
+        self.note_keep_alive();
         let Self { worker, mut client, mut space, mut notes, .. } = self;
         if !notes.trackers.is_empty() {
             notes.trackers.release(worker.millis());
@@ -323,6 +324,18 @@ impl Transaction {
             worker.release(std::mem::replace(&mut client.input, buf::Buf::empty()));
         }
         Outcome::Again(client)
+    }
+
+    /// Behind a frontend in TCP mode, which knows of no requests, the backend says how long the
+    /// next one is waited for (manual, `timeout http-keep-alive`).
+    #[inline]
+    fn note_keep_alive(&mut self) {
+        let modes = (self.client.proxy.settings.mode, self.client.mode);
+        if let (true, Some(backend)) = (modes == (Mode::Tcp, Mode::Http), &self.backend) {
+            let timeouts = &backend.settings.timeouts;
+            let span = timeouts.http_keep_alive.or(timeouts.http_request);
+            self.client.rare.set_keep_alive(span);
+        }
     }
 
     /// Hands the client back as if it had never been served.

@@ -9,6 +9,7 @@ use crate::encrypted::Told;
 use crate::handshake;
 use crate::journal::{Cause, Failure, Phase};
 use crate::link::Link;
+use crate::location::Place;
 use crate::preamble;
 use crate::runtime::Server;
 use crate::settings::{
@@ -34,7 +35,7 @@ pub(crate) struct Way {
     dial: Option<Dial>,
     ports: Option<Ports>,
     /// Where it goes, if that depends on the client.
-    pub(crate) to: Option<SocketAddr>,
+    to: Option<SocketAddr>,
     socks4: Option<SocketAddr>,
     /// What is said before the first byte of the request.
     preface: Vec<u8>,
@@ -42,6 +43,17 @@ pub(crate) struct Way {
     encryption: Option<(Encryption, Option<String>)>,
     /// What is spoken on it.
     version: Version,
+}
+
+/// What a connection was made to, and how. Whether a request can use it depends on that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Target {
+    /// [`Way::key`]
+    pub(crate) key: u64,
+    /// The number of its server's place ([`Place::moves`]).
+    pub(crate) moves: u32,
+    /// The address, unless it is a path.
+    pub(crate) address: Option<SocketAddr>,
 }
 
 /// How many ports of a range are tried for one connection.
@@ -103,6 +115,12 @@ impl Way {
         let ports = link.ports.clone();
         let socks4 = link.socks4;
         Self { key, dial: Some(dial), ports, to, socks4, preface, encryption, version }
+    }
+
+    /// What a connection of this kind is made to, with its server in this place.
+    pub(crate) fn target(&self, place: &Place) -> Target {
+        let address = self.to.or(place.address.inet());
+        Target { key: self.key, moves: place.moves, address }
     }
 
     /// Whether a connection of this kind may speak a version, as far as is known before it stands.

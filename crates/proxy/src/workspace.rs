@@ -25,6 +25,8 @@ use table::Trackers;
 pub(crate) struct Workspace {
     pub(crate) request: Head,
     pub(crate) response: Head,
+    /// The early hints that rules have put together, until they go out.
+    pub(crate) hints: Head,
     /// From the client to the server.
     pub(crate) up: Flow,
     /// From the server, or from the proxy itself, to the client.
@@ -37,6 +39,7 @@ impl Workspace {
     fn clear(&mut self) {
         self.request.clear();
         self.response.clear();
+        self.hints.clear();
         self.up.clear();
         self.down.clear();
         self.body.clear();

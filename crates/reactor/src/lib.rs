@@ -15,6 +15,7 @@ mod script;
 pub mod socket;
 pub mod thread;
 pub mod throughput;
+mod timekeeper;
 
 pub use child::Child;
 pub use errand::Errand;
@@ -35,3 +36,4 @@ pub use sys::option::{Buffers as SystemBuffers, KeepAlive};
 pub use sys::socket::{Dial, TcpInfo};
 pub use thread::{Settings, Thread, Watched};
 pub use throughput::Throughput;
+pub use timekeeper::Timekeeper;

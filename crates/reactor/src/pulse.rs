@@ -17,6 +17,9 @@ pub struct Pulse {
     asleep: AtomicBool,
     thread: AtomicI32,
     load: AtomicU32,
+    /// When its last turn began, and when the next one is expected at the latest.
+    last_turn: AtomicU64,
+    next_turn: AtomicU64,
     activity: Arc<Activity>,
     throughput: Throughput,
 }
@@ -55,9 +58,27 @@ impl Pulse {
         self.thread.store(sys::cpu::thread_id(), Ordering::Relaxed);
     }
 
-    /// The owner is about to wait in its poller.
-    pub fn sleep(&self) {
+    /// When the owner's last turn began, in nanoseconds of the process's clock.
+    pub(crate) fn last_turn(&self) -> u64 {
+        self.last_turn.load(Ordering::Relaxed)
+    }
+
+    /// When the owner expects its next turn to begin at the latest. While it is in one, that is
+    /// when this began.
+    pub(crate) fn next_turn(&self) -> u64 {
+        self.next_turn.load(Ordering::Relaxed)
+    }
+
+    /// The owner is about to wait in its poller, to this moment at most.
+    pub fn sleep(&self, until: u64) {
+        self.next_turn.store(until, Ordering::Relaxed);
         self.asleep.store(true, Ordering::Relaxed);
+    }
+
+    /// The owner's turn has begun at this moment.
+    pub(crate) fn date(&self, now: u64) {
+        self.last_turn.store(now, Ordering::Relaxed);
+        self.next_turn.store(now, Ordering::Relaxed);
     }
 
     /// The owner begins a turn.
@@ -168,7 +189,7 @@ mod tests {
         assert_eq!(dog.look(|_| LIMIT + 5), Some(Stuck { thread: 1, cpu: LIMIT, function: None }));
         pulse.beat();
         assert_eq!(dog.look(|_| LIMIT + 6), None, "it came back");
-        pulse.sleep();
+        pulse.sleep(0);
         assert_eq!(dog.look(|_| panic!("its clock is left alone")), None, "it sleeps");
         pulse.beat();
         assert_eq!(dog.look(|_| 9 * LIMIT), None, "a new turn");

@@ -4,6 +4,7 @@ use crate::kernel::{Event, Handle, Kernel, Watch};
 use crate::outgoing::Outgoing;
 use crate::pulse::Pulse;
 use crate::socket::{BROKEN, CLOSED, Io, LATE, LOST, NEW, READ, WAITS, WANTED, WRITE};
+use crate::timekeeper::{LEAP, Timekeeper};
 use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -23,10 +24,6 @@ pub struct Settings {
 
 /// How long the offset between the wall clock and the monotonic one is trusted, in nanoseconds.
 const WALL_TRUST: u64 = 50_000_000;
-
-/// How much later than asked for the poller may return before the clock is said to have leapt, in
-/// nanoseconds. More than the watchdog lets a turn take.
-const LEAP: u64 = 5_000_000_000;
 
 /// The length of one turn in this many is measured.
 const SAMPLED: u64 = 16;
@@ -80,8 +77,9 @@ pub struct Thread {
     wall_read: Cell<u64>,
     /// How long the poller was last asked to wait at most, in nanoseconds.
     asked: Cell<u64>,
-    /// What is added to the kernel's clock to take back its leaps, in nanoseconds, wrapping.
-    leaps: Cell<u64>,
+    /// What is added to the kernel's clock in this turn, as the timekeeper says.
+    correction: Cell<u64>,
+    timekeeper: Arc<Timekeeper>,
     stopping: Cell<bool>,
     lingers: Cell<bool>,
     busy_polling: Cell<bool>,
@@ -102,20 +100,37 @@ impl std::fmt::Debug for Thread {
 }
 
 impl Thread {
-    /// A thread without tasks, on top of a kernel.
+    /// A thread without tasks, on top of a kernel, with a time of its own.
     pub fn new(index: usize, kernel: Box<dyn Kernel>, settings: Settings) -> Rc<Self> {
-        Self::watched(index, kernel, settings, Arc::default())
+        let pulse: Arc<Pulse> = Arc::default();
+        let timekeeper = Timekeeper::of(vec![pulse.clone()]);
+        Self::with(index, kernel, settings, pulse, timekeeper)
     }
 
-    /// As [`Thread::new`], with a sign of life that a watchdog looks at already.
-    pub fn watched(
+    /// As [`Thread::new`], of a process that keeps one time and looks at signs of life.
+    ///
+    /// # Panics
+    /// The process has no thread of this number.
+    pub fn of_process(
+        index: usize,
+        kernel: Box<dyn Kernel>,
+        settings: Settings,
+        timekeeper: &Arc<Timekeeper>,
+    ) -> Rc<Self> {
+        let pulse = timekeeper.pulses()[index].clone();
+        Self::with(index, kernel, settings, pulse, timekeeper.clone())
+    }
+
+    fn with(
         index: usize,
         kernel: Box<dyn Kernel>,
         settings: Settings,
         pulse: Arc<Pulse>,
+        timekeeper: Arc<Timekeeper>,
     ) -> Rc<Self> {
         let mailbox = Arc::new(Mailbox::new(kernel.alarm()));
-        let (now, wall) = (kernel.monotonic(), kernel.wall());
+        let correction = timekeeper.correction();
+        let (now, wall) = (kernel.monotonic().wrapping_add(correction), kernel.wall());
         let scheduler = Scheduler::observed(
             settings.scheduler,
             mailbox,
@@ -138,7 +153,8 @@ impl Thread {
             wall: Cell::new(wall),
             wall_read: Cell::new(now),
             asked: Cell::new(u64::MAX),
-            leaps: Cell::new(0),
+            correction: Cell::new(correction),
+            timekeeper,
             stopping: Cell::new(false),
             lingers: Cell::new(false),
             busy_polling: Cell::new(settings.busy_polling),
@@ -274,6 +290,8 @@ impl Thread {
         while self.lingers.get() && self.has_orphans() {
             self.turn(None)?;
         }
+        // Nobody has to expect another turn.
+        self.pulse.sleep(u64::MAX);
         Ok(())
     }
 
@@ -285,10 +303,10 @@ impl Thread {
     pub fn turn(&self, patience: Option<Duration>) -> io::Result<()> {
         let mut events = self.events.take();
         events.clear();
-        let (asked, result) = self.poll(patience, &mut events);
+        let result = self.poll(patience, &mut events);
         self.turns.set(self.turns.get() + 1);
         self.activity().loops.add(1);
-        self.read_clocks(asked);
+        self.read_clocks();
         self.pulse.throughput().turn(self.now.get());
         for event in &events {
             self.deliver(*event);
@@ -337,12 +355,8 @@ impl Thread {
         self.scheduler.activity()
     }
 
-    /// Waits for events. Returns how long it was willing to, too.
-    fn poll(
-        &self,
-        patience: Option<Duration>,
-        events: &mut Vec<Event>,
-    ) -> (Option<Duration>, io::Result<()>) {
+    /// Waits for events.
+    fn poll(&self, patience: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()> {
         let activity = self.activity();
         let busy = self.scheduler.has_work();
         let sleeps = !busy && !self.busy_polling.get() && self.mailbox().park();
@@ -353,20 +367,27 @@ impl Thread {
         }
         let patience = self.patience_of_orphans(patience);
         let timeout = if sleeps { self.time_to_expiry(patience) } else { Some(Duration::ZERO) };
-        self.pulse.sleep();
+        self.pulse.sleep(self.now.get().saturating_add(self.patience_for_leaps(timeout)));
         let result = self.kernel.wait(timeout, events);
         self.pulse.beat();
         self.mailbox().unpark();
         match result {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 activity.wake_signal.add(1);
-                return (timeout, Ok(()));
+                return Ok(());
             }
             Ok(()) if !events.is_empty() => activity.poll_io.add(1),
             Ok(()) if sleeps && self.mailbox().is_empty() => activity.poll_expired.add(1),
             _ => {}
         }
-        (timeout, result)
+        result
+    }
+
+    /// How long the poller may take without a leap of the clock, if it is asked to wait for
+    /// `timeout` at most. The last call counts too: in a simulation, time passes between the turns.
+    fn patience_for_leaps(&self, timeout: Option<Duration>) -> u64 {
+        let asked = timeout.map_or(u64::MAX, |it| it.as_nanos().try_into().unwrap_or(u64::MAX));
+        asked.max(self.asked.replace(asked))
     }
 
     /// How long to wait at most: to the next timer, and not beyond `patience`.
@@ -382,31 +403,28 @@ impl Thread {
 
     /// The kernel's clock, without its leaps so far.
     fn clock(&self) -> u64 {
-        self.kernel.monotonic().wrapping_add(self.leaps.get())
+        self.kernel.monotonic().wrapping_add(self.correction.get())
     }
 
-    /// Reads the clock, once per turn. `asked` is how long the poller was to wait at most.
+    /// Reads the clock, once per turn.
     ///
-    /// A clock that goes back, or on by far more than that, has leapt: the machine was suspended,
-    /// the process stopped, a virtual machine moved. The thread's own time does not follow it, so
-    /// that its timers expire neither all at once nor never.
-    fn read_clocks(&self, asked: Option<Duration>) {
-        let (before, read) = (self.now.get(), self.clock());
-        let asked = asked.map_or(u64::MAX, |asked| asked.as_nanos().try_into().unwrap_or(u64::MAX));
-        // The last call counts too: in a simulation, time passes between the turns.
-        let latest = before.saturating_add(asked.max(self.asked.replace(asked)));
-        let now = if read < before {
-            before
-        } else if read > latest.saturating_add(LEAP) {
-            latest
-        } else {
-            read
+    /// A clock that goes back, or on by far more than the pollers were to wait, has leapt: the
+    /// machine was suspended, the process stopped, a virtual machine moved. The process's own time
+    /// does not follow it, so that its timers expire neither all at once nor never.
+    fn read_clocks(&self) {
+        let (before, raw) = (self.now.get(), self.kernel.monotonic());
+        let correction = self.timekeeper.correction();
+        let read = raw.wrapping_add(correction);
+        let (now, correction) = match read.wrapping_sub(before) <= LEAP {
+            true => (read, correction),
+            false => self.timekeeper.judge(raw, before),
         };
-        self.leaps.set(self.leaps.get().wrapping_add(now.wrapping_sub(read)));
-        self.wall.set(self.wall.get().wrapping_add(now - self.now.get()));
+        self.pulse.date(now);
+        let leapt = self.correction.replace(correction) != correction;
+        self.wall.set(self.wall.get().wrapping_add(now - before));
         self.now.set(now);
         self.tick.set(Tick::from_nanos(now));
-        if now - self.wall_read.get() > WALL_TRUST {
+        if leapt || now - self.wall_read.get() > WALL_TRUST {
             self.wall.set(self.kernel.wall());
             self.wall_read.set(now);
         }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use reactor::os::Os;
-use reactor::{Class, Pulse, Settings, Thread, Watchdog};
+use reactor::{Class, Settings, Thread, Timekeeper, Watchdog};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, abort};
 use std::rc::Rc;
@@ -22,14 +22,14 @@ async fn never_comes_back(thread: Rc<Thread>) {
     thread.stop();
 }
 
-fn thread(index: usize, pulse: &Arc<Pulse>) -> Rc<Thread> {
-    Thread::watched(index, Box::new(Os::new(8).unwrap()), Settings::default(), pulse.clone())
+fn thread(index: usize, timekeeper: &Arc<Timekeeper>) -> Rc<Thread> {
+    Thread::of_process(index, Box::new(Os::new(8).unwrap()), Settings::default(), timekeeper)
 }
 
 /// The process that is to be given up: one thread sleeps, one works, the third is stuck.
 fn be_stuck() {
-    let pulses: Vec<Arc<Pulse>> = (0..3).map(|_| Arc::default()).collect();
-    let (asleep, busy) = (pulses[0].clone(), pulses[1].clone());
+    let timekeeper = Timekeeper::new(3);
+    let (asleep, busy) = (timekeeper.clone(), timekeeper.clone());
     std::thread::spawn(move || thread(0, &asleep).run().unwrap());
     std::thread::spawn(move || {
         let thread = thread(1, &busy);
@@ -45,8 +45,8 @@ fn be_stuck() {
         eprintln!("{stuck}");
         abort();
     };
-    Watchdog::new(pulses.clone()).run(report).unwrap();
-    let thread = thread(2, &pulses[2]);
+    Watchdog::new(timekeeper.pulses().to_vec()).run(report).unwrap();
+    let thread = thread(2, &timekeeper);
     thread.scheduler().spawn(Class::Normal, never_comes_back(thread.clone()));
     thread.run().unwrap();
 }

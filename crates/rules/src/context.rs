@@ -116,7 +116,8 @@ pub trait Context: Facts {
     /// `set-priority-offset`, in milliseconds, -524287 to 524287.
     fn set_priority_offset(&mut self, _offset: i32) {}
 
-    /// `early-hint`: a 103 response with this field goes to the client now.
+    /// `early-hint`: this field is in a 103 response that goes to the client when the rules have to
+    /// wait, or are at their end.
     fn early_hint(&mut self, _name: &[u8], _value: &[u8]) {}
 
     /// A buffer for building values, empty; given back by [`Context::give_scratch`].

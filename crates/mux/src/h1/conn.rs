@@ -99,8 +99,8 @@ impl Conn {
         self.side
     }
 
-    /// Applies the mode of the chosen backend: the stronger of the two holds. To be called before
-    /// the head is encoded.
+    /// Applies the mode of another proxy: the stronger of the two holds. To be called before the
+    /// head is encoded.
     pub fn raise_mode(&mut self, mode: Mode) {
         self.mode = self.mode.max(mode);
     }
@@ -115,6 +115,12 @@ impl Conn {
     /// http-pretend-keepalive`). To be called before the head is encoded.
     pub fn pretend_keep_alive(&mut self) {
         self.flags.set(Flags::PRETENDS, true);
+    }
+
+    /// Whether interim responses may be sent: a client of HTTP/1.0 knows none (RFC 9110 section
+    /// 15.2).
+    pub fn takes_interim(&self) -> bool {
+        !self.flags.has(Flags::OLD_REQUEST)
     }
 
     /// Whether the incoming message had ambiguous framing (`Transfer-Encoding` with

@@ -11,7 +11,7 @@ use crate::observe;
 use crate::runtime::ProxyRef;
 use crate::server_conn::ServerConn;
 use crate::transaction::Transaction;
-use crate::way::Way;
+use crate::way::{Target, Way};
 use balance::Sign;
 use mux::h2::Conn;
 use std::rc::Rc;
@@ -70,11 +70,11 @@ pub(crate) async fn begin(
     tx: &mut Transaction,
     backend: &ProxyRef,
     to: &ServerRef,
-    (way, link): (&Way, Link),
+    (target, link): (Target, Link),
     making: Option<Making>,
     deadline: Option<Tick>,
 ) -> Result<(), Failure> {
-    let trunk = Trunk::new(&tx.worker, backend, to, (way.key, way.to), tx.client.id);
+    let trunk = Trunk::new(&tx.worker, backend, to, target, tx.client.id);
     // What goes first tells whether the connection stands: the request with it, if it can be sent.
     let waits = request::protocol(&tx.space.request).is_some();
     if !waits && !board(tx, backend, &trunk, true) {

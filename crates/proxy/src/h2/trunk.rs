@@ -10,6 +10,7 @@ use crate::link::Link;
 use crate::local::{LocalServer, ProxyRef, ServerRef};
 use crate::settings::Reuse;
 use crate::transport::Transport;
+use crate::way::Target;
 use crate::worker::Worker;
 use buf::Buf;
 use mux::Side;
@@ -17,7 +18,6 @@ use mux::h2::{Conn, Key};
 use reactor::{Class, TaskId, Tick, Wake};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
 use std::rc::Rc;
 
 /// The scheme of requests that name none, as those of HTTP/1: as HAProxy has it, whatever the
@@ -29,10 +29,7 @@ pub(crate) struct Trunk {
     pub(crate) session: Rc<Session>,
     backend: ProxyRef,
     server: ServerRef,
-    /// What tells it from connections of another kind ([`crate::way`]).
-    pub(crate) key: u64,
-    /// Where it goes, if not where its server is.
-    pub(crate) to: Option<SocketAddr>,
+    pub(crate) target: Target,
     /// Once it stands.
     link: OnceCell<Link>,
     /// The client whose streams it carries.
@@ -111,7 +108,7 @@ impl Trunk {
         worker: &Worker,
         backend: &ProxyRef,
         server: &ServerRef,
-        (key, to): (u64, Option<SocketAddr>),
+        target: Target,
         client: u64,
     ) -> Rc<Self> {
         let machine = worker.h2_conn(backend, Side::Server);
@@ -120,8 +117,7 @@ impl Trunk {
             session,
             backend: backend.clone(),
             server: server.clone(),
-            key,
-            to,
+            target,
             link: OnceCell::new(),
             owner: Cell::new(client),
             requests: Cell::new(0),
@@ -171,10 +167,15 @@ impl Trunk {
             // That connections can be reused, such a server has proven by its version.
             Reuse::Aggressive | Reuse::Always => true,
         };
-        let kind = self.key == asker.key && self.made >= asker.since;
+        let kind = self.target.key == asker.key && self.made >= asker.since;
         // The driver may not have seen it yet: what is sent now could not be sent again.
         let closed = self.link.get().is_some_and(Link::is_closed);
-        usable && allowed && kind && !closed && !self.is_worn_out()
+        usable && allowed && kind && !closed && !self.is_worn_out() && !self.has_strayed()
+    }
+
+    /// Whether its server has moved since it was begun.
+    fn has_strayed(&self) -> bool {
+        self.target.moves != self.server.location.moves()
     }
 
     /// A stream of it has ended.
@@ -302,6 +303,10 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
         let idle = trunk.session.look(Conn::streams) == 0;
         let kept = trunk.server.settings.pool_max != Some(0);
         if idle && (trunk.is_worn_out() || !kept || worker.shared.is_stopping()) {
+            return;
+        }
+        // It may have been made for a request that has yet to board it.
+        if idle && trunk.requests.get() > 0 && trunk.has_strayed() {
             return;
         }
         let deadline = deadline(trunk, pump, idle);

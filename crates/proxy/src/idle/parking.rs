@@ -5,6 +5,7 @@
 
 use super::Wanted;
 use crate::server_conn::ServerConn;
+use crate::way::Target;
 use crate::worker::Worker;
 use mux::h1;
 use reactor::{Handle, Socket};
@@ -27,8 +28,7 @@ pub(crate) struct Parked {
     pub(crate) mux: h1::Conn,
     /// Requests sent on it so far.
     pub(crate) requests: u32,
-    /// What kind of connection it is.
-    pub(crate) key: u64,
+    pub(crate) target: Target,
     /// How often it was tended.
     age: u32,
 }
@@ -39,9 +39,9 @@ impl Parked {
         session: Option<tls::Conn>,
         mux: h1::Conn,
         requests: u32,
-        key: u64,
+        target: Target,
     ) -> Self {
-        Self { handle, session: session.map(Box::new), mux, requests, key, age: 0 }
+        Self { handle, session: session.map(Box::new), mux, requests, target, age: 0 }
     }
 }
 
@@ -67,19 +67,19 @@ impl Parking {
         self.count.store(u32::try_from(list.len()).unwrap_or(u32::MAX), Relaxed);
     }
 
-    /// Takes the newest one of this kind that still stands.
+    /// Takes the newest one of this kind that still stands, of a server that has moved this often.
     pub(super) fn take<T>(
         &self,
         worker: &Worker,
-        wanted: Wanted,
+        (wanted, moves): (Wanted, u32),
         make: impl FnOnce(Socket, Parked) -> T,
     ) -> Option<T> {
         let (kernel, activity) = (worker.thread.kernel(), worker.thread.pulse().activity());
         let mut list = self.lock();
-        while let Some(at) = list.iter().rposition(|it| wanted.fits(it.key, it.requests)) {
+        while let Some(at) = list.iter().rposition(|it| wanted.fits(it.target.key, it.requests)) {
             let candidate = list.remove(at);
             self.recount(&list);
-            if !kernel.is_quiet(candidate.handle) {
+            if candidate.target.moves != moves || !kernel.is_quiet(candidate.handle) {
                 activity.found_dead.add(1);
                 kernel.close(candidate.handle, false);
                 continue;

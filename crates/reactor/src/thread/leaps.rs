@@ -50,3 +50,46 @@ fn a_late_return_within_reason_is_real_time() {
     assert_eq!(fired.get(), 4);
     thread.scheduler().clear();
 }
+
+/// Sleeps for this many seconds again and again.
+fn tick(thread: &Rc<Thread>, seconds: u32) {
+    let own = thread.clone();
+    thread.scheduler().spawn(Class::Normal, async move {
+        loop {
+            own.scheduler().pause(Some(own.tick().plus_ms(seconds * 1_000))).await;
+        }
+    });
+}
+
+#[test]
+fn threads_of_a_process_take_the_same_leap_back() {
+    for (leap, other, first) in [60, 86_400, -3_600]
+        .into_iter()
+        .flat_map(|leap| [None, Some(3)].map(|other| (leap, other)))
+        .flat_map(|(leap, other)| [0, 1].map(|first| (leap, other, first)))
+    {
+        let kernel = Script::default();
+        kernel.now.set(2 * 3_600_000_000_000);
+        let timekeeper = Timekeeper::new(2);
+        let threads = [0, 1].map(|index| {
+            let kernel = Box::new(kernel.clone());
+            Thread::of_process(index, kernel, Settings::default(), &timekeeper)
+        });
+        tick(&threads[0], 1);
+        other.into_iter().for_each(|seconds| tick(&threads[1], seconds));
+        let look = || threads.iter().for_each(|it| it.turn(Some(Duration::ZERO)).unwrap());
+        look();
+        let begun = threads[0].nanos();
+        kernel.leap.set(leap * 1_000_000_000);
+        threads[first].turn(None).unwrap();
+        look();
+        for passed in 0..3 {
+            let [one, two] = [0, 1].map(|index| threads[index].nanos() - begun);
+            assert_eq!(one, two, "a leap of {leap} s, noticed by {first}");
+            assert!(one <= (passed + 1) * 1_000_000_000, "{one} after {passed} s");
+            threads[0].turn(None).unwrap();
+            look();
+        }
+        threads.iter().for_each(|thread| thread.scheduler().clear());
+    }
+}

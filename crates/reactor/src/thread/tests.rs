@@ -161,9 +161,10 @@ fn another_thread_rouses_a_sleeper() {
 
 #[test]
 fn other_threads_see_what_runs_and_what_was_counted() {
-    let pulse = Arc::new(Pulse::default());
+    let timekeeper = Timekeeper::new(1);
+    let pulse = timekeeper.pulses()[0].clone();
     let kernel = Box::new(Os::new(64).unwrap());
-    let thread = Thread::watched(0, kernel, Settings::default(), pulse.clone());
+    let thread = Thread::of_process(0, kernel, Settings::default(), &timekeeper);
     let (own, seen) = (thread.clone(), pulse.clone());
     thread.scheduler().spawn(Class::Normal, async move {
         let seen = std::thread::spawn(move || seen.activity().running()).join().unwrap();

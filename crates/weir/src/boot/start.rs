@@ -13,7 +13,7 @@ use proxy::settings::{Http2, Process};
 use proxy::stopping::Spread;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
-use reactor::{Handle, Pulse, Thread, Watchdog};
+use reactor::{Handle, Pulse, Thread, Timekeeper, Watchdog};
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -394,16 +394,16 @@ fn serve(
         master: place.master.map(|(_, told)| told),
         ready: Barrier::new(threads),
     };
-    let pulses: Vec<Arc<Pulse>> = (0..threads).map(|_| Arc::default()).collect();
-    watch(pulses.clone())?;
+    let timekeeper = &Timekeeper::new(threads);
+    watch(timekeeper.pulses().to_vec())?;
     std::thread::scope(|scope| {
         let plan = &plan;
-        for (index, pulse) in pulses.iter().enumerate().skip(1) {
+        for index in 1..threads {
             let builder = std::thread::Builder::new().name(format!("worker-{index}"));
-            builder.spawn_scoped(scope, move || work(index, shared, plan, pulse))?;
+            builder.spawn_scoped(scope, move || work(index, shared, plan, timekeeper))?;
         }
         // The first worker is this thread: with `nbthread 1` nobody shares its descriptors.
-        work(0, shared, plan, &pulses[0])
+        work(0, shared, plan, timekeeper)
     })
 }
 
@@ -439,7 +439,12 @@ struct Plan {
 }
 
 /// One worker, from its start to its end.
-fn work(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) -> io::Result<()> {
+fn work(
+    index: usize,
+    shared: &Arc<Shared>,
+    plan: &Plan,
+    timekeeper: &Arc<Timekeeper>,
+) -> io::Result<()> {
     let seat = plan.seats.seat(index);
     if let Some(cpus) = seat.and_then(|seat| limits::processors(&plan.maps, seat))
         && let Err(error) = sys::cpu::bind_thread(&cpus)
@@ -451,7 +456,7 @@ fn work(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) -> 
         ));
     }
     let kernel = Box::new(Os::new(plan.events)?);
-    let thread = Thread::watched(index, kernel, plan.settings, pulse.clone());
+    let thread = Thread::of_process(index, kernel, plan.settings, timekeeper);
     let worker = Worker::start(&thread, shared, Box::new(admin::Pages::new(plan.runtime.clone())));
     if index == 0 {
         for console in &plan.console {

@@ -182,6 +182,19 @@ fn interim_responses_are_passed_on() {
     assert_eq!(origin.connections(), 1);
 }
 
+/// RFC 9110 section 15.2: nobody before HTTP/1.1 knows what they are.
+#[test]
+fn an_old_client_gets_no_interim_response() {
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+        peer.send(reply("200 OK", "final"));
+    });
+    let weir = start(&origin);
+    let answer = weir.web().ask("GET / HTTP/1.0\r\n\r\n");
+    assert_eq!((answer.status(), answer.text().as_str()), (200, "final"));
+}
+
 #[test]
 fn responses_without_a_body_leave_the_connection_usable() {
     let origin = Origin::new(|mut peer| {

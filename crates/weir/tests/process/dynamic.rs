@@ -1,6 +1,10 @@
 //! Servers that an operator adds, follows, moves and deletes. Never restarts the program.
 
-use crate::support::{LogReceiver, Origin, Running, Setup, eventually};
+use crate::support::{LogReceiver, Origin, Running, Setup, eventually, reply, serve_forever};
+use std::io::{Read, Write, copy};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::sync::mpsc;
 
 /// A frontend before a backend with these lines, and a log of notices.
 fn start(back: &str, log: &LogReceiver) -> Running {
@@ -271,4 +275,119 @@ fn a_server_that_is_added_is_checked_with_its_own_header() {
     eventually("a check without the header has not", || {
         (weir.stat("app", "s2", "check_status") == "L7RSP").then_some(())
     });
+}
+
+/// An origin that answers "old" when told to, what tells that it was asked, and what tells it.
+fn held() -> (Origin, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (asked, is_asked) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    let ends = Mutex::new((asked, may_go));
+    let origin = Origin::new(move |peer| {
+        serve_forever(peer, |_| {
+            let (asked, may_go) = &*ends.lock().expect("one request at a time");
+            asked.send(()).expect("the test waits");
+            may_go.recv().expect("the test says so");
+            reply("200 OK", "old").into_bytes()
+        });
+    });
+    (origin, is_asked, go)
+}
+
+/// A connection that was in use while its server moved serves no other request (manual section 4.2,
+/// `http-reuse`: destinations have to match).
+#[test]
+fn a_connection_in_use_does_not_keep_a_server_at_its_old_place() {
+    for policy in ["always", "never"] {
+        let (old, is_asked, go) = held();
+        let (new, log) = (Origin::saying("new"), LogReceiver::new());
+        let front = "    log-format \"%[var(txn.to)]\"\n    \
+                     http-response set-var-fmt(txn.to) %[bc_dst]:%[bc_dst_port]";
+        let back = format!("    http-reuse {policy}\n    server s {}", old.address());
+        let weir = Setup::http(front, &back).with("log", log.address()).start();
+        let mut client = weir.web();
+        client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        is_asked.recv().expect("it asks");
+        weir.cli(&format!("set server app/s addr 127.0.0.1 port {}", new.address().port()));
+        go.send(()).expect("it waits");
+        assert_eq!(client.response().text(), "old", "{policy}");
+        let line = log.line();
+        assert!(line.ends_with(&old.address().to_string()), "where it was dialled: {line}");
+        assert_eq!(client.get("/").text(), "new", "{policy}");
+        assert!(log.line().ends_with(&new.address().to_string()));
+        assert_eq!((old.connections(), new.connections()), (1, 1), "{policy}");
+    }
+}
+
+#[test]
+fn a_stream_under_way_does_not_keep_a_server_at_its_old_place() {
+    let (old, is_asked, go) = held();
+    let back = "    http-reuse always\n    server s <one> proto h2\n\
+                frontend one\n    bind <one>\n    default_backend held\n\
+                backend held\n    server o <origin>\n\
+                frontend other\n    bind <other>\n    \
+                http-request return status 200 content-type text/plain string new";
+    let weir = Setup::http("", back).between(&old, &LogReceiver::new());
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    is_asked.recv().expect("it asks");
+    let port = weir.address("other").port();
+    weir.cli(&format!("set server app/s addr 127.0.0.1 port {port}"));
+    go.send(()).expect("it waits");
+    assert_eq!(client.response().text(), "old");
+    assert_eq!(client.get("/").text(), "new");
+}
+
+/// A SOCKS4 proxy that says when it is asked, and grants what it is told to.
+fn socks(asked: mpsc::Sender<()>, may_go: mpsc::Receiver<()>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("it listens");
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.expect("a client");
+            let mut request = Vec::new();
+            let mut byte = [1];
+            while request.len() < 9 || byte != [0] {
+                client.read_exact(&mut byte).expect("a request");
+                request.push(byte[0]);
+            }
+            let port = u16::from_be_bytes([request[2], request[3]]);
+            if asked.send(()).is_err() || may_go.recv().is_err() {
+                return;
+            }
+            client.write_all(&[0, 90, 0, 0, 0, 0, 0, 0]).expect("it waits");
+            let server = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+            for (mut from, mut to) in [(&client, &server), (&server, &client)]
+                .map(|(from, to)| (from.try_clone(), to.try_clone()))
+                .map(|(from, to)| (from.expect("a descriptor"), to.expect("a descriptor")))
+            {
+                std::thread::spawn(move || copy(&mut from, &mut to));
+            }
+        }
+    });
+    address
+}
+
+/// Neither does one that was made while it moved, for as many streams as it may carry.
+#[test]
+fn a_connection_that_is_made_meanwhile_is_not_shared() {
+    let (asked, is_asked) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    let back = format!(
+        "    http-reuse always\n    server s <one> proto h2 socks4 {}\n\
+         frontend one\n    bind <one>\n    \
+         http-request return status 200 content-type text/plain string old\n\
+         frontend other\n    bind <other>\n    \
+         http-request return status 200 content-type text/plain string new",
+        socks(asked, may_go)
+    );
+    let weir = Setup::http("", &back).with("log", LogReceiver::new().address()).start();
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    is_asked.recv().expect("it asks");
+    let port = weir.address("other").port();
+    weir.cli(&format!("set server app/s addr 127.0.0.1 port {port}"));
+    go.send(()).expect("it waits");
+    assert_eq!(client.response().text(), "old");
+    go.send(()).expect("it will wait");
+    assert_eq!(client.get("/").text(), "new");
 }

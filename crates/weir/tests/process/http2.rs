@@ -1,6 +1,8 @@
 //! HTTP/2 as the configuration asks for it. Never about what streams do: the crates below test that.
 
-use crate::support::{Client, Identity, LogReceiver, Message, Origin, Setup, eventually, shape};
+use crate::support::{
+    Client, Identity, LogReceiver, Message, Origin, Setup, Talker, eventually, shape,
+};
 use crate::threads::first;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -598,4 +600,28 @@ fn a_request_that_is_withdrawn_at_once() {
     assert_eq!(shape(&log.line()), "web app/<NOSRV> -1 CR-- \"POST http://a/ HTTP/2.0\"");
     assert_eq!(weir.stat("app", "BACKEND", "cli_abrt"), "1");
     assert_eq!(weir.stat("web", "FRONTEND", "ereq"), "1");
+}
+
+/// An interim response like any other (RFC 8297), and one for all hints of the rules.
+#[test]
+fn early_hints_come_before_the_answer_in_either_version() {
+    let front = "    http-request early-hint Link </a>;rel=preload\n    \
+                 http-request early-hint X-Who %[src]\n    \
+                 http-request return status 200 content-type text/plain string hello";
+    let weir = Setup::http(front, "").start();
+    for version in [1, 2] {
+        let mut talker = Talker::connect(weir.address("web"), version, false);
+        for _ in 0..2 {
+            let heard = talker.ask("GET /", &[]);
+            assert_eq!((heard.interim, heard.status, heard.whole), (vec![103], 200, true));
+            assert_eq!((heard.body, heard.headers.len()), (b"hello".to_vec(), 2), "{version}");
+        }
+    }
+    let mut client = weir.web();
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    let head = "HTTP/1.1 103 Early Hints\r\nlink: </a>;rel=preload\r\nx-who: 127.0.0.1\r\n\r\n";
+    assert_eq!(String::from_utf8_lossy(&client.take(head.len())), head);
+    assert_eq!(client.response().text(), "hello");
+    let old = weir.web().ask("GET / HTTP/1.0\r\n\r\n");
+    assert_eq!((old.status(), old.text().as_str()), (200, "hello"));
 }

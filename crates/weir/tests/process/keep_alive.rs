@@ -324,6 +324,22 @@ fn httpclose_ends_both_connections() {
     assert_eq!(origin.request(0).header("connection"), Some("close"));
 }
 
+/// Of the two that hold a connection each, a backend decides about its own, as measured: HAProxy
+/// tells an old client of such a backend even that it may stay.
+#[test]
+fn httpclose_of_a_backend_ends_its_own_connection() {
+    let origin = Origin::saying("hello");
+    let weir = start("", "    option httpclose", &origin);
+    let mut client = weir.web();
+    for number in 0..2 {
+        assert_eq!(client.get("/").header("connection"), None);
+        assert_eq!(origin.request(number).header("connection"), Some("close"));
+    }
+    assert_eq!(origin.connections(), 2);
+    let old = client.ask("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    assert_eq!(old.header("connection"), Some("keep-alive"));
+}
+
 #[test]
 fn http_server_close_ends_the_server_s_connection() {
     for (front, back) in

@@ -1,6 +1,6 @@
 //! Where log lines go and what they say. Never about failures, which have lines of their own.
 
-use crate::support::{LogReceiver, Origin, Setup, eventually, reply, shape};
+use crate::support::{LogReceiver, Origin, Setup, eventually, nobody, reply, shape};
 use std::os::unix::net::UnixDatagram;
 
 /// A frontend with the `log` lines given and `option httplog`.
@@ -448,4 +448,19 @@ fn a_session_is_logged_as_soon_as_it_stands_if_asked() {
     assert_eq!(client.response().text(), "hello");
     client.close();
     assert!(log.lines_for(std::time::Duration::from_millis(200)).is_empty(), "and only then");
+}
+
+/// Manual, `option dontlognull`: it is about connections on which no data has been transferred.
+#[test]
+fn a_failed_session_whose_client_has_spoken_is_logged() {
+    let log = LogReceiver::new();
+    let front = "    mode tcp\n    option dontlognull\n    log-format \"%b/%s %ts %U\"";
+    let back = format!("    mode tcp\n    retries 0\n    server s {}", nobody());
+    let weir = Setup::http(front, &back).with("log", log.address()).start();
+    weir.web().expect_end();
+    let mut client = weir.web();
+    client.send("hello");
+    client.expect_end();
+    assert!(log.line().ends_with("app/s SC 5"), "the one before is not");
+    assert!(log.lines_for(std::time::Duration::from_millis(100)).is_empty());
 }

@@ -50,6 +50,33 @@ fn an_idle_connection_ends_without_a_word() {
     assert_eq!(log.lines_for(Duration::from_millis(100)), Vec::<String>::new());
 }
 
+/// Manual, `timeout http-keep-alive`: empty lines are no new request, and do not refresh the
+/// timeout.
+#[test]
+fn empty_lines_after_a_body_begin_no_request() {
+    let log = LogReceiver::new();
+    let front = "    timeout http-keep-alive 150ms\n    timeout http-request 10s\n    \
+                 http-request return status 200";
+    let weir = Setup::http(front, "").with("log", log.address()).start();
+    let post = "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 2\r\n\r\nhi";
+    let mut client = weir.web();
+    // In one piece with the body, and in one of their own.
+    client.send(format!("{post}\r\n"));
+    assert_eq!(client.response().status(), 200);
+    client.send("\r\n\n");
+    let begin = Moment::now();
+    client.expect_end();
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    let mut client = weir.web();
+    client.send(format!("{post}\r\n\r\n{post}\r\n"));
+    assert_eq!([client.response().status(), client.response().status()], [200, 200]);
+    client.close();
+    for _ in 0..3 {
+        assert!(log.line().contains(" 200 "));
+    }
+    assert_eq!(log.lines_for(Duration::from_millis(100)), Vec::<String>::new());
+}
+
 #[test]
 fn probes_can_be_ignored() {
     let log = LogReceiver::new();

@@ -1,7 +1,8 @@
 //! Clients that begin in TCP mode and go on in HTTP mode, and how TCP sessions without a server end. Never
 //! about what a session in TCP mode carries.
 
-use crate::support::{LogReceiver, Origin, Running, Setup};
+use crate::support::{LogReceiver, Moment, Origin, Running, Setup};
+use std::time::Duration;
 
 /// A frontend in TCP mode with these lines, a backend `app` in HTTP mode and one in TCP mode,
 /// `raw`.
@@ -119,5 +120,26 @@ fn who_finds_no_server_sees_the_end_of_the_stream() {
         assert!(client.ends_cleanly(), "a reset: {lines}");
         let line = log.line();
         assert!(line.contains(code), "{line}");
+    }
+}
+
+/// Manual, `timeout http-keep-alive`: behind a frontend in TCP mode, that of the backend is used.
+/// (HAProxy 2.6 does not: it waits for `timeout client`.)
+#[test]
+fn the_next_request_is_waited_for_as_the_backend_says() {
+    let (origin, log) = (Origin::saying("ok"), LogReceiver::new());
+    for front in ["    default_backend quick", SWITCH] {
+        let front = front.replace("backend app", "backend quick");
+        let lines = format!(
+            "{front}\nbackend quick\n    mode http\n    timeout http-keep-alive 150ms\n    \
+             server s <origin>"
+        );
+        let weir = tcp(&lines, &origin, &log);
+        let mut client = weir.web();
+        client.expect_open("/");
+        client.expect_open("/");
+        let begin = Moment::now();
+        client.expect_end();
+        assert!(begin.elapsed() < Duration::from_secs(5), "{front}");
     }
 }
