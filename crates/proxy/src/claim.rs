@@ -358,13 +358,13 @@ async fn wait_for_server(
     }
     let waiting = Waiting::join(tx, &backend, Some(server.slot()));
     let result = loop {
-        // Looked at once more after joining: a place that came free in between has called nobody.
-        if waiting.turn() != Turn::No && claim.try_serve() {
-            break Ok(true);
-        }
         if !server.state.accepts_persistent() && !insists(tx, server.slot()) {
             tx.wanted = None;
             break Ok(false);
+        }
+        // Looked at once more after joining: a place that came free in between has called nobody.
+        if waiting.turn() != Turn::No && claim.try_serve() {
+            break Ok(true);
         }
         if let Err(failure) = waiting.pause(tx, deadline).await {
             count_unserved(Some(server.block()), failure);

@@ -197,3 +197,18 @@ fn the_last_server_may_be_a_backup() {
     let listen = |algorithm| Listen { backups: 1, ..two(algorithm, 2) };
     no_place_is_lost(listen, |balancer| balancer.force_health(0, Change::Down, 0));
 }
+
+/// The state of a server comes before a place on it.
+#[test]
+fn nobody_is_let_in_to_a_server_that_has_just_gone() {
+    let mut lab = Lab::new(1, 1, Faults::NONE, vec![two(RoundRobin, 1)]);
+    lab.origins(2, |plan| sim::peers::OriginPlan { delay: 40 * MS, ..plan });
+    lab.clients(2, 1, |base| ClientPlan { extra: "cookie: C=s0\r\n".into(), ..base });
+    let shared = lab.shared.clone();
+    let back = shared.proxies[0].back.as_ref().unwrap();
+    lab.until("one waits", support::LONG, |_| back.servers[0].queue.len() == 1);
+    back.balancer.set_admin(0, Admin::FORCED_MAINT, Admin::default(), 0);
+    lab.until_finished();
+    let servers: Vec<_> = lab.lines().iter().map(|line| line.server.clone()).collect();
+    assert_eq!(servers, ["s0", "s1"]);
+}
