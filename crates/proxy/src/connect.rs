@@ -600,8 +600,8 @@ pub(crate) async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Resul
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
         }
-        tx.go_on(503, Phase::Connect)?;
         server.socket().want_write();
+        stay(tx, Phase::Connect)?;
         thread.scheduler().pause(deadline).await;
     }
 }
