@@ -148,6 +148,19 @@ impl Balancer {
         Usable { active: packed as u32, backup: (packed >> 32) as u32 }
     }
 
+    /// Whether the algorithm may choose the server in this slot.
+    pub fn takes_part(&self, slot: usize) -> bool {
+        let Some(server) = self.servers.get(slot).filter(|server| server.is_usable()) else {
+            return false;
+        };
+        if !server.settings().backup {
+            return true;
+        }
+        let is_backup = |server: &&Arc<Server>| server.settings().backup && server.is_usable();
+        let is_first = || self.servers.iter().find(is_backup).is_some_and(|it| it.slot() == slot);
+        self.usable().on_backup() && (self.all_backups || is_first())
+    }
+
     /// Servers that `leastconn` has moved in its order so far; 0 for other algorithms.
     pub fn index_moves(&self) -> u64 {
         self.index.as_ref().map_or(0, |index| index.moves())

@@ -5,7 +5,7 @@
 //! Writes per request: reserve 1, commit 1, release 1, all on this one line, where the load index
 //! keeps what it knows of the server too.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
 use super::sync::{AtomicU32, AtomicU64};
 
@@ -176,8 +176,10 @@ impl Load {
         self.word.fetch_update(AcqRel, Acquire, step).is_ok()
     }
 
+    /// In an order with what this thread reads next: whoever gives a place up looks whether anybody
+    /// waits for it.
     pub(crate) fn release(&self) {
-        self.word.fetch_sub(1, AcqRel);
+        self.word.fetch_sub(1, SeqCst);
     }
 
     pub(crate) fn enqueue(&self) {

@@ -8,12 +8,13 @@ use crate::journal::{Cause, Failure, Phase};
 use crate::judge;
 use crate::limit;
 use crate::local::{LocalServer, ProxyRef, ServerRef};
-use crate::queue::{Order, Place, Queue, Turn, Waiter, call_either};
+use crate::queue::{Order, Place, Queue, Turn, Waiter};
 use crate::recorder::Chooser;
 use crate::runtime::{Back, Proxy, Server};
 use crate::settings;
 use crate::transaction::Transaction;
 use balance::{Algorithm, NoServer, Ticket, Wish};
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::Tick;
 
@@ -100,7 +101,7 @@ impl Claim {
             if !std::mem::take(&mut self.absent) {
                 self.server.sessions.leave();
             }
-            call_either(&self.server.queue, &back(&self.backend).queue);
+            back(&self.backend).offer(self.slot());
         }
     }
 }
@@ -110,12 +111,6 @@ impl Drop for Claim {
         drop(self.ticket.take());
         self.leave();
     }
-}
-
-/// A place on a server is free: who goes first of those who wait for it or for any is called.
-pub(crate) fn call_next(backend: &Proxy, slot: usize) {
-    let back = back(backend);
-    call_either(&back.servers[slot].queue, &back.queue);
 }
 
 pub(crate) fn back(proxy: &Proxy) -> &Back {
@@ -362,13 +357,13 @@ async fn wait_for_server(
     }
     let waiting = Waiting::join(tx, &backend, Some(server.slot()));
     let result = loop {
-        // Looked at once more after joining: a place that came free in between has called nobody.
-        if waiting.turn() != Turn::No && claim.try_serve() {
-            break Ok(true);
-        }
         if !server.state.accepts_persistent() && !insists(tx, server.slot()) {
             tx.wanted = None;
             break Ok(false);
+        }
+        // Looked at once more after joining: a place that came free in between has called nobody.
+        if waiting.turn() != Turn::No && claim.try_serve() {
+            break Ok(true);
         }
         if let Err(failure) = waiting.pause(tx, deadline).await {
             count_unserved(Some(server.block()), failure);
@@ -390,12 +385,13 @@ async fn wait_for_any(
     let waiting = Waiting::join(tx, backend, None);
     let result = loop {
         let turn = waiting.turn();
-        if turn != Turn::No {
-            let called = turn == Turn::Called;
-            if let Some(claim) = any_place(tx, backend, avoid, called) {
-                break Ok(claim);
-            }
+        if turn != Turn::No
+            && let Some(claim) = any_place(tx, backend, avoid, turn)
+        {
+            waiting.took(claim.slot());
+            break Ok(claim);
         }
+        waiting.pass_on();
         if let Err(failure) = waiting.pause(tx, deadline).await {
             break Err(failure);
         }
@@ -405,13 +401,13 @@ async fn wait_for_any(
 }
 
 /// A place on any server that has one. Who waits for any is not choosy: a place that it left would
-/// stay empty while others wait behind it. `called`: one came free for this request, even if others
-/// wait for that server in particular.
+/// stay empty while others wait behind it. The one that came free for this request is its own even
+/// if others wait for that server in particular.
 fn any_place(
     tx: &Transaction,
     backend: &ProxyRef,
     avoid: Option<usize>,
-    called: bool,
+    turn: Turn,
 ) -> Option<Claim> {
     let (thread, all) = (&tx.worker.thread, back(backend));
     let wish = Wish { key: None, avoid, random: thread.prng(), now_ns: thread.nanos() };
@@ -420,28 +416,29 @@ fn any_place(
         Ok(ticket) => Claim::new(ticket, backend).and_then(served),
         Err(NoServer::Full | NoServer::Unusable) => None,
     };
-    if chosen.is_some() || !called {
-        return chosen;
-    }
     // The algorithm counts those who wait for a server in particular as if they were served.
-    let roomy = |server: &&Server| {
-        let load = server.state.load();
-        server.state.is_usable()
-            && !server.state.settings().backup
-            && load.served() < load.maxconn()
-    };
-    let other = all.servers.iter().find(roomy);
-    other.and_then(|it| Claim::new(Ticket::claim(&it.state), backend)).and_then(served)
+    match turn {
+        Turn::Called(slot) if chosen.is_none() && all.balancer.takes_part(slot) => {
+            let ticket = Ticket::claim(&all.servers[slot].state);
+            Claim::new(ticket, backend).and_then(served)
+        }
+        _ => chosen,
+    }
 }
 
-/// A stay in the queue of a server or a backend, which ends when dropped; a call that was not used
-/// is passed on.
+/// A stay in the queue of a server or a backend, which ends when dropped. A place that it was
+/// called for and has not taken is offered to others then, and so is one that nobody was called
+/// for.
 struct Waiting<'a> {
     backend: &'a Proxy,
     slot: Option<usize>,
     place: Place,
     /// How many had passed when it began.
     before: u32,
+    /// The server, if it waits for any, on which it has been offered a place that it has not taken.
+    offered: Cell<Option<usize>>,
+    /// It has waited, and not only looked once more.
+    paused: Cell<bool>,
 }
 
 impl<'a> Waiting<'a> {
@@ -453,7 +450,8 @@ impl<'a> Waiting<'a> {
         let now = (thread.nanos() / 1_000) as i64;
         let order = Order { class, moment: now + 1_000 * i64::from(offset) };
         let queue = queue(backend, slot);
-        Self { backend, slot, before: queue.passed(), place: queue.join(waiter, order) }
+        let (before, place) = (queue.passed(), queue.join(waiter, order));
+        Self { backend, slot, place, before, offered: Cell::default(), paused: Cell::default() }
     }
 
     /// Notes how many were served since it began, this request included; who passes through more
@@ -478,22 +476,50 @@ impl<'a> Waiting<'a> {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Queue));
         }
         connect::stay(tx, Phase::Queue)?;
+        self.paused.set(true);
         thread.scheduler().pause(deadline).await;
         Ok(())
     }
 
     fn turn(&self) -> Turn {
-        queue(self.backend, self.slot).turn(self.place)
+        let turn = queue(self.backend, self.slot).turn(self.place);
+        if let (Turn::Called(slot), None) = (turn, self.slot) {
+            self.offered.set(Some(slot));
+        }
+        turn
+    }
+
+    /// It has taken a place on a server, perhaps the one that it was offered.
+    fn took(&self, slot: usize) {
+        self.offered.set(self.offered.get().filter(|offered| *offered != slot));
+    }
+
+    /// It stays and has not taken the place that it was offered: the server is full again, which
+    /// settles it, or takes no part any more, which leaves the place to those who wait for it.
+    fn pass_on(&self) {
+        let back = back(self.backend);
+        if let Some(slot) = self.offered.take()
+            && !back.balancer.takes_part(slot)
+        {
+            back.offer(slot);
+        }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let owes_call = !queue(self.backend, self.slot).leave(self.place);
-        match self.slot {
-            Some(slot) if owes_call => call_next(self.backend, slot),
-            None if owes_call => drop(back(self.backend).queue.call()),
-            _ => {}
+        let left = queue(self.backend, self.slot).leave(self.place);
+        let back = back(self.backend);
+        [self.offered.get(), left.called].into_iter().flatten().for_each(|slot| {
+            back.offer(slot);
+        });
+        // Whoever finds a place at once does so because of one that came free before it joined, and
+        // there may have been more of those.
+        if left.missed || !self.paused.get() {
+            match self.slot {
+                Some(slot) => drop(back.let_in(slot)),
+                None => back.let_all_in(),
+            }
         }
     }
 }

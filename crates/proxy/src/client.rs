@@ -19,7 +19,7 @@ use crate::worker::Worker;
 use buf::Buf;
 use mux::h2::Key;
 use mux::{Side, h1};
-use reactor::{Need, Socket, Tick};
+use reactor::{Class, Need, Socket, Tick};
 use sample::VarStore;
 use std::cell::{OnceCell, Ref};
 use std::io;
@@ -38,6 +38,10 @@ const FAREWELL_BYTES: usize = 1 << 20;
 /// Bytes of empty lines between requests that mean nothing. What a client sends beyond that at once
 /// is for the parser to judge.
 const EMPTY_LINES: usize = 16;
+
+/// So many requests of a connection are served before others have their turn, if more are here:
+/// those that are answered without a server have nothing to wait for in between.
+const SHARE: u32 = 16;
 
 /// A client's connection and what belongs to it between requests.
 pub(crate) struct Client {
@@ -353,6 +357,12 @@ impl Drop for Client {
 }
 
 impl Client {
+    /// Whether others have their turn before its next request, which is here already.
+    fn has_had_its_share(&self) -> bool {
+        let more = !self.input.is_empty() || self.socket.is_readable();
+        more && self.requests.is_multiple_of(SHARE)
+    }
+
     /// What its end looks like to the peer.
     fn end_link(&mut self) {
         if self.vanishes {
@@ -402,6 +412,9 @@ pub(crate) async fn run(mut client: Box<Client>) {
                 return Box::pin(say_farewell(back)).await;
             }
             Outcome::Over => return,
+        }
+        if client.has_had_its_share() {
+            client.worker.thread.scheduler().yield_as(Class::Bulk).await;
         }
     }
 }

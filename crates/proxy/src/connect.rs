@@ -92,15 +92,28 @@ fn at_once(tx: &mut Transaction, backend: &ProxyRef) -> bool {
     true
 }
 
+/// Why a request goes out once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// No connection was taken.
+    Refused,
+    /// The server was not reached, or what it has said is not good enough.
+    Failed,
+    /// The connection was kept from another request, or was to be left: nothing is known against
+    /// the server.
+    Stale,
+}
+
 /// Sends a request again that a server has seen; see [`crate::retry`].
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) async fn again(tx: &mut Transaction) -> Result<(), Failure> {
+pub(crate) async fn again(tx: &mut Transaction, reason: Reason) -> Result<(), Failure> {
     let Some(backend) = tx.backend.clone() else { return Err(refused()) };
     early::settle(tx).await?;
     tx.notes.journal.retries += 1;
-    let avoid = turn(tx, &backend, false).await?;
+    tx.notes.journal.stale += u32::from(reason == Reason::Stale);
+    let avoid = turn(tx, &backend, reason).await?;
     let found = claim::look_again(tx, &backend, avoid);
     Box::pin(attempt(tx, &backend, found, avoid)).await
 }
@@ -158,12 +171,13 @@ async fn attempt(
         };
         trace::at(tx, &trace::UNCONNECTED);
         tx.claim.iter_mut().for_each(|claim| claim.set_absent(true));
-        if tx.notes.journal.retries >= retries {
+        if tx.notes.journal.failed_attempts() >= retries {
             return Err(give_up(tx, backend, failure));
         }
         tx.notes.journal.retries += 1;
         refuses = failure.cause == Cause::ServerAbort;
-        avoid = turn(tx, backend, refuses).await?;
+        let reason = if refuses { Reason::Refused } else { Reason::Failed };
+        avoid = turn(tx, backend, reason).await?;
         found = claim::look_again(tx, backend, avoid);
     }
 }
@@ -184,21 +198,22 @@ pub(crate) fn count_both(claim: Option<&Claim>, backend: &LocalProxy, metric: Me
 async fn turn(
     tx: &mut Transaction,
     backend: &ProxyRef,
-    refuses: bool,
+    reason: Reason,
 ) -> Result<Option<usize>, Failure> {
     let slot = tx.claim.as_ref().map(Claim::slot);
     let settings = backend.settings.back.as_ref();
     let (redispatch, retries) = settings.map_or((0, 0), |back| (back.redispatch, back.retries));
-    let attempt = tx.notes.journal.retries;
+    let attempt = tx.notes.journal.failed_attempts();
     let direct = tx.claim.as_ref().is_some_and(|claim| claim.server().is_direct());
     let redispatch = if direct { 0 } else { redispatch };
     let free = redispatch != 0 && tx.wanted.is_none() && goes_elsewhere(backend);
-    if free || redispatches(redispatch, attempt, retries) || server_is_gone(tx) {
+    let moves = reason != Reason::Stale && redispatches(redispatch, attempt, retries);
+    if free || moves || server_is_gone(tx) {
         (tx.claim, tx.wanted) = (None, None);
         return Ok(slot);
     }
     count_both(tx.claim.as_ref(), backend, Metric::Retries);
-    if refuses {
+    if reason == Reason::Refused {
         turn_around(tx, backend).await?;
     }
     if server_is_gone(tx) {
@@ -599,8 +614,8 @@ pub(crate) async fn stand(tx: &mut Transaction, deadline: Option<Tick>) -> Resul
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
             return Err(Failure::new(503, Cause::ServerTimeout, Phase::Connect));
         }
-        tx.go_on(503, Phase::Connect)?;
         server.socket().want_write();
+        stay(tx, Phase::Connect)?;
         thread.scheduler().pause(deadline).await;
     }
 }

@@ -2,7 +2,10 @@
 //! Never a shared counter on the data path.
 
 use crate::latency::Latencies;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::sync::{Arc, OnceLock};
 
 /// What is counted per proxy, listener or server. The names are those of the manual's statistics.
@@ -507,6 +510,11 @@ impl Gauge {
     /// The number now.
     pub fn current(&self) -> u32 {
         self.current.load(Relaxed)
+    }
+
+    /// The number after all that this thread has done in sequentially consistent order.
+    pub(crate) fn settled(&self) -> u32 {
+        self.current.load(SeqCst)
     }
 
     /// The highest number so far.

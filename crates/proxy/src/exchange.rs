@@ -4,6 +4,7 @@
 use crate::buffers::Claim;
 use crate::cacheable;
 use crate::case;
+use crate::connect::Reason;
 use crate::cookie;
 use crate::flow::{Ends, Fault, Step};
 use crate::inspect;
@@ -50,7 +51,7 @@ pub(crate) enum End {
     /// Both messages are complete.
     Done,
     /// The request has to be sent again; see [`retry`].
-    Again,
+    Again(Reason),
 }
 
 struct Exchange {
@@ -107,7 +108,8 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
     };
     match state.pass(tx).await {
         Ok(()) => Ok(End::Done),
-        Err(failure) if failure.status == retry::AGAIN => Ok(End::Again),
+        Err(failure) if failure.status == retry::AGAIN => Ok(End::Again(Reason::Failed)),
+        Err(failure) if failure.status == retry::STALE => Ok(End::Again(Reason::Stale)),
         Err(failure) => Err(failure),
     }
 }
@@ -653,7 +655,7 @@ fn no_answer(tx: &mut Transaction) -> Failure {
         && tx.server.as_ref().is_none_or(|server| server.received().is_empty());
     let reused = tx.server.as_ref().is_some_and(|server| server.is_kept());
     if (reused && retry::was_not_sent(tx)) || retry::was_refused(tx) {
-        return retry::again(tx);
+        return retry::elsewhere(tx);
     }
     // Once: a connection that others have used meanwhile says nothing of what failed this one.
     if reused && empty && tx.failed_at.is_none() && retry::may_ask_anew(tx) {

@@ -17,8 +17,14 @@ use std::io::{self, IoSlice};
 /// Reads of one step, after which others have their turn.
 const READS: u32 = 16;
 
+/// Pieces of payload, such as chunks, that one step frames, after which others have their turn.
+const PIECES: u32 = 1_024;
+
 /// The longest payload that is copied rather than written from where it lies.
 const COPIED: usize = 2_048;
+
+/// Small pieces that have been received together are gathered up to this, and written together.
+const GATHERED: usize = 4_096;
 
 /// Bytes to be written, whose memory is kept for the next ones.
 #[derive(Debug, Default)]
@@ -183,20 +189,21 @@ impl Flow {
         input: &mut Buf,
         ends: &mut Ends<'_>,
     ) -> Result<Step, Fault> {
-        let mut reads = 0;
+        let (mut reads, mut pieces) = (0, 0);
         loop {
-            self.frame(input, ends)?;
+            self.frame_all(input, ends, &mut pieces)?;
             if !self.flush(input, ends.to.0)? {
                 return Ok(Step::AwaitsDestination);
             }
             if self.ended {
                 return Ok(Step::Done);
             }
-            if self.frames_more(input) {
-                continue;
-            }
-            if reads == READS {
+            let more = self.frames_more(input);
+            if pieces >= PIECES || (reads == READS && !more) {
                 return Ok(Step::More);
+            }
+            if more {
+                continue;
             }
             reads += 1;
             let awaited = match self.splices(worker, input, ends) {
@@ -219,6 +226,32 @@ impl Flow {
     /// Whether the buffer may hold payload that has not been looked at.
     fn frames_more(&self, input: &Buf) -> bool {
         self.received || !(self.starved || input.is_empty())
+    }
+
+    /// Frames what goes out with the next write: one piece, or as many small ones as are there.
+    fn frame_all(
+        &mut self,
+        input: &mut Buf,
+        ends: &mut Ends<'_>,
+        pieces: &mut u32,
+    ) -> Result<(), Fault> {
+        *pieces += 1;
+        self.frame(input, ends)?;
+        while self.is_followed(input) && *pieces < PIECES && self.gather(input) {
+            *pieces += 1;
+            if let Err(fault) = self.frame(input, ends) {
+                // What came before is the peer's nevertheless.
+                self.flush(input, ends.to.0)?;
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the piece that has just been framed is not the last one that can be now.
+    fn is_followed(&self, input: &Buf) -> bool {
+        let more = self.received || input.data().len() > self.owed;
+        self.owed > 0 && !self.ended && more && self.outbox.unsent().len() < GATHERED
     }
 
     /// Takes payload from the front of the buffer and puts framing around it.
@@ -257,11 +290,11 @@ impl Flow {
     }
 
     /// Copies short payload between its framing, so that one plain write does: a vectored write
-    /// costs more than copying up to [`COPIED`] bytes.
-    fn gather(&mut self, input: &mut Buf) {
+    /// costs more than copying up to [`COPIED`] bytes. `false`: it is too long.
+    fn gather(&mut self, input: &mut Buf) -> bool {
         let rest = self.owed + self.tail.unsent().len();
-        if rest == 0 || rest > COPIED || self.outbox.is_empty() {
-            return;
+        if rest > COPIED {
+            return false;
         }
         self.outbox.bytes.extend_from_slice(&input.data()[..self.owed]);
         input.consume(self.owed);
@@ -270,11 +303,14 @@ impl Flow {
             self.outbox.bytes.extend_from_slice(self.tail.unsent());
             self.tail.clear();
         }
+        true
     }
 
     /// Writes what is framed. `false`: the destination takes nothing more now.
     pub(crate) fn flush(&mut self, input: &mut Buf, to: &Link) -> Result<bool, Fault> {
-        self.gather(input);
+        if !self.outbox.is_empty() {
+            self.gather(input);
+        }
         while self.owed > 0 || !self.tail.is_empty() {
             match self.send_parts(input, to) {
                 Ok(count) => self.advance(count, input),
@@ -460,3 +496,6 @@ impl Flow {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -131,6 +131,8 @@ pub struct Journal {
     pub bytes_counted: (u64, u64),
     /// Repeated attempts to connect.
     pub retries: u32,
+    /// Those of them that followed a connection that was kept and not to be used any more.
+    pub(crate) stale: u32,
     /// Another server was chosen than at first.
     pub redispatched: bool,
     /// Requests served while this one was in the server's queue, and in the backend's, itself
@@ -172,6 +174,11 @@ impl Journal {
         if self.cause == Cause::Normal && self.phase == Phase::End {
             (self.cause, self.phase) = (cause, phase);
         }
+    }
+
+    /// Attempts that have failed by the server.
+    pub(crate) fn failed_attempts(&self) -> u32 {
+        self.retries.saturating_sub(self.stale)
     }
 
     /// Milliseconds between two moments; -1 if one was not reached.

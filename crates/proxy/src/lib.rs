@@ -49,6 +49,7 @@ mod measure;
 mod meter;
 pub mod notice;
 mod observe;
+mod offer;
 mod own;
 mod payload;
 mod preamble;

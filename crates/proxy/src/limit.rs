@@ -1,7 +1,6 @@
 //! Connection limits of servers that move: between `minconn` and `maxconn` with the load of the
 //! backend, and upwards during a slow start (manual section 5.2). Never counts a connection.
 
-use crate::queue::call_either;
 use crate::runtime::{Back, Proxy, Server};
 use crate::settings;
 use std::sync::Arc;
@@ -56,16 +55,11 @@ impl Back {
 
     /// Puts a limit into force, and lets in who has room now.
     fn limit_to(&self, server: &Server, limit: u32) {
-        let load = server.state.load();
-        if limit == load.maxconn() {
+        if limit == server.state.load().maxconn() {
             return;
         }
         server.state.set_maxconn(limit);
-        let room = if limit == 0 { u32::MAX } else { limit.saturating_sub(load.served()) };
-        let mut called = 0;
-        while called < room && call_either(&server.queue, &self.queue) {
-            called += 1;
-        }
+        self.let_in(server.state.slot());
     }
 }
 

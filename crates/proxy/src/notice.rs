@@ -9,7 +9,6 @@ use crate::journal::Cause as End;
 use crate::location::Place;
 use crate::log;
 use crate::mail;
-use crate::queue::call_either;
 use crate::runtime::{Back, Proxy, Server, Shared};
 use crate::streams::{self, Which};
 use crate::tracking;
@@ -344,7 +343,7 @@ fn leave(worker: &Worker, backend: &Proxy, back: &Back, slot: usize) -> Sessions
         drop_idle(worker, backend, slot);
     }
     let mut requeued = 0;
-    while server.queue.call() {
+    while server.queue.call(slot) {
         requeued += 1;
     }
     let queued = server.queue.len().saturating_sub(requeued);
@@ -354,15 +353,7 @@ fn leave(worker: &Worker, backend: &Proxy, back: &Back, slot: usize) -> Sessions
 /// A server takes requests again: as many as it has room for are called.
 fn join(back: &Back, slot: usize) -> Sessions {
     let server = &back.servers[slot];
-    let load = server.state.load();
-    let room = match load.maxconn() {
-        0 => u32::MAX,
-        limit => limit.saturating_sub(load.served()),
-    };
-    let mut requeued = 0;
-    while requeued < room && call_either(&server.queue, &back.queue) {
-        requeued += 1;
-    }
+    let requeued = back.let_in(slot);
     Sessions { active: server.sessions.current(), requeued, queued: server.queue.len() }
 }
 
@@ -384,8 +375,10 @@ pub(crate) fn drop_idle(worker: &Worker, backend: &Proxy, slot: usize) {
     }
 }
 
-/// Notices that a backend has lost its last server, or has one again.
+/// Notices that a backend has lost its last server, or has one again. Other servers may take part
+/// now, such as backup servers: they have places for those who wait for any.
 fn review(worker: &Worker, backend: &Proxy, back: &Back) {
+    back.let_all_in();
     let usable = back.balancer.usable();
     let down = usable.active == 0 && usable.backup == 0;
     // The swap lets one of several threads tell it.

@@ -36,6 +36,9 @@ impl Kept {
 /// The status of a [`Failure`] after which the request is sent again.
 pub(crate) const AGAIN: u16 = 2;
 
+/// The same where the connection is to blame, and not the server.
+pub(crate) const STALE: u16 = 3;
+
 /// Keeps the head of a request that may be sent again.
 pub(crate) fn keep_head(tx: &mut Transaction, server: &ServerConn) {
     // A stream may be refused without having been looked at (RFC 9113 section 8.7).
@@ -230,10 +233,15 @@ pub(crate) fn may_client_repeat(tx: &Transaction) -> bool {
     !tx.client.socket.is_stream() || (!head.is_empty() && head.method_id().is_safe())
 }
 
-/// As [`again`], on a connection that does not stand yet.
+/// As [`again`], where a connection that was kept has failed the request, or is to be left.
+pub(crate) fn elsewhere(tx: &mut Transaction) -> Failure {
+    Failure { status: STALE, ..again(tx) }
+}
+
+/// As [`elsewhere`], on a connection that does not stand yet.
 pub(crate) fn anew(tx: &mut Transaction) -> Failure {
     tx.failed_at = Some(tx.worker.thread.nanos());
-    again(tx)
+    elsewhere(tx)
 }
 
 /// Prepares the workspace for another try.

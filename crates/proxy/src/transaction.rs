@@ -202,8 +202,8 @@ impl Transaction {
                 }
                 connect::run(self).await?;
                 trace::at(self, &trace::CONNECTED);
-                while exchange::run(self).await? == exchange::End::Again {
-                    connect::again(self).await?;
+                while let exchange::End::Again(reason) = exchange::run(self).await? {
+                    connect::again(self, reason).await?;
                     trace::at(self, &trace::CONNECTED);
                 }
                 Ok(())

@@ -83,6 +83,14 @@ impl Machine {
         self.turns
     }
 
+    /// Whether no thread has anything to do: time is about to pass.
+    pub fn is_at_rest(world: &World, threads: &[Rc<Thread>]) -> bool {
+        let net = world.net();
+        let rests =
+            |thread: &Rc<Thread>| !net.is_awake(thread.index) && !thread.scheduler().has_work();
+        threads.iter().all(rests)
+    }
+
     /// The hash of all that happened so far; equal for equal seeds and programs.
     pub fn trace_hash(&self) -> u64 {
         self.net().trace().hash()

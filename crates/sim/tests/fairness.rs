@@ -1,5 +1,6 @@
-//! One very large answer beside small ones, as streams of one connection. The client and the origins
-//! are scripts that speak bytes. Never about what is lost: see `streams.rs`.
+//! One who asks for much beside those who ask for little: a very large answer among small ones, as
+//! streams of one connection, between scripts that speak bytes; requests that wait for nothing.
+//! Never about what is lost: see `streams.rs`.
 
 mod support;
 
@@ -9,6 +10,7 @@ use reactor::Address;
 use sim::Faults;
 use sim::actor::{Actor, ActorId, Signal};
 use sim::net::{EndId, Net};
+use sim::peers::ClientPlan;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
@@ -266,5 +268,28 @@ fn heavy_streams_cannot_starve_small_ones() {
                 assert!(most <= Some(between), "{hops} hops, {at_once} at once: {most:?}");
             }
         }
+    }
+}
+
+/// Requests that one client sends at once.
+const EAGER: u32 = 300;
+/// Clients that send one.
+const OTHERS: u64 = 6;
+
+/// Where no server is asked there is nothing to wait for between the requests of a connection.
+#[test]
+fn requests_that_are_answered_here_do_not_keep_others_waiting() {
+    for seed in 0..8 {
+        let mut lab = Lab::new(seed, 1, Faults::NONE, vec![listen(RoundRobin, Reuse::Safe, 0)]);
+        let plan = |pipeline| move |base| ClientPlan { pipeline, think: 0, post: 0, ..base };
+        // All come at the same moment, in an order by chance.
+        lab.clients(1, EAGER, plan(EAGER as usize));
+        lab.clients(OTHERS, 1, plan(1));
+        lab.until_finished();
+        let lines = lab.lines();
+        assert_eq!(lines.len() as u64, u64::from(EAGER) + OTHERS);
+        assert!(lines.iter().all(|line| line.status == 503));
+        let last = lines.iter().rposition(|line| line.id >= Some(support::IDS)).unwrap();
+        assert!(last <= 40, "seed {seed}: {last} were answered before the last of the others");
     }
 }

@@ -2,7 +2,9 @@
 
 mod support;
 
-use balance::Algorithm::{self, LeastConn, RoundRobin};
+use balance::Algorithm::{self, First, LeastConn, RoundRobin};
+use balance::{Admin, Balancer, Change};
+use proxy::Shared;
 use proxy::settings::Reuse;
 use sim::Faults;
 use sim::faults::{MS, SEC};
@@ -102,4 +104,111 @@ fn who_is_bound_to_a_server_and_who_is_not_take_turns() {
         let first: Vec<_> = lines.iter().take(60).map(|line| line.port).collect();
         assert!(first.is_sorted(), "seed {seed}: {first:?}");
     }
+}
+
+/// While nothing happens, no place is free on a server for which somebody waits.
+fn assert_no_place_is_lost(shared: &Shared, what: &str) {
+    let back = shared.proxies[0].back.as_ref().expect("a listener with servers");
+    for (slot, server) in back.servers.iter().enumerate() {
+        let load = server.state.load();
+        let any = if back.balancer.takes_part(slot) { back.queue.len() } else { 0 };
+        let waiting = server.queue.len() + any;
+        let room = load.maxconn().saturating_sub(load.served());
+        assert!(room == 0 || waiting == 0, "{what}: s{slot} has {room} places, {waiting} wait");
+    }
+}
+
+/// Clients in step, so that many requests begin and end at the same moment: some are bound to
+/// either server, others to none.
+fn crowd(lab: &mut Lab, think: u64) -> u64 {
+    let bounds = ["", "cookie: C=s0\r\n", "cookie: C=s1\r\n"];
+    for number in 0..CROWD {
+        let plan = |base| ClientPlan {
+            patience: 600 * SEC,
+            think,
+            pipeline: 1 + number as usize % 2,
+            extra: bounds[number as usize % 3].into(),
+            ..base
+        };
+        lab.clients(1, 10, plan);
+    }
+    10 * CROWD
+}
+
+const CROWD: u64 = 18;
+
+/// Two servers, of which something has become before anybody comes.
+fn no_place_is_lost(listen: impl Fn(Algorithm) -> Listen, become_so: impl Fn(&Balancer)) {
+    for (seed, algorithm) in
+        (0..12).flat_map(|seed| [First, RoundRobin, LeastConn].map(|algorithm| (seed, algorithm)))
+    {
+        let (faults, think) = match seed % 3 {
+            0 => (Faults::NONE, 0),
+            1 => (Faults::NONE, MS),
+            _ => (Faults::BUMPY, MS),
+        };
+        let mut lab = Lab::new(seed, 1 + seed as usize % 2, faults, vec![listen(algorithm)]);
+        let back = lab.shared.proxies[0].back.as_ref();
+        become_so(&back.expect("a listener with servers").balancer);
+        lab.origins(2, |plan| sim::peers::OriginPlan { delay: think, ..plan });
+        let requests = crowd(&mut lab, think);
+        let (world, threads) = (lab.machine.world().clone(), lab.machine.threads().to_vec());
+        let (tally, what) = (lab.tally.clone(), format!("seed {seed} {algorithm:?}"));
+        lab.until(&what, support::LONG, |shared| {
+            if sim::Machine::is_at_rest(&world, &threads) {
+                assert_no_place_is_lost(shared, &what);
+            }
+            tally.borrow().finished == CROWD
+        });
+        lab.until_quiet();
+        lab.assert_at_rest();
+        assert_eq!(lab.tally.borrow().answered, requests, "{what}");
+        lab.stop();
+    }
+}
+
+fn two(algorithm: Algorithm, maxconn: u32) -> Listen {
+    Listen { servers: 2, cookies: true, ..limited(algorithm, maxconn) }
+}
+
+#[test]
+fn a_free_place_goes_to_somebody_who_can_use_it() {
+    no_place_is_lost(|algorithm| two(algorithm, 1), |_| {});
+    no_place_is_lost(|algorithm| two(algorithm, 3), |_| {});
+}
+
+#[test]
+fn a_server_that_is_drained_serves_who_is_bound_to_it() {
+    let drain = |balancer: &Balancer| {
+        balancer.set_admin(0, Admin::FORCED_DRAIN, Admin::default(), 0);
+    };
+    no_place_is_lost(|algorithm| two(algorithm, 2), drain);
+    no_place_is_lost(|algorithm| two(algorithm, 2), |balancer| balancer.set_weight(0, 0, 0));
+}
+
+#[test]
+fn a_server_that_is_down_serves_who_insists_on_it() {
+    let listen = |algorithm| Listen { persists: true, redispatch: 0, ..two(algorithm, 2) };
+    no_place_is_lost(listen, |balancer| balancer.force_health(0, Change::Down, 0));
+}
+
+#[test]
+fn the_last_server_may_be_a_backup() {
+    let listen = |algorithm| Listen { backups: 1, ..two(algorithm, 2) };
+    no_place_is_lost(listen, |balancer| balancer.force_health(0, Change::Down, 0));
+}
+
+/// The state of a server comes before a place on it.
+#[test]
+fn nobody_is_let_in_to_a_server_that_has_just_gone() {
+    let mut lab = Lab::new(1, 1, Faults::NONE, vec![two(RoundRobin, 1)]);
+    lab.origins(2, |plan| sim::peers::OriginPlan { delay: 40 * MS, ..plan });
+    lab.clients(2, 1, |base| ClientPlan { extra: "cookie: C=s0\r\n".into(), ..base });
+    let shared = lab.shared.clone();
+    let back = shared.proxies[0].back.as_ref().unwrap();
+    lab.until("one waits", support::LONG, |_| back.servers[0].queue.len() == 1);
+    back.balancer.set_admin(0, Admin::FORCED_MAINT, Admin::default(), 0);
+    lab.until_finished();
+    let servers: Vec<_> = lab.lines().iter().map(|line| line.server.clone()).collect();
+    assert_eq!(servers, ["s0", "s1"]);
 }

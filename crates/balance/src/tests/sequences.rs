@@ -156,14 +156,16 @@ fn only_the_first_backup_serves_unless_all_may() {
     let servers = || vec![settings(false, 1), settings(true, 2), settings(true, 3)];
     for (all, order) in [(false, "2222"), (true, "2323")] {
         let backend = crate::Balancer::new(Algorithm::RoundRobin, all, servers(), 0);
-        assert_eq!(sequence(&backend, 3), "111");
+        let takes_part = || [0, 1, 2, 3].map(|slot| backend.takes_part(slot));
+        assert_eq!((&*sequence(&backend, 3), takes_part()), ("111", [true, false, false, false]));
         backend.set_weight(0, 0, 0);
-        assert_eq!(sequence(&backend, 4), order);
+        assert_eq!((&*sequence(&backend, 4), takes_part()), (order, [false, true, all, false]));
         assert!(backend.usable().on_backup());
         backend.set_admin(1, MAINT, NONE, 0);
         backend.set_admin(2, Admin::FORCED_DRAIN, NONE, 0);
         let none = pick(&backend, None, &Prng::new(1)).unwrap_err();
         assert_eq!((none, backend.usable()), (NoServer::Unusable, crate::Usable::default()));
+        assert_eq!(takes_part(), [false; 4]);
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(100_000);
 /// Longer than all timeouts and purges together.
 pub(crate) const QUIET: Duration = Duration::from_secs(600);
 /// Numbers that a client may give to its requests.
-const IDS: u64 = 1_000_000;
+pub(crate) const IDS: u64 = 1_000_000;
 
 /// The port of the first listener; the others follow.
 const FRONT_PORT: u16 = 8_000;

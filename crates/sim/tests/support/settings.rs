@@ -14,12 +14,16 @@ pub(crate) struct Listen {
     pub(crate) algorithm: Algorithm,
     pub(crate) reuse: Reuse,
     pub(crate) servers: usize,
+    /// So many of them, the last ones, are backup servers.
+    pub(crate) backups: usize,
     /// Of each server; 0 for no limit.
     pub(crate) maxconn: u32,
     pub(crate) redispatch: i32,
     pub(crate) timeouts: Timeouts,
     /// Clients may name a server by its name, in the cookie `C`.
     pub(crate) cookies: bool,
+    /// `option persist`
+    pub(crate) persists: bool,
     /// Its clients speak HTTP/2.
     pub(crate) h2_front: bool,
     /// Its one server is the listener after it, which speaks HTTP/2.
@@ -41,10 +45,12 @@ pub(crate) fn listen(algorithm: Algorithm, reuse: Reuse, servers: usize) -> List
         algorithm,
         reuse,
         servers,
+        backups: 0,
         maxconn: 0,
         redispatch: -1,
         timeouts,
         cookies: false,
+        persists: false,
         h2_front: false,
         h2_back: false,
     }
@@ -76,11 +82,12 @@ impl Listen {
         };
         let next = self.h2_back.then(|| front(index + 1));
         let back = Back {
-            servers: (0..self.servers).map(|slot| server(slot, self.maxconn, next)).collect(),
+            servers: (0..self.servers).map(|slot| self.server(slot, next)).collect(),
             algorithm: self.algorithm,
             retries: 3,
             redispatch: self.redispatch,
             reuse: self.reuse,
+            persists: self.persists,
             cookie: self.cookies.then(|| Cookie { name: "C".into(), ..Cookie::default() }),
             ..Back::default()
         };
@@ -100,16 +107,17 @@ impl Listen {
             ..Proxy::default()
         }
     }
-}
 
-/// An origin, or the listener that is next.
-fn server(slot: usize, maxconn: u32, next: Option<SocketAddr>) -> Server {
-    let settings = ServerSettings::new(slot as u32 + 1, format!("s{slot}"));
-    let cookie = Some(format!("s{slot}"));
-    let address = Address::Inet(next.unwrap_or_else(|| origin(slot)));
-    let version = if next.is_some() { Version::H2 } else { Version::H1 };
-    let speech = Speeches::only(version);
-    Server { cookie, speech, ..Server::new(ServerSettings { maxconn, ..settings }, address) }
+    /// An origin, or the listener that is next.
+    fn server(&self, slot: usize, next: Option<SocketAddr>) -> Server {
+        let (maxconn, backup) = (self.maxconn, slot + self.backups >= self.servers);
+        let settings = ServerSettings::new(slot as u32 + 1, format!("s{slot}"));
+        let settings = ServerSettings { maxconn, backup, ..settings };
+        let cookie = Some(format!("s{slot}"));
+        let address = Address::Inet(next.unwrap_or_else(|| origin(slot)));
+        let version = if next.is_some() { Version::H2 } else { Version::H1 };
+        Server { cookie, speech: Speeches::only(version), ..Server::new(settings, address) }
+    }
 }
 
 fn logs() -> Logs {

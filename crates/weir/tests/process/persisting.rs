@@ -1,6 +1,6 @@
 //! Requests that insist on a server, and servers that clients are sent to. Never about what cookies look like.
 
-use crate::support::{LogReceiver, Origin, Setup, shape};
+use crate::support::{LogReceiver, Origin, Setup, reply, shape};
 use std::net::SocketAddr;
 
 /// Nobody listens there.
@@ -26,6 +26,33 @@ fn persist_goes_to_the_server_that_is_down() {
         weir.cli("set server app/d health down");
         assert_eq!(weir.web().ask(bound).status(), status, "{lines}");
         assert_eq!(shape(&log.find("\"GET / HTTP/1.1\"")), line, "{lines}");
+    }
+}
+
+/// That a connection was closed for want of use says nothing against its server.
+#[test]
+fn a_stale_connection_does_not_move_a_session() {
+    let bound = "GET / HTTP/1.1\r\nHost: test\r\nCookie: C=a\r\n\r\n";
+    for lines in ["    option redispatch 1", "    option redispatch\n    retries 1"] {
+        let first = Origin::new(|mut peer| {
+            if peer.request().is_some() {
+                peer.send(reply("200 OK", "first"));
+            }
+            peer.request();
+        });
+        let (second, log) = (Origin::saying("second"), LogReceiver::new());
+        let back = format!(
+            "{lines}\n    cookie C insert indirect\n    server a <origin> cookie a\n    \
+             server b <b> cookie b"
+        );
+        let weir = Setup::http("", &back).with("b", second.address()).between(&first, &log);
+        let mut client = weir.web();
+        for number in 0..2 {
+            let answer = client.ask(bound);
+            assert_eq!((&*answer.text(), answer.header("set-cookie")), ("first", None), "{lines}");
+            assert!(shape(&log.line()).starts_with("web app/a 200 --VN "), "{lines} {number}");
+        }
+        assert_eq!(weir.stat("app", "BACKEND", "wredis"), "0", "{lines}");
     }
 }
 

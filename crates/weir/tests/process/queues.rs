@@ -95,6 +95,18 @@ fn who_waits_for_a_server_that_goes_away_goes_elsewhere() {
     assert_eq!(waiting[0].response().text(), "first");
 }
 
+/// A backup server has places for those who wait as soon as it is the one that is left.
+#[test]
+fn a_backup_server_takes_over_those_who_wait() {
+    let ((first, _release), second) = (held("first"), Origin::saying("second"));
+    let back = "    server a <a> maxconn 1\n    server b <b> backup\n";
+    let weir = Setup::http("", back).with("a", first.address()).with("b", second.address()).start();
+    let mut waiting = ask(&weir, 2, GET);
+    eventually("one waits", || (weir.stat("app", "BACKEND", "qcur") == "1").then_some(()));
+    weir.cli("set server app/a health down");
+    assert_eq!(waiting[1].response().text(), "second", "while the other is served still");
+}
+
 /// As measured: whoever waits for any server does so for the time of the queue, but nobody joins.
 #[test]
 fn a_wait_outlives_the_last_server() {

@@ -285,6 +285,27 @@ fn an_unreachable_server_is_a_503_when_the_connect_timeout_is_over() {
     assert_eq!(shape(&log.line()), "web app/s 503 sC-- \"GET / HTTP/1.1\"");
 }
 
+/// `option abortonclose`: who leaves while a connection is being made for it wants none.
+#[test]
+fn who_leaves_before_the_server_takes_the_connection_ends_the_attempt() {
+    for shut in [true, false] {
+        let (full, log) = (Full::new(), LogReceiver::new());
+        let back = "    option abortonclose\n    timeout connect 20s\n    retries 0\n    \
+                    server s <origin>";
+        let weir =
+            Setup::http("", back).with("origin", full.address).with("log", log.address()).start();
+        let mut client = weir.web();
+        client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        let begun = || (weir.stat("app", "s", "scur") == "1").then_some(());
+        eventually("the server is asked", begun);
+        match shut {
+            true => client.half_close(),
+            false => client.close(),
+        }
+        assert_eq!(shape(&log.line()), "web app/s -1 CC-- \"GET / HTTP/1.1\"");
+    }
+}
+
 /// A listener that nobody accepts from, its backlog filled.
 struct Full {
     address: std::net::SocketAddr,
