@@ -135,6 +135,8 @@ fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool
         Side::Response => tx.server.as_ref().map(|server| &server.mux),
     };
     let complete = match machine {
+        // What follows such a head is no body: nothing has to come of it.
+        _ if matches!(kind, BodyKind::None | BodyKind::Tunnel) => true,
         Some(machine) if !machine.is_h1() => {
             body.extend_from_slice(input);
             machine.has_received_all()
@@ -148,7 +150,8 @@ fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool
 /// A message whose body stands untouched behind its head. `framed` says whether it does so in the
 /// framing of HTTP/1.
 pub(crate) fn begin(tx: &mut Transaction, side: Side, kind: BodyKind, framed: bool) {
-    let kind = if framed { kind } else { BodyKind::UntilClose };
+    let bare = framed || matches!(kind, BodyKind::None | BodyKind::Tunnel);
+    let kind = if bare { kind } else { BodyKind::UntilClose };
     tx.notes.journal.ahead[side as usize] = Some(kind);
     if kind == BodyKind::Chunked {
         tx.notes.used = true;

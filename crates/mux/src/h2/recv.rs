@@ -425,16 +425,18 @@ impl Conn {
         Ok(Some(count))
     }
 
-    /// Says what is payload at the front of what was read from a stream: all of it. Trailers come
-    /// with the end.
+    /// Says what is payload at the front of what was read from a stream: all of it, but for what
+    /// comes before a request to connect is accepted. Trailers come with the end.
     pub fn handle_body(&mut self, key: Key, input: &[u8], trailers: &mut Fields) -> BodyStep {
         let mut step = BodyStep { skip: 0, data: input.len(), done: true };
         let Some(stream) = self.streams.get_mut(key) else { return step };
+        if stream.connect && !stream.tunnel && self.side == Side::Client {
+            // What comes behind a request to connect is no message: it stays where it is until the
+            // request is accepted.
+            return BodyStep { data: 0, ..step };
+        }
         stream.received += input.len() as u64;
-        // Behind a request to connect, nothing comes that is a message.
-        let opaque = stream.connect && !stream.tunnel && self.side == Side::Client;
-        let all = stream.recv == StreamRecv::Ended && stream.unread().is_empty();
-        step.done = all || opaque;
+        step.done = stream.recv == StreamRecv::Ended && stream.unread().is_empty();
         if step.done
             && let Some(section) = stream.trailers.take()
         {

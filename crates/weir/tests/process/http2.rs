@@ -571,6 +571,58 @@ fn a_tunnel_ends_with_its_connection() {
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"CONNECT a:80 HTTP/2.0\"");
 }
 
+/// `CONNECT http://a/` for websocket, and what comes behind it before any answer, with these flags.
+fn hasty(behind: &str, flags: u8) -> Vec<u8> {
+    let head = open(1, b"\x02\x07CONNECT\x86\x84\x41\x01a\0\x09:protocol\x09websocket");
+    let data = [0, 0, behind.len() as u8, 0, flags, 0, 0, 0, 1];
+    [&head[..], &data, behind.as_bytes()].concat()
+}
+
+/// A server of HTTP/1 that does not upgrade would take it for the next request.
+#[test]
+fn what_comes_behind_an_upgrade_does_not_go_before_its_answer() {
+    for (front, back, flags) in [
+        ("    option http-buffer-request", "", 0),
+        ("    option http-buffer-request", "", 1),
+        ("", "    option http-buffer-request\n", 1),
+        ("    http-request wait-for-body time 10s", "", 0),
+        ("    http-request wait-for-body time 10s at-least 5", "", 0),
+    ] {
+        let (origin, log) = (Origin::saying("no"), LogReceiver::new());
+        let back = format!("{back}    server s <origin>");
+        let weir = Setup::http(front, &back).between(&origin, &log);
+        let mut client = weir.web();
+        told(&mut client);
+        client.send(hasty("GET /admin HTTP/1.1\r\n\r\n", flags));
+        assert_eq!(block(&mut client, 1)[0], OK, "{front}{back}");
+        assert_eq!(weir.web().get("/next").status(), 200);
+        let requests = origin.requests();
+        let targets: Vec<&str> = requests.iter().map(Message::target).collect();
+        assert_eq!(targets, ["/", "/next"], "{front}{back}");
+    }
+}
+
+#[test]
+fn tunnels_have_no_body_to_wait_for() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\n\r\n");
+        let early = peer.client.take(5);
+        peer.send(early);
+        peer.client.rest();
+    });
+    let front = "    option http-buffer-request\n    http-request wait-for-body time 10s";
+    let back = "    http-response wait-for-body time 10s\n    server s <origin>";
+    let weir = Setup::http(front, back).between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    let data = [0, 0, 5, 0, 0, 0, 0, 0, 1, b'e', b'a', b'r', b'l', b'y'];
+    client.send([&open(1, b"\x02\x07CONNECT\x01\x04a:80")[..], &data].concat());
+    assert_eq!(block(&mut client, 1)[0], OK);
+    while frame(&mut client).3 != b"early" {}
+}
+
 /// Measured: an upgrade that was asked for and is answered with a message ends with the message.
 #[test]
 fn an_upgrade_that_is_not_taken_ends_with_its_answer() {

@@ -3,7 +3,7 @@
 use super::super::conn::{OUTPUT, Ready};
 use super::{Pair, drain, frame, read_all};
 use crate::h2::{Conn, Gone, Key, Settings, Spares};
-use crate::{BodyKind, HeadStep, Side};
+use crate::{BodyKind, BodyStep, HeadStep, Side};
 use htx::{Fields, Head, Version};
 use std::io::IoSlice;
 use wire::h2::{Code, Kind, encode};
@@ -115,6 +115,28 @@ fn a_connection_for_opaque_bytes() {
     assert_eq!(read_all(&mut pair.server, taken), b"up");
     assert_eq!(read_all(&mut pair.client, key), b"down");
     assert!(pair.server.has_received_all(taken) && !pair.client.has_received_all(key));
+}
+
+/// To a server of HTTP/1, payload behind a request that has none would be the next request.
+#[test]
+fn what_comes_behind_a_request_to_connect_stays_until_that_is_accepted() {
+    let mut pair = pair();
+    let key = pair.client.open().unwrap();
+    let mut head = Head::default();
+    head.set_request(b"CONNECT", b"example.org:443", Version::Http11);
+    pair.client.encode_head(key, &mut head, BodyKind::None, b"http");
+    assert_eq!(pair.client.send(key, &[IoSlice::new(b"early")]), Ok(5));
+    pair.talk();
+    let taken = pair.server.poll_opened().unwrap();
+    pair.server.handle_head(taken, &mut head).unwrap();
+    let early = read_all(&mut pair.server, taken);
+    let mut trailers = Fields::default();
+    let none = BodyStep { skip: 0, data: 0, done: true };
+    assert_eq!(pair.server.handle_body(taken, &early, &mut trailers), none);
+    assert_eq!(pair.server.payload_received(taken), 0);
+    respond(&mut pair, taken, 200, BodyKind::Chunked);
+    let all = BodyStep { skip: 0, data: 5, done: false };
+    assert_eq!(pair.server.handle_body(taken, &early, &mut trailers), all);
 }
 
 #[test]
