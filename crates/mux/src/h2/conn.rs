@@ -98,8 +98,11 @@ pub struct Conn {
     pub(super) decoder: Decoder,
     pub(super) reader: request::Reader,
     pub(super) streams: Streams,
-    /// The highest stream that the peer has opened.
+    /// The highest stream that the peer has opened and we have looked at.
     pub(super) last_peer: u32,
+    /// The highest one that it has opened: those that come after our word that we leave are
+    /// ignored.
+    pub(super) highest_peer: u32,
     /// The next stream that we open.
     pub(super) next_own: u32,
     /// Streams that the peer has opened and nobody has taken yet.
@@ -162,6 +165,7 @@ impl Conn {
             reader: request::Reader::new(settings.fragments),
             streams: Streams::default(),
             last_peer: 0,
+            highest_peer: 0,
             next_own: 1,
             opened: VecDeque::new(),
             recv_window: i64::from(DEFAULT_WINDOW),

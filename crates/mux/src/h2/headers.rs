@@ -133,7 +133,10 @@ impl Conn {
         bytes: &[u8],
         depends_on_itself: bool,
     ) -> Result<(), Broken> {
+        self.highest_peer = block.stream;
         if self.leaving.is_some_and(|last| block.stream > last) {
+            // What is said of it later is ignored as well (RFC 9113 section 6.8).
+            self.streams.remember(block.stream, true);
             self.discard_block(bytes)?;
             return self.charge(price::IGNORED);
         }

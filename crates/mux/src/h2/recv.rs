@@ -224,7 +224,7 @@ impl Conn {
     pub(super) fn is_idle(&self, stream: u32) -> bool {
         let ours = stream % 2 == 1;
         match (self.side, ours) {
-            (Side::Client, true) => stream > self.last_peer,
+            (Side::Client, true) => stream > self.highest_peer,
             (Side::Server, true) => stream >= self.next_own,
             // No side here lets servers open streams.
             (_, false) => true,

@@ -1,11 +1,12 @@
 //! Exchanges from one machine through the other. Never a byte that no machine has written.
 
 use super::super::conn::{OUTPUT, Ready};
-use super::{Pair, drain, frame, read_all};
+use super::{GET, Pair, drain, frame, read_all};
 use crate::h2::{Conn, Gone, Key, Settings, Spares};
 use crate::{BodyKind, BodyStep, HeadStep, Side};
 use htx::{Fields, Head, Version};
 use std::io::IoSlice;
+use wire::h2::frame::{END_HEADERS, END_STREAM};
 use wire::h2::{Code, Kind, encode};
 
 fn pair() -> Pair {
@@ -235,6 +236,35 @@ fn what_was_not_looked_at_may_be_sent_again() {
     pair.client.release(first);
     assert!(drain(&mut pair.client).len() == 1, "the first is cancelled, the second never was");
     assert!(pair.client.is_over());
+}
+
+/// RFC 9113 section 6.8: what is above the last stream of a GOAWAY is ignored, but its blocks and
+/// its payload count.
+#[test]
+fn what_a_peer_says_of_streams_that_come_too_late_is_ignored() {
+    let mut pair = pair();
+    let (up, down, _) = pair.request(b"GET", BodyKind::None);
+    pair.server.leave();
+    // The peer has sent these before it heard that.
+    let block = [GET, b"\x40\x01n\x01v"].concat();
+    let late = [
+        frame(Kind::Headers, END_HEADERS, 3, &block),
+        frame(Kind::Data, 0, 3, &[b'x'; 9_000]),
+        frame(Kind::WindowUpdate, 0, 3, &100u32.to_be_bytes()),
+        frame(Kind::Headers, END_HEADERS | END_STREAM, 3, b"\xbe"),
+        frame(Kind::Headers, END_HEADERS, 5, &[GET, b"\xbf"].concat()),
+        frame(Kind::RstStream, 0, 5, &Code::CANCEL.0.to_be_bytes()),
+        frame(Kind::Data, 0, 5, b"x"),
+    ];
+    let late = late.concat();
+    assert_eq!(pair.server.handle_input(&late, 0), Ok(late.len()));
+    assert_eq!((pair.server.recv_window, pair.server.unreturned), ((1 << 20) - 9_001, 9_001));
+    assert!(pair.server.poll_opened().is_none() && !pair.server.is_reset(down));
+    respond(&mut pair, down, 200, BodyKind::None);
+    assert_eq!(answer(&mut pair, up).0.status(), 200);
+    let unknown = frame(Kind::Data, 0, 7, b"x");
+    let broken = pair.server.handle_input(&unknown, 0).map_err(|broken| broken.code);
+    assert_eq!(broken, Err(Code::PROTOCOL_ERROR), "nobody has opened it");
 }
 
 #[test]
