@@ -292,17 +292,27 @@ impl Conn {
             let reason = "the connection was closed";
             self.broken = Some(Broken { code: Code::NO_ERROR, reason });
         }
-        let written = self.written.max(self.offered);
-        let unsent =
-            self.streams.keys_where(|stream| stream.head_at.is_some_and(|at| at >= written));
-        let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
-        unsent.into_iter().for_each(|key| self.mark_reset(key, reset));
+        self.refuse_unsent();
         self.out.clear();
         self.sent = 0;
         for key in self.streams.keys_where(|stream| stream.reset.is_none()) {
             self.streams.get_mut(key).into_iter().for_each(|stream| stream.lost = true);
         }
         self.end_streams(Code::CANCEL);
+    }
+
+    /// Requests of which nothing has left us were not looked at, and never will be: they are taken
+    /// out of the output, with all that comes behind the first of them.
+    fn refuse_unsent(&mut self) {
+        let written = self.written.max(self.offered);
+        let unsent = |stream: &Stream| stream.head_at.filter(|at| *at >= written);
+        let keys = self.streams.keys_where(|stream| unsent(stream).is_some());
+        let first = keys.iter().filter_map(|key| self.streams.get(*key).and_then(unsent)).min();
+        if let Some(first) = first {
+            self.out.truncate(self.sent + (first - self.written) as usize);
+        }
+        let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
+        keys.into_iter().for_each(|key| self.mark_reset(key, reset));
     }
 
     /// The peer's side of the connection has ended, in good order: requests that are complete are
@@ -355,6 +365,7 @@ impl Conn {
         let broken = Broken { code, reason };
         if self.broken.is_none() {
             self.broken = Some(broken);
+            self.refuse_unsent();
             encode::go_away(self.last_peer, code, &mut self.out);
             self.end_streams(Code::CANCEL);
         }

@@ -129,7 +129,7 @@ impl Conn {
             Kind::GoAway => self.go_away_frame(payload),
             Kind::Priority => self.priority_frame(header, payload),
             Kind::Ping => {
-                self.charge(price::PING)?;
+                self.charge_free(price::PING)?;
                 if !header.has(ACK) {
                     encode::ping_ack(payload, &mut self.out);
                 }
@@ -249,6 +249,14 @@ impl Conn {
         }
     }
 
+    /// The same for what is free as often as payload goes either way.
+    pub(super) fn charge_free(&mut self, points: u32) -> Result<(), Broken> {
+        match self.budget.spend_free(points) {
+            true => Ok(()),
+            false => self.charge(points),
+        }
+    }
+
     /// Ends a stream for a fault of the peer, which is told so even if the stream is over for it.
     pub(super) fn stream_error(&mut self, key: Key, code: Code) -> Result<(), Broken> {
         self.counters.stream_errors += 1;
@@ -299,6 +307,9 @@ impl Conn {
             self.charge(price::EMPTY)?;
         }
         let key = self.find_for_data(header, payload)?;
+        if payload > 0 && key != Key::NONE {
+            self.budget.note_payload();
+        }
         self.return_stream_window(key, padding);
         let after = padding.saturating_sub(1);
         self.recv = Recv::Data { key, left: payload, padding: after, end };

@@ -219,6 +219,7 @@ impl Conn {
         let end = all && stream.last.is_none();
         stream.served = true;
         self.send_window -= count as i64;
+        self.budget.note_payload();
         encode::data(id, count, end, &mut self.out);
         let mut left = count;
         for part in parts {

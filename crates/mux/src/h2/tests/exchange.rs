@@ -340,6 +340,20 @@ fn requests_that_never_left_may_be_sent_again() {
 }
 
 #[test]
+fn requests_that_never_left_may_be_sent_again_where_the_peer_breaks_the_rules_too() {
+    let mut pair = pair();
+    let (sent, _, _) = pair.request(b"GET", BodyKind::None);
+    let unsent = pair.client.open().unwrap();
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/", Version::Http11);
+    pair.client.encode_head(unsent, &mut head, BodyKind::None, b"http");
+    assert!(pair.client.handle_input(&frame(Kind::PushPromise, 0, 1, &[0; 4]), 0).is_err());
+    assert!(pair.client.is_refused(unsent) && !pair.client.is_refused(sent));
+    let said: Vec<Kind> = drain(&mut pair.client).iter().map(|it| it.0.kind).collect();
+    assert_eq!(said, [Kind::GoAway], "and they do not leave after all");
+}
+
+#[test]
 fn requests_of_which_nothing_has_left_after_all_may_be_sent_again() {
     let mut pair = pair();
     let (sent, _, _) = pair.request(b"GET", BodyKind::None);
