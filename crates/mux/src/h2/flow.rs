@@ -20,10 +20,11 @@ impl Conn {
         }
     }
 
-    /// Gives the connection's window back to the peer once half of it was used.
+    /// Gives the connection's window back to the peer once that is as much as the peer has left:
+    /// half of it, or half of what streams that nobody reads leave to the others.
     pub(super) fn return_window(&mut self) {
-        if self.unreturned >= self.settings.window.max(DEFAULT_WINDOW) / 2 && self.broken.is_none()
-        {
+        let due = self.unreturned > 0 && i64::from(self.unreturned) >= self.recv_window;
+        if due && self.broken.is_none() {
             self.recv_window += i64::from(self.unreturned);
             encode::window_update(0, self.unreturned, &mut self.out);
             self.unreturned = 0;

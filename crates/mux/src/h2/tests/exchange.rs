@@ -2,12 +2,12 @@
 
 use super::super::conn::{OUTPUT, Ready};
 use super::{GET, Pair, drain, frame, read_all};
-use crate::h2::{Conn, Gone, Key, Settings, Spares};
+use crate::h2::{Conn, Gone, Key, Settings, Spares, settings};
 use crate::{BodyKind, BodyStep, HeadStep, Side};
 use htx::{Fields, Head, Version};
 use std::io::IoSlice;
 use wire::h2::frame::{END_HEADERS, END_STREAM};
-use wire::h2::{Code, Kind, encode};
+use wire::h2::{Code, Kind, MAX_WINDOW, encode};
 
 fn pair() -> Pair {
     Pair::new(Settings::default(), Settings::default())
@@ -185,6 +185,54 @@ fn payload_waits_for_windows() {
     }
     assert_eq!((sent, got.len(), pair.client.has_received_all(up)), (25, 25, true));
     assert_eq!(pair.server.take_woken(), Some(7));
+}
+
+/// Whoever does not read holds up nobody else, however many there are.
+#[test]
+fn streams_that_nobody_reads_leave_the_others_their_window() {
+    let stalled = [(1 << 20, 9), (settings::window_of(100, 65_536), 99)];
+    for (window, stalled) in stalled {
+        let mut wide = Settings { window, ..Settings::default() };
+        wide.announced.initial_window_size = 65_536;
+        let mut pair = Pair::new(wide, Settings::default());
+        let piece = [b'x'; 16_384];
+        let mut answers = Vec::new();
+        for _ in 0..=stalled {
+            let (up, down, _) = pair.request(b"GET", BodyKind::None);
+            respond(&mut pair, down, 200, BodyKind::Chunked);
+            answers.push((up, down));
+        }
+        let last = answers.pop().unwrap();
+        for (_, down) in answers {
+            while let Ok(1..) = pair.server.send(down, &[IoSlice::new(&piece)]) {
+                pair.talk();
+            }
+        }
+        let mut passed = 0;
+        while let Ok(1..) = pair.server.send(last.1, &[IoSlice::new(&piece)]) {
+            pair.talk();
+            passed += read_all(&mut pair.client, last.0).len();
+            pair.talk();
+            if passed >= 2 << 20 {
+                break;
+            }
+        }
+        assert!(passed >= 2 << 20, "{passed} bytes beside {stalled} streams");
+    }
+}
+
+#[test]
+fn windows_of_connections_have_room_for_those_of_their_streams() {
+    for (streams, each, window) in [
+        (100, 65_536, 6_553_600),
+        (1, 65_535, 1 << 20),
+        (100, 1 << 20, 16 << 20),
+        (u32::MAX, 65_535, 16 << 20),
+        (100, 100 << 20, 200 << 20),
+        (100, MAX_WINDOW, MAX_WINDOW),
+    ] {
+        assert_eq!(settings::window_of(streams, each), window, "{streams} times {each}");
+    }
 }
 
 /// One stream that always has something to send does not keep the others from it.
