@@ -117,7 +117,8 @@ impl Conn {
         scheme: &[u8],
     ) -> BodyKind {
         let at = self.written + self.pending() as u64;
-        let upgrade = request::protocol(head).filter(|_| self.peer.enable_connect_protocol);
+        let takes = self.peer.enable_connect_protocol && body.is_empty();
+        let upgrade = request::protocol(head).filter(|_| takes);
         let upgrade = upgrade.map(|protocol| Box::new(asked(head, protocol)));
         let extended = upgrade.is_some();
         let Some(stream) = self.streams.get_mut(key) else { return BodyKind::None };

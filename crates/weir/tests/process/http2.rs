@@ -260,6 +260,41 @@ fn upgrades_go_only_to_servers_that_take_them() {
     assert_eq!(origin.connections(), 1, "its answer will not change");
 }
 
+/// What cannot be an extended CONNECT goes without its `Upgrade`, which a server may always ignore:
+/// HTTP/2 itself (`curl --http2` asks for it), and what comes with another method or a body. Of
+/// these HAProxy 2.6 was seen to do the last only; it answers 502 to the others.
+#[test]
+fn upgrades_that_streams_do_not_have_are_ignored() {
+    let (sender, heard) = std::sync::mpsc::channel();
+    let origin = Origin::new(move |mut peer| {
+        peer.send(SETTINGS);
+        peer.client.try_take(PREFACE.len());
+        while let Some(header) = peer.client.try_take(9) {
+            let payload = peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
+            if header[3] == 1 {
+                let _ = sender.send(payload);
+                peer.send([&[0, 0, 1, 1, 5], &header[5..], &[OK]].concat());
+            }
+        }
+    });
+    let weir = Setup::http("", "    server s <origin> proto h2")
+        .with("origin", origin.address())
+        .with("log", LogReceiver::new().address())
+        .start();
+    let ask = "HTTP/1.1\r\nHost: a\r\nConnection: upgrade, http2-settings\r\nUpgrade:";
+    for (request, method) in [
+        (format!("GET / {ask} h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"), 0x82),
+        (format!("POST / {ask} x\r\nContent-Length: 3\r\n\r\nabc"), 0x83),
+        (format!("POST / {ask} x\r\nContent-Length: 0\r\n\r\n"), 0x83),
+    ] {
+        assert_eq!(weir.web().ask(&request).status(), 200, "{request}");
+        let block = heard.recv_timeout(crate::support::PATIENCE).expect("a request");
+        let text = String::from_utf8_lossy(&block);
+        assert_eq!(block[0], method, "{request}");
+        assert!(!text.contains("upgrade") && !text.contains("settings"), "{text}");
+    }
+}
+
 #[test]
 fn keys_of_websockets_are_made_and_looked_at() {
     for (answer, status) in [
