@@ -308,12 +308,18 @@ pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
     if let Some(protocol) = protocol {
         hpack::field(HeaderId::Other, b":protocol", protocol, out);
     }
+    let mut trailers = false;
     for field in head.fields() {
         let keyless = protocol.is_some() && field.id == HeaderId::SecWebSocketKey;
-        let te = field.id == HeaderId::Te && !list::has_token(field.value, b"trailers");
-        if !(fields::stays_behind(field.id) || keyless || te) {
+        if field.id == HeaderId::Te {
+            trailers |= list::has_token(field.value, b"trailers");
+        } else if !(fields::stays_behind(field.id) || keyless) {
             hpack::field(field.id, field.name, field.value, out);
         }
+    }
+    if trailers {
+        // Nothing else may be said there (RFC 9113 section 8.2.2).
+        hpack::field(HeaderId::Te, b"te", b"trailers", out);
     }
 }
 
