@@ -108,6 +108,8 @@ pub struct Conn {
     /// Streams that the peer has opened and nobody has taken yet.
     pub(super) opened: VecDeque<Key>,
     pub(super) recv_window: i64,
+    /// What the peer takes for the window of a new stream, as far as we know.
+    pub(super) stream_window: u32,
     /// The peer has been told of the whole window, which it learns with its first payload.
     pub(super) widened: bool,
     pub(super) unreturned: u32,
@@ -169,6 +171,8 @@ impl Conn {
             next_own: 1,
             opened: VecDeque::new(),
             recv_window: i64::from(DEFAULT_WINDOW),
+            // It may know of a larger one before we hear that it does.
+            stream_window: settings.announced.initial_window_size.max(DEFAULT_WINDOW),
             widened: false,
             refuses: false,
             answers: false,
@@ -252,8 +256,7 @@ impl Conn {
     }
 
     pub(super) fn insert(&mut self, id: u32) -> Key {
-        let recv_window = self.settings.announced.initial_window_size;
-        let mut stream = Stream::new(id, recv_window, self.peer.initial_window_size);
+        let mut stream = Stream::new(id, self.stream_window, self.peer.initial_window_size);
         stream.inbox = self.spares.take_inbox();
         self.streams.insert(stream)
     }

@@ -20,6 +20,20 @@ impl Conn {
         }
     }
 
+    /// The peer has taken note of our settings: if the windows of its streams are smaller now than
+    /// it had to assume, they lose the difference, and may have nothing or less left (section
+    /// 6.9.2).
+    pub(super) fn narrow_streams(&mut self) {
+        let window = self.settings.announced.initial_window_size;
+        let by = i64::from(std::mem::replace(&mut self.stream_window, window)) - i64::from(window);
+        if by == 0 {
+            return;
+        }
+        for key in self.streams.keys_where(|_| true) {
+            self.streams.get_mut(key).into_iter().for_each(|stream| stream.recv_window -= by);
+        }
+    }
+
     /// Gives the connection's window back to the peer once that is as much as the peer has left:
     /// half of it, or half of what streams that nobody reads leave to the others.
     pub(super) fn return_window(&mut self) {

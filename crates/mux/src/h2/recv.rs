@@ -144,6 +144,7 @@ impl Conn {
     fn settings_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
         self.counters.settings += 1;
         if header.has(ACK) {
+            self.narrow_streams();
             return self.charge(price::IGNORED);
         }
         if self.greeted {
@@ -333,7 +334,7 @@ impl Conn {
         stream.recv_window -= i64::from(header.len);
         let wrong = if stream.recv == StreamRecv::Ended || stream.reset.is_some() {
             Some(Code::STREAM_CLOSED)
-        } else if stream.recv_window < 0 {
+        } else if header.len > 0 && stream.recv_window < 0 {
             Some(Code::FLOW_CONTROL_ERROR)
         } else if stream.recv == StreamRecv::Head {
             Some(Code::PROTOCOL_ERROR)
