@@ -123,6 +123,7 @@ async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Res
     if !asks_to_upgrade(tx) {
         return Ok(());
     }
+    let _hold = trunk.hold();
     let thread = tx.worker.thread.clone();
     let token = thread.scheduler().current().to_bits();
     while !trunk.session.ask(|mux| mux.is_greeted(token)) {

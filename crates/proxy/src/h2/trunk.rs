@@ -39,6 +39,8 @@ pub(crate) struct Trunk {
     owner: Cell<u64>,
     /// Requests so far.
     requests: Cell<u32>,
+    /// Those that have no stream yet, but wait for one.
+    held: Cell<u32>,
     /// When it was made, in nanoseconds.
     made: u64,
     /// When the last stream ended.
@@ -102,6 +104,19 @@ impl Drop for Making {
     }
 }
 
+/// A request that keeps a connection from ending for want of streams.
+pub(crate) struct Hold<'a>(&'a Trunk);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.0.held.set(self.0.held.get() - 1);
+        if self.0.is_idle() {
+            self.0.rest();
+            self.0.session.nudge();
+        }
+    }
+}
+
 /// A server: the index of its backend, and its slot there.
 type Place = (usize, usize);
 
@@ -125,6 +140,7 @@ impl Trunk {
             link: OnceCell::new(),
             owner: Cell::new(client),
             requests: Cell::new(0),
+            held: Cell::new(0),
             made: worker.thread.nanos(),
             idle_since: Cell::new(worker.thread.tick()),
         })
@@ -135,6 +151,17 @@ impl Trunk {
         let key = self.session.act(Conn::open)?;
         self.owner.set(client);
         Some(key)
+    }
+
+    /// Keeps the connection for a request that has to wait before it can have a stream.
+    pub(crate) fn hold(&self) -> Hold<'_> {
+        self.held.set(self.held.get() + 1);
+        Hold(self)
+    }
+
+    /// Whether nobody has or awaits a stream of it.
+    fn is_idle(&self) -> bool {
+        self.held.get() == 0 && self.session.look(Conn::streams) == 0
     }
 
     /// The counters of its backend.
@@ -299,7 +326,7 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
             thread.scheduler().yield_as(Class::Bulk).await;
             continue;
         }
-        let idle = trunk.session.look(Conn::streams) == 0;
+        let idle = trunk.is_idle();
         let kept = trunk.server.settings.pool_max != Some(0);
         if idle && (trunk.is_worn_out() || !kept || worker.shared.is_stopping()) {
             return;

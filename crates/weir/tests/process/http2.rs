@@ -260,6 +260,33 @@ fn upgrades_go_only_to_servers_that_take_them() {
     assert_eq!(origin.connections(), 1, "its answer will not change");
 }
 
+/// A new connection has no stream until its server has said that it takes upgrades.
+#[test]
+fn connections_that_are_not_kept_wait_for_their_upgrade() {
+    for options in ["pool-max-conn 0", "pool-purge-delay 0"] {
+        let origin = Origin::new(|mut peer| {
+            let Some(request) = peer.request() else { return };
+            let key = request.header("sec-websocket-key").expect("a key");
+            let accepted = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+            let accept = openssl::base64::encode_block(&openssl::sha::sha1(accepted.as_bytes()));
+            peer.send(format!(
+                "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\
+                 Upgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\nhello"
+            ));
+            peer.client.rest();
+        });
+        let back = format!(
+            "    server s <inner> proto h2 {options}\n    retries 0\n\
+             frontend inner\n    bind <inner> proto h2\n    default_backend last\n\
+             backend last\n    server s <origin>"
+        );
+        let weir = Setup::http("", &back).with("origin", origin.address()).start();
+        let mut client = weir.web();
+        assert_eq!(client.ask(WEBSOCKET).status(), 101, "{options}");
+        assert_eq!(client.take(5), b"hello");
+    }
+}
+
 /// What cannot be an extended CONNECT goes without its `Upgrade`, which a server may always ignore:
 /// HTTP/2 itself (`curl --http2` asks for it), and what comes with another method or a body. Of
 /// these HAProxy 2.6 was seen to do the last only; it answers 502 to the others.
