@@ -298,7 +298,8 @@ impl Exchange {
     /// Looks for the head of the response; `false` when it has to be waited for.
     fn head(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
         // An interim response that the client has not taken yet holds the next head back.
-        if !tx.space.down.is_flushed() && !self.flush_interim(tx)? {
+        let held = self.down == Step::AwaitsDestination || !tx.space.down.is_flushed();
+        if held && !self.flush_interim(tx)? {
             return Ok(false);
         }
         let Some(server) = &mut tx.server else { return Err(no_answer(tx)) };
@@ -369,7 +370,8 @@ impl Exchange {
 
     fn flush_interim(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
         let flushed = tx.space.down.flush(&mut Buf::empty(), &tx.client.socket);
-        let flushed = flushed.map_err(|_| Failure::new(0, Cause::ClientAbort, Phase::Data))?;
+        let flushed = flushed.map_err(|_| Failure::new(0, Cause::ClientAbort, Phase::Data))?
+            && tx.client.socket.has_room();
         self.down = if flushed { Step::AwaitsSource } else { Step::AwaitsDestination };
         Ok(flushed)
     }
@@ -586,6 +588,9 @@ impl Exchange {
         }
         match self.down {
             Step::AwaitsSource => server.socket().want_read(),
+            Step::AwaitsDestination if self.response == Response::Head => {
+                tx.client.socket.want_room();
+            }
             Step::AwaitsDestination => tx.client.socket.want_write(),
             Step::AwaitsBuffer | Step::More | Step::Done => {}
         }

@@ -48,8 +48,10 @@ impl Ready {
     pub const WRITE: Self = Self(2);
     /// The peer's word that it wants nothing more.
     pub const RESET: Self = Self(4);
+    /// Room for a head that others may follow: an interim response.
+    pub const ROOM: Self = Self(8);
     /// Any of these.
-    pub(super) const ANY: Self = Self(7);
+    pub(super) const ANY: Self = Self(15);
 }
 
 /// What comes next from the peer.
@@ -125,6 +127,8 @@ pub struct Conn {
     pub(super) says_table_size: bool,
     /// Streams that wait for their turn, in order.
     pub(super) line: VecDeque<Key>,
+    /// Streams that wait for room whatever their windows are.
+    pub(super) cramped: Vec<Key>,
     /// How many have been called and have not sent yet.
     pub(super) called: usize,
     /// Whose wait is over.
@@ -185,6 +189,7 @@ impl Conn {
             table_size: wire::h2::Settings::default().header_table_size,
             says_table_size: false,
             line: VecDeque::new(),
+            cramped: Vec::new(),
             called: 0,
             woken: Vec::new(),
             greeters: Vec::new(),
@@ -419,14 +424,21 @@ impl Conn {
         self.streams.get(key).map_or(0, |stream| stream.id)
     }
 
+    /// Whether the peer takes what there is for it, so that more may be said to it.
+    pub fn has_room(&self) -> bool {
+        self.pending() < OUTPUT
+    }
+
     /// Asks that `token` be woken once a stream is ready. `true`: it is ready already.
     pub fn want(&mut self, key: Key, ready: Ready, token: u64) -> bool {
-        let room = self.pending() < OUTPUT && self.send_window > 0;
+        let has_room = self.has_room();
+        let room = has_room && self.send_window > 0;
         let Some(stream) = self.streams.get_mut(key) else { return true };
         let ready_now = stream.reset.is_some()
             || match ready {
                 Ready::READ => stream.is_readable(),
                 Ready::WRITE => !stream.queued && room && stream.send_window > 0,
+                Ready::ROOM => has_room,
                 _ => false,
             };
         if ready_now {
@@ -434,6 +446,9 @@ impl Conn {
         }
         stream.token = token;
         stream.wants |= ready.0;
+        if ready == Ready::ROOM && !self.cramped.contains(&key) {
+            self.cramped.push(key);
+        }
         false
     }
 

@@ -224,7 +224,10 @@ impl Conn {
             if block.end {
                 return self.stream_error(key, Code::PROTOCOL_ERROR);
             }
-            // Nobody sends so many.
+            // Nobody sends so many, and who does not read them need not have them all.
+            if stream.heads.len() >= INTERIMS {
+                return self.stream_error(key, Code::ENHANCE_YOUR_CALM);
+            }
             self.charge(price::IGNORED)?;
             self.arrive(key, (head, None));
             return Ok(());
@@ -303,6 +306,9 @@ impl Conn {
 const LISTS: usize = 4;
 /// The same for a server's, on whose connection other clients have streams.
 const SERVERS_LISTS: usize = 64;
+
+/// Interim responses of a stream that are held until somebody reads them.
+const INTERIMS: usize = 16;
 
 /// What accepts an extended CONNECT accepts an upgrade in HTTP/1, where more has to be said.
 fn accept_upgrade(head: &mut Head, upgrade: &Upgrade) {

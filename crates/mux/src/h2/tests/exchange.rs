@@ -76,6 +76,42 @@ fn interim_answers_and_trailers_both_ways() {
     assert_eq!(section.len(), 2);
 }
 
+/// Heads go out whatever room there is, so somebody has to wait for it between interim ones.
+#[test]
+fn who_has_another_head_can_wait_for_room() {
+    let mut pair = pair();
+    let (_, down, _) = pair.request(b"GET", BodyKind::None);
+    assert!(pair.server.want(down, Ready::ROOM, 7));
+    let mut head = Head::default();
+    while pair.server.has_room() {
+        head.clear();
+        head.set_response(Version::Http11, 103, b"");
+        head.push(b"link", &[b'x'; 8_000]);
+        pair.server.encode_head(down, &mut head, BodyKind::None, b"");
+    }
+    // Not even a window would help, which heads do not need.
+    assert!(!pair.server.want(down, Ready::ROOM, 7) && !pair.server.want(down, Ready::ROOM, 7));
+    pair.server.advance_output(100);
+    assert_eq!(pair.server.take_woken(), None);
+    pair.server.advance_output(8_000);
+    assert_eq!((pair.server.take_woken(), pair.server.take_woken()), (Some(7), None));
+}
+
+#[test]
+fn interim_answers_that_nobody_reads_are_too_much_at_some_time() {
+    let mut pair = pair();
+    let (up, down, _) = pair.request(b"GET", BodyKind::None);
+    for _ in 0..16 {
+        respond(&mut pair, down, 103, BodyKind::None);
+    }
+    assert!(!pair.client.is_reset(up));
+    assert_eq!(answer(&mut pair, up).1, HeadStep::Interim { consumed: 0 });
+    respond(&mut pair, down, 103, BodyKind::None);
+    assert!(!pair.client.is_reset(up));
+    respond(&mut pair, down, 103, BodyKind::None);
+    assert!(pair.client.is_reset(up));
+}
+
 #[test]
 fn answers_without_a_body() {
     let mut pair = pair();
