@@ -117,7 +117,7 @@ impl Exchange {
         loop {
             self.go_on(tx)?;
             self.upload(tx)?;
-            if self.download(tx)? && (self.up_over || withholds_body(tx)) {
+            if self.download(tx)? && (self.up_over || withholds_body(tx) || is_spared(tx)) {
                 return Ok(());
             }
             if let Response::Rules(body) = self.response {
@@ -592,6 +592,8 @@ impl Exchange {
                 tx.client.socket.want_room();
             }
             Step::AwaitsDestination => tx.client.socket.want_write(),
+            // The rest of the request may be spared yet.
+            Step::Done if !self.up_over => server.socket().want_reset(),
             Step::AwaitsBuffer | Step::More | Step::Done => {}
         }
         Ok(())
@@ -636,6 +638,13 @@ fn take_buffer(tx: &mut Transaction, need: Need, buffer: Buf) {
 fn withholds_body(tx: &Transaction) -> bool {
     let begun = tx.client.mux.payload_received() > 0 || !tx.client.input.is_empty();
     !begun && h1::expects_continue(&tx.space.request)
+}
+
+/// Whether the rest of a request is for nobody: its server has reset the stream. A client's stream
+/// can end without it, and does so with the word that nothing is wrong (RFC 9113 section 8.1).
+fn is_spared(tx: &Transaction) -> bool {
+    tx.client.socket.is_stream()
+        && tx.server.as_ref().is_some_and(|server| server.socket().is_cancelled())
 }
 
 /// The response is none.

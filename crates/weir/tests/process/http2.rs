@@ -699,6 +699,45 @@ fn an_upgrade_that_is_not_taken_ends_with_its_answer() {
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"GET http://a/ HTTP/2.0\"");
 }
 
+/// As servers of gRPC end calls whose client streams: the answer is complete, the rest of the
+/// request is not wanted (RFC 9113 section 8.1). The client need not end it first.
+#[test]
+fn an_exchange_ends_with_its_answer_where_the_server_wants_no_more() {
+    let (release, hold) = std::sync::mpsc::channel();
+    let hold = std::sync::Mutex::new(hold);
+    let origin = Origin::new(move |mut peer| {
+        peer.send(SETTINGS);
+        peer.client.try_take(PREFACE.len());
+        while let Some(header) = peer.client.try_take(9) {
+            peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
+            if header[3] == 1 {
+                let stream = &header[5..];
+                peer.send([&[0, 0, 1, 1, 4], stream, &[OK]].concat());
+                peer.send([&[0, 0, 8, 1, 5], stream, b"\0\x03sum\x02ok"].concat());
+                // The client has the answer before the server says that it wants no more.
+                let _ = hold.lock().expect("one connection").recv();
+                peer.send([&[0, 0, 4, 3, 0], stream, &[0; 4]].concat());
+            }
+        }
+    });
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin> proto h2").between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(open(1, b"\x83\x86\x84\x41\x01a"));
+    assert_eq!(block(&mut client, 1)[0], OK);
+    assert!(String::from_utf8_lossy(&block(&mut client, 1)).contains("sum"));
+    release.send(()).expect("the origin waits");
+    let reset = loop {
+        let (kind, _, stream, payload) = frame(&mut client);
+        if (kind, stream) == (3, 1) {
+            break payload;
+        }
+    };
+    assert_eq!(reset, [0; 4], "nothing is wrong");
+    assert_eq!(shape(&log.line()), "web app/s 200 ---- \"POST http://a/ HTTP/2.0\"");
+}
+
 /// Measured: who withdraws a request before it is looked at has not sent one.
 #[test]
 fn a_request_that_is_withdrawn_at_once() {
