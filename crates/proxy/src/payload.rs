@@ -76,7 +76,10 @@ async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Resul
 
 /// Whether what [`wait`] has seen is all of the request's body.
 pub(crate) fn is_whole(tx: &Transaction) -> bool {
-    peek(tx.request_body, tx.client.input.data(), &mut Vec::new())
+    match tx.client.mux.is_h1() {
+        true => peek(tx.request_body, tx.client.input.data(), &mut Vec::new()),
+        false => tx.client.mux.has_received_all(),
+    }
 }
 
 /// As [`wait`], for the response of a server, whose body is delimited in the way given.

@@ -260,6 +260,20 @@ fn upgrades_go_only_to_servers_that_take_them() {
     assert_eq!(origin.connections(), 1, "its answer will not change");
 }
 
+/// A form without a length.
+#[test]
+fn forms_are_read_in_frames() {
+    let front = "    stats enable\n    stats uri /stats\n    stats admin if TRUE";
+    let weir = Setup::http(front, "    server s 127.0.0.1:9").start();
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(open(1, b"\x83\x86\x04\x06/stats\x41\x01a"));
+    let form = "s=s&b=app&action=drain";
+    client.send([&[0, 0, form.len() as u8, 0, 1, 0, 0, 0, 1], form.as_bytes()].concat());
+    assert_eq!(status(&block(&mut client, 1)), 303);
+    assert!(weir.stat("app", "s", "status").starts_with("DRAIN"));
+}
+
 /// A new connection has no stream until its server has said that it takes upgrades.
 #[test]
 fn connections_that_are_not_kept_wait_for_their_upgrade() {
