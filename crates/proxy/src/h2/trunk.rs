@@ -204,6 +204,15 @@ impl Trunk {
         usable && allowed && kind && !closed && !self.is_worn_out()
     }
 
+    /// Whether it is kept while nobody has a stream of it: with the other connections of its server
+    /// that nobody uses, as far as its thread knows of them, it is not one too many.
+    fn is_kept(&self, worker: &Worker) -> bool {
+        let idle = || worker.trunks.idle(&self.server).saturating_add(self.server.idle());
+        let few = self.server.settings.pool_max.is_none_or(|limit| idle() <= limit);
+        let number = self.transport().map_or(0, |transport| transport.socket().handle().0);
+        few && worker.idle.spares(number)
+    }
+
     /// A stream of it has ended.
     pub(crate) fn rest(&self) {
         self.idle_since.set(self.session.thread().tick());
@@ -219,6 +228,13 @@ impl Trunks {
     pub(crate) fn find(&self, server: &LocalServer, asker: Asker) -> Option<Rc<Trunk>> {
         let trunks = self.standing.borrow();
         trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker)).cloned()
+    }
+
+    /// How many of a server's nobody uses.
+    fn idle(&self, server: &LocalServer) -> u32 {
+        let trunks = self.standing.borrow();
+        let idle = trunks.get(&place(server)).into_iter().flatten().filter(|it| it.is_idle());
+        idle.count() as u32
     }
 
     /// Tells that a connection is being made that may become a trunk.
@@ -327,8 +343,7 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
             continue;
         }
         let idle = trunk.is_idle();
-        let kept = trunk.server.settings.pool_max != Some(0);
-        if idle && (trunk.is_worn_out() || !kept || worker.shared.is_stopping()) {
+        if idle && (trunk.is_worn_out() || !trunk.is_kept(worker) || worker.shared.is_stopping()) {
             return;
         }
         let deadline = deadline(trunk, pump, idle);

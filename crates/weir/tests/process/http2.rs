@@ -2,6 +2,8 @@
 
 use crate::support::{Client, Identity, LogReceiver, Message, Origin, Setup, eventually, shape};
 use crate::threads::first;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// An empty SETTINGS frame.
@@ -258,6 +260,39 @@ fn upgrades_go_only_to_servers_that_take_them() {
         .start();
     assert_eq!(weir.web().ask(WEBSOCKET).status(), 502);
     assert_eq!(origin.connections(), 1, "its answer will not change");
+}
+
+/// One connection for each of two requests at the same time; afterwards one too many.
+#[test]
+fn so_many_connections_are_kept_that_nobody_uses() {
+    let (closed, both) = (Arc::new(AtomicUsize::new(0)), Barrier::new(2));
+    let (count, first) = (closed.clone(), AtomicUsize::new(0));
+    let origin = Origin::new(move |mut peer| {
+        peer.send(SETTINGS);
+        peer.client.try_take(PREFACE.len());
+        while let Some(header) = peer.client.try_take(9) {
+            peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
+            if header[3] == 1 {
+                if first.fetch_add(1, Relaxed) < 2 {
+                    both.wait();
+                }
+                peer.send([&[0, 0, 1, 1, 5], &header[5..], &[OK]].concat());
+            }
+        }
+        count.fetch_add(1, Relaxed);
+    });
+    let back = "    http-reuse always\n    \
+                server s <origin> proto h2 pool-max-conn 1 pool-purge-delay 1m";
+    let weir = Setup::http("", back)
+        .global("tune.h2.max-concurrent-streams 1")
+        .with("origin", origin.address())
+        .start();
+    let mut clients = [weir.web(), weir.web()];
+    clients.iter_mut().for_each(|client| client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    clients.iter_mut().for_each(|client| assert_eq!(client.response().status(), 200));
+    eventually("one is closed", || (closed.load(Relaxed) == 1).then_some(()));
+    assert_eq!(weir.web().get("/").status(), 200);
+    assert_eq!((origin.connections(), closed.load(Relaxed)), (2, 1), "the other is kept");
 }
 
 /// A form without a length.
