@@ -119,7 +119,7 @@ impl Exchange {
         loop {
             self.go_on(tx)?;
             self.upload(tx)?;
-            if self.download(tx)? && (self.up_over || withholds_body(tx)) {
+            if self.download(tx)? && (self.up_over || withholds_body(tx) || is_spared(tx)) {
                 return Ok(());
             }
             if let Response::Rules(body) = self.response {
@@ -300,7 +300,8 @@ impl Exchange {
     /// Looks for the head of the response; `false` when it has to be waited for.
     fn head(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
         // An interim response that the client has not taken yet holds the next head back.
-        if !tx.space.down.is_flushed() && !self.flush_interim(tx)? {
+        let held = self.down == Step::AwaitsDestination || !tx.space.down.is_flushed();
+        if held && !self.flush_interim(tx)? {
             return Ok(false);
         }
         let Some(server) = &mut tx.server else { return Err(no_answer(tx)) };
@@ -373,7 +374,8 @@ impl Exchange {
 
     fn flush_interim(&mut self, tx: &mut Transaction) -> Result<bool, Failure> {
         let flushed = tx.space.down.flush(&mut Buf::empty(), &tx.client.socket);
-        let flushed = flushed.map_err(|_| Failure::new(0, Cause::ClientAbort, Phase::Data))?;
+        let flushed = flushed.map_err(|_| Failure::new(0, Cause::ClientAbort, Phase::Data))?
+            && tx.client.socket.has_room();
         self.down = if flushed { Step::AwaitsSource } else { Step::AwaitsDestination };
         Ok(flushed)
     }
@@ -590,7 +592,12 @@ impl Exchange {
         }
         match self.down {
             Step::AwaitsSource => server.socket().want_read(),
+            Step::AwaitsDestination if self.response == Response::Head => {
+                tx.client.socket.want_room();
+            }
             Step::AwaitsDestination => tx.client.socket.want_write(),
+            // The rest of the request may be spared yet.
+            Step::Done if !self.up_over => server.socket().want_reset(),
             Step::AwaitsBuffer | Step::More | Step::Done => {}
         }
         Ok(())
@@ -635,6 +642,13 @@ fn take_buffer(tx: &mut Transaction, need: Need, buffer: Buf) {
 fn withholds_body(tx: &Transaction) -> bool {
     let begun = tx.client.mux.payload_received() > 0 || !tx.client.input.is_empty();
     !begun && h1::expects_continue(&tx.space.request)
+}
+
+/// Whether the rest of a request is for nobody: its server has reset the stream. A client's stream
+/// can end without it, and does so with the word that nothing is wrong (RFC 9113 section 8.1).
+fn is_spared(tx: &Transaction) -> bool {
+    tx.client.socket.is_stream()
+        && tx.server.as_ref().is_some_and(|server| server.socket().is_cancelled())
 }
 
 /// The response is none.

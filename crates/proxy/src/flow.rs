@@ -82,7 +82,8 @@ pub(crate) enum Fault {
     Read(#[expect(dead_code, reason = "kept for `show errors`")] io::Error),
     /// Writing failed.
     Write(#[expect(dead_code, reason = "kept for `show errors`")] io::Error),
-    /// The source broke the protocol.
+    /// The source broke the protocol, or has payload that the destination's message has no place
+    /// for.
     Protocol(mux::Error),
 }
 
@@ -273,7 +274,7 @@ impl Flow {
             if self.discards {
                 input.consume(step.data);
             } else if step.data > 0 {
-                let framing = ends.to.1.encode_data(step.data as u64);
+                let framing = ends.to.1.encode_data(step.data as u64).map_err(Fault::Protocol)?;
                 self.outbox.bytes.extend_from_slice(framing.prefix());
                 self.tail.bytes.extend_from_slice(framing.suffix());
                 self.owed = step.data;
@@ -386,7 +387,7 @@ impl Flow {
                 if self.received {
                     from.settle();
                 }
-                ends.to.1.encode_data(count);
+                ends.to.1.encode_data(count).map_err(Fault::Protocol)?;
                 Ok(None)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -156,7 +156,7 @@ impl IdlePool {
         let server = connection.server();
         let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
         if full
-            || self.bounds.is_some_and(|(keep, _)| number(&connection) > keep)
+            || !self.spares(number(&connection))
             || connection.is_spoilt()
             || server.settings.pool_purge == 0
             || server.state.state().1.in_maint()
@@ -194,6 +194,11 @@ impl IdlePool {
         }
         let oldest = shelf.remove(0);
         publish(oldest.server(), &shelf);
+    }
+
+    /// Whether a connection with this descriptor may be kept while nobody uses it.
+    pub(crate) fn spares(&self, descriptor: i32) -> bool {
+        self.bounds.is_none_or(|(keep, _)| descriptor <= keep)
     }
 
     /// Whether a connection that is opened now would hardly be kept.

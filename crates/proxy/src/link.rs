@@ -145,6 +145,23 @@ impl Link {
         }
     }
 
+    /// Whether a head that was sent does not lie about: those of streams are taken whatever room
+    /// there is.
+    pub(crate) fn has_room(&self) -> bool {
+        match self {
+            Self::Socket(_) => true,
+            Self::Stream(stream) => stream.has_room(),
+        }
+    }
+
+    /// Asks to be woken when there is room for another head.
+    pub(crate) fn want_room(&self) {
+        match self {
+            Self::Socket(socket) => socket.want_write(),
+            Self::Stream(stream) => stream.want(Ready::ROOM),
+        }
+    }
+
     /// Asks to be woken when the peer wants nothing more, where it can say so.
     pub(crate) fn want_reset(&self) {
         match self {

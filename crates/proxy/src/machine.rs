@@ -234,22 +234,25 @@ impl Machine {
         sent_as
     }
 
-    /// What goes around the next `len` bytes of payload.
+    /// What goes around the next `len` bytes of payload; see [`h1::Conn::encode_data`].
     #[inline]
-    pub(crate) fn encode_data(&mut self, len: u64) -> DataFraming {
+    pub(crate) fn encode_data(&mut self, len: u64) -> Result<DataFraming, Error> {
         match self {
             Self::H1(conn) => conn.encode_data(len),
             Self::H2(half) => {
                 half.encode_data(len);
-                DataFraming::default()
+                Ok(DataFraming::default())
             }
         }
     }
 
     /// Appends payload with what goes around it. For bodies that stand in memory: what comes from a
-    /// peer is not copied.
+    /// peer is not copied. What the message has no place for is left, and the connection closes.
     pub(crate) fn encode_payload(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let framing = self.encode_data(bytes.len() as u64);
+        let Ok(framing) = self.encode_data(bytes.len() as u64) else {
+            debug_assert!(false, "a body that its head does not announce");
+            return self.close_after_message();
+        };
         out.extend_from_slice(framing.prefix());
         out.extend_from_slice(bytes);
         out.extend_from_slice(framing.suffix());

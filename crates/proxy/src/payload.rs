@@ -76,7 +76,10 @@ async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Resul
 
 /// Whether what [`wait`] has seen is all of the request's body.
 pub(crate) fn is_whole(tx: &Transaction) -> bool {
-    peek(tx.request_body, tx.client.input.data(), &mut Vec::new())
+    match tx.client.mux.is_h1() {
+        true => peek(tx.request_body, tx.client.input.data(), &mut Vec::new()),
+        false => tx.client.mux.has_received_all(),
+    }
 }
 
 /// As [`wait`], for the response of a server, whose body is delimited in the way given.
@@ -135,6 +138,8 @@ fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool
         Side::Response => tx.server.as_ref().map(|server| &server.mux),
     };
     let complete = match machine {
+        // What follows such a head is no body: nothing has to come of it.
+        _ if matches!(kind, BodyKind::None | BodyKind::Tunnel) => true,
         Some(machine) if !machine.is_h1() => {
             body.extend_from_slice(input);
             machine.has_received_all()
@@ -148,7 +153,8 @@ fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool
 /// A message whose body stands untouched behind its head. `framed` says whether it does so in the
 /// framing of HTTP/1.
 pub(crate) fn begin(tx: &mut Transaction, side: Side, kind: BodyKind, framed: bool) {
-    let kind = if framed { kind } else { BodyKind::UntilClose };
+    let bare = framed || matches!(kind, BodyKind::None | BodyKind::Tunnel);
+    let kind = if bare { kind } else { BodyKind::UntilClose };
     tx.notes.journal.ahead[side as usize] = Some(kind);
     if kind == BodyKind::Chunked {
         tx.notes.used = true;

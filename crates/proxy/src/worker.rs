@@ -285,7 +285,9 @@ impl Worker {
         let seed = self.thread.prng().next_u64();
         let max_opened = own.max_concurrent_streams.unwrap_or(u32::MAX);
         let fragments = limits.lenient || limits.exceptions.has(Exceptions::FRAGMENTS);
-        h2::Settings { announced, list, fragments, seed, max_opened, ..h2::Settings::default() }
+        let window = h2::settings::window_of(max_opened, own.initial_window_size);
+        let usual = h2::Settings::default();
+        h2::Settings { announced, window, max_opened, list, fragments, seed, ..usual }
     }
 
     /// An HTTP/2 connection, before its first byte.

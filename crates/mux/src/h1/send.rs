@@ -7,7 +7,7 @@ use wire::h1::encode::{self, ChunkSize};
 
 use super::conn::{Conn, Flags, Send};
 use super::{framing, persistence, upgrade};
-use crate::{BodyKind, Side, length};
+use crate::{BodyKind, Error, Side, length};
 
 /// The most that a head grows by when it is encoded: a length or a transfer coding, and a
 /// connection option.
@@ -165,16 +165,22 @@ impl Conn {
     }
 
     /// What goes around the next `len` bytes of payload. Nothing does when `len` is 0.
-    pub fn encode_data(&mut self, len: u64) -> DataFraming {
+    ///
+    /// # Errors
+    /// The message has no place for them: to the peer they would be the next one.
+    pub fn encode_data(&mut self, len: u64) -> Result<DataFraming, Error> {
         match &mut self.send {
-            Send::Length(left) => {
-                debug_assert!(len <= *left, "more payload than the head announced");
-                *left = left.saturating_sub(len);
-                DataFraming { prefix: None }
+            Send::Chunked if len > 0 => {
+                return Ok(DataFraming { prefix: Some(ChunkSize::new(len)) });
             }
-            Send::Chunked if len > 0 => DataFraming { prefix: Some(ChunkSize::new(len)) },
-            _ => DataFraming { prefix: None },
+            Send::Length(left) if len <= *left => *left -= len,
+            Send::Chunked | Send::UntilClose | Send::Tunnel => {}
+            Send::Head | Send::Length(_) | Send::Done if len > 0 => {
+                return Err(self.fail(502, None, "more payload than the message has"));
+            }
+            Send::Head | Send::Length(_) | Send::Done => {}
         }
+        Ok(DataFraming { prefix: None })
     }
 
     /// Ends the outgoing message: the last chunk with the trailers, if the body is in chunks. A

@@ -5,6 +5,9 @@
 //! streams. Points come back with time and with every exchange that is completed. Who has none left
 //! is told to calm down and loses the connection. So a peer can be as odd as it likes for a while,
 //! and a busy one may cancel as many requests as it finishes, but no peer lives on nonsense.
+//!
+//! What belongs to payload goes free with it: some measure the way with a PING as often as DATA
+//! comes, and return a window at once however little has come.
 
 /// Points of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +34,7 @@ pub mod price {
     pub const STREAM_ERROR: u32 = 10;
     /// SETTINGS: each may change every stream.
     pub const SETTINGS: u32 = 10;
-    /// PING: each has to be answered.
+    /// PING: each has to be answered. With payload, one is free.
     pub const PING: u32 = 4;
     /// DATA without data that ends nothing, and CONTINUATION without a field.
     pub const EMPTY: u32 = 10;
@@ -43,24 +46,33 @@ pub mod price {
     /// A request whose list is too large: its sender can know after the first, and each is decoded,
     /// answered and logged.
     pub const LIST_TOO_LARGE: u32 = 200;
-    /// A frame of a few bytes because the window is that small, or an update of as few.
+    /// A frame of a few bytes because the window is that small, or an update of as few. With
+    /// payload, an update of a stream and one of the connection are free.
     pub const TINY: u32 = 1;
     /// PRIORITY, unknown frames, what is said of streams that are gone, answers to nothing.
     pub const IGNORED: u32 = 1;
+    /// What comes free with a frame of payload, either way.
+    pub(in crate::h2) const FREE: u32 = PING + 2 * TINY;
 }
+
+/// Frames of payload whose free points are kept until they are used: as many as may be on their way
+/// before the peer says anything.
+const FRAMES: u32 = 100;
 
 /// What is left of a connection's points.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     patience: Patience,
     left: u32,
+    /// Those that have come with payload, for what goes with it.
+    free: u32,
     /// Milliseconds; what of the refill was not a whole point is left for the next time.
     refilled: u64,
 }
 
 impl Budget {
     pub(super) fn new(patience: Patience) -> Self {
-        Self { patience, left: patience.points, refilled: 0 }
+        Self { patience, left: patience.points, free: 0, refilled: 0 }
     }
 
     /// Gives back what time brings.
@@ -76,6 +88,18 @@ impl Budget {
     /// Gives back what an exchange brings.
     pub(super) fn reward(&mut self) {
         self.add(self.patience.per_exchange);
+    }
+
+    /// Takes note of a frame of payload, either way.
+    pub(super) fn note_payload(&mut self) {
+        self.free = (self.free + price::FREE).min(FRAMES * price::FREE);
+    }
+
+    /// Takes points that came free with payload; `false` when there are not as many.
+    pub(super) fn spend_free(&mut self, points: u32) -> bool {
+        let enough = points <= self.free;
+        self.free -= if enough { points } else { 0 };
+        enough
     }
 
     fn add(&mut self, points: u32) {
@@ -107,5 +131,16 @@ mod tests {
         assert!(budget.spend(3) && !budget.spend(1));
         budget.refill(u64::MAX);
         assert!(budget.spend(10) && !budget.spend(1), "never more than at the beginning");
+    }
+
+    #[test]
+    fn what_goes_with_payload_is_free_so_often_and_no_more() {
+        let mut budget = Budget::new(Patience { points: 0, per_second: 0, per_exchange: 0 });
+        assert!(!budget.spend_free(1));
+        budget.note_payload();
+        assert!(budget.spend_free(price::PING) && budget.spend_free(price::TINY));
+        assert!(budget.spend_free(price::TINY) && !budget.spend_free(price::TINY));
+        (0..1_000).for_each(|_| budget.note_payload());
+        assert_eq!((0..).take_while(|_| budget.spend_free(price::FREE)).count(), 100);
     }
 }

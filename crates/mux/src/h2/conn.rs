@@ -48,8 +48,10 @@ impl Ready {
     pub const WRITE: Self = Self(2);
     /// The peer's word that it wants nothing more.
     pub const RESET: Self = Self(4);
+    /// Room for a head that others may follow: an interim response.
+    pub const ROOM: Self = Self(8);
     /// Any of these.
-    pub(super) const ANY: Self = Self(7);
+    pub(super) const ANY: Self = Self(15);
 }
 
 /// What comes next from the peer.
@@ -98,13 +100,18 @@ pub struct Conn {
     pub(super) decoder: Decoder,
     pub(super) reader: request::Reader,
     pub(super) streams: Streams,
-    /// The highest stream that the peer has opened.
+    /// The highest stream that the peer has opened and we have looked at.
     pub(super) last_peer: u32,
+    /// The highest one that it has opened: those that come after our word that we leave are
+    /// ignored.
+    pub(super) highest_peer: u32,
     /// The next stream that we open.
     pub(super) next_own: u32,
     /// Streams that the peer has opened and nobody has taken yet.
     pub(super) opened: VecDeque<Key>,
     pub(super) recv_window: i64,
+    /// What the peer takes for the window of a new stream, as far as we know.
+    pub(super) stream_window: u32,
     /// The peer has been told of the whole window, which it learns with its first payload.
     pub(super) widened: bool,
     pub(super) unreturned: u32,
@@ -120,6 +127,8 @@ pub struct Conn {
     pub(super) says_table_size: bool,
     /// Streams that wait for their turn, in order.
     pub(super) line: VecDeque<Key>,
+    /// Streams that wait for room whatever their windows are.
+    pub(super) cramped: Vec<Key>,
     /// How many have been called and have not sent yet.
     pub(super) called: usize,
     /// Whose wait is over.
@@ -162,9 +171,12 @@ impl Conn {
             reader: request::Reader::new(settings.fragments),
             streams: Streams::default(),
             last_peer: 0,
+            highest_peer: 0,
             next_own: 1,
             opened: VecDeque::new(),
             recv_window: i64::from(DEFAULT_WINDOW),
+            // It may know of a larger one before we hear that it does.
+            stream_window: settings.announced.initial_window_size.max(DEFAULT_WINDOW),
             widened: false,
             refuses: false,
             answers: false,
@@ -177,6 +189,7 @@ impl Conn {
             table_size: wire::h2::Settings::default().header_table_size,
             says_table_size: false,
             line: VecDeque::new(),
+            cramped: Vec::new(),
             called: 0,
             woken: Vec::new(),
             greeters: Vec::new(),
@@ -248,8 +261,7 @@ impl Conn {
     }
 
     pub(super) fn insert(&mut self, id: u32) -> Key {
-        let recv_window = self.settings.announced.initial_window_size;
-        let mut stream = Stream::new(id, recv_window, self.peer.initial_window_size);
+        let mut stream = Stream::new(id, self.stream_window, self.peer.initial_window_size);
         stream.inbox = self.spares.take_inbox();
         self.streams.insert(stream)
     }
@@ -288,17 +300,27 @@ impl Conn {
             let reason = "the connection was closed";
             self.broken = Some(Broken { code: Code::NO_ERROR, reason });
         }
-        let written = self.written.max(self.offered);
-        let unsent =
-            self.streams.keys_where(|stream| stream.head_at.is_some_and(|at| at >= written));
-        let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
-        unsent.into_iter().for_each(|key| self.mark_reset(key, reset));
+        self.refuse_unsent();
         self.out.clear();
         self.sent = 0;
         for key in self.streams.keys_where(|stream| stream.reset.is_none()) {
             self.streams.get_mut(key).into_iter().for_each(|stream| stream.lost = true);
         }
         self.end_streams(Code::CANCEL);
+    }
+
+    /// Requests of which nothing has left us were not looked at, and never will be: they are taken
+    /// out of the output, with all that comes behind the first of them.
+    fn refuse_unsent(&mut self) {
+        let written = self.written.max(self.offered);
+        let unsent = |stream: &Stream| stream.head_at.filter(|at| *at >= written);
+        let keys = self.streams.keys_where(|stream| unsent(stream).is_some());
+        let first = keys.iter().filter_map(|key| self.streams.get(*key).and_then(unsent)).min();
+        if let Some(first) = first {
+            self.out.truncate(self.sent + (first - self.written) as usize);
+        }
+        let reset = Reset { code: Code::REFUSED_STREAM, by_peer: true };
+        keys.into_iter().for_each(|key| self.mark_reset(key, reset));
     }
 
     /// The peer's side of the connection has ended, in good order: requests that are complete are
@@ -351,6 +373,7 @@ impl Conn {
         let broken = Broken { code, reason };
         if self.broken.is_none() {
             self.broken = Some(broken);
+            self.refuse_unsent();
             encode::go_away(self.last_peer, code, &mut self.out);
             self.end_streams(Code::CANCEL);
         }
@@ -401,14 +424,21 @@ impl Conn {
         self.streams.get(key).map_or(0, |stream| stream.id)
     }
 
+    /// Whether the peer takes what there is for it, so that more may be said to it.
+    pub fn has_room(&self) -> bool {
+        self.pending() < OUTPUT
+    }
+
     /// Asks that `token` be woken once a stream is ready. `true`: it is ready already.
     pub fn want(&mut self, key: Key, ready: Ready, token: u64) -> bool {
-        let room = self.pending() < OUTPUT && self.send_window > 0;
+        let has_room = self.has_room();
+        let room = has_room && self.send_window > 0;
         let Some(stream) = self.streams.get_mut(key) else { return true };
         let ready_now = stream.reset.is_some()
             || match ready {
                 Ready::READ => stream.is_readable(),
                 Ready::WRITE => !stream.queued && room && stream.send_window > 0,
+                Ready::ROOM => has_room,
                 _ => false,
             };
         if ready_now {
@@ -416,6 +446,9 @@ impl Conn {
         }
         stream.token = token;
         stream.wants |= ready.0;
+        if ready == Ready::ROOM && !self.cramped.contains(&key) {
+            self.cramped.push(key);
+        }
         false
     }
 

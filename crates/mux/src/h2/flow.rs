@@ -20,10 +20,25 @@ impl Conn {
         }
     }
 
-    /// Gives the connection's window back to the peer once half of it was used.
+    /// The peer has taken note of our settings: if the windows of its streams are smaller now than
+    /// it had to assume, they lose the difference, and may have nothing or less left (section
+    /// 6.9.2).
+    pub(super) fn narrow_streams(&mut self) {
+        let window = self.settings.announced.initial_window_size;
+        let by = i64::from(std::mem::replace(&mut self.stream_window, window)) - i64::from(window);
+        if by == 0 {
+            return;
+        }
+        for key in self.streams.keys_where(|_| true) {
+            self.streams.get_mut(key).into_iter().for_each(|stream| stream.recv_window -= by);
+        }
+    }
+
+    /// Gives the connection's window back to the peer once that is as much as the peer has left:
+    /// half of it, or half of what streams that nobody reads leave to the others.
     pub(super) fn return_window(&mut self) {
-        if self.unreturned >= self.settings.window.max(DEFAULT_WINDOW) / 2 && self.broken.is_none()
-        {
+        let due = self.unreturned > 0 && i64::from(self.unreturned) >= self.recv_window;
+        if due && self.broken.is_none() {
             self.recv_window += i64::from(self.unreturned);
             encode::window_update(0, self.unreturned, &mut self.out);
             self.unreturned = 0;
@@ -54,7 +69,7 @@ impl Conn {
             return Err(self.fail(Code::PROTOCOL_ERROR, "window update of nothing"));
         }
         if increment < TINY {
-            self.charge(price::TINY)?;
+            self.charge_free(price::TINY)?;
         }
         self.send_window += i64::from(increment);
         if self.send_window > i64::from(MAX_WINDOW) {
@@ -67,7 +82,7 @@ impl Conn {
     /// The peer lets us send more on one stream.
     pub(super) fn widen_stream(&mut self, key: Key, increment: u32) -> Result<(), Broken> {
         if increment < TINY {
-            self.charge(price::TINY)?;
+            self.charge_free(price::TINY)?;
         }
         if increment == 0 {
             return self.stream_error(key, Code::PROTOCOL_ERROR);

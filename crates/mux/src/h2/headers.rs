@@ -133,7 +133,10 @@ impl Conn {
         bytes: &[u8],
         depends_on_itself: bool,
     ) -> Result<(), Broken> {
+        self.highest_peer = block.stream;
         if self.leaving.is_some_and(|last| block.stream > last) {
+            // What is said of it later is ignored as well (RFC 9113 section 6.8).
+            self.streams.remember(block.stream, true);
             self.discard_block(bytes)?;
             return self.charge(price::IGNORED);
         }
@@ -221,7 +224,10 @@ impl Conn {
             if block.end {
                 return self.stream_error(key, Code::PROTOCOL_ERROR);
             }
-            // Nobody sends so many.
+            // Nobody sends so many, and who does not read them need not have them all.
+            if stream.heads.len() >= INTERIMS {
+                return self.stream_error(key, Code::ENHANCE_YOUR_CALM);
+            }
             self.charge(price::IGNORED)?;
             self.arrive(key, (head, None));
             return Ok(());
@@ -300,6 +306,9 @@ impl Conn {
 const LISTS: usize = 4;
 /// The same for a server's, on whose connection other clients have streams.
 const SERVERS_LISTS: usize = 64;
+
+/// Interim responses of a stream that are held until somebody reads them.
+const INTERIMS: usize = 16;
 
 /// What accepts an extended CONNECT accepts an upgrade in HTTP/1, where more has to be said.
 fn accept_upgrade(head: &mut Head, upgrade: &Upgrade) {

@@ -129,7 +129,7 @@ impl Conn {
             Kind::GoAway => self.go_away_frame(payload),
             Kind::Priority => self.priority_frame(header, payload),
             Kind::Ping => {
-                self.charge(price::PING)?;
+                self.charge_free(price::PING)?;
                 if !header.has(ACK) {
                     encode::ping_ack(payload, &mut self.out);
                 }
@@ -144,6 +144,7 @@ impl Conn {
     fn settings_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
         self.counters.settings += 1;
         if header.has(ACK) {
+            self.narrow_streams();
             return self.charge(price::IGNORED);
         }
         if self.greeted {
@@ -224,7 +225,7 @@ impl Conn {
     pub(super) fn is_idle(&self, stream: u32) -> bool {
         let ours = stream % 2 == 1;
         match (self.side, ours) {
-            (Side::Client, true) => stream > self.last_peer,
+            (Side::Client, true) => stream > self.highest_peer,
             (Side::Server, true) => stream >= self.next_own,
             // No side here lets servers open streams.
             (_, false) => true,
@@ -246,6 +247,14 @@ impl Conn {
         match self.budget.spend(points) {
             true => Ok(()),
             false => Err(self.fail(Code::ENHANCE_YOUR_CALM, "too much nonsense")),
+        }
+    }
+
+    /// The same for what is free as often as payload goes either way.
+    pub(super) fn charge_free(&mut self, points: u32) -> Result<(), Broken> {
+        match self.budget.spend_free(points) {
+            true => Ok(()),
+            false => self.charge(points),
         }
     }
 
@@ -299,6 +308,9 @@ impl Conn {
             self.charge(price::EMPTY)?;
         }
         let key = self.find_for_data(header, payload)?;
+        if payload > 0 && key != Key::NONE {
+            self.budget.note_payload();
+        }
         self.return_stream_window(key, padding);
         let after = padding.saturating_sub(1);
         self.recv = Recv::Data { key, left: payload, padding: after, end };
@@ -322,7 +334,7 @@ impl Conn {
         stream.recv_window -= i64::from(header.len);
         let wrong = if stream.recv == StreamRecv::Ended || stream.reset.is_some() {
             Some(Code::STREAM_CLOSED)
-        } else if stream.recv_window < 0 {
+        } else if header.len > 0 && stream.recv_window < 0 {
             Some(Code::FLOW_CONTROL_ERROR)
         } else if stream.recv == StreamRecv::Head {
             Some(Code::PROTOCOL_ERROR)
@@ -425,16 +437,18 @@ impl Conn {
         Ok(Some(count))
     }
 
-    /// Says what is payload at the front of what was read from a stream: all of it. Trailers come
-    /// with the end.
+    /// Says what is payload at the front of what was read from a stream: all of it, but for what
+    /// comes before a request to connect is accepted. Trailers come with the end.
     pub fn handle_body(&mut self, key: Key, input: &[u8], trailers: &mut Fields) -> BodyStep {
         let mut step = BodyStep { skip: 0, data: input.len(), done: true };
         let Some(stream) = self.streams.get_mut(key) else { return step };
+        if stream.connect && !stream.tunnel && self.side == Side::Client {
+            // What comes behind a request to connect is no message: it stays where it is until the
+            // request is accepted.
+            return BodyStep { data: 0, ..step };
+        }
         stream.received += input.len() as u64;
-        // Behind a request to connect, nothing comes that is a message.
-        let opaque = stream.connect && !stream.tunnel && self.side == Side::Client;
-        let all = stream.recv == StreamRecv::Ended && stream.unread().is_empty();
-        step.done = all || opaque;
+        step.done = stream.recv == StreamRecv::Ended && stream.unread().is_empty();
         if step.done
             && let Some(section) = stream.trailers.take()
         {

@@ -1,7 +1,7 @@
 //! Bytes for the peer: heads, payload, ends. Never waits: what finds no room is told to.
 
 use super::abuse::price;
-use super::conn::Conn;
+use super::conn::{Conn, Ready};
 use super::flow::TINY;
 use super::stream::{Reset, Send, Upgrade};
 use crate::{BodyKind, Side, length};
@@ -45,6 +45,11 @@ impl Conn {
             self.out.drain(..self.sent);
             self.sent = 0;
         }
+        while self.has_room()
+            && let Some(key) = self.cramped.pop()
+        {
+            self.wake(key, Ready::ROOM);
+        }
         self.call_next();
     }
 
@@ -57,7 +62,8 @@ impl Conn {
 
     /// Sends a head. `body` is how the sender delimits the payload; the result is how it goes out
     /// here: `None` means that no payload may be sent, and what there is has to be discarded. An
-    /// interim response leaves the stream waiting for the final head.
+    /// interim response leaves the stream waiting for the final head; before another one,
+    /// [`Ready::ROOM`] is to be waited for, since heads go out whatever room there is.
     ///
     /// `scheme` is that of the connection, for requests that name none.
     pub fn encode_head(
@@ -117,7 +123,8 @@ impl Conn {
         scheme: &[u8],
     ) -> BodyKind {
         let at = self.written + self.pending() as u64;
-        let upgrade = request::protocol(head).filter(|_| self.peer.enable_connect_protocol);
+        let takes = self.peer.enable_connect_protocol && body.is_empty();
+        let upgrade = request::protocol(head).filter(|_| takes);
         let upgrade = upgrade.map(|protocol| Box::new(asked(head, protocol)));
         let extended = upgrade.is_some();
         let Some(stream) = self.streams.get_mut(key) else { return BodyKind::None };
@@ -219,6 +226,7 @@ impl Conn {
         let end = all && stream.last.is_none();
         stream.served = true;
         self.send_window -= count as i64;
+        self.budget.note_payload();
         encode::data(id, count, end, &mut self.out);
         let mut left = count;
         for part in parts {

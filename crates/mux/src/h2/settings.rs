@@ -1,6 +1,20 @@
 //! What the configuration decides about an HTTP/2 connection. Plain data.
 
+use wire::h2::MAX_WINDOW;
 use wire::h2::request::ListLimits;
+
+/// The window of a connection, unless its streams need more.
+const LEAST: u32 = 1 << 20;
+/// The largest one, unless a single stream would fill half of it.
+const MOST: u32 = 16 << 20;
+
+/// The window of a connection on which so many streams each have a window of this many bytes: as
+/// much as all of them, so that none stands in the way of another. Those that nobody reads are held
+/// in memory, so it has a bound.
+pub fn window_of(streams: u32, each: u32) -> u32 {
+    let most = MOST.max(each.saturating_mul(2)).min(MAX_WINDOW);
+    streams.saturating_mul(each).clamp(LEAST, most)
+}
 
 /// Settings of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,6 +22,8 @@ pub struct Settings {
     /// What the peer is told (`tune.h2.*`).
     pub announced: wire::h2::Settings,
     /// Payload that may be on its way to us on all streams together, in bytes; at least 65,535.
+    /// Where it is less than the windows of all streams, those that nobody reads may block the
+    /// others.
     pub window: u32,
     /// Streams that we open at most, whatever the peer allows.
     pub max_opened: u32,
@@ -25,7 +41,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             announced: wire::h2::Settings::default(),
-            window: 1 << 20,
+            window: LEAST,
             max_opened: u32::MAX,
             list: ListLimits { bytes: 16_384, fields: 101 },
             fragments: false,

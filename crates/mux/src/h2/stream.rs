@@ -68,6 +68,10 @@ impl Heads {
     pub(super) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
+
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
 }
 
 #[derive(Debug)]

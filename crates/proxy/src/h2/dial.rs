@@ -76,7 +76,7 @@ pub(crate) async fn begin(
 ) -> Result<(), Failure> {
     let trunk = Trunk::new(&tx.worker, backend, to, target, tx.client.id);
     // What goes first tells whether the connection stands: the request with it, if it can be sent.
-    let waits = request::protocol(&tx.space.request).is_some();
+    let waits = asks_to_upgrade(tx);
     if !waits && !board(tx, backend, &trunk, true) {
         return Err(refused());
     }
@@ -110,14 +110,20 @@ fn board(tx: &mut Transaction, backend: &ProxyRef, trunk: &Rc<Trunk>, fresh: boo
     true
 }
 
+/// Whether the request is one that HTTP/2 has extended CONNECT for.
+fn asks_to_upgrade(tx: &Transaction) -> bool {
+    tx.request_body.is_empty() && request::protocol(&tx.space.request).is_some()
+}
+
 /// Waits until a server has said whether it takes upgrades, if the request is one (RFC 8441).
 ///
 /// # Errors
 /// 502 if it takes none. The connection ended, or the server says nothing.
 async fn upgrades(tx: &mut Transaction, trunk: &Trunk, end: Option<Tick>) -> Result<(), Failure> {
-    if request::protocol(&tx.space.request).is_none() {
+    if !asks_to_upgrade(tx) {
         return Ok(());
     }
+    let _hold = trunk.hold();
     let thread = tx.worker.thread.clone();
     let token = thread.scheduler().current().to_bits();
     while !trunk.session.ask(|mux| mux.is_greeted(token)) {

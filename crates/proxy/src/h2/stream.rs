@@ -117,6 +117,11 @@ impl Stream {
         self.half.session.ask(|mux| mux.want_nothing(self.half.key));
     }
 
+    /// Whether the client takes what there is for it on its connection.
+    pub(crate) fn has_room(&self) -> bool {
+        self.half.session.look(Conn::has_room)
+    }
+
     pub(crate) fn is_readable(&self) -> bool {
         self.half.session.look(|mux| mux.is_readable(self.half.key))
     }

@@ -172,6 +172,32 @@ fn long_bodies_and_trailers() {
     assert_eq!((length, trailer), (1_000_000, Some(b"7".to_vec())));
 }
 
+/// What a client does not read is not taken from the server for ever, interim answers neither.
+#[test]
+fn interim_answers_wait_for_their_client() {
+    const ENOUGH: usize = 64 << 20;
+    let (sender, sent) = std::sync::mpsc::channel();
+    let origin = Origin::new(move |mut stream, _| {
+        read_head(&mut stream);
+        stream.set_write_timeout(Some(std::time::Duration::from_secs(1))).unwrap();
+        let head = format!("HTTP/1.1 103 Early Hints\r\nLink: {}\r\n\r\n", "x".repeat(8_000));
+        let mut count = 0;
+        while count < ENOUGH && stream.write_all(head.as_bytes()).is_ok() {
+            count += head.len();
+        }
+        let _ = sender.send(count);
+    });
+    let (proxy, address) = proxy(&origin);
+    let world = World::new(vec![proxy]);
+    let count = world.play(move || {
+        let mut peer = Peer::new(address);
+        peer.send("GET", "/", BodyKind::None);
+        peer.flush();
+        sent.recv().unwrap()
+    });
+    assert!(count < ENOUGH, "{count} bytes were taken from the server");
+}
+
 /// An answer that ends before its time is a stream that is reset; the connection goes on.
 #[test]
 fn an_answer_cut_short_is_a_reset() {

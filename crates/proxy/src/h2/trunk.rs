@@ -36,6 +36,8 @@ pub(crate) struct Trunk {
     owner: Cell<u64>,
     /// Requests so far.
     requests: Cell<u32>,
+    /// Those that have no stream yet, but wait for one.
+    held: Cell<u32>,
     /// When it was made, in nanoseconds.
     made: u64,
     /// When the last stream ended.
@@ -99,6 +101,19 @@ impl Drop for Making {
     }
 }
 
+/// A request that keeps a connection from ending for want of streams.
+pub(crate) struct Hold<'a>(&'a Trunk);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.0.held.set(self.0.held.get() - 1);
+        if self.0.is_idle() {
+            self.0.rest();
+            self.0.session.nudge();
+        }
+    }
+}
+
 /// A server: the index of its backend, and its slot there.
 type Place = (usize, usize);
 
@@ -121,6 +136,7 @@ impl Trunk {
             link: OnceCell::new(),
             owner: Cell::new(client),
             requests: Cell::new(0),
+            held: Cell::new(0),
             made: worker.thread.nanos(),
             idle_since: Cell::new(worker.thread.tick()),
         })
@@ -131,6 +147,17 @@ impl Trunk {
         let key = self.session.act(Conn::open)?;
         self.owner.set(client);
         Some(key)
+    }
+
+    /// Keeps the connection for a request that has to wait before it can have a stream.
+    pub(crate) fn hold(&self) -> Hold<'_> {
+        self.held.set(self.held.get() + 1);
+        Hold(self)
+    }
+
+    /// Whether nobody has or awaits a stream of it.
+    fn is_idle(&self) -> bool {
+        self.held.get() == 0 && self.session.look(Conn::streams) == 0
     }
 
     /// The counters of its backend.
@@ -178,6 +205,15 @@ impl Trunk {
         self.target.moves != self.server.location.moves()
     }
 
+    /// Whether it is kept while nobody has a stream of it: with the other connections of its server
+    /// that nobody uses, as far as its thread knows of them, it is not one too many.
+    fn is_kept(&self, worker: &Worker) -> bool {
+        let idle = || worker.trunks.idle(&self.server).saturating_add(self.server.idle());
+        let few = self.server.settings.pool_max.is_none_or(|limit| idle() <= limit);
+        let number = self.transport().map_or(0, |transport| transport.socket().handle().0);
+        few && worker.idle.spares(number)
+    }
+
     /// A stream of it has ended.
     pub(crate) fn rest(&self) {
         self.idle_since.set(self.session.thread().tick());
@@ -193,6 +229,13 @@ impl Trunks {
     pub(crate) fn find(&self, server: &LocalServer, asker: Asker) -> Option<Rc<Trunk>> {
         let trunks = self.standing.borrow();
         trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker)).cloned()
+    }
+
+    /// How many of a server's nobody uses.
+    fn idle(&self, server: &LocalServer) -> u32 {
+        let trunks = self.standing.borrow();
+        let idle = trunks.get(&place(server)).into_iter().flatten().filter(|it| it.is_idle());
+        idle.count() as u32
     }
 
     /// Tells that a connection is being made that may become a trunk.
@@ -300,9 +343,8 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
             thread.scheduler().yield_as(Class::Bulk).await;
             continue;
         }
-        let idle = trunk.session.look(Conn::streams) == 0;
-        let kept = trunk.server.settings.pool_max != Some(0);
-        if idle && (trunk.is_worn_out() || !kept || worker.shared.is_stopping()) {
+        let idle = trunk.is_idle();
+        if idle && (trunk.is_worn_out() || !trunk.is_kept(worker) || worker.shared.is_stopping()) {
             return;
         }
         // It may have been made for a request that has yet to board it.

@@ -4,6 +4,8 @@ use crate::support::{
     Client, Identity, LogReceiver, Message, Origin, Setup, Talker, eventually, shape,
 };
 use crate::threads::first;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// An empty SETTINGS frame.
@@ -260,6 +262,115 @@ fn upgrades_go_only_to_servers_that_take_them() {
         .start();
     assert_eq!(weir.web().ask(WEBSOCKET).status(), 502);
     assert_eq!(origin.connections(), 1, "its answer will not change");
+}
+
+/// One connection for each of two requests at the same time; afterwards one too many.
+#[test]
+fn so_many_connections_are_kept_that_nobody_uses() {
+    let (closed, both) = (Arc::new(AtomicUsize::new(0)), Barrier::new(2));
+    let (count, first) = (closed.clone(), AtomicUsize::new(0));
+    let origin = Origin::new(move |mut peer| {
+        peer.send(SETTINGS);
+        peer.client.try_take(PREFACE.len());
+        while let Some(header) = peer.client.try_take(9) {
+            peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
+            if header[3] == 1 {
+                if first.fetch_add(1, Relaxed) < 2 {
+                    both.wait();
+                }
+                peer.send([&[0, 0, 1, 1, 5], &header[5..], &[OK]].concat());
+            }
+        }
+        count.fetch_add(1, Relaxed);
+    });
+    let back = "    http-reuse always\n    \
+                server s <origin> proto h2 pool-max-conn 1 pool-purge-delay 1m";
+    let weir = Setup::http("", back)
+        .global("tune.h2.max-concurrent-streams 1")
+        .with("origin", origin.address())
+        .start();
+    let mut clients = [weir.web(), weir.web()];
+    clients.iter_mut().for_each(|client| client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    clients.iter_mut().for_each(|client| assert_eq!(client.response().status(), 200));
+    eventually("one is closed", || (closed.load(Relaxed) == 1).then_some(()));
+    assert_eq!(weir.web().get("/").status(), 200);
+    assert_eq!((origin.connections(), closed.load(Relaxed)), (2, 1), "the other is kept");
+}
+
+/// A form without a length.
+#[test]
+fn forms_are_read_in_frames() {
+    let front = "    stats enable\n    stats uri /stats\n    stats admin if TRUE";
+    let weir = Setup::http(front, "    server s 127.0.0.1:9").start();
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(open(1, b"\x83\x86\x04\x06/stats\x41\x01a"));
+    let form = "s=s&b=app&action=drain";
+    client.send([&[0, 0, form.len() as u8, 0, 1, 0, 0, 0, 1], form.as_bytes()].concat());
+    assert_eq!(status(&block(&mut client, 1)), 303);
+    assert!(weir.stat("app", "s", "status").starts_with("DRAIN"));
+}
+
+/// A new connection has no stream until its server has said that it takes upgrades.
+#[test]
+fn connections_that_are_not_kept_wait_for_their_upgrade() {
+    for options in ["pool-max-conn 0", "pool-purge-delay 0"] {
+        let origin = Origin::new(|mut peer| {
+            let Some(request) = peer.request() else { return };
+            let key = request.header("sec-websocket-key").expect("a key");
+            let accepted = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+            let accept = openssl::base64::encode_block(&openssl::sha::sha1(accepted.as_bytes()));
+            peer.send(format!(
+                "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\n\
+                 Upgrade: websocket\r\nSec-WebSocket-Accept: {accept}\r\n\r\nhello"
+            ));
+            peer.client.rest();
+        });
+        let back = format!(
+            "    server s <inner> proto h2 {options}\n    retries 0\n\
+             frontend inner\n    bind <inner> proto h2\n    default_backend last\n\
+             backend last\n    server s <origin>"
+        );
+        let weir = Setup::http("", &back).with("origin", origin.address()).start();
+        let mut client = weir.web();
+        assert_eq!(client.ask(WEBSOCKET).status(), 101, "{options}");
+        assert_eq!(client.take(5), b"hello");
+    }
+}
+
+/// What cannot be an extended CONNECT goes without its `Upgrade`, which a server may always ignore:
+/// HTTP/2 itself (`curl --http2` asks for it), and what comes with another method or a body. Of
+/// these HAProxy 2.6 was seen to do the last only; it answers 502 to the others.
+#[test]
+fn upgrades_that_streams_do_not_have_are_ignored() {
+    let (sender, heard) = std::sync::mpsc::channel();
+    let origin = Origin::new(move |mut peer| {
+        peer.send(SETTINGS);
+        peer.client.try_take(PREFACE.len());
+        while let Some(header) = peer.client.try_take(9) {
+            let payload = peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
+            if header[3] == 1 {
+                let _ = sender.send(payload);
+                peer.send([&[0, 0, 1, 1, 5], &header[5..], &[OK]].concat());
+            }
+        }
+    });
+    let weir = Setup::http("", "    server s <origin> proto h2")
+        .with("origin", origin.address())
+        .with("log", LogReceiver::new().address())
+        .start();
+    let ask = "HTTP/1.1\r\nHost: a\r\nConnection: upgrade, http2-settings\r\nUpgrade:";
+    for (request, method) in [
+        (format!("GET / {ask} h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"), 0x82),
+        (format!("POST / {ask} x\r\nContent-Length: 3\r\n\r\nabc"), 0x83),
+        (format!("POST / {ask} x\r\nContent-Length: 0\r\n\r\n"), 0x83),
+    ] {
+        assert_eq!(weir.web().ask(&request).status(), 200, "{request}");
+        let block = heard.recv_timeout(crate::support::PATIENCE).expect("a request");
+        let text = String::from_utf8_lossy(&block);
+        assert_eq!(block[0], method, "{request}");
+        assert!(!text.contains("upgrade") && !text.contains("settings"), "{text}");
+    }
 }
 
 #[test]
@@ -573,6 +684,58 @@ fn a_tunnel_ends_with_its_connection() {
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"CONNECT a:80 HTTP/2.0\"");
 }
 
+/// `CONNECT http://a/` for websocket, and what comes behind it before any answer, with these flags.
+fn hasty(behind: &str, flags: u8) -> Vec<u8> {
+    let head = open(1, b"\x02\x07CONNECT\x86\x84\x41\x01a\0\x09:protocol\x09websocket");
+    let data = [0, 0, behind.len() as u8, 0, flags, 0, 0, 0, 1];
+    [&head[..], &data, behind.as_bytes()].concat()
+}
+
+/// A server of HTTP/1 that does not upgrade would take it for the next request.
+#[test]
+fn what_comes_behind_an_upgrade_does_not_go_before_its_answer() {
+    for (front, back, flags) in [
+        ("    option http-buffer-request", "", 0),
+        ("    option http-buffer-request", "", 1),
+        ("", "    option http-buffer-request\n", 1),
+        ("    http-request wait-for-body time 10s", "", 0),
+        ("    http-request wait-for-body time 10s at-least 5", "", 0),
+    ] {
+        let (origin, log) = (Origin::saying("no"), LogReceiver::new());
+        let back = format!("{back}    server s <origin>");
+        let weir = Setup::http(front, &back).between(&origin, &log);
+        let mut client = weir.web();
+        told(&mut client);
+        client.send(hasty("GET /admin HTTP/1.1\r\n\r\n", flags));
+        assert_eq!(block(&mut client, 1)[0], OK, "{front}{back}");
+        assert_eq!(weir.web().get("/next").status(), 200);
+        let requests = origin.requests();
+        let targets: Vec<&str> = requests.iter().map(Message::target).collect();
+        assert_eq!(targets, ["/", "/next"], "{front}{back}");
+    }
+}
+
+#[test]
+fn tunnels_have_no_body_to_wait_for() {
+    let log = LogReceiver::new();
+    let origin = Origin::new(|mut peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\n\r\n");
+        let early = peer.client.take(5);
+        peer.send(early);
+        peer.client.rest();
+    });
+    let front = "    option http-buffer-request\n    http-request wait-for-body time 10s";
+    let back = "    http-response wait-for-body time 10s\n    server s <origin>";
+    let weir = Setup::http(front, back).between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    let data = [0, 0, 5, 0, 0, 0, 0, 0, 1, b'e', b'a', b'r', b'l', b'y'];
+    client.send([&open(1, b"\x02\x07CONNECT\x01\x04a:80")[..], &data].concat());
+    assert_eq!(block(&mut client, 1)[0], OK);
+    while frame(&mut client).3 != b"early" {}
+}
+
 /// Measured: an upgrade that was asked for and is answered with a message ends with the message.
 #[test]
 fn an_upgrade_that_is_not_taken_ends_with_its_answer() {
@@ -585,6 +748,45 @@ fn an_upgrade_that_is_not_taken_ends_with_its_answer() {
     let (kind, flags, _, payload) = frame(&mut client);
     assert_eq!((kind, flags, &payload[..]), (0, 1, &b"no"[..]));
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"GET http://a/ HTTP/2.0\"");
+}
+
+/// As servers of gRPC end calls whose client streams: the answer is complete, the rest of the
+/// request is not wanted (RFC 9113 section 8.1). The client need not end it first.
+#[test]
+fn an_exchange_ends_with_its_answer_where_the_server_wants_no_more() {
+    let (release, hold) = std::sync::mpsc::channel();
+    let hold = std::sync::Mutex::new(hold);
+    let origin = Origin::new(move |mut peer| {
+        peer.send(SETTINGS);
+        peer.client.try_take(PREFACE.len());
+        while let Some(header) = peer.client.try_take(9) {
+            peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
+            if header[3] == 1 {
+                let stream = &header[5..];
+                peer.send([&[0, 0, 1, 1, 4], stream, &[OK]].concat());
+                peer.send([&[0, 0, 8, 1, 5], stream, b"\0\x03sum\x02ok"].concat());
+                // The client has the answer before the server says that it wants no more.
+                let _ = hold.lock().expect("one connection").recv();
+                peer.send([&[0, 0, 4, 3, 0], stream, &[0; 4]].concat());
+            }
+        }
+    });
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin> proto h2").between(&origin, &log);
+    let mut client = weir.web();
+    told(&mut client);
+    client.send(open(1, b"\x83\x86\x84\x41\x01a"));
+    assert_eq!(block(&mut client, 1)[0], OK);
+    assert!(String::from_utf8_lossy(&block(&mut client, 1)).contains("sum"));
+    release.send(()).expect("the origin waits");
+    let reset = loop {
+        let (kind, _, stream, payload) = frame(&mut client);
+        if (kind, stream) == (3, 1) {
+            break payload;
+        }
+    };
+    assert_eq!(reset, [0; 4], "nothing is wrong");
+    assert_eq!(shape(&log.line()), "web app/s 200 ---- \"POST http://a/ HTTP/2.0\"");
 }
 
 /// Measured: who withdraws a request before it is looked at has not sent one.

@@ -270,10 +270,16 @@ fn is_scheme(text: &[u8]) -> bool {
         && text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
 }
 
-/// The protocol that a request asks to switch to, if it does in a way that HTTP/2 knows.
+/// The protocol that a request asks to switch to, if it does in a way that HTTP/2 knows: with GET,
+/// and without a body, which its caller has to see to. HTTP/2 itself is none that it would switch
+/// to (RFC 9113 section 3.1); a request for anything else is answered as if it did not ask (RFC
+/// 9110 section 7.8).
 pub fn protocol(head: &Head) -> Option<&[u8]> {
-    let asked = head.by_id(HeaderId::Connection).any(|f| list::has_token(f.value, b"upgrade"));
-    asked.then(|| head.first(HeaderId::Upgrade).map(|field| field.value))?
+    let asked = head.method_id() == Method::Get
+        && head.by_id(HeaderId::Connection).any(|f| list::has_token(f.value, b"upgrade"));
+    let names = asked.then(|| head.first(HeaderId::Upgrade))?.map(|field| field.value)?;
+    let own = |name: &[u8]| [&b"h2c"[..], b"h2"].iter().any(|it| name.eq_ignore_ascii_case(it));
+    list::items(names).find(|name| !own(name))
 }
 
 /// Writes the header block of a request. `scheme` is that of the connection, for a target that
@@ -302,12 +308,18 @@ pub fn encode(head: &Head, scheme: &[u8], extended: bool, out: &mut Vec<u8>) {
     if let Some(protocol) = protocol {
         hpack::field(HeaderId::Other, b":protocol", protocol, out);
     }
+    let mut trailers = false;
     for field in head.fields() {
         let keyless = protocol.is_some() && field.id == HeaderId::SecWebSocketKey;
-        let te = field.id == HeaderId::Te && !list::has_token(field.value, b"trailers");
-        if !(fields::stays_behind(field.id) || keyless || te) {
+        if field.id == HeaderId::Te {
+            trailers |= list::has_token(field.value, b"trailers");
+        } else if !(fields::stays_behind(field.id) || keyless) {
             hpack::field(field.id, field.name, field.value, out);
         }
+    }
+    if trailers {
+        // Nothing else may be said there (RFC 9113 section 8.2.2).
+        hpack::field(HeaderId::Te, b"te", b"trailers", out);
     }
 }
 

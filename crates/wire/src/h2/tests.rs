@@ -151,6 +151,30 @@ fn an_extended_connect_becomes_an_upgrade() {
     assert!(!again.iter().any(|(name, _)| name == "sec-websocket-key" || name == "upgrade"));
 }
 
+/// RFC 9113 section 8.2.2.
+#[test]
+fn of_te_nothing_but_trailers_is_left() {
+    for (said, expected) in [
+        (&[][..], 0),
+        (&["gzip"], 0),
+        (&["trailers"], 1),
+        (&["gzip;q=0.5, Trailers"], 1),
+        (&["trailers, deflate", "gzip", "trailers"], 1),
+    ] {
+        let mut head = read(&GET).unwrap().0;
+        said.iter().for_each(|value| head.push(b"te", value.as_bytes()));
+        let (mut block, mut found) = (Vec::new(), Vec::new());
+        request::encode(&head, b"http", false, &mut block);
+        let te = |name: &[u8], value: &[u8]| {
+            if name == b"te" {
+                found.push(value.to_vec());
+            }
+        };
+        Decoder::new(4_096).decode(&block, te).unwrap();
+        assert_eq!(found, vec![b"trailers".to_vec(); expected], "{said:?}");
+    }
+}
+
 #[test]
 fn what_is_no_request() {
     let reset = |fields: &[(&str, &str)]| {

@@ -46,7 +46,7 @@ pub(super) fn relay(from: &mut Conn, to: &mut Conn, mut input: &[u8]) -> Result<
         let step = from.handle_body(input, &mut trailers)?;
         let (data, rest) = input[step.skip..].split_at(step.data);
         if sends != BodyKind::None {
-            let framing = to.encode_data(data.len() as u64);
+            let framing = to.encode_data(data.len() as u64)?;
             out.extend_from_slice(framing.prefix());
             out.extend_from_slice(data);
             out.extend_from_slice(framing.suffix());

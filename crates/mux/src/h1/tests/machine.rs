@@ -130,10 +130,23 @@ fn a_short_body_closes() {
     head.set_response(Version::Http11, 200, b"OK");
     let mut out = Vec::new();
     conn.encode_head(&mut head, BodyKind::Length(10), &mut out);
-    conn.encode_data(4);
+    conn.encode_data(4).unwrap();
     assert!(!conn.must_close());
     conn.encode_end(None, &mut out);
     assert!(conn.must_close() && !conn.can_reuse());
+}
+
+#[test]
+fn payload_that_a_message_has_no_place_for_is_refused() {
+    for (body, most) in [(BodyKind::None, 0), (BodyKind::Length(3), 3)] {
+        let mut conn = Conn::new(Side::Server, Settings::default());
+        let mut head = Head::default();
+        head.set_request(b"POST", b"/", Version::Http11);
+        conn.encode_head(&mut head, body, &mut Vec::new());
+        assert!(conn.encode_data(most).is_ok() && conn.encode_data(0).is_ok());
+        assert_eq!(conn.encode_data(1).map(drop).map_err(|error| error.status), Err(502));
+        assert!(!conn.can_reuse());
+    }
 }
 
 #[test]

@@ -79,6 +79,34 @@ fn pings() {
     calm(|_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
 }
 
+/// grpc-go asks for the length of the way as often as DATA comes, and gives back every byte at
+/// once.
+#[test]
+fn a_ping_and_two_updates_go_free_with_payload() {
+    let mut conn = greeted(Settings::default());
+    conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    let mut head = Head::default();
+    head.set_response(Version::Http11, 200, b"OK");
+    conn.encode_head(key, &mut head, crate::BodyKind::Chunked, b"");
+    let update = |stream| frame(Kind::WindowUpdate, 0, stream, &10u32.to_be_bytes());
+    let words = [frame(Kind::Ping, 0, 0, &[0; 8]), update(0), update(1)].concat();
+    // A minute of a message every 5 ms, each way in turn.
+    for round in 0..12_000 {
+        if round % 2 == 0 {
+            conn.encode_data(key, 10);
+            assert_eq!(conn.send(key, &[IoSlice::new(&[b'x'; 10])]), Ok(10));
+        } else {
+            conn.handle_input(&frame(Kind::Data, 0, 1, &[b'x'; 10]), 5 * round).unwrap();
+            assert_eq!(conn.read(key, &mut [0; 20]), Ok(Some(10)));
+        }
+        assert_eq!(conn.handle_input(&words, 5 * round), Ok(words.len()));
+        drain(&mut conn);
+    }
+    // Without any, it is what it is.
+    calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
+}
+
 #[test]
 fn settings() {
     calm(|_| frame(Kind::Settings, 0, 0, b""), price::SETTINGS);

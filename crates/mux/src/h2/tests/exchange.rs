@@ -1,12 +1,13 @@
 //! Exchanges from one machine through the other. Never a byte that no machine has written.
 
 use super::super::conn::{OUTPUT, Ready};
-use super::{Pair, drain, frame, read_all};
-use crate::h2::{Conn, Gone, Key, Settings, Spares};
-use crate::{BodyKind, HeadStep, Side};
+use super::{GET, Pair, drain, frame, read_all};
+use crate::h2::{Conn, Gone, Key, Settings, Spares, settings};
+use crate::{BodyKind, BodyStep, HeadStep, Side};
 use htx::{Fields, Head, Version};
 use std::io::IoSlice;
-use wire::h2::{Code, Kind, encode};
+use wire::h2::frame::{END_HEADERS, END_STREAM};
+use wire::h2::{Code, Kind, MAX_WINDOW, encode};
 
 fn pair() -> Pair {
     Pair::new(Settings::default(), Settings::default())
@@ -75,6 +76,42 @@ fn interim_answers_and_trailers_both_ways() {
     assert_eq!(section.len(), 2);
 }
 
+/// Heads go out whatever room there is, so somebody has to wait for it between interim ones.
+#[test]
+fn who_has_another_head_can_wait_for_room() {
+    let mut pair = pair();
+    let (_, down, _) = pair.request(b"GET", BodyKind::None);
+    assert!(pair.server.want(down, Ready::ROOM, 7));
+    let mut head = Head::default();
+    while pair.server.has_room() {
+        head.clear();
+        head.set_response(Version::Http11, 103, b"");
+        head.push(b"link", &[b'x'; 8_000]);
+        pair.server.encode_head(down, &mut head, BodyKind::None, b"");
+    }
+    // Not even a window would help, which heads do not need.
+    assert!(!pair.server.want(down, Ready::ROOM, 7) && !pair.server.want(down, Ready::ROOM, 7));
+    pair.server.advance_output(100);
+    assert_eq!(pair.server.take_woken(), None);
+    pair.server.advance_output(8_000);
+    assert_eq!((pair.server.take_woken(), pair.server.take_woken()), (Some(7), None));
+}
+
+#[test]
+fn interim_answers_that_nobody_reads_are_too_much_at_some_time() {
+    let mut pair = pair();
+    let (up, down, _) = pair.request(b"GET", BodyKind::None);
+    for _ in 0..16 {
+        respond(&mut pair, down, 103, BodyKind::None);
+    }
+    assert!(!pair.client.is_reset(up));
+    assert_eq!(answer(&mut pair, up).1, HeadStep::Interim { consumed: 0 });
+    respond(&mut pair, down, 103, BodyKind::None);
+    assert!(!pair.client.is_reset(up));
+    respond(&mut pair, down, 103, BodyKind::None);
+    assert!(pair.client.is_reset(up));
+}
+
 #[test]
 fn answers_without_a_body() {
     let mut pair = pair();
@@ -115,6 +152,28 @@ fn a_connection_for_opaque_bytes() {
     assert_eq!(read_all(&mut pair.server, taken), b"up");
     assert_eq!(read_all(&mut pair.client, key), b"down");
     assert!(pair.server.has_received_all(taken) && !pair.client.has_received_all(key));
+}
+
+/// To a server of HTTP/1, payload behind a request that has none would be the next request.
+#[test]
+fn what_comes_behind_a_request_to_connect_stays_until_that_is_accepted() {
+    let mut pair = pair();
+    let key = pair.client.open().unwrap();
+    let mut head = Head::default();
+    head.set_request(b"CONNECT", b"example.org:443", Version::Http11);
+    pair.client.encode_head(key, &mut head, BodyKind::None, b"http");
+    assert_eq!(pair.client.send(key, &[IoSlice::new(b"early")]), Ok(5));
+    pair.talk();
+    let taken = pair.server.poll_opened().unwrap();
+    pair.server.handle_head(taken, &mut head).unwrap();
+    let early = read_all(&mut pair.server, taken);
+    let mut trailers = Fields::default();
+    let none = BodyStep { skip: 0, data: 0, done: true };
+    assert_eq!(pair.server.handle_body(taken, &early, &mut trailers), none);
+    assert_eq!(pair.server.payload_received(taken), 0);
+    respond(&mut pair, taken, 200, BodyKind::Chunked);
+    let all = BodyStep { skip: 0, data: 5, done: false };
+    assert_eq!(pair.server.handle_body(taken, &early, &mut trailers), all);
 }
 
 #[test]
@@ -162,6 +221,54 @@ fn payload_waits_for_windows() {
     }
     assert_eq!((sent, got.len(), pair.client.has_received_all(up)), (25, 25, true));
     assert_eq!(pair.server.take_woken(), Some(7));
+}
+
+/// Whoever does not read holds up nobody else, however many there are.
+#[test]
+fn streams_that_nobody_reads_leave_the_others_their_window() {
+    let stalled = [(1 << 20, 9), (settings::window_of(100, 65_536), 99)];
+    for (window, stalled) in stalled {
+        let mut wide = Settings { window, ..Settings::default() };
+        wide.announced.initial_window_size = 65_536;
+        let mut pair = Pair::new(wide, Settings::default());
+        let piece = [b'x'; 16_384];
+        let mut answers = Vec::new();
+        for _ in 0..=stalled {
+            let (up, down, _) = pair.request(b"GET", BodyKind::None);
+            respond(&mut pair, down, 200, BodyKind::Chunked);
+            answers.push((up, down));
+        }
+        let last = answers.pop().unwrap();
+        for (_, down) in answers {
+            while let Ok(1..) = pair.server.send(down, &[IoSlice::new(&piece)]) {
+                pair.talk();
+            }
+        }
+        let mut passed = 0;
+        while let Ok(1..) = pair.server.send(last.1, &[IoSlice::new(&piece)]) {
+            pair.talk();
+            passed += read_all(&mut pair.client, last.0).len();
+            pair.talk();
+            if passed >= 2 << 20 {
+                break;
+            }
+        }
+        assert!(passed >= 2 << 20, "{passed} bytes beside {stalled} streams");
+    }
+}
+
+#[test]
+fn windows_of_connections_have_room_for_those_of_their_streams() {
+    for (streams, each, window) in [
+        (100, 65_536, 6_553_600),
+        (1, 65_535, 1 << 20),
+        (100, 1 << 20, 16 << 20),
+        (u32::MAX, 65_535, 16 << 20),
+        (100, 100 << 20, 200 << 20),
+        (100, MAX_WINDOW, MAX_WINDOW),
+    ] {
+        assert_eq!(settings::window_of(streams, each), window, "{streams} times {each}");
+    }
 }
 
 /// One stream that always has something to send does not keep the others from it.
@@ -213,6 +320,35 @@ fn what_was_not_looked_at_may_be_sent_again() {
     pair.client.release(first);
     assert!(drain(&mut pair.client).len() == 1, "the first is cancelled, the second never was");
     assert!(pair.client.is_over());
+}
+
+/// RFC 9113 section 6.8: what is above the last stream of a GOAWAY is ignored, but its blocks and
+/// its payload count.
+#[test]
+fn what_a_peer_says_of_streams_that_come_too_late_is_ignored() {
+    let mut pair = pair();
+    let (up, down, _) = pair.request(b"GET", BodyKind::None);
+    pair.server.leave();
+    // The peer has sent these before it heard that.
+    let block = [GET, b"\x40\x01n\x01v"].concat();
+    let late = [
+        frame(Kind::Headers, END_HEADERS, 3, &block),
+        frame(Kind::Data, 0, 3, &[b'x'; 9_000]),
+        frame(Kind::WindowUpdate, 0, 3, &100u32.to_be_bytes()),
+        frame(Kind::Headers, END_HEADERS | END_STREAM, 3, b"\xbe"),
+        frame(Kind::Headers, END_HEADERS, 5, &[GET, b"\xbf"].concat()),
+        frame(Kind::RstStream, 0, 5, &Code::CANCEL.0.to_be_bytes()),
+        frame(Kind::Data, 0, 5, b"x"),
+    ];
+    let late = late.concat();
+    assert_eq!(pair.server.handle_input(&late, 0), Ok(late.len()));
+    assert_eq!((pair.server.recv_window, pair.server.unreturned), ((1 << 20) - 9_001, 9_001));
+    assert!(pair.server.poll_opened().is_none() && !pair.server.is_reset(down));
+    respond(&mut pair, down, 200, BodyKind::None);
+    assert_eq!(answer(&mut pair, up).0.status(), 200);
+    let unknown = frame(Kind::Data, 0, 7, b"x");
+    let broken = pair.server.handle_input(&unknown, 0).map_err(|broken| broken.code);
+    assert_eq!(broken, Err(Code::PROTOCOL_ERROR), "nobody has opened it");
 }
 
 #[test]
@@ -285,6 +421,20 @@ fn requests_that_never_left_may_be_sent_again() {
     pair.client.handle_eof();
     assert!(pair.client.is_refused(unsent) && !pair.client.is_refused(sent));
     assert!(pair.client.is_reset(unused));
+}
+
+#[test]
+fn requests_that_never_left_may_be_sent_again_where_the_peer_breaks_the_rules_too() {
+    let mut pair = pair();
+    let (sent, _, _) = pair.request(b"GET", BodyKind::None);
+    let unsent = pair.client.open().unwrap();
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/", Version::Http11);
+    pair.client.encode_head(unsent, &mut head, BodyKind::None, b"http");
+    assert!(pair.client.handle_input(&frame(Kind::PushPromise, 0, 1, &[0; 4]), 0).is_err());
+    assert!(pair.client.is_refused(unsent) && !pair.client.is_refused(sent));
+    let said: Vec<Kind> = drain(&mut pair.client).iter().map(|it| it.0.kind).collect();
+    assert_eq!(said, [Kind::GoAway], "and they do not leave after all");
 }
 
 #[test]

@@ -140,11 +140,37 @@ fn a_window_that_was_not_given_is_not_used() {
     let mut settings = Settings::default();
     settings.announced.initial_window_size = 4;
     let mut conn = greeted(settings);
+    conn.handle_input(&frame(Kind::Settings, ACK, 0, b""), 0).unwrap();
     conn.handle_input(&headers(END_HEADERS, 1), 0).unwrap();
     conn.handle_input(&frame(Kind::Data, 0, 1, b"12345"), 0).unwrap();
     let said = drain(&mut conn);
     let reset = said.iter().find(|(header, _)| header.kind == Kind::RstStream).unwrap();
     assert_eq!(reset.1, Code::FLOW_CONTROL_ERROR.0.to_be_bytes());
+}
+
+/// RFC 9113 sections 6.9.2 and 6.9.3: what is sent before our settings are known has the usual
+/// window.
+#[test]
+fn a_smaller_window_holds_once_the_peer_knows_of_it() {
+    let mut settings = Settings::default();
+    settings.announced.initial_window_size = 1_000;
+    let mut conn = greeted(settings);
+    conn.handle_input(&headers(END_HEADERS, 1), 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    conn.handle_input(&frame(Kind::Data, 0, 1, &[b'x'; 9_000]), 0).unwrap();
+    conn.handle_input(&frame(Kind::Settings, ACK, 0, b""), 0).unwrap();
+    // It has less than nothing left, and may end its message all the same.
+    conn.handle_input(&frame(Kind::Data, END_STREAM, 1, b""), 0).unwrap();
+    assert_eq!((read_all(&mut conn, key).len(), conn.is_reset(key)), (9_000, false));
+    // Streams that come now have the small one, and the same after they were read.
+    conn.handle_input(&headers(END_HEADERS, 3), 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    for _ in 0..3 {
+        conn.handle_input(&frame(Kind::Data, 0, 3, &[b'x'; 1_000]), 0).unwrap();
+        assert_eq!((read_all(&mut conn, key).len(), conn.is_reset(key)), (1_000, false));
+    }
+    conn.handle_input(&frame(Kind::Data, 0, 3, &[b'x'; 1_001]), 0).unwrap();
+    assert!(conn.is_reset(key));
 }
 
 #[test]

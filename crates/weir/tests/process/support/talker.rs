@@ -108,7 +108,7 @@ impl Talker {
     pub(crate) fn say(&mut self, mut bytes: &[u8]) {
         match &mut self.machine {
             Machine::H1(conn) => {
-                let framing = conn.encode_data(bytes.len() as u64);
+                let framing = conn.encode_data(bytes.len() as u64).expect("room in the body");
                 for part in [framing.prefix(), bytes, framing.suffix()] {
                     self.out.extend_from_slice(part);
                 }
