@@ -370,7 +370,7 @@ backend stepped
 ",
     );
     let status = |backend: &str, server: &str, wanted: &str| {
-        crate::support::eventually(&format!("{server} is {wanted}"), || {
+        eventually(&format!("{server} is {wanted}"), || {
             (weir.stat(backend, server, "check_status") == wanted).then_some(())
         });
     };
@@ -388,9 +388,7 @@ backend stepped
     ] {
         status(backend, server, "L6RSP");
         // A check may take too long in between.
-        crate::support::eventually(&told, || {
-            (weir.stat(backend, server, "last_chk") == told).then_some(())
-        });
+        eventually(&told, || (weir.stat(backend, server, "last_chk") == told).then_some(()));
     }
     status("choosy", "s", "L7OK");
     status("connected", "s", "L6OK");
