@@ -108,8 +108,11 @@ impl Keeper {
     fn take_in(&mut self, guest: Guest, name: &str, kind: Kind) {
         let now = self.now();
         let search = self.search(name, kind);
-        search.guests.push(guest);
-        search.resolution.hurry(now);
+        // A service tells again and again which hosts its servers are.
+        if !search.guests.contains(&guest) {
+            search.guests.push(guest);
+            search.resolution.hurry(now);
+        }
     }
 
     /// The server is not found by the name of a host any more; it may still stand for a service.
