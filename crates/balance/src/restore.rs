@@ -65,7 +65,7 @@ impl Balancer {
         if from.status != CheckStatus::Initializing {
             server.record().last = CheckResult { status: from.status, ..CheckResult::default() };
         }
-        server.refresh_weight(now_ms);
+        server.refresh_weight(&mut server.record(), now_ms);
         self.refresh();
         match next {
             _ if ended && !admin.in_maint() => Change::Up,
