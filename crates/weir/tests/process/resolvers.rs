@@ -483,3 +483,23 @@ fn a_service_is_followed_where_a_state_file_has_told_its_records() {
         wait_for(&after, "u1", &PLACE, "127.0.0.10 8002 64");
     }
 }
+
+#[test]
+fn who_follows_a_server_that_is_found_by_name_goes_where_it_goes() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    let back = format!(
+        "{NONE} server s app.test:80 check inter 1h\n server f 127.0.0.1:80 track b/s\n \
+         server d 127.0.0.1:1 check inter 20ms fall 1\n server g two.test:80 track b/d\n"
+    );
+    let weir = setup(&dns, &log, " hold nx 100ms\n", "", &back).start();
+    assert_eq!(weir.stat("b", "f", "status"), "MAINT (via b/s)");
+    let states = ["srv_op_state", "srv_admin_state"];
+    wait_for(&weir, "d", &states, "0 0");
+    dns.say("two.test A", Says::Records(&["127.0.0.2"]));
+    wait_for(&weir, "g", &["srv_addr", "srv_admin_state"], "127.0.0.2 0");
+    assert_eq!(state(&weir, "g", &states), "0 0", "its leader is down");
+    dns.say("app.test A", Says::Records(&["127.0.0.1"]));
+    wait_for(&weir, "f", &states, "2 0");
+    dns.say("app.test A", Says::Code(3));
+    wait_for(&weir, "f", &states, "0 2");
+}
