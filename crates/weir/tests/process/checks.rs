@@ -232,6 +232,26 @@ fn programs_are_told_apart_in_the_log_and_never_left_behind() {
 }
 
 #[test]
+fn a_program_that_does_not_listen_is_killed_and_taken_off_the_list() {
+    let setup = Setup::new(&format!(
+        "{GLOBAL}backend b\n option external-check\n external-check command <dir>/deaf\n \
+         external-check path /usr/bin:/bin\n server s 127.0.0.1:1 check inter 50ms\n"
+    ))
+    .file("deaf", "#!/bin/sh\ntrap '' TERM\necho $$ >> ${0%/*}/pids\nexec sleep 60\n");
+    executable(&setup, "deaf");
+    let weir = setup.start();
+    let pids = || -> Vec<String> {
+        let text = std::fs::read_to_string(weir.path("pids")).unwrap_or_default();
+        text.split_inclusive('\n').map(|line| line.trim().to_owned()).collect()
+    };
+    eventually("checks go on", || (pids().len() >= 3).then_some(()));
+    let first = pids()[0].clone();
+    eventually("nothing is left of the first program", || {
+        (!std::path::Path::new(&format!("/proc/{first}")).exists()).then_some(())
+    });
+}
+
+#[test]
 fn programs_need_the_permission_of_the_global_section() {
     let log = crate::support::LogReceiver::new();
     let text = "global\n external-check\ndefaults\n log <log> format raw local0\n timeout connect 1s\n \
