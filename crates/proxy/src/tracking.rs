@@ -17,13 +17,22 @@ pub(crate) struct At {
     slot: usize,
 }
 
-/// Makes the servers that are followed know their followers.
+/// Makes the servers that are followed know their followers; who leads others before those, wherever
+/// they stand in the file, so that a state goes down a whole chain.
 pub(crate) fn introduce_all(shared: &Shared) {
+    let mut all = Vec::new();
     for proxy in &shared.proxies {
-        for server in proxy.back.iter().flat_map(|back| &back.servers) {
-            introduce(shared, proxy, server);
-        }
+        let servers = proxy.back.iter().flat_map(|back| &back.servers);
+        all.extend(servers.map(|server| (leaders(shared, server), proxy, server)));
     }
+    all.sort_by_key(|(leaders, ..)| *leaders);
+    all.into_iter().for_each(|(_, proxy, server)| introduce(shared, proxy, server));
+}
+
+/// How many servers stand above one in its chain.
+fn leaders(shared: &Shared, server: &Server) -> usize {
+    let next = |server: &&Server| leader(shared, server).map(|(_, leader)| leader);
+    std::iter::successors(next(&server), next).count()
 }
 
 /// Makes the server that this one follows know it, and takes over its state.
