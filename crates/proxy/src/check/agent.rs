@@ -34,6 +34,10 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
 /// The line that the agent says, without its end; `None` if it is not to be asked.
 async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
     let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
+    if agent.own_ip().is_none() && !subject.server.location.now().known {
+        // It is where its server is, and nobody knows where that is.
+        return None;
+    }
     let (address, question) = agent.target();
     let (connect_ms, answer_ms) = rule::limits_of(subject.proxy, agent.inter_ms);
     let mut line = Line::new(worker, connect_ms, answer_ms);

@@ -503,3 +503,20 @@ fn who_follows_a_server_that_is_found_by_name_goes_where_it_goes() {
     dns.say("app.test A", Says::Code(3));
     wait_for(&weir, "f", &states, "0 2");
 }
+
+#[test]
+fn an_agent_beside_a_server_is_not_asked_before_the_server_is_found() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    let agent = Origin::new(|mut peer| peer.send("50%\n"));
+    let port = agent.address().port();
+    let back =
+        format!("{NONE} server s app.test:80 agent-check agent-port {port} agent-inter 20ms\n");
+    let weir = setup(&dns, &log, " hold nx 100ms\n", "", &back).start();
+    let asked = dns.count("app.test A ");
+    eventually("time passes", || (dns.count("app.test A ") > asked + 10).then_some(()));
+    assert_eq!(agent.connections(), 0, "nobody knows where it is");
+    dns.say("app.test A", Says::Records(&["127.0.0.1"]));
+    eventually("the agent is asked", || {
+        (weir.stat("b", "s", "agent_status") == "CHECKED").then_some(())
+    });
+}
