@@ -18,6 +18,7 @@ use crate::{
     ServerSettings, Ticket, Transition, Verdict, Wish,
     algo::{self, Built, Chooser, Member},
     index::LoadIndex,
+    weight::MAX_WEIGHT,
 };
 
 /// How many servers of a backend are usable.
@@ -178,18 +179,29 @@ impl Balancer {
     /// Calls of this type that change a server do this themselves.
     pub fn refresh(&self) {
         let _order = algo::lock(&self.rebuild);
+        let members: Vec<_> = self.count().into_iter().map(member).collect();
+        self.chooser.members(&members);
+    }
+
+    /// Counts those that are usable, and leaves those that take part to the next
+    /// [`Balancer::refresh`].
+    pub(crate) fn recount(&self) {
+        let _order = algo::lock(&self.rebuild);
+        self.count();
+    }
+
+    /// Counts those that are usable, under the lock; yields those that take part.
+    fn count(&self) -> Vec<&Arc<Server>> {
         let usable: Vec<_> = self.servers.iter().filter(|s| s.is_usable()).collect();
         let (backups, actives): (Vec<_>, Vec<_>) =
             usable.into_iter().partition(|s| s.settings().backup);
         let packed = actives.len() as u64 | (backups.len() as u64) << 32;
         self.usable.store(packed, Relaxed);
-        let group = match (actives.is_empty(), self.all_backups) {
+        match (actives.is_empty(), self.all_backups) {
             (false, _) => actives,
             (true, true) => backups,
             (true, false) => backups.into_iter().take(1).collect(),
-        };
-        let members: Vec<_> = group.into_iter().map(member).collect();
-        self.chooser.members(&members);
+        }
     }
 
     /// Takes a finished check of the server in this slot into account. Results that arrive
@@ -304,9 +316,19 @@ impl Balancer {
         before
     }
 
-    /// `set server <s> weight`: a user weight of 0..=256; 0 drains.
+    /// Whether the server in this slot may have a user weight: under a static algorithm only none or
+    /// the configured one, whoever asks for it.
+    pub fn allows_weight(&self, slot: usize, weight: u32) -> bool {
+        let configured = |server: &Arc<Server>| server.settings().weight.min(MAX_WEIGHT);
+        let initial = self.servers.get(slot).map(configured);
+        !self.algorithm.is_static() || weight == 0 || initial == Some(weight)
+    }
+
+    /// `set server <s> weight`: a user weight of 0..=256; 0 drains. One that is not allowed changes
+    /// nothing.
     pub fn set_weight(&self, slot: usize, weight: u32, now_ms: u64) {
-        let Some(server) = self.servers.get(slot) else { return };
+        let allowed = self.allows_weight(slot, weight);
+        let Some(server) = self.servers.get(slot).filter(|_| allowed) else { return };
         server.set_user_weight(weight);
         server.refresh_weight(&mut server.record(), now_ms);
         self.refresh();

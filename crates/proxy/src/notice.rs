@@ -60,6 +60,7 @@ pub(crate) fn restore_all(shared: &Shared) {
                 told.extend(restore(proxy, back, server, from, shared.started / 1_000_000));
             }
         }
+        back.balancer.refresh();
         let usable = back.balancer.usable();
         back.availability.down.store(usable.active + usable.backup == 0, Relaxed);
     }
@@ -186,9 +187,12 @@ pub fn force_agent(worker: &Worker, backend: &Proxy, slot: usize, up: bool) {
     server_changed(worker, backend, slot, change, Cause::Cli);
 }
 
-/// Sets a server's weight, 0 to 256; 0 lets nothing new in.
+/// Sets a server's weight, 0 to 256, unless the algorithm does not allow it; 0 lets nothing new in.
 pub fn set_weight(worker: &Worker, backend: &Proxy, slot: usize, weight: u32) {
     let Some(back) = &backend.back else { return };
+    if !back.balancer.allows_weight(slot, weight) {
+        return;
+    }
     back.balancer.set_weight(slot, weight, worker.millis());
     let server = back.servers.get(slot);
     // Whoever gives a weight may expect requests to come.

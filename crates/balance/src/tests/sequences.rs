@@ -97,6 +97,19 @@ fn static_round_robin_follows_its_table() {
 }
 
 #[test]
+fn static_algorithms_keep_the_configured_weights() {
+    let map = Algorithm::Hash { method: HashMethod::MapBased, balance_factor: 0 };
+    for algorithm in [Algorithm::StaticRr, map] {
+        let backend = backend(algorithm, &[3, 2]);
+        let weight = |given| {
+            backend.set_weight(0, given, 0);
+            backend.servers()[0].user_weight()
+        };
+        assert_eq!([200, 0, 1, 3].map(weight), [3, 0, 0, 3], "{algorithm:?}");
+    }
+}
+
+#[test]
 fn least_connections_fills_up_in_the_measured_order() {
     let table: &[(&[u32], &str)] = &[
         (&[1, 1, 1], "12312312312312"),
