@@ -316,8 +316,8 @@ impl Balancer {
         before
     }
 
-    /// Whether the server in this slot may have a user weight: under a static algorithm only none or
-    /// the configured one, whoever asks for it.
+    /// Whether the server in this slot may have a user weight: under a static algorithm only none
+    /// or the configured one, whoever asks for it.
     pub fn allows_weight(&self, slot: usize, weight: u32) -> bool {
         let configured = |server: &Arc<Server>| server.settings().weight.min(MAX_WEIGHT);
         let initial = self.servers.get(slot).map(configured);

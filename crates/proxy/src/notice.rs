@@ -135,8 +135,8 @@ pub fn set_admin(
     Some(before)
 }
 
-/// Sets and clears administrative bits: one that leaves maintenance is in the state of the one that it
-/// follows, if it does. Returns the bits before.
+/// Sets and clears administrative bits: one that leaves maintenance is in the state of the one that
+/// it follows, if it does. Returns the bits before.
 fn change_bits(
     worker: &Worker,
     backend: &Proxy,

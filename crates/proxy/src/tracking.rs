@@ -17,8 +17,8 @@ pub(crate) struct At {
     slot: usize,
 }
 
-/// Makes the servers that are followed know their followers; who leads others before those, wherever
-/// they stand in the file, so that a state goes down a whole chain.
+/// Makes the servers that are followed know their followers; who leads others before those,
+/// wherever they stand in the file, so that a state goes down a whole chain.
 pub(crate) fn introduce_all(shared: &Shared) {
     let mut all = Vec::new();
     for proxy in &shared.proxies {

@@ -8,8 +8,9 @@
 //! weights (held by a table).
 //!
 //! A server that is full misses turns. Up to a round of them, as many picks as it takes until the
-//! lightest server is served again, it catches up on when it has room; beyond that all are forgotten,
-//! or it would get every request for as long as it has been full (HAProxy forgets nearly all too).
+//! lightest server is served again, it catches up on when it has room; beyond that all are
+//! forgotten, or it would get every request for as long as it has been full (HAProxy forgets nearly
+//! all too).
 //!
 //! Shared: one lock, so one line written per pick plus the heap's own; position is inherently
 //! shared.

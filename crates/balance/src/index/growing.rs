@@ -1,10 +1,10 @@
 //! The load index of a backend that begins with a handful of servers: looks at all of them until operators have
 //! added more, and keeps levels from then on. Never goes back.
 //!
-//! Requests are under way while one takes the other's place. Who has begun with [`Few`] only reserves
-//! on a server, which levels allow behind their back, and finds nobody at worst: then it asks again.
-//! Who ends looks here after the count has gone down: either it sees the levels, or these see its
-//! count, since both write the server's word.
+//! Requests are under way while one takes the other's place. Who has begun with [`Few`] only
+//! reserves on a server, which levels allow behind their back, and finds nobody at worst: then it
+//! asks again. Who ends looks here after the count has gone down: either it sees the levels, or
+//! these see its count, since both write the server's word.
 //!
 //! Shared lines written: those of the one in use.
 

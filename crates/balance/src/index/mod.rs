@@ -3,8 +3,8 @@
 //!
 //! Three designs stand behind one trait so that they can be compared: [`few`], which looks at every
 //! server, [`tree`], an ordered set under one lock, and [`levels`], one node per load value with a
-//! list of the servers at that value; [`growing`] goes from the first to the last. `cargo xtask bench leastconn` runs them; [`LoadOrder`] says
-//! which is used when, and why.
+//! list of the servers at that value; [`growing`] goes from the first to the last. `cargo xtask
+//! bench leastconn` runs them; [`LoadOrder`] says which is used when, and why.
 
 pub(crate) mod few;
 pub(crate) mod growing;
@@ -42,7 +42,8 @@ pub enum LoadOrder {
     /// No order: every pick looks at every server. Two shared lines written per pick and per
     /// release, no lock; as many read as there are servers. For up to [`LoadOrder::FEW`] of them.
     Few,
-    /// [`LoadOrder::Few`] until there are more servers than that is for, then [`LoadOrder::Levels`].
+    /// [`LoadOrder::Few`] until there are more servers than that is for, then
+    /// [`LoadOrder::Levels`].
     Growing,
 }
 

@@ -140,8 +140,8 @@ impl Orders {
     }
 }
 
-/// Does what an agent says, but for the state, which the result tells. Who has disabled the agent while
-/// it was asked wants no change of the weight (management manual, `disable agent`).
+/// Does what an agent says, but for the state, which the result tells. Who has disabled the agent
+/// while it was asked wants no change of the weight (management manual, `disable agent`).
 fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> CheckResult {
     let Subject { proxy, server, .. } = *subject;
     let mut orders = Orders::parse(line);

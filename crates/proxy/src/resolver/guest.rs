@@ -198,8 +198,8 @@ pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&Service]) ->
 }
 
 /// A server that stands for a record gets the address that came along with it, or is to be found by
-/// the name of its host: also one that has stood for the record before, since its host may have been
-/// given up with the service, or told by a process before.
+/// the name of its host: also one that has stood for the record before, since its host may have
+/// been given up with the service, or told by a process before.
 fn settle_in(worker: &Worker, guest: Guest, room: &Room, service: &Service) -> Errand {
     match service.address {
         Some(address) => {
