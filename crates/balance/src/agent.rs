@@ -55,19 +55,20 @@ impl Balancer {
     }
 
     /// Makes the server's state follow from what its agent and its checks say.
-    fn follow(&self, server: &std::sync::Arc<Server>, now_ms: u64) -> Change {
+    fn follow(&self, server: &Server, now_ms: u64) -> Change {
+        let record = server.record();
         let (op, admin) = server.state();
         if admin.in_maint() {
             return Change::None;
         }
-        let checks = !server.settings().checked || server.check_record().health.is_up();
+        let checks = !server.settings().checked || record.health.is_up();
         match (server.agent_allows(), op) {
             (false, OpState::Running | OpState::Starting | OpState::Stopping) => {
-                self.settle(server, OpState::Stopped, now_ms);
+                self.settle(server, record, OpState::Stopped, now_ms);
                 Change::Down
             }
             (true, OpState::Stopped) if checks => {
-                self.settle(server, server.up_state(), now_ms);
+                self.settle(server, record, server.up_state(), now_ms);
                 Change::Up
             }
             _ => Change::None,

@@ -6,7 +6,7 @@
 //! that has just gone down; connecting to it fails and is retried like any other failure.
 
 use std::sync::{
-    Arc, Mutex,
+    Arc, Mutex, MutexGuard,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
@@ -14,10 +14,11 @@ use stdx::Grow;
 
 use crate::history::Past;
 use crate::{
-    Admin, Algorithm, CheckResult, CheckStatus, LoadOrder, NoServer, OpState, Server,
+    Admin, Algorithm, CheckRecord, CheckResult, CheckStatus, LoadOrder, NoServer, OpState, Server,
     ServerSettings, Ticket, Transition, Verdict, Wish,
     algo::{self, Built, Chooser, Member},
     index::LoadIndex,
+    weight::MAX_WEIGHT,
 };
 
 /// How many servers of a backend are usable.
@@ -191,18 +192,29 @@ impl Balancer {
     /// Calls of this type that change a server do this themselves.
     pub fn refresh(&self) {
         let _order = algo::lock(&self.rebuild);
+        let members: Vec<_> = self.count().into_iter().map(member).collect();
+        self.chooser.members(&members);
+    }
+
+    /// Counts those that are usable, and leaves those that take part to the next
+    /// [`Balancer::refresh`].
+    pub(crate) fn recount(&self) {
+        let _order = algo::lock(&self.rebuild);
+        self.count();
+    }
+
+    /// Counts those that are usable, under the lock; yields those that take part.
+    fn count(&self) -> Vec<&Arc<Server>> {
         let usable: Vec<_> = self.servers.iter().filter(|s| s.is_usable()).collect();
         let (backups, actives): (Vec<_>, Vec<_>) =
             usable.into_iter().partition(|s| s.settings().backup);
         let packed = actives.len() as u64 | (backups.len() as u64) << 32;
         self.usable.store(packed, Relaxed);
-        let group = match (actives.is_empty(), self.all_backups) {
+        match (actives.is_empty(), self.all_backups) {
             (false, _) => actives,
             (true, true) => backups,
             (true, false) => backups.into_iter().take(1).collect(),
-        };
-        let members: Vec<_> = group.into_iter().map(member).collect();
-        self.chooser.members(&members);
+        }
     }
 
     /// Takes a finished check of the server in this slot into account. Results that arrive
@@ -210,6 +222,7 @@ impl Balancer {
     /// failure, since it may not come up that way.
     pub fn on_check(&self, slot: usize, mut result: CheckResult, now_ms: u64) -> Checked {
         let Some(server) = self.servers.get(slot) else { return Checked::NOTHING };
+        let mut record = server.record();
         let (op, admin) = server.state();
         if admin.in_maint() {
             return Checked::NOTHING;
@@ -223,7 +236,7 @@ impl Balancer {
         if matches!(verdict, Verdict::Passed | Verdict::Conditional) {
             server.seen().clear();
         }
-        let (moved, progressed) = record(server, result);
+        let (moved, progressed) = note(&mut record, result);
         let up = server.up_state();
         let (change, next) = match (moved, verdict, op) {
             (Transition::Down, ..) => (Change::Down, OpState::Stopped),
@@ -236,13 +249,14 @@ impl Balancer {
             (_, Verdict::Passed, OpState::Stopping) => (Change::Up, up),
             _ => (Change::None, op),
         };
-        self.settle(server, next, now_ms);
+        self.settle(server, record, next, now_ms);
         Checked { change, progressed }
     }
 
     /// `set server <s> health {up|stopping|down}`: forces the state that checks would have found.
     pub fn force_health(&self, slot: usize, change: Change, now_ms: u64) {
         let Some(server) = self.servers.get(slot) else { return };
+        let mut record = server.record();
         let (op, admin) = server.state();
         if admin.in_maint() {
             return;
@@ -255,20 +269,22 @@ impl Balancer {
             (Change::Stopping, _) => OpState::Stopping,
         };
         match next {
-            OpState::Stopped => server.record().health.set_down(),
-            _ => server.record().health.set_up(),
+            OpState::Stopped => record.health.set_down(),
+            _ => record.health.set_up(),
         }
-        self.settle(server, next, now_ms);
+        self.settle(server, record, next, now_ms);
     }
 
-    /// Puts a server that tracks another one into the state of that one.
-    pub fn follow_state(&self, slot: usize, op: OpState, now_ms: u64) -> Change {
+    /// Puts a server that tracks another one, `leader`, into the state that this has now.
+    pub fn follow_state(&self, slot: usize, leader: &Server, now_ms: u64) -> Change {
         let Some(server) = self.servers.get(slot) else { return Change::None };
+        let record = server.record();
         let (before, admin) = server.state();
         if admin.in_maint() {
             return Change::None;
         }
-        let (next, change) = match (before, op) {
+        // Of two that tell of a change, the last one sees the last state.
+        let (next, change) = match (before, leader.state().0) {
             (OpState::Stopped, OpState::Stopped) => return Change::None,
             (_, OpState::Stopped) => (OpState::Stopped, Change::Down),
             (OpState::Stopped, OpState::Starting | OpState::Running) => {
@@ -279,7 +295,7 @@ impl Balancer {
             (OpState::Stopping, _) => (server.up_state(), Change::Up),
             _ => return Change::None,
         };
-        self.settle(server, next, now_ms);
+        self.settle(server, record, next, now_ms);
         change
     }
 
@@ -287,53 +303,71 @@ impl Balancer {
     /// brings it back one step above down. Returns the bits before.
     pub fn set_admin(&self, slot: usize, set: Admin, clear: Admin, now_ms: u64) -> Admin {
         let Some(server) = self.servers.get(slot) else { return Admin::default() };
+        let mut record = server.record();
         let (op, before) = server.state();
         let after = before.without(clear).with(set);
         let next = match (before.in_maint(), after.in_maint()) {
             (false, true) => {
-                server.record().health.set_down();
+                record.health.set_down();
                 OpState::Stopped
             }
             (true, false) => {
                 if server.settings().checked {
-                    server.record().health.set_unchecked();
+                    record.health.set_unchecked();
                 }
                 if server.agent_allows() { server.up_state() } else { OpState::Stopped }
             }
             _ => op,
         };
-        server.transit(next, |bits| bits.without(clear).with(set), now_ms);
+        server.transit(&mut record, next, |bits| bits.without(clear).with(set), now_ms);
         if next == op && before.in_drain() != after.in_drain() {
             server.touch(now_ms);
         }
-        server.refresh_weight(now_ms);
+        server.refresh_weight(&mut record, now_ms);
+        drop(record);
         self.refresh();
         before
     }
 
-    /// `set server <s> weight`: a user weight of 0..=256; 0 drains.
+    /// Whether the server in this slot may have a user weight: under a static algorithm only none
+    /// or the configured one, whoever asks for it.
+    pub fn allows_weight(&self, slot: usize, weight: u32) -> bool {
+        let configured = |server: &Arc<Server>| server.settings().weight.min(MAX_WEIGHT);
+        let initial = self.servers.get(slot).map(configured);
+        !self.algorithm.is_static() || weight == 0 || initial == Some(weight)
+    }
+
+    /// `set server <s> weight`: a user weight of 0..=256; 0 drains. One that is not allowed changes
+    /// nothing.
     pub fn set_weight(&self, slot: usize, weight: u32, now_ms: u64) {
-        let Some(server) = self.servers.get(slot) else { return };
+        let allowed = self.allows_weight(slot, weight);
+        let Some(server) = self.servers.get(slot).filter(|_| allowed) else { return };
         server.set_user_weight(weight);
-        server.refresh_weight(now_ms);
+        server.refresh_weight(&mut server.record(), now_ms);
         self.refresh();
     }
 
     /// Moves a slow start on; to be called with every check and at its end.
     pub fn warm_up(&self, slot: usize, now_ms: u64) {
-        if let Some(server) = self.servers.get(slot)
-            && server.refresh_weight(now_ms)
-        {
+        let Some(server) = self.servers.get(slot) else { return };
+        let weighed = server.refresh_weight(&mut server.record(), now_ms);
+        if weighed {
             self.refresh();
         }
     }
 
-    pub(crate) fn settle(&self, server: &Arc<Server>, next: OpState, now_ms: u64) {
-        let moved = server.state().0 != next;
-        if moved {
-            server.transit(next, |bits| bits, now_ms);
-        }
-        if server.refresh_weight(now_ms) || moved {
+    /// Does what was decided while `record` was held.
+    pub(crate) fn settle(
+        &self,
+        server: &Server,
+        mut record: MutexGuard<'_, CheckRecord>,
+        next: OpState,
+        now_ms: u64,
+    ) {
+        let moved = server.transit(&mut record, next, |bits| bits, now_ms);
+        let weighed = server.refresh_weight(&mut record, now_ms);
+        drop(record);
+        if moved || weighed {
             self.refresh();
         }
     }
@@ -355,8 +389,7 @@ fn member(server: &Arc<Server>) -> Member {
 }
 
 /// Writes the result down; returns the machine's transition and whether anything moved.
-fn record(server: &Server, result: CheckResult) -> (Transition, bool) {
-    let mut record = server.record();
+fn note(record: &mut CheckRecord, result: CheckResult) -> (Transition, bool) {
     let verdict = result.status.verdict();
     if verdict == Verdict::Failed && record.health.is_up() {
         record.failed += 1;

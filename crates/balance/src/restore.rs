@@ -33,10 +33,11 @@ impl Balancer {
     /// Puts a server that has just been made into the state that it had in a process before, as far
     /// as the configuration leaves room for it: who is configured to rest, does, unless an operator
     /// had ended that rest, and who tracks another one follows that one. Tells whether it goes down
-    /// or stops by that, or comes up from its configured rest.
+    /// or stops by that, or comes up from its configured rest. It is counted at once, and takes
+    /// part after the next [`Balancer::refresh`], which may be one for all servers.
     pub fn restore(&self, slot: usize, from: &Restored, now_ms: u64) -> Change {
         let Some(server) = self.servers().get(slot) else { return Change::None };
-        if let Some(weight) = from.weight {
+        if let Some(weight) = from.weight.filter(|weight| self.allows_weight(slot, *weight)) {
             server.set_user_weight(weight);
         }
         let (_, own) = server.state();
@@ -65,8 +66,8 @@ impl Balancer {
         if from.status != CheckStatus::Initializing {
             server.record().last = CheckResult { status: from.status, ..CheckResult::default() };
         }
-        server.refresh_weight(now_ms);
-        self.refresh();
+        server.refresh_weight(&mut server.record(), now_ms);
+        self.recount();
         match next {
             _ if ended && !admin.in_maint() => Change::Up,
             OpState::Stopped if !own && !tracks => Change::Down,

@@ -1,7 +1,8 @@
 //! One server as all threads share it: counters, state, weight and check record. Never connects.
 //!
 //! Cache lines: the [`Load`] is written per request; state and weights only when they change; the
-//! check record sits behind a lock that only the checker and the statistics take.
+//! check record sits behind a lock that only the checker and the statistics take. Who changes the
+//! state holds it too.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -303,18 +304,28 @@ impl Server {
     }
 
     /// Moves to `op`, keeping dates and downtime; the admin bits are replaced by `admin`'s result.
-    pub(crate) fn transit(&self, op: OpState, admin: impl Fn(Admin) -> Admin, now_ms: u64) {
+    /// Tells whether it was in another state.
+    ///
+    /// Who decides holds the record from the look at the state to this: of two that decide at once
+    /// the later one would write a state back that it has read before the other one's change.
+    pub(crate) fn transit(
+        &self,
+        record: &mut CheckRecord,
+        op: OpState,
+        admin: impl Fn(Admin) -> Admin,
+        now_ms: u64,
+    ) -> bool {
         let (before, _) = self.state.update(|_, bits| (op, admin(bits)));
         if before == op {
-            return;
+            return false;
         }
         let since = self.changed_ms.swap(now_ms, Relaxed);
-        let mut record = self.record();
         if before == OpState::Stopped {
             record.downtime_ms += now_ms.saturating_sub(since);
         } else if op == OpState::Stopped {
             record.went_down += 1;
         }
+        true
     }
 
     /// Puts a new server into the state that it had before the process began, since `since_ms`.
@@ -336,14 +347,14 @@ impl Server {
 
     /// Recomputes the effective weight at `now_ms`; ends a slow start that is over. Tells of a
     /// change.
-    pub(crate) fn refresh_weight(&self, now_ms: u64) -> bool {
+    pub(crate) fn refresh_weight(&self, record: &mut CheckRecord, now_ms: u64) -> bool {
         let up_for = now_ms.saturating_sub(self.changed_ms());
         let slowstart = match self.state().0 {
             OpState::Starting => self.settings.slowstart_ms,
             _ => 0,
         };
         if self.state().0 == OpState::Starting && weight::warm(up_for, slowstart) {
-            self.transit(OpState::Running, |bits| bits, now_ms);
+            self.transit(record, OpState::Running, |bits| bits, now_ms);
         }
         self.load.set_weight(weight::effective(self.user_weight(), up_for, slowstart))
     }

@@ -59,6 +59,7 @@ pub(crate) fn restore_all(shared: &Shared) {
                 told.extend(restore(proxy, back, server, from, shared.started / 1_000_000));
             }
         }
+        back.balancer.refresh();
         let usable = back.balancer.usable();
         back.availability.down.store(usable.active + usable.backup == 0, Relaxed);
     }
@@ -100,14 +101,8 @@ pub fn set_admin(
     let back = backend.back.as_ref()?;
     let server = &back.servers.get(slot)?.state;
     let was = server.state().0;
-    let before = back.balancer.set_admin(slot, set, clear, worker.millis());
-    if before.in_maint() && !server.state().1.in_maint() {
-        tracking::resume(worker, backend, &back.servers[slot]);
-    }
+    let before = change_bits(worker, backend, back, slot, (set, clear));
     let now = server.state().1;
-    if now.in_maint() != before.in_maint() {
-        back.servers[slot].paused.store(now.in_maint(), Relaxed);
-    }
     let (name, left) = (backend.name(), back.balancer.usable());
     if !before.in_maint() && now.in_maint() {
         let text = if was == OpState::Stopped {
@@ -132,17 +127,45 @@ pub fn set_admin(
         for text in notice::leaving_admin(name, server, before) {
             announce(worker, backend, log::level::NOTICE, &text);
         }
-        if server.is_usable() {
-            join(back, slot);
-        }
-        if before.in_maint() && server.state().0 != OpState::Stopped {
-            warming::begin(worker, backend, slot);
-            came_up(worker, backend, slot);
-        }
+        come_back(worker, backend, back, slot, before);
     }
     review(worker, backend, back);
     tracking::administered(worker, &back.servers[slot], before);
     Some(before)
+}
+
+/// Sets and clears administrative bits: one that leaves maintenance is in the state of the one that
+/// it follows, if it does. Returns the bits before.
+fn change_bits(
+    worker: &Worker,
+    backend: &Proxy,
+    back: &Back,
+    slot: usize,
+    (set, clear): (Admin, Admin),
+) -> Admin {
+    let server = &back.servers[slot];
+    let before = back.balancer.set_admin(slot, set, clear, worker.millis());
+    let now = server.state.state().1;
+    if before.in_maint() && !now.in_maint() {
+        tracking::resume(worker, backend, server);
+    }
+    if now.in_maint() != before.in_maint() {
+        server.paused.store(now.in_maint(), Relaxed);
+    }
+    before
+}
+
+/// Nothing was set that keeps a server from serving: carries out what follows where something else
+/// did `before`, and does no more.
+fn come_back(worker: &Worker, backend: &Proxy, back: &Back, slot: usize, before: Admin) {
+    let server = &back.servers[slot].state;
+    if server.is_usable() {
+        join(back, slot);
+    }
+    if before.in_maint() && server.state().0 != OpState::Stopped {
+        warming::begin(worker, backend, slot);
+        came_up(worker, backend, slot);
+    }
 }
 
 /// `set server <s> health`: forces what checks would have found, and tells what changed.
@@ -163,9 +186,12 @@ pub fn force_agent(worker: &Worker, backend: &Proxy, slot: usize, up: bool) {
     server_changed(worker, backend, slot, change, Cause::Cli);
 }
 
-/// Sets a server's weight, 0 to 256; 0 lets nothing new in.
+/// Sets a server's weight, 0 to 256, unless the algorithm does not allow it; 0 lets nothing new in.
 pub fn set_weight(worker: &Worker, backend: &Proxy, slot: usize, weight: u32) {
     let Some(back) = &backend.back else { return };
+    if !back.balancer.allows_weight(slot, weight) {
+        return;
+    }
     back.balancer.set_weight(slot, weight, worker.millis());
     let server = back.servers.get(slot);
     // Whoever gives a weight may expect requests to come.
@@ -252,10 +278,8 @@ pub fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool) {
     if !server.state.state().1.any(Admin::RESOLUTION_MAINT) {
         return;
     }
-    let bit = Admin::RESOLUTION_MAINT;
-    back.balancer.set_admin(slot, Admin::default(), bit, worker.millis());
-    server.paused.store(server.state.state().1.in_maint(), Relaxed);
-    warming::begin(worker, backend, slot);
+    let bits = (Admin::default(), Admin::RESOLUTION_MAINT);
+    let before = change_bits(worker, backend, back, slot, bits);
     let place = server.location.now();
     let host = place.host.as_deref().unwrap_or_default();
     let text = notice::resolves_again(backend.name(), &server.state, host);
@@ -264,10 +288,9 @@ pub fn resolves(worker: &Worker, backend: &Proxy, slot: usize, told: bool) {
         let text = notice::ready_by_dns(backend.name(), &server.state);
         announce(worker, backend, log::level::NOTICE, &text);
     }
-    if server.state.is_usable() {
-        join(back, slot);
-    }
+    come_back(worker, backend, back, slot, before);
     review(worker, backend, back);
+    tracking::administered(worker, server, before);
 }
 
 /// The name of a server does not resolve any more, for the reason given: it rests until it does.

@@ -10,6 +10,7 @@ mod guest;
 mod keeper;
 pub(crate) mod lookup;
 mod nameserver;
+mod searches;
 
 use crate::runtime::Shared;
 use crate::settings;

@@ -6,7 +6,7 @@
 use crate::notice::{self, Cause};
 use crate::runtime::{Proxy, Server, Shared};
 use crate::worker::Worker;
-use balance::{Admin, Change, OpState};
+use balance::{Admin, Change};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,13 +17,22 @@ pub(crate) struct At {
     slot: usize,
 }
 
-/// Makes the servers that are followed know their followers.
+/// Makes the servers that are followed know their followers; who leads others before those,
+/// wherever they stand in the file, so that a state goes down a whole chain.
 pub(crate) fn introduce_all(shared: &Shared) {
+    let mut all = Vec::new();
     for proxy in &shared.proxies {
-        for server in proxy.back.iter().flat_map(|back| &back.servers) {
-            introduce(shared, proxy, server);
-        }
+        let servers = proxy.back.iter().flat_map(|back| &back.servers);
+        all.extend(servers.map(|server| (leaders(shared, server), proxy, server)));
     }
+    all.sort_by_key(|(leaders, ..)| *leaders);
+    all.into_iter().for_each(|(_, proxy, server)| introduce(shared, proxy, server));
+}
+
+/// How many servers stand above one in its chain.
+fn leaders(shared: &Shared, server: &Server) -> usize {
+    let next = |server: &&Server| leader(shared, server).map(|(_, leader)| leader);
+    std::iter::successors(next(&server), next).count()
 }
 
 /// Makes the server that this one follows know it, and takes over its state.
@@ -32,12 +41,12 @@ pub(crate) fn introduce(shared: &Shared, proxy: &Proxy, server: &Server) {
     let slot = server.state.slot();
     leader.followers.push(At { backend: proxy.index, slot });
     server.checks_off.store(leader.checks_off.load(Relaxed), Relaxed);
-    let (op, admin) = leader.state.state();
+    let admin = leader.state.state().1;
     let now = server.state.changed_ms();
     if admin.in_maint() {
         back.balancer.set_admin(slot, Admin::INHERITED_MAINT, Admin::default(), now);
     }
-    back.balancer.follow_state(slot, op, now);
+    back.balancer.follow_state(slot, &leader.state, now);
 }
 
 /// The server that one follows.
@@ -75,16 +84,15 @@ pub(crate) fn changed(worker: &Worker, server: &Server) {
     if server.followers.is_empty() {
         return;
     }
-    let op = server.state.state().0;
     for (proxy, follower) in followers(&worker.shared, server) {
-        follow(worker, proxy, follower, op);
+        follow(worker, proxy, follower, server);
     }
 }
 
-fn follow(worker: &Worker, proxy: &Proxy, follower: &Server, op: OpState) {
+fn follow(worker: &Worker, proxy: &Proxy, follower: &Server, leader: &Server) {
     let Some(back) = &proxy.back else { return };
     let slot = follower.state.slot();
-    let change = back.balancer.follow_state(slot, op, worker.millis());
+    let change = back.balancer.follow_state(slot, &leader.state, worker.millis());
     if let (Some(track), true) = (&follower.settings.balance.track, change != Change::None) {
         notice::server_changed(worker, proxy, slot, change, Cause::Tracked(track));
     }
@@ -122,10 +130,7 @@ pub(crate) fn administered(worker: &Worker, server: &Server, before: Admin) {
 
 /// A follower that leaves maintenance is in the state of the one that it follows.
 pub(crate) fn resume(worker: &Worker, proxy: &Proxy, follower: &Server) {
-    if let Some((_, leader)) = leader(&worker.shared, follower) {
-        let op = leader.state.state().0;
-        if let Some(back) = &proxy.back {
-            back.balancer.follow_state(follower.state.slot(), op, worker.millis());
-        }
+    if let (Some((_, leader)), Some(back)) = (leader(&worker.shared, follower), &proxy.back) {
+        back.balancer.follow_state(follower.state.slot(), &leader.state, worker.millis());
     }
 }

@@ -49,6 +49,9 @@ impl Drop for Child {
     fn drop(&mut self) {
         if self.ending().is_none() {
             self.end(true);
+            // Once it has ended, whoever asks takes it off the system's list. One that takes longer
+            // is the process's to the end: owners who live on wait for it.
+            self.ending();
         }
         if let Some(watch) = self.watch.take() {
             watch.close();

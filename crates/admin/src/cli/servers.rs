@@ -4,7 +4,7 @@
 
 use super::call::{Call, Reply, Severity, Target};
 use super::moving;
-use balance::{Admin, Algorithm, Change, HashMethod, MAX_WEIGHT};
+use balance::{Admin, Change, MAX_WEIGHT};
 use proxy::notice::{self, Cause};
 use proxy::runtime::Agent;
 use reactor::Address;
@@ -277,8 +277,7 @@ fn change_weight(call: &Call<'_>, target: &Target, at: usize) -> Reply {
     let initial = target.server().state.settings().weight.min(MAX_WEIGHT);
     match weight(call.word(at), initial) {
         Ok(weight) => {
-            let algorithm = target.back().balancer.algorithm();
-            if is_static(algorithm) && weight != 0 && weight != initial {
+            if !target.back().balancer.allows_weight(target.slot, weight) {
                 let text = "Backend is using a static LB algorithm and only accepts weights \
                             '0%' and '100%'.";
                 return Reply::Message(Severity::Error, text.to_owned());
@@ -289,11 +288,6 @@ fn change_weight(call: &Call<'_>, target: &Target, at: usize) -> Reply {
         Err(text) if text.contains("weight string") => Reply::error(text).bare(),
         Err(text) => Reply::error(text),
     }
-}
-
-/// Whether weights other than none and the configured one would need a new table of servers.
-fn is_static(algorithm: Algorithm) -> bool {
-    matches!(algorithm, Algorithm::StaticRr | Algorithm::Hash { method: HashMethod::MapBased, .. })
 }
 
 /// A weight, or a share in percent of the configured one.

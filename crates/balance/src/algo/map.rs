@@ -20,8 +20,10 @@ pub(crate) struct Map {
 
 impl Chooser for Map {
     fn members(&self, members: &[Member]) {
+        // Made before the lock is taken: picks go on meanwhile.
+        let made = Table::new(members);
         let mut table = write(&self.table);
-        *table = Table::new(members);
+        *table = made;
         self.position.store(0, Relaxed);
     }
 

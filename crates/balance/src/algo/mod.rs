@@ -69,6 +69,14 @@ pub enum Algorithm {
     },
 }
 
+impl Algorithm {
+    /// Whether weights other than none and the configured one would need a new table of servers:
+    /// `static-rr` and hashes by map (management manual, `set weight`).
+    pub fn is_static(self) -> bool {
+        matches!(self, Self::StaticRr | Self::Hash { method: HashMethod::MapBased, .. })
+    }
+}
+
 /// Why no server was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoServer {

@@ -7,6 +7,11 @@
 //! smaller remainder, less the weight, goes first. This gives HAProxy's order for any constant
 //! weights (held by a table).
 //!
+//! A server that is full misses turns. Up to a round of them, as many picks as it takes until the
+//! lightest server is served again, it catches up on when it has room; beyond that all are
+//! forgotten, or it would get every request for as long as it has been full (HAProxy forgets nearly
+//! all too).
+//!
 //! Shared: one lock, so one line written per pick plus the heap's own; position is inherently
 //! shared.
 
@@ -37,6 +42,8 @@ struct Line {
     due: BinaryHeap<Reverse<Due>>,
     fresh: BinaryHeap<Reverse<Fresh>>,
     total: u64,
+    /// Picks until all have been served.
+    round: u64,
     /// The pick that comes next: picks so far, plus those skipped for want of a turn.
     now: u64,
 }
@@ -77,6 +84,8 @@ impl Line {
         let turns = std::mem::take(&mut self.due);
         self.fresh.clear();
         self.total = members.iter().map(|m| u64::from(m.weight)).sum();
+        let lightest = members.iter().map(|m| u64::from(m.weight)).min();
+        self.round = self.total.div_ceil(lightest.unwrap_or(1).max(1));
         let slots = members.iter().map(|m| m.slot + 1).max().unwrap_or(0);
         let mut places = vec![None; slots];
         for (place, member) in members.iter().enumerate() {
@@ -140,6 +149,7 @@ impl Line {
         let member = &self.members[place];
         let weight = u64::from(member.weight);
         let (turn, remainder) = match candidate {
+            Candidate::Due(due) if due.turn + self.round < self.now => (self.now, 0),
             Candidate::Due(due) => (due.turn, (due.lead + i64::from(member.weight)) as u64),
             Candidate::Fresh(_) => (self.now, 0),
         };

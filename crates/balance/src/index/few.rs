@@ -61,6 +61,16 @@ impl Few {
         Self { turn: Turn(AtomicU64::new(0)), loads: loads.into_iter().collect() }
     }
 
+    /// All servers, by slot.
+    pub(crate) fn loads(&self) -> Box<[Arc<Load>]> {
+        self.loads.iter().cloned().collect()
+    }
+
+    /// How many there are, whether they take part or not.
+    pub(crate) fn len(&self) -> usize {
+        self.loads.len()
+    }
+
     /// The server to serve first, with room and not to be avoided; else the one to be avoided if it
     /// has room.
     fn look(&self, avoid: Option<usize>) -> Result<Seen, NoServer> {

@@ -108,6 +108,23 @@ impl Levels {
         }
     }
 
+    /// As [`LoadIndex::members`]; picks wait from before `known` is called until these take part.
+    pub(crate) fn begin(&self, slots: &[usize], known: impl FnOnce()) {
+        let rings = &mut *lock(&self.rings.0);
+        known();
+        self.front.next.store(NIL, Release);
+        self.front.released.store(NIL, Release);
+        self.loads.iter().for_each(|load| load.indexed.store(OUT, Release));
+        rings.by_key.clear();
+        for slot in slots {
+            let (slot, key) = (*slot as u32, self.loads[*slot].key());
+            self.link(rings, slot, key);
+            self.load(slot).indexed.store(key, Release);
+            self.settle(rings, slot, Moves::Down);
+        }
+        self.publish(rings);
+    }
+
     fn load(&self, slot: u32) -> &Load {
         &self.loads[slot as usize]
     }
@@ -314,18 +331,7 @@ impl LoadIndex for Levels {
     }
 
     fn members(&self, slots: &[usize]) {
-        let rings = &mut *lock(&self.rings.0);
-        self.front.next.store(NIL, Release);
-        self.front.released.store(NIL, Release);
-        self.loads.iter().for_each(|load| load.indexed.store(OUT, Release));
-        rings.by_key.clear();
-        for slot in slots {
-            let (slot, key) = (*slot as u32, self.loads[*slot].key());
-            self.link(rings, slot, key);
-            self.load(slot).indexed.store(key, Release);
-            self.settle(rings, slot, Moves::Down);
-        }
-        self.publish(rings);
+        self.begin(slots, || {});
     }
 
     fn pick(&self, avoid: Option<usize>) -> Result<usize, NoServer> {

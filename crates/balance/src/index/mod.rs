@@ -3,10 +3,11 @@
 //!
 //! Three designs stand behind one trait so that they can be compared: [`few`], which looks at every
 //! server, [`tree`], an ordered set under one lock, and [`levels`], one node per load value with a
-//! list of the servers at that value. `cargo xtask bench leastconn` runs them; [`LoadOrder`] says
-//! which is used when, and why.
+//! list of the servers at that value; [`growing`] goes from the first to the last. `cargo xtask
+//! bench leastconn` runs them; [`LoadOrder`] says which is used when, and why.
 
 pub(crate) mod few;
+pub(crate) mod growing;
 pub(crate) mod levels;
 pub(crate) mod tree;
 
@@ -20,6 +21,7 @@ use super::{
 };
 
 use few::Few;
+use growing::Growing;
 use levels::Levels;
 use tree::Tree;
 
@@ -40,6 +42,9 @@ pub enum LoadOrder {
     /// No order: every pick looks at every server. Two shared lines written per pick and per
     /// release, no lock; as many read as there are servers. For up to [`LoadOrder::FEW`] of them.
     Few,
+    /// [`LoadOrder::Few`] until there are more servers than that is for, then
+    /// [`LoadOrder::Levels`].
+    Growing,
 }
 
 /// Contract: `pick` reserves on the server that it returns; `load_changed` is called after each
@@ -68,7 +73,7 @@ impl LoadOrder {
 
     /// The best one for this many servers.
     pub(crate) fn for_servers(count: usize) -> Self {
-        if count <= Self::FEW { Self::Few } else { Self::default() }
+        if count <= Self::FEW { Self::Growing } else { Self::default() }
     }
 
     /// An index over all servers of a backend, none of which takes part yet.
@@ -77,6 +82,7 @@ impl LoadOrder {
             Self::Levels => Arc::new(Levels::new(loads)),
             Self::Tree => Arc::new(Tree::new(loads)),
             Self::Few => Arc::new(Few::new(loads)),
+            Self::Growing => Arc::new(Growing::new(loads)),
         }
     }
 }

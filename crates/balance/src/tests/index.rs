@@ -300,3 +300,34 @@ fn requests(backend: &Balancer, seed: u64, in_flight: &AtomicU64, barrier: &Barr
         barrier.wait();
     }
 }
+
+#[test]
+fn a_backend_that_outgrows_a_handful_loses_no_request_and_no_server() {
+    for _ in 0..50 {
+        let backend = Balancer::new(Algorithm::LeastConn, false, super::settings(&[1], |_| {}), 0);
+        let ready = Barrier::new(3);
+        let play = |seed: u64| {
+            let random = Prng::new(seed);
+            ready.wait();
+            while backend.servers().len() < 9 {
+                drop(pick(&backend, None, &random).expect("servers that are up have room"));
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| play(1));
+            scope.spawn(|| play(2));
+            ready.wait();
+            for id in 2..=9 {
+                let mut settings = crate::ServerSettings::new(id, format!("s{id}"));
+                settings.checked = true;
+                backend.add(settings, 0);
+            }
+        });
+        assert!(backend.servers().iter().all(|server| server.load().total() == 0));
+        let random = Prng::new(3);
+        let held: Vec<Ticket> = (0..27).map(|_| pick(&backend, None, &random).unwrap()).collect();
+        let count = |server: u32| held.iter().filter(|ticket| id(ticket) == server).count();
+        assert!((1..=9).all(|server| count(server) == 3), "the least loaded is found");
+        assert!(backend.index_moves() > 0, "they are kept in order by now");
+    }
+}

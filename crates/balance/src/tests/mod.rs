@@ -44,7 +44,8 @@ fn id(ticket: &Ticket) -> u32 {
     ticket.server().settings().id
 }
 
-const ORDERS: [LoadOrder; 3] = [LoadOrder::Levels, LoadOrder::Tree, LoadOrder::Few];
+const ORDERS: [LoadOrder; 4] =
+    [LoadOrder::Levels, LoadOrder::Tree, LoadOrder::Few, LoadOrder::Growing];
 
 /// The identifiers of the servers of `count` requests, one after the other.
 fn sequence(backend: &Balancer, count: usize) -> String {

@@ -2,10 +2,11 @@
 
 use super::with;
 use crate::{
-    Admin, Alarm, Algorithm, Balancer, Change, CheckResult, CheckStatus, Layer, OnError, Sign,
-    Watch,
+    Admin, Alarm, Algorithm, Balancer, Change, CheckResult, CheckStatus, Layer, OnError, OpState,
+    Sign, Watch,
 };
 use Sign::{Closed, Connected, Invalid, Silent, Status, Unconnected};
+use std::sync::Barrier;
 
 fn observed(layer: Layer, limit: u32, then: OnError) -> Balancer {
     let backend = with(Algorithm::RoundRobin, &[1], |settings| {
@@ -62,6 +63,30 @@ fn health_falls_as_far_as_was_measured() {
         let record = backend.servers()[0].check_record();
         assert_eq!((record.health.value(), record.failed), (health, 1), "{then:?}");
     }
+}
+
+/// What one thread reads must not be written back when another one has changed it meanwhile.
+#[test]
+fn errors_that_come_at_once_leave_no_server_up_that_its_health_calls_down() {
+    let backend = observed(Layer::Four, 1, OnError::MarkDown);
+    let server = &backend.servers()[0];
+    let round = Barrier::new(2);
+    let play = || {
+        for _ in 0..20_000 {
+            if round.wait().is_leader() {
+                backend.force_health(0, Change::Up, 1);
+            }
+            round.wait();
+            backend.on_sign(0, Unconnected, 1);
+            round.wait();
+            let up = server.check_record().health.is_up();
+            assert_eq!((up, server.state().0), (false, OpState::Stopped));
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(play);
+        scope.spawn(play);
+    });
 }
 
 #[test]

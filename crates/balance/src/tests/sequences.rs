@@ -56,6 +56,28 @@ fn round_robin_takes_changes_in_its_stride() {
 }
 
 #[test]
+fn a_full_server_catches_up_on_a_round_and_no_more() {
+    // As HAProxy 2.6 goes on with equal weights, however long the first server has been full.
+    let table: &[(&[u32], usize, &str)] = &[
+        (&[1, 1], 600_000, "121212121212"),
+        (&[1, 1], 1, "112121212121"),
+        (&[10, 1], 1_000, "111111111121111111111211"),
+        (&[1, 10], 1_000, "122222222222122222222221"),
+    ];
+    for (weights, count, order) in table {
+        let backend = backend(Algorithm::RoundRobin, weights);
+        let full = &backend.servers()[0];
+        sequence(&backend, 12);
+        let held = Ticket::claim(full);
+        full.set_maxconn(1);
+        let random = Prng::new(1);
+        (0..*count).for_each(|_| assert_eq!(id(&pick(&backend, None, &random).unwrap()), 2));
+        drop(held);
+        assert_eq!(sequence(&backend, order.len()), *order, "{weights:?} {count}");
+    }
+}
+
+#[test]
 fn static_round_robin_follows_its_table() {
     let table: &[(&[u32], &str)] = &[
         (&[3, 2, 1], "112123112123"),
@@ -71,6 +93,19 @@ fn static_round_robin_follows_its_table() {
     ];
     for (weights, order) in table {
         assert_eq!(sequence(&backend(Algorithm::StaticRr, weights), order.len()), *order);
+    }
+}
+
+#[test]
+fn static_algorithms_keep_the_configured_weights() {
+    let map = Algorithm::Hash { method: HashMethod::MapBased, balance_factor: 0 };
+    for algorithm in [Algorithm::StaticRr, map] {
+        let backend = backend(algorithm, &[3, 2]);
+        let weight = |given| {
+            backend.set_weight(0, given, 0);
+            backend.servers()[0].user_weight()
+        };
+        assert_eq!([200, 0, 1, 3].map(weight), [3, 0, 0, 3], "{algorithm:?}");
     }
 }
 

@@ -171,11 +171,14 @@ fn take_place(server: &mut Server, saved: &Saved) {
         socket.set_ip(ip);
         server.unresolved = false;
     }
-    if let ServerPort::Fixed(port) = &mut server.address.port
-        && saved.port > 0
-    {
-        socket.set_port(saved.port);
-        *port = saved.port;
+    match &mut server.address.port {
+        ServerPort::Fixed(port) if saved.port > 0 => {
+            socket.set_port(saved.port);
+            *port = saved.port;
+        }
+        // A record has brought it.
+        ServerPort::FromClient(_) if served => socket.set_port(saved.port),
+        _ => {}
     }
 }
 

@@ -34,6 +34,10 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
 /// The line that the agent says, without its end; `None` if it is not to be asked.
 async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
     let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
+    if agent.own_ip().is_none() && !subject.server.location.now().known {
+        // It is where its server is, and nobody knows where that is.
+        return None;
+    }
     let (address, question) = agent.target();
     let (connect_ms, answer_ms) = rule::limits_of(subject.proxy, agent.inter_ms);
     let mut line = Line::new(worker, connect_ms, answer_ms);
@@ -106,6 +110,12 @@ impl Orders {
         }
     }
 
+    /// Drops what would change the weight.
+    pub(super) fn keep_weight(&mut self) {
+        self.weight = None;
+        self.admin = self.admin.filter(|(set, _)| !set.in_drain());
+    }
+
     /// Takes one word; false if it means nothing.
     fn word(&mut self, word: &str) -> bool {
         let maintenance = Admin::FORCED_MAINT;
@@ -130,10 +140,14 @@ impl Orders {
     }
 }
 
-/// Does what an agent says, but for the state, which the result tells.
+/// Does what an agent says, but for the state, which the result tells. Who has disabled the agent
+/// while it was asked wants no change of the weight (management manual, `disable agent`).
 fn obey(worker: &Worker, subject: &Subject<'_>, slot: usize, line: &[u8]) -> CheckResult {
     let Subject { proxy, server, .. } = *subject;
-    let orders = Orders::parse(line);
+    let mut orders = Orders::parse(line);
+    if server.agent.as_ref().is_some_and(|agent| agent.off.load(Relaxed)) {
+        orders.keep_weight();
+    }
     if let Some(percent) = orders.weight {
         let initial = u64::from(server.state.settings().weight);
         let weight = (initial * u64::from(percent) / 100).min(u64::from(MAX_WEIGHT)) as u32;

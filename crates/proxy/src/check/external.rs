@@ -20,7 +20,7 @@ const GRACE_MS: u32 = 1_000;
 
 /// Runs one check to its end, and the program to its own.
 pub(super) async fn run(checker: Rc<Checker>, record: Record, external: Arc<External>) {
-    let _underway = Underway::new(&checker, 1);
+    let underway = Underway::new(&checker, 1);
     let turn = Turn::new(&checker, record);
     let Some(subject) = turn.wanted() else { return };
     let thread = &checker.worker.thread;
@@ -52,6 +52,14 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record, external: Arc<Exte
     let deadline = thread.tick().plus_ms(GRACE_MS);
     while child.ending().is_none() && !deadline.is_due(thread.tick()) {
         thread.scheduler().pause(Some(deadline)).await;
+    }
+    if child.ending().is_none() {
+        child.end(true);
+        // The system keeps it until its end has been heard. The next check does not wait for that.
+        drop((turn, underway));
+        while child.ending().is_none() {
+            thread.scheduler().pause(None).await;
+        }
     }
 }
 

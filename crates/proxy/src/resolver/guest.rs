@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 /// A server that lives by a name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Guest {
     pub(super) backend: usize,
     pub(super) slot: usize,
@@ -180,11 +180,9 @@ pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&Service]) ->
         vacate(worker, room);
     }
     for (place, service) in plan.kept {
-        let (_, room) = &rooms[place];
+        let (guest, room) = &rooms[place];
         weigh(worker, room, service);
-        if let Some(address) = service.address {
-            move_in(worker, room, address, ADDITIONAL);
-        }
+        errands.push(settle_in(worker, *guest, room, service));
     }
     for (place, service) in plan.gained {
         let (guest, room) = &rooms[place];
@@ -194,12 +192,22 @@ pub(super) fn serve(worker: &Worker, guests: &[Guest], services: &[&Service]) ->
             vacate(worker, room);
         }
         occupy(worker, room, service);
-        match service.address {
-            Some(address) => drop(move_in(worker, room, address, ADDITIONAL)),
-            None => errands.push(Errand::Follow(*guest, service.target.clone())),
-        }
+        errands.push(settle_in(worker, *guest, room, service));
     }
     errands
+}
+
+/// A server that stands for a record gets the address that came along with it, or is to be found by
+/// the name of its host: also one that has stood for the record before, since its host may have
+/// been given up with the service, or told by a process before.
+fn settle_in(worker: &Worker, guest: Guest, room: &Room, service: &Service) -> Errand {
+    match service.address {
+        Some(address) => {
+            move_in(worker, room, address, ADDITIONAL);
+            Errand::Leave(guest)
+        }
+        None => Errand::Follow(guest, service.target.clone()),
+    }
 }
 
 /// The record of a server is gone.

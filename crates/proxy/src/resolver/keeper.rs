@@ -4,6 +4,7 @@
 use super::guest::{self, Errand, Guest, Room, Taken};
 use super::lookup::Ask;
 use super::nameserver::{Inbox, NameServer};
+use super::searches::{Search, Searches};
 use super::{Counters, Order, Resolver, count};
 use crate::worker::Worker;
 use dns::{Choices, Event, Failure, Kind, Record, Reply, Resolution, Service};
@@ -11,25 +12,8 @@ use reactor::{TaskId, Tick, Wake};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Names that only requests have asked for: beyond so many, further ones are not resolved.
-const MAX_NAMES: usize = 10_000;
-
 /// Bytes of a datagram.
 const DATAGRAM: usize = 65_535;
-
-/// A name, and who lives by it.
-struct Search {
-    resolution: Resolution,
-    guests: Vec<Guest>,
-    asks: Vec<Arc<Ask>>,
-}
-
-impl Search {
-    /// Whether anybody lives by it or waits for it.
-    fn is_wanted(&self) -> bool {
-        !self.guests.is_empty() || !self.asks.is_empty()
-    }
-}
 
 struct Keeper {
     worker: Rc<Worker>,
@@ -37,7 +21,7 @@ struct Keeper {
     nameservers: Vec<NameServer>,
     inbox: Inbox,
     task: TaskId,
-    searches: Vec<Search>,
+    searches: Searches,
 }
 
 /// Runs for as long as the thread does.
@@ -49,7 +33,7 @@ pub(super) async fn run(worker: Rc<Worker>, resolver: usize) {
         nameservers: nameservers.collect(),
         inbox: Inbox::default(),
         task: scheduler.current(),
-        searches: Vec::new(),
+        searches: Searches::new(settings.dns),
         worker: worker.clone(),
         resolver,
     };
@@ -59,7 +43,7 @@ pub(super) async fn run(worker: Rc<Worker>, resolver: usize) {
         keeper.obey();
         keeper.ask();
         keeper.hear(&mut buffer);
-        keeper.forget();
+        keeper.searches.forget(keeper.now());
         scheduler.pause(keeper.deadline()).await;
     }
 }
@@ -89,34 +73,9 @@ impl Keeper {
                 let own = server.settings.resolve.as_ref();
                 if let Some(resolve) = own.filter(|it| it.resolvers == self.resolver) {
                     let guest = Guest { backend: proxy.index, slot };
-                    self.take_in(guest, &resolve.name, resolve.kind());
+                    let now = self.now();
+                    self.searches.take_in(guest, &resolve.name, resolve.kind(), now);
                 }
-            }
-        }
-    }
-
-    fn search(&mut self, name: &str, kind: Kind) -> &mut Search {
-        let same = |it: &Search| it.resolution.name() == name && it.resolution.preferred() == kind;
-        let place = self.searches.iter().position(same).unwrap_or_else(|| {
-            let resolution = Resolution::new(name, kind, self.worker.millis());
-            self.searches.push(Search { resolution, guests: Vec::new(), asks: Vec::new() });
-            self.searches.len() - 1
-        });
-        &mut self.searches[place]
-    }
-
-    fn take_in(&mut self, guest: Guest, name: &str, kind: Kind) {
-        let now = self.now();
-        let search = self.search(name, kind);
-        search.guests.push(guest);
-        search.resolution.hurry(now);
-    }
-
-    /// The server is not found by the name of a host any more; it may still stand for a service.
-    fn let_go(&mut self, guest: Guest) {
-        for search in &mut self.searches {
-            if search.resolution.preferred() != Kind::Service {
-                search.guests.retain(|it| *it != guest);
             }
         }
     }
@@ -127,13 +86,11 @@ impl Keeper {
             match order {
                 Order::Ask(ask) => self.answer_later(ask),
                 Order::Hurry(backend, slot) => {
-                    let (guest, now) = (Guest { backend, slot }, self.now());
-                    let own = self.searches.iter_mut().filter(|it| it.guests.contains(&guest));
-                    own.for_each(|search| search.resolution.hurry(now));
+                    self.searches.hurry(Guest { backend, slot }, self.worker.millis());
                 }
                 Order::Rename(backend, slot, name) => {
                     let guest = Guest { backend, slot };
-                    self.let_go(guest);
+                    self.searches.let_go(guest);
                     if let Some(room) = Room::of(&self.worker, guest) {
                         guest::rename(&self.worker, &room, &name);
                     }
@@ -147,40 +104,39 @@ impl Keeper {
     fn follow(&mut self, guest: Guest, name: &str) {
         let room = Room::of(&self.worker, guest);
         if let Some(family) = room.and_then(|room| room.resolve().map(|it| it.family)) {
-            self.take_in(guest, name, family);
+            self.searches.take_in(guest, name, family, self.worker.millis());
         }
     }
 
     /// Answers from memory, or when the name server has.
     fn answer_later(&mut self, ask: Arc<Ask>) {
         let (now, settings) = (self.now(), self.settings());
-        if self.searches.len() >= MAX_NAMES {
-            return ask.tell(None);
-        }
         let (name, family) = (ask.name.to_ascii_lowercase(), ask.family);
-        let search = self.search(&name, family);
-        if search.resolution.is_fresh(now, &settings) {
-            ask.tell(best(&search.resolution, family));
-        } else {
+        let Some(place) = self.searches.admit(&name, family, now) else { return ask.tell(None) };
+        let resolution = &self.searches[place].resolution;
+        if resolution.is_fresh(now, &settings) {
+            return ask.tell(best(resolution, family));
+        }
+        self.searches.change(place, |search| {
             search.asks.push(ask);
             search.resolution.hurry(now);
-        }
+        });
     }
 
     /// Asks for names that are due.
     fn ask(&mut self) {
         let now = self.now();
-        for place in 0..self.searches.len() {
+        for place in self.searches.due(now) {
             let search = &self.searches[place];
-            if search.resolution.due() > now || !search.is_wanted() {
+            if !search.is_wanted() {
                 continue;
             }
-            let waiting = self.searches[place].resolution.asking().is_some();
-            if waiting {
+            if search.resolution.asking().is_some() {
                 self.count_silence();
             }
             let (id, servers, settings) = self.question();
-            let event = self.searches[place].resolution.on_time(now, id, servers, &settings);
+            let on_time = |it: &mut Search| it.resolution.on_time(now, id, servers, &settings);
+            let event = self.searches.change(place, on_time);
             self.follow_up(place, event, None);
         }
     }
@@ -191,9 +147,8 @@ impl Keeper {
 
     /// What the next question needs: a number that nobody can guess, how many are asked, settings.
     fn question(&self) -> (u16, usize, dns::Settings) {
-        let used = |id| self.searches.iter().any(|it| it.resolution.asking() == Some(id));
         let mut id = self.worker.thread.kernel().seed() as u16;
-        while used(id) {
+        while self.searches.by_question(id).is_some() {
             id = id.wrapping_add(1);
         }
         (id, self.nameservers.len(), self.settings())
@@ -225,10 +180,7 @@ impl Keeper {
     fn read(&mut self, nameserver: usize, bytes: &[u8], stream: bool) {
         let counters = self.counters(nameserver);
         let Some(id) = dns::message::id(bytes) else { return count(&counters.invalid) };
-        let asking = |it: &Search| it.resolution.asking() == Some(id);
-        let Some(place) = self.searches.iter().position(asking) else {
-            return count(&counters.outdated);
-        };
+        let Some(place) = self.searches.by_question(id) else { return count(&counters.outdated) };
         if !stream && bytes.len() > usize::from(self.settings().payload) {
             count(&counters.too_big);
             return self.learn(nameserver, id, Reply::Malformed);
@@ -266,11 +218,12 @@ impl Keeper {
             Reply::Failed(Failure::Other) => &counters.other,
             Reply::Malformed | Reply::Truncated | Reply::Foreign => &counters.invalid,
         });
-        let asking = |it: &Search| it.resolution.asking() == Some(id);
-        let Some(place) = self.searches.iter().position(asking) else { return };
+        let Some(place) = self.searches.by_question(id) else { return };
         let (next, servers, settings) = self.question();
         let now = self.now();
-        let event = self.searches[place].resolution.on_reply(reply, now, next, servers, &settings);
+        let event = self.searches.change(place, |search| {
+            search.resolution.on_reply(reply, now, next, servers, &settings)
+        });
         self.follow_up(place, event, Some(nameserver));
     }
 
@@ -300,11 +253,10 @@ impl Keeper {
     }
 
     fn answered(&mut self, place: usize, nameserver: Option<usize>) {
-        let search = &mut self.searches[place];
+        let asks = self.searches.change(place, |search| std::mem::take(&mut search.asks));
+        let search = &self.searches[place];
         let kind = search.resolution.preferred();
-        for ask in std::mem::take(&mut search.asks) {
-            ask.tell(best(&search.resolution, kind));
-        }
+        asks.iter().for_each(|ask| ask.tell(best(&search.resolution, kind)));
         let guests = search.guests.clone();
         if kind == Kind::Service {
             return self.share_out(place, &guests);
@@ -342,7 +294,7 @@ impl Keeper {
         for own in guests.chunk_by(|one, next| one.backend == next.backend) {
             for errand in guest::serve(&self.worker, own, &services) {
                 match errand {
-                    Errand::Leave(guest) => self.let_go(guest),
+                    Errand::Leave(guest) => self.searches.let_go(guest),
                     Errand::Follow(guest, host) => self.follow(guest, &host),
                 }
             }
@@ -351,8 +303,9 @@ impl Keeper {
 
     fn failed(&mut self, place: usize, failure: Failure) {
         let (now, settings) = (self.now(), self.settings());
-        let search = &mut self.searches[place];
-        std::mem::take(&mut search.asks).iter().for_each(|ask| ask.tell(None));
+        let asks = self.searches.change(place, |search| std::mem::take(&mut search.asks));
+        asks.iter().for_each(|ask| ask.tell(None));
+        let search = &self.searches[place];
         if search.resolution.holds(failure, now, &settings) {
             return;
         }
@@ -360,7 +313,7 @@ impl Keeper {
         let guests = search.guests.clone();
         for guest in guests {
             if service {
-                self.let_go(guest);
+                self.searches.let_go(guest);
             }
             if let Some(room) = Room::of(&self.worker, guest) {
                 guest::move_out(&self.worker, &room, guest::words(failure));
@@ -368,28 +321,15 @@ impl Keeper {
         }
     }
 
-    /// Drops names that nobody lives by and nobody waits for, once memory is no use any more.
-    fn forget(&mut self) {
-        let (now, settings) = (self.now(), self.settings());
-        self.searches
-            .retain(|search| search.is_wanted() || search.resolution.is_fresh(now, &settings));
-    }
-
     /// When something is to be done: for a name, or about streams that have rested.
     fn deadline(&self) -> Option<Tick> {
-        let due = self.searches.iter().map(|it| self.wake_at(it)).min();
-        let ahead = due.map(|due| due.saturating_sub(self.now()).min(Tick::MAX_SPAN_MS.into()));
+        let ahead = self
+            .searches
+            .next()
+            .map(|due| due.saturating_sub(self.now()).min(Tick::MAX_SPAN_MS.into()));
         let due = ahead.map(|ahead| self.worker.thread.tick().plus_ms(ahead as u32));
         let tidy = self.nameservers.iter().filter_map(NameServer::tidy);
         tidy.fold(due, |due, tidy| Tick::earlier(due, Some(tidy)))
-    }
-
-    /// When a name needs attention. One that nobody lives by only waits to be forgotten.
-    fn wake_at(&self, search: &Search) -> u64 {
-        match search.is_wanted() {
-            true => search.resolution.due(),
-            false => search.resolution.fresh_until(&self.settings()),
-        }
     }
 }
 

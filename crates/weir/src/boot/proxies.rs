@@ -530,11 +530,14 @@ fn streams(from: &model::NameServer, options: &model::ServerOptions) -> settings
 /// What `addr` and `port` say holds for agents too, unless they have their own.
 fn agent(server: &reactor::Address, check: &model::Check) -> Option<settings::Agent> {
     let from = &check.agent;
-    let (own_ip, port) = (from.addr.or(check.addr), from.port.or(check.port));
-    let (reactor::Address::Inet(address), Some(port)) = (server, port) else { return None };
-    let ip = own_ip.unwrap_or(address.ip());
+    let (own_ip, port) = (from.addr.or(check.addr), from.port.or(check.port)?);
+    let address = match own_ip.or_else(|| Some(server.inet()?.ip())) {
+        Some(ip) => reactor::Address::Inet((ip, port).into()),
+        // As HAProxy does with a server that is a path.
+        None => server.clone(),
+    };
     from.enabled.then(|| settings::Agent {
-        address: reactor::Address::Inet((ip, port).into()),
+        address,
         follows: own_ip.is_none(),
         send: from.send.clone(),
         inter_ms: u32::try_from(from.inter).unwrap_or(u32::MAX).max(1),

@@ -3,7 +3,9 @@
 
 use crate::support::{Origin, Running, Setup, eventually, run};
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
 
 /// A backend of its own for each status, and what its server's `check_code` is then.
 const STATUSES: &[(&str, &str, &str)] = &[
@@ -229,6 +231,49 @@ fn programs_are_told_apart_in_the_log_and_never_left_behind() {
         let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).ok();
         (!same || status.is_none()).then_some(())
     });
+}
+
+#[test]
+fn a_program_that_does_not_listen_is_killed_and_taken_off_the_list() {
+    let setup = Setup::new(&format!(
+        "{GLOBAL}backend b\n option external-check\n external-check command <dir>/deaf\n \
+         external-check path /usr/bin:/bin\n server s 127.0.0.1:1 check inter 50ms\n"
+    ))
+    .file("deaf", "#!/bin/sh\ntrap '' TERM\necho $$ >> ${0%/*}/pids\nexec sleep 60\n");
+    executable(&setup, "deaf");
+    let weir = setup.start();
+    let pids = || -> Vec<String> {
+        let text = std::fs::read_to_string(weir.path("pids")).unwrap_or_default();
+        text.split_inclusive('\n').map(|line| line.trim().to_owned()).collect()
+    };
+    eventually("checks go on", || (pids().len() >= 3).then_some(()));
+    let first = pids()[0].clone();
+    eventually("nothing is left of the first program", || {
+        (!std::path::Path::new(&format!("/proc/{first}")).exists()).then_some(())
+    });
+}
+
+#[test]
+fn an_agent_may_be_elsewhere_than_a_server_that_is_a_path_and_at_the_path_too() {
+    let agent = Origin::new(|mut peer| peer.send("50%\n"));
+    let port = agent.address().port();
+    let setup = Setup::new(&format!(
+        "{GLOBAL}backend b\n \
+         server s <dir>/nobody agent-check agent-addr 127.0.0.1 agent-port {port} agent-inter 30ms\n \
+         server t <dir>/agent agent-check agent-port 9 agent-inter 30ms\n"
+    ));
+    let listener = UnixListener::bind(setup.path("agent")).expect("a path of the test");
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let _ = stream.write_all(b"25%\n");
+        }
+    });
+    let weir = setup.start();
+    for server in ["s", "t"] {
+        eventually("the agent has been asked", || {
+            (weir.stat("b", server, "agent_status") == "CHECKED").then_some(())
+        });
+    }
 }
 
 #[test]

@@ -408,3 +408,115 @@ fn a_command_gives_a_server_another_name() {
     assert!(weir.cli("set server b/t fqdn other.test").contains("no resolution is configured"));
     assert_eq!(state(&weir, "s", &fields), "127.0.0.2 other.test 64");
 }
+
+/// A server's place as a service tells it, and why it rests.
+const PLACE: [&str; 3] = ["srv_addr", "srv_port", "srv_admin_state"];
+
+#[test]
+fn servers_of_a_service_come_back_when_name_servers_speak_again() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    let service = || dns.say("_h._tcp.test SRV", Says::Records(&["srv 1 8001 h1.test"]));
+    service();
+    dns.say("h1.test A", Says::Records(&["127.0.0.7"]));
+    let back = format!("{NONE} server-template t 2 _h._tcp.test\n");
+    let weir = setup(&dns, &log, " hold timeout 200ms\n", "", &back).start();
+    wait_for(&weir, "t1", &PLACE, "127.0.0.7 8001 64");
+    dns.say("_h._tcp.test SRV", Says::Nothing);
+    assert!(log.find("going DOWN").contains("maintenance (DNS timeout status)"));
+    wait_for(&weir, "t1", &PLACE, "- 8001 96");
+    service();
+    wait_for(&weir, "t1", &PLACE, "127.0.0.7 8001 64");
+    // Neither the service nor its host.
+    for question in ["_h._tcp.test SRV", "h1.test A", "h1.test AAAA"] {
+        dns.say(question, Says::Nothing);
+    }
+    wait_for(&weir, "t1", &PLACE, "- 8001 96");
+    service();
+    dns.say("h1.test A", Says::Records(&["127.0.0.9"]));
+    wait_for(&weir, "t1", &PLACE, "127.0.0.9 8001 64");
+}
+
+#[test]
+fn the_host_of_a_record_is_looked_up_once_nobody_tells_its_address_any_more() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    dns.say("_h._tcp.test SRV", Says::Records(&["srv 1 8001 h1.test 127.0.0.8"]));
+    dns.say("h1.test A", Says::Records(&["127.0.0.7"]));
+    let back = format!("{NONE} server-template t 2 _h._tcp.test\n");
+    let weir = setup(&dns, &log, "", "", &back).start();
+    wait_for(&weir, "t1", &PLACE, "127.0.0.8 8001 64");
+    assert_eq!(dns.count("h1.test A "), 0, "it was told");
+    dns.say("_h._tcp.test SRV", Says::Records(&["srv 1 8001 h1.test"]));
+    wait_for(&weir, "t1", &PLACE, "127.0.0.7 8001 64");
+    dns.say("_h._tcp.test SRV", Says::Records(&["srv 1 8001 h1.test 127.0.0.8"]));
+    wait_for(&weir, "t1", &PLACE, "127.0.0.8 8001 64");
+}
+
+#[test]
+fn a_service_is_followed_where_a_state_file_has_told_its_records() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    let services = Says::Records(&["srv 1 8001 h1.test", "srv 1 8002 h1.test"]);
+    dns.say("_h._tcp.test SRV", services.clone());
+    dns.say("h1.test A", Says::Records(&["127.0.0.7", "127.0.0.8"]));
+    let start = |states: &str, first: &str| {
+        let section = " timeout retry 10s\nglobal\n server-state-file <dir>/states\n";
+        let back = format!(
+            " load-server-state-from-file global\n default-server init-addr {first}\n \
+             server-template t 1 _h._tcp.test:80\n server-template u 1 _h._tcp.test\n"
+        );
+        setup(&dns, &log, section, "", &back).file("states", states).start()
+    };
+    let before = start("1\n", "none");
+    wait_for(&before, "t1", &PLACE, "127.0.0.7 8001 64");
+    wait_for(&before, "u1", &PLACE, "127.0.0.8 8002 64");
+    let states = before.cli("show servers state") + "\n";
+    drop(before);
+    dns.say("_h._tcp.test SRV", Says::Nothing);
+    let after = start(&states, "last");
+    assert_eq!(state(&after, "t1", &PLACE), "127.0.0.7 8001 64");
+    assert_eq!(state(&after, "u1", &PLACE), "127.0.0.8 8002 64");
+    drop(after);
+    dns.say("_h._tcp.test SRV", services);
+    dns.say("h1.test A", Says::Records(&["127.0.0.9", "127.0.0.10"]));
+    for first in ["none", "last"] {
+        let after = start(&states, first);
+        wait_for(&after, "t1", &PLACE, "127.0.0.9 8001 64");
+        wait_for(&after, "u1", &PLACE, "127.0.0.10 8002 64");
+    }
+}
+
+#[test]
+fn who_follows_a_server_that_is_found_by_name_goes_where_it_goes() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    let back = format!(
+        "{NONE} server s app.test:80 check inter 1h\n server f 127.0.0.1:80 track b/s\n \
+         server d 127.0.0.1:1 check inter 20ms fall 1\n server g two.test:80 track b/d\n"
+    );
+    let weir = setup(&dns, &log, " hold nx 100ms\n", "", &back).start();
+    assert_eq!(weir.stat("b", "f", "status"), "MAINT (via b/s)");
+    let states = ["srv_op_state", "srv_admin_state"];
+    wait_for(&weir, "d", &states, "0 0");
+    dns.say("two.test A", Says::Records(&["127.0.0.2"]));
+    wait_for(&weir, "g", &["srv_addr", "srv_admin_state"], "127.0.0.2 0");
+    assert_eq!(state(&weir, "g", &states), "0 0", "its leader is down");
+    dns.say("app.test A", Says::Records(&["127.0.0.1"]));
+    wait_for(&weir, "f", &states, "2 0");
+    dns.say("app.test A", Says::Code(3));
+    wait_for(&weir, "f", &states, "0 2");
+}
+
+#[test]
+fn an_agent_beside_a_server_is_not_asked_before_the_server_is_found() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    let agent = Origin::new(|mut peer| peer.send("50%\n"));
+    let port = agent.address().port();
+    let back =
+        format!("{NONE} server s app.test:80 agent-check agent-port {port} agent-inter 20ms\n");
+    let weir = setup(&dns, &log, " hold nx 100ms\n", "", &back).start();
+    let asked = dns.count("app.test A ");
+    eventually("time passes", || (dns.count("app.test A ") > asked + 10).then_some(()));
+    assert_eq!(agent.connections(), 0, "nobody knows where it is");
+    dns.say("app.test A", Says::Records(&["127.0.0.1"]));
+    eventually("the agent is asked", || {
+        (weir.stat("b", "s", "agent_status") == "CHECKED").then_some(())
+    });
+}

@@ -102,6 +102,21 @@ fn a_configured_rest_that_was_ended_stays_ended() {
 }
 
 #[test]
+fn a_chain_of_followers_starts_at_rest_in_whatever_order_it_stands() {
+    let servers = "    server a 127.0.0.1:1 track bk/b\n    server b 127.0.0.1:1 track bk/c\n    \
+                   server c 127.0.0.1:1 check inter 1h disabled\n    \
+                   server d 127.0.0.1:1 track bk/a\n";
+    let weir = setup("1\n", servers).start();
+    for server in ["a", "b", "d"] {
+        assert!(weir.stat("bk", server, "status").starts_with("MAINT (via bk/"), "{server}");
+    }
+    weir.cli("enable server bk/c");
+    for server in ["a", "b", "d"] {
+        assert!(weir.stat("bk", server, "status").starts_with("UP"), "{server}");
+    }
+}
+
+#[test]
 fn the_state_says_since_when() {
     let states = "1\n2 bk 1 plain 127.0.0.1 2 0 5 11 1000 1 0 2 0 0 0 0 - 1 - 0 0 - - 0\n";
     let weir = setup(states, SERVERS).start();

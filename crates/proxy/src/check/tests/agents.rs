@@ -6,7 +6,8 @@ use crate::settings::{Agent, Check, Server};
 use crate::testing::{self, Origin, World};
 use balance::{Admin, CheckStatus, OpState};
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Barrier, Mutex};
 
 /// An agent that says what is in the cell, and what it is told.
 struct Speaker {
@@ -78,6 +79,29 @@ fn an_agent_takes_its_server_down_and_up() {
     world.line("Agent check for server be/s1 succeeded, reason: Layer7 check passed, code: 0, info: \"via agent : up\"");
     world.line("<5>Server be/s1 is UP. 1 active");
     assert_eq!(state.state().0, OpState::Running);
+}
+
+/// An answer that was under way when the agent was disabled (management manual, `disable agent`).
+#[test]
+fn a_disabled_agent_changes_no_weight_any_more() {
+    let disabled = Arc::new(Barrier::new(2));
+    let asked = disabled.clone();
+    let origin = Origin::new(move |mut stream, number| {
+        if number == 0 {
+            asked.wait();
+            asked.wait();
+            let _ = stream.write_all(b"50% drain maxconn:7\n");
+        }
+    });
+    let agent = Speaker { says: Arc::default(), origin };
+    let world = patient_world(server(&agent));
+    let server = &world.backend("be").servers[0];
+    let wait = disabled.clone();
+    world.play(move || wait.wait().is_leader());
+    server.agent.as_ref().unwrap().off.store(true, Relaxed);
+    world.play(move || disabled.wait().is_leader());
+    world.until("the answer has come", || server.state.load().maxconn() == 7);
+    assert_eq!((server.state.user_weight(), server.state.state().1), (40, Admin::default()));
 }
 
 #[test]
@@ -160,7 +184,7 @@ fn agents_are_told_something_and_can_be_left_alone() {
     world.until("it is told", || heard.lock().unwrap().starts_with(b"hello\n"));
     let server = &world.backend("be").servers[0];
     let agent = server.agent.as_ref().unwrap();
-    agent.off.store(true, std::sync::atomic::Ordering::Relaxed);
+    agent.off.store(true, Relaxed);
     crate::notice::force_agent(&world.workers[0], world.shared.backend("be").unwrap(), 0, false);
     world.line("<1>Server be/s1 is DOWN, changed from CLI. 0 active");
 }
