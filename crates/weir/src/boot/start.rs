@@ -47,7 +47,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
             return fail(&format!("[haproxy.main()] {text} ({error})"));
         }
     };
-    let prepared = match Prepared::new(model, options, said, pool) {
+    let prepared = match Prepared::new(model, options, said, (pool, Predecessors::of(options))) {
         Ok(prepared) => prepared,
         Err(alerts) => {
             alerts.iter().for_each(|text| watch::say("ALERT", text));
@@ -88,7 +88,7 @@ pub(super) struct Place {
 }
 
 impl Prepared {
-    /// Opens everything; what a process before has handed over is used.
+    /// Opens everything; what a process before has handed over is used, and others make room.
     ///
     /// # Errors
     /// Alerts, a text each.
@@ -96,14 +96,14 @@ impl Prepared {
         mut model: Model,
         options: &Options,
         said: &str,
-        pool: Pool,
+        (pool, before): (Pool, Predecessors),
     ) -> Result<Self, Vec<String>> {
         let main = |text: String| vec![format!("[haproxy.main()] {text}")];
         if let Some(mib) = options.memory_mib {
             sys::process::limit_memory(u64::from(mib) << 20)
                 .map_err(|error| main(format!("Cannot limit memory to {mib} MB: {error}")))?;
         }
-        let mut opener = Opener::with(pool, Predecessors::of(options));
+        let mut opener = Opener::with(pool, before);
         namespaces(&model, &mut opener).map_err(|error| main(error.to_string()))?;
         let maxconn =
             limits::connections(&model, options, proxies::listeners(&model)).map_err(main)?;
