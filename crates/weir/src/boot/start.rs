@@ -400,11 +400,13 @@ fn serve(
         let plan = &plan;
         for (index, pulse) in pulses.iter().enumerate().skip(1) {
             let builder = std::thread::Builder::new().name(format!("worker-{index}"));
-            builder.spawn_scoped(scope, move || work(index, shared, plan, pulse))?;
+            let run = move || employ(index, shared, plan, pulse);
+            builder.spawn_scoped(scope, run).unwrap_or_else(|error| give_up(index, &error));
         }
         // The first worker is this thread: with `nbthread 1` nobody shares its descriptors.
-        work(0, shared, plan, &pulses[0])
-    })
+        employ(0, shared, plan, &pulses[0]);
+    });
+    Ok(())
 }
 
 fn thread_settings(model: &Model) -> reactor::thread::Settings {
@@ -438,7 +440,20 @@ struct Plan {
     ready: Barrier,
 }
 
-/// One worker, from its start to its end.
+/// One worker that works, or there is no process.
+fn employ(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) {
+    work(index, shared, plan, pulse).unwrap_or_else(|error| give_up(index, &error));
+}
+
+/// Ends the process: the others would wait for a worker that does not start, and clients for one that
+/// does not go on.
+fn give_up(index: usize, error: &io::Error) -> ! {
+    fail(&format!("[haproxy.main()] Thread {} cannot work: {error}", index + 1));
+    // Nothing is tidied up beneath those that run.
+    sys::mother::end(1)
+}
+
+/// The work of one worker, from its start to its end.
 fn work(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) -> io::Result<()> {
     let seat = plan.seats.seat(index);
     if let Some(cpus) = seat.and_then(|seat| limits::processors(&plan.maps, seat))
