@@ -119,12 +119,12 @@ impl Prepared {
             }
             model.global.process.noreuseport = true;
         }
-        let certificates = console::certificates(&model);
+        let known = (console::certificates(&model), console::bases(&model));
         let proxies = proxies::all(&mut model, &mut opener, &mut errors);
         let rings = logs::rings(&model, &mut errors);
         let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
         let (runtime, console) =
-            console::open(&model, (options, said), certificates, &mut opener, &mut errors);
+            console::open(&model, (options, said), known, &mut opener, &mut errors);
         if errors.is_empty() {
             opener.close_rest();
             return Ok(Self {
