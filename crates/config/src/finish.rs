@@ -5,7 +5,7 @@ use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, Draf
 use crate::model::{
     At, Balance, Check, Disguise, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport,
     MAX_THREADS, Mailers, Mode, Model, PER_GROUP, Process, Program, Protocol, Proxy, ProxyKind,
-    Resolvers, Rules, SendHostname, Server, ServerPort, Source, Threads,
+    Resolvers, Rules, SendHostname, Server, ServerPort, Source, Threads, Tune,
 };
 use rules::check::StepPorts;
 use rules::{RuleSet, Ruleset};
@@ -39,6 +39,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     if let Err(told) = crate::parse::read_header_case(&mut draft.global.header_case, cx) {
         cx.diagnostics.push(Diagnostic::general(Severity::Alert, told));
     }
+    check_error_files(&draft.global.tune, cx);
     advice::backends(&draft.proxies, cx);
     states::load(&mut draft.proxies, &draft.global, cx);
     track::resolve(&mut draft.proxies, cx);
@@ -100,6 +101,21 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         env: std::mem::take(&mut cx.env),
         store,
     })
+}
+
+/// Bytes of a buffer, and those kept for rewriting, without `tune.*`.
+const BUFFER_SIZE: u32 = 16_384;
+const MAX_REWRITE: u32 = 1_024;
+
+/// Error replies leave room for `http-after-response` rules (section 4.2 `errorfile`).
+fn check_error_files(tune: &Tune, cx: &mut Cx<'_>) {
+    let buffer = tune.bufsize.unwrap_or(BUFFER_SIZE);
+    let room = buffer - tune.maxrewrite.unwrap_or(MAX_REWRITE).min(buffer / 2);
+    for (length, alert) in std::mem::take(&mut cx.error_files) {
+        if length > room as usize {
+            cx.diagnostics.push(alert);
+        }
+    }
 }
 
 /// The programs, each of which has a command.
