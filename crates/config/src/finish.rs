@@ -54,6 +54,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     );
     let userlists = userlists(std::mem::take(&mut draft.userlists), cx);
     let inherited = std::mem::take(&mut draft.defaults);
+    let names: Vec<Arc<str>> = inherited.iter().map(|draft| draft.name.clone()).collect();
     let inherited = inherited.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {
         inherited,
@@ -67,6 +68,11 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         threads: draft.global.process.threads.clone(),
         advise: !cx.diagnostics.failed(),
     };
+    for (name, rules) in names.iter().zip(&shared.inherited) {
+        let Some(rules) = rules else { continue };
+        sections_of_rules(name, rules, &shared, cx);
+        resolvers::rules(name, rules, &shared, cx);
+    }
     let retired = retired::names(&draft);
     let stick_tables = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
     let stick_tables = stick_tables.collect();
@@ -335,7 +341,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     backends::resolve(&mut draft, shared, cx);
     error_replies(&mut draft, shared, cx);
     resolvers::servers(&mut draft, shared, cx);
-    resolvers::rules(&draft, shared, cx);
+    resolvers::rules(&draft.name, &draft.rules, shared, cx);
     let email_alert = checks::email_alert(&draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;
     let formats = formats::compile(&draft, &shared.global_logs, cx);
@@ -413,13 +419,13 @@ fn error_replies(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
     }
     // `default-errorfiles` hides what is inherited.
     replies.retain(|_, reply| !matches!(reply, ErrorReply::Reply(reply) if reply.is_default()));
-    sections_of_rules(draft, shared, cx);
+    sections_of_rules(&draft.name, &draft.rules, shared, cx);
     draft.settings.common.error_replies = replies;
 }
 
 /// The `http-errors` sections that rules name must be there, and should have what is asked for.
-fn sections_of_rules(draft: &DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
-    for rule in draft.rules.sets().into_iter().flat_map(|set| set.rules()) {
+fn sections_of_rules(proxy: &str, rules: &Rules, shared: &Shared, cx: &mut Cx<'_>) {
+    for rule in rules.sets().into_iter().flat_map(|set| set.rules()) {
         let rules::Action::Control(control) = rule.action() else { continue };
         let Some(reply) = control.reply() else { continue };
         let Some(name) = reply.section() else { continue };
@@ -430,15 +436,13 @@ fn sections_of_rules(draft: &DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
             Some(section) if section.files.contains_key(&status) => {}
             Some(_) => {
                 let message = format!(
-                    "Proxy '{}': status '{status}' referenced by an http reply not declared in http-errors section '{name}'.",
-                    draft.name
+                    "Proxy '{proxy}': status '{status}' referenced by an http reply not declared in http-errors section '{name}'."
                 );
                 cx.about(Severity::Warning, &place, message);
             }
             None => {
                 let message = format!(
-                    "Proxy '{}': unable to find required http-errors section '{name}'.",
-                    draft.name
+                    "Proxy '{proxy}': unable to find required http-errors section '{name}'."
                 );
                 cx.about(Severity::Alert, &place, message);
             }

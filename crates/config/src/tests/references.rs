@@ -20,6 +20,23 @@ fn numbers_follow_order_and_skip_the_explicit_ones() {
 }
 
 #[test]
+fn sections_that_inherited_rules_name_are_there() {
+    let text = |line: &str| {
+        let times = TIMES.replace("defaults", "defaults d");
+        format!("{times} {line}\nbackend a from d\nbackend b from d\n")
+    };
+    let alerts = |line: &str| messages(&text(line), Severity::Alert);
+    assert_eq!(
+        alerts("http-request return status 503 errorfiles nope"),
+        ["Proxy 'd': unable to find required http-errors section 'nope'."]
+    );
+    assert_eq!(
+        alerts("http-request do-resolve(txn.a,nope) src"),
+        ["Proxy 'd': Can't find resolvers section 'nope' for do-resolve action."]
+    );
+}
+
+#[test]
 fn numbers_are_those_that_haproxy_gives() {
     let proxies = format!(
         "{TIMES}frontend f\n bind :1\nbackend b\n id 7\nlisten l\n bind :2\nbackend z\nbackend four\n id 4\nbackend y\n"
