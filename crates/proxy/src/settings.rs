@@ -386,7 +386,7 @@ pub struct StatsPage {
     /// `stats realm`.
     pub realm: Option<String>,
     /// Users and passwords; empty for everybody.
-    pub users: Vec<(String, String)>,
+    pub users: Vec<(Vec<u8>, Vec<u8>)>,
     /// Do not show the version.
     pub hide_version: bool,
     /// Show additional details in tooltips.

@@ -117,12 +117,13 @@ fn node_char(c: char) -> bool {
 fn auth(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let account = args.need(2, "'auth' needs a user:password account.")?;
     let (user, password) = account.split_once(':').unwrap_or((account, ""));
+    let bytes = |word| sample::word::to_bytes(word).into_owned();
     let users = &mut page(proxy).users;
-    if users.iter().any(|(known, _)| known == user) {
+    if users.iter().any(|(known, _)| *known == bytes(user)) {
         cx.warn(args, 2, format!("uri auth: ignoring duplicated user '{user}'."));
         return Ok(());
     }
-    users.push((user.to_owned(), password.to_owned()));
+    users.push((bytes(user), bytes(password)));
     Ok(())
 }
 

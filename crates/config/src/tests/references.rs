@@ -37,6 +37,13 @@ fn sections_that_inherited_rules_name_are_there() {
 }
 
 #[test]
+fn passwords_are_bytes() {
+    let text = "userlist u\n user a insecure-password caf\\xe9\n";
+    let password = model(text).userlists["u"].users["a"].password.clone();
+    assert!(password.unwrap().verify(b"caf\xe9"));
+}
+
+#[test]
 fn numbers_are_those_that_haproxy_gives() {
     let proxies = format!(
         "{TIMES}frontend f\n bind :1\nbackend b\n id 7\nlisten l\n bind :2\nbackend z\nbackend four\n id 4\nbackend y\n"
