@@ -352,6 +352,9 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     let mut common = settings.common;
     common.logs = logs(settings.logs, &shared.global_logs);
     common.stats = settings.stats;
+    for name in common.stats.iter_mut().flat_map(|page| &mut page.scope).filter(|it| *it == ".") {
+        *name = draft.name.to_string();
+    }
     common.email_alert = email_alert;
     let mut front = settings.front;
     let mut back = settings.back;

@@ -37,6 +37,18 @@ fn sections_that_inherited_rules_name_are_there() {
 }
 
 #[test]
+fn a_page_of_ones_own_has_nothing_of_an_inherited_one() {
+    let page = " stats uri /s\n stats auth a:b\n stats realm r\n stats scope .\n";
+    let text = format!("{TIMES}{page}backend a\nbackend b\n stats auth c:\\xe0\n");
+    let model = model(&text);
+    let page = |number: usize| model.proxies[number].common.stats.as_ref().unwrap();
+    let (inherited, own) = (page(0), page(1));
+    assert_eq!((inherited.uri.as_deref(), &*inherited.scope), (Some("/s"), &["a".to_owned()][..]));
+    assert_eq!((&own.uri, &own.realm, own.scope.len()), (&None, &None, 0));
+    assert_eq!(own.users, [(b"c".to_vec(), b"\xe0".to_vec())], "of bytes, not of letters");
+}
+
+#[test]
 fn passwords_are_bytes() {
     let text = "userlist u\n user a insecure-password caf\\xe9\n";
     let password = model(text).userlists["u"].users["a"].password.clone();
