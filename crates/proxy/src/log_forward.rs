@@ -5,6 +5,7 @@
 //! their order.
 
 use crate::handshake;
+use crate::listener::Part;
 use crate::log;
 use crate::settings::{LogForward, LogTransport};
 use crate::transport::Transport;
@@ -58,6 +59,7 @@ struct Host {
 
 async fn accept(worker: Rc<Worker>, host: Host, handle: Handle, clients: Rc<Cell<u32>>) {
     let thread = &worker.thread;
+    let _part = Part::new(&worker, handle);
     let mut listener = Listener::new(thread, handle);
     while !worker.shared.is_stopping() {
         let most = host.section.maxconn;
@@ -74,12 +76,12 @@ async fn accept(worker: Rc<Worker>, host: Host, handle: Handle, clients: Rc<Cell
             };
         thread.scheduler().pause(deadline).await;
     }
-    // What those have sent who had come before the stop is passed on.
+    // As HAProxy does, those who had come before the stop are heard as long as they stay.
+    listener.pause();
     let most = host.section.maxconn;
     while (most == 0 || clients.get() < most)
         && matches!(accept_one(&worker, &host, &listener, &clients), Ok(true))
     {}
-    listener.close();
 }
 
 /// `Ok(false)`: nobody waits.
@@ -91,7 +93,7 @@ fn accept_one(
 ) -> io::Result<bool> {
     match listener.accept() {
         Ok((socket, _)) => {
-            let place = Place::take(clients);
+            let place = Place::take(worker, clients);
             let run = listen(worker.clone(), host.clone(), socket, place);
             worker.thread.scheduler().spawn(Class::Normal, run);
             Ok(true)
@@ -109,19 +111,28 @@ fn accept_one(
     }
 }
 
-/// A connection's place among those allowed.
-struct Place(Rc<Cell<u32>>);
+/// A connection's place among those allowed, and among all of the process, which ends with the last.
+struct Place {
+    worker: Rc<Worker>,
+    clients: Rc<Cell<u32>>,
+}
 
 impl Place {
-    fn take(clients: &Rc<Cell<u32>>) -> Self {
+    fn take(worker: &Rc<Worker>, clients: &Rc<Cell<u32>>) -> Self {
         clients.set(clients.get() + 1);
-        Self(clients.clone())
+        worker.shared.connections.enter();
+        Self { worker: worker.clone(), clients: clients.clone() }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.clients.set(self.clients.get() - 1);
+        let shared = &self.worker.shared;
+        shared.connections.leave();
+        if shared.is_stopping() && shared.connections.current() == 0 {
+            shared.rouse();
+        }
     }
 }
 

@@ -139,6 +139,12 @@ impl Ring {
         Tap { ring: self.clone(), number, next: at }
     }
 
+    /// Whether a server has still to get something.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let store = self.lock();
+        store.readers.iter().any(|reader| reader.keeps && reader.at < store.tail)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
