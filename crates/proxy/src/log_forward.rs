@@ -174,7 +174,7 @@ async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
             used += frame.len;
         }
         input.drain(..used);
-        if count == 0 || input.len() > most || frame::is_broken(&input, most) {
+        if count == 0 || input.len() > most + frame::PREFIX || frame::is_broken(&input, most) {
             return;
         }
         worker.thread.scheduler().yield_as(Class::Bulk).await;
