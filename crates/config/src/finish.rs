@@ -68,22 +68,14 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         threads: draft.global.process.threads.clone(),
         advise: !cx.diagnostics.failed(),
     };
-    for (name, rules) in names.iter().zip(&shared.inherited) {
-        let Some(rules) = rules else { continue };
-        sections_of_rules(name, rules, &shared, cx);
-        resolvers::rules(name, rules, &shared, cx);
-    }
+    sections_of_defaults(&names, &shared, cx);
     let retired = retired::names(&draft);
     let stick_tables = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
     let stick_tables = stick_tables.collect();
     let mut proxies: Vec<Proxy> =
         draft.proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
     if draft.global.process.noreuseport {
-        for bind in proxies.iter().flat_map(Proxy::sharded) {
-            let text = "'shards' has no effect with 'noreuseport'";
-            let message = format!("'bind {}' : {text}", bind.written);
-            cx.about(Severity::Warning, &bind.place, message);
-        }
+        warn_of_shards(&proxies, cx);
     }
     // Formats have been compiled by now, and have named theirs too.
     let tables = tables::collect(stick_tables, &retired, cx);
@@ -107,6 +99,23 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         env: std::mem::take(&mut cx.env),
         store,
     })
+}
+
+fn warn_of_shards(proxies: &[Proxy], cx: &mut Cx<'_>) {
+    for bind in proxies.iter().flat_map(Proxy::sharded) {
+        let text = "'shards' has no effect with 'noreuseport'";
+        let message = format!("'bind {}' : {text}", bind.written);
+        cx.about(Severity::Warning, &bind.place, message);
+    }
+}
+
+/// The sections that rules of `defaults` sections of these names name.
+fn sections_of_defaults(names: &[Arc<str>], shared: &Shared, cx: &mut Cx<'_>) {
+    for (name, rules) in names.iter().zip(&shared.inherited) {
+        let Some(rules) = rules else { continue };
+        sections_of_rules(name, rules, shared, cx);
+        resolvers::rules(name, rules, shared, cx);
+    }
 }
 
 /// Bytes of a buffer, and those kept for rewriting, without `tune.*`.

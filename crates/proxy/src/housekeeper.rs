@@ -6,8 +6,8 @@ use reactor::{Class, Wake};
 use std::rc::Rc;
 use stdx::Tick;
 
-/// How long servers of rings may take, behind the last client, to get what there is for them, and how
-/// often that is looked at; in milliseconds.
+/// How long servers of rings may take, behind the last client, to get what there is for them, and
+/// how often that is looked at; in milliseconds.
 const POURING_MS: u32 = 1_000;
 const LOOK_MS: u32 = 10;
 

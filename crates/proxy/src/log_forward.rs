@@ -111,7 +111,8 @@ fn accept_one(
     }
 }
 
-/// A connection's place among those allowed, and among all of the process, which ends with the last.
+/// A connection's place among those allowed, and among all of the process, which ends with the
+/// last.
 struct Place {
     worker: Rc<Worker>,
     clients: Rc<Cell<u32>>,

@@ -92,8 +92,8 @@ pub(super) fn with_value<'r>(
 }
 
 /// Appends what `template` makes of the first match in `subject`; false without a match. What the
-/// client sends may stand in the template, so that control characters are encoded as they are in what
-/// expressions yield: `\x0d\x0a` begins no line.
+/// client sends may stand in the template, so that control characters are encoded as they are in
+/// what expressions yield: `\x0d\x0a` begins no line.
 pub(super) fn expand(regex: &Regex, subject: &[u8], template: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let matches = regex.expand(subject, template, out);

@@ -28,8 +28,8 @@ struct State {
     current: u32,
     /// The version last prepared.
     newest: u32,
-    /// What is added to the number of a row where it is shown. It goes up when rows get other numbers, so
-    /// that nobody names one row and means another.
+    /// What is added to the number of a row where it is shown. It goes up when rows get other
+    /// numbers, so that nobody names one row and means another.
     base: u32,
     /// Where it is used, for listings.
     users: Vec<String>,

@@ -445,8 +445,8 @@ fn employ(index: usize, shared: &Arc<Shared>, plan: &Plan, pulse: &Arc<Pulse>) {
     work(index, shared, plan, pulse).unwrap_or_else(|error| give_up(index, &error));
 }
 
-/// Ends the process: the others would wait for a worker that does not start, and clients for one that
-/// does not go on.
+/// Ends the process: the others would wait for a worker that does not start, and clients for one
+/// that does not go on.
 fn give_up(index: usize, error: &io::Error) -> ! {
     fail(&format!("[haproxy.main()] Thread {} cannot work: {error}", index + 1));
     // Nothing is tidied up beneath those that run.
