@@ -7,7 +7,7 @@
 use crate::handshake;
 use crate::listener::Part;
 use crate::log;
-use crate::settings::{LogForward, LogTransport};
+use crate::settings::{LogBind, LogForward, LogTransport};
 use crate::transport::Transport;
 use crate::worker::Worker;
 use message::{Envelope, Message};
@@ -17,6 +17,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use wire::proxy_protocol::{self, Step};
 
 mod frame;
 mod message;
@@ -38,9 +39,9 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     for (_, section) in sections {
         let scheduler = worker.thread.scheduler();
         let clients = Rc::new(Cell::new(0));
-        for (handle, acceptor) in &section.binds {
-            let host = Host { section: section.clone(), acceptor: acceptor.clone() };
-            let run = accept(worker.clone(), host, *handle, clients.clone());
+        for bind in &section.binds {
+            let host = Host { section: section.clone(), bind: bind.clone() };
+            let run = accept(worker.clone(), host, clients.clone());
             scheduler.spawn(Class::Normal, run);
         }
         for handle in &section.datagrams {
@@ -53,12 +54,11 @@ pub(crate) fn start(worker: &Rc<Worker>) {
 #[derive(Clone)]
 struct Host {
     section: Arc<LogForward>,
-    /// What connections are encrypted with.
-    acceptor: Option<Arc<tls::Acceptor>>,
+    bind: LogBind,
 }
 
-async fn accept(worker: Rc<Worker>, host: Host, handle: Handle, clients: Rc<Cell<u32>>) {
-    let thread = &worker.thread;
+async fn accept(worker: Rc<Worker>, host: Host, clients: Rc<Cell<u32>>) {
+    let (thread, handle) = (&worker.thread, host.bind.handle);
     let _part = Part::new(&worker, handle);
     let mut listener = Listener::new(thread, handle);
     while !worker.shared.is_stopping() {
@@ -141,9 +141,10 @@ impl Drop for Place {
 /// that is no message.
 async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
     socket.own();
-    let Host { section, acceptor } = host;
+    let Host { section, bind } = host;
     let mut socket = Transport::from(socket);
-    if let Some(acceptor) = acceptor {
+    let mut announced = bind.announced;
+    if let Some(acceptor) = bind.tls {
         let until = section.client_ms.map(|span| worker.thread.tick().plus_ms(span));
         if handshake::answer(&worker, &mut socket, &acceptor, until).await.is_err() {
             return;
@@ -169,6 +170,14 @@ async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
             }
         };
         input.extend_from_slice(&chunk[..count]);
+        if announced {
+            match header(&input) {
+                Ok(Some(length)) => drop(input.drain(..length)),
+                Ok(None) if count > 0 && input.len() <= most => continue,
+                _ => return,
+            }
+            announced = false;
+        }
         let mut used = 0;
         while let Some(frame) = frame::next(&input[used..], count == 0) {
             forward(&worker, &section, frame.message);
@@ -180,6 +189,14 @@ async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
         }
         worker.thread.scheduler().yield_as(Class::Bulk).await;
     }
+}
+
+/// Bytes of the PROXY protocol header in front, or nothing while it goes on.
+fn header(input: &[u8]) -> Result<Option<usize>, proxy_protocol::Error> {
+    Ok(match proxy_protocol::decode(input)? {
+        Step::Complete { len, .. } => Some(len),
+        Step::Partial => None,
+    })
 }
 
 /// Datagrams, one message each.

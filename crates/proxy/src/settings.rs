@@ -20,7 +20,7 @@ pub use link::{
     Announce, Disguise, Encryption, Expected, Follows, Link, NEVER, Ports, ServerName, Switch,
     Values,
 };
-pub use rings::{Backing, LogForward, Ring, RingServer};
+pub use rings::{Backing, LogBind, LogForward, Ring, RingServer};
 pub use speech::{Speech, Speeches, Version};
 
 /// Limits per second of the whole process; 0 for none.

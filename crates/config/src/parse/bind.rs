@@ -216,8 +216,10 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
 /// What only a proxy does about its line. A client and its listener would not understand each other
 /// without the one; without the other both do.
 fn unlike_proxies(options: &BindOptions, cx: &mut Cx<'_>, args: Args<'_>, by: Use) -> Parsed {
+    // Before a handshake nobody looks for one.
+    let takes_headers = by == Use::Logs && args.text(0) == "bind" && !options.tls.enabled;
     for (word, given) in [
-        ("accept-proxy", options.accept_proxy),
+        ("accept-proxy", options.accept_proxy && !takes_headers),
         ("accept-netscaler-cip", options.accept_netscaler.is_some()),
         ("proto", options.protocol.is_some()),
         ("ssl", by == Use::Runtime && options.tls.enabled),

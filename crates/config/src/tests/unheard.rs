@@ -66,12 +66,14 @@ fn listeners_of_logs_and_commands_are_no_proxies() {
         let word = words.split(' ').next().unwrap();
         let what = format!("'{word}' is not implemented here");
         assert_eq!(messages(&socket(words), Severity::Alert), [format!("'stats socket' : {what}")]);
-        if word != "ssl" {
+        if word != "ssl" && word != "accept-proxy" {
             let message = format!("'bind 127.0.0.1:514' : {what}");
             assert_eq!(messages(&forward(words), Severity::Alert), [message]);
         }
     }
-    for words in ["maxconn 0", "nice 0", "shards 1", "name x"] {
+    let encrypted = messages(&forward("accept-proxy ssl crt /x"), Severity::Alert);
+    assert!(encrypted[0].ends_with("'accept-proxy' is not implemented here"), "{encrypted:?}");
+    for words in ["accept-proxy", "maxconn 0", "nice 0", "shards 1", "name x"] {
         assert_eq!(said(&forward(words)), [""; 0], "{words}");
     }
 }

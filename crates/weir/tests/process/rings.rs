@@ -144,6 +144,24 @@ fn logs_of_others_are_passed_on() {
 }
 
 #[test]
+fn logs_of_others_may_come_behind_a_header() {
+    let log = LogReceiver::new();
+    let weir = setup(
+        "ring near\nring far\nlog-forward others\n    bind <tcp> accept-proxy\n    \
+         log <plain> format raw local0",
+    )
+    .with("plain", log.address())
+    .start();
+    let mut without = TcpStream::connect(weir.address("tcp")).expect("a listener");
+    without.write_all(b"<13>nobody\n").expect("it is read");
+    assert_eq!(without.read(&mut [0]).unwrap_or(0), 0, "it is closed");
+    let mut stream = TcpStream::connect(weir.address("tcp")).expect("a listener");
+    stream.write_all(b"PROXY TCP4 1.2.3.4 5.6.7.8").expect("it is read");
+    stream.write_all(b" 42 1337\r\n<13>one\n").expect("it is read");
+    assert_eq!(log.line(), "one");
+}
+
+#[test]
 fn a_soft_stop_loses_no_message() {
     let server = TcpListener::bind("127.0.0.1:0").expect("a port");
     let log = LogReceiver::new();
