@@ -109,6 +109,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) variables: SharedVars,
     /// Proxies, servers and userlists that expressions name.
     pub(crate) mentions: Vec<Mentioned>,
+    /// Bytes of each file of an error reply, and what to say if they are too many.
+    pub(crate) error_files: Vec<(usize, Diagnostic)>,
     /// Where lines are noted that count, if anybody wants to know.
     pub(crate) listing: Option<Listing>,
     /// Words of the line at hand whose ports have something behind them, and what to say of it.
@@ -137,6 +139,7 @@ impl<'a> Cx<'a> {
             experimental: false,
             variables: SharedVars::default(),
             mentions: Vec::new(),
+            error_files: Vec::new(),
             listing: None,
             odd_ports: RefCell::default(),
             rings: Default::default(),

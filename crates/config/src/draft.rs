@@ -127,6 +127,8 @@ pub(crate) struct Settings {
     pub(crate) default_backend: Option<At<String>>,
     pub(crate) default_server: ServerOptions,
     pub(crate) stats: Option<Box<StatsPage>>,
+    /// The page is that of `defaults`.
+    pub(crate) inherits_stats: bool,
     pub(crate) check: DraftCheck,
     pub(crate) mail: DraftMail,
     pub(crate) options: DraftOptions,

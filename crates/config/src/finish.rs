@@ -5,7 +5,7 @@ use crate::draft::{Draft, DraftError, DraftErrorFiles, DraftKind, DraftLog, Draf
 use crate::model::{
     At, Balance, Check, Disguise, ErrorReply, HttpErrors, LogStyle, LogTarget, LogTransport,
     MAX_THREADS, Mailers, Mode, Model, PER_GROUP, Process, Program, Protocol, Proxy, ProxyKind,
-    Resolvers, Rules, SendHostname, Server, ServerPort, Source, Threads,
+    Resolvers, Rules, SendHostname, Server, ServerPort, Source, Threads, Tune,
 };
 use rules::check::StepPorts;
 use rules::{RuleSet, Ruleset};
@@ -39,6 +39,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     if let Err(told) = crate::parse::read_header_case(&mut draft.global.header_case, cx) {
         cx.diagnostics.push(Diagnostic::general(Severity::Alert, told));
     }
+    check_error_files(&draft.global.tune, cx);
     advice::backends(&draft.proxies, cx);
     states::load(&mut draft.proxies, &draft.global, cx);
     track::resolve(&mut draft.proxies, cx);
@@ -53,6 +54,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     );
     let userlists = userlists(std::mem::take(&mut draft.userlists), cx);
     let inherited = std::mem::take(&mut draft.defaults);
+    let names: Vec<Arc<str>> = inherited.iter().map(|draft| draft.name.clone()).collect();
     let inherited = inherited.into_iter().map(|d| shared_rules(d.rules)).collect();
     let shared = Shared {
         inherited,
@@ -66,17 +68,14 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         threads: draft.global.process.threads.clone(),
         advise: !cx.diagnostics.failed(),
     };
+    sections_of_defaults(&names, &shared, cx);
     let retired = retired::names(&draft);
     let stick_tables = draft.proxies.iter_mut().filter_map(|proxy| proxy.stick_table.take());
     let stick_tables = stick_tables.collect();
     let mut proxies: Vec<Proxy> =
         draft.proxies.into_iter().filter_map(|proxy| finish(proxy, &shared, cx)).collect();
     if draft.global.process.noreuseport {
-        for bind in proxies.iter().flat_map(Proxy::sharded) {
-            let text = "'shards' has no effect with 'noreuseport'";
-            let message = format!("'bind {}' : {text}", bind.written);
-            cx.about(Severity::Warning, &bind.place, message);
-        }
+        warn_of_shards(&proxies, cx);
     }
     // Formats have been compiled by now, and have named theirs too.
     let tables = tables::collect(stick_tables, &retired, cx);
@@ -100,6 +99,38 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         env: std::mem::take(&mut cx.env),
         store,
     })
+}
+
+fn warn_of_shards(proxies: &[Proxy], cx: &mut Cx<'_>) {
+    for bind in proxies.iter().flat_map(Proxy::sharded) {
+        let text = "'shards' has no effect with 'noreuseport'";
+        let message = format!("'bind {}' : {text}", bind.written);
+        cx.about(Severity::Warning, &bind.place, message);
+    }
+}
+
+/// The sections that rules of `defaults` sections of these names name.
+fn sections_of_defaults(names: &[Arc<str>], shared: &Shared, cx: &mut Cx<'_>) {
+    for (name, rules) in names.iter().zip(&shared.inherited) {
+        let Some(rules) = rules else { continue };
+        sections_of_rules(name, rules, shared, cx);
+        resolvers::rules(name, rules, shared, cx);
+    }
+}
+
+/// Bytes of a buffer, and those kept for rewriting, without `tune.*`.
+const BUFFER_SIZE: u32 = 16_384;
+const MAX_REWRITE: u32 = 1_024;
+
+/// Error replies leave room for `http-after-response` rules (section 4.2 `errorfile`).
+fn check_error_files(tune: &Tune, cx: &mut Cx<'_>) {
+    let buffer = tune.bufsize.unwrap_or(BUFFER_SIZE);
+    let room = buffer - tune.maxrewrite.unwrap_or(MAX_REWRITE).min(buffer / 2);
+    for (length, alert) in std::mem::take(&mut cx.error_files) {
+        if length > room as usize {
+            cx.diagnostics.push(alert);
+        }
+    }
 }
 
 /// The programs, each of which has a command.
@@ -319,7 +350,7 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     backends::resolve(&mut draft, shared, cx);
     error_replies(&mut draft, shared, cx);
     resolvers::servers(&mut draft, shared, cx);
-    resolvers::rules(&draft, shared, cx);
+    resolvers::rules(&draft.name, &draft.rules, shared, cx);
     let email_alert = checks::email_alert(&draft, shared, cx);
     let http = draft.settings.mode == Mode::Http;
     let formats = formats::compile(&draft, &shared.global_logs, cx);
@@ -330,6 +361,9 @@ fn finish(mut draft: DraftProxy, shared: &Shared, cx: &mut Cx<'_>) -> Option<Pro
     let mut common = settings.common;
     common.logs = logs(settings.logs, &shared.global_logs);
     common.stats = settings.stats;
+    for name in common.stats.iter_mut().flat_map(|page| &mut page.scope).filter(|it| *it == ".") {
+        *name = draft.name.to_string();
+    }
     common.email_alert = email_alert;
     let mut front = settings.front;
     let mut back = settings.back;
@@ -397,13 +431,13 @@ fn error_replies(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
     }
     // `default-errorfiles` hides what is inherited.
     replies.retain(|_, reply| !matches!(reply, ErrorReply::Reply(reply) if reply.is_default()));
-    sections_of_rules(draft, shared, cx);
+    sections_of_rules(&draft.name, &draft.rules, shared, cx);
     draft.settings.common.error_replies = replies;
 }
 
 /// The `http-errors` sections that rules name must be there, and should have what is asked for.
-fn sections_of_rules(draft: &DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
-    for rule in draft.rules.sets().into_iter().flat_map(|set| set.rules()) {
+fn sections_of_rules(proxy: &str, rules: &Rules, shared: &Shared, cx: &mut Cx<'_>) {
+    for rule in rules.sets().into_iter().flat_map(|set| set.rules()) {
         let rules::Action::Control(control) = rule.action() else { continue };
         let Some(reply) = control.reply() else { continue };
         let Some(name) = reply.section() else { continue };
@@ -414,15 +448,13 @@ fn sections_of_rules(draft: &DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
             Some(section) if section.files.contains_key(&status) => {}
             Some(_) => {
                 let message = format!(
-                    "Proxy '{}': status '{status}' referenced by an http reply not declared in http-errors section '{name}'.",
-                    draft.name
+                    "Proxy '{proxy}': status '{status}' referenced by an http reply not declared in http-errors section '{name}'."
                 );
                 cx.about(Severity::Warning, &place, message);
             }
             None => {
                 let message = format!(
-                    "Proxy '{}': unable to find required http-errors section '{name}'.",
-                    draft.name
+                    "Proxy '{proxy}': unable to find required http-errors section '{name}'."
                 );
                 cx.about(Severity::Alert, &place, message);
             }

@@ -48,6 +48,9 @@ impl Files for Memory {
             Some("/case") => "# names\n x-b\tX-B \n\nx-c  X-C\n",
             Some("/ca.pem") => AUTHORITY,
             Some("/paths.lst") => "/a\n/b\n",
+            Some("/15k.http") => {
+                return Ok([&b"HTTP/1.1 503 Nope\r\n\r\n"[..], &[b'x'; 15_000]].concat());
+            }
             _ => return Err(io::Error::from_raw_os_error(2)),
         };
         Ok(text.as_bytes().to_vec())

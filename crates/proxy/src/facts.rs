@@ -69,7 +69,11 @@ impl View<'_> {
     /// A user of a userlist.
     fn account(&self, list: &str, user: &[u8]) -> Option<&rules::User> {
         let list = self.worker.shared.settings.userlists.get(list)?;
-        list.users.get(std::str::from_utf8(user).ok()?)
+        match std::str::from_utf8(user) {
+            Ok(name) => list.users.get(name),
+            // The configuration has such bytes in a form of its own.
+            Err(_) => list.users.get(&sample::word::from_bytes(user.to_vec())),
+        }
     }
 
     /// What the task has used for this request.

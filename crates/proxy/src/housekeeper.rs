@@ -6,16 +6,24 @@ use reactor::{Class, Wake};
 use std::rc::Rc;
 use stdx::Tick;
 
+/// How long servers of rings may take, behind the last client, to get what there is for them, and
+/// how often that is looked at; in milliseconds.
+const POURING_MS: u32 = 1_000;
+const LOOK_MS: u32 = 10;
+
 /// Runs until the soft stop has let the last client of the thread go.
 pub(crate) async fn run(worker: Rc<Worker>) {
     let (thread, scheduler) = (worker.thread.index, worker.thread.scheduler());
     worker.shared.work.attend(thread, worker.thread.mailbox().clone(), scheduler.current());
     let mut told = false;
+    // When rings are not waited for any more, and when they are looked at again.
+    let mut pouring: Option<(Tick, Tick)> = None;
     // Others may have asked before this task first ran.
     answer(&worker);
     let mut purge = (!worker.idle.rests()).then(|| next_purge(&worker));
     loop {
         let deadline = Tick::earlier(purge, next_shared(&worker));
+        let deadline = Tick::earlier(deadline, pouring.map(|(_, look)| look));
         let woken = scheduler.pause(deadline).await;
         if woken.contains(Wake::MESSAGE) {
             answer(&worker);
@@ -42,6 +50,12 @@ pub(crate) async fn run(worker: Rc<Worker>) {
         let shared = &worker.shared;
         let served = || worker.clients.get() == 0 && shared.connections.current() == 0;
         if shared.is_stopping() && shared.listening.is_over() && served() {
+            let now = worker.thread.tick();
+            let until = pouring.map_or(now.plus_ms(POURING_MS), |(until, _)| until);
+            if !until.is_due(now) && shared.rings.iter().any(|ring| ring.is_awaited()) {
+                pouring = Some((until, now.plus_ms(LOOK_MS)));
+                continue;
+            }
             worker.shared.work.leave(thread);
             worker.thread.leave();
             return;

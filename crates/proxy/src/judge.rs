@@ -416,13 +416,15 @@ pub(crate) fn select(tx: &mut Transaction, proxy: &ProxyRef) {
     for section in proxy.settings.rule_sections() {
         for line in &section.persistence {
             let ruled = tx.persistence != Persistence::Usual;
-            if !ruled && line.condition.eval(&tx.view()) == sample::Answer::Yes {
+            if !ruled && holds(tx, &line.condition) {
                 tx.persistence =
                     if line.force { Persistence::Forced } else { Persistence::Ignored };
             }
         }
         for line in &section.selection {
-            if tx.selected || line.rule.applies(&tx.view()) != sample::Answer::Yes {
+            let applies =
+                |tx: &mut Transaction| line.rule.applies(&tx.view()) == sample::Answer::Yes;
+            if tx.selected || !verify::settled(tx, applies) {
                 continue;
             }
             let slot = line.server.or_else(|| named_server(tx, proxy, line));
@@ -448,10 +450,15 @@ fn named_server(tx: &mut Transaction, proxy: &ProxyRef, line: &rules::Selection)
 /// Whether a `monitor fail` condition of the frontend holds.
 pub(crate) fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.monitor_fail);
-    conditions.any(|condition| condition.eval(&tx.view()) == sample::Answer::Yes)
+    conditions.any(|condition| holds(tx, condition))
 }
 
-/// Whether a `stats admin` condition of the proxy holds.
+/// Whether a condition holds, also if it takes a password's hash to know.
+fn holds(tx: &mut Transaction, condition: &sample::Condition) -> bool {
+    verify::settled(tx, |tx| condition.eval(&tx.view()) == sample::Answer::Yes)
+}
+
+/// Whether a `stats admin` condition of the proxy holds, as far as it is known.
 pub(crate) fn administers(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.stats_admin);
     conditions.any(|condition| condition.eval(&tx.view()) == sample::Answer::Yes)

@@ -88,13 +88,13 @@ async fn take_last(worker: &Rc<Worker>, proxy: &ProxyRef, place: usize, listener
 
 /// A task's part in listening on a handle. It ends with the task, however that ends; the last one
 /// closes the handle.
-struct Part {
+pub(crate) struct Part {
     worker: Rc<Worker>,
     handle: Handle,
 }
 
 impl Part {
-    fn new(worker: &Rc<Worker>, handle: Handle) -> Self {
+    pub(crate) fn new(worker: &Rc<Worker>, handle: Handle) -> Self {
         worker.shared.listening.enter(handle);
         Self { worker: worker.clone(), handle }
     }

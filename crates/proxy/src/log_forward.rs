@@ -5,8 +5,9 @@
 //! their order.
 
 use crate::handshake;
+use crate::listener::Part;
 use crate::log;
-use crate::settings::{LogForward, LogTransport};
+use crate::settings::{LogBind, LogForward, LogTransport};
 use crate::transport::Transport;
 use crate::worker::Worker;
 use message::{Envelope, Message};
@@ -16,6 +17,7 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use wire::proxy_protocol::{self, Step};
 
 mod frame;
 mod message;
@@ -37,9 +39,9 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     for (_, section) in sections {
         let scheduler = worker.thread.scheduler();
         let clients = Rc::new(Cell::new(0));
-        for (handle, acceptor) in &section.binds {
-            let host = Host { section: section.clone(), acceptor: acceptor.clone() };
-            let run = accept(worker.clone(), host, *handle, clients.clone());
+        for bind in &section.binds {
+            let host = Host { section: section.clone(), bind: bind.clone() };
+            let run = accept(worker.clone(), host, clients.clone());
             scheduler.spawn(Class::Normal, run);
         }
         for handle in &section.datagrams {
@@ -52,12 +54,12 @@ pub(crate) fn start(worker: &Rc<Worker>) {
 #[derive(Clone)]
 struct Host {
     section: Arc<LogForward>,
-    /// What connections are encrypted with.
-    acceptor: Option<Arc<tls::Acceptor>>,
+    bind: LogBind,
 }
 
-async fn accept(worker: Rc<Worker>, host: Host, handle: Handle, clients: Rc<Cell<u32>>) {
-    let thread = &worker.thread;
+async fn accept(worker: Rc<Worker>, host: Host, clients: Rc<Cell<u32>>) {
+    let (thread, handle) = (&worker.thread, host.bind.handle);
+    let _part = Part::new(&worker, handle);
     let mut listener = Listener::new(thread, handle);
     while !worker.shared.is_stopping() {
         let most = host.section.maxconn;
@@ -74,12 +76,12 @@ async fn accept(worker: Rc<Worker>, host: Host, handle: Handle, clients: Rc<Cell
             };
         thread.scheduler().pause(deadline).await;
     }
-    // What those have sent who had come before the stop is passed on.
+    // As HAProxy does, those who had come before the stop are heard as long as they stay.
+    listener.pause();
     let most = host.section.maxconn;
     while (most == 0 || clients.get() < most)
         && matches!(accept_one(&worker, &host, &listener, &clients), Ok(true))
     {}
-    listener.close();
 }
 
 /// `Ok(false)`: nobody waits.
@@ -91,7 +93,7 @@ fn accept_one(
 ) -> io::Result<bool> {
     match listener.accept() {
         Ok((socket, _)) => {
-            let place = Place::take(clients);
+            let place = Place::take(worker, clients);
             let run = listen(worker.clone(), host.clone(), socket, place);
             worker.thread.scheduler().spawn(Class::Normal, run);
             Ok(true)
@@ -109,19 +111,29 @@ fn accept_one(
     }
 }
 
-/// A connection's place among those allowed.
-struct Place(Rc<Cell<u32>>);
+/// A connection's place among those allowed, and among all of the process, which ends with the
+/// last.
+struct Place {
+    worker: Rc<Worker>,
+    clients: Rc<Cell<u32>>,
+}
 
 impl Place {
-    fn take(clients: &Rc<Cell<u32>>) -> Self {
+    fn take(worker: &Rc<Worker>, clients: &Rc<Cell<u32>>) -> Self {
         clients.set(clients.get() + 1);
-        Self(clients.clone())
+        worker.shared.connections.enter();
+        Self { worker: worker.clone(), clients: clients.clone() }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.clients.set(self.clients.get() - 1);
+        let shared = &self.worker.shared;
+        shared.connections.leave();
+        if shared.is_stopping() && shared.connections.current() == 0 {
+            shared.rouse();
+        }
     }
 }
 
@@ -129,9 +141,10 @@ impl Drop for Place {
 /// that is no message.
 async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
     socket.own();
-    let Host { section, acceptor } = host;
+    let Host { section, bind } = host;
     let mut socket = Transport::from(socket);
-    if let Some(acceptor) = acceptor {
+    let mut announced = bind.announced;
+    if let Some(acceptor) = bind.tls {
         let until = section.client_ms.map(|span| worker.thread.tick().plus_ms(span));
         if handshake::answer(&worker, &mut socket, &acceptor, until).await.is_err() {
             return;
@@ -157,17 +170,33 @@ async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
             }
         };
         input.extend_from_slice(&chunk[..count]);
+        if announced {
+            match header(&input) {
+                Ok(Some(length)) => drop(input.drain(..length)),
+                Ok(None) if count > 0 && input.len() <= most => continue,
+                _ => return,
+            }
+            announced = false;
+        }
         let mut used = 0;
         while let Some(frame) = frame::next(&input[used..], count == 0) {
             forward(&worker, &section, frame.message);
             used += frame.len;
         }
         input.drain(..used);
-        if count == 0 || input.len() > most || frame::is_broken(&input, most) {
+        if count == 0 || input.len() > most + frame::PREFIX || frame::is_broken(&input, most) {
             return;
         }
         worker.thread.scheduler().yield_as(Class::Bulk).await;
     }
+}
+
+/// Bytes of the PROXY protocol header in front, or nothing while it goes on.
+fn header(input: &[u8]) -> Result<Option<usize>, proxy_protocol::Error> {
+    Ok(match proxy_protocol::decode(input)? {
+        Step::Complete { len, .. } => Some(len),
+        Step::Partial => None,
+    })
 }
 
 /// Datagrams, one message each.

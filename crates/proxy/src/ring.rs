@@ -139,6 +139,12 @@ impl Ring {
         Tap { ring: self.clone(), number, next: at }
     }
 
+    /// Whether a server has still to get something.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let store = self.lock();
+        store.readers.iter().any(|reader| reader.keeps && reader.at < store.tail)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -219,9 +225,12 @@ impl Tap {
                 out.extend_from_slice(length.to_string().as_bytes());
                 out.push(b' ');
             }
+            let start = out.len();
             let parts = store.parts(self.next + LENGTH as u64, length as usize);
             parts.iter().for_each(|part| out.extend_from_slice(part));
             if framing == Framing::Lines {
+                // One line stays one, or whoever sends it could write others'.
+                out[start..].iter_mut().filter(|byte| **byte == b'\n').for_each(|it| *it = b' ');
                 out.push(b'\n');
             }
             self.next += LENGTH as u64 + length;

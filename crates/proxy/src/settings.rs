@@ -20,7 +20,7 @@ pub use link::{
     Announce, Disguise, Encryption, Expected, Follows, Link, NEVER, Ports, ServerName, Switch,
     Values,
 };
-pub use rings::{Backing, LogForward, Ring, RingServer};
+pub use rings::{Backing, LogBind, LogForward, Ring, RingServer};
 pub use speech::{Speech, Speeches, Version};
 
 /// Limits per second of the whole process; 0 for none.
@@ -386,7 +386,7 @@ pub struct StatsPage {
     /// `stats realm`.
     pub realm: Option<String>,
     /// Users and passwords; empty for everybody.
-    pub users: Vec<(String, String)>,
+    pub users: Vec<(Vec<u8>, Vec<u8>)>,
     /// Do not show the version.
     pub hide_version: bool,
     /// Show additional details in tooltips.

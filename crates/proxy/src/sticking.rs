@@ -6,6 +6,7 @@
 use crate::claim::Claim;
 use crate::runtime::{Back, Proxy, ProxyRef, Server};
 use crate::transaction::Transaction;
+use crate::verify;
 use reactor::Address;
 use rules::StickRule;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef) {
     for rule in rules(backend).filter(|rule| !rule.stores_response) {
         let matches = rule.matches && tx.wanted.is_none();
         let stores = rule.stores_request && may_store(tx, rule, false);
-        if (matches || stores) && rule.applies(&tx.view()) {
+        if (matches || stores) && applies(tx, rule) {
             if matches {
                 tx.wanted = remembered(tx, backend, rule);
             }
@@ -55,7 +56,7 @@ pub(crate) fn request(tx: &mut Transaction, backend: &ProxyRef) {
 /// Stores the server with the keys taken from the request, and with those of the response.
 pub(crate) fn store(tx: &mut Transaction, backend: &ProxyRef) {
     for rule in rules(backend).filter(|rule| rule.stores_response) {
-        if may_store(tx, rule, true) && rule.applies(&tx.view()) {
+        if may_store(tx, rule, true) && applies(tx, rule) {
             take_key(tx, rule, true);
         }
     }
@@ -66,6 +67,10 @@ pub(crate) fn store(tx: &mut Transaction, backend: &ProxyRef) {
         }
     }
     tx.notes.stores.clear();
+}
+
+fn applies(tx: &mut Transaction, rule: &StickRule) -> bool {
+    verify::settled(tx, |tx| rule.applies(&tx.view()))
 }
 
 fn rules(backend: &Proxy) -> impl Iterator<Item = &StickRule> {

@@ -1,5 +1,6 @@
 //! Passwords whose hashes take milliseconds: verified on a thread beside, while the transaction waits. Never on the
-//! thread that serves, unless a response rule asks, which cannot wait.
+//! thread that serves, unless somebody asks who cannot wait: a response rule, or what chooses a
+//! server.
 
 use crate::queue::Waiter;
 use crate::transaction::Transaction;
@@ -109,6 +110,18 @@ pub(crate) async fn run(tx: &mut Transaction) {
     }
     let right = answer.load(Acquire) == RIGHT;
     tx.notes.credentials.told.borrow_mut().push((claim, right));
+}
+
+/// What a look at the transaction finds when all passwords that it asks for are known: for those
+/// who cannot wait.
+pub(crate) fn settled<T>(tx: &mut Transaction, mut look: impl FnMut(&mut Transaction) -> T) -> T {
+    loop {
+        let found = look(tx);
+        if !tx.notes.credentials.is_asked() {
+            return found;
+        }
+        tx.notes.credentials.settle();
+    }
 }
 
 #[cfg(test)]

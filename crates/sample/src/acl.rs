@@ -102,17 +102,25 @@ impl Test {
     }
 
     /// Whether its sample comes from the request's head alone and is compared with texts that can
-    /// stand in an index with those of other tests.
+    /// stand in an index with those of other tests: an index regards case, or it does not.
     pub(crate) fn can_be_guarded(&self) -> bool {
         self.expr.depends_on_head_only()
             && !self.sets.is_empty()
-            && self.sets.iter().all(|view| view.gathering().is_some())
+            && self.sets.iter().all(|view| {
+                view.gathering().is_some() && Some(view.ignores_case()) == self.ignores_case()
+            })
     }
 
     /// Whether it compares the same sample in the same way as `other`.
     pub(crate) fn asks_like(&self, other: &Test) -> bool {
-        let case = |test: &Test| test.sets.first().map(|view| view.ignores_case());
-        self.method == other.method && case(self) == case(other) && self.expr.is_like(&other.expr)
+        self.method == other.method
+            && self.ignores_case() == other.ignores_case()
+            && self.expr.is_like(&other.expr)
+    }
+
+    /// Whether the first of its patterns match in any case; `-i` counts from its place in the line.
+    fn ignores_case(&self) -> Option<bool> {
+        self.sets.first().map(|view| view.ignores_case())
     }
 
     /// Whether any sample matches.

@@ -109,7 +109,7 @@ pub(crate) struct Options {
     /// `-dS`: no payload goes through pipes.
     pub(crate) no_splice: bool,
     /// `-sf`, `-st`: processes to tell when this one serves.
-    pub(crate) old_pids: Vec<u32>,
+    pub(crate) old_pids: Vec<i32>,
     /// What to tell them.
     pub(crate) farewell: Option<Farewell>,
     /// Flags that were accepted and have no effect, with the reason. Not warnings of the
@@ -370,7 +370,8 @@ fn farewell(
         if word.as_encoded_bytes().first() == Some(&b'-') {
             break;
         }
-        let pid = word.to_str().and_then(|text| text.parse().ok()).filter(|pid| *pid > 0);
+        // As the system counts them: 0 and below would stand for groups, or for everybody.
+        let pid = word.to_str().and_then(|text| text.parse().ok()).filter(|pid: &i32| *pid > 0);
         options.old_pids.push(pid.ok_or_else(|| words.bad("a process id", word))?);
         words.rest.next();
     }

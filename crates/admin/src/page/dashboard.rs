@@ -137,7 +137,7 @@ mod tests {
         let open = StatsPage::default();
         assert!(!shows(&open, "t"));
         assert!(shows(&StatsPage { show_legends: true, ..open.clone() }, "t"));
-        let users = vec![("a".to_owned(), "b".to_owned())];
+        let users = vec![(b"a".to_vec(), b"b".to_vec())];
         assert!(shows(&StatsPage { users: users.clone(), ..open.clone() }, "t"));
         let scope = vec!["u".to_owned()];
         assert!(!shows(&StatsPage { users, scope, ..open }, "t"));

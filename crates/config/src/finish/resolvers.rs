@@ -3,7 +3,7 @@ use super::Shared;
 use crate::cx::Cx;
 use crate::diag::{Diagnostic, Place, Severity};
 use crate::draft::DraftProxy;
-use crate::model::Resolvers;
+use crate::model::{Resolvers, Rules};
 use crate::parse::parse_system;
 use rules::action::VariableEdit;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ pub(super) fn servers(draft: &mut DraftProxy, shared: &Shared, cx: &mut Cx<'_>) 
 }
 
 /// The sections that `do-resolve` rules name.
-pub(super) fn rules(draft: &DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
-    for rule in draft.rules.sets().into_iter().flat_map(|set| set.rules()) {
+pub(super) fn rules(proxy: &str, rules: &Rules, shared: &Shared, cx: &mut Cx<'_>) {
+    for rule in rules.sets().into_iter().flat_map(|set| set.rules()) {
         let rules::Action::Variable(VariableEdit::Resolve(resolve)) = rule.action() else {
             continue;
         };
@@ -72,8 +72,7 @@ pub(super) fn rules(draft: &DraftProxy, shared: &Shared, cx: &mut Cx<'_>) {
             continue;
         }
         let message = format!(
-            "Proxy '{}': Can't find resolvers section '{name}' for do-resolve action.",
-            draft.name
+            "Proxy '{proxy}': Can't find resolvers section '{name}' for do-resolve action."
         );
         let (file, line) = rule.place();
         complain(cx, &Place { file: file.into(), line }, message, name, shared);

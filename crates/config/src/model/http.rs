@@ -188,7 +188,7 @@ pub struct StatsPage {
     /// `stats realm`.
     pub realm: Option<String>,
     /// `stats auth`: users and passwords.
-    pub users: Vec<(String, String)>,
+    pub users: Vec<(Vec<u8>, Vec<u8>)>,
     /// `stats hide-version`.
     pub hide_version: bool,
     /// `stats show-legends`.

@@ -7,7 +7,7 @@ use crate::keyword::{Fill, Keyword, Places};
 use crate::known;
 use crate::line::{Args, Parsed};
 use crate::model::{Address, Bind, BindAddress, BindOptions, Global, Level};
-use crate::model::{MAX_THREADS, Protocol, SeverityOutput};
+use crate::model::{MAX_THREADS, Protocol, SeverityOutput, ThreadSet};
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -162,6 +162,8 @@ pub(super) enum Use {
     Proxy,
     /// The runtime API.
     Runtime,
+    /// A `log-forward` section.
+    Logs,
 }
 
 /// The listeners of one line: argument 1 is the list of addresses, options follow.
@@ -188,7 +190,7 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     }
     let context = match by {
         Use::Runtime => who.to_owned(),
-        Use::Proxy => format!("'bind {list}'"),
+        Use::Proxy | Use::Logs => format!("'{} {list}'", args.text(0)),
     };
     let options = Arc::new(options(cx, args, &context)?);
     let own = |address: &BindAddress| matches!(address, BindAddress::At(Address::Ip(_)));
@@ -196,7 +198,10 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
         let text = "'shards' has no effect on unix and inherited sockets: there is one of each";
         cx.warn(args, 1, format!("{context} : {text}"));
     }
-    if by == Use::Proxy && options.exposes_listeners {
+    if by != Use::Proxy {
+        unlike_proxies(&options, cx, args, by).map_err(|f| f.within(&context))?;
+    }
+    if by != Use::Runtime && options.exposes_listeners {
         let text = "'expose-fd listeners' has no effect here: only a runtime socket can do it";
         cx.warn(args, 1, format!("{context} : {text}"));
     }
@@ -204,6 +209,37 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
         let id = options.id.unwrap_or(0);
         let (place, options) = (args.place().clone(), Arc::clone(&options));
         into.push(Bind { address, written, id, place, options, tls: None });
+    }
+    Ok(())
+}
+
+/// What only a proxy does about its line. A client and its listener would not understand each other
+/// without the one; without the other both do.
+fn unlike_proxies(options: &BindOptions, cx: &mut Cx<'_>, args: Args<'_>, by: Use) -> Parsed {
+    // Before a handshake nobody looks for one.
+    let takes_headers = by == Use::Logs && args.text(0) == "bind" && !options.tls.enabled;
+    for (word, given) in [
+        ("accept-proxy", options.accept_proxy && !takes_headers),
+        ("accept-netscaler-cip", options.accept_netscaler.is_some()),
+        ("proto", options.protocol.is_some()),
+        ("ssl", by == Use::Runtime && options.tls.enabled),
+    ] {
+        if given {
+            let at = (2..args.len()).find(|n| args.text(*n) == word).unwrap_or(1);
+            return Err(args.fault(at, format!("'{word}' is not implemented here")));
+        }
+    }
+    for (word, given) in [
+        ("maxconn", options.maxconn > 0),
+        ("nice", options.nice != 0),
+        ("shards", options.shards.is_some_and(|count| count != 1)),
+        ("thread", options.threads != ThreadSet::default()),
+    ] {
+        if given {
+            let text =
+                format!("'{word}' has no effect here: only the listeners of a proxy have it");
+            cx.warn(args, 1, text);
+        }
     }
     Ok(())
 }

@@ -104,7 +104,8 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         |g, _, a| flag(a, &mut g.hides_h2_websockets),
     ),
     entry("hard-stop-after", "<time>", "Bounds a soft stop.", |g, _, a| {
-        time(a, "argument to <hard-stop-after>.").map(|t| g.hard_stop_after = Some(t))
+        time(a, "argument to <hard-stop-after>.")
+            .map(|t| g.hard_stop_after = Some(t).filter(|t| *t > 0))
     }),
     entry("insecure-fork-wanted", "", "Allows to start programs.", |g, cx, a| {
         a.no_more_than(0)?;
@@ -146,7 +147,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
             .map(|t| g.max_spread_checks = Some(t))
     }),
     entry("maxconn", "<number>", "Bounds the connections of the process.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconn = Some(n))
+        integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconn = Some(n).filter(|n| *n > 0))
     }),
     entry("maxconnrate", "<number>", "Bounds the connections per second.", |g, _, a| {
         integer(a, 0..=i32::MAX as u32).map(|n| g.process.maxconnrate = n)
@@ -405,7 +406,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         accounts::id(a, "user").map(|id| g.process.uid = Some(id))
     }),
     entry("ulimit-n", "<number>", "Sets the limit of descriptors.", |g, _, a| {
-        integer(a, 0..=i32::MAX as u32).map(|n| g.process.ulimit_n = Some(n))
+        integer(a, 0..=i32::MAX as u32).map(|n| g.process.ulimit_n = Some(n).filter(|n| *n > 0))
     }),
     entry(
         "unix-bind",

@@ -2,6 +2,7 @@
 use super::language;
 use super::values::seconds_at;
 use crate::cx::Cx;
+use crate::diag::Severity;
 use crate::draft::{DraftError, DraftErrorFiles, DraftProxy};
 use crate::line::{Args, Parsed};
 use crate::model::{
@@ -14,9 +15,6 @@ use std::sync::Arc;
 /// Statuses whose reply may be replaced (section 4.2 `errorfile`).
 const STATUSES: [u16; 19] =
     [200, 400, 401, 403, 404, 405, 407, 408, 410, 413, 421, 422, 425, 429, 500, 501, 502, 503, 504];
-
-/// Bytes that the file of an error reply may have: those of a buffer, less what rewriting may use.
-const MAX_REPLY: usize = 16384 - 1024;
 
 pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let name = args.need(1, "'cookie' expects <cookie_name> as argument.")?;
@@ -159,16 +157,15 @@ pub(super) fn section_line(section: &mut HttpErrors, cx: &mut Cx<'_>, args: Args
 }
 
 /// The status and the content of an `errorfile` line.
-fn error_file(cx: &Cx<'_>, args: Args<'_>) -> Parsed<(u16, Arc<[u8]>)> {
+fn error_file(cx: &mut Cx<'_>, args: Args<'_>) -> Parsed<(u16, Arc<[u8]>)> {
     let status = error_status(args, "<file>")?;
     let name = args.text(2);
     let bytes = cx
         .read(name, &args.place().file)
         .map_err(|_| args.fault(2, format!("errorfile : error opening file '{name}'.")))?;
-    if bytes.len() > MAX_REPLY {
-        let message = format!("errorfile : custom message file '{name}' too long.");
-        return Err(args.fault(2, message));
-    }
+    // What is too long is known when all of `global` has been read.
+    let message = format!("errorfile : custom message file '{name}' too long.");
+    cx.error_files.push((bytes.len(), args.diagnostic(Severity::Alert, args.fault(2, message))));
     rules::ErrorFile::parse(&bytes)
         .map_err(|e| args.fault(2, format!("errorfile : unable to parse file '{name}' : {e}.")))?;
     Ok((status, bytes.into()))

@@ -18,9 +18,9 @@ pub(super) fn line(section: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_
             own.backlog = number_at(args, 1, 0..=i32::MAX as u32)?;
             args.no_more_than(1)
         }
-        "bind" => bind::lines(&mut own.binds, cx, args, bind::Use::Proxy),
+        "bind" => bind::lines(&mut own.binds, cx, args, bind::Use::Logs),
         "dgram-bind" => {
-            bind::lines(&mut own.datagrams, cx, args, bind::Use::Proxy)?;
+            bind::lines(&mut own.datagrams, cx, args, bind::Use::Logs)?;
             let inet = |address: &BindAddress| {
                 matches!(address, BindAddress::At(Address::Ip(_)) | BindAddress::Inherited(_))
             };

@@ -37,7 +37,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "<conns>",
         Places::D_FRONT,
         "Length of the queue of the system.",
-        |p, _, a| limit(a).map(|n| p.settings.front.backlog = Some(n)),
+        |p, _, a| limit(a).map(|n| p.settings.front.backlog = Some(n).filter(|n| *n > 0)),
     ),
     entry(
         "balance",
@@ -345,7 +345,7 @@ pub(crate) const KEYWORDS: &[Entry] = &[
         "<conns>",
         Places::D_FRONT,
         "Concurrent connections of the frontend.",
-        |p, _, a| limit(a).map(|n| p.settings.front.maxconn = Some(n)),
+        |p, _, a| limit(a).map(|n| p.settings.front.maxconn = Some(n).filter(|n| *n > 0)),
     ),
     entry("mode", "{ tcp|http }", Places::ALL, "Layer 4 or layer 7.", |p, _, a| {
         mode(a).map(|mode| p.settings.mode = mode)

@@ -394,6 +394,7 @@ fn conflict(parent: &DraftProxy, kind: ProxyKind) -> Option<&'static str> {
 fn inherit(parent: &DraftProxy) -> Settings {
     let mut settings = parent.settings.clone();
     settings.check.inherited = true;
+    settings.inherits_stats = true;
     settings.options.log_chosen_by = None;
     let errors = std::mem::take(&mut settings.errors);
     settings.errors.inherited =

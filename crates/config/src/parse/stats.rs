@@ -20,8 +20,12 @@ const fn entry(
     Keyword { name, arguments, places: Places::ALL, doc, parse }
 }
 
-/// The page of the proxy, which any of the verbs turns on.
+/// The page of the proxy, which any of the verbs turns on. As measured, the first one leaves
+/// nothing of a page that is inherited: who may see that one is no user of this one.
 fn page(proxy: &mut DraftProxy) -> &mut StatsPage {
+    if std::mem::take(&mut proxy.settings.inherits_stats) {
+        proxy.settings.stats = None;
+    }
     proxy.settings.stats.get_or_insert_default()
 }
 
@@ -68,8 +72,7 @@ pub(crate) const VERBS: &[Entry] = &[
     entry("refresh", "<delay>", "Reloads the page, in seconds.", refresh),
     entry("scope", "{ <name> | \".\" }", "A proxy that the page shows.", |p, _, a| {
         let name = a.need(2, "'scope' needs a proxy name.")?;
-        let name = if name == "." { p.name.to_string() } else { name.to_owned() };
-        page(p).scope.push(name);
+        page(p).scope.push(name.to_owned());
         Ok(())
     }),
     entry("show-desc", "[ <desc> ]", "Shows a description.", |p, cx, a| {
@@ -117,12 +120,13 @@ fn node_char(c: char) -> bool {
 fn auth(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let account = args.need(2, "'auth' needs a user:password account.")?;
     let (user, password) = account.split_once(':').unwrap_or((account, ""));
+    let bytes = |word| sample::word::to_bytes(word).into_owned();
     let users = &mut page(proxy).users;
-    if users.iter().any(|(known, _)| known == user) {
+    if users.iter().any(|(known, _)| *known == bytes(user)) {
         cx.warn(args, 2, format!("uri auth: ignoring duplicated user '{user}'."));
         return Ok(());
     }
-    users.push((user.to_owned(), password.to_owned()));
+    users.push((bytes(user), bytes(password)));
     Ok(())
 }
 

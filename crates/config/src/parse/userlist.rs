@@ -85,7 +85,9 @@ fn account(name: &str, args: Args<'_>) -> Parsed<User> {
                 return Err(args.fault(n + 1, message));
             }
             "password" => user.password = Some(Password::Hashed(value.into())),
-            "insecure-password" => user.password = Some(Password::Plain(value.as_bytes().into())),
+            "insecure-password" => {
+                user.password = Some(Password::Plain(sample::word::to_bytes(value).into()))
+            }
             "groups" => user.groups = names(value),
             other => {
                 let message = format!("unknown option '{other}' of 'user'.");

@@ -16,6 +16,24 @@ fn twenty_thousand_backends_load() {
 }
 
 #[test]
+fn error_replies_leave_room_in_a_buffer() {
+    let long = "errorfile : custom message file '/15k.http' too long.";
+    for (tune, alerts) in [
+        ("", 0),
+        (" tune.bufsize 15500\n", 2),
+        (" tune.maxrewrite 2048\n", 2),
+        (" tune.bufsize 32768\n tune.maxrewrite 2048\n", 0),
+    ] {
+        // What `global` says counts wherever it stands.
+        let lines = format!(
+            "{} errorfile 503 /15k.http\nhttp-errors x\n errorfile 503 /15k.http\nglobal\n{tune}",
+            listen("")
+        );
+        assert_eq!(messages(&lines, Severity::Alert), vec![long; alerts], "{tune}");
+    }
+}
+
+#[test]
 fn blocks_nest_to_a_bound() {
     let deep = format!("{}{}", ".if 1\n".repeat(2000), ".endif\n".repeat(2000));
     let alerts = messages(&deep, Severity::Alert);

@@ -370,7 +370,7 @@ fn proxy_keywords() {
             "stats auth a:b\n stats auth c\n stats realm x\\ y\n stats scope .\n stats scope z",
             |p| {
                 let page = p.common.stats.as_ref().unwrap();
-                let users = [("a".to_owned(), "b".to_owned()), ("c".to_owned(), String::new())];
+                let users = [(b"a".to_vec(), b"b".to_vec()), (b"c".to_vec(), Vec::new())];
                 page.users == users
                     && page.realm.as_deref() == Some("x y")
                     && page.scope == ["l", "z"]

@@ -24,7 +24,7 @@ const PROXY: &[Case] = &[
     (" bind :82 backlog 10k", |m| bind(m).options.backlog == 10, "'backlog' : '10k' is read as 10: what follows the digits is ignored"),
     (" bind :82 nice 3x", |m| bind(m).options.nice == 3, "'nice' : '3x' is read as 3: what follows the digits is ignored"),
     (" maxconn 10k", |m| front(m).maxconn == Some(10), "'maxconn' : '10k' is read as 10: what follows the digits is ignored"),
-    (" backlog k", |m| front(m).backlog == Some(0), "'backlog' : 'k' is read as 0: it does not begin with a digit"),
+    (" backlog k", |m| front(m).backlog.is_none(), "'backlog' : 'k' is read as 0: it does not begin with a digit"),
     (" fullconn x", |m| back(m).fullconn.is_none(), "'fullconn' : 'x' is read as 0: it does not begin with a digit"),
     (" retries 3x", |m| back(m).retries == Some(3), "'retries' : '3x' is read as 3: what follows the digits is ignored"),
     (" option redispatch 3x", |m| back(m).redispatch.interval == 3, "'redispatch' : '3x' is read as 3: what follows the digits is ignored"),

@@ -20,6 +20,42 @@ fn numbers_follow_order_and_skip_the_explicit_ones() {
 }
 
 #[test]
+fn sections_that_inherited_rules_name_are_there() {
+    let text = |line: &str| {
+        let times = TIMES.replace("defaults", "defaults d");
+        format!("{times} {line}\nbackend a from d\nbackend b from d\n")
+    };
+    let alerts = |line: &str| messages(&text(line), Severity::Alert);
+    assert_eq!(
+        alerts("http-request return status 503 errorfiles nope"),
+        ["Proxy 'd': unable to find required http-errors section 'nope'."]
+    );
+    assert_eq!(
+        alerts("http-request do-resolve(txn.a,nope) src"),
+        ["Proxy 'd': Can't find resolvers section 'nope' for do-resolve action."]
+    );
+}
+
+#[test]
+fn a_page_of_ones_own_has_nothing_of_an_inherited_one() {
+    let page = " stats uri /s\n stats auth a:b\n stats realm r\n stats scope .\n";
+    let text = format!("{TIMES}{page}backend a\nbackend b\n stats auth c:\\xe0\n");
+    let model = model(&text);
+    let page = |number: usize| model.proxies[number].common.stats.as_ref().unwrap();
+    let (inherited, own) = (page(0), page(1));
+    assert_eq!((inherited.uri.as_deref(), &*inherited.scope), (Some("/s"), &["a".to_owned()][..]));
+    assert_eq!((&own.uri, &own.realm, own.scope.len()), (&None, &None, 0));
+    assert_eq!(own.users, [(b"c".to_vec(), b"\xe0".to_vec())], "of bytes, not of letters");
+}
+
+#[test]
+fn passwords_are_bytes() {
+    let text = "userlist u\n user a insecure-password caf\\xe9\n";
+    let password = model(text).userlists["u"].users["a"].password.clone();
+    assert!(password.unwrap().verify(b"caf\xe9"));
+}
+
+#[test]
 fn numbers_are_those_that_haproxy_gives() {
     let proxies = format!(
         "{TIMES}frontend f\n bind :1\nbackend b\n id 7\nlisten l\n bind :2\nbackend z\nbackend four\n id 4\nbackend y\n"

@@ -49,6 +49,36 @@ fn steps_of_checks_need_their_option() {
 }
 
 #[test]
+fn listeners_of_logs_and_commands_are_no_proxies() {
+    let forward = |words: &str| format!("log-forward f\n bind 127.0.0.1:514 {words}\n");
+    let socket = |words: &str| format!("global\n stats socket /tmp/s {words}\n");
+    for (words, word) in [
+        ("maxconn 5", "maxconn"),
+        ("nice 5", "nice"),
+        ("shards 2", "shards"),
+        ("thread 1", "thread"),
+    ] {
+        let message = format!("'{word}' has no effect here: only the listeners of a proxy have it");
+        assert_eq!(said(&forward(words)), [&*message]);
+        assert!(said(&socket(words)).contains(&message), "{words}");
+    }
+    for words in ["accept-proxy", "accept-netscaler-cip 5", "proto h1", "ssl crt /x"] {
+        let word = words.split(' ').next().unwrap();
+        let what = format!("'{word}' is not implemented here");
+        assert_eq!(messages(&socket(words), Severity::Alert), [format!("'stats socket' : {what}")]);
+        if word != "ssl" && word != "accept-proxy" {
+            let message = format!("'bind 127.0.0.1:514' : {what}");
+            assert_eq!(messages(&forward(words), Severity::Alert), [message]);
+        }
+    }
+    let encrypted = messages(&forward("accept-proxy ssl crt /x"), Severity::Alert);
+    assert!(encrypted[0].ends_with("'accept-proxy' is not implemented here"), "{encrypted:?}");
+    for words in ["accept-proxy", "maxconn 0", "nice 0", "shards 1", "name x"] {
+        assert_eq!(said(&forward(words)), [""; 0], "{words}");
+    }
+}
+
+#[test]
 fn a_missing_state_file_is_told_even_if_nobody_reads_it() {
     let text = format!("global\n server-state-file /nowhere\n{}", super::listen(""));
     let message =

@@ -23,6 +23,18 @@ fn log(line: &str) -> LogTarget {
 }
 
 #[test]
+fn zero_stands_for_no_limit_of_ones_own() {
+    let zeros = "global\n maxconn 0\n ulimit-n 0\n hard-stop-after 0\n";
+    let global = model(zeros).global;
+    assert_eq!((global.process.maxconn, global.process.ulimit_n), (None, None));
+    assert_eq!(global.hard_stop_after, None);
+    let text =
+        listen(" maxconn 0\n backlog 0").replace("listen", " maxconn 50\n backlog 7\nlisten");
+    let proxy = only(&text);
+    assert_eq!((front(&proxy).maxconn, front(&proxy).backlog), (None, None));
+}
+
+#[test]
 fn facilities_have_their_numbers() {
     for (name, number) in [
         ("kern", 0),

@@ -24,6 +24,9 @@ pub(super) fn next(input: &[u8], at_end: bool) -> Option<Frame<'_>> {
     }
 }
 
+/// Bytes in front of a message that say how long it is, at most.
+pub(super) const PREFIX: usize = 10;
+
 /// Whether no message can come of it, or one longer than `most`.
 pub(super) fn is_broken(input: &[u8], most: usize) -> bool {
     if !input.first().is_some_and(u8::is_ascii_digit) {

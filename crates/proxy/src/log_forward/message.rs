@@ -49,10 +49,10 @@ pub(super) struct Envelope {
 }
 
 impl<'a> Message<'a> {
-    /// Takes a message apart.
+    /// Takes a message apart. One that comes with its length, or as a datagram, may have lines (RFC
+    /// 6587 section 3.4.1).
     pub(super) fn parse(bytes: &'a [u8]) -> Self {
         let text = bytes.trim_ascii_end();
-        let text = &text[..memchr::memchr2(b'\n', 0, text).unwrap_or(text.len())];
         let (priority, rest) = match priority(text) {
             Some((priority, rest)) => (Some(priority), rest),
             None => (None, text),

@@ -75,6 +75,7 @@ fn messages_change_their_envelopes() {
         assert_eq!(written(message.as_bytes(), transport), expected, "{message} {transport:?}");
     }
     assert!(Message::parse(b"\n").is_empty());
+    assert_eq!(written(b"<13>one\ntwo\0\n", None), "<13>one\ntwo\0", "a text may have lines");
 }
 
 #[test]

@@ -21,6 +21,16 @@ fn read(tap: &mut Tap, framing: Framing) -> String {
 }
 
 #[test]
+fn a_message_of_lines_is_one_line_where_lines_end_messages() {
+    let (world, ring) = (World::new(Vec::new()), ring(64, 20));
+    let mut tap = ring.tap(&world.workers[0], false, false);
+    ring.write(b"one\ntwo");
+    assert_eq!(read(&mut tap, Framing::Lines), "one two\n");
+    ring.write(b"one\ntwo");
+    assert_eq!(read(&mut tap, Framing::Counted), "7 one\ntwo");
+}
+
+#[test]
 fn the_oldest_give_way() {
     let (world, ring) = (World::new(Vec::new()), ring(32, 10));
     for text in ["one", "two", "a long message", "four"] {

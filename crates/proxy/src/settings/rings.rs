@@ -45,13 +45,24 @@ pub trait Backing: std::fmt::Debug + Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8]);
 }
 
+/// A socket of a `log-forward` section that listens for connections.
+#[derive(Debug, Clone)]
+pub struct LogBind {
+    /// Where it is.
+    pub handle: reactor::Handle,
+    /// What connections are encrypted with.
+    pub tls: Option<Arc<tls::Acceptor>>,
+    /// Connections begin with a PROXY protocol header (`accept-proxy`).
+    pub announced: bool,
+}
+
 /// A `log-forward` section (configuration manual, section 3.10).
 #[derive(Debug)]
 pub struct LogForward {
     /// Its name.
     pub name: String,
-    /// Sockets that listen for connections, and what these are encrypted with.
-    pub binds: Vec<(reactor::Handle, Option<Arc<tls::Acceptor>>)>,
+    /// Sockets that listen for connections.
+    pub binds: Vec<LogBind>,
     /// Sockets for datagrams.
     pub datagrams: Vec<reactor::Handle>,
     /// Where messages go; `keeps` of a target holds.

@@ -5,6 +5,7 @@ use super::{Action, Input, Outcome};
 use crate::context::Context;
 use crate::ruleset::facts;
 use htx::Head;
+use sample::logformat::percent_encode;
 use sample::pattern::{Match, View};
 use sample::regex::Regex;
 use sample::{LogFormat, LogStyle, ParseError, Side, Value};
@@ -52,7 +53,7 @@ impl HeaderEdit {
             }
             HeaderEdit::ReplaceHeader(name, regex, format) => {
                 with_value(format, cx, |template, cx| {
-                    replace(side, name, cx, |value, out| regex.expand(value, template, out))
+                    replace(side, name, cx, |value, out| expand(regex, value, template, out))
                 })
             }
             HeaderEdit::ReplaceValue(name, regex, format) => {
@@ -88,6 +89,16 @@ pub(super) fn with_value<'r>(
     let outcome = then(&scratch, cx);
     cx.give_scratch(scratch);
     outcome
+}
+
+/// Appends what `template` makes of the first match in `subject`; false without a match. What the
+/// client sends may stand in the template, so that control characters are encoded as they are in
+/// what expressions yield: `\x0d\x0a` begins no line.
+pub(super) fn expand(regex: &Regex, subject: &[u8], template: &[u8], out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let matches = regex.expand(subject, template, out);
+    percent_encode(start, out);
+    matches
 }
 
 fn write<'r>(
@@ -165,7 +176,7 @@ fn replace_items(value: &[u8], regex: &Regex, template: &[u8], out: &mut Vec<u8>
         let trimmed = htx::list::trim(item);
         let lead = item.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
         out.extend_from_slice(&item[..lead]);
-        if regex.expand(trimmed, template, out) {
+        if expand(regex, trimmed, template, out) {
             changed = true;
         } else {
             out.extend_from_slice(trimmed);

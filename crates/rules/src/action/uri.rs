@@ -1,6 +1,6 @@
 //! Actions that edit the request line. Never touches a header but `Host`, which follows the target.
 
-use super::header::{format, regex, with_value};
+use super::header::{expand, format, regex, with_value};
 use super::host::follow_target;
 use super::{Action, Input, Outcome};
 use crate::context::Context;
@@ -34,7 +34,7 @@ impl UriEdit {
             let Some(head) = cx.head_mut(Side::Request) else { return Outcome::Next };
             let Some(regex) = &self.regex else { return self.apply(value, room, head) };
             let mut expanded = Vec::new();
-            if !regex.expand(self.part.of(head), value, &mut expanded) {
+            if !expand(regex, self.part.of(head), value, &mut expanded) {
                 return Outcome::Next;
             }
             self.apply(&expanded, room, head)

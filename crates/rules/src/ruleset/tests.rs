@@ -8,6 +8,7 @@ use crate::testing::{Transaction, compile, parse, run, with_parser, words};
 use Ruleset::{
     HttpAfterResponse, HttpRequest, HttpResponse, TcpConnection, TcpRequest, TcpResponse,
 };
+use htx::Head;
 use sample::{Side, Value};
 
 fn request(lines: &[&str]) -> String {
@@ -70,20 +71,36 @@ fn edits_of_the_request() {
     for (line, expected) in cases {
         let mut cx = Transaction::default();
         assert_eq!(run(HttpRequest, &[line], &mut cx), "continue", "{line}");
-        let head = &cx.request;
-        let mut got = format!(
-            "{} {}",
-            String::from_utf8_lossy(head.method()),
-            String::from_utf8_lossy(head.uri())
-        );
-        for field in head.fields() {
-            got += &format!(
-                " {}={}",
-                String::from_utf8_lossy(field.name),
-                String::from_utf8_lossy(field.value)
-            );
-        }
+        let got = shown(&cx.request);
         assert!(got.starts_with(expected), "{line}: {got}");
+    }
+}
+
+/// A request's head in one line.
+fn shown(head: &Head) -> String {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let mut shown = format!("{} {}", text(head.method()), text(head.uri()));
+    for field in head.fields() {
+        shown += &format!(" {}={}", text(field.name), text(field.value));
+    }
+    shown
+}
+
+#[test]
+fn what_a_client_writes_into_a_template_begins_no_line() {
+    #[rustfmt::skip]
+    let cases = [
+        ("replace-header X-Z .* %[req.hdr(x-t)]", "x-z=a%0D%0Ab: 1%00\t<"),
+        ("replace-value X-Z z %[req.hdr(x-t)]", "x-z=a%0D%0Ab: 1%00\t<"),
+        ("replace-path .* /%[req.hdr(x-t)]", "GET /a%0D%0Ab: 1%00\t<?x=1"),
+        ("replace-uri .* /%[req.hdr(x-t)]", "GET /a%0D%0Ab: 1%00\t< "),
+    ];
+    for (line, expected) in cases {
+        let mut cx = Transaction::default();
+        cx.request.push(b"x-t", br"a\x0d\x0ab: 1\x00\x09\x3C");
+        assert_eq!(run(HttpRequest, &[line], &mut cx), "continue", "{line}");
+        let got = shown(&cx.request);
+        assert!(got.contains(expected), "{line}: {got}");
     }
 }
 

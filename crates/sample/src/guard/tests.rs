@@ -66,6 +66,22 @@ fn what_is_not_alike_or_too_rare_is_left_alone() {
 }
 
 #[test]
+fn what_regards_case_in_part_is_left_alone() {
+    let conditions: Vec<Condition> = with_parser(|cx| {
+        for i in 0..4 {
+            // The file has `/one` and `/two`; what follows `-i` matches in any case.
+            let line = format!("m{i} path -m beg -f list -i /admin{i}");
+            cx.acls.define(&line.split(' ').collect::<Vec<_>>(), cx).expect("valid");
+        }
+        let mut parse = |i| Condition::parse_clause(&["if", &format!("m{i}")], cx);
+        (0..4).map(|i| parse(i).expect("valid").expect("a condition")).collect()
+    });
+    let message = world("h", "/ADMIN2");
+    assert_eq!(conditions[2].eval(&message), Answer::Yes);
+    assert_eq!(ruled_out(&conditions, &message), [false; 4]);
+}
+
+#[test]
 fn patterns_that_come_at_run_time_count() {
     let texts: Vec<String> = (0..4).map(|i| format!("if h{i}")).collect();
     let (conditions, dictionaries) = conditions(&texts);

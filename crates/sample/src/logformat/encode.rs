@@ -149,7 +149,7 @@ fn hex(mark: u8, byte: u8, out: &mut Vec<u8>) {
 
 /// Replaces the control characters behind `start` by `%XX`, but for tabs, which a header may hold;
 /// rare, so what is clean stays untouched.
-fn percent_encode(start: usize, out: &mut Vec<u8>) {
+pub fn percent_encode(start: usize, out: &mut Vec<u8>) {
     let control = |byte: &u8| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f;
     let Some(first) = out[start..].iter().position(control) else { return };
     let tail = out.split_off(start + first);

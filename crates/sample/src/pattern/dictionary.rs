@@ -28,6 +28,9 @@ struct State {
     current: u32,
     /// The version last prepared.
     newest: u32,
+    /// What is added to the number of a row where it is shown. It goes up when rows get other
+    /// numbers, so that nobody names one row and means another.
+    base: u32,
     /// Where it is used, for listings.
     users: Vec<String>,
 }
@@ -153,14 +156,15 @@ impl Dictionary {
         let state = self.state();
         let (version, end) = (version.unwrap_or(state.current), from.saturating_add(most));
         let (rows, more) = state.rows.among(version, from..end);
-        rows.for_each(|order| visit(order, state.rows.key(order), state.rows.value(order)));
+        let shown = |order: u32| order.wrapping_add(state.base);
+        rows.for_each(|order| visit(shown(order), state.rows.key(order), state.rows.value(order)));
         more.then_some(end)
     }
 
     /// The key of a row.
     pub fn key(&self, row: u32) -> Option<Vec<u8>> {
         let state = self.state();
-        state.rows.holds(row).then(|| state.rows.key(row).to_vec())
+        state.order(row).map(|order| state.rows.key(order).to_vec())
     }
 
     /// What every view finds for the text `key`.
@@ -192,10 +196,8 @@ impl Dictionary {
     /// Gives one row another value: `set map #row`.
     pub fn set_row(&self, row: u32, value: &[u8]) -> Result<(), Refusal> {
         let mut state = self.state();
-        if !state.rows.holds(row) {
-            return Err(Refusal::NoEntry);
-        }
-        state.set_rows(&[row], value)
+        let order = state.order(row).ok_or(Refusal::NoEntry)?;
+        state.set_rows(&[order], value)
     }
 
     /// Removes all the rows of `key`: `del map`, `del acl`.
@@ -209,8 +211,8 @@ impl Dictionary {
     /// Removes one row: `del map #row`.
     pub fn remove_row(&self, row: u32) -> Result<(), Refusal> {
         let mut state = self.state();
-        let orders = if state.rows.holds(row) { vec![row] } else { Vec::new() };
-        state.remove(&orders)
+        let order = state.order(row).ok_or(Refusal::NoEntry)?;
+        state.remove(&[order])
     }
 
     /// What the action `set-map` does: another value for the rows of `key`, or a new row.
@@ -266,6 +268,11 @@ impl Dictionary {
 }
 
 impl State {
+    /// The number of a row that has been shown, if it is there.
+    fn order(&self, shown: u32) -> Option<u32> {
+        Some(shown.wrapping_sub(self.base)).filter(|order| self.rows.holds(*order))
+    }
+
     fn add(&mut self, version: u32, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
         let full = || Refusal::Invalid("too many patterns".to_owned());
         let order = self.rows.push(key, value, version).ok_or_else(full)?;
@@ -357,6 +364,7 @@ impl State {
             for (view, layer) in self.views.iter().zip(layers) {
                 view.replace(layer);
             }
+            self.base = self.base.wrapping_add(self.rows.count());
             self.rows = rows;
         }
     }

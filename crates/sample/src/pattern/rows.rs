@@ -19,7 +19,7 @@ struct Row {
     dead: bool,
 }
 
-/// Rows in order. A row keeps its number for as long as it lives.
+/// Rows in order. A row keeps its number until they are compacted.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     arena: Vec<u8>,
@@ -75,6 +75,11 @@ impl Rows {
         Some(order)
     }
 
+    /// How many numbers have been given.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
+    }
+
     /// Replaces the value of a row.
     pub(super) fn set(&mut self, order: u32, value: &[u8]) {
         let value = self.keep(value);
@@ -109,7 +114,7 @@ impl Rows {
         version: u32,
         places: Range<u32>,
     ) -> (impl Iterator<Item = u32>, bool) {
-        let count = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
+        let count = self.count();
         let places = places.start.min(count)..places.end.min(count);
         let more = places.end < count;
         let wanted = move |order: &u32| self.holds(*order) && self.version(*order) == version;

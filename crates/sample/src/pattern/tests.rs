@@ -221,6 +221,36 @@ fn a_listing_looks_at_as_many_rows_as_it_is_told_and_goes_on() {
 }
 
 #[test]
+fn a_row_that_was_shown_is_never_taken_for_another() {
+    let files = PatternFiles::default();
+    files.map("m", Match::Str, Type::Str, "", &|_| Ok(b"a 1\nb 2\nc 3\n".to_vec())).expect("a map");
+    let all = files.finish();
+    let map = all.find("m").expect("there");
+    let shown = |wanted: &[u8]| {
+        let mut found = None;
+        map.rows(None, (0, u32::MAX), &mut |row, key, _| {
+            found = found.or(Some(row).filter(|_| key == wanted));
+        });
+        found.expect("there")
+    };
+    let before = [shown(b"b"), shown(b"c")];
+    map.remove(b"a").expect("there");
+    // Replaced values are so much of the memory by now that rows move together.
+    for byte in [b'x', b'y', b'z'] {
+        map.set(b"c", &[byte; 70_000]).expect("there");
+    }
+    for row in before {
+        assert_eq!(map.key(row), None);
+        assert_eq!(map.remove_row(row), Err(Refusal::NoEntry));
+    }
+    assert_eq!(map.key(shown(b"b")).as_deref(), Some(&b"b"[..]));
+    map.set_row(shown(b"b"), b"7").expect("there");
+    map.remove_row(shown(b"c")).expect("there");
+    assert_eq!(map.set(b"c", b"8"), Err(Refusal::NoEntry));
+    map.set(b"b", b"8").expect("still there");
+}
+
+#[test]
 fn many_additions_and_removals() {
     let files = PatternFiles::default();
     let lists = [Match::Str, Match::Sub, Match::Beg, Match::Reg]

@@ -1,5 +1,6 @@
 //! Runtime sockets, opened with the listeners. Never answers a command.
 
+use super::link::Base;
 use super::listeners::{self, Asked, Opener};
 use crate::cli::Options;
 use crate::version;
@@ -7,6 +8,7 @@ use admin::{CliSocket, Level, MakeServer, Settings, SeverityOutput};
 use config::{Model, model};
 use proxy::Worker;
 use reactor::Handle;
+use std::collections::HashMap;
 use std::sync::Arc;
 use stdx::ignored;
 
@@ -23,7 +25,7 @@ const BACKLOG: u32 = 128;
 pub(super) fn open(
     model: &Model,
     (options, startup_logs): (&Options, &str),
-    certificates: tls::Runtime,
+    (certificates, bases): (tls::Runtime, Bases),
     opener: &mut Opener,
     errors: &mut Vec<String>,
 ) -> (Settings, Vec<Console>) {
@@ -72,7 +74,9 @@ pub(super) fn open(
         dictionaries: model.dictionaries.clone(),
         streams: Worker::streams,
         server: MakeServer(Arc::new(move |backend, name, words| {
-            let made = super::proxies::dynamic_server(backend, name, words, (&process, &store))?;
+            let base = bases.get(backend.name()).ok_or("No such backend.")?;
+            let tls = (&process, &*store);
+            let made = super::proxies::dynamic_server(backend, name, words, tls, base)?;
             made.connector.iter().for_each(|connector| watched.watch(connector));
             Ok(made)
         })),
@@ -122,6 +126,18 @@ fn environment(from: &config::Environment, sockets: &[CliSocket]) -> Vec<(String
         all.set("HAPROXY_CLI", &addresses.join(";"));
     }
     all.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// What sections say of the connections to their servers, by the name of the backend.
+pub(super) type Bases = HashMap<Arc<str>, Base>;
+
+/// What servers that operators add find. Proxies take their parts of the model away, so this goes
+/// first.
+pub(super) fn bases(model: &Model) -> Bases {
+    let base = |proxy: &model::Proxy| {
+        Some((proxy.name.clone(), Base::of(proxy.back.as_ref()?, &model.global)))
+    };
+    model.proxies.iter().filter_map(base).collect()
 }
 
 /// What operators can change of TLS. Proxies take their parts of the model away, so this goes

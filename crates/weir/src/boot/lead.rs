@@ -2,8 +2,9 @@
 //! serves, and never ends what serves before its successor does.
 
 use super::listeners::Pool;
+use super::predecessors::{self, Predecessors};
 use super::start::{self, Place, Prepared};
-use super::{console, predecessors, takeover};
+use super::{console, takeover};
 use crate::cli::Options;
 use crate::master::program;
 use crate::master::record::Record;
@@ -121,7 +122,10 @@ fn load(
 ) -> Result<Loaded, Vec<String>> {
     let main = |text: String| vec![format!("[haproxy.main()] {text}")];
     let pool = handed(options, record, again).map_err(main)?;
-    let prepared = Prepared::new(model, options, &orders.startup_logs, pool)?;
+    // Those whom the command line names are gone since the first time, and their numbers may be
+    // others' by now.
+    let before = if again { Predecessors::default() } else { Predecessors::of(options) };
+    let prepared = Prepared::new(model, options, &orders.startup_logs, (pool, before))?;
     if !again {
         record.sockets = sockets(options).map_err(main)?;
         start::background(&prepared.model, options).map_err(main)?;

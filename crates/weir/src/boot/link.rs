@@ -25,26 +25,62 @@ pub(super) fn fixed_encryption(
     Encryption { connector, name, alpn: None, switch: Switch::new(true) }
 }
 
+/// What sections say of the connections to all servers of a backend, also to those that come later.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Base {
+    source: Option<Source>,
+    /// Without the source.
+    dial: Dial,
+    never_local: bool,
+}
+
+impl Base {
+    pub(super) fn of(back: &Back, global: &Global) -> Self {
+        let dial = Dial {
+            keep_alive: probes(back.keep_alive),
+            buffers: SystemBuffers {
+                receive: global.tune.rcvbuf_server,
+                send: global.tune.sndbuf_server,
+                unsent: global.tune.unsent_server,
+            },
+            resets: back.nolinger,
+            patient: back.smart_connect,
+            ..Dial::default()
+        };
+        let never_local = global.process.pp2_never_send_local;
+        Self { source: back.source.clone(), dial, never_local }
+    }
+
+    /// Connections to no server in particular.
+    pub(super) fn without_server(&self) -> Link {
+        let source = self.source.as_ref();
+        Link { dial: self.dial(source), ..from(source) }
+    }
+
+    fn dial(&self, source: Option<&Source>) -> Dial {
+        Dial {
+            source: source.and_then(|source| source.address).map(|ip| SocketAddr::new(ip, 0)),
+            interface: source.and_then(|source| source.interface.as_deref()).map(Into::into),
+            ..self.dial.clone()
+        }
+    }
+}
+
 /// The connections to a server, and those of its checks.
 ///
 /// # Errors
 /// Its namespace cannot be used.
-pub(super) fn links(
-    server: &Server,
-    back: &Back,
-    global: &Global,
-    opener: &mut Opener,
-) -> io::Result<(Link, Link)> {
+pub(super) fn links(server: &Server, base: &Base, opener: &mut Opener) -> io::Result<(Link, Link)> {
     let options = &server.options;
     let asked = options.link.announce;
-    let never_local = global.process.pp2_never_send_local;
-    let source = options.link.source.as_ref().or(back.source.as_ref());
+    let never_local = base.never_local;
+    let source = options.link.source.as_ref().or(base.source.as_ref());
     let follows_namespace = options.link.namespace.as_deref() == Some("*");
     let namespace = options.link.namespace.as_deref().filter(|_| !follows_namespace);
     let dial = Dial {
         namespace: namespace.map(|name| opener.namespace(name)).transpose()?,
         user_timeout_ms: options.link.tcp_ut,
-        ..dial(source, back, global)
+        ..base.dial(source)
     };
     // A check of another port or address is taken to be one of another service.
     let same = options.check.port.is_none() && options.check.addr.is_none();
@@ -67,29 +103,6 @@ pub(super) fn links(
         ..from(source)
     };
     Ok((link, check_link))
-}
-
-/// Connections of a backend to no server in particular.
-pub(super) fn without_server(back: &Back, global: &Global) -> Link {
-    let source = back.source.as_ref();
-    Link { dial: dial(source, back, global), ..from(source) }
-}
-
-/// What sections ask of connections to servers.
-fn dial(source: Option<&Source>, back: &Back, global: &Global) -> Dial {
-    Dial {
-        source: source.and_then(|source| source.address).map(|ip| SocketAddr::new(ip, 0)),
-        interface: source.and_then(|source| source.interface.as_deref()).map(Into::into),
-        keep_alive: probes(back.keep_alive),
-        buffers: SystemBuffers {
-            receive: global.tune.rcvbuf_server,
-            send: global.tune.sndbuf_server,
-            unsent: global.tune.unsent_server,
-        },
-        resets: back.nolinger,
-        patient: back.smart_connect,
-        ..Dial::default()
-    }
 }
 
 /// What of a source changes with each connection.
@@ -231,7 +244,8 @@ mod tests {
     /// The same of the first server in these lines of a section.
     fn whole(lines: &str) -> (Link, Link) {
         let (global, back) = parsed(lines);
-        links(&back.servers[0], &back, &global, &mut Opener::default()).expect("no namespace")
+        let base = Base::of(&back, &global);
+        links(&back.servers[0], &base, &mut Opener::default()).expect("no namespace")
     }
 
     fn parsed(lines: &str) -> (Global, Back) {

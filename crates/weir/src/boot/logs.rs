@@ -4,7 +4,8 @@ use super::link;
 use super::listeners::{self, Asked, Opener};
 use config::model::{self, SendHostname};
 use proxy::settings::{
-    Backing, LogAddress, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring, RingServer,
+    Backing, LogAddress, LogBind, LogForward, LogSample, LogTarget, LogTransport, Logs, Ring,
+    RingServer,
 };
 use std::fs::File;
 use std::io;
@@ -155,7 +156,11 @@ pub(super) fn forwards(
                 }),
             };
             let mut told = |bind: &model::Bind| match open(bind) {
-                Ok(handle) => Some((handle, bind.tls.clone())),
+                Ok(handle) => Some(LogBind {
+                    handle,
+                    tls: bind.tls.clone(),
+                    announced: bind.options.accept_proxy,
+                }),
                 Err(error) => {
                     errors.push(listeners::failure(&owner, bind, &error));
                     None
@@ -166,7 +171,7 @@ pub(super) fn forwards(
         Arc::new(LogForward {
             name: from.name.to_string(),
             binds: handles(&from.binds, false),
-            datagrams: handles(&from.datagrams, true).into_iter().map(|(own, _)| own).collect(),
+            datagrams: handles(&from.datagrams, true).into_iter().map(|own| own.handle).collect(),
             logs: logs(&from.logs, None, &model.global),
             maxconn: from.maxconn,
             client_ms: from.client.map(|span| u32::try_from(span).unwrap_or(u32::MAX)),

@@ -13,7 +13,7 @@ const REST: Duration = Duration::from_millis(10);
 /// Those whose ports this process takes.
 #[derive(Default)]
 pub(super) struct Predecessors {
-    pids: Vec<u32>,
+    pids: Vec<i32>,
     paused: bool,
 }
 
@@ -62,9 +62,9 @@ pub(super) fn dismiss(options: &Options) {
     }
 }
 
-fn tell(pids: &[u32], number: i32) {
+fn tell(pids: &[i32], number: i32) {
     for pid in pids {
         // One that is gone already needs no telling.
-        let _ = signal::send(*pid as i32, number);
+        let _ = signal::send(*pid, number);
     }
 }

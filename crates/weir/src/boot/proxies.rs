@@ -1,7 +1,7 @@
 //! Proxies of the model as the data plane takes them. Never decides a default that the model has.
 
 use super::balancing;
-use super::link;
+use super::link::{self, Base};
 use super::listeners::{Asked, Open, Opener};
 use super::logs;
 use config::model::{self, Address, ServerPort};
@@ -269,9 +269,10 @@ fn back(
     opener: &mut Opener,
     errors: &mut Vec<String>,
 ) -> settings::Back {
+    let base = Base::of(from, global);
     let mut servers = Vec::with_capacity(from.servers.len());
     for server in &from.servers {
-        match link::links(server, from, global, opener) {
+        match link::links(server, &base, opener) {
             Ok(links) => servers.push(self::server(server, links)),
             Err(error) => errors.push(format!("server '{}' : {error}", server.name)),
         }
@@ -285,7 +286,7 @@ fn back(
             _ => Arc::default(),
         },
         servers,
-        direct: from.direct.as_ref().map(|to| direct(to, link::without_server(from, global))),
+        direct: from.direct.as_ref().map(|to| direct(to, base.without_server())),
         algorithm: balancing::algorithm(from),
         name_header: from.name_header.clone(),
         full_connections: from.fullconn,
@@ -434,12 +435,13 @@ fn watch(options: &model::ServerOptions) -> Option<balance::Watch> {
 }
 
 /// The settings of a server that an operator adds; it starts in maintenance unless `enabled` says
-/// otherwise.
+/// otherwise. `base` is what its backend's section says.
 pub(super) fn dynamic_server(
     proxy: &proxy::runtime::Proxy,
     name: &str,
     words: &[String],
     (process, store): (&model::TlsProcess, &tls::Store),
+    base: &Base,
 ) -> Result<settings::Server, String> {
     let (backend, http) = (proxy.name(), proxy.settings.mode == settings::Mode::Http);
     let encrypts = match proxy.settings.back.as_ref().map(|back| &back.check) {
@@ -455,8 +457,7 @@ pub(super) fn dynamic_server(
         backend: backend.to_owned(),
         server: server.to_owned(),
     });
-    let (back, global) = (model::Back::default(), model::Global::default());
-    let links = link::links(&made, &back, &global, &mut Opener::default());
+    let links = link::links(&made, base, &mut Opener::default());
     let (link, mut check_link) = links.map_err(|error| error.to_string())?;
     // As HAProxy has it: checks of such a server take nothing over from its other connections.
     let (options, checked) = (&made.options, &mut check_link);

@@ -47,7 +47,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
             return fail(&format!("[haproxy.main()] {text} ({error})"));
         }
     };
-    let prepared = match Prepared::new(model, options, said, pool) {
+    let prepared = match Prepared::new(model, options, said, (pool, Predecessors::of(options))) {
         Ok(prepared) => prepared,
         Err(alerts) => {
             alerts.iter().for_each(|text| watch::say("ALERT", text));
@@ -88,7 +88,7 @@ pub(super) struct Place {
 }
 
 impl Prepared {
-    /// Opens everything; what a process before has handed over is used.
+    /// Opens everything; what a process before has handed over is used, and others make room.
     ///
     /// # Errors
     /// Alerts, a text each.
@@ -96,14 +96,14 @@ impl Prepared {
         mut model: Model,
         options: &Options,
         said: &str,
-        pool: Pool,
+        (pool, before): (Pool, Predecessors),
     ) -> Result<Self, Vec<String>> {
         let main = |text: String| vec![format!("[haproxy.main()] {text}")];
         if let Some(mib) = options.memory_mib {
             sys::process::limit_memory(u64::from(mib) << 20)
                 .map_err(|error| main(format!("Cannot limit memory to {mib} MB: {error}")))?;
         }
-        let mut opener = Opener::with(pool, Predecessors::of(options));
+        let mut opener = Opener::with(pool, before);
         namespaces(&model, &mut opener).map_err(|error| main(error.to_string()))?;
         let maxconn =
             limits::connections(&model, options, proxies::listeners(&model)).map_err(main)?;
@@ -119,12 +119,12 @@ impl Prepared {
             }
             model.global.process.noreuseport = true;
         }
-        let certificates = console::certificates(&model);
+        let known = (console::certificates(&model), console::bases(&model));
         let proxies = proxies::all(&mut model, &mut opener, &mut errors);
         let rings = logs::rings(&model, &mut errors);
         let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
         let (runtime, console) =
-            console::open(&model, (options, said), certificates, &mut opener, &mut errors);
+            console::open(&model, (options, said), known, &mut opener, &mut errors);
         if errors.is_empty() {
             opener.close_rest();
             return Ok(Self {
@@ -400,11 +400,13 @@ fn serve(
         let plan = &plan;
         for index in 1..threads {
             let builder = std::thread::Builder::new().name(format!("worker-{index}"));
-            builder.spawn_scoped(scope, move || work(index, shared, plan, timekeeper))?;
+            let run = move || employ(index, shared, plan, timekeeper);
+            builder.spawn_scoped(scope, run).unwrap_or_else(|error| give_up(index, &error));
         }
         // The first worker is this thread: with `nbthread 1` nobody shares its descriptors.
-        work(0, shared, plan, timekeeper)
-    })
+        employ(0, shared, plan, timekeeper);
+    });
+    Ok(())
 }
 
 fn thread_settings(model: &Model) -> reactor::thread::Settings {
@@ -438,7 +440,20 @@ struct Plan {
     ready: Barrier,
 }
 
-/// One worker, from its start to its end.
+/// One worker that works, or there is no process.
+fn employ(index: usize, shared: &Arc<Shared>, plan: &Plan, timekeeper: &Arc<Timekeeper>) {
+    work(index, shared, plan, timekeeper).unwrap_or_else(|error| give_up(index, &error));
+}
+
+/// Ends the process: the others would wait for a worker that does not start, and clients for one
+/// that does not go on.
+fn give_up(index: usize, error: &io::Error) -> ! {
+    fail(&format!("[haproxy.main()] Thread {} cannot work: {error}", index + 1));
+    // Nothing is tidied up beneath those that run.
+    sys::mother::end(1)
+}
+
+/// The work of one worker, from its start to its end.
 fn work(
     index: usize,
     shared: &Arc<Shared>,

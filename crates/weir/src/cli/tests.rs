@@ -219,7 +219,8 @@ fn old_processes() {
     assert_eq!(options.farewell, Some(Farewell::Finish));
     assert_eq!(options.action, Action::Check);
     assert_eq!(ok("-st 7 -f a").old_pids, [7]);
-    for line in ["-sf 1 x", "-sf 0", "-f a -sf 1 2a", "-sf 99999999999"] {
+    assert_eq!(ok("-st 2147483647 -f a").old_pids, [i32::MAX]);
+    for line in ["-sf 1 x", "-sf 0", "-f a -sf 1 2a", "-sf 4294967295", "-sf 99999999999"] {
         let error = refused(&format!("{line} -f a"));
         assert!(matches!(error, UsageError::BadValue { flag: "-sf", .. }), "{line}: {error}");
     }

@@ -143,6 +143,21 @@ fn a_server_with_a_name_waits_for_its_address() {
 }
 
 #[test]
+fn a_server_that_is_added_is_reached_as_its_backend_says() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let back = "    source 127.0.0.3\n    http-response set-header from %[bc_src]";
+    let program = start(back, &log);
+    for (server, options, from) in
+        [("s1", "", "127.0.0.3"), ("s2", "source 127.0.0.4", "127.0.0.4")]
+    {
+        program.cli(&format!("add server app/{server} {} {options}", origin.address()));
+        program.cli(&format!("enable server app/{server}"));
+        assert_eq!(program.web().get("/").header("from"), Some(from));
+        program.cli(&format!("disable server app/{server}"));
+    }
+}
+
+#[test]
 fn what_others_name_stays() {
     let log = LogReceiver::new();
     let program = start(

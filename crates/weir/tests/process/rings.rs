@@ -143,6 +143,49 @@ fn logs_of_others_are_passed_on() {
     assert!(raw.find("xxxx").len() <= 80);
 }
 
+#[test]
+fn logs_of_others_may_come_behind_a_header() {
+    let log = LogReceiver::new();
+    let weir = setup(
+        "ring near\nring far\nlog-forward others\n    bind <tcp> accept-proxy\n    \
+         log <plain> format raw local0",
+    )
+    .with("plain", log.address())
+    .start();
+    let mut without = TcpStream::connect(weir.address("tcp")).expect("a listener");
+    without.write_all(b"<13>nobody\n").expect("it is read");
+    assert_eq!(without.read(&mut [0]).unwrap_or(0), 0, "it is closed");
+    let mut stream = TcpStream::connect(weir.address("tcp")).expect("a listener");
+    stream.write_all(b"PROXY TCP4 1.2.3.4 5.6.7.8").expect("it is read");
+    stream.write_all(b" 42 1337\r\n<13>one\n").expect("it is read");
+    assert_eq!(log.line(), "one");
+}
+
+#[test]
+fn a_soft_stop_loses_no_message() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let log = LogReceiver::new();
+    let mut weir = setup(&format!(
+        "{RINGS}\nlog-forward others\n    bind <tcp>\n    log <plain> format raw local0"
+    ))
+    .with("far", server.local_addr().expect("a socket"))
+    .with("plain", log.address())
+    .start();
+    let mut stream = TcpStream::connect(weir.address("tcp")).expect("a listener");
+    stream.write_all(b"<13>before\n").expect("it is read");
+    assert_eq!(log.line(), "before");
+    weir.web_get("/one");
+    weir.signal(sys::signal::USR1);
+    eventually("nobody listens", || TcpStream::connect(weir.address("tcp")).is_err().then_some(()));
+    stream.write_all(b"<13>after\n").expect("it is read");
+    assert_eq!(log.line(), "after", "who has come before the stop is heard");
+    assert!(weir.is_running());
+    drop(stream);
+    assert!(weir.wait().success());
+    let (mut poured, _) = server.accept().expect("the ring has connected");
+    hear(&mut poured, "/one\n");
+}
+
 impl Running {
     fn web_get(&self, path: &str) {
         self.web().ask(format!("GET {path} HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n"));

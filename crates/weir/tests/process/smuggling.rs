@@ -195,6 +195,23 @@ fn no_request_hides_in_another() {
 }
 
 #[test]
+fn no_line_comes_out_of_a_template() {
+    let origin = Origin::new(|peer| {
+        serve_forever(peer, |request| reply("200 OK", request.target()).into());
+    });
+    let front = "    http-request replace-header X-A .* \"%[req.hdr(x-b)]\"\n    \
+                 http-request replace-path .* \"/%[req.hdr(x-b)]\"";
+    let weir = Setup::http(front, "    server s <origin>").with("origin", origin.address()).start();
+    let said = r"a\x0d\x0aEvil:\x0d\x0a\x0d\x0aGET";
+    let request = format!("GET / HTTP/1.1\r\nHost: a\r\nX-A: a\r\nX-B: {said}\r\n\r\n");
+    let heard = "a%0D%0AEvil:%0D%0A%0D%0AGET";
+    let mut client = weir.web();
+    assert_eq!(client.ask(request).text(), format!("/{heard}"));
+    assert_eq!(origin.requests().len(), 1);
+    assert_eq!(origin.request(0).header("x-a"), Some(heard));
+}
+
+#[test]
 fn what_rules_write_about_lengths_does_not_split_messages() {
     let origin = Origin::new(|peer| {
         serve_forever(peer, |request| reply("200 OK", request.target()).into());

@@ -178,6 +178,24 @@ fn whoever_may_changes_servers_from_the_page() {
 }
 
 #[test]
+fn a_hashed_password_makes_an_administrator() {
+    let weir = Setup::new(
+        "userlist admins\n    \
+         user a password $5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5\n\
+         defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+         timeout server 5s\n\
+         frontend web\n    bind <web>\n    stats admin if { http_auth(admins) }\n\
+         backend be\n    server s1 127.0.0.1:1\n",
+    )
+    .start();
+    let place = "/haproxy?stats;st=";
+    for (credentials, said) in [("YTpIZWxsbw==", "DENY"), ("YTpIZWxsbyB3b3JsZCE=", "DONE")] {
+        let given = format!("Authorization: Basic {credentials}");
+        assert_eq!(post(&weir, "s=s1&action=maint&b=be", &given), format!("{place}{said}"));
+    }
+}
+
+#[test]
 fn what_modules_count_is_shown_if_asked() {
     let origin = Origin::saying("a");
     for (line, shown) in [("    stats show-modules", true), ("", false)] {

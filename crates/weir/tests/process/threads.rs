@@ -1,6 +1,6 @@
 //! Threads, their settings, and what the runtime socket tells of them. Never a measurement of speed.
 
-use crate::support::{Origin, Running, Setup, eventually};
+use crate::support::{Origin, Running, Setup, eventually, program};
 
 /// A process with these lines in `global`, these words on its bind line, and one server.
 fn start(global: &str, bind: &str) -> (Origin, Running) {
@@ -191,6 +191,27 @@ fn threads_are_bound_to_processors() {
     if sys::cpu::available().len() > 1 {
         assert_ne!(bound(&weir, "worker-1"), cpu.to_string());
     }
+}
+
+#[test]
+fn a_thread_that_cannot_start_ends_the_process() {
+    // Each needs descriptors of its own, and there are not enough for all.
+    let script = format!("ulimit -n 48; exec {} -db -f \"$1\"", program().display());
+    let text = "global
+ nbthread 40
+ maxconn 1
+ no strict-limits
+                listen l
+ mode tcp
+ timeout client 1s
+ timeout server 1s
+                 timeout connect 1s
+ bind unix@<dir>/socket
+";
+    let setup = Setup::new(text).program("/bin/sh".as_ref()).arguments(&["-c", &script]);
+    let mut weir = setup.start();
+    assert_eq!(weir.wait().code(), Some(1));
+    weir.expect_error("cannot work: Too many open files");
 }
 
 #[test]
