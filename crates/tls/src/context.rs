@@ -42,6 +42,7 @@ pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
             | SslMode::NO_AUTO_CHAIN,
     );
     context.set_options(ffi::usual_options());
+    ffi::admit_asides(&mut context);
     // The library reads as much as its buffer holds, not record by record.
     context.set_read_ahead(true);
     if side == Side::Server {
