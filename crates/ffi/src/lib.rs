@@ -6,6 +6,7 @@
 mod attached;
 mod channel;
 mod context;
+mod errors;
 mod flavour;
 mod hello;
 mod name;
@@ -21,6 +22,7 @@ pub use channel::{Channel, Wire};
 pub use context::{
     clear_options, client_random, has_pending, peer_signature, server_random, set_options,
 };
+pub use errors::forget_errors;
 pub use flavour::*;
 pub use hello::{Prefers, Refused, Watch, extension, watch_messages};
 pub use name::{one_line, rfc2253};

@@ -1,5 +1,6 @@
 //! What authorities say of certificates (RFC 6960), where the crate has no words for it. Never judges a response.
 
+use crate::errors::forget_errors;
 use crate::flavour::raw;
 use crate::print::text;
 use foreign_types::ForeignTypeRef as _;
@@ -13,6 +14,7 @@ pub fn certificate_id(certificate: &X509Ref, issuer: &X509Ref) -> Option<Vec<u8>
         openssl_sys::OCSP_cert_to_id(std::ptr::null(), certificate.as_ptr(), issuer.as_ptr())
     };
     if id.is_null() {
+        forget_errors();
         return None;
     }
     // SAFETY: the id is valid, and without a place to write to only its length is told.
@@ -35,6 +37,7 @@ pub fn response_text(der: &[u8]) -> Option<String> {
     // SAFETY: so many bytes are there; the library keeps none of them.
     let response = unsafe { openssl_sys::d2i_OCSP_RESPONSE(std::ptr::null_mut(), &mut at, length) };
     if response.is_null() {
+        forget_errors();
         return None;
     }
     let shown = text(|out| {

@@ -281,5 +281,10 @@ fn is_ignored(chain: &mut X509StoreContextRef, authorities: Ignored, certificate
         }
     }
     let ignored = if depth > 0 { authorities } else { certificate };
-    ignored.has(error) && chain.error() != X509VerifyResult::OK
+    let ignores = ignored.has(error) && chain.error() != X509VerifyResult::OK;
+    if ignores {
+        // The library has said why not as well.
+        ffi::forget_errors();
+    }
+    ignores
 }

@@ -118,3 +118,37 @@ fn sessions_go_on() {
     assert!(!resumes(&[], ServerSettings { reuse: false, ..trusting() }, same));
     assert!(!resumes(&[], trusting(), ["a.test", "b.test"]));
 }
+
+/// What the library had against a client's certificate is not taken for the end of another session.
+#[test]
+fn what_is_ignored_of_one_client_does_not_concern_others() {
+    let authority = make(&["ca"], ecdsa(), None);
+    // It names the authority, which has not signed it.
+    let namesake = make(&["ca"], ecdsa(), None);
+    let files = Memory::default()
+        .with("ca.pem", authority.certificate())
+        .with("server.pem", make(&["a.test"], ecdsa(), Some(&authority)).pem())
+        .with("client.pem", make(&["client"], ecdsa(), Some(&namesake)).pem());
+    let given = [("verify", "optional"), ("ca-file", "ca.pem"), ("crt-ignore-err", "all")];
+    let acceptor = acceptor(bind(&["server.pem"], options(&given)), &files).unwrap();
+    let pair = |certificate| {
+        let connector = connector(client(certificate), &files).unwrap();
+        let client = connector.connect(0, None, None).unwrap();
+        Pair::new(client, acceptor.accept().unwrap())
+    };
+    let mut other = pair(None);
+    other.shake().1.unwrap();
+    let mut ignored = pair(Some("client.pem"));
+    ignored.shake().1.unwrap();
+    assert_ne!(ignored.server.checked().certificate_error, 0);
+    assert!(openssl::error::ErrorStack::get().errors().is_empty());
+    // Whatever else leaves errors behind.
+    assert!(openssl::x509::X509::from_pem(b"none").is_err());
+    openssl::error::ErrorStack::get();
+    crate::response_text(b"none");
+    assert!(openssl::error::ErrorStack::get().errors().is_empty());
+    let left = openssl::bn::BigNum::from_dec_str("x").unwrap_err();
+    left.put();
+    let end = other.server_recv(&mut [0; 8]).unwrap_err();
+    assert_eq!(end.kind(), std::io::ErrorKind::WouldBlock);
+}

@@ -14,6 +14,7 @@ pub(crate) type Watcher =
 pub(crate) type EachProvider = extern "C" fn(*mut OSSL_PROVIDER, *mut c_void) -> c_int;
 
 unsafe extern "C" {
+    pub(crate) fn ERR_clear_error();
     pub(crate) fn EVP_set_default_properties(
         library: *mut OSSL_LIB_CTX,
         query: *const c_char,
