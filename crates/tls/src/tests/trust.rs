@@ -1,6 +1,6 @@
 //! Who is believed: clients by servers, servers by clients, and sessions that go on.
 
-use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, make, trusting};
+use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, make, make_for, trusting};
 use crate::{Connector, Given, Ignored, Options, Reason, ServerSettings, Version};
 
 /// An authority, and files with a server's and a client's certificate that it has signed.
@@ -9,7 +9,10 @@ fn files() -> Memory {
     let foreign = make(&["other ca"], ecdsa(), None);
     Memory::default()
         .with("ca.pem", authority.certificate())
-        .with("server.pem", make(&["a.test", "*.w.test"], ecdsa(), Some(&authority)).pem())
+        .with(
+            "server.pem",
+            make_for("cn.test", &["a.test", "*.w.test"], ecdsa(), Some(&authority)).pem(),
+        )
         .with("client.pem", make(&["client"], ecdsa(), Some(&authority)).pem())
         .with("foreign.pem", make(&["client"], ecdsa(), Some(&foreign)).pem())
 }
@@ -78,8 +81,13 @@ fn servers_are_verified() {
     assert!(accepts(verifying(None), Some("a.test")));
     assert!(accepts(verifying(None), Some("x.w.test")));
     assert!(!accepts(verifying(None), Some("b.test")));
-    assert!(accepts(verifying(Some("a.test")), Some("b.test")));
+    // The name that the server is asked by goes first.
+    assert!(!accepts(verifying(Some("a.test")), Some("b.test")));
+    assert!(accepts(verifying(Some("b.test")), Some("a.test")));
+    assert!(accepts(verifying(Some("a.test")), None));
     assert!(!accepts(verifying(Some("b.test")), None));
+    // AWS-LC looks at the subject only where there are no alternative names.
+    assert_eq!(accepts(verifying(None), Some("cn.test")), ffi::NAME != "AWS-LC");
     let alone = ServerSettings { verify: true, ..ServerSettings::default() };
     assert!(!accepts(alone, None));
 }
