@@ -92,6 +92,24 @@ fn servers_are_verified() {
     assert!(!accepts(alone, None));
 }
 
+/// `ca-file` on a directory: files whose names begin with a dot are ignored (manual section 5.1).
+#[test]
+fn hidden_files_are_not_trusted() {
+    let mut files = files();
+    let authority = files.0["ca.pem"].clone();
+    let other = make(&["other"], ecdsa(), None).certificate();
+    files = files.with("d/.ca.pem", authority.clone()).with("d/other.pem", other);
+    let accepts = |files: &Memory| {
+        let acceptor = acceptor(bind(&["server.pem"], Options::default()), files).unwrap();
+        let options = options(&[("ca-file", "d")]);
+        let settings = ServerSettings { verify: true, options, ..ServerSettings::default() };
+        let client = connector(settings, files).unwrap().connect(0, Some("a.test"), None).unwrap();
+        Pair::new(client, acceptor.accept().unwrap()).shake().0.is_ok()
+    };
+    assert!(!accepts(&files));
+    assert!(accepts(&files.with("d/ca.crt", authority)));
+}
+
 /// Whether the second of two connections goes on with the session of the first.
 fn resumes(server: &[(&str, &str)], settings: ServerSettings, names: [&str; 2]) -> bool {
     let files = files();
