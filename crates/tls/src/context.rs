@@ -170,8 +170,8 @@ pub(crate) fn session_id(options: &Options, store: &Store) -> [u8; 32] {
     let mut text = format!("{verify:?}");
     if verify != Verify::None {
         for name in [&options.ca_file, &options.ca_verify_file, &options.crl_file] {
-            let serial = name.as_ref().and_then(|name| store.authorities(name));
-            text += &format!(" {:?}", serial.map(|it| it.serial));
+            let authorities = name.as_ref().and_then(|name| store.authorities(name));
+            text += &format!(" {:?}", authorities.map(|it| it.digest()));
         }
         text += &format!(" {:?} {:?}", options.ca_ignored, options.crt_ignored);
     }
