@@ -16,7 +16,7 @@ use crate::forge::Forge;
 use crate::hello::Hello;
 use crate::options::{BindSettings, Defaults, Options, Verify};
 use crate::replay;
-use crate::sni::Names;
+use crate::sni::{Names, excludes};
 use crate::store::{Files, Meant, Store};
 use crate::together::together;
 use ffi::Prefers;
@@ -510,10 +510,11 @@ impl Table {
 pub(crate) struct Renewed(Vec<(Arc<Terms>, Arc<Terms>)>);
 
 /// The names that a certificate is for by its line. Those in the certificate do not count where
-/// the line has names of its own, or wants none (manual section 5.1 `crt-list`).
+/// the line has names of its own, or wants none, or not these (manual section 5.1 `crt-list`).
 fn claims<'a>(listed: &'a Listed, certificate: &'a Certificate) -> impl Iterator<Item = &'a str> {
     let own = listed.filters.iter().all(|it| it.starts_with('!') && it != "!*");
-    let names = certificate.names.iter().filter(move |_| own);
+    let wants = move |name: &&String| !listed.filters.iter().any(|it| excludes(it, name));
+    let names = certificate.names.iter().filter(move |_| own).filter(wants);
     listed.filters.iter().chain(names).map(String::as_str)
 }
 
