@@ -26,7 +26,7 @@ pub use errors::forget_errors;
 pub use flavour::*;
 pub use hello::{Prefers, Refused, Watch, extension, watch_messages};
 pub use name::{one_line, rfc2253};
-pub use ocsp::{certificate_id, response_text};
+pub use ocsp::{certificate_id, response_text, single_responses, unix_time};
 pub use print::extension_text;
 pub use session::Resumer;
 pub use store::{add_crl, crl_signature, crl_version, verified, version};

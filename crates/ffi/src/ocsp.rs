@@ -4,6 +4,8 @@ use crate::errors::forget_errors;
 use crate::flavour::raw;
 use crate::print::text;
 use foreign_types::ForeignTypeRef as _;
+use openssl::asn1::{Asn1GeneralizedTimeRef, Asn1Time, Asn1TimeRef};
+use openssl::ocsp::OcspBasicResponseRef;
 use openssl::x509::X509Ref;
 
 /// What a certificate of this issuer is asked by: its `CertID` with SHA-1, DER (RFC 6960 section
@@ -28,6 +30,22 @@ pub fn certificate_id(certificate: &X509Ref, issuer: &X509Ref) -> Option<Vec<u8>
         written
     };
     (written > 0 && written == length).then_some(der)
+}
+
+/// How many certificates a response is about.
+pub fn single_responses(response: &OcspBasicResponseRef) -> usize {
+    // SAFETY: the response is valid as long as its reference, and only looked at.
+    let count = unsafe { raw::OCSP_resp_count(response.as_ptr()) };
+    usize::try_from(count).unwrap_or(0)
+}
+
+/// Seconds since 1970 of a date in a response.
+pub fn unix_time(time: &Asn1GeneralizedTimeRef) -> Option<i64> {
+    // SAFETY: the library has one type for all kinds of dates, which say of which kind they are;
+    // this one is valid as long as its reference.
+    let time = unsafe { Asn1TimeRef::from_ptr(time.as_ptr().cast()) };
+    let span = Asn1Time::from_unix(0).ok()?.diff(time).ok()?;
+    Some(i64::from(span.days) * 86_400 + i64::from(span.secs))
 }
 
 /// A response, DER, as `openssl ocsp -text` shows it; `None` if it is none.

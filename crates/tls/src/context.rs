@@ -138,7 +138,10 @@ pub(crate) fn shown() -> Option<Index<Ssl, Arc<Certificate>>> {
 /// For clients that ask for it.
 impl Attached for Certificate {
     fn staple(ssl: &SslRef) -> Option<Arc<Vec<u8>>> {
-        Some(shown().and_then(|index| ssl.ex_data(index))?.staple.as_ref()?.response())
+        let staple = shown().and_then(|index| ssl.ex_data(index))?.staple.as_ref()?;
+        // Libraries count seconds in different types.
+        let now = ssl.session().map(|session| i128::from(session.time()));
+        staple.shown_at(now.and_then(|now| now.try_into().ok()))
     }
 
     fn timestamps(ssl: &SslRef) -> Option<&[u8]> {

@@ -17,13 +17,14 @@ use crate::hello::Hello;
 use crate::options::{BindSettings, Defaults, Options, Verify};
 use crate::replay;
 use crate::sni::{Names, excludes};
+use crate::staple::Unfit;
 use crate::store::{Files, Meant, Store};
 use crate::together::together;
 use ffi::Prefers;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslOptions, SslRef};
 use openssl::x509::{X509, X509Ref};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What a line says, and the context that is made of it.
@@ -121,6 +122,11 @@ impl Terms {
     /// Whether a connection can be served with a certificate under these terms.
     fn admit(&self, certificate: &Certificate) -> Result<(), String> {
         let name = &certificate.name;
+        if certificate.lacks_issuer {
+            return Err(format!(
+                "'{name}.ocsp' is present and activates OCSP but it is impossible to compute the OCSP certificate ID (maybe the issuer could not be found)'."
+            ));
+        }
         let failed = |error: ErrorStack| {
             let reason = context::reason(&error);
             format!("unable to load SSL certificate into SSL Context '{name}': {reason}.")
@@ -496,6 +502,12 @@ impl Table {
     /// The names of the certificates, in order, once each time that they are served.
     pub(crate) fn certificates(&self) -> Vec<String> {
         self.places.iter().flatten().map(|own| own.certificate.name.clone()).collect()
+    }
+
+    /// The certificates whose responses of their authorities are not shown, each once, and why.
+    pub(crate) fn unfit(&self) -> BTreeMap<&str, Unfit> {
+        let all = self.places.iter().flatten().map(|own| &*own.certificate);
+        all.filter_map(|it| Some((it.name(), it.staple.as_ref()?.unfit?))).collect()
     }
 
     /// The lists and directories that certificates come from, in order, with what is in them.

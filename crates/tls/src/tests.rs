@@ -6,5 +6,6 @@ mod choice;
 mod exchange;
 mod hand;
 pub(crate) mod pair;
+mod staples;
 mod transfer;
 mod trust;
