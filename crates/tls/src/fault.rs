@@ -84,7 +84,7 @@ pub(crate) fn waits(error: &Error) -> Option<bool> {
     }
 }
 
-/// Whether the library has read only what belongs to the session, so that there may be more to read.
+/// Whether the library has read only what belongs to the session: there may be more to read.
 pub(crate) fn is_aside(error: &Error) -> bool {
     error.code() == ErrorCode::WANT_READ && error.io_error().is_none()
 }

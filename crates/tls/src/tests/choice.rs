@@ -63,7 +63,8 @@ fn filters_replace_the_names_of_a_certificate() {
     assert!(shown(&acceptor, new(), Some("a.test")).is_some());
 }
 
-/// HAProxy takes `!*.name` for nothing at all; the manual excludes patterns from what a certificate has.
+/// HAProxy takes `!*.name` for nothing at all; the manual excludes patterns from the names of a
+/// certificate.
 #[test]
 fn a_domain_may_be_refused() {
     let files = Memory::default()

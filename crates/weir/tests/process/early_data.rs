@@ -217,8 +217,8 @@ fn a_connection_counts_when_its_handshake_is_over() {
     assert_eq!(edge.stat("one", "s", "connect"), "1");
 }
 
-/// Streams that begin early wait for the end of the handshake, also where a session has become theirs
-/// by its first bytes.
+/// Streams that begin early wait for the end of the handshake, also where a session has become
+/// theirs by its first bytes.
 #[test]
 fn streams_wait_for_the_handshake() {
     let log = LogReceiver::new();
