@@ -3,6 +3,7 @@
 //! So the library needs neither a socket nor a buffer of its own between calls, and a session that
 //! rests can move to another thread.
 
+use crate::errors::forget_errors;
 use crate::flavour;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Error, ShutdownResult, ShutdownState, Ssl, SslRef, SslStream};
@@ -179,6 +180,8 @@ impl Channel {
         };
         let loan = Loan(&mut self.0);
         loan.0.get_mut().0 = Some(lent);
+        // What another session has left would be taken for the end of this one.
+        forget_errors();
         act(loan.0)
     }
 }

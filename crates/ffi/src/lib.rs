@@ -6,6 +6,7 @@
 mod attached;
 mod channel;
 mod context;
+mod errors;
 mod flavour;
 mod hello;
 mod name;
@@ -21,10 +22,11 @@ pub use channel::{Channel, Wire};
 pub use context::{
     clear_options, client_random, has_pending, peer_signature, server_random, set_options,
 };
+pub use errors::forget_errors;
 pub use flavour::*;
 pub use hello::{Prefers, Refused, Watch, extension, watch_messages};
 pub use name::{one_line, rfc2253};
-pub use ocsp::{certificate_id, response_text};
+pub use ocsp::{certificate_id, response_text, single_responses, unix_time};
 pub use print::extension_text;
 pub use session::Resumer;
 pub use store::{add_crl, crl_signature, crl_version, verified, version};

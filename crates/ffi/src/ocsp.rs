@@ -1,8 +1,11 @@
 //! What authorities say of certificates (RFC 6960), where the crate has no words for it. Never judges a response.
 
+use crate::errors::forget_errors;
 use crate::flavour::raw;
 use crate::print::text;
 use foreign_types::ForeignTypeRef as _;
+use openssl::asn1::{Asn1GeneralizedTimeRef, Asn1Time, Asn1TimeRef};
+use openssl::ocsp::OcspBasicResponseRef;
 use openssl::x509::X509Ref;
 
 /// What a certificate of this issuer is asked by: its `CertID` with SHA-1, DER (RFC 6960 section
@@ -13,6 +16,7 @@ pub fn certificate_id(certificate: &X509Ref, issuer: &X509Ref) -> Option<Vec<u8>
         openssl_sys::OCSP_cert_to_id(std::ptr::null(), certificate.as_ptr(), issuer.as_ptr())
     };
     if id.is_null() {
+        forget_errors();
         return None;
     }
     // SAFETY: the id is valid, and without a place to write to only its length is told.
@@ -28,6 +32,22 @@ pub fn certificate_id(certificate: &X509Ref, issuer: &X509Ref) -> Option<Vec<u8>
     (written > 0 && written == length).then_some(der)
 }
 
+/// How many certificates a response is about.
+pub fn single_responses(response: &OcspBasicResponseRef) -> usize {
+    // SAFETY: the response is valid as long as its reference, and only looked at.
+    let count = unsafe { raw::OCSP_resp_count(response.as_ptr()) };
+    usize::try_from(count).unwrap_or(0)
+}
+
+/// Seconds since 1970 of a date in a response.
+pub fn unix_time(time: &Asn1GeneralizedTimeRef) -> Option<i64> {
+    // SAFETY: the library has one type for all kinds of dates, which say of which kind they are;
+    // this one is valid as long as its reference.
+    let time = unsafe { Asn1TimeRef::from_ptr(time.as_ptr().cast()) };
+    let span = Asn1Time::from_unix(0).ok()?.diff(time).ok()?;
+    Some(i64::from(span.days) * 86_400 + i64::from(span.secs))
+}
+
 /// A response, DER, as `openssl ocsp -text` shows it; `None` if it is none.
 pub fn response_text(der: &[u8]) -> Option<String> {
     let length = der.len().try_into().ok()?;
@@ -35,6 +55,7 @@ pub fn response_text(der: &[u8]) -> Option<String> {
     // SAFETY: so many bytes are there; the library keeps none of them.
     let response = unsafe { openssl_sys::d2i_OCSP_RESPONSE(std::ptr::null_mut(), &mut at, length) };
     if response.is_null() {
+        forget_errors();
         return None;
     }
     let shown = text(|out| {

@@ -1,5 +1,6 @@
 //! What printing functions of the library write, as texts. Never decides a layout of its own.
 
+use crate::errors::forget_errors;
 use foreign_types::ForeignTypeRef as _;
 use openssl::nid::Nid;
 use openssl::x509::X509Ref;
@@ -28,6 +29,7 @@ pub(crate) fn text(print: impl FnOnce(*mut openssl_sys::BIO) -> c_int) -> String
             _ => String::new(),
         };
         openssl_sys::BIO_free_all(out);
+        forget_errors();
         text
     }
 }

@@ -107,6 +107,19 @@ fn awaits_end(transport: &Transport, speaks_h2: bool) -> bool {
     session.is_some_and(|session| session.is_early() && streams(&session))
 }
 
+/// Waits for the end of the handshake of a client whose first bytes turn out to begin streams (see
+/// [`awaits_end`]). `false`: it has failed.
+pub(crate) async fn end_of(client: &Client) -> bool {
+    let Link::Socket(transport) = &client.socket else { return true };
+    if !awaits_end(transport, true) {
+        return true;
+    }
+    let timeouts = &client.proxy.settings.timeouts;
+    let span = timeouts.http_request.or(timeouts.client);
+    let deadline = span.map(|span| client.worker.thread.tick().plus_ms(span));
+    run(transport, deadline, &mut || Ok(())).await.is_ok()
+}
+
 /// Waits for the end of the client's handshake, where the request has come before it
 /// (`http-request wait-for-handshake`).
 ///

@@ -13,6 +13,7 @@ pub mod prng;
 pub mod scope_tree;
 pub mod slab;
 pub mod tick;
+pub mod xxhash;
 
 pub use grow::Grow;
 pub use histogram::{Histogram, Summary};

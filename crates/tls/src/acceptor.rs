@@ -78,6 +78,12 @@ impl Acceptor {
         self.table().certificates()
     }
 
+    /// What is ignored of the files that it was made of.
+    pub fn complaints(&self) -> Vec<String> {
+        let told = |(name, why)| format!("'{name}.ocsp' : {why}. Content will be ignored.");
+        self.table().unfit().into_iter().map(told).collect()
+    }
+
     /// Whether it takes certificates from this list or directory.
     pub(crate) fn takes(&self, list: &str) -> bool {
         let is = |name: &str| name.trim_end_matches('/') == list;

@@ -1,8 +1,8 @@
 //! Authorities and revocation lists of one file. Never verifies anything.
 
+use openssl::sha::Sha256;
 use openssl::x509::{X509, X509Crl};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// What a file is named as.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,8 +20,7 @@ pub(crate) struct Authorities {
     pub(crate) certificates: Vec<X509>,
     pub(crate) lists: Vec<Arc<X509Crl>>,
     pub(crate) purpose: Purpose,
-    /// Different for all that were ever read: sessions do not go on under other authorities.
-    pub(crate) serial: u64,
+    digest: OnceLock<[u8; 32]>,
 }
 
 impl std::fmt::Debug for Authorities {
@@ -53,15 +52,23 @@ impl Authorities {
     pub(crate) fn extend(&mut self, other: Self) {
         self.certificates.extend(other.certificates);
         self.lists.extend(other.lists);
-    }
-
-    /// The same under a number of its own, to be changed.
-    pub(crate) fn again(&self) -> Self {
-        Self { serial: Self::none(self.purpose).serial, ..self.clone() }
+        self.digest = OnceLock::new();
     }
 
     pub(crate) fn none(purpose: Purpose) -> Self {
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
-        Self { purpose, serial: SERIAL.fetch_add(1, Relaxed), ..Self::default() }
+        Self { purpose, ..Self::default() }
+    }
+
+    /// What tells them from others, in whatever process: sessions do not go on under other
+    /// authorities.
+    pub(crate) fn digest(&self) -> [u8; 32] {
+        *self.digest.get_or_init(|| {
+            let mut all = Sha256::new();
+            let certificates = self.certificates.iter().map(|it| it.to_der());
+            let lists = self.lists.iter().map(|it| it.to_der());
+            // Each tells its own length.
+            certificates.chain(lists).flatten().for_each(|der| all.update(&der));
+            all.finish()
+        })
     }
 }

@@ -7,6 +7,7 @@ use ffi::Watch;
 use openssl::ex_data::Index;
 use openssl::ssl::{Ssl, SslRef};
 use std::sync::OnceLock;
+use stdx::xxhash::xxh64;
 
 /// Type of the message (RFC 8446 section 4.1.2).
 const CLIENT_HELLO: u8 = 1;
@@ -20,8 +21,8 @@ pub struct Offer {
     pub version: u16,
     /// Ciphers, two bytes each.
     pub ciphers: Vec<u8>,
-    /// All ciphers, to be hashed.
-    pub all_ciphers: Vec<u8>,
+    /// `xxh64` of all ciphers, whatever room there is.
+    pub ciphers_hash: u64,
     /// Types of extensions, two bytes each.
     pub extensions: Vec<u8>,
     /// Groups, two bytes each.
@@ -76,11 +77,12 @@ impl Offer {
         let version = u16::from_be_bytes(rest.take(2)?.try_into().ok()?);
         rest.take(32)?;
         rest.counted(1)?;
-        let all_ciphers = rest.counted(2)?.to_vec();
+        let all_ciphers = rest.counted(2)?;
         rest.counted(1)?;
-        let mut offer = Self { version, all_ciphers, ..Self::default() };
         let mut room = size;
-        offer.ciphers = fitting(&offer.all_ciphers, 2, &mut room);
+        let ciphers = fitting(all_ciphers, 2, &mut room);
+        let ciphers_hash = xxh64(all_ciphers, 0);
+        let mut offer = Self { version, ciphers, ciphers_hash, ..Self::default() };
         offer.read_extensions(&mut rest, &mut room);
         Some(offer)
     }
@@ -160,7 +162,8 @@ mod tests {
         assert_eq!(Offer::without_grease(&offer.ciphers), b"\x13\x01\xc0\x2b");
         assert_eq!(Offer::without_grease(&offer.groups), b"\x00\x1d");
         let less = Offer::read(&hello(), 5).unwrap();
-        assert_eq!((less.ciphers.len(), less.all_ciphers.len(), less.formats.len()), (4, 6, 1));
+        assert_eq!((less.ciphers.len(), less.formats.len()), (4, 1));
+        assert_eq!(less.ciphers_hash, xxh64(b"\x0a\x0a\x13\x01\xc0\x2b", 0), "of all of them");
         assert_eq!(Offer::read(b"\x02\0\0\0", 9), None);
     }
 

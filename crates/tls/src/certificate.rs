@@ -26,6 +26,8 @@ pub struct Certificate {
     pub(crate) common_dh: Option<dh::Shared>,
     /// What its authority says of it, to be shown with it.
     pub(crate) staple: Option<Arc<Staple>>,
+    /// That is not known, because nobody knows its authority.
+    pub(crate) lacks_issuer: bool,
     /// What logs of certificates say of it (RFC 6962).
     pub(crate) sctl: Option<Vec<u8>>,
     /// Who has signed it, if that is not in the chain.
@@ -118,6 +120,24 @@ impl Draft {
         }
     }
 
+    /// Forgets what was said of another certificate than it has now.
+    pub(crate) fn part_from(&mut self, before: &Certificate) {
+        let is = |leaf: &X509| leaf.to_der().ok() == before.leaf.to_der().ok();
+        if self.leaf.as_ref().is_some_and(is) {
+            return;
+        }
+        let known = Self::of(before);
+        // What a transaction has brought by itself is of the new one.
+        self.ocsp = self.ocsp.take().filter(|own| known.ocsp.as_ref() != Some(own));
+        self.sctl = self.sctl.take().filter(|own| known.sctl.as_ref() != Some(own));
+    }
+
+    /// What it is shown with; nothing either if it is not known who has signed it.
+    pub(crate) fn staple(&self) -> Option<Staple> {
+        let authority = self.issuer.as_ref().or(self.chain.first())?;
+        Staple::new(self.ocsp.clone()?, self.leaf.as_ref()?, authority)
+    }
+
     /// Takes what a text with a certificate has: itself, and perhaps its chain, its key and
     /// parameters, in place of those that are there. `None` without a certificate.
     pub(crate) fn read(&mut self, text: &[u8], links: &Links) -> Option<()> {
@@ -132,13 +152,12 @@ impl Draft {
 
     /// The certificate of this name, with parameters from `exchange` if it has none of its own.
     pub(crate) fn complete(self, name: &str, exchange: &Exchange) -> Result<Certificate, Flaw> {
+        let staple = self.staple().map(Arc::new);
+        let lacks_issuer = self.ocsp.is_some() && staple.is_none();
         let (leaf, key) = self.leaf.zip(self.key).ok_or(Flaw::Incomplete)?;
         if !key.fits(&leaf) {
             return Err(Flaw::Foreign);
         }
-        let authority = self.issuer.as_ref().or(self.chain.first());
-        let staple = self.ocsp.filter(|response| !response.is_empty());
-        let staple = staple.map(|response| Arc::new(Staple::new(response, &leaf, authority)));
         let kind = kind(&leaf);
         Ok(Certificate {
             name: name.to_owned(),
@@ -150,6 +169,7 @@ impl Draft {
             key,
             dh: self.dh,
             staple,
+            lacks_issuer,
             sctl: self.sctl,
             issuer: self.issuer,
             keeps_roots: false,

@@ -6,17 +6,25 @@
 
 use crate::ahead::{Ahead, Gather};
 use crate::early::Early;
-use crate::fault::{Fault, Reason, io_error, waits};
+use crate::fault::{Fault, Reason, io_error, is_aside, waits};
 use crate::options::Defaults;
 use crate::pace::Pace;
 use crate::scratch::Scratch;
 use ffi::{Channel, Wire};
+use openssl::error::ErrorStack;
 use openssl::ssl::{Error, ErrorCode, Ssl, SslRef, SslVersion};
 use std::any::Any;
 use std::io::{self, IoSlice};
 
 /// The most bytes that are encrypted by one call.
 const BURST: usize = 1 << 16;
+
+/// How often in a row a peer may speak of nothing but the session (new keys, renegotiation), as no
+/// peer has to: that costs it little and us much.
+const MOST_ASIDES: u8 = 32;
+
+/// The most bytes of answers to such words that wait for a peer that does not read.
+const MOST_ANSWERS: u32 = 1 << 16;
 
 /// `X509_V_ERR_HOSTNAME_MISMATCH`
 const OTHER_NAME: u32 = 62;
@@ -55,6 +63,10 @@ pub struct Conn {
     promised: usize,
     /// Bytes of these records that go with the next answer.
     held: usize,
+    /// Bytes of these records that answer what the peer has said of the session.
+    answers: u32,
+    /// How often in a row it has spoken of that alone.
+    asides: u8,
     /// Tickets leave when they are made: early data is taken by their age.
     prompt: bool,
     /// A read may find something without anything more arriving.
@@ -66,7 +78,7 @@ pub struct Conn {
     /// There may be something said before the handshake is over.
     pub(crate) early: Option<Box<Early>>,
     /// The most bytes of one record.
-    pub(crate) longest: usize,
+    pub(crate) longest: u32,
     /// Records are shorter for a while, if that is asked for.
     pub(crate) pace: Option<Box<Pace>>,
     failure: Option<Box<Fault>>,
@@ -83,13 +95,15 @@ impl Conn {
             left: 0,
             promised: 0,
             held: 0,
+            answers: 0,
+            asides: 0,
             prompt: false,
             buffered: false,
             end: End::Open,
             stands: false,
             ahead: Ahead::default(),
             early: None,
-            longest: defaults.longest_record(),
+            longest: defaults.longest_record() as u32,
             pace: defaults.pace().map(Box::new),
             failure: None,
             kept: None,
@@ -214,7 +228,7 @@ impl Conn {
     ///
     /// # Errors
     /// `WouldBlock` when more has to arrive first, and as the wire says; `InvalidData` when the
-    /// peer breaks the protocol.
+    /// peer breaks the protocol, or keeps us busy with it.
     pub fn recv(
         &mut self,
         wire: &mut dyn Wire,
@@ -254,13 +268,14 @@ impl Conn {
         }
         let mut filled = 0;
         while filled < buffer.len() {
-            let rest = &mut buffer[filled..];
+            let (rest, before) = (&mut buffer[filled..], self.out.len());
             let read = match self.early {
                 None => self.run(wire, scratch, |channel, wire| channel.read(wire, rest)),
                 Some(_) => self.read_early(wire, scratch, rest),
             };
-            match read {
+            match self.weigh(read, before) {
                 Ok(count) => filled += count,
+                Err(error) if filled == 0 && is_aside(&error) => {}
                 Err(error) if filled == 0 => return self.end_of_reading(error),
                 Err(error) => {
                     self.note_end(error);
@@ -274,6 +289,22 @@ impl Conn {
         Ok(filled)
     }
 
+    /// What a read has come to, unless the peer only keeps us busy. Answers have been added to so
+    /// many bytes of records.
+    fn weigh(&mut self, read: Result<usize, Error>, before: usize) -> Result<usize, Error> {
+        let more = self.out.len().saturating_sub(before);
+        self.answers = self.answers.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
+        match &read {
+            Ok(_) => self.asides = 0,
+            Err(error) if is_aside(error) => self.asides += 1,
+            Err(_) => {}
+        }
+        if self.asides > MOST_ASIDES || self.answers > MOST_ANSWERS {
+            return Err(ErrorStack::get().into());
+        }
+        read
+    }
+
     /// Whether something has arrived and not been read, understood or not.
     fn has_more(&self) -> bool {
         ffi::has_pending(self.channel.ssl())
@@ -282,7 +313,8 @@ impl Conn {
     }
 
     fn end_of_reading(&mut self, error: Error) -> io::Result<usize> {
-        self.buffered = false;
+        // The library may hold more, and does not know of all of it.
+        self.buffered = is_aside(&error);
         if waits(&error).is_some() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -299,7 +331,7 @@ impl Conn {
     /// As [`Conn::end_of_reading`], for the next read to find.
     fn note_end(&mut self, error: Error) {
         let _ = self.end_of_reading(error);
-        self.buffered = !matches!(self.end, End::Open);
+        self.buffered |= !matches!(self.end, End::Open);
     }
 
     /// Whether the peer has said something, or has closed: for a connection from which nothing is
@@ -308,16 +340,20 @@ impl Conn {
         if self.buffered || !matches!(self.end, End::Open) {
             return false;
         }
-        let mut byte = [0];
-        let peeked = self.run(wire, scratch, |channel, wire| channel.peek(wire, &mut byte));
-        self.say(wire, scratch);
-        match peeked {
-            Ok(_) => {
-                self.buffered = true;
-                false
+        let quiet = loop {
+            let (mut byte, before) = ([0], self.out.len());
+            let peeked = self.run(wire, scratch, |channel, wire| channel.peek(wire, &mut byte));
+            match self.weigh(peeked, before) {
+                Ok(_) => {
+                    self.buffered = true;
+                    break false;
+                }
+                Err(error) if is_aside(&error) => {}
+                Err(error) => break waits(&error).is_some(),
             }
-            Err(error) => waits(&error).is_some(),
-        }
+        };
+        self.say(wire, scratch);
+        quiet
     }
 
     /// Writes: as many bytes as have left, records and all.
@@ -341,7 +377,12 @@ impl Conn {
             }
         }
         let offered: usize = parts.iter().map(|part| part.len()).sum();
-        Ok(std::mem::take(&mut self.promised).min(offered))
+        let sent = std::mem::take(&mut self.promised).min(offered);
+        if sent > 0 {
+            // Who is sent much may want new keys at times, though it has nothing else to say.
+            self.asides = 0;
+        }
+        Ok(sent)
     }
 
     /// Makes records of as much as one burst takes. Small parts share a record.
@@ -411,7 +452,7 @@ impl Conn {
     /// Gives the memory of records back that will never leave.
     pub fn release(&mut self, scratch: &Scratch) {
         scratch.give(std::mem::take(&mut self.out));
-        (self.left, self.held) = (0, 0);
+        (self.left, self.held, self.answers) = (0, 0, 0);
     }
 
     /// Runs the library with a wire that takes all that it writes.

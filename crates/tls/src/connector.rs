@@ -147,9 +147,12 @@ impl Connector {
         }
         if self.settings.verify {
             context::verify(&mut ssl, Verify::Required, (Ignored::default(), Ignored::default()));
-            if let Some(host) = self.settings.verify_host.as_deref().or(name) {
+            if let Some(host) = name.or(self.settings.verify_host.as_deref()) {
                 let wanted = ssl.param_mut();
-                wanted.set_hostflags(X509CheckFlags::NO_PARTIAL_WILDCARDS);
+                // As with HAProxy, the name of the subject counts beside alternative ones.
+                wanted.set_hostflags(
+                    X509CheckFlags::NO_PARTIAL_WILDCARDS | X509CheckFlags::ALWAYS_CHECK_SUBJECT,
+                );
                 wanted.set_host(host).map_err(broken)?;
             }
         }

@@ -42,6 +42,7 @@ pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
             | SslMode::NO_AUTO_CHAIN,
     );
     context.set_options(ffi::usual_options());
+    ffi::admit_asides(&mut context);
     // The library reads as much as its buffer holds, not record by record.
     context.set_read_ahead(true);
     if side == Side::Server {
@@ -137,7 +138,10 @@ pub(crate) fn shown() -> Option<Index<Ssl, Arc<Certificate>>> {
 /// For clients that ask for it.
 impl Attached for Certificate {
     fn staple(ssl: &SslRef) -> Option<Arc<Vec<u8>>> {
-        Some(shown().and_then(|index| ssl.ex_data(index))?.staple.as_ref()?.response())
+        let staple = shown().and_then(|index| ssl.ex_data(index))?.staple.as_ref()?;
+        // Libraries count seconds in different types.
+        let now = ssl.session().map(|session| i128::from(session.time()));
+        staple.shown_at(now.and_then(|now| now.try_into().ok()))
     }
 
     fn timestamps(ssl: &SslRef) -> Option<&[u8]> {
@@ -169,8 +173,8 @@ pub(crate) fn session_id(options: &Options, store: &Store) -> [u8; 32] {
     let mut text = format!("{verify:?}");
     if verify != Verify::None {
         for name in [&options.ca_file, &options.ca_verify_file, &options.crl_file] {
-            let serial = name.as_ref().and_then(|name| store.authorities(name));
-            text += &format!(" {:?}", serial.map(|it| it.serial));
+            let authorities = name.as_ref().and_then(|name| store.authorities(name));
+            text += &format!(" {:?}", authorities.map(|it| it.digest()));
         }
         text += &format!(" {:?} {:?}", options.ca_ignored, options.crt_ignored);
     }
@@ -280,5 +284,10 @@ fn is_ignored(chain: &mut X509StoreContextRef, authorities: Ignored, certificate
         }
     }
     let ignored = if depth > 0 { authorities } else { certificate };
-    ignored.has(error) && chain.error() != X509VerifyResult::OK
+    let ignores = ignored.has(error) && chain.error() != X509VerifyResult::OK;
+    if ignores {
+        // The library has said why not as well.
+        ffi::forget_errors();
+    }
+    ignores
 }

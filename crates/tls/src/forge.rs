@@ -71,7 +71,7 @@ impl Forge {
         }
         // Others go on meanwhile; two that are made at once do no harm.
         let certificate = self.make(name, of)?;
-        self.made().keep(name, &certificate, self.most);
+        self.made().keep(name, of, &certificate, self.most);
         Ok(certificate)
     }
 
@@ -136,8 +136,10 @@ impl Made {
         Some(certificate.clone())
     }
 
-    fn keep(&mut self, name: &[u8], certificate: &X509, most: usize) {
-        if most == 0 || self.certificates.contains_key(name) {
+    /// One with another key than the others is not kept: it was made while the key was replaced.
+    fn keep(&mut self, name: &[u8], of: &Arc<Certificate>, certificate: &X509, most: usize) {
+        let current = self.of.as_ref().is_some_and(|own| Arc::ptr_eq(own, of));
+        if most == 0 || !current || self.certificates.contains_key(name) {
             return;
         }
         if self.certificates.len() >= most
@@ -184,6 +186,20 @@ mod tests {
         let other = certificate(&make(&["a"], rsa(), None));
         let key = forge.certificate(b"x.test", &other).unwrap().public_key().unwrap();
         assert!(key.public_eq(&other.leaf.public_key().unwrap()), "the key has been replaced");
+    }
+
+    #[test]
+    fn what_was_made_with_a_replaced_key_is_not_kept() {
+        let old = certificate(&make(&["a"], ecdsa(), None));
+        let new = certificate(&make(&["a"], ecdsa(), None));
+        let mut made = Made::default();
+        assert!(made.find(b"x", &old).is_none());
+        // Another thread asks with the new key before this one is done.
+        assert!(made.find(b"x", &new).is_none());
+        made.keep(b"x", &old, &old.leaf, 9);
+        assert!(made.find(b"x", &new).is_none());
+        made.keep(b"x", &new, &new.leaf, 9);
+        assert!(made.find(b"x", &new).is_some());
     }
 
     #[test]

@@ -56,7 +56,7 @@ impl Conn {
     /// The most bytes of the next record.
     pub(crate) fn record_limit(&self) -> usize {
         let short = self.pace.as_ref().filter(|pace| pace.left > 0).map(|pace| pace.short);
-        short.unwrap_or(RECORD).min(self.longest)
+        short.unwrap_or(RECORD).min(self.longest as usize)
     }
 
     /// So much has gone into a record.

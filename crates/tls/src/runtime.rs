@@ -20,6 +20,7 @@ use crate::tickets::TicketKeys;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+pub use crate::staple::Unfit;
 pub use authorities::Content;
 pub use certificates::Shown as ShownCertificate;
 pub use lists::{Entry, Refusal as ListRefusal};

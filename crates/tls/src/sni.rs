@@ -59,17 +59,21 @@ impl Names {
     }
 
     /// The certificate for a client, if any claims the name that it asks for.
-    pub(crate) fn find(&self, hello: &Hello) -> Option<usize> {
+    pub(crate) fn find<'a>(&'a self, hello: &Hello) -> Option<usize> {
         let name = hello.name.as_deref()?;
         let exact = self.exact.get(name);
-        let refusing = exact.map_or(&[][..], |slot| &slot.refusing);
         let dot = name.iter().position(|byte| *byte == b'.');
         let wild = dot.and_then(|dot| self.wild.get(&name[dot..]));
-        let slots = [exact, wild, Some(&self.any)];
-        let good = |slot| verifiable(slot, hello, refusing);
+        let refusing = |slot: Option<&'a Slot>| slot.map_or(&[][..], |slot| &slot.refusing);
+        // Who claims a name in full wants it, whatever it refuses of the domain.
+        let name_only = [refusing(exact), &[]];
+        let both = [refusing(exact), refusing(wild)];
+        let slots = [(exact, name_only), (wild, both), (Some(&self.any), both)];
+        let good = |(slot, refusing)| verifiable(slot, hello, refusing);
         // One that the client may not be able to verify is for it to refuse.
-        let some = |slot| pick(slot, [KeyKind::Rsa, KeyKind::Ecdsa, KeyKind::Dsa], refusing);
-        let slots = || slots.into_iter().flatten();
+        let some =
+            |(slot, refusing)| pick(slot, [KeyKind::Rsa, KeyKind::Ecdsa, KeyKind::Dsa], refusing);
+        let slots = || slots.into_iter().filter_map(|(slot, refusing)| Some((slot?, refusing)));
         slots().find_map(good).or_else(|| slots().find_map(some))
     }
 }
@@ -84,6 +88,18 @@ impl Slot {
     }
 }
 
+/// Whether a line that has this pattern does not want a name that its certificate has.
+pub(crate) fn excludes(pattern: &str, name: &str) -> bool {
+    let (refuses, refused) = understand(pattern);
+    let name = name.to_ascii_lowercase();
+    let domain = |name: &str| name.find('.').map(|dot| name[dot..].to_owned());
+    refuses
+        && match refused.strip_prefix('*') {
+            Some(rest) => domain(&name).is_some_and(|own| own == rest),
+            None => name == refused,
+        }
+}
+
 /// Whether a pattern refuses, and the name in it.
 fn understand(pattern: &str) -> (bool, String) {
     match pattern.strip_prefix('!') {
@@ -93,7 +109,7 @@ fn understand(pattern: &str) -> (bool, String) {
 }
 
 /// The best of a slot that the client can verify.
-fn verifiable(slot: &Slot, hello: &Hello, refusing: &[usize]) -> Option<usize> {
+fn verifiable(slot: &Slot, hello: &Hello, refusing: [&[usize]; 2]) -> Option<usize> {
     pick(slot, KeyKind::ALL.into_iter().filter(|kind| hello.can_verify(*kind)), refusing)
 }
 
@@ -101,9 +117,10 @@ fn verifiable(slot: &Slot, hello: &Hello, refusing: &[usize]) -> Option<usize> {
 fn pick(
     slot: &Slot,
     kinds: impl IntoIterator<Item = KeyKind>,
-    refusing: &[usize],
+    refusing: [&[usize]; 2],
 ) -> Option<usize> {
-    let fits = |kind, claim: &&(usize, KeyKind)| claim.1 == kind && !refusing.contains(&claim.0);
+    let refused = |place: &usize| refusing.iter().any(|own| own.contains(place));
+    let fits = |kind, claim: &&(usize, KeyKind)| claim.1 == kind && !refused(&claim.0);
     kinds
         .into_iter()
         .find_map(|kind| slot.claims.iter().find(|claim| fits(kind, claim)))
@@ -139,6 +156,26 @@ mod tests {
         assert_eq!(names.find(&hello("www.example.com", true)), None);
         names.claim("*", KeyKind::Rsa, 1);
         assert_eq!(names.find(&hello("www.example.com", true)), Some(1));
+        names.claim("!*.example.com", KeyKind::Rsa, 1);
+        assert_eq!(names.find(&hello("www.example.com", true)), None);
+        assert_eq!(names.find(&hello("w.example.org", true)), Some(1));
+        names.claim("w.example.com", KeyKind::Rsa, 1);
+        assert_eq!(names.find(&hello("w.example.com", true)), Some(1), "wanted in full");
+    }
+
+    #[test]
+    fn names_in_a_certificate_may_be_excluded() {
+        assert!(excludes("!*.Example.com", "www.example.com"));
+        assert!(excludes("!*.example.com", "*.example.com"));
+        assert!(excludes("!www.example.com", "WWW.example.com"));
+        for (pattern, name) in [
+            ("*.example.com", "www.example.com"),
+            ("!*.example.com", "example.com"),
+            ("!*.example.com", "a.b.example.com"),
+            ("!example.com", "www.example.com"),
+        ] {
+            assert!(!excludes(pattern, name), "{pattern} {name}");
+        }
     }
 
     #[test]

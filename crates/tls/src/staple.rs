@@ -2,66 +2,141 @@
 
 use arc_swap::ArcSwap;
 use openssl::hash::MessageDigest;
-use openssl::ocsp::{OcspCertId, OcspResponse, OcspResponseStatus};
+use openssl::ocsp::{
+    OcspBasicResponse, OcspCertId, OcspCertStatus, OcspResponse, OcspResponseStatus,
+};
 use openssl::x509::X509;
 use std::sync::Arc;
 
 /// A response, and which certificate it is about. It can be replaced while it is shown.
 pub(crate) struct Staple {
-    response: ArcSwap<Vec<u8>>,
-    /// DER of what it is asked by; empty if nobody knows who has signed the certificate.
+    held: ArcSwap<Held>,
+    /// DER of what it is asked by.
     id: Vec<u8>,
     subject: X509,
-    authority: Option<X509>,
+    authority: X509,
+    /// Why the response that it began with is not shown.
+    pub(crate) unfit: Option<Unfit>,
+}
+
+/// A response as it is shown.
+struct Held {
+    /// DER; empty without one.
+    response: Arc<Vec<u8>>,
+    /// When there is to be another one, in seconds since 1970.
+    until: Option<i64>,
+}
+
+/// Why a response is not shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unfit {
+    /// It cannot be read.
+    Unreadable,
+    /// The authority says that it could not answer.
+    Unsuccessful,
+    /// It is about so many certificates.
+    Several(usize),
+    /// It is about another certificate.
+    Foreign,
+    /// The authority does not know the certificate.
+    Undecided,
+    /// It does not hold now.
+    Outdated,
+}
+
+impl std::fmt::Display for Unfit {
+    /// HAProxy's words.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => "Unable to parse OCSP response",
+            Self::Unsuccessful => "OCSP response status not successful",
+            Self::Several(count) => {
+                let told = "OCSP response ignored because contains multiple single responses";
+                return write!(f, "{told} ({count})");
+            }
+            Self::Foreign => {
+                "OCSP single response: Certificate ID does not match certificate and issuer"
+            }
+            Self::Undecided => "OCSP single response: certificate status is unknown",
+            Self::Outdated => "OCSP single response: no longer valid",
+        })
+    }
 }
 
 /// Seconds that a response may be older or younger than it says.
 const SKEW: u32 = 300;
 
 impl Staple {
-    pub(crate) fn new(response: Vec<u8>, subject: &X509, authority: Option<&X509>) -> Self {
-        let id = authority.and_then(|authority| ffi::certificate_id(subject, authority));
-        Self {
-            response: ArcSwap::from_pointee(response),
-            id: id.unwrap_or_default(),
-            subject: subject.clone(),
-            authority: authority.cloned(),
+    /// A response that may be empty, or turn out not to be shown. `None`: it cannot be said what an
+    /// authority would be asked by.
+    pub(crate) fn new(response: Vec<u8>, subject: &X509, authority: &X509) -> Option<Self> {
+        let id = ffi::certificate_id(subject, authority)?;
+        let held = ArcSwap::from_pointee(Held { response: Arc::default(), until: None });
+        let (subject, authority) = (subject.clone(), authority.clone());
+        let mut staple = Self { held, id, subject, authority, unfit: None };
+        if !response.is_empty() {
+            staple.unfit = read(&response).and_then(|it| staple.take(&it, &response)).err();
         }
+        Some(staple)
     }
 
-    /// The response, DER.
+    /// The response, DER; empty without one.
     pub(crate) fn response(&self) -> Arc<Vec<u8>> {
-        self.response.load_full()
+        self.held.load().response.clone()
     }
 
-    /// What it is asked by, DER; empty if it is not known.
+    /// The response, unless there is none that holds in this second since 1970.
+    pub(crate) fn shown_at(&self, now: Option<i64>) -> Option<Arc<Vec<u8>>> {
+        let held = self.held.load();
+        let over = |until: i64| now.is_some_and(|now| now > until + i64::from(SKEW));
+        let fine = !held.response.is_empty() && !held.until.is_some_and(over);
+        fine.then(|| held.response.clone())
+    }
+
+    /// What it is asked by, DER.
     pub(crate) fn id(&self) -> &[u8] {
         &self.id
     }
 
-    /// Whether a response tells of this certificate: `Some(true)` if it may be shown now.
-    pub(crate) fn judge(&self, response: &OcspResponse) -> Option<bool> {
-        let authority = self.authority.as_ref()?;
-        let id = OcspCertId::from_cert(MessageDigest::sha1(), &self.subject, authority).ok()?;
-        let basic = response.basic().ok()?;
-        let status = basic.find_status(&id)?;
-        Some(status.check_validity(SKEW, None).is_ok())
+    /// Shows a response from now on. As with HAProxy, it may say that the certificate has been
+    /// revoked: clients should know.
+    ///
+    /// # Errors
+    /// It is not one for this certificate, or does not hold; what was shown before still is.
+    pub(crate) fn take(&self, basic: &OcspBasicResponse, der: &[u8]) -> Result<(), Unfit> {
+        let id = OcspCertId::from_cert(MessageDigest::sha1(), &self.subject, &self.authority);
+        let id = id.map_err(|_| Unfit::Foreign)?;
+        let status = basic.find_status(&id).ok_or(Unfit::Foreign)?;
+        if status.status == OcspCertStatus::UNKNOWN {
+            return Err(Unfit::Undecided);
+        }
+        status.check_validity(SKEW, None).map_err(|_| Unfit::Outdated)?;
+        let until = status.next_update().and_then(ffi::unix_time);
+        self.held.store(Arc::new(Held { response: Arc::new(der.to_vec()), until }));
+        Ok(())
     }
 
-    /// Shows another response from now on.
-    pub(crate) fn replace(&self, response: Vec<u8>) {
-        self.response.store(Arc::new(response));
+    /// Goes on with the response of another one, if it has none and both are about the same
+    /// certificate.
+    pub(crate) fn inherit(&self, from: &Self) {
+        if self.response().is_empty() && self.id == from.id {
+            self.held.store(from.held.load_full());
+        }
     }
 }
 
-/// Reads a response, DER.
+/// Reads a response about one certificate, DER.
 ///
 /// # Errors
-/// What is wrong with it.
-pub(crate) fn read(der: &[u8]) -> Result<OcspResponse, &'static str> {
-    let response = OcspResponse::from_der(der).map_err(|_| "Unable to parse OCSP response")?;
-    match response.status() {
-        OcspResponseStatus::SUCCESSFUL => Ok(response),
-        _ => Err("OCSP response status not successful"),
+/// It is none.
+pub(crate) fn read(der: &[u8]) -> Result<OcspBasicResponse, Unfit> {
+    let response = OcspResponse::from_der(der).map_err(|_| Unfit::Unreadable)?;
+    if response.status() != OcspResponseStatus::SUCCESSFUL {
+        return Err(Unfit::Unsuccessful);
+    }
+    let basic = response.basic().map_err(|_| Unfit::Unreadable)?;
+    match ffi::single_responses(&basic) {
+        1 => Ok(basic),
+        count => Err(Unfit::Several(count)),
     }
 }

@@ -435,11 +435,15 @@ fn read_authorities(
 ) -> Result<Authorities, String> {
     let path = if name == "@system-ca" { SYSTEM_AUTHORITIES } else { name };
     let told = |error: io::Error| words(&error);
-    let Some(entries) = files.list(Path::new(path)).map_err(told)? else {
+    let Some(mut entries) = files.list(Path::new(path)).map_err(told)? else {
         return Authorities::read(&files.read(Path::new(path)).map_err(told)?, purpose);
     };
+    entries.sort();
+    let is_wanted = |entry: &&String| {
+        !entry.starts_with('.') && AUTHORITY.iter().any(|end| entry.ends_with(end))
+    };
     let mut all = Authorities::none(purpose);
-    for entry in entries.iter().filter(|it| AUTHORITY.iter().any(|end| it.ends_with(end))) {
+    for entry in entries.iter().filter(is_wanted) {
         let path = format!("{}/{entry}", path.trim_end_matches('/'));
         let text = files.read(Path::new(&path)).map_err(told)?;
         Authorities::read(&text, purpose).into_iter().for_each(|more| all.extend(more));

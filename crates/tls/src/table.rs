@@ -16,14 +16,15 @@ use crate::forge::Forge;
 use crate::hello::Hello;
 use crate::options::{BindSettings, Defaults, Options, Verify};
 use crate::replay;
-use crate::sni::Names;
+use crate::sni::{Names, excludes};
+use crate::staple::Unfit;
 use crate::store::{Files, Meant, Store};
 use crate::together::together;
 use ffi::Prefers;
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslOptions, SslRef};
 use openssl::x509::{X509, X509Ref};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What a line says, and the context that is made of it.
@@ -121,6 +122,11 @@ impl Terms {
     /// Whether a connection can be served with a certificate under these terms.
     fn admit(&self, certificate: &Certificate) -> Result<(), String> {
         let name = &certificate.name;
+        if certificate.lacks_issuer {
+            return Err(format!(
+                "'{name}.ocsp' is present and activates OCSP but it is impossible to compute the OCSP certificate ID (maybe the issuer could not be found)'."
+            ));
+        }
         let failed = |error: ErrorStack| {
             let reason = context::reason(&error);
             format!("unable to load SSL certificate into SSL Context '{name}': {reason}.")
@@ -498,6 +504,12 @@ impl Table {
         self.places.iter().flatten().map(|own| own.certificate.name.clone()).collect()
     }
 
+    /// The certificates whose responses of their authorities are not shown, each once, and why.
+    pub(crate) fn unfit(&self) -> BTreeMap<&str, Unfit> {
+        let all = self.places.iter().flatten().map(|own| &*own.certificate);
+        all.filter_map(|it| Some((it.name(), it.staple.as_ref()?.unfit?))).collect()
+    }
+
     /// The lists and directories that certificates come from, in order, with what is in them.
     pub(crate) fn listed(&self) -> impl Iterator<Item = (&Arc<Listed>, &Arc<Certificate>)> {
         let listed = self.places.iter().flatten().filter(|own| !own.listed.list.0.is_empty());
@@ -510,10 +522,11 @@ impl Table {
 pub(crate) struct Renewed(Vec<(Arc<Terms>, Arc<Terms>)>);
 
 /// The names that a certificate is for by its line. Those in the certificate do not count where
-/// the line has names of its own, or wants none (manual section 5.1 `crt-list`).
+/// the line has names of its own, or wants none, or not these (manual section 5.1 `crt-list`).
 fn claims<'a>(listed: &'a Listed, certificate: &'a Certificate) -> impl Iterator<Item = &'a str> {
     let own = listed.filters.iter().all(|it| it.starts_with('!') && it != "!*");
-    let names = certificate.names.iter().filter(move |_| own);
+    let wants = move |name: &&String| !listed.filters.iter().any(|it| excludes(it, name));
+    let names = certificate.names.iter().filter(move |_| own).filter(wants);
     listed.filters.iter().chain(names).map(String::as_str)
 }
 

@@ -148,8 +148,8 @@ impl Tickets for TicketKeys {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::pair::{Memory, Pair, bind, connector, ecdsa, make, trusting};
-    use crate::{Acceptor, Connector, Defaults, Store, Version};
+    use crate::tests::pair::{Made, Memory, Pair, bind, connector, ecdsa, make, trusting};
+    use crate::{Acceptor, Connector, Defaults, Options, Purpose, Store, Verify, Version};
 
     fn line(number: u8, length: usize) -> String {
         base64::encode_block(&vec![number; length])
@@ -183,9 +183,18 @@ mod tests {
 
     /// A bind line with keys, as one of many processes has it.
     fn process(keys: &Arc<TicketKeys>, files: &Memory) -> Acceptor {
-        let mut line = bind(&["a.pem"], crate::Options::default());
+        process_of(Options::default(), keys, &Store::default(), files)
+    }
+
+    fn process_of(
+        options: Options,
+        keys: &Arc<TicketKeys>,
+        store: &Store,
+        files: &Memory,
+    ) -> Acceptor {
+        let mut line = bind(&["a.pem"], options);
         line.ticket_keys = Some(keys.clone());
-        Acceptor::new(line, Defaults::default(), &Store::default(), files).unwrap()
+        Acceptor::new(line, Defaults::default(), store, files).unwrap()
     }
 
     /// Whether a client's session goes on here.
@@ -218,6 +227,42 @@ mod tests {
                 one.push(&line(number, length)).unwrap();
             }
             assert!(!goes_on(&client, &here), "the key has been forgotten");
+        }
+    }
+
+    /// Two processes may differ in nothing but whom they let in.
+    #[test]
+    fn a_ticket_is_good_where_the_same_authorities_let_in() {
+        let made = make(&["a"], ecdsa(), None);
+        let (users, admins) = (make(&["users"], ecdsa(), None), make(&["admins"], ecdsa(), None));
+        let files = |authority: &Made| {
+            Memory::default()
+                .with("a.pem", made.pem())
+                .with("ca.pem", authority.certificate())
+                .with("other.pem", make(&["other"], ecdsa(), None).certificate())
+                .with("client.pem", make(&["client"], ecdsa(), Some(&users)).pem())
+        };
+        let options = || {
+            let (verify, ca_file) = (Some(Verify::Optional), Some("ca.pem".to_owned()));
+            Options { verify, ca_file, ..Options::default() }
+        };
+        let keys = keys([1, 2, 3], 48);
+        for newest in [Version::Tls12, Version::Tls13] {
+            let mut settings = trusting();
+            settings.options.versions.max = Some(newest);
+            settings.certificate = Some("client.pem".to_owned());
+            let client = connector(settings, &files(&users)).unwrap();
+            let here = process_of(options(), &keys, &Store::default(), &files(&users));
+            assert!(!goes_on(&client, &here), "the first one");
+            // Another process has read other files before.
+            let (store, read) = (Store::default(), files(&users));
+            store.load_authorities("other.pem", Purpose::Trust, &read).unwrap();
+            assert!(goes_on(&client, &process_of(options(), &keys, &store, &read)));
+            assert!(goes_on(&client, &here));
+            let there = process_of(options(), &keys, &Store::default(), &files(&admins));
+            let session = client.connect(0, Some("a"), None).unwrap();
+            let mut pair = Pair::new(session, there.accept().unwrap());
+            assert!(pair.shake().1.is_err(), "a full handshake, and no such user");
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::call::{Call, Reply};
 use super::certificates::said;
 use std::fmt::Write as _;
-use tls::runtime::{ShownStaple, StapleRefusal};
+use tls::runtime::{ShownStaple, StapleRefusal, Unfit};
 
 /// `show ssl ocsp-response [<id>]`
 pub(super) fn show(call: &mut Call<'_>) -> Reply {
@@ -47,11 +47,10 @@ pub(super) fn set(call: &mut Call<'_>) -> Reply {
         Err(StapleRefusal::Encoding) => {
             Reply::error("'set ssl ocsp-response' received invalid base64 encoded response.")
         }
-        Err(StapleRefusal::Unreadable(why)) => Reply::error(format!("{why}.")),
-        Err(StapleRefusal::Unknown) => Reply::error(
+        Err(StapleRefusal::Unfit(Unfit::Foreign)) => Reply::error(
             "OCSP single response: Certificate ID does not match any certificate or issuer.",
         ),
-        Err(StapleRefusal::Outdated) => Reply::error("OCSP single response: no longer valid."),
+        Err(StapleRefusal::Unfit(unfit)) => Reply::error(format!("{unfit}.")),
     }
 }
 

@@ -105,7 +105,12 @@ fn listeners(
         warn_of_line(bind, owner, &settings, cx);
         let made = Acceptor::new(settings, process.defaults, store, &Disk(cx.files));
         match made {
-            Ok(acceptor) => bind.tls = Some(Arc::new(acceptor)),
+            Ok(acceptor) => {
+                for text in acceptor.complaints() {
+                    cx.about(Severity::Warning, &bind.place.clone(), format!("{owner}: {text}"));
+                }
+                bind.tls = Some(Arc::new(acceptor));
+            }
             Err(errors) => {
                 for error in errors {
                     let hint = if error == NO_CERTIFICATE { " (use 'crt')" } else { "" };

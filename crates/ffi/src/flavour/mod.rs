@@ -17,9 +17,9 @@ pub use linked::provider::{load_provider, providers, set_default_properties, set
 pub(crate) use linked::raw;
 pub(crate) use linked::settings::option_bits;
 pub use linked::settings::{
-    add_chain_cert, allow_weak, allow_weak_in, attach, attach_by, error_code, hashes_itself,
-    hear_early, known_prime, set_ciphersuites, set_groups, set_session_timeout, set_usual_tickets,
-    take_ciphers, usual_options,
+    add_chain_cert, admit_asides, allow_weak, allow_weak_in, attach, attach_by, error_code,
+    hashes_itself, hear_early, known_prime, set_ciphersuites, set_groups, set_session_timeout,
+    set_usual_tickets, take_ciphers, usual_options,
 };
 pub use linked::ticket::seal_tickets;
 pub use linked::{EARLY_ROOM, LACKS, NAME, NEEDS_NOT, TAKES_EARLY_ONCE, api_version};

@@ -120,7 +120,7 @@ fn offered(session: &Conn, part: Offered) -> Option<Value<'static>> {
         Offered::CipherNames(without) => {
             text(session.cipher_names(&lean(&offer.ciphers, without)).into_bytes())
         }
-        Offered::AllCiphers => block(offer.all_ciphers.clone()),
+        Offered::CiphersHash => Some(Value::Int(offer.ciphers_hash.cast_signed())),
         Offered::Extensions(without) => block(lean(&offer.extensions, without)),
         Offered::Groups(without) => block(lean(&offer.groups, without)),
         Offered::PointFormats => block(offer.formats.clone()),

@@ -4,6 +4,7 @@
 use super::pump::{Pump, Turn};
 use super::{Half, Session, refusal};
 use crate::client::{Client, Last, idle_deadline};
+use crate::handshake;
 use crate::machine::Machine;
 use crate::own::Own;
 use crate::trace::points as trace;
@@ -87,6 +88,10 @@ pub(crate) async fn recognize(client: &mut Client) -> bool {
 
 /// Serves a client's connection until it is over. What has come of it stands in its input.
 pub(crate) async fn run(mut client: Box<Client>) {
+    let early = client.session().is_some_and(|session| session.is_early());
+    if early && !Box::pin(handshake::end_of(&client)).await {
+        return;
+    }
     let worker = client.worker.clone();
     let input = std::mem::replace(&mut client.input, Buf::empty());
     let variables = std::mem::take(&mut client.variables);

@@ -124,8 +124,8 @@ pub enum Offered {
     Ciphers(bool),
     /// `ssl_fc_cipherlist_str`
     CipherNames(bool),
-    /// `ssl_fc_cipherlist_xxh`: all ciphers, to be hashed
-    AllCiphers,
+    /// `ssl_fc_cipherlist_xxh`
+    CiphersHash,
     /// `ssl_fc_extlist_bin`
     Extensions(bool),
     /// `ssl_fc_eclist_bin`

@@ -66,7 +66,7 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("ssl_fc_cipherlist_bin", "[integer]", Type::Str, CLIENT_TLS, "Ciphers that the client offered; 1: without GREASE.", Call(ciphers)).prepare(filter),
     fetch("ssl_fc_cipherlist_hex", "[integer]", Type::Bin, CLIENT_TLS, "The same in hexadecimal digits.", Call(hexadecimal)).prepare(filter),
     fetch("ssl_fc_cipherlist_str", "[integer]", Type::Str, CLIENT_TLS, "The same as names.", Call(names)).prepare(filter),
-    fetch("ssl_fc_cipherlist_xxh", "", Type::Int, CLIENT_TLS, "Hash of all ciphers that the client offered.", Call(hashed)),
+    fetch("ssl_fc_cipherlist_xxh", "", Type::Int, CLIENT_TLS, "Hash of all ciphers that the client offered.", Call(|_, f| offered(f, Offered::CiphersHash))),
     fetch("ssl_fc_client_early_traffic_secret", "", Type::Str, CLIENT_TLS, "Secret of the client's early data.", secret("CLIENT_EARLY_TRAFFIC_SECRET")),
     fetch("ssl_fc_client_handshake_traffic_secret", "", Type::Str, CLIENT_TLS, "Secret of the client's handshake.", secret("CLIENT_HANDSHAKE_TRAFFIC_SECRET")),
     fetch("ssl_fc_client_random", "", Type::Bin, CLIENT_TLS, "The client's random bytes.", Tls(Client, TlsFact::ClientRandom)),
@@ -212,11 +212,6 @@ fn hexadecimal<'e>(args: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
     let list = offered(facts, Offered::Ciphers(lean(args)))?.to_bin().ok_or(Missing::Absent)?;
     let digits: String = list.iter().map(|byte| format!("{byte:02X}")).collect();
     Ok(Value::Str(Bytes::Owned(digits.into_bytes())))
-}
-
-fn hashed<'e>(_: &'e Args, facts: &'e dyn Facts) -> Outcome<'e> {
-    let list = offered(facts, Offered::AllCiphers)?.to_bin().ok_or(Missing::Absent)?;
-    Ok(Value::Int(crate::hash::xxh64(&list, 0) as i64))
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ impl Runtime {
         let before = ongoing.take();
         let new = before.is_none();
         if more {
-            let there = before.map_or_else(|| known.again(), |(_, there)| there);
+            let there = before.map_or_else(|| Authorities::clone(&known), |(_, there)| there);
             let added = std::mem::replace(&mut read, there);
             read.extend(added);
         }

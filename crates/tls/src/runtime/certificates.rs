@@ -111,7 +111,7 @@ impl Runtime {
         let new = ongoing.is_none();
         let draft = ongoing.as_ref().map(|(_, draft)| draft.clone()).or_else(known);
         let mut draft = draft.unwrap_or_default();
-        self.take(&mut draft, part, text).ok_or_else(|| {
+        self.take(&mut draft, &name, part, text).ok_or_else(|| {
             Refusal::Unreadable(match part {
                 Part::Main => format!("unable to load certificate from file '{name}'.\n"),
                 Part::Key => format!("unable to load private key from file '{name}'.\n"),
@@ -140,11 +140,14 @@ impl Runtime {
         Some((named.next()?.to_owned(), part))
     }
 
-    fn take(&self, draft: &mut Draft, part: Part, text: &str) -> Option<()> {
+    fn take(&self, draft: &mut Draft, name: &str, part: Part, text: &str) -> Option<()> {
         match part {
             Part::Main => {
                 let mut fresh = draft.clone();
                 fresh.read(text.as_bytes(), self.store.links())?;
+                if let Some(before) = self.store.certificate(name) {
+                    fresh.part_from(&before);
+                }
                 *draft = fresh;
             }
             Part::Key => draft.key = Some(Arc::new(Key::read(text.as_bytes())?)),
@@ -176,6 +179,11 @@ impl Runtime {
             Flaw::Incomplete => Refusal::Incomplete,
             Flaw::Foreign => Refusal::Foreign,
         })?;
+        // A response that is not good is ignored, as HAProxy does: the one of before is.
+        let before = self.store.certificate(name).and_then(|before| before.staple.clone());
+        if let Some((fresh, before)) = certificate.staple.as_ref().zip(before) {
+            fresh.inherit(&before);
+        }
         let places = self.replace(certificate)?;
         *ongoing = None;
         Ok(places)
@@ -232,13 +240,6 @@ impl Runtime {
         }
         self.store.remove(name);
         Ok(())
-    }
-}
-
-impl Draft {
-    fn staple(&self) -> Option<Staple> {
-        let authority = self.issuer.as_ref().or(self.chain.first());
-        Some(Staple::new(self.ocsp.clone()?, self.leaf.as_ref()?, authority))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Runtime;
 use crate::der::{Der, INTEGER, OCTETS, SEQUENCE};
 use crate::details::hex;
-use crate::staple::{self, Staple};
+use crate::staple::{self, Staple, Unfit};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,12 +25,8 @@ pub struct ShownStaple {
 pub enum Refusal {
     /// It is not written in base64.
     Encoding,
-    /// It cannot be read, or is an error; what is wrong.
-    Unreadable(&'static str),
-    /// It is about no certificate that is shown with one.
-    Unknown,
-    /// It does not hold now.
-    Outdated,
+    /// It is not one that is shown.
+    Unfit(Unfit),
 }
 
 impl Runtime {
@@ -51,7 +47,7 @@ impl Runtime {
     fn all_staples(&self) -> BTreeMap<Vec<u8>, Vec<Arc<Staple>>> {
         let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for certificate in self.store.all() {
-            if let Some(staple) = certificate.staple.clone().filter(|it| !it.id().is_empty()) {
+            if let Some(staple) = certificate.staple.clone() {
                 all.entry(staple.id().to_vec()).or_default().push(staple);
             }
         }
@@ -64,20 +60,16 @@ impl Runtime {
     /// It cannot be shown.
     pub fn set_staple(&self, text: &str) -> Result<(), Refusal> {
         let der = decode(text).ok_or(Refusal::Encoding)?;
-        let response = staple::read(&der).map_err(Refusal::Unreadable)?;
-        let mut known = Refusal::Unknown;
-        let mut done = false;
+        let response = staple::read(&der).map_err(Refusal::Unfit)?;
+        let mut result = Err(Refusal::Unfit(Unfit::Foreign));
         for own in self.all_staples().values().flatten() {
-            match own.judge(&response) {
-                Some(true) => {
-                    own.replace(der.clone());
-                    done = true;
-                }
-                Some(false) => known = Refusal::Outdated,
-                None => {}
+            match own.take(&response, &der) {
+                Ok(()) => result = Ok(()),
+                Err(Unfit::Foreign) => {}
+                Err(unfit) => result = result.or(Err(Refusal::Unfit(unfit))),
             }
         }
-        if done { Ok(()) } else { Err(known) }
+        result
     }
 }
 

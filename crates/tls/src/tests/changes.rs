@@ -1,7 +1,7 @@
 //! What an operator changes while connections are made. Never reads a file.
 
 use super::pair::{Made, Memory, Pair, bind, connector, ecdsa, make, rsa, trusting};
-use crate::runtime::{Bases, Bound, ListRefusal, Refusal, StapleRefusal, Status};
+use crate::runtime::{Bases, Bound, ListRefusal, Refusal, StapleRefusal, Status, Unfit};
 use crate::{
     Acceptor, BindSettings, Connector, Defaults, Listed, Options, Purpose, Runtime, ServerSettings,
     Store, Verify,
@@ -9,13 +9,13 @@ use crate::{
 use std::sync::Arc;
 
 /// A bind line that can be changed.
-struct Line {
-    runtime: Runtime,
-    acceptor: Arc<Acceptor>,
-    store: Arc<Store>,
+pub(super) struct Line {
+    pub(super) runtime: Runtime,
+    pub(super) acceptor: Arc<Acceptor>,
+    pub(super) store: Arc<Store>,
 }
 
-fn line(settings: BindSettings, files: &Memory) -> Line {
+pub(super) fn line(settings: BindSettings, files: &Memory) -> Line {
     let store = Arc::new(Store::default());
     let acceptor = Acceptor::new(settings, Defaults::default(), &store, files);
     let acceptor = Arc::new(acceptor.unwrap());
@@ -285,7 +285,7 @@ fn answers_about_nothing_are_refused() {
     let it = line(bind(&["a.pem"], Options::default()), &files);
     assert_eq!(it.runtime.set_staple("x"), Err(StapleRefusal::Encoding));
     let garbage = it.runtime.set_staple("aGFsbG8K");
-    assert!(matches!(garbage, Err(StapleRefusal::Unreadable(_))));
+    assert_eq!(garbage, Err(StapleRefusal::Unfit(Unfit::Unreadable)));
     assert!(it.runtime.staples().is_empty());
 }
 

@@ -63,6 +63,28 @@ fn filters_replace_the_names_of_a_certificate() {
     assert!(shown(&acceptor, new(), Some("a.test")).is_some());
 }
 
+/// HAProxy takes `!*.name` for nothing at all; the manual excludes patterns from the names of a
+/// certificate.
+#[test]
+fn a_domain_may_be_refused() {
+    let files = Memory::default()
+        .with("a.pem", make(&["a.test"], ecdsa(), None).pem())
+        .with("b.pem", make(&["b.test", "w.c.test", "*.d.test"], ecdsa(), None).pem());
+    let shown_by = |list: &str| {
+        let mut line = bind(&["a.pem"], Options::default());
+        line.certificates.extend(crate::parse_crt_list("l", list).unwrap());
+        let acceptor = acceptor(line, &files).unwrap();
+        ["b.test", "w.c.test", "x.d.test"].map(|name| {
+            shown(&acceptor, trusting(), Some(name)).is_some_and(|shown| shown == "/CN=b.test")
+        })
+    };
+    assert_eq!(shown_by("b.pem"), [true, true, true]);
+    assert_eq!(shown_by("b.pem !*.c.test"), [true, false, true]);
+    assert_eq!(shown_by("b.pem !*.d.test"), [true, true, false]);
+    assert_eq!(shown_by("b.pem * !*.d.test"), [true, true, false]);
+    assert_eq!(shown_by("b.pem w.c.test !*.c.test"), [false, true, false]);
+}
+
 #[test]
 fn bundles_offer_a_key_that_the_client_can_verify() {
     let files = Memory::default()

@@ -80,8 +80,18 @@ pub(crate) fn rsa() -> PKey<Private> {
 
 /// A certificate for these names, signed by `by` or by itself.
 pub(crate) fn make(names: &[&str], key: PKey<Private>, by: Option<&Made>) -> Made {
+    make_for(names[0], names, key, by)
+}
+
+/// As [`make`], for a subject whose name need not be among them.
+pub(crate) fn make_for(
+    common: &str,
+    names: &[&str],
+    key: PKey<Private>,
+    by: Option<&Made>,
+) -> Made {
     let mut subject = X509NameBuilder::new().unwrap();
-    subject.append_entry_by_nid(Nid::COMMONNAME, names[0]).unwrap();
+    subject.append_entry_by_nid(Nid::COMMONNAME, common).unwrap();
     let subject = subject.build();
     let mut builder = X509Builder::new().unwrap();
     builder.set_version(2).unwrap();

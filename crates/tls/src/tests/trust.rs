@@ -1,6 +1,6 @@
 //! Who is believed: clients by servers, servers by clients, and sessions that go on.
 
-use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, make, trusting};
+use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, make, make_for, trusting};
 use crate::{Connector, Given, Ignored, Options, Reason, ServerSettings, Version};
 
 /// An authority, and files with a server's and a client's certificate that it has signed.
@@ -9,7 +9,10 @@ fn files() -> Memory {
     let foreign = make(&["other ca"], ecdsa(), None);
     Memory::default()
         .with("ca.pem", authority.certificate())
-        .with("server.pem", make(&["a.test", "*.w.test"], ecdsa(), Some(&authority)).pem())
+        .with(
+            "server.pem",
+            make_for("cn.test", &["a.test", "*.w.test"], ecdsa(), Some(&authority)).pem(),
+        )
         .with("client.pem", make(&["client"], ecdsa(), Some(&authority)).pem())
         .with("foreign.pem", make(&["client"], ecdsa(), Some(&foreign)).pem())
 }
@@ -78,10 +81,33 @@ fn servers_are_verified() {
     assert!(accepts(verifying(None), Some("a.test")));
     assert!(accepts(verifying(None), Some("x.w.test")));
     assert!(!accepts(verifying(None), Some("b.test")));
-    assert!(accepts(verifying(Some("a.test")), Some("b.test")));
+    // The name that the server is asked by goes first.
+    assert!(!accepts(verifying(Some("a.test")), Some("b.test")));
+    assert!(accepts(verifying(Some("b.test")), Some("a.test")));
+    assert!(accepts(verifying(Some("a.test")), None));
     assert!(!accepts(verifying(Some("b.test")), None));
+    // AWS-LC looks at the subject only where there are no alternative names.
+    assert_eq!(accepts(verifying(None), Some("cn.test")), ffi::NAME != "AWS-LC");
     let alone = ServerSettings { verify: true, ..ServerSettings::default() };
     assert!(!accepts(alone, None));
+}
+
+/// `ca-file` on a directory: files whose names begin with a dot are ignored (manual section 5.1).
+#[test]
+fn hidden_files_are_not_trusted() {
+    let mut files = files();
+    let authority = files.0["ca.pem"].clone();
+    let other = make(&["other"], ecdsa(), None).certificate();
+    files = files.with("d/.ca.pem", authority.clone()).with("d/other.pem", other);
+    let accepts = |files: &Memory| {
+        let acceptor = acceptor(bind(&["server.pem"], Options::default()), files).unwrap();
+        let options = options(&[("ca-file", "d")]);
+        let settings = ServerSettings { verify: true, options, ..ServerSettings::default() };
+        let client = connector(settings, files).unwrap().connect(0, Some("a.test"), None).unwrap();
+        Pair::new(client, acceptor.accept().unwrap()).shake().0.is_ok()
+    };
+    assert!(!accepts(&files));
+    assert!(accepts(&files.with("d/ca.crt", authority)));
 }
 
 /// Whether the second of two connections goes on with the session of the first.
@@ -117,4 +143,38 @@ fn sessions_go_on() {
     assert!(resumes(&[("no-tls-tickets", "")], old(), same));
     assert!(!resumes(&[], ServerSettings { reuse: false, ..trusting() }, same));
     assert!(!resumes(&[], trusting(), ["a.test", "b.test"]));
+}
+
+/// What the library had against a client's certificate is not taken for the end of another session.
+#[test]
+fn what_is_ignored_of_one_client_does_not_concern_others() {
+    let authority = make(&["ca"], ecdsa(), None);
+    // It names the authority, which has not signed it.
+    let namesake = make(&["ca"], ecdsa(), None);
+    let files = Memory::default()
+        .with("ca.pem", authority.certificate())
+        .with("server.pem", make(&["a.test"], ecdsa(), Some(&authority)).pem())
+        .with("client.pem", make(&["client"], ecdsa(), Some(&namesake)).pem());
+    let given = [("verify", "optional"), ("ca-file", "ca.pem"), ("crt-ignore-err", "all")];
+    let acceptor = acceptor(bind(&["server.pem"], options(&given)), &files).unwrap();
+    let pair = |certificate| {
+        let connector = connector(client(certificate), &files).unwrap();
+        let client = connector.connect(0, None, None).unwrap();
+        Pair::new(client, acceptor.accept().unwrap())
+    };
+    let mut other = pair(None);
+    other.shake().1.unwrap();
+    let mut ignored = pair(Some("client.pem"));
+    ignored.shake().1.unwrap();
+    assert_ne!(ignored.server.checked().certificate_error, 0);
+    assert!(openssl::error::ErrorStack::get().errors().is_empty());
+    // Whatever else leaves errors behind.
+    assert!(openssl::x509::X509::from_pem(b"none").is_err());
+    openssl::error::ErrorStack::get();
+    crate::response_text(b"none");
+    assert!(openssl::error::ErrorStack::get().errors().is_empty());
+    let left = openssl::bn::BigNum::from_dec_str("x").unwrap_err();
+    left.put();
+    let end = other.server_recv(&mut [0; 8]).unwrap_err();
+    assert_eq!(end.kind(), std::io::ErrorKind::WouldBlock);
 }

@@ -165,6 +165,8 @@ pub(super) fn certificates(model: &Model) -> tls::Runtime {
     }
     let rings = model.global.rings.iter().flat_map(|ring| &ring.servers);
     rings.filter_map(|server| server.tls.as_ref()).for_each(|server| runtime.watch(server));
+    let names = model.resolvers.iter().flat_map(|section| &section.nameservers);
+    names.filter_map(|server| server.tls.as_ref()).for_each(|server| runtime.watch(server));
     runtime
 }
 

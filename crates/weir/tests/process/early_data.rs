@@ -216,3 +216,43 @@ fn a_connection_counts_when_its_handshake_is_over() {
     assert_eq!(ask(&edge, "GET /one").0, 503);
     assert_eq!(edge.stat("one", "s", "connect"), "1");
 }
+
+/// Streams that begin early wait for the end of the handshake, also where a session has become
+/// theirs by its first bytes.
+#[test]
+fn streams_wait_for_the_handshake() {
+    let log = LogReceiver::new();
+    let text = "global
+    stats socket <dir>/cli level admin
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 20s
+    timeout server 20s
+    log <log> format raw local0
+    log-format \"%ST %[ssl_fc_has_early]\"
+frontend web
+    mode tcp
+    bind <web> ssl crt <dir>/a.pem allow-0rtt
+    tcp-request inspect-delay 5s
+    tcp-request content switch-mode http if { req.len gt 0 }
+    default_backend none
+backend none
+";
+    let edge = Setup::new(text)
+        .file("a.pem", &Identity::new("a.test", None).pem())
+        .with("log", log.address())
+        .start();
+    let mut client = Eager::new(&edge);
+    client.shake();
+    client.ask("/");
+    assert_eq!(client.answer(), "HTTP/1.1 503 Service Unavailable");
+    assert_eq!(log.line(), "503 0");
+    client.again(&edge);
+    let fields = "\0\x07:method\x03GET\0\x07:scheme\x05https\0\x05:path\x01/\0\x0a:authority\x01x";
+    let length = char::from(fields.len() as u8);
+    let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    assert!(client.say_early(&format!("{preface}\0\0{length}\x01\x05\0\0\0\x01{fields}")));
+    client.shake();
+    assert_eq!(log.line(), "503 0");
+}

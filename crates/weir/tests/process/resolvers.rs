@@ -252,6 +252,21 @@ fn a_name_server_may_want_encryption() {
     assert!((1..=2).contains(&sessions), "{sessions}");
 }
 
+/// `commit ssl ca-file` reaches the lines that use the file.
+#[test]
+fn the_authorities_of_a_name_server_are_in_use() {
+    let (dns, log) = (NameServer::new(), LogReceiver::new());
+    let back = format!(
+        "{NONE}resolvers q\n nameserver e tcp@<dns> ssl verify required ca-file <dir>/ca.pem\n"
+    );
+    let authority = Identity::new("ca", None).certificate();
+    let weir = setup(&dns, &log, "", "", &back).file("ca.pem", &authority).start();
+    let names = weir.cli("show ssl ca-file");
+    let name = names.lines().find_map(|line| line.strip_suffix(" - 1 certificate(s)"));
+    let shown = weir.cli(&format!("show ssl ca-file {}", name.expect("a file")));
+    assert!(shown.contains("Status: Used\n"), "{shown}");
+}
+
 #[test]
 fn hostile_answers_move_nothing() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());

@@ -1,8 +1,8 @@
 //! Functions of OpenSSL that its bindings lack. Never wrapped here.
 
 use openssl_sys::{
-    BIO, OCSP_CERTID, OCSP_RESPONSE, OSSL_LIB_CTX, OSSL_PARAM, OSSL_PROVIDER, SSL, SSL_CTX,
-    SSL_SESSION, X509, X509_CRL, X509_NAME, X509_STORE, X509_STORE_CTX,
+    BIO, OCSP_BASICRESP, OCSP_CERTID, OCSP_RESPONSE, OSSL_LIB_CTX, OSSL_PARAM, OSSL_PROVIDER, SSL,
+    SSL_CTX, SSL_SESSION, X509, X509_CRL, X509_NAME, X509_STORE, X509_STORE_CTX,
 };
 use std::ffi::{c_char, c_int, c_long, c_uchar, c_ulong, c_void};
 
@@ -14,6 +14,7 @@ pub(crate) type Watcher =
 pub(crate) type EachProvider = extern "C" fn(*mut OSSL_PROVIDER, *mut c_void) -> c_int;
 
 unsafe extern "C" {
+    pub(crate) fn ERR_clear_error();
     pub(crate) fn EVP_set_default_properties(
         library: *mut OSSL_LIB_CTX,
         query: *const c_char,
@@ -23,6 +24,7 @@ unsafe extern "C" {
         response: *mut OCSP_RESPONSE,
         flags: c_ulong,
     ) -> c_int;
+    pub(crate) fn OCSP_resp_count(response: *mut OCSP_BASICRESP) -> c_int;
     pub(crate) fn OSSL_PARAM_construct_utf8_string(
         key: *const c_char,
         text: *mut c_char,

@@ -7,7 +7,7 @@ use foreign_types::ForeignTypeRef as _;
 use openssl::bn::BigNum;
 use openssl::error::{Error, ErrorStack};
 use openssl::pkey::Id;
-use openssl::ssl::{ExtensionContext, SslContextBuilder, SslOptions, SslRef};
+use openssl::ssl::{ExtensionContext, SslContextBuilder, SslMode, SslOptions, SslRef};
 use openssl::x509::X509;
 use std::ffi::{CString, c_int, c_long, c_void};
 
@@ -22,6 +22,23 @@ pub fn usual_options() -> SslOptions {
         | SslOptions::NO_RENEGOTIATION
         | SslOptions::IGNORE_UNEXPECTED_EOF
         | SslOptions::CIPHER_SERVER_PREFERENCE
+}
+
+/// `SSL_CTRL_CLEAR_MODE`
+const CLEAR_MODE: c_int = 78;
+
+/// Makes a read end that has brought nothing but what belongs to the session, as if it had to wait,
+/// though there may be more to read. The library would go on for as long as its peer does.
+pub fn admit_asides(context: &mut SslContextBuilder) {
+    // SAFETY: the context is valid and exclusively borrowed; the argument is a number.
+    unsafe {
+        openssl_sys::SSL_CTX_ctrl(
+            context.as_ptr(),
+            CLEAR_MODE,
+            SslMode::AUTO_RETRY.bits() as c_long,
+            std::ptr::null_mut(),
+        )
+    };
 }
 
 pub(crate) fn option_bits(options: SslOptions) -> u64 {

@@ -1,0 +1,93 @@
+//! Peers that speak of the session and of nothing else.
+
+use super::hand::{Hand, by_hand};
+use super::pair::Pair;
+use crate::Wire;
+use std::io::{self, ErrorKind};
+
+/// How many records come at once.
+const TOGETHER: usize = 20;
+/// Nobody should listen to so many.
+const TOO_MANY: usize = 10_000;
+
+/// A wire on which there is always more: changes of keys, and a word behind some of them.
+struct Endless {
+    hand: Hand,
+    speaks: bool,
+    /// Whether it takes anything.
+    takes: bool,
+    read: usize,
+}
+
+impl Wire for Endless {
+    fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        assert!(self.read < TOO_MANY, "it is listened to for ever");
+        self.read += TOGETHER;
+        let mut bytes: Vec<u8> = (0..TOGETHER).flat_map(|_| self.hand.change_keys()).collect();
+        if self.speaks {
+            bytes.extend(self.hand.say(b"x"));
+        }
+        buffer[..bytes.len()].copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.takes { Ok(bytes.len()) } else { Err(ErrorKind::WouldBlock.into()) }
+    }
+}
+
+fn endless(speaks: bool, takes: bool) -> (Pair, Endless) {
+    let (pair, hand) = by_hand();
+    (pair, Endless { hand, speaks, takes, read: 0 })
+}
+
+#[test]
+fn who_changes_keys_for_ever_is_left() {
+    let (mut pair, mut wire) = endless(false, true);
+    let end = pair.server.recv(&mut wire, &pair.scratch, &mut [0; 64]);
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::InvalidData);
+    let again = pair.server.recv(&mut wire, &pair.scratch, &mut [0; 64]);
+    assert_eq!(again.unwrap_err().kind(), ErrorKind::InvalidData);
+}
+
+#[test]
+fn a_connection_of_which_nothing_is_expected_is_not_looked_at_for_ever() {
+    let (mut pair, mut wire) = endless(false, true);
+    assert!(!pair.server.is_quiet(&mut wire, &pair.scratch));
+}
+
+#[test]
+fn answers_to_who_does_not_read_have_a_bound() {
+    let (mut pair, mut wire) = endless(true, false);
+    let mut read = 0;
+    let end = loop {
+        match pair.server.recv(&mut wire, &pair.scratch, &mut [0; 64]) {
+            Ok(count) => read += count,
+            end => break end,
+        }
+    };
+    assert_eq!(end.unwrap_err().kind(), ErrorKind::InvalidData);
+    assert!(ffi::NAME != "OpenSSL" || read > 10);
+    // Who reads may change its keys as often as it likes between words.
+    let (mut pair, mut wire) = endless(true, true);
+    for _ in 0..TOO_MANY / TOGETHER {
+        if ffi::NAME == "OpenSSL" {
+            let read = pair.server.recv(&mut wire, &pair.scratch, &mut [0; 1]);
+            assert_eq!(read.unwrap(), 1);
+        }
+    }
+}
+
+#[test]
+fn what_comes_behind_new_keys_is_heard() {
+    let (mut pair, mut hand) = by_hand();
+    let mut buffer = [0; 16];
+    pair.up.bytes.extend(hand.change_keys());
+    pair.up.bytes.extend(hand.say(b"abc"));
+    assert_eq!(pair.server_recv(&mut buffer).unwrap(), 3);
+    pair.up.bytes.extend(hand.change_keys());
+    assert_eq!(pair.server_recv(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+    pair.up.bytes.extend(hand.say(b"defg"));
+    assert_eq!(pair.server_recv(&mut buffer).unwrap(), 4);
+    assert_eq!(&buffer[..4], b"defg");
+}
