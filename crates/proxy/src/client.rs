@@ -452,7 +452,7 @@ async fn say_farewell(mut client: Box<Client>) {
 }
 
 /// Waits for the first bytes of a request, and reads them.
-async fn first_bytes(client: &mut Client) -> Arrival {
+pub(crate) async fn first_bytes(client: &mut Client) -> Arrival {
     let deadline = idle_deadline(client);
     loop {
         if client.socket.is_readable() {

@@ -63,8 +63,11 @@ struct Reader {
 /// How messages are told apart on their way out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Framing {
-    /// Each ends with a newline (RFC 6587, section 3.4.2).
+    /// Each ends with a newline (RFC 6587, section 3.4.2), and has none within, or whoever is the
+    /// source of one could write others.
     Lines,
+    /// Each ends with a newline, for people: traces have several lines.
+    Shown,
     /// Each begins with its length (RFC 6587, section 3.4.1).
     Counted,
 }
@@ -229,8 +232,9 @@ impl Tap {
             let parts = store.parts(self.next + LENGTH as u64, length as usize);
             parts.iter().for_each(|part| out.extend_from_slice(part));
             if framing == Framing::Lines {
-                // One line stays one, or whoever sends it could write others'.
                 out[start..].iter_mut().filter(|byte| **byte == b'\n').for_each(|it| *it = b' ');
+            }
+            if framing != Framing::Counted {
                 out.push(b'\n');
             }
             self.next += LENGTH as u64 + length;

@@ -4,6 +4,7 @@
 //! variables and counters stays. A session whose client speaks HTTP/2 vanishes, because it is none
 //! of the streams.
 
+use crate::client::{self, Client};
 use crate::h2::front;
 use crate::journal::{Cause, Failure, Phase};
 use crate::machine::Machine;
@@ -33,7 +34,7 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
     }
     let speaks_h2 = match upgrade {
         Upgrade::ByRule(Some(spoken)) => spoken == Spoken::H2,
-        _ => front::recognize(&mut tx.client).await,
+        _ => speaks_h2(&mut tx.client).await,
     };
     tx.client.mode = Mode::Http;
     tx.client.speaks_h2 = Some(speaks_h2);
@@ -48,6 +49,15 @@ pub(crate) async fn run(mut tx: Transaction, upgrade: Upgrade) -> Outcome {
         tx.fail(failure).await;
     }
     tx.finish()
+}
+
+/// What a client's first bytes say, which nobody may have asked for yet.
+async fn speaks_h2(client: &mut Client) -> bool {
+    if client.input.is_empty() {
+        // That none come is for the first request to tell.
+        client::first_bytes(client).await;
+    }
+    front::recognize(client).await
 }
 
 /// The first request. Of one that goes to its backend directly, no rule of the frontend is looked

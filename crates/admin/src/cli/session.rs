@@ -219,7 +219,7 @@ impl Session {
         let mut tap = follow.ring.tap(&self.worker, follow.fresh, false);
         loop {
             while tap.read(
-                Framing::Lines,
+                Framing::Shown,
                 self.channel.output.len() + BATCH,
                 &mut self.channel.output,
             ) {

@@ -27,6 +27,8 @@ fn a_message_of_lines_is_one_line_where_lines_end_messages() {
     ring.write(b"one\ntwo");
     assert_eq!(read(&mut tap, Framing::Lines), "one two\n");
     ring.write(b"one\ntwo");
+    assert_eq!(read(&mut tap, Framing::Shown), "one\ntwo\n");
+    ring.write(b"one\ntwo");
     assert_eq!(read(&mut tap, Framing::Counted), "7 one\ntwo");
 }
 

@@ -15,6 +15,7 @@ use proxy::{Shared, Worker};
 use reactor::os::Os;
 use reactor::{Handle, Pulse, Thread, Timekeeper, Watchdog};
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -442,7 +443,11 @@ struct Plan {
 
 /// One worker that works, or there is no process.
 fn employ(index: usize, shared: &Arc<Shared>, plan: &Plan, timekeeper: &Arc<Timekeeper>) {
-    work(index, shared, plan, timekeeper).unwrap_or_else(|error| give_up(index, &error));
+    // A task that panics is the scheduler's; what panics around them takes the thread along.
+    let run = AssertUnwindSafe(|| work(index, shared, plan, timekeeper));
+    let panicked = |_| Err(io::Error::other("it has panicked"));
+    let result = std::panic::catch_unwind(run).unwrap_or_else(panicked);
+    result.unwrap_or_else(|error| give_up(index, &error));
 }
 
 /// Ends the process: the others would wait for a worker that does not start, and clients for one

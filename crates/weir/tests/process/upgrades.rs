@@ -78,6 +78,11 @@ fn switch_mode_says_what_is_spoken() {
     let mut client = weir.web();
     client.send(PREFACE);
     assert_eq!(client.take(9)[3], 4, "SETTINGS, since this is HTTP/2");
+    // No rule waits for the first bytes here.
+    let weir = tcp("    default_backend app", &origin, &log);
+    let mut client = weir.web();
+    client.send(PREFACE);
+    assert_eq!(client.take(9)[3], 4, "SETTINGS, since this is HTTP/2");
     let weir = tcp(&SWITCH.replace("http if", "http proto h1 if"), &origin, &log);
     assert_eq!(weir.web().ask(PREFACE).status(), 400);
     let weir = Setup::http("    bind <plain> proto h1", "    server s <origin>");
