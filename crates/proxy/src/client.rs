@@ -466,10 +466,10 @@ pub(crate) async fn first_bytes(client: &mut Client) -> Arrival {
                 Some(arrival) => return arrival,
                 None => continue,
             }
-            match client.input.is_empty() {
-                true => continue,
-                false => return Arrival::Data,
+            if !client.input.is_empty() {
+                return Arrival::Data;
             }
+            // Time goes on while a client sends nothing else, and others have their turn.
         }
         let thread = &client.worker.thread;
         if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {

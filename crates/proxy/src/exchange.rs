@@ -597,7 +597,9 @@ impl Exchange {
             }
             Step::AwaitsDestination => tx.client.socket.want_write(),
             // The rest of the request may be spared yet.
-            Step::Done if !self.up_over => server.socket().want_reset(),
+            Step::Done if !self.up_over && !server.socket().is_cancelled() => {
+                server.socket().want_reset();
+            }
             Step::AwaitsBuffer | Step::More | Step::Done => {}
         }
         Ok(())

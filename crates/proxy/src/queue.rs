@@ -132,11 +132,13 @@ impl Queue {
 
     /// Leaves for good.
     pub fn leave(&self, place: Place) -> Left {
-        self.length.leave();
         let mut line = self.line();
         let at = position(&line.entries, place);
         let entry = at.and_then(|at| line.entries.remove(at));
         let missed = std::mem::take(&mut line.missed);
+        // Under the lock: a queue that seems deserted while somebody stands in it would hide a
+        // place from whoever joins behind that one.
+        self.length.leave();
         Left { called: entry.and_then(|entry| entry.called), missed }
     }
 

@@ -47,6 +47,7 @@ impl Timekeeper {
     /// `before` or more than [`LEAP`] later; and the correction that makes it so, which holds for
     /// all from now on.
     ///
+    /// A clock goes back for the thread itself: others may have looked at it since this one has.
     /// Since the last turn that any thread has had, the process has not been seen alive. If the
     /// thread that was to have the next one has not had it long after it should, the process has
     /// stood still.
@@ -56,7 +57,7 @@ impl Timekeeper {
             let correction = self.correction.load(Acquire);
             let read = raw.wrapping_add(correction);
             let (last, next) = self.turns(before);
-            let now = if read < last {
+            let now = if read < before {
                 last
             } else if read > next.saturating_add(LEAP) {
                 next
@@ -103,6 +104,7 @@ mod tests {
         let process = process(&[(100, 130), (50, 50), (0, 0)]);
         assert_eq!(process.judge(125 * S, 50 * S), (125 * S, 0), "one was busy");
         assert_eq!(process.judge(125 * S, 100 * S), (125 * S, 0), "one has slept");
+        assert_eq!(process.judge(99 * S, 50 * S), (99 * S, 0), "one has looked before another");
     }
 
     #[test]

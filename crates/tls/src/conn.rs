@@ -275,7 +275,7 @@ impl Conn {
             };
             match self.weigh(read, before) {
                 Ok(count) => filled += count,
-                Err(error) if filled == 0 && is_aside(&error) => {}
+                Err(error) if is_aside(&error) => {}
                 Err(error) if filled == 0 => return self.end_of_reading(error),
                 Err(error) => {
                     self.note_end(error);

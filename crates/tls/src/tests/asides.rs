@@ -36,6 +36,19 @@ impl Wire for Endless {
     }
 }
 
+/// A wire on which there is nothing more.
+struct Silent;
+
+impl Wire for Silent {
+    fn recv(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(ErrorKind::WouldBlock.into())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(bytes.len())
+    }
+}
+
 fn endless(speaks: bool, takes: bool) -> (Pair, Endless) {
     let (pair, hand) = by_hand();
     (pair, Endless { hand, speaks, takes, read: 0 })
@@ -90,4 +103,13 @@ fn what_comes_behind_new_keys_is_heard() {
     pair.up.bytes.extend(hand.say(b"defg"));
     assert_eq!(pair.server_recv(&mut buffer).unwrap(), 4);
     assert_eq!(&buffer[..4], b"defg");
+}
+
+#[test]
+fn new_keys_behind_the_last_words_leave_a_connection_quiet() {
+    let (mut pair, mut hand) = by_hand();
+    pair.up.bytes.extend(hand.say(b"abc"));
+    pair.up.bytes.extend(hand.change_keys());
+    assert_eq!(pair.server_recv(&mut [0; 16]).unwrap(), 3);
+    assert!(pair.server.is_quiet(&mut Silent, &pair.scratch));
 }

@@ -789,6 +789,39 @@ fn an_exchange_ends_with_its_answer_where_the_server_wants_no_more() {
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"POST http://a/ HTTP/2.0\"");
 }
 
+/// The same for a client of HTTP/1, which has to end its request or to leave: nobody looks for that
+/// all the time.
+#[test]
+fn a_request_that_nobody_wants_the_rest_of_is_waited_for_at_rest() {
+    let origin = Origin::new(|mut peer| {
+        peer.send(SETTINGS);
+        peer.client.try_take(PREFACE.len());
+        while let Some(header) = peer.client.try_take(9) {
+            peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
+            if header[3] == 1 {
+                let stream = &header[5..];
+                peer.send([&[0, 0, 1, 1, 5], stream, &[OK]].concat());
+                peer.send([&[0, 0, 4, 3, 0], stream, &[0; 4]].concat());
+            }
+        }
+    });
+    let global = "global\n    stats socket <dir>/cli level admin\n    nbthread 1\n";
+    let weir = Setup::new(&format!(
+        "{global}defaults\n    mode http\n    timeout connect 5s\n    timeout client 20s\n    \
+         timeout server 20s\nlisten web\n    bind <web>\n    server s <origin> proto h2\n"
+    ))
+    .with("origin", origin.address())
+    .start();
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n");
+    assert_eq!(client.response().status(), 200);
+    let ran = || crate::threads::first(&weir, "ran_bulk");
+    let before = ran();
+    (0..20).for_each(|_| drop(weir.cli("show info")));
+    let more = ran() - before;
+    assert!(more < 200, "it has looked {more} times");
+}
+
 /// Measured: who withdraws a request before it is looked at has not sent one.
 #[test]
 fn a_request_that_is_withdrawn_at_once() {
