@@ -815,7 +815,7 @@ fn a_request_that_nobody_wants_the_rest_of_is_waited_for_at_rest() {
     let mut client = weir.web();
     client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n");
     assert_eq!(client.response().status(), 200);
-    let ran = || crate::threads::first(&weir, "ran_bulk");
+    let ran = || first(&weir, "ran_bulk");
     let before = ran();
     (0..20).for_each(|_| drop(weir.cli("show info")));
     let more = ran() - before;
