@@ -313,8 +313,7 @@ impl Conn {
     }
 
     fn end_of_reading(&mut self, error: Error) -> io::Result<usize> {
-        // The library may hold more, and does not know of all of it.
-        self.buffered = is_aside(&error);
+        self.buffered = false;
         if waits(&error).is_some() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -331,7 +330,7 @@ impl Conn {
     /// As [`Conn::end_of_reading`], for the next read to find.
     fn note_end(&mut self, error: Error) {
         let _ = self.end_of_reading(error);
-        self.buffered |= !matches!(self.end, End::Open);
+        self.buffered = !matches!(self.end, End::Open);
     }
 
     /// Whether the peer has said something, or has closed: for a connection from which nothing is

@@ -1,6 +1,8 @@
 //! Servers that an operator adds, follows, moves and deletes. Never restarts the program.
 
-use crate::support::{LogReceiver, Origin, Running, Setup, eventually, reply, serve_forever};
+use crate::support::{
+    Client, LogReceiver, Origin, Running, Setup, eventually, reply, serve_forever,
+};
 use std::io::{Read, Write, copy};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Mutex;
@@ -308,6 +310,20 @@ fn held() -> (Origin, mpsc::Receiver<()>, mpsc::Sender<()>) {
     (origin, is_asked, go)
 }
 
+/// Moves the server to a port while it holds a request back, which it answers then.
+fn move_while_asked(
+    weir: &Running,
+    client: &mut Client,
+    (is_asked, go): (&mpsc::Receiver<()>, &mpsc::Sender<()>),
+    port: u16,
+) {
+    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+    is_asked.recv().expect("it asks");
+    weir.cli(&format!("set server app/s addr 127.0.0.1 port {port}"));
+    go.send(()).expect("it waits");
+    assert_eq!(client.response().text(), "old");
+}
+
 /// A connection that was in use while its server moved serves no other request (manual section 4.2,
 /// `http-reuse`: destinations have to match).
 #[test]
@@ -320,11 +336,7 @@ fn a_connection_in_use_does_not_keep_a_server_at_its_old_place() {
         let back = format!("    http-reuse {policy}\n    server s {}", old.address());
         let weir = Setup::http(front, &back).with("log", log.address()).start();
         let mut client = weir.web();
-        client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-        is_asked.recv().expect("it asks");
-        weir.cli(&format!("set server app/s addr 127.0.0.1 port {}", new.address().port()));
-        go.send(()).expect("it waits");
-        assert_eq!(client.response().text(), "old", "{policy}");
+        move_while_asked(&weir, &mut client, (&is_asked, &go), new.address().port());
         let line = log.line();
         assert!(line.ends_with(&old.address().to_string()), "where it was dialled: {line}");
         assert_eq!(client.get("/").text(), "new", "{policy}");
@@ -343,12 +355,8 @@ fn a_stream_under_way_does_not_keep_a_server_at_its_old_place() {
                 http-request return status 200 content-type text/plain string new";
     let weir = Setup::http("", back).between(&old, &LogReceiver::new());
     let mut client = weir.web();
-    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-    is_asked.recv().expect("it asks");
     let port = weir.address("other").port();
-    weir.cli(&format!("set server app/s addr 127.0.0.1 port {port}"));
-    go.send(()).expect("it waits");
-    assert_eq!(client.response().text(), "old");
+    move_while_asked(&weir, &mut client, (&is_asked, &go), port);
     assert_eq!(client.get("/").text(), "new");
 }
 
@@ -397,12 +405,8 @@ fn a_connection_that_is_made_meanwhile_is_not_shared() {
     );
     let weir = Setup::http("", &back).with("log", LogReceiver::new().address()).start();
     let mut client = weir.web();
-    client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
-    is_asked.recv().expect("it asks");
     let port = weir.address("other").port();
-    weir.cli(&format!("set server app/s addr 127.0.0.1 port {port}"));
-    go.send(()).expect("it waits");
-    assert_eq!(client.response().text(), "old");
+    move_while_asked(&weir, &mut client, (&is_asked, &go), port);
     go.send(()).expect("it will wait");
     assert_eq!(client.get("/").text(), "new");
 }

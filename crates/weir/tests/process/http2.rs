@@ -1,7 +1,7 @@
 //! HTTP/2 as the configuration asks for it. Never about what streams do: the crates below test that.
 
 use crate::support::{
-    Client, Identity, LogReceiver, Message, Origin, Setup, Talker, eventually, shape,
+    Client, Identity, LogReceiver, Message, Origin, Peer, Setup, Talker, eventually, shape,
 };
 use crate::threads::first;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -750,26 +750,32 @@ fn an_upgrade_that_is_not_taken_ends_with_its_answer() {
     assert_eq!(shape(&log.line()), "web app/s 200 ---- \"GET http://a/ HTTP/2.0\"");
 }
 
+/// A server of HTTP/2 that does this for each request, by the number of its stream.
+fn answering(answer: impl Fn(&mut Peer, &[u8]) + Send + Sync + 'static) -> Origin {
+    Origin::new(move |mut peer| {
+        peer.send(SETTINGS);
+        peer.client.try_take(PREFACE.len());
+        while let Some(header) = peer.client.try_take(9) {
+            peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
+            if header[3] == 1 {
+                answer(&mut peer, &header[5..]);
+            }
+        }
+    })
+}
+
 /// As servers of gRPC end calls whose client streams: the answer is complete, the rest of the
 /// request is not wanted (RFC 9113 section 8.1). The client need not end it first.
 #[test]
 fn an_exchange_ends_with_its_answer_where_the_server_wants_no_more() {
     let (release, hold) = std::sync::mpsc::channel();
     let hold = std::sync::Mutex::new(hold);
-    let origin = Origin::new(move |mut peer| {
-        peer.send(SETTINGS);
-        peer.client.try_take(PREFACE.len());
-        while let Some(header) = peer.client.try_take(9) {
-            peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
-            if header[3] == 1 {
-                let stream = &header[5..];
-                peer.send([&[0, 0, 1, 1, 4], stream, &[OK]].concat());
-                peer.send([&[0, 0, 8, 1, 5], stream, b"\0\x03sum\x02ok"].concat());
-                // The client has the answer before the server says that it wants no more.
-                let _ = hold.lock().expect("one connection").recv();
-                peer.send([&[0, 0, 4, 3, 0], stream, &[0; 4]].concat());
-            }
-        }
+    let origin = answering(move |peer, stream| {
+        peer.send([&[0, 0, 1, 1, 4], stream, &[OK]].concat());
+        peer.send([&[0, 0, 8, 1, 5], stream, b"\0\x03sum\x02ok"].concat());
+        // The client has the answer before the server says that it wants no more.
+        let _ = hold.lock().expect("one connection").recv();
+        peer.send([&[0, 0, 4, 3, 0], stream, &[0; 4]].concat());
     });
     let log = LogReceiver::new();
     let weir = Setup::http("", "    server s <origin> proto h2").between(&origin, &log);
@@ -793,17 +799,9 @@ fn an_exchange_ends_with_its_answer_where_the_server_wants_no_more() {
 /// all the time.
 #[test]
 fn a_request_that_nobody_wants_the_rest_of_is_waited_for_at_rest() {
-    let origin = Origin::new(|mut peer| {
-        peer.send(SETTINGS);
-        peer.client.try_take(PREFACE.len());
-        while let Some(header) = peer.client.try_take(9) {
-            peer.client.take(usize::from(header[1]) << 8 | usize::from(header[2]));
-            if header[3] == 1 {
-                let stream = &header[5..];
-                peer.send([&[0, 0, 1, 1, 5], stream, &[OK]].concat());
-                peer.send([&[0, 0, 4, 3, 0], stream, &[0; 4]].concat());
-            }
-        }
+    let origin = answering(|peer, stream| {
+        peer.send([&[0, 0, 1, 1, 5], stream, &[OK]].concat());
+        peer.send([&[0, 0, 4, 3, 0], stream, &[0; 4]].concat());
     });
     let global = "global\n    stats socket <dir>/cli level admin\n    nbthread 1\n";
     let weir = Setup::new(&format!(

@@ -23,7 +23,7 @@ pub(crate) use dns::{NameServer, Says};
 pub(crate) use eager::{Eager, EarlyOrigin, Plain};
 pub(crate) use log::{LogReceiver, shape};
 pub(crate) use message::{Message, reply};
-pub(crate) use origin::{Origin, serve_forever};
+pub(crate) use origin::{Origin, Peer, serve_forever};
 pub(crate) use program::{Running, Setup, is_built_on, program, run, stat_of};
 pub(crate) use secure::{Identity, Secure};
 pub(crate) use talker::{Heard, Talker};
