@@ -10,14 +10,15 @@ use crate::steps::{self, Steps};
 use crate::{args, workspace};
 
 pub(crate) const HELP: &str = "\
-usage: cargo xtask pgo [-d SECONDS]
+usage: cargo xtask pgo [-d SECONDS] [--aws-lc]
 
 Builds weir twice: once so that it counts which ways it takes under the workloads of `bench compare`,
 then as a release whose code is laid out by these counts. The program is the same, it only needs less
 CPU; docs/performance.md tells how much less. It is written to target/pgo/release/weir (below
 CARGO_TARGET_DIR where that is set).
 
-  -d   seconds of each workload (3)
+  -d         seconds of each workload (3)
+  --aws-lc   on AWS-LC instead of OpenSSL, as target/pgo/release/weir-aws-lc
 
 Needs two processors, `rustup component add llvm-tools`, and, from Debian: nginx-light wrk
 nghttp2-client openssl. Takes a quarter of an hour on two processors.
@@ -28,28 +29,54 @@ const DEFAULT_SECONDS: u32 = 3;
 
 /// Runs the subcommand.
 pub(crate) fn run(words: &[String]) -> Outcome {
-    let parsed = args::parse(words, &[args::value("-d")])?;
+    let parsed = args::parse(words, &[args::value("-d"), args::switch("--aws-lc")])?;
     if let Some(word) = parsed.rest.first() {
         return Err(failure::usage(format!("pgo takes no argument, not `{word}`")));
     }
     let seconds = parsed.number("-d", DEFAULT_SECONDS)?;
-    println!("{}", train(&workspace::root()?, seconds)?.display());
+    let library = if parsed.has("--aws-lc") { Library::AwsLc } else { Library::OpenSsl };
+    println!("{}", train(&workspace::root()?, library, seconds)?.display());
     Ok(())
 }
 
 /// The trained program, trained now if it is older than the plain one.
 pub(crate) fn trained(root: &Path, plain: &Path) -> Outcome<PathBuf> {
-    let place = Build::place(root);
+    let place = Build::place(root, Library::OpenSsl);
     let made = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified()).ok();
     match made(&place) {
         Some(at) if Some(at) >= made(plain) => Ok(place),
-        _ => train(root, DEFAULT_SECONDS),
+        _ => train(root, Library::OpenSsl, DEFAULT_SECONDS),
     }
 }
 
-fn train(root: &Path, seconds: u32) -> Outcome<PathBuf> {
+/// Which TLS library the program is built on.
+#[derive(Clone, Copy)]
+enum Library {
+    OpenSsl,
+    AwsLc,
+}
+
+impl Library {
+    /// What cargo is asked for.
+    fn features(self) -> &'static [&'static str] {
+        match self {
+            Self::OpenSsl => &[],
+            Self::AwsLc => &["--features", "aws-lc"],
+        }
+    }
+
+    /// What the program is called.
+    fn program(self) -> &'static str {
+        match self {
+            Self::OpenSsl => "weir",
+            Self::AwsLc => "weir-aws-lc",
+        }
+    }
+}
+
+fn train(root: &Path, library: Library, seconds: u32) -> Outcome<PathBuf> {
     training::require()?;
-    let build = Build::new(root)?;
+    let build = Build::new(root, library)?;
     let notes = build.fresh_notes()?;
     let merged = build.directory.join("weir.profdata");
     let mut steps = Steps::new(4);
@@ -66,6 +93,7 @@ fn train(root: &Path, seconds: u32) -> Outcome<PathBuf> {
 /// Where things are, and with what they are built.
 struct Build<'a> {
     root: &'a Path,
+    library: Library,
     /// What everything is built in.
     directory: PathBuf,
     /// The machine's own target, named so that flags are not for build scripts.
@@ -74,7 +102,7 @@ struct Build<'a> {
 }
 
 impl<'a> Build<'a> {
-    fn new(root: &'a Path) -> Outcome<Self> {
+    fn new(root: &'a Path, library: Library) -> Outcome<Self> {
         let about = ask(root, &["-vV"])?;
         let host = host(&about).ok_or_else(|| failure::machine("rustc tells no host"))?.to_owned();
         let tools = PathBuf::from(ask(root, &["--print", "sysroot"])?.trim())
@@ -85,7 +113,7 @@ impl<'a> Build<'a> {
                 "missing llvm-profdata; with rustup: rustup component add llvm-tools",
             ));
         }
-        Ok(Self { root, directory: workspace::target(root).join("pgo"), host, profdata })
+        Ok(Self { root, library, directory: workspace::target(root).join("pgo"), host, profdata })
     }
 
     /// An empty directory for what is noted.
@@ -105,6 +133,7 @@ impl<'a> Build<'a> {
             self.root,
             &["build", "--release", "--locked", "--package", "weir", "--target", &self.host],
         );
+        command.args(self.library.features());
         command.arg("--target-dir").arg(&self.directory).env("RUSTFLAGS", flag);
         steps::run("cargo build", &mut command)
     }
@@ -120,13 +149,13 @@ impl<'a> Build<'a> {
     }
 
     /// Where the program is looked for.
-    fn place(root: &Path) -> PathBuf {
-        workspace::target(root).join("pgo").join("release").join("weir")
+    fn place(root: &Path, library: Library) -> PathBuf {
+        workspace::target(root).join("pgo").join("release").join(library.program())
     }
 
     /// Copies the program there.
     fn publish(&self) -> Outcome<PathBuf> {
-        let place = Self::place(self.root);
+        let place = Self::place(self.root, self.library);
         let failed = |error| failure::machine(format!("{}: {error}", place.display()));
         std::fs::create_dir_all(self.directory.join("release")).map_err(failed)?;
         std::fs::copy(self.binary(), &place).map_err(failed)?;
