@@ -272,6 +272,11 @@ pub(crate) async fn run(
     let thread = transport.thread().clone();
     let accepts = transport.session().is_some_and(|session| session.accepts());
     let mut awaited = if accepts { Step::Receive } else { Step::Send };
+    if accepts {
+        // Mostly the client has just connected, and its first words are still on their way. It will
+        // be waited for anyway, so the poller has to know it, sooner or later.
+        transport.socket().await_report();
+    }
     loop {
         let fruitless = awaited == Step::Receive && !transport.is_readable();
         if !fruitless {

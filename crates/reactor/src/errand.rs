@@ -90,7 +90,7 @@ impl Errand {
     /// # Errors
     /// The poller refuses it.
     pub fn await_answer(&self) -> io::Result<()> {
-        self.watch(READ, Watch::Answer)
+        self.watch(READ, Watch::Incoming)
     }
 
     /// Wakes the running task when the connection stands or has room, and as

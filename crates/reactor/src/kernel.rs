@@ -77,6 +77,8 @@ pub trait Kernel {
     fn wait(&self, timeout: Option<Duration>, events: &mut Vec<Event>) -> io::Result<()>;
     /// Reports a handle's readiness from now on, with `token`.
     fn watch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()>;
+    /// Reports it otherwise than so far, and what is true already again.
+    fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()>;
     /// Stops reporting a handle.
     fn unwatch(&self, handle: Handle) -> io::Result<()>;
     /// Takes a waiting client, and its address unless it came over a path.

@@ -129,6 +129,10 @@ impl Kernel for Os {
         self.epoll.borrow().watch(handle.0, token, watch)
     }
 
+    fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
+        self.epoll.borrow().rewatch(handle.0, token, watch)
+    }
+
     fn unwatch(&self, handle: Handle) -> io::Result<()> {
         self.epoll.borrow().unwatch(handle.0)
     }

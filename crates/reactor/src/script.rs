@@ -78,6 +78,9 @@ impl Kernel for Script {
         self.tokens.borrow_mut().insert(handle.0, token);
         Ok(())
     }
+    fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
+        self.watch(handle, token, watch)
+    }
     fn unwatch(&self, _: Handle) -> io::Result<()> {
         Ok(())
     }

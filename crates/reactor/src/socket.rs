@@ -32,6 +32,9 @@ pub(crate) const BROKEN: u16 = 64;
 pub(crate) const NEW: u16 = 128;
 /// Something that was said to be sent will never leave.
 pub(crate) const LOST: u16 = 256;
+/// The poller reports only what comes in: nobody has had to wait for room. It would report that
+/// there is room as soon as it knows of the connection, and wake the thread for nothing.
+pub(crate) const HALF: u16 = 512;
 
 /// What an owner can ask to be woken for.
 pub(crate) const WANTED: u16 = READ | WRITE | CLOSED;
@@ -54,8 +57,32 @@ pub(crate) struct Io {
 impl Io {
     /// Whether something is waited for that nobody would report.
     fn is_unreported(&self) -> bool {
-        self.ready & NEW != 0 && self.wanted & !self.ready & WANTED != 0
+        let awaited = self.wanted & !self.ready & WANTED;
+        self.ready & NEW != 0 && awaited != 0 || self.ready & HALF != 0 && awaited & WRITE != 0
     }
+
+    /// What the poller has yet to be told of it; it is assumed to be told then.
+    pub(crate) fn report(&mut self) -> Option<Report> {
+        let lacks_room = self.ready & WRITE == 0;
+        let first = self.ready & NEW != 0;
+        if !first && !(self.ready & HALF != 0 && lacks_room) {
+            return None;
+        }
+        self.ready &= !(NEW | HALF);
+        if lacks_room {
+            return Some(Report { watch: Watch::Stream, first });
+        }
+        self.ready |= HALF;
+        Some(Report { watch: Watch::Incoming, first })
+    }
+}
+
+/// What the poller is told of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Report {
+    pub(crate) watch: Watch,
+    /// It does not know it yet.
+    pub(crate) first: bool,
 }
 
 /// A stream socket. Dropping it closes the connection.
@@ -108,7 +135,7 @@ impl Socket {
     /// # Errors
     /// The poller refuses it; the handle is closed then.
     pub fn take_over(thread: &Rc<Thread>, handle: Handle) -> io::Result<Self> {
-        let key = thread.register(handle, WRITE | STANDS, Watch::Stream)?;
+        let key = thread.register(handle, WRITE | STANDS | HALF, Watch::Incoming)?;
         Ok(Self { thread: thread.clone(), key })
     }
 
@@ -330,6 +357,16 @@ impl Socket {
             self.thread.introduce(self.key);
         }
         result
+    }
+
+    /// Leaves it to the poller to tell when there is something to read, where a fresh connection is
+    /// assumed to have something: for who would take a turn of others to look in vain.
+    pub fn await_report(&self) {
+        self.thread.io(self.key, |io| {
+            if io.ready & NEW != 0 {
+                io.ready &= !READ;
+            }
+        });
     }
 
     /// Asks not to be woken any more.

@@ -3,7 +3,7 @@
 use crate::kernel::{Event, Handle, Kernel, Watch};
 use crate::outgoing::Outgoing;
 use crate::pulse::Pulse;
-use crate::socket::{BROKEN, CLOSED, Io, LATE, LOST, NEW, READ, WAITS, WANTED, WRITE};
+use crate::socket::{BROKEN, CLOSED, Io, LATE, LOST, NEW, READ, Report, WAITS, WANTED, WRITE};
 use crate::timekeeper::{LEAP, Timekeeper};
 use sched::{Class, Mailbox, Scheduler, Wake};
 use std::cell::{Cell, RefCell};
@@ -481,15 +481,17 @@ impl Thread {
         self.ios.borrow_mut().insert(io)
     }
 
-    /// Has the poller know a connection, unless it does already: it reports what is ready now, too.
+    /// Has the poller know a connection, and report room if that is lacking, unless it does
+    /// already: it reports what is ready now, too.
     pub(crate) fn introduce(&self, key: Key) {
-        let new = self.io(key, |io| {
-            let new = io.ready & NEW != 0;
-            io.ready &= !NEW;
-            new.then_some(io.handle)
-        });
-        let Some(handle) = new else { return };
-        if let Err(error) = self.kernel.watch(handle, key.to_bits(), Watch::Stream) {
+        let (handle, report) = self.io(key, |io| (io.handle, io.report()));
+        let Some(Report { watch, first }) = report else { return };
+        let token = key.to_bits();
+        let told = match first {
+            true => self.kernel.watch(handle, token, watch),
+            false => self.kernel.rewatch(handle, token, watch),
+        };
+        if let Err(error) = told {
             self.fail(key, &[], error);
         }
     }

@@ -58,6 +58,10 @@ impl Kernel for Virtual {
         self.world.net().watch(self.poller, handle.0, token, watch)
     }
 
+    fn rewatch(&self, handle: Handle, token: u64, watch: Watch) -> io::Result<()> {
+        self.world.net().rewatch(self.poller, handle.0, token, watch)
+    }
+
     fn unwatch(&self, handle: Handle) -> io::Result<()> {
         self.world.net().unwatch(self.poller, handle.0)
     }

@@ -12,12 +12,23 @@ use std::time::Duration;
 pub enum Watch {
     /// A connection: both directions, each change reported once.
     Stream,
-    /// A connection that has said all: what comes back, each change reported once.
-    Answer,
+    /// A connection that is only listened to: what comes in, each change reported once.
+    Incoming,
     /// A listener shared by several pollers: reported while clients wait, to one poller at a time.
     Listener,
     /// Anything whose readability is reported as long as it lasts.
     Level,
+}
+
+impl Watch {
+    fn flags(self) -> EventFlags {
+        match self {
+            Self::Stream => EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET,
+            Self::Incoming => EventFlags::IN | EventFlags::RDHUP | EventFlags::ET,
+            Self::Listener => EventFlags::IN | EventFlags::EXCLUSIVE,
+            Self::Level => EventFlags::IN,
+        }
+    }
 }
 
 /// One report.
@@ -54,13 +65,15 @@ impl Epoll {
 
     /// Starts to watch a descriptor.
     pub fn watch(&self, fd: Fd, token: u64, watch: Watch) -> io::Result<()> {
-        let flags = match watch {
-            Watch::Stream => EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET,
-            Watch::Answer => EventFlags::IN | EventFlags::RDHUP | EventFlags::ET,
-            Watch::Listener => EventFlags::IN | EventFlags::EXCLUSIVE,
-            Watch::Level => EventFlags::IN,
-        };
-        Ok(epoll::add(borrow(self.fd)?, borrow(fd)?, EventData::new_u64(token), flags)?)
+        let data = EventData::new_u64(token);
+        Ok(epoll::add(borrow(self.fd)?, borrow(fd)?, data, watch.flags())?)
+    }
+
+    /// Watches a descriptor otherwise than so far; what is true already is reported again. Not for
+    /// listeners, which the system does not let change.
+    pub fn rewatch(&self, fd: Fd, token: u64, watch: Watch) -> io::Result<()> {
+        let data = EventData::new_u64(token);
+        Ok(epoll::modify(borrow(self.fd)?, borrow(fd)?, data, watch.flags())?)
     }
 
     /// Stops watching a descriptor.

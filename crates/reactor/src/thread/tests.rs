@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::os::Os;
+use crate::socket::HALF;
 use crate::{Address, Class, Listener, Socket};
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
@@ -238,6 +239,70 @@ fn the_poller_never_hears_of_a_connection_that_is_not_waited_for() {
     let mut answer = Vec::new();
     peer.read_to_end(&mut answer).unwrap();
     assert_eq!(answer, b"answer");
+}
+
+#[test]
+fn the_poller_reports_room_only_to_who_lacks_it() {
+    let thread = thread();
+    let (socket, mut peer) = connection(&thread);
+    let mut asking = peer.try_clone().unwrap();
+    let own = thread.clone();
+    let half = |thread: &Thread| thread.ios.borrow().iter().all(|(_, io)| io.ready & HALF != 0);
+    thread.scheduler().spawn(Class::Normal, async move {
+        let mut buffer = [0; 100];
+        socket.own();
+        assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        socket.want_read();
+        own.scheduler().pause(None).await;
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 8);
+        assert_eq!(own.activity().poll_skip.get(), 0, "woken for room that nobody lacked");
+        assert!(half(&own));
+        socket.want_nothing();
+        let piece = [b'x'; 65_536];
+        let mut sent = 0;
+        while let Ok(count) = socket.send(&[IoSlice::new(&piece)], false) {
+            sent += count;
+        }
+        socket.want_write();
+        assert!(!half(&own));
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            peer.read_to_end(&mut all).unwrap();
+            all.len()
+        });
+        while !socket.is_writable() {
+            own.scheduler().pause(None).await;
+        }
+        drop(socket);
+        assert_eq!(reader.join().unwrap(), sent);
+        own.stop();
+    });
+    thread.turn(Some(Duration::ZERO)).unwrap();
+    thread.turn(Some(Duration::ZERO)).unwrap();
+    asking.write_all(b"question").unwrap();
+    thread.run().unwrap();
+}
+
+#[test]
+fn a_connection_left_to_the_poller_is_not_read_in_vain_and_what_came_before_is_reported() {
+    let thread = thread();
+    let (socket, mut peer) = connection(&thread);
+    peer.write_all(b"hello").unwrap();
+    let own = thread.clone();
+    thread.scheduler().spawn(Class::Normal, async move {
+        let mut buffer = [0; 100];
+        socket.await_report();
+        assert!(!socket.is_readable());
+        assert_eq!(socket.recv(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        socket.want_read();
+        own.scheduler().pause(None).await;
+        // Known by now: there is nothing to leave to it, and what it has said stays true.
+        socket.await_report();
+        assert_eq!(socket.recv(&mut buffer).unwrap(), 5);
+        own.stop();
+    });
+    thread.run().unwrap();
+    drop(peer);
 }
 
 #[test]

@@ -27,6 +27,13 @@ pub(super) struct Watching {
     pub(super) queued: bool,
 }
 
+impl Watching {
+    /// Whether each change is reported once.
+    pub(super) fn is_edge(&self) -> bool {
+        matches!(self.watch, Watch::Stream | Watch::Incoming)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) object: Object,

@@ -130,8 +130,7 @@ impl Net {
         if watching.token != token {
             return false;
         }
-        let edge = matches!(watching.watch, Watch::Stream | Watch::Answer);
-        let level = !edge;
+        let level = !watching.is_edge();
         let both = watching.watch == Watch::Stream;
         let mask = if both { mask } else { Mask { writable: false, ..mask } };
         watching.queued = level && !mask.is_empty();
@@ -151,10 +150,10 @@ impl Net {
         let span = self.handles.span();
         let handle = span.start + self.prng.below(span.len() as u32) as i32;
         if let Some(watching) = self.watching(poller, handle)
-            && watching.watch == Watch::Stream
+            && watching.is_edge()
         {
-            let token = watching.token;
-            events.push(Event { token, readable: true, writable: true, closed: false });
+            let (token, writable) = (watching.token, watching.watch == Watch::Stream);
+            events.push(Event { token, readable: true, writable, closed: false });
         }
     }
 
@@ -210,6 +209,29 @@ impl Net {
         Ok(())
     }
 
+    /// Reports it otherwise than so far, and what is true already again.
+    pub(crate) fn rewatch(
+        &mut self,
+        poller: usize,
+        handle: i32,
+        token: u64,
+        watch: Watch,
+    ) -> io::Result<()> {
+        self.note(What::Watch, token, handle as u64);
+        let ready = !self.mask(handle).is_empty();
+        let Some(watching) = self.watching(poller, handle) else {
+            self.misuse(token);
+            return Err(io::Error::from_raw_os_error(errno::NOENT));
+        };
+        let before = *watching;
+        *watching = Watching { poller, token, watch, queued: ready };
+        self.forget_ready(handle, before);
+        if ready {
+            self.pollers[poller].ready.push((handle, token));
+        }
+        Ok(())
+    }
+
     /// Stops reporting a handle to a poller.
     pub(crate) fn unwatch(&mut self, poller: usize, handle: i32) -> io::Result<()> {
         self.note(What::Unwatch, poller as u64, handle as u64);
@@ -242,7 +264,7 @@ impl Net {
 
     /// A report of a watch that has ended, as if it had been harvested together with others before.
     fn haunt(&mut self, watching: Watching, stale: u16) {
-        if watching.watch == Watch::Stream && self.chance(stale) {
+        if watching.is_edge() && self.chance(stale) {
             self.note(What::Stale, watching.token, watching.poller as u64);
             let token = watching.token;
             let event = Event { token, readable: true, writable: true, closed: true };
