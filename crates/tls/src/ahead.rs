@@ -10,6 +10,10 @@ use std::io;
 /// How much is received at once: more than the messages of most handshakes.
 const AHEAD: usize = 4096;
 
+/// How often a session that stands may receive for one call of the library. A record takes two; the
+/// library itself would go on for as long as the peer speaks of nothing but the session.
+const MOST_RECEIVED: u8 = 8;
+
 /// Bytes that have arrived, as far as the session has not taken them.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
@@ -73,12 +77,25 @@ pub(crate) struct Gather<'a> {
     pub(crate) ahead: &'a mut Ahead,
     /// More is received than is asked for, where that is little.
     pub(crate) eager: bool,
+    /// How often something has been received.
+    pub(crate) received: u8,
     pub(crate) scratch: &'a Scratch,
+}
+
+impl Gather<'_> {
+    /// Whether it has said that it has nothing now only to have the call end.
+    pub(crate) fn was_cut_short(&self) -> bool {
+        self.received > MOST_RECEIVED
+    }
 }
 
 impl Wire for Gather<'_> {
     fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.ahead.is_empty() {
+            self.received = self.received.saturating_add(1);
+            if !self.eager && self.was_cut_short() {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             if !self.eager || buffer.len() >= AHEAD {
                 return self.wire.recv(buffer);
             }

@@ -6,7 +6,7 @@
 
 use crate::ahead::{Ahead, Gather};
 use crate::early::Early;
-use crate::fault::{Fault, Reason, io_error, is_aside, waits};
+use crate::fault::{Fault, Reason, io_error, waits};
 use crate::options::Defaults;
 use crate::pace::Pace;
 use crate::scratch::Scratch;
@@ -67,6 +67,8 @@ pub struct Conn {
     answers: u32,
     /// How often in a row it has spoken of that alone.
     asides: u8,
+    /// The last call was ended because it would have gone on for long.
+    cut_short: bool,
     /// Tickets leave when they are made: early data is taken by their age.
     prompt: bool,
     /// A read may find something without anything more arriving.
@@ -97,6 +99,7 @@ impl Conn {
             held: 0,
             answers: 0,
             asides: 0,
+            cut_short: false,
             prompt: false,
             buffered: false,
             end: End::Open,
@@ -275,7 +278,7 @@ impl Conn {
             };
             match self.weigh(read, before) {
                 Ok(count) => filled += count,
-                Err(error) if is_aside(&error) => {}
+                Err(error) if self.is_aside(&error) => {}
                 Err(error) if filled == 0 => return self.end_of_reading(error),
                 Err(error) => {
                     self.note_end(error);
@@ -296,13 +299,19 @@ impl Conn {
         self.answers = self.answers.saturating_add(u32::try_from(more).unwrap_or(u32::MAX));
         match &read {
             Ok(_) => self.asides = 0,
-            Err(error) if is_aside(error) => self.asides += 1,
+            Err(error) if self.is_aside(error) => self.asides += 1,
             Err(_) => {}
         }
         if self.asides > MOST_ASIDES || self.answers > MOST_ANSWERS {
             return Err(ErrorStack::get().into());
         }
         read
+    }
+
+    /// Whether the library has read only what belongs to the session: there may be more to read.
+    fn is_aside(&self, error: &Error) -> bool {
+        let nothing = error.io_error().is_none() || self.cut_short;
+        error.code() == ErrorCode::WANT_READ && nothing
     }
 
     /// Whether something has arrived and not been read, understood or not.
@@ -347,7 +356,7 @@ impl Conn {
                     self.buffered = true;
                     break false;
                 }
-                Err(error) if is_aside(&error) => {}
+                Err(error) if self.is_aside(&error) => {}
                 Err(error) => break waits(&error).is_some(),
             }
         };
@@ -465,8 +474,9 @@ impl Conn {
             self.out = scratch.take();
         }
         let (out, ahead, eager) = (&mut self.out, &mut self.ahead, !self.stands);
-        let mut gather = Gather { wire, out, ahead, eager, scratch };
+        let mut gather = Gather { wire, out, ahead, eager, received: 0, scratch };
         let result = act(&mut self.channel, &mut gather);
+        self.cut_short = !eager && gather.was_cut_short();
         self.ahead.rest(scratch);
         result
     }

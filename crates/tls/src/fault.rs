@@ -84,11 +84,6 @@ pub(crate) fn waits(error: &Error) -> Option<bool> {
     }
 }
 
-/// Whether the library has read only what belongs to the session: there may be more to read.
-pub(crate) fn is_aside(error: &Error) -> bool {
-    error.code() == ErrorCode::WANT_READ && error.io_error().is_none()
-}
-
 /// An error of the library as one of reading or writing.
 pub(crate) fn io_error(error: Error) -> io::Error {
     match error.into_io_error() {

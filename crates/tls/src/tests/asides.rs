@@ -17,6 +17,7 @@ struct Endless {
     /// Whether it takes anything.
     takes: bool,
     read: usize,
+    sent: usize,
 }
 
 impl Wire for Endless {
@@ -32,7 +33,11 @@ impl Wire for Endless {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.takes { Ok(bytes.len()) } else { Err(ErrorKind::WouldBlock.into()) }
+        if !self.takes {
+            return Err(ErrorKind::WouldBlock.into());
+        }
+        self.sent += bytes.len();
+        Ok(bytes.len())
     }
 }
 
@@ -51,7 +56,7 @@ impl Wire for Silent {
 
 fn endless(speaks: bool, takes: bool) -> (Pair, Endless) {
     let (pair, hand) = by_hand();
-    (pair, Endless { hand, speaks, takes, read: 0 })
+    (pair, Endless { hand, speaks, takes, read: 0, sent: 0 })
 }
 
 #[test]
@@ -73,6 +78,16 @@ fn a_connection_of_which_nothing_is_expected_is_not_looked_at_for_ever() {
 fn answers_to_who_does_not_read_have_a_bound() {
     let (mut pair, mut wire) = endless(true, false);
     let mut read = 0;
+    if ffi::NAME != "OpenSSL" {
+        // One answer is all that the library has waiting, whatever is asked.
+        for _ in 0..TOO_MANY / TOGETHER / 64 {
+            assert_eq!(pair.server.recv(&mut wire, &pair.scratch, &mut [0; 64]).unwrap(), 64);
+        }
+        wire.takes = true;
+        pair.server.recv(&mut wire, &pair.scratch, &mut [0; 1]).unwrap();
+        assert!(wire.sent < 100, "{}", wire.sent);
+        return;
+    }
     let end = loop {
         match pair.server.recv(&mut wire, &pair.scratch, &mut [0; 64]) {
             Ok(count) => read += count,
@@ -80,14 +95,12 @@ fn answers_to_who_does_not_read_have_a_bound() {
         }
     };
     assert_eq!(end.unwrap_err().kind(), ErrorKind::InvalidData);
-    assert!(ffi::NAME != "OpenSSL" || read > 10);
+    assert!(read > 10);
     // Who reads may change its keys as often as it likes between words.
     let (mut pair, mut wire) = endless(true, true);
     for _ in 0..TOO_MANY / TOGETHER {
-        if ffi::NAME == "OpenSSL" {
-            let read = pair.server.recv(&mut wire, &pair.scratch, &mut [0; 1]);
-            assert_eq!(read.unwrap(), 1);
-        }
+        let read = pair.server.recv(&mut wire, &pair.scratch, &mut [0; 1]);
+        assert_eq!(read.unwrap(), 1);
     }
 }
 

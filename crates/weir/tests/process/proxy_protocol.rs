@@ -266,7 +266,8 @@ fn servers_are_told_how_a_client_is_encrypted() {
         .iter()
         .map(|(name, words)| {
             format!(
-                "listen {name}\n    bind <{name}> ssl crt <dir>/a.pem ca-file <dir>/ca.pem verify optional\n    \
+                "listen {name}\n    bind <{name}> ssl crt <dir>/a.pem ca-file <dir>/ca.pem verify optional \
+                 ciphersuites TLS_AES_256_GCM_SHA384\n    \
                  server s <origin> {words}\n"
             )
         })

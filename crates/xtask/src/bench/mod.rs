@@ -36,7 +36,7 @@ usage: cargo xtask bench compare [-s SCENARIO[,SCENARIO]|all] [-d SECONDS] [-r R
        cargo xtask bench kill    [-c CONNECTIONS] [-d SECONDS] [--retry]
        cargo xtask bench checks  [-t THREADS] [-n SERVERS] [-i INTER_MS] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
-       cargo xtask bench churn   [-c CONNECTIONS] [-d SECONDS] [-e SECONDS]
+       cargo xtask bench churn   [-c CONNECTIONS] [-d SECONDS] [-e SECONDS] [--alone] [NAME=BINARY ...]
        cargo xtask bench slow    [-a ATTACK] [-n SLOW] [-d SECONDS] [-r ROUNDS]
                                  [--alone] [NAME=BINARY ...]
        cargo xtask bench large   [-n ENTRIES] [-c STREAMS] [-d SECONDS] [-r ROUNDS]

@@ -16,7 +16,8 @@ pub fn usual_options() -> SslOptions {
     SslOptions::NO_RENEGOTIATION | SslOptions::CIPHER_SERVER_PREFERENCE
 }
 
-/// The library counts by itself how often a peer may change its keys for nothing.
+/// The library takes all that belongs to the session before it comes back: its caller has to see to
+/// it that what it receives ends.
 pub fn admit_asides(_: &mut SslContextBuilder) {}
 
 pub(crate) fn option_bits(options: SslOptions) -> u32 {
