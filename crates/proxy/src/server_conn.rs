@@ -193,6 +193,19 @@ impl ServerConn {
         result
     }
 
+    /// Decides how the server will hear of the end if this was the last exchange. One that waits
+    /// for more requests, or whose answer nobody waits for any more, is reset: ended in good order
+    /// it would hold a port of ours for a minute, and at some hundred a second to one server none
+    /// would be left. Who has been told that the connection closes, or has said so, gets an end.
+    pub(crate) fn choose_end(&self) {
+        let (Machine::H1(mux), Link::Socket(transport)) = (&self.mux, &self.socket) else { return };
+        let told = mux.is_complete() && mux.must_close();
+        match told || mux.is_tunnel() || self.requests == 0 {
+            true => transport.socket().end_on_close(),
+            false => transport.socket().reset_on_close(),
+        }
+    }
+
     pub(crate) fn server(&self) -> &ServerRef {
         &self.server.0
     }

@@ -371,6 +371,7 @@ impl Transaction {
     /// Lays the server connection down for another request, if it is fit for one.
     fn keep_server(&mut self) {
         let Some(mut server) = self.server.take() else { return };
+        server.choose_end();
         let spare = server.take_input();
         let clean = spare.is_empty();
         self.worker.release(spare);
@@ -403,6 +404,7 @@ impl Transaction {
             if let Some(failed) = session.and_then(|session| Failed::fatal(&session)) {
                 (self.notes.used, self.notes.unsecured) = (true, Some(Box::new(failed)));
             }
+            server.choose_end();
             self.worker.release(server.take_input());
         }
     }

@@ -427,6 +427,11 @@ impl Socket {
         self.thread.io(self.key, |io| io.resets = true);
     }
 
+    /// Makes the coming drop an end in good order again.
+    pub fn end_on_close(&self) {
+        self.thread.io(self.key, |io| io.resets = false);
+    }
+
     /// Makes the coming drop end the connection without telling the peer, as far as possible.
     pub fn vanish_on_close(&self) {
         self.send_waiting();

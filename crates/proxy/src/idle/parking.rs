@@ -81,7 +81,7 @@ impl Parking {
             self.recount(&list);
             if candidate.target.moves != moves || !kernel.is_quiet(candidate.handle) {
                 activity.found_dead.add(1);
-                kernel.close(candidate.handle, false);
+                kernel.close(candidate.handle, true);
                 continue;
             }
             let socket = Socket::take_over(&worker.thread, candidate.handle).ok()?;
@@ -94,7 +94,7 @@ impl Parking {
     /// Drops all.
     pub(crate) fn clear(&self, worker: &Worker) {
         let mut list = self.lock();
-        list.drain(..).for_each(|it| worker.thread.kernel().close(it.handle, false));
+        list.drain(..).for_each(|it| worker.thread.kernel().close(it.handle, true));
         self.recount(&list);
     }
 
@@ -109,7 +109,7 @@ impl Parking {
             it.age += 1;
             let keep = it.age <= PARKED_FOR && kernel.is_quiet(it.handle);
             if !keep {
-                kernel.close(it.handle, false);
+                kernel.close(it.handle, true);
             }
             keep
         });

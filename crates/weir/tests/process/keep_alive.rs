@@ -506,3 +506,46 @@ fn many_clients_at_once_are_all_answered() {
     }
     assert_eq!(weir.stat("web", "FRONTEND", "req_tot"), "300");
 }
+
+/// How a server hears of the end of a connection, which ends when `client` does with what it has.
+fn end_seen(back: &str, answer: &str, client: fn(Client)) -> std::io::Result<usize> {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let back = format!("    timeout server 300ms\n{back}    server s <origin>");
+    let weir = Setup::http("", &back).with("origin", listener.local_addr().unwrap()).start();
+    let asking = weir.web();
+    std::thread::scope(|scope| {
+        scope.spawn(move || client(asking));
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = [0; 4096];
+        assert!(stream.read(&mut buffer).unwrap() > 0);
+        stream.write_all(answer.as_bytes()).unwrap();
+        stream.read(&mut buffer)
+    })
+}
+
+/// An end in good order would hold a port of ours for a minute. Measured: HAProxy resets what it
+/// keeps or gives up, and ends what it has said it would close.
+#[test]
+fn servers_are_not_left_with_ends_that_hold_ports() {
+    let whole = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let ask: fn(Client) = |mut client| drop(client.get("/"));
+    let reset = Some(std::io::ErrorKind::ConnectionReset);
+    let kind = |end: std::io::Result<usize>| end.err().map(|error| error.kind());
+    // Nobody uses it after its client, and none is kept.
+    let none_kept = "    default-server pool-purge-delay 0\n";
+    assert_eq!(kind(end_seen(none_kept, whole, ask)), reset);
+    // The server takes too long.
+    assert_eq!(
+        kind(end_seen("", "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nok", |mut client| {
+            client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+            client.rest();
+        })),
+        reset
+    );
+    for told in ["    option httpclose\n", "    option http-server-close\n"] {
+        assert_eq!(end_seen(told, whole, ask).unwrap(), 0, "{told}");
+    }
+    let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+    assert_eq!(end_seen("", closing, ask).unwrap(), 0);
+}
