@@ -35,7 +35,8 @@ fn listener(proxy: &Proxy, bind: &Bind) -> String {
     };
     let listens = format!("Frontend {name} listens on {address}");
     let reached = reached(address);
-    let (scheme, flags) = if bind.tls.is_some() { ("https", "-ik") } else { ("http", "-i") };
+    let (scheme, flags) =
+        if bind.preamble.tls.is_some() { ("https", "-ik") } else { ("http", "-i") };
     match &proxy.settings.stats {
         _ if proxy.settings.mode != Mode::Http => format!("{listens}."),
         Some(page) => format!("{listens}, statistics: {scheme}://{reached}{}", page.uri),

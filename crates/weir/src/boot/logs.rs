@@ -156,11 +156,7 @@ pub(super) fn forwards(
                 }),
             };
             let mut told = |bind: &model::Bind| match open(bind) {
-                Ok(handle) => Some(LogBind {
-                    handle,
-                    tls: bind.tls.clone(),
-                    announced: bind.options.accept_proxy,
-                }),
+                Ok(handle) => Some(LogBind { handle, preamble: listeners::preamble(bind) }),
                 Err(error) => {
                     errors.push(listeners::failure(&owner, bind, &error));
                     None
