@@ -1,6 +1,7 @@
 //! A client of a runtime socket as bytes in and out, and the door that clients come in through. Never
 //! knows a command.
 
+use proxy::transport::Transport;
 use reactor::{Handle, Listener, Socket, Thread};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -19,16 +20,16 @@ pub(crate) const PAYLOAD_TOO_LONG: &[u8] = b"The payload is too long.\n\n";
 /// A client.
 pub(crate) struct Channel {
     pub(crate) thread: Rc<Thread>,
-    pub(crate) socket: Socket,
+    pub(crate) socket: Transport,
     pub(crate) input: Vec<u8>,
     pub(crate) output: Vec<u8>,
 }
 
 impl Channel {
-    /// A client of the running task.
-    pub(crate) fn new(thread: &Rc<Thread>, socket: Socket) -> Self {
+    /// A client of the running task, of which something may have been received.
+    pub(crate) fn new(thread: &Rc<Thread>, socket: Transport, input: Vec<u8>) -> Self {
         socket.own();
-        Self { thread: thread.clone(), socket, input: Vec::new(), output: Vec::new() }
+        Self { thread: thread.clone(), socket, input, output: Vec::new() }
     }
 
     /// Reads what has arrived, or waits for it. `false`: the client has closed its side.
@@ -89,7 +90,7 @@ impl Channel {
     pub(crate) async fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<()> {
         let deadline = self.deadline(Some(LINGER_MS));
         loop {
-            match self.thread.kernel().hand_over(self.socket.handle(), bytes, copied) {
+            match self.socket.hand_over(bytes, copied) {
                 Ok(_) => return Ok(()),
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
                 Err(_) => {

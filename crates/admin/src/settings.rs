@@ -53,6 +53,8 @@ pub struct CliSocket {
     pub exposes: bool,
     /// Whether a master is at its other end: it outlives the soft stop.
     pub of_master: bool,
+    /// What goes before the first command.
+    pub preamble: proxy::settings::Preamble,
 }
 
 /// A listening socket that another process may take over.

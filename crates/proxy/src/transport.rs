@@ -222,6 +222,17 @@ impl Transport {
         self.socket.is_closed()
     }
 
+    /// Sends bytes, at least one, with copies of descriptors. They belong to bytes in the clear.
+    ///
+    /// # Errors
+    /// As [`Socket::hand_over`]; `Unsupported` where there is a session.
+    pub fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
+        match &self.secure {
+            None => self.socket.hand_over(bytes, copied),
+            Some(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// Tells the peer that nothing more will be written.
     ///
     /// # Errors

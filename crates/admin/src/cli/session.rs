@@ -14,8 +14,10 @@ use super::table;
 use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place};
 use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
+use proxy::preamble;
 use proxy::ring::Framing;
 use proxy::services::Pieces;
+use proxy::settings::Preamble;
 use reactor::{Class, Handle, Pace, Socket, TaskId};
 use std::io;
 use std::rc::Rc;
@@ -43,7 +45,8 @@ async fn accept_all(worker: Rc<Worker>, handle: Handle, offer: CliSocket, settin
     let is_over = || !offer.of_master && worker.shared.is_stopping();
     let begin = |socket, place| {
         let state = State::new(&offer, &settings);
-        let task = converse(worker.clone(), socket, state, settings.clone(), place);
+        let client = (socket, offer.preamble.clone());
+        let task = converse(worker.clone(), client, state, settings.clone(), place);
         worker.thread.scheduler().spawn(Class::Normal, task);
     };
     let limit = settings.max_sessions;
@@ -61,12 +64,14 @@ struct Session {
 
 async fn converse(
     worker: Rc<Worker>,
-    socket: Socket,
+    (socket, preamble): (Socket, Preamble),
     state: State,
     settings: Arc<Settings>,
     _place: Place,
 ) {
-    let channel = Channel::new(&worker.thread, socket);
+    let opened = preamble::open(&worker, socket, &preamble, state.timeout_ms).await;
+    let Some((transport, input)) = opened else { return };
+    let channel = Channel::new(&worker.thread, transport, input);
     let (parser, pace) = (Parser::default(), Pace::default());
     let mut session = Session { worker, settings, channel, state, parser, pace };
     // A client that went away or kept silent for too long needs no answer.
@@ -77,8 +82,9 @@ async fn converse(
 
 impl Session {
     async fn talk(&mut self) -> io::Result<()> {
+        // Commands may have come together with what goes before them.
+        let mut open = true;
         loop {
-            let open = self.channel.read(self.state.timeout_ms).await?;
             let ran = self.run_lines().await?;
             self.flush().await?;
             let stays = self.state.interactive || !ran;
@@ -89,6 +95,7 @@ impl Session {
                 self.channel.output.extend_from_slice(b"The line is too long.\n\n");
                 return self.flush().await;
             }
+            open = self.channel.read(self.state.timeout_ms).await?;
         }
     }
 

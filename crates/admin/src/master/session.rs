@@ -67,7 +67,7 @@ async fn converse(
     supervisor: Rc<dyn Supervisor>,
     _place: Place,
 ) {
-    let channel = Channel::new(&thread, socket);
+    let channel = Channel::new(&thread, socket.into(), Vec::new());
     let mut session = Session { channel, state, supervisor, parser: Parser::default() };
     // A client that went away needs no answer; one that waits for a reload gets its answer later.
     if matches!(session.talk().await, Ok(Talk::Over)) {
@@ -180,7 +180,7 @@ impl Session {
                 Answer::Text(text) => self.say(&format!("{text}\n")),
                 Answer::Reload => {
                     self.channel.flush(None).await?;
-                    self.supervisor.reload(Some(self.channel.socket.let_go()));
+                    self.supervisor.reload(Some(self.channel.socket.let_go().0));
                     return Ok(false);
                 }
             },

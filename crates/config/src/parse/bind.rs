@@ -215,21 +215,17 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     Ok(())
 }
 
-/// What only a proxy does about its line, and what only connections have.
+/// What only a proxy does about its line, what only connections have, and what excludes each other.
 fn unlike_proxies(options: &BindOptions, cx: &mut Cx<'_>, args: Args<'_>, by: Use) -> Parsed {
     let at = |word| (2..args.len()).find(|n| args.text(*n) == word).unwrap_or(1);
     if let Some(protocol) = options.protocol.filter(|it| *it != Protocol::None) {
         let text = format!("MUX protocol '{}' is not usable here", protocol.name());
         return Err(args.fault(at("proto"), text));
     }
-    for (word, given) in [
-        ("accept-proxy", options.accept_proxy),
-        ("accept-netscaler-cip", options.accept_netscaler.is_some()),
-        ("ssl", options.tls.enabled),
-    ] {
-        if by == Use::Runtime && given {
-            return Err(args.fault(at(word), format!("'{word}' is not implemented here")));
-        }
+    if by == Use::Runtime && options.exposes_listeners && options.tls.enabled {
+        let text = "'expose-fd listeners' and 'ssl' exclude each other: \
+                    sockets are handed over in the clear";
+        return Err(args.fault(at("expose-fd"), text));
     }
     let mut unheard = |words: &[(&str, bool)], reason| {
         for (word, _) in words.iter().filter(|(_, given)| *given) {

@@ -74,11 +74,12 @@ fn listeners_of_logs_and_commands_are_no_proxies() {
         "name x",
     ] {
         assert_eq!(said(&forward(words)), [""; 0], "{words}");
+        assert_eq!(said(&socket(words)), said(&socket("")), "{words}");
     }
 }
 
 #[test]
-fn some_words_are_mistakes_at_listeners_of_logs_and_commands() {
+fn some_words_exclude_each_other_at_listeners_of_logs_and_commands() {
     let forward = |words: &str| format!("log-forward f\n bind 127.0.0.1:514 {words}\n");
     let socket = |words: &str| format!("global\n stats socket /tmp/s {words}\n");
     for protocol in ["h1", "h2", "fcgi"] {
@@ -88,10 +89,17 @@ fn some_words_are_mistakes_at_listeners_of_logs_and_commands() {
         assert_eq!(alerts(&socket(&words)), [format!("'stats socket' : {what}")]);
         assert_eq!(alerts(&forward(&words)), [format!("'bind 127.0.0.1:514' : {what}")]);
     }
-    for words in ["accept-proxy", "accept-netscaler-cip 5", "ssl crt /x"] {
-        let what = format!("'{}' is not implemented here", words.split(' ').next().unwrap());
-        assert_eq!(messages(&socket(words), Severity::Alert), [format!("'stats socket' : {what}")]);
-    }
+    let alerts = messages(&socket("ssl expose-fd listeners"), Severity::Alert);
+    assert_eq!(
+        alerts,
+        [
+            "'stats socket' : 'expose-fd listeners' and 'ssl' exclude each other: sockets are handed \
+          over in the clear"
+        ]
+    );
+    let alerts = messages(&socket("ssl"), Severity::Alert);
+    let missing = "Proxy 'GLOBAL': no SSL certificate specified for bind '/tmp/s'";
+    assert!(alerts[0].starts_with(missing), "{alerts:?}");
 }
 
 #[test]

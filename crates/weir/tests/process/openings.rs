@@ -1,9 +1,11 @@
-//! What goes before the first byte at listeners that belong to no proxy: those of `log-forward`
-//! sections. Never frontends, which have tests of their own.
+//! What goes before the first byte at listeners that belong to no proxy: runtime sockets and
+//! `log-forward` sections. Never frontends, which have tests of their own.
 
-use crate::support::{Identity, LogReceiver, PATIENCE, Running, Secure, Setup};
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use crate::support::{
+    Eager, Identity, LogReceiver, PATIENCE, Running, Secure, Setup, eventually, hear, run,
+};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 
 const V1: &[u8] = b"PROXY TCP4 1.2.3.4 5.6.7.8 42 1337\r\n";
 
@@ -32,6 +34,24 @@ impl People {
     fn files(&self, setup: Setup) -> Setup {
         setup.file("ca.pem", &self.authority.certificate()).file("a.pem", &self.server.pem())
     }
+
+    /// A client that shows its certificate.
+    fn connect(&self, address: SocketAddr) -> Secure {
+        Secure::try_connect(address, "a.test", |it| Secure::show(it, &self.client)).expect("TLS")
+    }
+}
+
+/// A program with a second runtime socket, and where that is.
+fn console(global: &str, options: &str, files: impl Fn(Setup) -> Setup) -> (Running, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("a bound socket");
+    let setup = Setup::new(&format!(
+        "global\n    nbthread 2\n    stats socket <dir>/cli level admin\n    {global}\n    \
+         stats socket fd@<tcp> {options}\n\
+         defaults\n    mode http\n    timeout client 5s\n\
+         frontend web\n    bind <web>\n    http-request return status 200\n"
+    ));
+    (files(setup).inherit("tcp", listener.into()).start(), address)
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -40,13 +60,151 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
+/// Says something, and hears all that is said before the end.
+fn ask(stream: &mut (impl Read + Write), words: impl AsRef<[u8]>) -> io::Result<String> {
+    stream.write_all(words.as_ref())?;
+    let mut heard = String::new();
+    stream.read_to_string(&mut heard)?;
+    Ok(heard)
+}
+
 const DEMANDING: &str = "ssl crt <dir>/a.pem ca-file <dir>/ca.pem verify required";
+
+#[test]
+fn commands_go_through_tls() {
+    let people = People::new();
+    let options = format!("{DEMANDING} level operator severity-output number");
+    let (weir, address) = console("", &options, |it| people.files(it));
+    let ask_as = |words: &str| ask(&mut people.connect(address).0, words).expect("an answer");
+    assert_eq!(ask_as("show cli level\n"), "[6]: operator\n\n");
+    assert_eq!(ask_as("shutdown frontend web\n"), "[3]: Permission denied\n\n");
+    let many = ask_as(&format!("{}\n", ["show info"; 200].join(";")));
+    assert_eq!(many.matches("\nPid: ").count(), 200);
+
+    let mut prompt = people.connect(address).0;
+    prompt.write_all(b"prompt\n").expect("it is read");
+    assert_eq!(hear(&mut prompt, "> "), "\n> ");
+    for _ in 0..2 {
+        prompt.write_all(b"show cli level\n").expect("it is read");
+        assert_eq!(hear(&mut prompt, "> "), "[6]: operator\n\n> ");
+    }
+    assert!(weir.cli("show info").contains("\nCurrSslConns: 1\n"));
+    assert_eq!(ask(&mut prompt, "quit\n").expect("a clean end"), "");
+    eventually("it is counted out", || {
+        weir.cli("show info").contains("\nCurrSslConns: 0\n").then_some(())
+    });
+}
+
+#[test]
+fn commands_need_the_certificate_that_is_demanded() {
+    let people = People::new();
+    let (weir, address) = console("", DEMANDING, |it| people.files(it));
+    let nobody = Secure::try_connect(address, "a.test", |_| {});
+    // With TLS 1.3 a client believes in the session before it hears otherwise.
+    let refused =
+        nobody.and_then(|mut it| ask(&mut it.0, "show info\n").map_err(|e| e.to_string()));
+    assert!(refused.is_err(), "{refused:?}");
+    let stranger = Identity::new("operator", None);
+    let show = |it: &mut _| Secure::show(it, &stranger);
+    let other = Secure::try_connect(address, "a.test", show);
+    let refused = other.and_then(|mut it| ask(&mut it.0, "show info\n").map_err(|e| e.to_string()));
+    assert!(refused.is_err(), "{refused:?}");
+    let mut heard = Vec::new();
+    let mut clear = connect(address);
+    clear.write_all(b"show info\n").expect("it is read");
+    let _ = clear.read_to_end(&mut heard);
+    assert!(!String::from_utf8_lossy(&heard).contains("Pid"), "nothing in the clear");
+
+    // Certificates change as those of frontends do.
+    let name = weir.path("a.pem").display().to_string();
+    let other = Identity::new("b.test", Some(&people.authority));
+    weir.cli(&format!("set ssl cert {name} <<\n{}\n", other.pem()));
+    assert!(weir.cli(&format!("commit ssl cert {name}")).ends_with("Success!"));
+    assert_eq!(people.connect(address).peer(), "b.test");
+}
+
+#[test]
+fn a_handshake_with_a_runtime_socket_takes_no_longer_than_a_command() {
+    let people = People::new();
+    let (_weir, address) = console("stats timeout 200ms", DEMANDING, |it| people.files(it));
+    assert_eq!(ask(&mut connect(address), "").expect("an end"), "");
+    let (_weir, address) = console("stats timeout 200ms", "accept-proxy", |it| it);
+    assert_eq!(ask(&mut connect(address), "PROXY ").expect("an end"), "");
+}
+
+/// Whoever overhears early words can say them again (RFC 8446 section 8).
+#[test]
+fn commands_wait_for_the_end_of_their_handshake() {
+    let people = People::new();
+    let options = "ssl crt <dir>/a.pem allow-0rtt level admin";
+    let (weir, address) = console("", options, |it| people.files(it));
+    let limit = || {
+        let info = weir.cli("show info");
+        info.lines().find_map(|line| line.strip_prefix("Maxconn: ").map(str::to_owned))
+    };
+    let mut client = Eager::at(address);
+    client.shake();
+    client.ask("/");
+    client.whole_answer();
+    client.again_at(address);
+    assert!(client.say_early("set maxconn global 77\n"));
+    client.leave();
+    assert_ne!(limit().as_deref(), Some("77"));
+    client.again_at(address);
+    client.shake();
+    client.ask("/");
+    client.whole_answer();
+    client.again_at(address);
+    assert!(client.say_early("set maxconn global 77\n"));
+    client.shake();
+    client.whole_answer();
+    assert_eq!(limit().as_deref(), Some("77"));
+}
+
+#[test]
+fn commands_may_come_behind_headers() {
+    let level = b"show cli level\n";
+    let (_weir, address) = console("", "accept-proxy level user", |it| it);
+    let unknown = b"PROXY UNKNOWN\r\n";
+    for header in [V1, unknown] {
+        let heard = ask(&mut connect(address), [header, level].concat());
+        assert_eq!(heard.expect("an answer"), "user\n\n", "in one packet");
+    }
+    let mut slow = connect(address);
+    for byte in [V1, &level[..level.len() - 1]].concat() {
+        slow.write_all(&[byte]).expect("it is read");
+    }
+    assert_eq!(ask(&mut slow, "\n").expect("an answer"), "user\n\n", "in many");
+    assert_eq!(ask(&mut connect(address), level).unwrap_or_default(), "", "none at all");
+
+    let (_weir, address) = console("", "accept-netscaler-cip 1234 accept-proxy", |it| it);
+    let words = [&netscaler(), V1, level].concat();
+    assert_eq!(ask(&mut connect(address), words).expect("an answer"), "operator\n\n");
+
+    let people = People::new();
+    let (_weir, address) = console("", &format!("accept-proxy {DEMANDING}"), |it| people.files(it));
+    let show = |it: &mut _| Secure::show(it, &people.client);
+    let mut secure = Secure::try_over(announced(address), "a.test", show).expect("TLS");
+    assert_eq!(ask(&mut secure.0, level).expect("an answer"), "operator\n\n");
+}
 
 /// A connection that has sent its header.
 fn announced(address: SocketAddr) -> TcpStream {
     let mut stream = connect(address);
     stream.write_all(V1).expect("it is read");
     stream
+}
+
+#[test]
+fn a_master_is_asked_in_the_clear() {
+    let setup = Setup::new("global\n");
+    let file = setup.path("weir.cfg");
+    std::fs::write(&file, "global\n").expect("a directory");
+    let socket = format!("{},accept-proxy", setup.path("master").display());
+    let output = run(&["-W", "-S", &socket, "-f", &file.display().to_string()]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("connections to a master begin with their first command"), "{said}");
 }
 
 fn forward(options: &str, files: impl Fn(Setup) -> Setup) -> (Running, LogReceiver) {
