@@ -55,6 +55,8 @@ pub struct CliSocket {
     pub of_master: bool,
     /// What goes before the first command.
     pub preamble: proxy::settings::Preamble,
+    /// Its sessions at once; 0 for no limit of its own.
+    pub maxconn: u32,
 }
 
 /// A listening socket that another process may take over.

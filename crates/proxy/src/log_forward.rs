@@ -39,8 +39,8 @@ pub(crate) fn start(worker: &Rc<Worker>) {
         let scheduler = worker.thread.scheduler();
         let clients = Rc::new(Cell::new(0));
         for bind in &section.binds {
-            let (bind, clients) = (bind.clone(), clients.clone());
-            let host = Host { section: section.clone(), bind, clients };
+            let clients = Clients { section: clients.clone(), line: Rc::default() };
+            let host = Host { section: section.clone(), bind: bind.clone(), clients };
             scheduler.spawn(Class::Normal, accept(worker.clone(), host));
         }
         for handle in &section.datagrams {
@@ -54,15 +54,22 @@ pub(crate) fn start(worker: &Rc<Worker>) {
 struct Host {
     section: Arc<LogForward>,
     bind: LogBind,
-    /// Connections of the section.
-    clients: Rc<Cell<u32>>,
+    clients: Clients,
+}
+
+/// Connections: those of the section, and of them those of the line.
+#[derive(Clone)]
+struct Clients {
+    section: Rc<Cell<u32>>,
+    line: Rc<Cell<u32>>,
 }
 
 impl Host {
     /// Whether it has as many connections as it may.
     fn is_full(&self) -> bool {
-        let most = self.section.maxconn;
-        most > 0 && self.clients.get() >= most
+        let reached = |most: u32, now: &Cell<u32>| most > 0 && now.get() >= most;
+        reached(self.section.maxconn, &self.clients.section)
+            || reached(self.bind.maxconn, &self.clients.line)
     }
 }
 
@@ -114,12 +121,14 @@ fn accept_one(worker: &Rc<Worker>, host: &Host, listener: &Listener) -> io::Resu
 /// last.
 struct Place {
     worker: Rc<Worker>,
-    clients: Rc<Cell<u32>>,
+    clients: Clients,
 }
 
 impl Place {
-    fn take(worker: &Rc<Worker>, clients: &Rc<Cell<u32>>) -> Self {
-        clients.set(clients.get() + 1);
+    fn take(worker: &Rc<Worker>, clients: &Clients) -> Self {
+        for count in [&clients.section, &clients.line] {
+            count.set(count.get() + 1);
+        }
         worker.shared.connections.enter();
         Self { worker: worker.clone(), clients: clients.clone() }
     }
@@ -127,7 +136,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.clients.set(self.clients.get() - 1);
+        for count in [&self.clients.section, &self.clients.line] {
+            count.set(count.get() - 1);
+        }
         let shared = &self.worker.shared;
         shared.connections.leave();
         if shared.is_stopping() && shared.connections.current() == 0 {

@@ -49,7 +49,8 @@ async fn accept_all(worker: Rc<Worker>, handle: Handle, offer: CliSocket, settin
         let task = converse(worker.clone(), client, state, settings.clone(), place);
         worker.thread.scheduler().spawn(Class::Normal, task);
     };
-    let limit = settings.max_sessions;
+    let own = usize::try_from(offer.maxconn).ok().filter(|own| *own > 0);
+    let limit = own.unwrap_or(usize::MAX).min(settings.max_sessions);
     channel::accept_all(&worker.thread, handle, limit, is_over, begin).await;
 }
 

@@ -235,18 +235,14 @@ fn unlike_proxies(options: &BindOptions, cx: &mut Cx<'_>, args: Args<'_>, by: Us
     let shards = options.shards.is_some_and(|count| count != 1);
     let threads = options.threads != ThreadSet::default();
     unheard(
-        &[
-            ("maxconn", options.maxconn > 0),
-            ("nice", options.nice != 0),
-            ("shards", shards),
-            ("thread", threads),
-        ],
+        &[("nice", options.nice != 0), ("shards", shards), ("thread", threads)],
         "only the listeners of a proxy have it",
     );
     if by == Use::Datagrams {
         let words = [
             ("accept-proxy", options.accept_proxy),
             ("accept-netscaler-cip", options.accept_netscaler.is_some()),
+            ("maxconn", options.maxconn > 0),
             ("ssl", options.tls.enabled),
         ];
         unheard(&words, "datagrams have no connection");

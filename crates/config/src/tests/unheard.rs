@@ -53,13 +53,13 @@ fn listeners_of_logs_and_commands_are_no_proxies() {
     let forward = |words: &str| format!("log-forward f\n bind 127.0.0.1:514 {words}\n");
     let datagrams = |words: &str| format!("log-forward f\n dgram-bind 127.0.0.1:514 {words}\n");
     let socket = |words: &str| format!("global\n stats socket /tmp/s {words}\n");
-    for words in ["maxconn 5", "nice 5", "shards 2", "thread 1"] {
+    for words in ["nice 5", "shards 2", "thread 1"] {
         let word = words.split(' ').next().unwrap();
         let message = format!("'{word}' has no effect here: only the listeners of a proxy have it");
         assert_eq!(said(&forward(words)), [&*message]);
         assert!(said(&socket(words)).contains(&message), "{words}");
     }
-    for words in ["accept-proxy", "accept-netscaler-cip 5", "ssl"] {
+    for words in ["accept-proxy", "accept-netscaler-cip 5", "maxconn 5", "ssl"] {
         let word = words.split(' ').next().unwrap();
         let message = format!("'{word}' has no effect here: datagrams have no connection");
         assert_eq!(said(&datagrams(words)), [message]);
@@ -68,6 +68,7 @@ fn listeners_of_logs_and_commands_are_no_proxies() {
         "accept-proxy",
         "accept-netscaler-cip 5",
         "proto none",
+        "maxconn 5",
         "maxconn 0",
         "nice 0",
         "shards 1",

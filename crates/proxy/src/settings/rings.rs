@@ -52,6 +52,8 @@ pub struct LogBind {
     pub handle: reactor::Handle,
     /// What goes before the first byte of its connections.
     pub preamble: Preamble,
+    /// Its connections at once; 0 for no limit of its own.
+    pub maxconn: u32,
 }
 
 /// A `log-forward` section (configuration manual, section 3.10).

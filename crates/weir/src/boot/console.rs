@@ -43,6 +43,7 @@ pub(super) fn open(
                     exposes: bind.options.exposes_listeners,
                     of_master: false,
                     preamble: listeners::preamble(bind),
+                    maxconn: bind.options.maxconn,
                 };
                 sockets.push(socket.clone());
                 consoles.push(Console { handle: open.handle, socket });

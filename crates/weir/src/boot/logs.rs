@@ -156,7 +156,11 @@ pub(super) fn forwards(
                 }),
             };
             let mut told = |bind: &model::Bind| match open(bind) {
-                Ok(handle) => Some(LogBind { handle, preamble: listeners::preamble(bind) }),
+                Ok(handle) => Some(LogBind {
+                    handle,
+                    preamble: listeners::preamble(bind),
+                    maxconn: bind.options.maxconn,
+                }),
                 Err(error) => {
                     errors.push(listeners::failure(&owner, bind, &error));
                     None

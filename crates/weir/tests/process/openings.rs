@@ -243,3 +243,47 @@ fn logs_of_others_may_come_behind_headers_of_both_kinds() {
     stream.write_all(b"three\n").expect("it is read");
     assert_eq!(log.line(), "three");
 }
+
+#[test]
+fn a_line_of_log_forward_has_a_limit_of_its_own() {
+    let log = LogReceiver::new();
+    let weir = Setup::new(
+        "global\n    nbthread 2\nlog-forward others\n    bind <one> maxconn 1\n    bind <any>\n    \
+         timeout client 60s\n    log <log> format raw local0\n",
+    )
+    .with("log", log.address())
+    .start();
+    let say = |name: &str, words: &str| {
+        let mut stream = connect(weir.address(name));
+        stream.write_all(words.as_bytes()).expect("it is read in the end");
+        stream
+    };
+    let first = say("one", "<13>first\n");
+    assert_eq!(log.line(), "first");
+    let _second = say("one", "<13>second\n");
+    for words in ["third", "fourth", "fifth"] {
+        // Longer than a listener rests, together.
+        let lines = log.lines_for(std::time::Duration::from_millis(50));
+        assert_eq!(lines, [""; 0], "the second one waits");
+        drop(say("any", &format!("<13>{words}\n")));
+        assert_eq!(log.line(), words, "the other line has room");
+    }
+    drop(first);
+    assert_eq!(log.line(), "second");
+}
+
+#[test]
+fn a_runtime_socket_has_a_limit_of_its_own() {
+    let (weir, address) = console("", "maxconn 1", |it| it);
+    let mut first = connect(address);
+    first.write_all(b"prompt\n").expect("it is read");
+    assert_eq!(hear(&mut first, "> "), "\n> ");
+    let mut second = connect(address);
+    second.write_all(b"show cli level\n").expect("it is read later");
+    second.set_read_timeout(Some(std::time::Duration::from_millis(150))).expect("a stream");
+    assert!(second.read(&mut [0]).is_err(), "it waits");
+    assert_eq!(weir.cli("show cli level"), "admin", "the other socket has room");
+    drop(first);
+    second.set_read_timeout(Some(PATIENCE)).expect("a stream");
+    assert_eq!(ask(&mut second, "").expect("an answer"), "operator\n\n");
+}
