@@ -11,14 +11,14 @@ use super::handover;
 use super::line::{Command, Line, Parser};
 use super::sessions::Page;
 use super::table;
-use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place};
+use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
 use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
 use proxy::preamble;
 use proxy::ring::Framing;
 use proxy::services::Pieces;
 use proxy::settings::Preamble;
-use reactor::{Class, Handle, Pace, Socket, TaskId};
+use reactor::{Class, Handle, Pace, Socket};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -28,20 +28,34 @@ const FULL: usize = 64 * 1024;
 /// Bytes of a ring that are sent in one go.
 const BATCH: usize = 16 * 1024;
 
-/// Answers commands on a socket that is bound and listens; `socket` says what it allows. The task
-/// ends with its thread, or with the soft stop: then clients find a newer process, and only a
-/// master still asks this one.
-pub fn serve(
+/// Answers commands on sockets that are bound and listen, each with what it allows. Their tasks end
+/// with the thread, or with the soft stop: then clients find a newer process, and only a master
+/// still asks this one.
+pub fn serve<'a>(
     worker: &Rc<Worker>,
-    handle: Handle,
-    socket: &CliSocket,
+    sockets: impl IntoIterator<Item = (Handle, &'a CliSocket)>,
     settings: &Arc<Settings>,
-) -> TaskId {
-    let task = accept_all(worker.clone(), handle, socket.clone(), settings.clone());
-    worker.thread.scheduler().spawn(Class::Normal, task)
+) {
+    let all = Room::new(settings.max_sessions);
+    for (handle, socket) in sockets {
+        let own = usize::try_from(socket.maxconn).ok().filter(|own| *own > 0);
+        let rooms = match socket.of_master {
+            // Whoever is on the others does not lock it out.
+            true => [Room::new(settings.max_sessions)].into(),
+            false => [all.clone(), Room::new(own.unwrap_or(usize::MAX))].into(),
+        };
+        let task = accept_all(worker.clone(), handle, socket.clone(), settings.clone(), rooms);
+        worker.thread.scheduler().spawn(Class::Normal, task);
+    }
 }
 
-async fn accept_all(worker: Rc<Worker>, handle: Handle, offer: CliSocket, settings: Arc<Settings>) {
+async fn accept_all(
+    worker: Rc<Worker>,
+    handle: Handle,
+    offer: CliSocket,
+    settings: Arc<Settings>,
+    rooms: Rc<[Room]>,
+) {
     let is_over = || !offer.of_master && worker.shared.is_stopping();
     let begin = |socket, place| {
         let state = State::new(&offer, &settings);
@@ -49,9 +63,7 @@ async fn accept_all(worker: Rc<Worker>, handle: Handle, offer: CliSocket, settin
         let task = converse(worker.clone(), client, state, settings.clone(), place);
         worker.thread.scheduler().spawn(Class::Normal, task);
     };
-    let own = usize::try_from(offer.maxconn).ok().filter(|own| *own > 0);
-    let limit = own.unwrap_or(usize::MAX).min(settings.max_sessions);
-    channel::accept_all(&worker.thread, handle, limit, is_over, begin).await;
+    channel::accept_all(&worker.thread, handle, rooms, is_over, begin).await;
 }
 
 struct Session {

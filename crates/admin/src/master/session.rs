@@ -3,7 +3,7 @@
 
 use super::table::{self, Answer};
 use super::{Kind, Supervisor, relay};
-use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place};
+use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
 use crate::cli::line::{Command, Line, Parser};
 use crate::settings::{CliSocket, Level};
 use reactor::{Class, Handle, Socket, TaskId, Thread};
@@ -48,7 +48,8 @@ pub fn serve(
             let task = converse(own.clone(), socket, state, supervisor.clone(), place);
             own.scheduler().spawn(Class::Normal, task);
         };
-        channel::accept_all(&own, handle, SESSIONS, || false, begin).await;
+        let rooms = [Room::new(SESSIONS)].into();
+        channel::accept_all(&own, handle, rooms, || false, begin).await;
     };
     thread.scheduler().spawn(Class::Normal, task)
 }

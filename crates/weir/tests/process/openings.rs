@@ -6,6 +6,7 @@ use crate::support::{
 };
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 
 const V1: &[u8] = b"PROXY TCP4 1.2.3.4 5.6.7.8 42 1337\r\n";
 
@@ -286,4 +287,20 @@ fn a_runtime_socket_has_a_limit_of_its_own() {
     drop(first);
     second.set_read_timeout(Some(PATIENCE)).expect("a stream");
     assert_eq!(ask(&mut second, "").expect("an answer"), "operator\n\n");
+}
+
+/// As measured with HAProxy.
+#[test]
+fn all_runtime_sockets_share_a_limit() {
+    let (weir, address) = console("stats maxconn 1", "level user", |it| it);
+    let mut first = connect(address);
+    first.write_all(b"prompt\n").expect("it is read");
+    assert_eq!(hear(&mut first, "> "), "\n> ");
+    let mut second = UnixStream::connect(weir.path("cli")).expect("a listener");
+    second.write_all(b"show cli level\n").expect("it is read later");
+    second.set_read_timeout(Some(std::time::Duration::from_millis(150))).expect("a stream");
+    assert!(second.read(&mut [0]).is_err(), "it waits");
+    drop(first);
+    second.set_read_timeout(Some(PATIENCE)).expect("a stream");
+    assert_eq!(ask(&mut second, "").expect("an answer"), "admin\n\n");
 }
