@@ -1,6 +1,7 @@
 //! A client of a runtime socket as bytes in and out, and the door that clients come in through. Never
 //! knows a command.
 
+use proxy::transport::Transport;
 use reactor::{Handle, Listener, Socket, Thread};
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -19,16 +20,16 @@ pub(crate) const PAYLOAD_TOO_LONG: &[u8] = b"The payload is too long.\n\n";
 /// A client.
 pub(crate) struct Channel {
     pub(crate) thread: Rc<Thread>,
-    pub(crate) socket: Socket,
+    pub(crate) socket: Transport,
     pub(crate) input: Vec<u8>,
     pub(crate) output: Vec<u8>,
 }
 
 impl Channel {
-    /// A client of the running task.
-    pub(crate) fn new(thread: &Rc<Thread>, socket: Socket) -> Self {
+    /// A client of the running task, of which something may have been received.
+    pub(crate) fn new(thread: &Rc<Thread>, socket: Transport, input: Vec<u8>) -> Self {
         socket.own();
-        Self { thread: thread.clone(), socket, input: Vec::new(), output: Vec::new() }
+        Self { thread: thread.clone(), socket, input, output: Vec::new() }
     }
 
     /// Reads what has arrived, or waits for it. `false`: the client has closed its side.
@@ -89,7 +90,7 @@ impl Channel {
     pub(crate) async fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<()> {
         let deadline = self.deadline(Some(LINGER_MS));
         loop {
-            match self.thread.kernel().hand_over(self.socket.handle(), bytes, copied) {
+            match self.socket.hand_over(bytes, copied) {
                 Ok(_) => return Ok(()),
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
                 Err(_) => {
@@ -121,40 +122,57 @@ impl Channel {
     }
 }
 
-/// A session's place among those allowed.
-pub(crate) struct Place(Rc<Cell<usize>>);
+/// How many sessions there may be, on one socket or on several, and how many there are.
+#[derive(Clone)]
+pub(crate) struct Room {
+    most: usize,
+    sessions: Rc<Cell<usize>>,
+}
+
+impl Room {
+    /// Room for so many sessions; one has room in any case.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most: most.max(1), sessions: Rc::default() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.sessions.get() >= self.most
+    }
+}
+
+/// A session's place in all rooms of its socket.
+pub(crate) struct Place(Rc<[Room]>);
 
 impl Place {
-    fn take(sessions: &Rc<Cell<usize>>) -> Self {
-        sessions.set(sessions.get() + 1);
-        Self(sessions.clone())
+    fn take(rooms: &Rc<[Room]>) -> Self {
+        rooms.iter().for_each(|room| room.sessions.set(room.sessions.get() + 1));
+        Self(rooms.clone())
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        self.0.iter().for_each(|room| room.sessions.set(room.sessions.get() - 1));
     }
 }
 
-/// Lets clients in, at most `limit` at once, until `is_over`, or, where the socket is one end of a
-/// pair, until the other end is gone. Then the socket is closed.
+/// Lets clients in, as far as there is room in all `rooms`, until `is_over`, or, where the socket
+/// is one end of a pair, until the other end is gone. Then the socket is closed.
 pub(crate) async fn accept_all(
     thread: &Rc<Thread>,
     handle: Handle,
-    limit: usize,
+    rooms: Rc<[Room]>,
     is_over: impl Fn() -> bool,
     begin: impl Fn(Socket, Place),
 ) {
     let mut listener = Listener::new(thread, handle);
-    let sessions = Rc::new(Cell::new(0));
-    let full = || sessions.get() >= limit.max(1);
+    let full = || rooms.iter().any(Room::is_full);
     while !is_over() {
         let resting = full();
         let mut exhausted = false;
         while !full() && !exhausted {
             match listener.accept() {
-                Ok((socket, _)) => begin(socket, Place::take(&sessions)),
+                Ok((socket, _)) => begin(socket, Place::take(&rooms)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::NotConnected => {
                     return listener.close();
@@ -174,7 +192,7 @@ pub(crate) async fn accept_all(
     while !full()
         && let Ok((socket, _)) = listener.accept()
     {
-        begin(socket, Place::take(&sessions));
+        begin(socket, Place::take(&rooms));
     }
     listener.close();
 }

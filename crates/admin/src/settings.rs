@@ -53,6 +53,10 @@ pub struct CliSocket {
     pub exposes: bool,
     /// Whether a master is at its other end: it outlives the soft stop.
     pub of_master: bool,
+    /// What goes before the first command.
+    pub preamble: proxy::settings::Preamble,
+    /// Its sessions at once; 0 for no limit of its own.
+    pub maxconn: u32,
 }
 
 /// A listening socket that another process may take over.
@@ -79,7 +83,7 @@ pub struct Settings {
     pub handed: Vec<Handed>,
     /// Milliseconds that a session may be silent (`stats timeout`); `None` for ever.
     pub timeout_ms: Option<u32>,
-    /// Sessions at once on all sockets of a thread (`stats maxconn`).
+    /// Sessions at once on all sockets but a master's (`stats maxconn`).
     pub max_sessions: usize,
     /// What names are hashed with in the anonymized mode (`anonkey`); 0 for a key of its own.
     pub anon_key: Arc<AtomicU32>,

@@ -313,7 +313,7 @@ pub(crate) fn enter(worker: &Worker, proxy: &Proxy, bind: usize, thread: usize) 
 /// Whether clients of this line speak TLS.
 fn is_encrypted(proxy: &Proxy, bind: usize) -> bool {
     let bind = proxy.settings.front.as_ref().and_then(|front| front.binds.get(bind));
-    bind.is_some_and(|bind| bind.tls.is_some())
+    bind.is_some_and(|bind| bind.preamble.tls.is_some())
 }
 
 fn gauges<'a>(

@@ -76,25 +76,26 @@ impl Trouble {
     }
 }
 
-/// Makes a client's connection an encrypted one; what it has sent already belongs to the session.
-pub(crate) async fn accept(client: &mut Client, acceptor: &tls::Acceptor) -> Result<(), Trouble> {
-    let worker = client.worker.clone();
+/// Makes a connection that somebody has opened to us an encrypted one; what has been received
+/// already belongs to the session. `streams`: none of what is said may be heard before the end.
+pub(crate) async fn answer(
+    worker: &Rc<Worker>,
+    transport: &mut Transport,
+    input: &mut Buf,
+    (acceptor, streams): (&tls::Acceptor, bool),
+    deadline: Option<Tick>,
+) -> Result<(), Trouble> {
     let mut session = acceptor.accept().map_err(Trouble::Failed)?;
-    session.feed(client.input.data());
-    worker.release(std::mem::replace(&mut client.input, Buf::empty()));
-    let Link::Socket(transport) = &mut client.socket else { return Ok(()) };
+    session.feed(input.data());
+    worker.release(std::mem::replace(input, Buf::empty()));
     transport.secure(session, &worker.tls);
-    let span = client.proxy.settings.timeouts.client;
-    let deadline = span.map(|span| Tick::from_nanos(client.since).plus_ms(span));
     let mut result = run(transport, deadline, &mut || Ok(())).await;
-    if result.is_ok() && awaits_end(transport, client.speaks_h2 == Some(true)) {
+    if result.is_ok() && awaits_end(transport, streams) {
         result = run(transport, deadline, &mut || Ok(())).await;
     }
-    worker.shared.tls.count_front(&worker, transport, result.is_ok());
-    let resumed = transport.session().is_some_and(|session| session.is_resumed());
-    client.counted().for_each(|block| block.count_handshake(result.is_ok(), resumed));
+    worker.shared.tls.count_front(worker, transport, result.is_ok());
     if matches!(result, Err(Trouble::Failed(_))) {
-        drain(client);
+        drain(worker, transport);
     }
     result
 }
@@ -141,9 +142,8 @@ pub(crate) async fn end(tx: &mut Transaction) -> Result<(), Failure> {
 
 /// Reads what a client has sent whose handshake failed: what is left unread would turn the end of
 /// its connection into a reset, under the alert that tells why.
-fn drain(client: &Client) {
-    let Link::Socket(transport) = &client.socket else { return };
-    let Some(mut waste) = client.worker.buffers.try_take(Need::Urgent) else { return };
+fn drain(worker: &Worker, transport: &Transport) {
+    let Some(mut waste) = worker.buffers.try_take(Need::Urgent) else { return };
     // More than a hello takes is nobody's handshake.
     let mut left = DRAINED;
     while left > 0
@@ -151,23 +151,7 @@ fn drain(client: &Client) {
     {
         left = left.saturating_sub(count);
     }
-    client.worker.release(waste);
-}
-
-/// Makes a connection that somebody has opened to us an encrypted one, where there is no client's
-/// stream.
-pub(crate) async fn answer(
-    worker: &Rc<Worker>,
-    transport: &mut Transport,
-    acceptor: &tls::Acceptor,
-    deadline: Option<Tick>,
-) -> Result<(), Trouble> {
-    let mut session = acceptor.accept().map_err(Trouble::Failed)?;
-    session.keep(Box::new(worker.shared.tls.enter(0)));
-    transport.secure(session, &worker.tls);
-    let result = run(transport, deadline, &mut || Ok(())).await;
-    worker.shared.tls.count_front(worker, transport, result.is_ok());
-    result
+    worker.release(waste);
 }
 
 /// Makes the connection to a server an encrypted one, and says some words before, if they may be

@@ -213,7 +213,7 @@ pub(crate) fn begin(worker: &Rc<Worker>, mut client: Client) {
         return;
     };
     let (nice, reduction) = (bind.nice, bind.mss_reduction);
-    client.rare.set_expected(bind.expects);
+    client.rare.set_expected(bind.preamble.expects);
     client.speaks_h2 = bind.speaks_h2;
     if reduction > 0
         && let Some(socket) = client.socket.socket()
@@ -232,7 +232,8 @@ fn welcome(worker: &Rc<Worker>, mut client: Client, nice: i16) {
     let scheduler = worker.thread.scheduler();
     let bind =
         client.proxy.settings.front.as_ref().and_then(|it| it.binds.get(client.bind as usize));
-    let task = if client.rare.expects.any() || bind.is_some_and(|bind| bind.tls.is_some()) {
+    let task = if client.rare.expects.any() || bind.is_some_and(|bind| bind.preamble.tls.is_some())
+    {
         scheduler.spawn(Class::Urgent, preamble::run(Box::new(client)))
     } else if gate::opens_session(&mut client) {
         scheduler.spawn(Class::Urgent, client::run(Box::new(client)))
@@ -312,7 +313,7 @@ fn is_too_fast_for_tls(shared: &Shared, at: Moment) -> bool {
 }
 
 fn is_encrypted(settings: &crate::settings::Front, place: usize) -> bool {
-    settings.binds.get(place).is_some_and(|bind| bind.tls.is_some())
+    settings.binds.get(place).is_some_and(|bind| bind.preamble.tls.is_some())
 }
 
 fn count_connection(worker: &Worker, proxy: &Proxy, place: usize) {

@@ -4,9 +4,9 @@
 //! A section runs on one thread: its connections count against one limit, and its messages keep
 //! their order.
 
-use crate::handshake;
 use crate::listener::Part;
 use crate::log;
+use crate::preamble;
 use crate::settings::{LogBind, LogForward, LogTransport};
 use crate::transport::Transport;
 use crate::worker::Worker;
@@ -17,7 +17,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use wire::proxy_protocol::{self, Step};
 
 mod frame;
 mod message;
@@ -40,9 +39,9 @@ pub(crate) fn start(worker: &Rc<Worker>) {
         let scheduler = worker.thread.scheduler();
         let clients = Rc::new(Cell::new(0));
         for bind in &section.binds {
-            let host = Host { section: section.clone(), bind: bind.clone() };
-            let run = accept(worker.clone(), host, clients.clone());
-            scheduler.spawn(Class::Normal, run);
+            let clients = Clients { section: clients.clone(), line: Rc::default() };
+            let host = Host { section: section.clone(), bind: bind.clone(), clients };
+            scheduler.spawn(Class::Normal, accept(worker.clone(), host));
         }
         for handle in &section.datagrams {
             scheduler.spawn(Class::Normal, hear(worker.clone(), section.clone(), *handle));
@@ -50,50 +49,57 @@ pub(crate) fn start(worker: &Rc<Worker>) {
     }
 }
 
-/// What a listener has to know.
+/// A listener, and how many have come to it.
 #[derive(Clone)]
 struct Host {
     section: Arc<LogForward>,
     bind: LogBind,
+    clients: Clients,
 }
 
-async fn accept(worker: Rc<Worker>, host: Host, clients: Rc<Cell<u32>>) {
+/// Connections: those of the section, and of them those of the line.
+#[derive(Clone)]
+struct Clients {
+    section: Rc<Cell<u32>>,
+    line: Rc<Cell<u32>>,
+}
+
+impl Host {
+    /// Whether it has as many connections as it may.
+    fn is_full(&self) -> bool {
+        let reached = |most: u32, now: &Cell<u32>| most > 0 && now.get() >= most;
+        reached(self.section.maxconn, &self.clients.section)
+            || reached(self.bind.maxconn, &self.clients.line)
+    }
+}
+
+async fn accept(worker: Rc<Worker>, host: Host) {
     let (thread, handle) = (&worker.thread, host.bind.handle);
     let _part = Part::new(&worker, handle);
     let mut listener = Listener::new(thread, handle);
     while !worker.shared.is_stopping() {
-        let most = host.section.maxconn;
-        let full = most > 0 && clients.get() >= most;
+        let full = host.is_full();
         let later = thread.tick().plus_ms(RETRY_MS);
-        let deadline =
-            match if full { Ok(false) } else { accept_one(&worker, &host, &listener, &clients) } {
-                Ok(true) => continue,
-                Ok(false) if !full => listener.resume().is_err().then_some(later),
-                _ => {
-                    listener.pause();
-                    Some(later)
-                }
-            };
+        let deadline = match if full { Ok(false) } else { accept_one(&worker, &host, &listener) } {
+            Ok(true) => continue,
+            Ok(false) if !full => listener.resume().is_err().then_some(later),
+            _ => {
+                listener.pause();
+                Some(later)
+            }
+        };
         thread.scheduler().pause(deadline).await;
     }
     // As HAProxy does, those who had come before the stop are heard as long as they stay.
     listener.pause();
-    let most = host.section.maxconn;
-    while (most == 0 || clients.get() < most)
-        && matches!(accept_one(&worker, &host, &listener, &clients), Ok(true))
-    {}
+    while !host.is_full() && matches!(accept_one(&worker, &host, &listener), Ok(true)) {}
 }
 
 /// `Ok(false)`: nobody waits.
-fn accept_one(
-    worker: &Rc<Worker>,
-    host: &Host,
-    listener: &Listener,
-    clients: &Rc<Cell<u32>>,
-) -> io::Result<bool> {
+fn accept_one(worker: &Rc<Worker>, host: &Host, listener: &Listener) -> io::Result<bool> {
     match listener.accept() {
         Ok((socket, _)) => {
-            let place = Place::take(worker, clients);
+            let place = Place::take(worker, &host.clients);
             let run = listen(worker.clone(), host.clone(), socket, place);
             worker.thread.scheduler().spawn(Class::Normal, run);
             Ok(true)
@@ -115,12 +121,14 @@ fn accept_one(
 /// last.
 struct Place {
     worker: Rc<Worker>,
-    clients: Rc<Cell<u32>>,
+    clients: Clients,
 }
 
 impl Place {
-    fn take(worker: &Rc<Worker>, clients: &Rc<Cell<u32>>) -> Self {
-        clients.set(clients.get() + 1);
+    fn take(worker: &Rc<Worker>, clients: &Clients) -> Self {
+        for count in [&clients.section, &clients.line] {
+            count.set(count.get() + 1);
+        }
         worker.shared.connections.enter();
         Self { worker: worker.clone(), clients: clients.clone() }
     }
@@ -128,7 +136,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.clients.set(self.clients.get() - 1);
+        for count in [&self.clients.section, &self.clients.line] {
+            count.set(count.get() - 1);
+        }
         let shared = &self.worker.shared;
         shared.connections.leave();
         if shared.is_stopping() && shared.connections.current() == 0 {
@@ -140,63 +150,54 @@ impl Drop for Place {
 /// One connection: forwards its messages until it ends, is silent for too long, or says something
 /// that is no message.
 async fn listen(worker: Rc<Worker>, host: Host, socket: Socket, _place: Place) {
-    socket.own();
-    let Host { section, bind } = host;
-    let mut socket = Transport::from(socket);
-    let mut announced = bind.announced;
-    if let Some(acceptor) = bind.tls {
-        let until = section.client_ms.map(|span| worker.thread.tick().plus_ms(span));
-        if handshake::answer(&worker, &mut socket, &acceptor, until).await.is_err() {
-            return;
-        }
-    }
+    let section = host.section;
+    let opened = preamble::open(&worker, socket, &host.bind.preamble, section.client_ms).await;
+    let Some((transport, mut input)) = opened else { return };
     let most = worker.shared.settings.buffer_size;
-    let mut input = Vec::new();
-    let mut chunk = [0; 4096];
+    let mut over = false;
     loop {
-        let until = section.client_ms.map(|span| worker.thread.tick().plus_ms(span));
-        let count = loop {
-            match socket.recv(&mut chunk) {
-                Ok(count) => break count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() != io::ErrorKind::WouldBlock => return,
-                Err(_) => {
-                    if until.is_some_and(|until| until.is_due(worker.thread.tick())) {
-                        return;
-                    }
-                    socket.want_read();
-                    worker.thread.scheduler().pause(until).await;
-                }
-            }
-        };
-        input.extend_from_slice(&chunk[..count]);
-        if announced {
-            match header(&input) {
-                Ok(Some(length)) => drop(input.drain(..length)),
-                Ok(None) if count > 0 && input.len() <= most => continue,
-                _ => return,
-            }
-            announced = false;
-        }
         let mut used = 0;
-        while let Some(frame) = frame::next(&input[used..], count == 0) {
+        while let Some(frame) = frame::next(&input[used..], over) {
             forward(&worker, &section, frame.message);
             used += frame.len;
         }
         input.drain(..used);
-        if count == 0 || input.len() > most + frame::PREFIX || frame::is_broken(&input, most) {
+        if over || input.len() > most + frame::PREFIX || frame::is_broken(&input, most) {
             return;
         }
         worker.thread.scheduler().yield_as(Class::Bulk).await;
+        let received = receive(&worker, &transport, section.client_ms, &mut input).await;
+        let Some(count) = received else { return };
+        over = count == 0;
     }
 }
 
-/// Bytes of the PROXY protocol header in front, or nothing while it goes on.
-fn header(input: &[u8]) -> Result<Option<usize>, proxy_protocol::Error> {
-    Ok(match proxy_protocol::decode(input)? {
-        Step::Complete { len, .. } => Some(len),
-        Step::Partial => None,
-    })
+/// Waits for more; 0 at the end. `None`: it is silent for too long, or broken.
+async fn receive(
+    worker: &Worker,
+    transport: &Transport,
+    patience: Option<u32>,
+    input: &mut Vec<u8>,
+) -> Option<usize> {
+    let mut chunk = [0; 4096];
+    let until = patience.map(|span| worker.thread.tick().plus_ms(span));
+    loop {
+        match transport.recv(&mut chunk) {
+            Ok(count) => {
+                input.extend_from_slice(&chunk[..count]);
+                return Some(count);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return None,
+            Err(_) => {
+                if until.is_some_and(|until| until.is_due(worker.thread.tick())) {
+                    return None;
+                }
+                transport.want_read();
+                worker.thread.scheduler().pause(until).await;
+            }
+        }
+    }
 }
 
 /// Datagrams, one message each.

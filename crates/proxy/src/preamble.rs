@@ -1,26 +1,30 @@
-//! What a client's connection begins with before its first byte: PROXY protocol and NetScaler headers,
-//! then the handshake of TLS.
+//! What a connection that somebody has opened to us begins with before its first byte: PROXY protocol and
+//! NetScaler headers, then the handshake of TLS. One way for the listeners of proxies, of
+//! `log-forward` sections and of runtime sockets.
 //! Never guesses: a listener, or a rule, says that one is expected (manual sections 5.1 and 4.2).
 //!
 //! The addresses that a header names hold for everything that comes after it. Who breaks the
-//! protocol is closed without a word, and logged with the address that the system knows.
+//! protocol is closed without a word; clients of a proxy are logged, with the address that the
+//! system knows.
 
 use crate::client::{self, Client};
-use crate::facts::wall;
 use crate::gate;
 use crate::handshake;
-use crate::log;
-use crate::report;
-use crate::settings::Front;
-use reactor::{Namespace, Need, Tick};
-use sample::calendar::Date;
-use std::fmt::Write as _;
+use crate::link::Link;
+use crate::settings::{Expected, Preamble};
+use crate::transport::Transport;
+use crate::worker::Worker;
+use buf::Buf;
+use header::{Kind, Problem};
+use reactor::{Namespace, Need, Socket, Tick};
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use wire::{netscaler, proxy_protocol};
+use tls::Acceptor;
+use wire::proxy_protocol::Ends;
+
+mod header;
+mod report;
 
 /// What a PROXY protocol header told of the client.
 #[derive(Debug, Default)]
@@ -42,45 +46,161 @@ pub(crate) fn namespace(client: &Client) -> Option<&Arc<Namespace>> {
     })
 }
 
-/// Which header is waited for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
-    Proxy,
-    NetScaler,
-}
-
 /// Why a connection is given up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Trouble {
-    Closed,
-    Broken,
-    Late,
-    Truncated,
-    Foreign,
-    Invalid,
-    Unhandled,
+    /// `silent`: nothing has come at all.
+    Header {
+        kind: Kind,
+        problem: Problem,
+        silent: bool,
+    },
+    Handshake(handshake::Trouble),
 }
 
-/// Waits for what is expected; then the session begins.
-pub(crate) async fn run(mut client: Box<Client>) {
-    client.socket.own();
-    let expected = client.rare.expects;
-    let kinds = [(expected.netscaler, Kind::NetScaler), (expected.proxy, Kind::Proxy)];
-    for (_, kind) in kinds.into_iter().filter(|(expected, _)| *expected) {
-        if let Err(trouble) = receive(&mut client, kind).await {
-            let silent = client.input.capacity() == 0;
-            client.rare.edit().trouble = Some(words(kind, trouble));
-            report(&client, silent);
-            return;
+impl Trouble {
+    /// Its number and the words for it, as the manual lists them for `fc_err` and `fc_err_str`.
+    fn words(&self) -> (u8, &'static str) {
+        match self {
+            Self::Header { kind, problem, .. } => header::words(*kind, *problem),
+            Self::Handshake(trouble) => trouble.words(),
         }
     }
-    let front = client.proxy.clone();
-    let bind = front.settings.front.as_ref().and_then(|it| it.binds.get(client.bind as usize));
-    if let Some(acceptor) = bind.and_then(|bind| bind.tls.as_ref())
-        && let Err(trouble) = handshake::accept(&mut client, acceptor).await
-    {
+
+    /// Whether the peer has just not said anything (`option dontlognull`).
+    fn is_silence(&self) -> bool {
+        match self {
+            Self::Header { silent, .. } => *silent,
+            Self::Handshake(trouble) => trouble.is_silence(),
+        }
+    }
+}
+
+/// What headers have told.
+#[derive(Debug, Default)]
+struct Heard {
+    /// The ends of the connection that they speak for: of the last one that names them.
+    ends: Option<Ends>,
+    /// Of a PROXY protocol header.
+    told: Option<Told>,
+}
+
+/// A connection that has not come to its first byte.
+struct Opening<'a> {
+    worker: &'a Rc<Worker>,
+    transport: &'a mut Transport,
+    /// Received, and not taken by what goes before.
+    input: &'a mut Buf,
+    deadline: Option<Tick>,
+    heard: Heard,
+}
+
+impl Opening<'_> {
+    /// Waits for the headers that are expected, then for the end of a handshake. `streams`: nothing
+    /// that is said before that end may be heard.
+    async fn pass(
+        &mut self,
+        expected: Expected,
+        acceptor: Option<&Acceptor>,
+        streams: bool,
+    ) -> Result<(), Trouble> {
+        let kinds =
+            [(expected.netscaler, Kind::NetScaler(expected.magic)), (expected.proxy, Kind::Proxy)];
+        for (_, kind) in kinds.into_iter().filter(|(expected, _)| *expected) {
+            self.receive(kind).await.map_err(|problem| Trouble::Header {
+                kind,
+                problem,
+                silent: self.input.capacity() == 0,
+            })?;
+        }
+        let Some(acceptor) = acceptor else { return Ok(()) };
+        let answered = handshake::answer(
+            self.worker,
+            self.transport,
+            self.input,
+            (acceptor, streams),
+            self.deadline,
+        );
+        answered.await.map_err(Trouble::Handshake)
+    }
+
+    /// Reads until a header is there, and takes it.
+    async fn receive(&mut self, kind: Kind) -> Result<(), Problem> {
+        let thread = self.worker.thread.clone();
+        loop {
+            if !self.input.is_empty() && self.take(kind)? {
+                return Ok(());
+            }
+            if self.transport.is_readable() && self.input.capacity() == 0 {
+                let buffer = self.worker.buffers.take(Need::Ordinary, self.deadline).await;
+                *self.input = buffer.ok_or(Problem::Late)?;
+            }
+            match self.read() {
+                Ok(0) if self.input.is_empty() => return Err(Problem::Closed),
+                Ok(0) => return Err(Problem::Truncated),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if self.deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
+                        return Err(Problem::Late);
+                    }
+                    self.transport.want_read();
+                    thread.scheduler().pause(self.deadline).await;
+                }
+                Err(_) => return Err(Problem::Broken),
+            }
+        }
+    }
+
+    /// Reads what is there. No buffer is held over nothing.
+    fn read(&mut self) -> io::Result<usize> {
+        let result = self.transport.recv(self.input.space());
+        if let Ok(count) = &result {
+            self.input.filled(*count);
+        }
+        if self.input.is_empty() {
+            self.worker.release(std::mem::replace(self.input, Buf::empty()));
+        }
+        result
+    }
+
+    /// Takes a header off what has arrived. `false`: it goes on.
+    fn take(&mut self, kind: Kind) -> Result<bool, Problem> {
+        let Some((header, len)) = header::decode(kind, self.input.data())? else {
+            return Ok(false);
+        };
+        let known = &self.worker.shared.settings.namespaces;
+        self.heard.note(header, known);
+        self.input.consume(len);
+        Ok(true)
+    }
+}
+
+impl Heard {
+    fn note(&mut self, header: header::Header<'_>, namespaces: &[Arc<Namespace>]) {
+        let ends = match header {
+            header::Header::NetScaler(ends) => Some(ends),
+            header::Header::Proxy(header) => {
+                let named = |it: &&Arc<Namespace>| header.namespace == Some(it.name().as_bytes());
+                self.told = Some(Told {
+                    authority: header.authority.map(Box::from),
+                    unique_id: header.unique_id.map(Box::from),
+                    namespace: namespaces.iter().find(named).cloned(),
+                });
+                header.ends
+            }
+        };
+        self.ends = ends.or(self.ends);
+    }
+}
+
+/// Waits for what is expected of a client of a proxy; then the session begins.
+pub(crate) async fn run(mut client: Box<Client>) {
+    client.socket.own();
+    // Its room is given back: the connection may be idle for long.
+    if let Err(trouble) = Box::pin(pass(&mut client)).await {
         client.rare.edit().trouble = Some(trouble.words());
-        report(&client, trouble.is_silence());
+        report::unborn(&client, trouble.is_silence());
         return;
     }
     client.handshake_over();
@@ -89,173 +209,74 @@ pub(crate) async fn run(mut client: Box<Client>) {
     }
 }
 
-/// Reads until the header is there, and takes it.
-async fn receive(client: &mut Client, kind: Kind) -> Result<(), Trouble> {
-    let span = client.proxy.settings.timeouts.client;
-    let deadline = span.map(|span| Tick::from_nanos(client.since).plus_ms(span));
-    loop {
-        if !client.input.is_empty() && take(client, kind)? {
-            return Ok(());
-        }
-        let thread = client.worker.thread.clone();
-        if client.socket.is_readable() && client.input.capacity() == 0 {
-            let buffer = client.worker.buffers.take(Need::Ordinary, deadline).await;
-            client.input = buffer.ok_or(Trouble::Late)?;
-        }
-        match client.read() {
-            Ok(0) if client.input.is_empty() => return Err(Trouble::Closed),
-            Ok(0) => return Err(Trouble::Truncated),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-                    return Err(Trouble::Late);
-                }
-                client.socket.want_read();
-                thread.scheduler().pause(deadline).await;
-            }
-            Err(_) => return Err(Trouble::Broken),
-        }
-    }
-}
-
-/// Takes the header off what has arrived. `false`: it goes on.
-fn take(client: &mut Client, kind: Kind) -> Result<bool, Trouble> {
-    match kind {
-        Kind::Proxy => take_proxy(client),
-        Kind::NetScaler => take_netscaler(client),
-    }
-}
-
-fn take_proxy(client: &mut Client) -> Result<bool, Trouble> {
-    use proxy_protocol::{Error, Step};
-    let step = proxy_protocol::decode(client.input.data()).map_err(|error| match error {
-        Error::Foreign => Trouble::Foreign,
-        Error::Invalid => Trouble::Invalid,
-        Error::Unhandled => Trouble::Unhandled,
-    })?;
-    let Step::Complete { header, len } = step else { return Ok(false) };
-    if let Some((from, to)) = header.ends {
+async fn pass(client: &mut Client) -> Result<(), Trouble> {
+    let (worker, proxy, since) = (client.worker.clone(), client.proxy.clone(), client.since);
+    let front = proxy.settings.front.as_ref();
+    let bind = front.and_then(|front| front.binds.get(client.bind as usize));
+    let acceptor = bind.and_then(|bind| bind.preamble.tls.as_deref());
+    // Rules may expect more than the line does.
+    let (expected, streams) = (client.rare.expects, client.speaks_h2 == Some(true));
+    let span = proxy.settings.timeouts.client;
+    let deadline = span.map(|span| Tick::from_nanos(since).plus_ms(span));
+    let Link::Socket(transport) = &mut client.socket else { return Ok(()) };
+    let (input, heard) = (&mut client.input, Heard::default());
+    let mut opening = Opening { worker: &worker, transport, input, deadline, heard };
+    let passed = opening.pass(expected, acceptor, streams).await;
+    let Heard { ends, told } = opening.heard;
+    if let Some((from, to)) = ends {
         client.rare.set_ends(Some(from), Some(to));
     }
-    let (authority, unique_id) = (header.authority.map(Box::from), header.unique_id.map(Box::from));
-    let known = &client.worker.shared.settings.namespaces;
-    let named = |it: &&Arc<Namespace>| header.namespace == Some(it.name().as_bytes());
-    let namespace = known.iter().find(named).cloned();
-    client.rare.edit().told = Some(Rc::new(Told { authority, unique_id, namespace }));
-    client.input.consume(len);
-    Ok(true)
-}
-
-fn take_netscaler(client: &mut Client) -> Result<bool, Trouble> {
-    use netscaler::{Error, Step};
-    let step = netscaler::decode(client.rare.expects.magic, client.input.data());
-    match step.map_err(|error| match error {
-        Error::Magic => Trouble::Foreign,
-        Error::Unhandled => Trouble::Unhandled,
-    })? {
-        Step::Partial => Ok(false),
-        Step::Complete { ends: (from, to), len } => {
-            client.rare.set_ends(Some(from), Some(to));
-            client.input.consume(len);
-            Ok(true)
-        }
+    if let Some(told) = told {
+        client.rare.edit().told = Some(Rc::new(told));
     }
-}
-
-/// Its number and the words for it, as the manual lists them for `fc_err` and `fc_err_str`.
-fn words(kind: Kind, trouble: Trouble) -> (u8, &'static str) {
-    match (kind, trouble) {
-        (Kind::Proxy, Trouble::Closed) => {
-            (11, "Connection closed while waiting for PROXY protocol header")
-        }
-        (Kind::Proxy, Trouble::Broken) => {
-            (12, "Connection error while waiting for PROXY protocol header")
-        }
-        (Kind::Proxy, Trouble::Late) => (13, "Timeout while waiting for PROXY protocol header"),
-        (Kind::Proxy, Trouble::Truncated) => (14, "Truncated PROXY protocol header received"),
-        (Kind::Proxy, Trouble::Foreign) => {
-            (15, "Received something which does not look like a PROXY protocol header")
-        }
-        (Kind::Proxy, Trouble::Invalid) => (16, "Received an invalid PROXY protocol header"),
-        (Kind::Proxy, Trouble::Unhandled) => {
-            (17, "Received an unhandled protocol in the PROXY protocol header")
-        }
-        (Kind::NetScaler, Trouble::Closed) => {
-            (18, "Connection closed while waiting for NetScaler Client IP header")
-        }
-        (Kind::NetScaler, Trouble::Broken) => {
-            (19, "Connection error while waiting for NetScaler Client IP header")
-        }
-        (Kind::NetScaler, Trouble::Late) => {
-            (20, "Timeout while waiting for a NetScaler Client IP header")
-        }
-        (Kind::NetScaler, Trouble::Truncated) => {
-            (21, "Truncated NetScaler Client IP header received")
-        }
-        (Kind::NetScaler, Trouble::Foreign) => {
-            (22, "Received an invalid NetScaler Client IP magic number")
-        }
-        (Kind::NetScaler, Trouble::Invalid | Trouble::Unhandled) => {
-            (23, "Received an unhandled protocol in the NetScaler Client IP header")
-        }
+    if acceptor.is_some() && !matches!(passed, Err(Trouble::Header { .. })) {
+        let resumed = client.session().is_some_and(|session| session.is_resumed());
+        client.counted().for_each(|block| block.count_handshake(passed.is_ok(), resumed));
     }
+    passed
 }
 
-/// The line of a connection that never became a session (manual sections 4.2 `error-log-format` and
-/// 8.2.5).
-fn report(client: &Client, silent: bool) {
-    let (worker, settings) = (&client.worker, &client.proxy.settings);
-    let Some(front) = &settings.front else { return };
-    if front.dont_log_null && silent {
-        return;
+/// Waits for what is expected of a connection to a listener that belongs to no proxy, for so many
+/// milliseconds at most. Then it is what has been received behind that, and the way for all else;
+/// `None`: it has failed, and is closed.
+///
+/// What is said before a handshake is over is not heard until then: nobody who has overheard it can
+/// say it again.
+pub async fn open(
+    worker: &Rc<Worker>,
+    socket: Socket,
+    preamble: &Preamble,
+    patience: Option<u32>,
+) -> Option<(Transport, Vec<u8>)> {
+    socket.own();
+    let mut transport = Transport::from(socket);
+    if !preamble.any() {
+        return Some((transport, Vec::new()));
     }
-    let level = if front.separate_errors { log::level::ERR } else { log::level::INFO };
-    let line = match &settings.error_log_format {
-        Some(format) => {
-            let mut line = Vec::with_capacity(256);
-            report::show_unborn(client, |_| {}, |view| format.write(view, &mut line));
-            line
-        }
-        None => plain(client, front).into_bytes(),
-    };
-    front_lines(client);
-    log::send(worker, &settings.logs, level, &line);
+    let presence = preamble.tls.as_ref().and_then(|_| worker.shared.tls.enter(0));
+    let deadline = patience.map(|span| worker.thread.tick().plus_ms(span));
+    let (mut input, heard) = (Buf::empty(), Heard::default());
+    let mut opening =
+        Opening { worker, transport: &mut transport, input: &mut input, deadline, heard };
+    let passed = opening.pass(preamble.expects, preamble.tls.as_deref(), true).await;
+    let rest = input.data().to_vec();
+    worker.release(input);
+    passed.ok()?;
+    presence.into_iter().for_each(|presence| transport.keep(Box::new(presence)));
+    Some((transport, rest))
 }
 
-/// Counts the line (`%lc`).
-fn front_lines(client: &Client) {
-    if let Some(front) = &client.proxy.front {
-        front.lines.fetch_add(1, Relaxed);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How large the future is that a function makes.
+    fn size<F: Future>(_: fn(Box<Client>) -> F) -> usize {
+        size_of::<F>()
     }
-}
 
-/// The short line.
-fn plain(client: &Client, front: &Front) -> String {
-    let mut line = String::with_capacity(128);
-    let bind = front.binds.get(client.bind as usize);
-    // What a header said of the client counts, as measured: whoever fails in a handshake behind one
-    // is not the proxy next to us. Writing to a string cannot fail.
-    let _ = match client.rare.source.or(client.peer) {
-        Some(SocketAddr::V4(peer)) => write!(line, "{peer}"),
-        Some(SocketAddr::V6(peer)) => write!(line, "{}:{}", peer.ip(), peer.port()),
-        None => write!(line, "unix:{}", client.bind + 1),
-    };
-    let _ = write!(line, " [{}] {}/", accepted(client), client.proxy.settings.name);
-    let _ = match bind.and_then(|bind| bind.name.as_ref()) {
-        Some(name) => write!(line, "{name}"),
-        None => write!(line, "{}", bind.map_or(client.bind + 1, |bind| bind.id)),
-    };
-    let _ = write!(line, ": {}", client.rare.trouble.map_or("", |(_, words)| words));
-    line
-}
-
-/// When the connection was accepted, as log lines write it.
-fn accepted(client: &Client) -> String {
-    let worker = &client.worker;
-    let ago = worker.thread.nanos().saturating_sub(client.since);
-    let at = wall(worker.thread.wall().saturating_sub(ago));
-    let mut date = Vec::with_capacity(32);
-    Date::new(at.secs, worker.local_offset()).write_clf(&mut date);
-    format!("{}.{:03}", String::from_utf8_lossy(&date), at.micros / 1_000)
+    #[test]
+    fn what_goes_before_outlives_itself_in_no_future() {
+        assert!(size(run) <= 144, "{}", size(run));
+    }
 }

@@ -598,7 +598,7 @@ fn fill_unborn(client: &Client, record: &mut TransactionRecord) {
 fn is_encrypted(client: &Client) -> bool {
     let front = client.proxy.settings.front.as_ref();
     let bind = front.and_then(|front| front.binds.get(client.bind as usize));
-    bind.is_some_and(|bind| bind.tls.is_some())
+    bind.is_some_and(|bind| bind.preamble.tls.is_some())
 }
 
 /// How many are there; this one is not counted any more once it is over.

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use link::{
-    Announce, Disguise, Encryption, Expected, Follows, Link, NEVER, Ports, ServerName, Switch,
-    Values,
+    Announce, Disguise, Encryption, Expected, Follows, Link, NEVER, Ports, Preamble, ServerName,
+    Switch, Values,
 };
 pub use rings::{Backing, LogBind, LogForward, Ring, RingServer};
 pub use speech::{Speech, Speeches, Version};
@@ -760,10 +760,8 @@ pub struct Bind {
     pub threads: Vec<u16>,
     /// Priority of the connections, -1024 (first) to 1024 (last).
     pub nice: i16,
-    /// What the connections begin with.
-    pub expects: Expected,
-    /// What they are encrypted with.
-    pub tls: Option<Arc<tls::Acceptor>>,
+    /// What goes before the first byte of the connections.
+    pub preamble: Preamble,
     /// Whether connections speak HTTP/2 (`proto h2`, `proto h1`); `None`: what their handshake
     /// chose.
     pub speaks_h2: Option<bool>,

@@ -4,6 +4,7 @@
 //! than with the socket itself; what TLS takes lies apart.
 
 use reactor::{Handle, Socket, TaskId, Thread, Wake};
+use std::any::Any;
 use std::cell::{Ref, RefCell};
 use std::io::{self, IoSlice};
 use std::rc::Rc;
@@ -11,7 +12,7 @@ use tls::{Conn, Fault, Reason, Scratch, Step, Wire};
 
 /// A connection. Dropping it closes it.
 #[derive(Debug)]
-pub(crate) struct Transport {
+pub struct Transport {
     socket: Socket,
     secure: Option<Box<Secure>>,
 }
@@ -49,6 +50,13 @@ impl Transport {
     #[inline]
     pub(crate) fn session(&self) -> Option<Ref<'_, Conn>> {
         self.secure.as_ref().map(|secure| secure.session.borrow())
+    }
+
+    /// Keeps something for as long as there is the session, if there is one.
+    pub(crate) fn keep(&self, token: Box<dyn Any + Send>) {
+        if let Some(secure) = &self.secure {
+            secure.session.borrow_mut().keep(token);
+        }
     }
 
     /// Takes a step of the handshake.
@@ -90,7 +98,7 @@ impl Transport {
 
     /// Makes the running task the one that readiness wakes.
     #[inline]
-    pub(crate) fn own(&self) {
+    pub fn own(&self) {
         self.socket.own();
     }
 
@@ -100,14 +108,17 @@ impl Transport {
     }
 
     /// Lets go of the connection; see [`Socket::let_go`]. Its session comes along.
-    pub(crate) fn let_go(&mut self) -> (Handle, Option<Conn>) {
+    pub fn let_go(&mut self) -> (Handle, Option<Conn>) {
         let session = self.secure.take().map(|secure| secure.session.into_inner());
         (self.socket.let_go(), session)
     }
 
     /// Reads what is there; 0 at the end.
+    ///
+    /// # Errors
+    /// As [`Socket::recv`]; `InvalidData` where the peer breaks the protocol of a session.
     #[inline]
-    pub(crate) fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match &self.secure {
             None => self.socket.recv(buffer),
             Some(secure) => {
@@ -118,8 +129,11 @@ impl Transport {
     }
 
     /// Writes what fits. `more`: the next write follows at once.
+    ///
+    /// # Errors
+    /// As [`Socket::send`]. After `WouldBlock` the same bytes have to be offered again.
     #[inline]
-    pub(crate) fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
+    pub fn send(&self, parts: &[IoSlice<'_>], more: bool) -> io::Result<usize> {
         match &self.secure {
             None => match parts {
                 [message] if !more => self.socket.send_soon(message),
@@ -143,7 +157,7 @@ impl Transport {
 
     /// Asks to be woken when reading becomes possible.
     #[inline]
-    pub(crate) fn want_read(&self) {
+    pub fn want_read(&self) {
         self.socket.want_read();
         if let Some(secure) = &self.secure
             && secure.session.borrow().has_buffered()
@@ -156,7 +170,7 @@ impl Transport {
 
     /// Asks to be woken when writing becomes possible.
     #[inline]
-    pub(crate) fn want_write(&self) {
+    pub fn want_write(&self) {
         self.socket.want_write();
     }
 
@@ -208,8 +222,22 @@ impl Transport {
         self.socket.is_closed()
     }
 
+    /// Sends bytes, at least one, with copies of descriptors. They belong to bytes in the clear.
+    ///
+    /// # Errors
+    /// As [`Socket::hand_over`]; `Unsupported` where there is a session.
+    pub fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
+        match &self.secure {
+            None => self.socket.hand_over(bytes, copied),
+            Some(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// Tells the peer that nothing more will be written.
-    pub(crate) fn shutdown_write(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// As [`Socket::shutdown_write`].
+    pub fn shutdown_write(&self) -> io::Result<()> {
         self.take_leave();
         self.socket.shutdown_write()
     }

@@ -217,6 +217,15 @@ impl Socket {
         result.inspect(|count| self.thread.pulse().throughput().add(*count))
     }
 
+    /// Sends bytes, at least one, and copies of descriptors with them, to the process at the other
+    /// end of a unix socket, behind all that was sent before.
+    ///
+    /// # Errors
+    /// As [`Socket::send`]; `Unsupported` where there are no descriptors.
+    pub fn hand_over(&self, bytes: &[u8], copied: &[Handle]) -> io::Result<usize> {
+        self.attempt(WRITE, |kernel, handle| kernel.hand_over(handle, bytes, copied))
+    }
+
     /// Writes what fits. A short message goes with others of this turn, behind which it must not
     /// wait for long: before the thread sleeps, before work of another class, before the next call
     /// for this socket that would overtake it, and before the socket is closed. It goes at once if

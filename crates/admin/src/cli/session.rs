@@ -11,12 +11,14 @@ use super::handover;
 use super::line::{Command, Line, Parser};
 use super::sessions::Page;
 use super::table;
-use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place};
+use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
 use crate::settings::{CliSocket, Settings};
 use proxy::Worker;
+use proxy::preamble;
 use proxy::ring::Framing;
 use proxy::services::Pieces;
-use reactor::{Class, Handle, Pace, Socket, TaskId};
+use proxy::settings::Preamble;
+use reactor::{Class, Handle, Pace, Socket};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -26,28 +28,42 @@ const FULL: usize = 64 * 1024;
 /// Bytes of a ring that are sent in one go.
 const BATCH: usize = 16 * 1024;
 
-/// Answers commands on a socket that is bound and listens; `socket` says what it allows. The task
-/// ends with its thread, or with the soft stop: then clients find a newer process, and only a
-/// master still asks this one.
-pub fn serve(
+/// Answers commands on sockets that are bound and listen, each with what it allows. Their tasks end
+/// with the thread, or with the soft stop: then clients find a newer process, and only a master
+/// still asks this one.
+pub fn serve<'a>(
     worker: &Rc<Worker>,
-    handle: Handle,
-    socket: &CliSocket,
+    sockets: impl IntoIterator<Item = (Handle, &'a CliSocket)>,
     settings: &Arc<Settings>,
-) -> TaskId {
-    let task = accept_all(worker.clone(), handle, socket.clone(), settings.clone());
-    worker.thread.scheduler().spawn(Class::Normal, task)
+) {
+    let all = Room::new(settings.max_sessions);
+    for (handle, socket) in sockets {
+        let own = usize::try_from(socket.maxconn).ok().filter(|own| *own > 0);
+        let rooms = match socket.of_master {
+            // Whoever is on the others does not lock it out.
+            true => [Room::new(settings.max_sessions)].into(),
+            false => [all.clone(), Room::new(own.unwrap_or(usize::MAX))].into(),
+        };
+        let task = accept_all(worker.clone(), handle, socket.clone(), settings.clone(), rooms);
+        worker.thread.scheduler().spawn(Class::Normal, task);
+    }
 }
 
-async fn accept_all(worker: Rc<Worker>, handle: Handle, offer: CliSocket, settings: Arc<Settings>) {
+async fn accept_all(
+    worker: Rc<Worker>,
+    handle: Handle,
+    offer: CliSocket,
+    settings: Arc<Settings>,
+    rooms: Rc<[Room]>,
+) {
     let is_over = || !offer.of_master && worker.shared.is_stopping();
     let begin = |socket, place| {
         let state = State::new(&offer, &settings);
-        let task = converse(worker.clone(), socket, state, settings.clone(), place);
+        let client = (socket, offer.preamble.clone());
+        let task = converse(worker.clone(), client, state, settings.clone(), place);
         worker.thread.scheduler().spawn(Class::Normal, task);
     };
-    let limit = settings.max_sessions;
-    channel::accept_all(&worker.thread, handle, limit, is_over, begin).await;
+    channel::accept_all(&worker.thread, handle, rooms, is_over, begin).await;
 }
 
 struct Session {
@@ -61,12 +77,14 @@ struct Session {
 
 async fn converse(
     worker: Rc<Worker>,
-    socket: Socket,
+    (socket, preamble): (Socket, Preamble),
     state: State,
     settings: Arc<Settings>,
     _place: Place,
 ) {
-    let channel = Channel::new(&worker.thread, socket);
+    let opened = preamble::open(&worker, socket, &preamble, state.timeout_ms).await;
+    let Some((transport, input)) = opened else { return };
+    let channel = Channel::new(&worker.thread, transport, input);
     let (parser, pace) = (Parser::default(), Pace::default());
     let mut session = Session { worker, settings, channel, state, parser, pace };
     // A client that went away or kept silent for too long needs no answer.
@@ -77,8 +95,9 @@ async fn converse(
 
 impl Session {
     async fn talk(&mut self) -> io::Result<()> {
+        // Commands may have come together with what goes before them.
+        let mut open = true;
         loop {
-            let open = self.channel.read(self.state.timeout_ms).await?;
             let ran = self.run_lines().await?;
             self.flush().await?;
             let stays = self.state.interactive || !ran;
@@ -89,6 +108,7 @@ impl Session {
                 self.channel.output.extend_from_slice(b"The line is too long.\n\n");
                 return self.flush().await;
             }
+            open = self.channel.read(self.state.timeout_ms).await?;
         }
     }
 

@@ -67,7 +67,7 @@ impl Bench {
         let options = sys::listen::Options { backlog: 16, ..Default::default() };
         let fd = sys::listen::tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
         self.listener.set(fd);
-        super::serve(&self.worker, Handle(fd), &offer(level), &self.settings);
+        super::serve(&self.worker, [(Handle(fd), &offer(level))], &self.settings);
         sys::socket::local_address(fd).unwrap()
     }
 

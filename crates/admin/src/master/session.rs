@@ -3,7 +3,7 @@
 
 use super::table::{self, Answer};
 use super::{Kind, Supervisor, relay};
-use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place};
+use crate::channel::{self, Channel, LONGEST, PAYLOAD_TOO_LONG, Place, Room};
 use crate::cli::line::{Command, Line, Parser};
 use crate::settings::{CliSocket, Level};
 use reactor::{Class, Handle, Socket, TaskId, Thread};
@@ -48,7 +48,8 @@ pub fn serve(
             let task = converse(own.clone(), socket, state, supervisor.clone(), place);
             own.scheduler().spawn(Class::Normal, task);
         };
-        channel::accept_all(&own, handle, SESSIONS, || false, begin).await;
+        let rooms = [Room::new(SESSIONS)].into();
+        channel::accept_all(&own, handle, rooms, || false, begin).await;
     };
     thread.scheduler().spawn(Class::Normal, task)
 }
@@ -67,7 +68,7 @@ async fn converse(
     supervisor: Rc<dyn Supervisor>,
     _place: Place,
 ) {
-    let channel = Channel::new(&thread, socket);
+    let channel = Channel::new(&thread, socket.into(), Vec::new());
     let mut session = Session { channel, state, supervisor, parser: Parser::default() };
     // A client that went away needs no answer; one that waits for a reload gets its answer later.
     if matches!(session.talk().await, Ok(Talk::Over)) {
@@ -180,7 +181,7 @@ impl Session {
                 Answer::Text(text) => self.say(&format!("{text}\n")),
                 Answer::Reload => {
                     self.channel.flush(None).await?;
-                    self.supervisor.reload(Some(self.channel.socket.let_go()));
+                    self.supervisor.reload(Some(self.channel.socket.let_go().0));
                     return Ok(false);
                 }
             },

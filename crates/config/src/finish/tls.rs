@@ -40,10 +40,7 @@ pub(super) fn complete(
     for section in resolvers {
         name_servers(section, &process, &store, cx);
     }
-    for socket in global.stats.sockets.iter().filter(|it| it.options.tls.enabled) {
-        let text = "'stats socket' : 'ssl' is not implemented yet.".to_owned();
-        cx.about(Severity::Alert, &socket.place.clone(), text);
-    }
+    listeners(&mut global.stats.sockets, "Proxy 'GLOBAL'", &process, &store, cx);
     store
 }
 

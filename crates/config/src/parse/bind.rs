@@ -164,6 +164,8 @@ pub(super) enum Use {
     Runtime,
     /// A `log-forward` section.
     Logs,
+    /// The same, with datagrams.
+    Datagrams,
 }
 
 /// The listeners of one line: argument 1 is the list of addresses, options follow.
@@ -190,7 +192,7 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     }
     let context = match by {
         Use::Runtime => who.to_owned(),
-        Use::Proxy | Use::Logs => format!("'{} {list}'", args.text(0)),
+        Use::Proxy | Use::Logs | Use::Datagrams => format!("'{} {list}'", args.text(0)),
     };
     let options = Arc::new(options(cx, args, &context)?);
     let own = |address: &BindAddress| matches!(address, BindAddress::At(Address::Ip(_)));
@@ -213,33 +215,37 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     Ok(())
 }
 
-/// What only a proxy does about its line. A client and its listener would not understand each other
-/// without the one; without the other both do.
+/// What only a proxy does about its line, what only connections have, and what excludes each other.
 fn unlike_proxies(options: &BindOptions, cx: &mut Cx<'_>, args: Args<'_>, by: Use) -> Parsed {
-    // Before a handshake nobody looks for one.
-    let takes_headers = by == Use::Logs && args.text(0) == "bind" && !options.tls.enabled;
-    for (word, given) in [
-        ("accept-proxy", options.accept_proxy && !takes_headers),
-        ("accept-netscaler-cip", options.accept_netscaler.is_some()),
-        ("proto", options.protocol.is_some()),
-        ("ssl", by == Use::Runtime && options.tls.enabled),
-    ] {
-        if given {
-            let at = (2..args.len()).find(|n| args.text(*n) == word).unwrap_or(1);
-            return Err(args.fault(at, format!("'{word}' is not implemented here")));
-        }
+    let at = |word| (2..args.len()).find(|n| args.text(*n) == word).unwrap_or(1);
+    if let Some(protocol) = options.protocol.filter(|it| *it != Protocol::None) {
+        let text = format!("MUX protocol '{}' is not usable here", protocol.name());
+        return Err(args.fault(at("proto"), text));
     }
-    for (word, given) in [
-        ("maxconn", options.maxconn > 0),
-        ("nice", options.nice != 0),
-        ("shards", options.shards.is_some_and(|count| count != 1)),
-        ("thread", options.threads != ThreadSet::default()),
-    ] {
-        if given {
-            let text =
-                format!("'{word}' has no effect here: only the listeners of a proxy have it");
-            cx.warn(args, 1, text);
+    if by == Use::Runtime && options.exposes_listeners && options.tls.enabled {
+        let text = "'expose-fd listeners' and 'ssl' exclude each other: \
+                    sockets are handed over in the clear";
+        return Err(args.fault(at("expose-fd"), text));
+    }
+    let mut unheard = |words: &[(&str, bool)], reason| {
+        for (word, _) in words.iter().filter(|(_, given)| *given) {
+            cx.warn(args, 1, format!("'{word}' has no effect here: {reason}"));
         }
+    };
+    let shards = options.shards.is_some_and(|count| count != 1);
+    let threads = options.threads != ThreadSet::default();
+    unheard(
+        &[("nice", options.nice != 0), ("shards", shards), ("thread", threads)],
+        "only the listeners of a proxy have it",
+    );
+    if by == Use::Datagrams {
+        let words = [
+            ("accept-proxy", options.accept_proxy),
+            ("accept-netscaler-cip", options.accept_netscaler.is_some()),
+            ("maxconn", options.maxconn > 0),
+            ("ssl", options.tls.enabled),
+        ];
+        unheard(&words, "datagrams have no connection");
     }
     Ok(())
 }

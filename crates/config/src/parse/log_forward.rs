@@ -20,7 +20,7 @@ pub(super) fn line(section: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_
         }
         "bind" => bind::lines(&mut own.binds, cx, args, bind::Use::Logs),
         "dgram-bind" => {
-            bind::lines(&mut own.datagrams, cx, args, bind::Use::Logs)?;
+            bind::lines(&mut own.datagrams, cx, args, bind::Use::Datagrams)?;
             let inet = |address: &BindAddress| {
                 matches!(address, BindAddress::At(Address::Ip(_)) | BindAddress::Inherited(_))
             };

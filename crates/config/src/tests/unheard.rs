@@ -51,31 +51,56 @@ fn steps_of_checks_need_their_option() {
 #[test]
 fn listeners_of_logs_and_commands_are_no_proxies() {
     let forward = |words: &str| format!("log-forward f\n bind 127.0.0.1:514 {words}\n");
+    let datagrams = |words: &str| format!("log-forward f\n dgram-bind 127.0.0.1:514 {words}\n");
     let socket = |words: &str| format!("global\n stats socket /tmp/s {words}\n");
-    for (words, word) in [
-        ("maxconn 5", "maxconn"),
-        ("nice 5", "nice"),
-        ("shards 2", "shards"),
-        ("thread 1", "thread"),
-    ] {
+    for words in ["nice 5", "shards 2", "thread 1"] {
+        let word = words.split(' ').next().unwrap();
         let message = format!("'{word}' has no effect here: only the listeners of a proxy have it");
         assert_eq!(said(&forward(words)), [&*message]);
         assert!(said(&socket(words)).contains(&message), "{words}");
     }
-    for words in ["accept-proxy", "accept-netscaler-cip 5", "proto h1", "ssl crt /x"] {
+    for words in ["accept-proxy", "accept-netscaler-cip 5", "maxconn 5", "ssl"] {
         let word = words.split(' ').next().unwrap();
-        let what = format!("'{word}' is not implemented here");
-        assert_eq!(messages(&socket(words), Severity::Alert), [format!("'stats socket' : {what}")]);
-        if word != "ssl" && word != "accept-proxy" {
-            let message = format!("'bind 127.0.0.1:514' : {what}");
-            assert_eq!(messages(&forward(words), Severity::Alert), [message]);
-        }
+        let message = format!("'{word}' has no effect here: datagrams have no connection");
+        assert_eq!(said(&datagrams(words)), [message]);
     }
-    let encrypted = messages(&forward("accept-proxy ssl crt /x"), Severity::Alert);
-    assert!(encrypted[0].ends_with("'accept-proxy' is not implemented here"), "{encrypted:?}");
-    for words in ["accept-proxy", "maxconn 0", "nice 0", "shards 1", "name x"] {
+    for words in [
+        "accept-proxy",
+        "accept-netscaler-cip 5",
+        "proto none",
+        "maxconn 5",
+        "maxconn 0",
+        "nice 0",
+        "shards 1",
+        "name x",
+    ] {
         assert_eq!(said(&forward(words)), [""; 0], "{words}");
+        assert_eq!(said(&socket(words)), said(&socket("")), "{words}");
     }
+}
+
+#[test]
+fn some_words_exclude_each_other_at_listeners_of_logs_and_commands() {
+    let forward = |words: &str| format!("log-forward f\n bind 127.0.0.1:514 {words}\n");
+    let socket = |words: &str| format!("global\n stats socket /tmp/s {words}\n");
+    for protocol in ["h1", "h2", "fcgi"] {
+        let words = format!("proto {protocol}");
+        let what = format!("MUX protocol '{protocol}' is not usable here");
+        let alerts = |text: &str| messages(text, Severity::Alert);
+        assert_eq!(alerts(&socket(&words)), [format!("'stats socket' : {what}")]);
+        assert_eq!(alerts(&forward(&words)), [format!("'bind 127.0.0.1:514' : {what}")]);
+    }
+    let alerts = messages(&socket("ssl expose-fd listeners"), Severity::Alert);
+    assert_eq!(
+        alerts,
+        [
+            "'stats socket' : 'expose-fd listeners' and 'ssl' exclude each other: sockets are handed \
+          over in the clear"
+        ]
+    );
+    let alerts = messages(&socket("ssl"), Severity::Alert);
+    let missing = "Proxy 'GLOBAL': no SSL certificate specified for bind '/tmp/s'";
+    assert!(alerts[0].starts_with(missing), "{alerts:?}");
 }
 
 #[test]

@@ -208,3 +208,19 @@ impl Expected {
         self.proxy || self.netscaler
     }
 }
+
+/// What goes before the first byte of all connections of a listener.
+#[derive(Clone, Debug, Default)]
+pub struct Preamble {
+    /// What they begin with.
+    pub expects: Expected,
+    /// What they are encrypted with then.
+    pub tls: Option<Arc<tls::Acceptor>>,
+}
+
+impl Preamble {
+    /// Whether anything does.
+    pub fn any(&self) -> bool {
+        self.expects.any() || self.tls.is_some()
+    }
+}

@@ -1,7 +1,7 @@
 //! Rings, who gets their messages, and where messages of others go (configuration manual, sections 3.9 and
 //! 3.10). Data only.
 
-use super::{Encryption, LogTransport, Logs};
+use super::{Encryption, LogTransport, Logs, Preamble};
 use reactor::Address;
 use std::sync::Arc;
 
@@ -50,10 +50,10 @@ pub trait Backing: std::fmt::Debug + Send + Sync {
 pub struct LogBind {
     /// Where it is.
     pub handle: reactor::Handle,
-    /// What connections are encrypted with.
-    pub tls: Option<Arc<tls::Acceptor>>,
-    /// Connections begin with a PROXY protocol header (`accept-proxy`).
-    pub announced: bool,
+    /// What goes before the first byte of its connections.
+    pub preamble: Preamble,
+    /// Its connections at once; 0 for no limit of its own.
+    pub maxconn: u32,
 }
 
 /// A `log-forward` section (configuration manual, section 3.10).

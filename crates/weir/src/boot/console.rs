@@ -42,6 +42,8 @@ pub(super) fn open(
                     severity: severity(bind.options.severity_output),
                     exposes: bind.options.exposes_listeners,
                     of_master: false,
+                    preamble: listeners::preamble(bind),
+                    maxconn: bind.options.maxconn,
                 };
                 sockets.push(socket.clone());
                 consoles.push(Console { handle: open.handle, socket });
@@ -101,6 +103,12 @@ pub(crate) fn of_master(given: &str) -> Result<Vec<(Handle, CliSocket)>, String>
     };
     let mut opener = Opener::default();
     let mut open = |bind: &model::Bind| {
+        if listeners::preamble(bind).any() {
+            // A reload that a client asks for makes the program anew under its connection.
+            return Err(format!(
+                "-S {given}: connections to a master begin with their first command"
+            ));
+        }
         let asked = Asked { backlog: BACKLOG, ..Asked::default() };
         let told = |error| format!("-S {given}: {}", listeners::reason(&error));
         let open = opener.open(bind, &asked).map_err(told)?;
@@ -146,6 +154,7 @@ pub(super) fn certificates(model: &Model) -> tls::Runtime {
     let fronts = model.proxies.iter().filter_map(|proxy| proxy.front.as_ref());
     let logs = model.log_forwards.iter().flat_map(|section| &section.binds);
     let binds = fronts.flat_map(|front| &front.binds).chain(logs);
+    let binds = binds.chain(&model.global.stats.sockets);
     let bound = |bind: &model::Bind| {
         let acceptor = bind.tls.clone()?;
         Some(tls::runtime::Bound {

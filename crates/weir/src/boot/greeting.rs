@@ -1,6 +1,7 @@
 //! What a process in the foreground says when it begins to serve: where it listens, and what to try.
 //! Never said in quiet mode or in the background.
 
+use admin::CliSocket;
 use proxy::runtime::Proxy;
 use proxy::settings::{Bind, Mode};
 use reactor::Address;
@@ -22,7 +23,7 @@ pub(super) fn text(proxies: &[Arc<Proxy>], runtime: &admin::Settings, pid: u32) 
     if more > 0 {
         lines.push(format!("{more} more listeners."));
     }
-    lines.extend(runtime.sockets.iter().filter_map(|socket| console(&socket.address)));
+    lines.extend(runtime.sockets.iter().filter_map(console));
     lines.iter().map(|line| format!("[NOTICE]   ({pid}) : {line}\n")).collect()
 }
 
@@ -35,7 +36,8 @@ fn listener(proxy: &Proxy, bind: &Bind) -> String {
     };
     let listens = format!("Frontend {name} listens on {address}");
     let reached = reached(address);
-    let (scheme, flags) = if bind.tls.is_some() { ("https", "-ik") } else { ("http", "-i") };
+    let (scheme, flags) =
+        if bind.preamble.tls.is_some() { ("https", "-ik") } else { ("http", "-i") };
     match &proxy.settings.stats {
         _ if proxy.settings.mode != Mode::Http => format!("{listens}."),
         Some(page) => format!("{listens}, statistics: {scheme}://{reached}{}", page.uri),
@@ -53,8 +55,11 @@ fn reached(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-fn console(address: &str) -> Option<String> {
-    let path = address.strip_prefix("unix@")?;
+fn console(socket: &CliSocket) -> Option<String> {
+    let path = socket.address.strip_prefix("unix@")?;
+    if socket.preamble.any() {
+        return Some(format!("Runtime socket {path}."));
+    }
     Some(format!("Runtime socket {path}, try: echo 'show stat' | socat {path} -"))
 }
 

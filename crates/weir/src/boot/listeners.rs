@@ -3,6 +3,7 @@
 use super::predecessors::Predecessors;
 use crate::complain;
 use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, Mode, UnixAccess};
+use proxy::settings::{Expected, Preamble};
 use reactor::{Handle, KeepAlive, Namespace, SystemBuffers};
 use std::collections::HashMap;
 use std::io;
@@ -322,6 +323,16 @@ fn allow(path: &Path, bind: &Bind, asked: &Asked) -> io::Result<()> {
         sys::listen::set_owner(path, uid, gid)?;
     }
     Ok(())
+}
+
+/// What goes before the first byte of the connections to a line, whoever it belongs to.
+pub(super) fn preamble(bind: &Bind) -> Preamble {
+    let expects = Expected {
+        proxy: bind.options.accept_proxy,
+        netscaler: bind.options.accept_netscaler.is_some(),
+        magic: bind.options.accept_netscaler.unwrap_or(0),
+    };
+    Preamble { expects, tls: bind.tls.clone() }
 }
 
 /// HAProxy's words for a line that cannot be listened on.

@@ -158,8 +158,8 @@ pub(super) fn forwards(
             let mut told = |bind: &model::Bind| match open(bind) {
                 Ok(handle) => Some(LogBind {
                     handle,
-                    tls: bind.tls.clone(),
-                    announced: bind.options.accept_proxy,
+                    preamble: listeners::preamble(bind),
+                    maxconn: bind.options.maxconn,
                 }),
                 Err(error) => {
                     errors.push(listeners::failure(&owner, bind, &error));

@@ -205,12 +205,7 @@ fn front(
                 maxconn: bind.options.maxconn,
                 threads,
                 nice: bind.options.nice,
-                expects: settings::Expected {
-                    proxy: bind.options.accept_proxy,
-                    netscaler: bind.options.accept_netscaler.is_some(),
-                    magic: bind.options.accept_netscaler.unwrap_or(0),
-                },
-                tls: bind.tls.clone(),
+                preamble: super::listeners::preamble(bind),
             }),
             Err(error) => errors.push(super::listeners::failure(&owner, bind, &error)),
         }

@@ -479,9 +479,8 @@ fn work(
     let thread = Thread::of_process(index, kernel, plan.settings, timekeeper);
     let worker = Worker::start(&thread, shared, Box::new(admin::Pages::new(plan.runtime.clone())));
     if index == 0 {
-        for console in &plan.console {
-            admin::serve(&worker, console.handle, &console.socket, &plan.runtime);
-        }
+        let sockets = plan.console.iter().map(|console| (console.handle, &console.socket));
+        admin::serve(&worker, sockets, &plan.runtime);
         signals::start(&worker, plan.bell, plan.stop, plan.manager.clone());
     }
     plan.ready.wait();

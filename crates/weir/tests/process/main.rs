@@ -35,6 +35,7 @@ mod master_cli;
 mod metrics;
 mod name_servers;
 mod observe;
+mod openings;
 mod packaging;
 mod pairings;
 mod persisting;

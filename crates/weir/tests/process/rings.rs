@@ -1,6 +1,6 @@
 //! Rings, their servers, and logs of others that are passed on. Never the words of a log line.
 
-use crate::support::{LogReceiver, PATIENCE, Running, Setup, eventually};
+use crate::support::{self, LogReceiver, PATIENCE, Running, Setup, eventually};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 
@@ -24,13 +24,7 @@ const RINGS: &str = "ring near\n    description \"close by\"\n    format raw\n  
 /// What a stream says up to a text.
 fn hear(stream: &mut TcpStream, until: &str) -> String {
     stream.set_read_timeout(Some(PATIENCE)).expect("a stream");
-    let mut heard = Vec::new();
-    while !heard.ends_with(until.as_bytes()) {
-        let mut byte = [0];
-        stream.read_exact(&mut byte).expect("more of it");
-        heard.push(byte[0]);
-    }
-    String::from_utf8(heard).expect("a text")
+    support::hear(stream, until)
 }
 
 #[test]

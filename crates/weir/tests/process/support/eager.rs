@@ -4,7 +4,7 @@ use super::{Identity, Message, PATIENCE, Running, reply};
 use ffi::{Channel, Resumer, Wire};
 use openssl::ssl::{Ssl, SslContext, SslMethod};
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -45,24 +45,41 @@ pub(crate) struct Eager {
 
 impl Eager {
     pub(crate) fn new(weir: &Running) -> Self {
+        Self::at(weir.address("web"))
+    }
+
+    /// The same of another listener.
+    pub(crate) fn at(address: SocketAddr) -> Self {
         let context = SslContext::builder(SslMethod::tls_client()).expect("a context");
         let sessions = Resumer::new(context, 1);
-        let (channel, wire) = Self::begin(weir, &sessions);
+        let (channel, wire) = Self::begin(address, &sessions);
         Self { sessions, channel, wire }
     }
 
-    fn begin(weir: &Running, sessions: &Resumer) -> (Channel, Plain) {
+    fn begin(address: SocketAddr, sessions: &Resumer) -> (Channel, Plain) {
         let mut ssl = sessions.begin(0, b"a.test").expect("a session");
         ssl.set_connect_state();
-        let stream = TcpStream::connect(weir.address("web")).expect("a listener");
+        let stream = TcpStream::connect(address).expect("a listener");
         stream.set_read_timeout(Some(PATIENCE)).expect("a TCP socket");
         (Channel::new(ssl).expect("a session"), Plain(stream))
     }
 
     /// Another connection, on which nothing has been said.
     pub(crate) fn again(&mut self, weir: &Running) {
+        self.again_at(weir.address("web"));
+    }
+
+    /// The same to another listener.
+    pub(crate) fn again_at(&mut self, address: SocketAddr) {
         self.channel.absolve();
-        (self.channel, self.wire) = Self::begin(weir, &self.sessions);
+        (self.channel, self.wire) = Self::begin(address, &self.sessions);
+    }
+
+    /// Ends its side in the middle of a handshake, and waits for the other's end.
+    pub(crate) fn leave(&mut self) {
+        self.wire.0.shutdown(Shutdown::Write).expect("a connected socket");
+        // It may be reset: not all that it has sent is read.
+        let _ = self.wire.0.read_to_end(&mut Vec::new());
     }
 
     pub(crate) fn shake(&mut self) {

@@ -58,6 +58,17 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
+/// What a peer says up to a text.
+pub(crate) fn hear(stream: &mut impl std::io::Read, until: &str) -> String {
+    let mut heard = Vec::new();
+    while !heard.ends_with(until.as_bytes()) {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("more of it");
+        heard.push(byte[0]);
+    }
+    String::from_utf8(heard).expect("a text")
+}
+
 /// An address on which nobody listens: it is that of a client, so that no other test can be given
 /// it, as long as the process lives.
 pub(crate) fn nobody() -> std::net::SocketAddr {

@@ -142,6 +142,15 @@ impl Secure {
         prepare: impl FnOnce(&mut SslConnectorBuilder),
     ) -> Result<Self, String> {
         let stream = TcpStream::connect_timeout(&address, PATIENCE).expect("a listener");
+        Self::try_over(stream, name, prepare)
+    }
+
+    /// The same over a connection.
+    pub(crate) fn try_over(
+        stream: TcpStream,
+        name: &str,
+        prepare: impl FnOnce(&mut SslConnectorBuilder),
+    ) -> Result<Self, String> {
         stream.set_read_timeout(Some(PATIENCE)).expect("a TCP socket");
         stream.set_nodelay(true).expect("a TCP socket");
         let mut builder = SslConnector::builder(SslMethod::tls()).expect("a context");
