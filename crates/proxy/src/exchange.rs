@@ -119,7 +119,7 @@ impl Exchange {
         loop {
             self.go_on(tx)?;
             self.upload(tx)?;
-            if self.download(tx)? && (self.up_over || withholds_body(tx) || is_spared(tx)) {
+            if self.download(tx)? && (self.up_over || withholds_body(tx) || spares(tx)) {
                 return Ok(());
             }
             if let Response::Rules(body) = self.response {
@@ -294,7 +294,7 @@ impl Exchange {
             return true;
         }
         let _ = tx.client.socket.shutdown_write();
-        self.up_over
+        self.up_over || server.socket().is_cancelled()
     }
 
     /// Looks for the head of the response; `false` when it has to be waited for.
@@ -647,10 +647,14 @@ fn withholds_body(tx: &Transaction) -> bool {
 }
 
 /// Whether the rest of a request is for nobody: its server has reset the stream. A client's stream
-/// can end without it, and does so with the word that nothing is wrong (RFC 9113 section 8.1).
-fn is_spared(tx: &Transaction) -> bool {
-    tx.client.socket.is_stream()
-        && tx.server.as_ref().is_some_and(|server| server.socket().is_cancelled())
+/// can end without it, and does so with the word that nothing is wrong (RFC 9113 section 8.1); a
+/// client of HTTP/1 can only be told by the end of its connection.
+fn spares(tx: &mut Transaction) -> bool {
+    let spared = tx.server.as_ref().is_some_and(|server| server.socket().is_cancelled());
+    if spared && !tx.client.socket.is_stream() {
+        tx.client.mux.close_after_message();
+    }
+    spared
 }
 
 /// The response is none.

@@ -147,10 +147,7 @@ impl Keeper {
 
     /// What the next question needs: a number that nobody can guess, how many are asked, settings.
     fn question(&self) -> (u16, usize, dns::Settings) {
-        let mut id = self.worker.thread.kernel().seed() as u16;
-        while self.searches.by_question(id).is_some() {
-            id = id.wrapping_add(1);
-        }
+        let id = self.searches.number(self.worker.thread.kernel().seed() as u16);
         (id, self.nameservers.len(), self.settings())
     }
 

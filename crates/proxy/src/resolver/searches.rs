@@ -130,7 +130,7 @@ impl Searches {
         let done = work(search);
         let after = (search.resolution.asking(), search.wake_at(&self.settings));
         if before.0 != after.0 {
-            before.0.map(|id| self.questions.remove(&id));
+            self.let_number_go(before.0, place);
             after.0.map(|id| self.questions.insert(id, place));
         }
         if before.1 != after.1 {
@@ -143,6 +143,20 @@ impl Searches {
     /// The one whose question under way has this number.
     pub(super) fn by_question(&self, id: u16) -> Option<usize> {
         self.questions.get(&id).copied()
+    }
+
+    /// A number for a question, from this one on. There are no more than 65,536: where all are
+    /// under way, the one that had it before is not answered any more, and asks again.
+    pub(super) fn number(&self, first: u16) -> u16 {
+        let mut numbers = (0..=u16::MAX).map(|step| first.wrapping_add(step));
+        numbers.find(|id| !self.questions.contains_key(id)).unwrap_or(first)
+    }
+
+    /// A question is not under way any more; its number may be another's already.
+    fn let_number_go(&mut self, id: Option<u16>, place: usize) {
+        if let Some(id) = id.filter(|id| self.questions.get(id) == Some(&place)) {
+            self.questions.remove(&id);
+        }
     }
 
     /// Those that need attention, the longest due first.
@@ -168,7 +182,7 @@ impl Searches {
         let Some(search) = self.all[place].take() else { return };
         self.free.push(place);
         self.due.remove(&(search.wake_at(&self.settings), place));
-        search.resolution.asking().map(|id| self.questions.remove(&id));
+        self.let_number_go(search.resolution.asking(), place);
         let name = search.resolution.name();
         if let Some(kinds) = self.names.get_mut(name) {
             kinds.retain(|(_, known)| *known != place);
@@ -226,6 +240,19 @@ mod tests {
         all.let_go(one);
         all.forget(6);
         assert_eq!((all.by_question(77), all.names.len()), (None, 1));
+    }
+
+    #[test]
+    fn there_is_a_number_though_all_are_in_use() {
+        let mut all = searches();
+        all.questions.extend((0..u16::MAX).map(|id| (id, 9)));
+        assert_eq!(all.number(7), u16::MAX, "the one that is left");
+        all.questions.insert(u16::MAX, 9);
+        assert_eq!(all.number(7), 7);
+        all.let_number_go(Some(7), 8);
+        assert_eq!(all.by_question(7), Some(9), "it is another's");
+        all.let_number_go(Some(7), 9);
+        assert_eq!((all.by_question(7), all.number(5)), (None, 7));
     }
 
     #[test]

@@ -44,6 +44,15 @@ impl Open {
     }
 }
 
+/// How many clients may wait to be accepted: as many as there may be connections, unless something
+/// else is said. The order was measured on HAProxy; the system has a bound of its own.
+fn backlog(line: &BindOptions, front: &Front, global: &Global) -> u32 {
+    let said = |count: u32| Some(count).filter(|count| *count > 0);
+    let queue = said(line.backlog).or(front.backlog);
+    let connections = said(line.maxconn).or(front.maxconn).or(global.process.maxconn);
+    queue.or(connections).unwrap_or(4096)
+}
+
 /// What a listener is asked to be beyond its own line.
 #[derive(Clone, Default)]
 pub(super) struct Asked {
@@ -64,10 +73,10 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// What a frontend asks of its listeners, with queues of this length.
-    pub(super) fn of(front: &Front, mode: Mode, global: &Global, backlog: u32) -> Self {
+    /// What a frontend asks of the listener on a line.
+    pub(super) fn of(line: &BindOptions, front: &Front, mode: Mode, global: &Global) -> Self {
         Self {
-            backlog,
+            backlog: backlog(line, front, global),
             keep_alive: super::link::probes(front.keep_alive),
             resets: front.options.nolinger,
             patient: front.smart_accept.unwrap_or(mode == Mode::Http),
@@ -432,6 +441,26 @@ mod tests {
         }
     }
 
+    /// Measured on HAProxy with `ss -ltn`.
+    #[test]
+    fn as_many_wait_as_may_be_connected_unless_said_otherwise() {
+        for (global, front, line, expected) in [
+            ("", "", "", 4_096),
+            ("maxconn 3000", "", "", 3_000),
+            ("maxconn 3000", "maxconn 30", "", 30),
+            ("", "maxconn 30", "maxconn 44", 44),
+            ("", "maxconn 123\n backlog 77", "maxconn 44", 77),
+            ("", "backlog 77", "backlog 55", 55),
+        ] {
+            let model = model(&format!(
+                "global\n {global}\nlisten l\n timeout client 1s\n {front}\n bind :1 {line}\n"
+            ));
+            let front = model.proxies[0].front.as_ref().expect("a listen section");
+            let asked = Asked::of(&front.binds[0].options, front, Mode::Tcp, &model.global);
+            assert_eq!(asked.backlog, expected, "{front:?}");
+        }
+    }
+
     #[test]
     fn sections_ask_for_what_they_say() {
         let text = "global\n noreuseport\n tune.rcvbuf.client 20000\n tune.sndbuf.client 30000\n \
@@ -441,7 +470,7 @@ mod tests {
                     option tcp-smart-accept\n";
         let model = model(text);
         let front = model.proxies[0].front.as_ref().expect("a listen section");
-        let asked = Asked::of(front, Mode::Tcp, &model.global, 5);
+        let asked = Asked::of(&BindOptions::default(), front, Mode::Tcp, &model.global);
         assert!(asked.patient, "because the section says so");
         let probes = KeepAlive { count: Some(3), idle: Some(11), interval: Some(7) };
         assert_eq!((asked.keep_alive, asked.resets, asked.exclusive), (Some(probes), true, true));

@@ -176,12 +176,11 @@ fn front(
     opener: &mut Opener,
     errors: &mut Vec<String>,
 ) -> settings::Front {
-    let backlog = from.backlog.or(from.maxconn).unwrap_or(4096).max(128);
-    let asked = Asked::of(from, proxy.mode, global, backlog);
     let owner = format!("{} {}", proxy.kind.word(), proxy.name);
     let mut binds = Vec::new();
     for bind in from.binds.iter().filter(|_| !proxy.disabled) {
         let threads = global.process.threads.of(&bind.options.threads);
+        let asked = Asked::of(&bind.options, from, proxy.mode, global);
         let opened = opener.open(bind, &asked).and_then(|open| {
             let shards = shards(opener, &open, bind, &asked, (&threads, global))?;
             let namespace = bind.options.namespace.as_deref();
@@ -197,7 +196,7 @@ fn front(
                 speaks_h2: bind.options.protocol.map(|it| it == model::Protocol::H2),
                 mss_reduction: bind.options.mss.min(0).unsigned_abs(),
                 shards,
-                backlog,
+                backlog: asked.backlog,
                 handle: open.handle,
                 address: open.address,
                 name: bind.options.name.clone(),
