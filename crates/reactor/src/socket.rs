@@ -65,7 +65,8 @@ impl Io {
     pub(crate) fn report(&mut self) -> Option<Report> {
         let lacks_room = self.ready & WRITE == 0;
         let first = self.ready & NEW != 0;
-        if !first && !(self.ready & HALF != 0 && lacks_room) {
+        let grows = self.ready & HALF != 0 && lacks_room;
+        if !first && !grows {
             return None;
         }
         self.ready &= !(NEW | HALF);
