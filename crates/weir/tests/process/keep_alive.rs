@@ -510,16 +510,17 @@ fn many_clients_at_once_are_all_answered() {
 /// How a server hears of the end of a connection, which ends when `client` does with what it has.
 fn end_seen(back: &str, answer: &str, client: fn(Client)) -> std::io::Result<usize> {
     use std::io::{Read, Write};
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let back = format!("    timeout server 300ms\n{back}    server s <origin>");
-    let weir = Setup::http("", &back).with("origin", listener.local_addr().unwrap()).start();
+    let weir =
+        Setup::http("", &back).with("origin", listener.local_addr().expect("its address")).start();
     let asking = weir.web();
     std::thread::scope(|scope| {
         scope.spawn(move || client(asking));
-        let (mut stream, _) = listener.accept().unwrap();
+        let (mut stream, _) = listener.accept().expect("a connection");
         let mut buffer = [0; 4096];
-        assert!(stream.read(&mut buffer).unwrap() > 0);
-        stream.write_all(answer.as_bytes()).unwrap();
+        assert!(stream.read(&mut buffer).expect("a request") > 0);
+        stream.write_all(answer.as_bytes()).expect("room for the answer");
         stream.read(&mut buffer)
     })
 }
