@@ -30,7 +30,14 @@ impl Dnsmasq {
         }
         let directory = Directory::new();
         let hosts = directory.write("hosts", hosts);
-        // It cannot be handed a socket: a port that is free, and perhaps still is in a moment.
+        let started = (0..20).find_map(|_| Self::try_start(&hosts, service));
+        let (child, address) = started.expect("dnsmasq stays");
+        Some(Self { child, address, hosts, _directory: directory })
+    }
+
+    /// It cannot be handed a socket, so it gets a port that is free: for datagrams, and a moment ago.
+    /// Where that is not enough it ends.
+    fn try_start(hosts: &Path, service: &str) -> Option<(Child, SocketAddr)> {
         let address = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let address = address.expect("a port");
         let child = Command::new(PROGRAM)
@@ -42,10 +49,13 @@ impl Dnsmasq {
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        let child = child.expect("dnsmasq starts");
+        let mut child = child.expect("dnsmasq starts");
         // Before it answers, a signal ends it.
-        eventually("an answer of dnsmasq", || answers(address).then_some(()));
-        Some(Self { child, address, hosts, _directory: directory })
+        let stays = eventually("an answer of dnsmasq, or its end", || {
+            let ended = child.try_wait().is_ok_and(|status| status.is_some());
+            if ended { Some(false) } else { answers(address).then_some(true) }
+        });
+        stays.then_some((child, address))
     }
 
     /// From now on these are its names.
