@@ -103,13 +103,13 @@ impl Socket {
     }
 
     /// Starts a connection. It is assumed writable: the first write tells whether it stands
-    /// already.
+    /// already. The poller hears of it as of an adopted one.
     ///
     /// # Errors
     /// As the system says at once, such as "connection refused" or no descriptors left.
     pub fn connect(thread: &Rc<Thread>, to: &Address) -> io::Result<Self> {
         let handle = thread.kernel().connect(to)?;
-        let key = thread.register(handle, WRITE, Watch::Stream)?;
+        let key = thread.enter(handle, WRITE | NEW);
         Ok(Self { thread: thread.clone(), key })
     }
 
@@ -127,7 +127,7 @@ impl Socket {
     /// As the system says at once, such as a source address that is not the machine's.
     pub fn dial(thread: &Rc<Thread>, to: &Address, how: &Dial) -> io::Result<Self> {
         let handle = thread.kernel().dial(to, how)?;
-        let key = thread.register(handle, WRITE, Watch::Stream)?;
+        let key = thread.enter(handle, WRITE | NEW);
         Ok(Self { thread: thread.clone(), key })
     }
 
