@@ -35,8 +35,8 @@ impl Dnsmasq {
         Some(Self { child, address, hosts, _directory: directory })
     }
 
-    /// It cannot be handed a socket, so it gets a port that is free: for datagrams, and a moment ago.
-    /// Where that is not enough it ends.
+    /// It cannot be handed a socket, so it gets a port that is free: for datagrams, and a moment
+    /// ago. Where that is not enough it ends.
     fn try_start(hosts: &Path, service: &str) -> Option<(Child, SocketAddr)> {
         let address = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let address = address.expect("a port");
