@@ -108,9 +108,7 @@ impl Socket {
     /// # Errors
     /// As the system says at once, such as "connection refused" or no descriptors left.
     pub fn connect(thread: &Rc<Thread>, to: &Address) -> io::Result<Self> {
-        let handle = thread.kernel().connect(to)?;
-        let key = thread.enter(handle, WRITE | NEW);
-        Ok(Self { thread: thread.clone(), key })
+        Ok(Self::begun(thread, thread.kernel().connect(to)?))
     }
 
     /// Opens a socket for datagrams to and from one address.
@@ -126,9 +124,13 @@ impl Socket {
     /// # Errors
     /// As the system says at once, such as a source address that is not the machine's.
     pub fn dial(thread: &Rc<Thread>, to: &Address, how: &Dial) -> io::Result<Self> {
-        let handle = thread.kernel().dial(to, how)?;
+        Ok(Self::begun(thread, thread.kernel().dial(to, how)?))
+    }
+
+    /// A connection that may stand already.
+    fn begun(thread: &Rc<Thread>, handle: Handle) -> Self {
         let key = thread.enter(handle, WRITE | NEW);
-        Ok(Self { thread: thread.clone(), key })
+        Self { thread: thread.clone(), key }
     }
 
     /// Adopts an open connection that has nothing to read, which another thread has let go.
