@@ -12,7 +12,7 @@ use crate::transaction::Transaction;
 use crate::transport::Transport;
 use crate::worker::Worker;
 use buf::Buf;
-use reactor::{Class, Need, Tick};
+use reactor::{Class, Need, Tick, Wake};
 use std::rc::Rc;
 use tls::{Fault, Reason, Step};
 
@@ -261,10 +261,13 @@ pub(crate) async fn run(
         // be waited for anyway, so the poller has to know it, sooner or later.
         transport.socket().await_report();
     }
+    let mut heavy = false;
     loop {
         let fruitless = awaited == Step::Receive && !transport.is_readable();
         if !fruitless {
-            thread.scheduler().yield_as(Class::Heavy).await;
+            if !heavy {
+                thread.scheduler().yield_as(Class::Heavy).await;
+            }
             awaited = transport.handshake().map_err(Trouble::Failed)?;
             if awaited == Step::Done {
                 return Ok(());
@@ -274,11 +277,12 @@ pub(crate) async fn run(
             return Err(Trouble::Late);
         }
         stay().map_err(Trouble::Given)?;
+        thread.scheduler().labour();
         match awaited {
             Step::Send => transport.want_write(),
             Step::Receive | Step::Done => transport.want_read(),
         }
-        thread.scheduler().pause(deadline).await;
+        heavy = thread.scheduler().pause(deadline).await == Wake::IO;
     }
 }
 

@@ -187,9 +187,10 @@ impl Scheduler {
         if let Some(future) = &slot.future {
             stdx::prefetch::soon(&**future);
         }
-        let class = match slot.state.contains(State::CARRIES_ON) {
-            true => Class::Bulk,
-            false => Class::of_wake(reason, id == self.current.get(), slot.nice != 0),
+        let class = match slot.state & State::SAID {
+            State::CARRIES_ON => Class::Bulk,
+            State::LABOURS if reason == Wake::IO => Class::Heavy,
+            _ => Class::of_wake(reason, id == self.current.get(), slot.nice != 0),
         };
         inner.queue.push(id, class, slot.nice);
         if self.profile.is_on() {
@@ -273,8 +274,19 @@ impl Scheduler {
     /// Has the next wake-up of the running task count as bulk work: there is more of a transfer
     /// that it is in the midst of, and those who only begin go first.
     pub fn carry_on(&self) {
+        self.say(State::CARRIES_ON);
+    }
+
+    /// Has the next wake-up of the running task by I/O count as heavy work, for which it waits:
+    /// it need not run first only to give way. If I/O alone is among the reasons then, this is how
+    /// it was woken.
+    pub fn labour(&self) {
+        self.say(State::LABOURS);
+    }
+
+    fn say(&self, what: State) {
         if let Some(slot) = self.inner.borrow_mut().tasks.get_mut(self.current.get()) {
-            slot.state |= State::CARRIES_ON;
+            slot.state |= what;
         }
     }
 

@@ -20,6 +20,10 @@ bitflags::bitflags! {
         const KILLED = 1 << 1;
         /// It carries on with a transfer: its next turn is bulk work, whatever wakes it.
         const CARRIES_ON = 1 << 2;
+        /// It waits for what heavy work begins with: its next turn is that, if I/O wakes it.
+        const LABOURS = 1 << 3;
+        /// What it has said of its next wake-up, and of no later one.
+        const SAID = Self::CARRIES_ON.bits() | Self::LABOURS.bits();
     }
 }
 

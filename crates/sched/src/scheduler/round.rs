@@ -135,7 +135,7 @@ impl Scheduler {
             // Before the mark is cleared: from then on a wake-up dates the turn after this one.
             self.profile.take(id);
         }
-        slot.state -= State::QUEUED | State::CARRIES_ON;
+        slot.state -= State::QUEUED | State::SAID;
         let work = slot.future.take()?;
         if slot.state.contains(State::KILLED) {
             inner.forget(id);

@@ -248,6 +248,51 @@ fn who_carries_on_lets_those_who_begin_go_first() {
 }
 
 #[test]
+fn who_labours_is_woken_as_heavy_work_by_its_input_alone() {
+    let (scheduler, log) = (scheduler(Settings::default()), Log::default());
+    for name in 0..3 {
+        let (own, turns) = (scheduler.clone(), log.clone());
+        scheduler.spawn(Class::Normal, async move {
+            for labours in [true, true, false] {
+                if labours {
+                    own.labour();
+                }
+                own.pause(None).await;
+                turns.borrow_mut().push((name, own.reasons()));
+            }
+        });
+    }
+    scheduler.run();
+    let ran = |reason| {
+        scheduler.wake_all(reason);
+        let ran = scheduler.run().ran;
+        while scheduler.run().ran > 0 {}
+        ran
+    };
+    // One in a round; but what does not come with input begins no heavy work, and is told apart.
+    assert_eq!([ran(Wake::IO), ran(Wake::IO | Wake::OTHER), ran(Wake::IO)], [1, 3, 3]);
+    let reasons: Vec<_> = log.borrow().iter().map(|(_, reasons)| *reasons).collect();
+    let other = Wake::IO | Wake::OTHER;
+    assert_eq!(reasons, [[Wake::IO; 3], [other; 3], [Wake::IO; 3]].concat());
+}
+
+#[test]
+fn who_labours_and_was_late_is_not_taken_for_heavy_work() {
+    let (scheduler, log) = (scheduler(Settings::default()), Log::default());
+    let (own, turns) = (scheduler.clone(), log.clone());
+    let task = scheduler.spawn(Class::Normal, async move {
+        own.labour();
+        own.pause(Some(Tick(5))).await;
+        turns.borrow_mut().push((1, own.reasons()));
+    });
+    scheduler.run();
+    scheduler.expire(Tick(9));
+    scheduler.wake(task, Wake::IO);
+    scheduler.run();
+    assert_eq!(*log.borrow(), [(1, Wake::IO | Wake::TIMER)]);
+}
+
+#[test]
 fn a_round_of_bulk_work_alone_is_short() {
     let scheduler = scheduler(Settings::default());
     for _ in 0..1_000 {
