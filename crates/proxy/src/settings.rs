@@ -648,10 +648,10 @@ impl Server {
 /// The agent of a server (`agent-check`).
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// Where it is.
-    pub address: Address,
-    /// Whether it is where the server is, wherever that goes (no `agent-addr`).
-    pub follows: bool,
+    /// Its own address (`agent-addr`); without one it is where the server is, wherever that goes.
+    pub ip: Option<IpAddr>,
+    /// Its port (`agent-port`), which a path has not.
+    pub port: u16,
     /// What it is told first (`agent-send`).
     pub send: Vec<u8>,
     /// Milliseconds between checks (`agent-inter`).

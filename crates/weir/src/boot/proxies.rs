@@ -393,7 +393,7 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
         balance,
         check_ip: check.addr,
         check_port: check.port,
-        agent: agent(&address, check),
+        agent: agent(check),
         address,
         cookie: options.cookie.as_deref().map(content),
         redirect: options.redirect.as_deref().map(|prefix| content(prefix).into()),
@@ -530,17 +530,12 @@ fn streams(from: &model::NameServer, options: &model::ServerOptions) -> settings
 }
 
 /// What `addr` and `port` say holds for agents too, unless they have their own.
-fn agent(server: &reactor::Address, check: &model::Check) -> Option<settings::Agent> {
+fn agent(check: &model::Check) -> Option<settings::Agent> {
     let from = &check.agent;
-    let (own_ip, port) = (from.addr.or(check.addr), from.port.or(check.port)?);
-    let address = match own_ip.or_else(|| Some(server.inet()?.ip())) {
-        Some(ip) => reactor::Address::Inet((ip, port).into()),
-        // As HAProxy does with a server that is a path.
-        None => server.clone(),
-    };
+    let (ip, port) = (from.addr.or(check.addr), from.port.or(check.port)?);
     from.enabled.then(|| settings::Agent {
-        address,
-        follows: own_ip.is_none(),
+        ip,
+        port,
         send: from.send.clone(),
         inter_ms: u32::try_from(from.inter).unwrap_or(u32::MAX).max(1),
     })
