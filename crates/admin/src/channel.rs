@@ -135,6 +135,12 @@ impl Room {
         Self { most: most.max(1), sessions: Rc::default() }
     }
 
+    /// Room for what a socket's own `maxconn` allows; 0 is no limit.
+    pub(crate) fn of_socket(maxconn: u32) -> Self {
+        let limit = usize::try_from(maxconn).ok().filter(|limit| *limit > 0);
+        Self::new(limit.unwrap_or(usize::MAX))
+    }
+
     fn is_full(&self) -> bool {
         self.sessions.get() >= self.most
     }

@@ -109,6 +109,8 @@ pub struct Resolution {
     /// The last error of this question.
     error: Option<Failure>,
     due: u64,
+    /// When it began: what servers had by then, from a file or the system, is held as an answer is.
+    begun: u64,
     known: Vec<Known>,
     /// When it was last valid.
     valid: Option<u64>,
@@ -128,6 +130,7 @@ impl Resolution {
             left: 0,
             error: None,
             due: now,
+            begun: now,
             known: Vec::new(),
             valid: None,
             failure: None,
@@ -175,10 +178,11 @@ impl Resolution {
         valid.map_or(0, |valid| valid.saturating_add(settings.hold.valid))
     }
 
-    /// Whether the last valid answer is still kept after a failure.
+    /// Whether the last valid answer is still kept after a failure, or, before the first one, what
+    /// there was when it began.
     pub fn holds(&self, failure: Failure, now: u64, settings: &Settings) -> bool {
-        let kept = |valid: u64| now < valid.saturating_add(settings.hold.of(failure));
-        self.valid.is_some_and(kept)
+        let since = self.valid.unwrap_or(self.begun);
+        now < since.saturating_add(settings.hold.of(failure))
     }
 
     /// Asks at once, unless that is under way.

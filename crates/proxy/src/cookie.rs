@@ -162,19 +162,19 @@ fn find(back: &Back, value: &[u8]) -> Option<usize> {
     let key = back.dynamic_cookie.key();
     back.servers.slot_of(|server| {
         let own = value_of(server, key.as_deref());
-        own.is_some_and(|it| !it.is_empty() && it.as_bytes() == value)
+        own.is_some_and(|it| !it.is_empty() && *it == *value)
     })
 }
 
 impl Back {
     /// What a server is called in the persistence cookie, if anything.
-    pub fn cookie_value(&self, server: &Server) -> Option<String> {
+    pub fn cookie_value(&self, server: &Server) -> Option<Vec<u8>> {
         value_of(server, self.dynamic_cookie.key().as_deref()).map(Cow::into_owned)
     }
 }
 
 /// A server's value in the cookie: its own, or one computed from its address with a key.
-fn value_of<'a>(server: &'a Server, key: Option<&str>) -> Option<Cow<'a, str>> {
+fn value_of<'a>(server: &'a Server, key: Option<&str>) -> Option<Cow<'a, [u8]>> {
     if let Some(value) = &server.settings.cookie {
         return Some(Cow::Borrowed(value));
     }
@@ -186,7 +186,7 @@ fn value_of<'a>(server: &'a Server, key: Option<&str>) -> Option<Cow<'a, str>> {
         IpAddr::V6(ip) => text.extend_from_slice(&ip.octets()),
     }
     text.extend_from_slice(&u32::from(address.port()).to_be_bytes());
-    Some(Cow::Owned(format!("{:016x}", sample::hash::xxh64(&text, 0))))
+    Some(Cow::Owned(format!("{:016x}", sample::hash::xxh64(&text, 0)).into_bytes()))
 }
 
 /// Makes a server's response ready for the client: tells it which server to ask for next time.
@@ -213,21 +213,21 @@ pub(crate) fn response(tx: &mut Transaction) {
     let Some(value) = value else {
         // A server without a value has no client to keep.
         tx.notes.journal.cookie.1 = b'I';
-        return insert(&mut tx.space.response, cookie, format!("{}={NEVER}", cookie.name));
+        return insert(&mut tx.space.response, cookie, [&*cookie.name, b"=", NEVER].concat());
     };
     let now = tx.worker.second();
     let refreshed = tx.cookie_dates.refreshed(cookie, now);
     if !known || refreshed.is_some() {
         tx.notes.journal.cookie.1 = if known { b'U' } else { b'I' };
         let dates = refreshed.unwrap_or_else(|| Dates::default().first(cookie, now));
-        let mut pair = format!("{}={value}", cookie.name);
+        let mut pair = [&*cookie.name, b"=", &value].concat();
         dates.write(cookie, &mut pair);
         insert(&mut tx.space.response, cookie, pair);
     }
 }
 
 /// What becomes of the cookie where the server sets it. `true`: it is the server's to set.
-fn from_server(tx: &mut Transaction, cookie: &Cookie, value: Option<&str>, known: bool) -> bool {
+fn from_server(tx: &mut Transaction, cookie: &Cookie, value: Option<&[u8]>, known: bool) -> bool {
     let head = &mut tx.space.response;
     let mut next = 0;
     let mut provided = false;
@@ -254,7 +254,7 @@ fn from_server(tx: &mut Transaction, cookie: &Cookie, value: Option<&str>, known
 
 /// The next field from an index on in which the server sets the cookie, and whether it may set
 /// several there (`Set-Cookie2`).
-fn set_by_server(head: &Head, name: &str, from: usize) -> Option<(usize, bool)> {
+fn set_by_server(head: &Head, name: &[u8], from: usize) -> Option<(usize, bool)> {
     head.fields().filter(|field| field.index >= from).find_map(|field| {
         let listed = match field.id {
             HeaderId::SetCookie => false,
@@ -266,15 +266,15 @@ fn set_by_server(head: &Head, name: &str, from: usize) -> Option<(usize, bool)> 
 }
 
 /// What takes a cookie away from a client.
-const NEVER: &str = "; Expires=Thu, 01-Jan-1970 00:00:01 GMT";
+const NEVER: &[u8] = b"; Expires=Thu, 01-Jan-1970 00:00:01 GMT";
 
-fn insert(head: &mut Head, cookie: &Cookie, mut line: String) {
-    line.push_str("; path=/");
+fn insert(head: &mut Head, cookie: &Cookie, mut line: Vec<u8>) {
+    line.extend_from_slice(b"; path=/");
     for attribute in &cookie.attributes {
-        line.push_str("; ");
-        line.push_str(attribute);
+        line.extend_from_slice(b"; ");
+        line.extend_from_slice(attribute);
     }
-    head.push(b"set-cookie", line.as_bytes());
+    head.push(b"set-cookie", &line);
     if cookie.nocache && is_cacheable(head) {
         head.push(b"cache-control", b"private");
     }

@@ -318,12 +318,8 @@ pub fn relocate(
     };
     let before = server.location.now().address.clone();
     let changed = server.location.change(change);
-    let address = &server.location.now().address;
-    if before != *address {
+    if before != server.location.now().address {
         drop_idle(worker, backend, slot);
-        if let (Some(agent), Some(inet)) = (&server.agent, address.inet()) {
-            agent.follow(inet.ip());
-        }
     }
     changed
 }

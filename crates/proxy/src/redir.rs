@@ -16,7 +16,7 @@ pub(crate) fn instead_of(tx: &mut Transaction) -> Option<Failure> {
     }
     let space = &mut *tx.space;
     let path = space.request.target().path_and_query()?;
-    let location = [prefix.as_bytes(), path].concat();
+    let location = [&prefix, path].concat();
     let answer = &mut space.response;
     answer.clear();
     answer.set_response(Version::Http11, 302, b"Found");

@@ -108,7 +108,7 @@ fn capture_cookie(tx: &mut Transaction, side: Side) {
         .by_id(id)
         .flat_map(|field| field.value.split(|byte| *byte == b';'))
         .map(<[u8]>::trim_ascii)
-        .find(|cookie| cookie.starts_with(prefix.as_bytes()));
+        .find(|cookie| cookie.starts_with(prefix));
     if let Some(cookie) = found {
         out.clear();
         out.extend_from_slice(&cookie[..cookie.len().min(*limit)]);

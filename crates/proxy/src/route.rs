@@ -118,7 +118,7 @@ pub(crate) fn choose(tx: &mut Transaction, front: &ProxyRef) -> Option<ProxyRef>
 /// `monitor-uri`: an answer that is neither logged nor counted as a request to a backend.
 fn is_monitored(tx: &mut Transaction, front: &ProxyRef) -> bool {
     let uri = front.settings.front.as_ref().and_then(|settings| settings.monitor_uri.as_ref());
-    let Some(uri) = uri.map(|uri| uri.as_bytes()) else { return false };
+    let Some(uri) = uri.map(Vec::as_slice) else { return false };
     let request = &tx.space.request;
     // A path is looked for in URIs in absolute form too.
     if request.uri() != uri && request.target().path_and_query() != Some(uri) {

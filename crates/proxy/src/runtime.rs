@@ -555,54 +555,46 @@ pub struct Agent {
     pub off: AtomicBool,
     /// Milliseconds between checks.
     pub inter_ms: u32,
-    /// Whether it goes where the server goes.
-    follows: AtomicBool,
-    /// Where it is, and what it is told first.
-    target: Mutex<(Address, Vec<u8>)>,
+    asked: Mutex<Asked>,
+}
+
+/// Where an agent is asked, and what it is told first.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// Its own address; without one it is where the server is, wherever that goes.
+    pub ip: Option<IpAddr>,
+    /// Its port, unless it is at a path.
+    pub port: u16,
+    /// What it is told.
+    pub send: Vec<u8>,
+}
+
+impl Asked {
+    /// Where it is, its server being there.
+    pub fn address(&self, server: &Address) -> Address {
+        match self.ip.or_else(|| Some(server.inet()?.ip())) {
+            Some(ip) => Address::Inet((ip, self.port).into()),
+            // As HAProxy does with a server that is a path.
+            None => server.clone(),
+        }
+    }
 }
 
 impl Agent {
     fn new(settings: &settings::Agent, off: bool) -> Self {
-        let target = Mutex::new((settings.address.clone(), settings.send.clone()));
-        let follows = AtomicBool::new(settings.follows);
-        Self { off: AtomicBool::new(off), inter_ms: settings.inter_ms, follows, target }
+        let (ip, port, send) = (settings.ip, settings.port, settings.send.clone());
+        let asked = Mutex::new(Asked { ip, port, send });
+        Self { off: AtomicBool::new(off), inter_ms: settings.inter_ms, asked }
     }
 
-    /// Where it is now, and what it is told first.
-    pub fn target(&self) -> (Address, Vec<u8>) {
-        self.target.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Gives it an address of its own, wherever the server goes.
-    pub fn settle(&self, ip: IpAddr) {
-        self.follows.store(false, Relaxed);
-        self.retarget(|address, _| set_ip(address, ip));
-    }
-
-    /// Its own address, unless it goes where the server goes.
-    pub fn own_ip(&self) -> Option<IpAddr> {
-        let ip = self.target().0.inet()?.ip();
-        (!self.follows.load(Relaxed)).then_some(ip)
-    }
-
-    /// The server has moved.
-    pub(crate) fn follow(&self, ip: IpAddr) {
-        if self.follows.load(Relaxed) {
-            self.retarget(|address, _| set_ip(address, ip));
-        }
+    /// Where it is asked now, and what it is told first.
+    pub fn asked(&self) -> Asked {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Moves it, or changes what it is told.
-    pub fn retarget(&self, change: impl FnOnce(&mut Address, &mut Vec<u8>)) {
-        let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
-        let (address, send) = &mut *target;
-        change(address, send);
-    }
-}
-
-fn set_ip(address: &mut Address, ip: IpAddr) {
-    if let Address::Inet(address) = address {
-        address.set_ip(ip);
+    pub fn change(&self, change: impl FnOnce(&mut Asked)) {
+        change(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 

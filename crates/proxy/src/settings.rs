@@ -312,7 +312,7 @@ pub enum CookieMode {
 #[derive(Clone, Debug, Default)]
 pub struct Cookie {
     /// Name of the cookie.
-    pub name: String,
+    pub name: Vec<u8>,
     /// Who sets it.
     pub mode: CookieMode,
     /// Hidden from servers, and not set again when the client has it.
@@ -328,7 +328,7 @@ pub struct Cookie {
     /// Seconds after which one does not count at all; 0 for no limit.
     pub max_life: u32,
     /// Attributes appended to `Set-Cookie`.
-    pub attributes: Vec<String>,
+    pub attributes: Vec<Vec<u8>>,
 }
 
 impl Cookie {
@@ -354,16 +354,14 @@ pub enum ErrorReply {
 
 impl ErrorReply {
     /// A redirect with this status, 302 or 303; `None` if the location does not fit into a header.
-    pub fn location(status: u16, url: &str) -> Option<Self> {
+    pub fn location(status: u16, url: &[u8]) -> Option<Self> {
         let reason = if status == 303 { "See Other" } else { "Found" };
-        let text = |more: &str| {
-            format!(
-                "HTTP/1.1 {status} {reason}\r\ncache-control: no-cache\r\ncontent-length: 0\r\n\
-                 location: {url}\r\n{more}\r\n"
-            )
-        };
-        let parsed = Arc::new(rules::ErrorFile::parse(text("").as_bytes()).ok()?);
-        let raw = text("connection: close\r\n").into_bytes().into();
+        let begin = format!(
+            "HTTP/1.1 {status} {reason}\r\ncache-control: no-cache\r\ncontent-length: 0\r\nlocation: "
+        );
+        let text = |end: &str| [begin.as_bytes(), url, end.as_bytes()].concat();
+        let parsed = Arc::new(rules::ErrorFile::parse(&text("\r\n\r\n")).ok()?);
+        let raw = text("\r\nconnection: close\r\n\r\n").into();
         Some(Self::File { raw, parsed })
     }
 
@@ -504,9 +502,9 @@ pub struct Server {
     /// Where it is at first.
     pub address: Address,
     /// Its value in the persistence cookie.
-    pub cookie: Option<String>,
+    pub cookie: Option<Vec<u8>>,
     /// Where clients are sent that only ask for something, up to the path (`redir`).
-    pub redirect: Option<Arc<str>>,
+    pub redirect: Option<Arc<[u8]>>,
     /// Requests that may wait for it; 0 for no limit.
     pub max_queue: u32,
     /// The lowest that its connection limit sinks to (`minconn`); 0 for a limit that stays.
@@ -650,10 +648,10 @@ impl Server {
 /// The agent of a server (`agent-check`).
 #[derive(Clone, Debug)]
 pub struct Agent {
-    /// Where it is.
-    pub address: Address,
-    /// Whether it is where the server is, wherever that goes (no `agent-addr`).
-    pub follows: bool,
+    /// Its own address (`agent-addr`); without one it is where the server is, wherever that goes.
+    pub ip: Option<IpAddr>,
+    /// Its port (`agent-port`), which a path has not.
+    pub port: u16,
     /// What it is told first (`agent-send`).
     pub send: Vec<u8>,
     /// Milliseconds between checks (`agent-inter`).
@@ -726,7 +724,7 @@ pub struct Front {
     /// `option idle-close-on-response`: a soft stop leaves clients between requests alone.
     pub idle_close_on_response: bool,
     /// `monitor-uri`.
-    pub monitor_uri: Option<String>,
+    pub monitor_uri: Option<Vec<u8>>,
     /// Sessions accepted per second; 0 for no limit.
     pub session_rate: u32,
     /// `option socket-stats`: each listener counts for itself, too.
@@ -949,7 +947,7 @@ pub struct Proxy {
     /// Capture slots: those of requests, those of responses.
     pub captures: [Vec<CaptureSlot>; 2],
     /// `capture cookie`: what `name=value` begins with, and the longest text kept.
-    pub captured_cookie: Option<(String, usize)>,
+    pub captured_cookie: Option<(Vec<u8>, usize)>,
     /// `unique-id-format`.
     pub unique_id: Option<LogFormat>,
     /// `unique-id-header`, in lower case.

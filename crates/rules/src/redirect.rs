@@ -71,12 +71,11 @@ impl Redirect {
                     at += 1;
                 }
                 "set-cookie" => {
-                    redirect.cookie = Some(format!("{}; path=/;", value(at)?).into_bytes().into());
+                    redirect.cookie = Some(cookie(value(at)?, "; path=/;"));
                     at += 1;
                 }
                 "clear-cookie" => {
-                    let cookie = format!("{}; path=/; Max-Age=0;", value(at)?);
-                    redirect.cookie = Some(cookie.into_bytes().into());
+                    redirect.cookie = Some(cookie(value(at)?, "; path=/; Max-Age=0;"));
                     at += 1;
                 }
                 "drop-query" => redirect.drop_query = true,
@@ -171,6 +170,10 @@ impl Redirect {
             head.push(b"set-cookie", cookie);
         }
     }
+}
+
+fn cookie(word: &str, attributes: &str) -> Box<[u8]> {
+    [&*sample::word::to_bytes(word), attributes.as_bytes()].concat().into()
 }
 
 fn kind(word: &str) -> Kind {

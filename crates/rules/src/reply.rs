@@ -368,7 +368,7 @@ impl<'w> Parts<'w> {
         };
         match &mut content {
             Content::Payload(payload, kind) => {
-                *kind = self.kind.map(|kind| kind.as_bytes().into());
+                *kind = self.kind.map(|kind| sample::word::to_bytes(kind).into());
                 let empty = matches!(payload, Payload::Raw(bytes) if bytes.is_empty());
                 if matches!(status, 204 | 304) && !empty {
                     let message = format!("No body expected for {status} responses.");

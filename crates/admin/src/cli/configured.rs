@@ -129,8 +129,8 @@ fn shown(ip: Option<IpAddr>, anon: Anon) -> String {
 fn agent_place(server: &Server) -> (Option<IpAddr>, u16) {
     match &server.agent {
         Some(agent) => {
-            let port = agent.target().0.inet().map_or(0, |address| address.port());
-            (agent.own_ip(), port)
+            let asked = agent.asked();
+            (asked.ip, asked.port)
         }
         None => (server.settings.check_ip, server.settings.check_port.unwrap_or(0)),
     }

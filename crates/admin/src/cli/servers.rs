@@ -7,7 +7,6 @@ use super::moving;
 use balance::{Admin, Change, MAX_WEIGHT};
 use proxy::notice::{self, Cause};
 use proxy::runtime::Agent;
-use reactor::Address;
 use std::sync::atomic::Ordering::Relaxed;
 use stdx::ignored;
 
@@ -125,9 +124,9 @@ fn change_agent(call: &Call<'_>, target: &Target) -> Reply {
             "down" => notice::force_agent(call.worker, &target.proxy, target.slot, false),
             _ => return Reply::error("'set server <srv> agent' expects 'up' or 'down'."),
         },
-        "agent-send" => agent.retarget(|_, send| *send = given.as_bytes().to_vec()),
+        "agent-send" => agent.change(|asked| asked.send = given.as_bytes().to_vec()),
         "agent-port" => match agent_port(given) {
-            Ok(port) => agent.retarget(|address, _| move_to(address, Some(port))),
+            Ok(port) => agent.change(|asked| asked.port = port),
             Err(reply) => return reply,
         },
         _ => return move_agent(call, agent),
@@ -148,8 +147,7 @@ fn move_agent(call: &Call<'_>, agent: &Agent) -> Reply {
         },
         _ => None,
     };
-    agent.settle(ip);
-    agent.retarget(|address, _| move_to(address, port));
+    agent.change(|asked| (asked.ip, asked.port) = (Some(ip), port.unwrap_or(asked.port)));
     Reply::Done
 }
 
@@ -158,12 +156,6 @@ fn agent_port(given: &str) -> Result<u16, Reply> {
     match moving::port(given)? {
         0 => Err(moving::invalid_port()),
         port => Ok(port),
-    }
-}
-
-fn move_to(address: &mut Address, port: Option<u16>) {
-    if let Address::Inet(address) = address {
-        port.into_iter().for_each(|port| address.set_port(port));
     }
 }
 

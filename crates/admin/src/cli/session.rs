@@ -38,11 +38,10 @@ pub fn serve<'a>(
 ) {
     let all = Room::new(settings.max_sessions);
     for (handle, socket) in sockets {
-        let own = usize::try_from(socket.maxconn).ok().filter(|own| *own > 0);
         let rooms = match socket.of_master {
             // Whoever is on the others does not lock it out.
             true => [Room::new(settings.max_sessions)].into(),
-            false => [all.clone(), Room::new(own.unwrap_or(usize::MAX))].into(),
+            false => [all.clone(), Room::of_socket(socket.maxconn)].into(),
         };
         let task = accept_all(worker.clone(), handle, socket.clone(), settings.clone(), rooms);
         worker.thread.scheduler().spawn(Class::Normal, task);

@@ -872,19 +872,16 @@ fn relative_ports_are_shown_and_stay() {
 fn agents_are_told_and_moved() {
     let mut proxies = testing::proxies();
     let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
-    server.agent = Some(proxy::settings::Agent {
-        address: server.address.clone(),
-        follows: true,
-        send: Vec::new(),
-        inter_ms: 2_000,
-    });
+    server.agent =
+        Some(proxy::settings::Agent { ip: None, port: 8001, send: Vec::new(), inter_ms: 2_000 });
     let shared = Shared::new(testing::process(), proxies, 0);
     let worker = testing::worker(&shared);
     let bench = Bench { worker, settings: testing::settings(), shared, listener: Cell::new(-1) };
     let server = || &bench.shared.proxies[1].back.as_ref().unwrap().servers[0];
     let target = || {
-        let (address, send) = server().agent.as_ref().unwrap().target();
-        (format!("{address:?}"), String::from_utf8(send).unwrap())
+        let asked = server().agent.as_ref().unwrap().asked();
+        let address = asked.address(&server().location.now().address);
+        (format!("{address:?}"), String::from_utf8(asked.send).unwrap())
     };
     bench.run("set server be/s1 agent-addr 10.0.0.9");
     assert!(target().0.contains("10.0.0.9:8001"), "{:?}", target());

@@ -42,13 +42,13 @@ pub fn serve(
     supervisor: &Rc<dyn Supervisor>,
 ) -> TaskId {
     let (level, own, supervisor) = (socket.level, thread.clone(), supervisor.clone());
+    let rooms = [Room::new(SESSIONS), Room::of_socket(socket.maxconn)].into();
     let task = async move {
         let begin = |socket, place| {
             let state = State { level, ..State::default() };
             let task = converse(own.clone(), socket, state, supervisor.clone(), place);
             own.scheduler().spawn(Class::Normal, task);
         };
-        let rooms = [Room::new(SESSIONS)].into();
         channel::accept_all(&own, handle, rooms, || false, begin).await;
     };
     thread.scheduler().spawn(Class::Normal, task)

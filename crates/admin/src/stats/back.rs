@@ -30,7 +30,13 @@ pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, filter: &Filter) -> 
     }
     state(&mut row, back, clock, filter.states);
     if let Some(settings) = proxy.settings.back.as_ref().filter(|_| filter.legends) {
-        row.set(Field::Cookie, settings.cookie.as_ref().map(|cookie| cookie.name.as_str()));
+        row.set(
+            Field::Cookie,
+            settings
+                .cookie
+                .as_ref()
+                .map(|cookie| String::from_utf8_lossy(&cookie.name).into_owned()),
+        );
         let name = settings.algorithm_name.split_whitespace().next().unwrap_or("roundrobin");
         row.set(Field::Algo, name);
     }

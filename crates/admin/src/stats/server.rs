@@ -69,7 +69,8 @@ pub(super) fn row(proxy: &Proxy, server: &Server, clock: Clock, legends: bool) -
         let place = server.location.now();
         row.set(Field::Addr, place.known.then(|| own_address(server, &place.address)));
         let back = proxy.back.as_ref();
-        row.set(Field::Cookie, back.and_then(|back| back.cookie_value(server)));
+        let cookie = back.and_then(|back| back.cookie_value(server));
+        row.set(Field::Cookie, cookie.map(|it| String::from_utf8_lossy(&it).into_owned()));
     }
     row
 }

@@ -223,12 +223,8 @@ const CHECKED: &[(&str, &str)] = &[
 fn checks_and_agents_fill_their_columns() {
     let mut proxies = testing::proxies();
     let server = &mut proxies[1].back.as_mut().unwrap().servers[0];
-    server.agent = Some(proxy::settings::Agent {
-        address: server.address.clone(),
-        follows: true,
-        send: Vec::new(),
-        inter_ms: 2_000,
-    });
+    server.agent =
+        Some(proxy::settings::Agent { ip: None, port: 8001, send: Vec::new(), inter_ms: 2_000 });
     server.pool_max = Some(9);
     server.balance.slowstart_ms = 60_000;
     server.balance.track = Some(balance::Tracked { backend: "other".into(), server: "s9".into() });

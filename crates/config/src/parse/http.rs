@@ -45,8 +45,10 @@ pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> 
             "maxlife" => cookie.max_life = cookie_age(args, n, "<lifetime>")?,
             "domain" => {
                 let domain = args.need(n + 1, "'domain' expects <domain> as argument.")?;
-                if domain.contains([';', ' ', '\t']) {
-                    let message = format!("domain '{domain}' contains a forbidden character.");
+                let fits = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+                if let Some(odd) = domain.chars().find(|c| !fits(*c)) {
+                    let message =
+                        format!("character '{odd}' is not permitted in domain name '{domain}'.");
                     return Err(args.fault(n + 1, message));
                 }
                 if !domain.contains('.') {
@@ -56,7 +58,7 @@ pub(super) fn cookie(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> 
             }
             "attr" => {
                 let attribute = args.need(n + 1, "'attr' expects <value> as argument.")?;
-                if attribute.contains(|c: char| c.is_control() || c == ';') {
+                if attribute.contains(|c: char| c.is_ascii_control() || c == ';') {
                     return Err(args.fault(n + 1, "character value not permitted in attribute."));
                 }
                 attributes.push(attribute.to_owned());
@@ -205,7 +207,7 @@ pub(super) fn http_error(proxy: &mut DraftProxy, cx: &mut Cx<'_>, args: Args<'_>
 
 pub(super) fn errorloc(proxy: &mut DraftProxy, _: &mut Cx<'_>, args: Args<'_>) -> Parsed {
     let code = error_status(args, "<url>")?;
-    if args.text(2).contains(|c: char| c.is_control()) {
+    if args.text(2).contains(|c: char| c.is_ascii_control()) {
         return Err(args.fault(2, "a location cannot contain control characters."));
     }
     let status = if args.text(0) == "errorloc303" { 303 } else { 302 };

@@ -422,6 +422,7 @@ fn rules_and_http_errors_name_sections_that_are_there() {
         ("http-error string x", "'http-error' expects at least a status code"),
         ("http-error status 418", "'http-error' status code '418' not handled"),
         ("errorloc 503 \"/a\\nb\"", "a location cannot contain control characters."),
+        ("cookie N insert domain a.b=c", "character '=' is not permitted in domain name 'a.b=c'."),
     ] {
         assert_eq!(of(&format!(" {line}\n"), Severity::Alert), [message], "{line}");
     }

@@ -126,12 +126,15 @@ fn the_last_valid_answer_is_kept_as_long_as_the_failure_says() {
     ];
     for (failure, span) in spans {
         let mut bench = Bench::new(Kind::V4, 1);
-        assert!(!bench.it.holds(failure, 0, &bench.settings), "nothing was ever valid");
+        let holds = |bench: &Bench, now| {
+            [now - 1, now].map(|at| bench.it.holds(failure, at, &bench.settings))
+        };
+        assert_eq!(holds(&bench, span), [true, false], "{failure:?}, what there was before");
+        bench.now = 100;
         bench.wait();
         bench.hear(answer(&[1]));
-        let holds = |now| bench.it.holds(failure, now, &bench.settings);
-        assert_eq!((holds(span - 1), holds(span)), (true, false), "{failure:?}");
-        while bench.now < span {
+        assert_eq!(holds(&bench, 100 + span), [true, false], "{failure:?}");
+        while bench.now < 100 + span {
             assert_eq!(bench.known(), [address(1)], "{failure:?} at {}", bench.now);
             bench.fail(failure);
         }

@@ -34,11 +34,12 @@ pub(super) async fn run(checker: Rc<Checker>, record: Record) {
 /// The line that the agent says, without its end; `None` if it is not to be asked.
 async fn ask(worker: &Rc<Worker>, subject: &Subject<'_>) -> Option<Result<Vec<u8>, CheckResult>> {
     let agent = subject.server.agent.as_ref().filter(|agent| !agent.off.load(Relaxed))?;
-    if agent.own_ip().is_none() && !subject.server.location.now().known {
+    let (asked, place) = (agent.asked(), subject.server.location.now());
+    if asked.ip.is_none() && !place.known {
         // It is where its server is, and nobody knows where that is.
         return None;
     }
-    let (address, question) = agent.target();
+    let (address, question) = (asked.address(&place.address), asked.send);
     let (connect_ms, answer_ms) = rule::limits_of(subject.proxy, agent.inter_ms);
     let mut line = Line::new(worker, connect_ms, answer_ms);
     match line.connect(&address, false).await {

@@ -60,7 +60,7 @@ impl Dates {
     }
 
     /// Appends what stands behind the value.
-    pub(super) fn write(self, cookie: &Cookie, out: &mut String) {
+    pub(super) fn write(self, cookie: &Cookie, out: &mut Vec<u8>) {
         if cookie.max_idle + cookie.max_life == 0 {
             return;
         }
@@ -71,10 +71,10 @@ impl Dates {
     }
 }
 
-fn encode(date: u32, out: &mut String) {
-    out.push(char::from(DELIMITER));
+fn encode(date: u32, out: &mut Vec<u8>) {
+    out.push(DELIMITER);
     for digit in (0..LENGTH).rev() {
-        out.push(char::from(DIGITS[(date >> (6 * digit)) as usize & 63]));
+        out.push(DIGITS[(date >> (6 * digit)) as usize & 63]);
     }
 }
 
@@ -98,12 +98,12 @@ mod tests {
         for (idle, life, expected) in
             [(100, 0, "|awHgN"), (0, 100, "|awHgN|awHgN"), (50, 100, "|awHgN|awHgN"), (0, 0, "")]
         {
-            let mut text = String::new();
+            let mut text = Vec::new();
             let cookie = cookie(idle, life);
             let dates = Dates::default().first(&cookie, now);
             dates.write(&cookie, &mut text);
-            assert_eq!(text, expected);
-            let read = Dates::parse(text.as_bytes());
+            assert_eq!(text, expected.as_bytes());
+            let read = Dates::parse(&text);
             assert_eq!(read.last, if idle + life > 0 { now >> 2 } else { 0 });
             assert_eq!(read.first, if life > 0 { now >> 2 } else { 0 });
         }

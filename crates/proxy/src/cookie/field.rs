@@ -31,8 +31,8 @@ impl Part {
     }
 
     /// The value, if it is a cookie of this name.
-    fn value_of<'a>(&self, text: &'a [u8], name: &str) -> Option<&'a [u8]> {
-        let (from, to) = self.value.filter(|_| self.name(text) == name.as_bytes())?;
+    fn value_of<'a>(&self, text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+        let (from, to) = self.value.filter(|_| self.name(text) == name)?;
         Some(&text[from..to])
     }
 
@@ -74,13 +74,13 @@ fn end_of(text: &[u8], from: usize, delimiters: &[u8]) -> usize {
 const CLIENT: &[u8] = b";,";
 
 /// The values of the cookies with a name in a `Cookie` field.
-pub(super) fn values<'a>(text: &'a [u8], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn values<'a>(text: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     parts(text, CLIENT).filter_map(move |part| part.value_of(text, name))
 }
 
 /// A `Cookie` field as the server gets it where the cookie is its business: without what a prefix
 /// names, and without blanks around `=`, which not all servers understand. None: as it is.
-pub(super) fn cleaned(text: &[u8], name: &str, prefixed: bool) -> Option<Vec<u8>> {
+pub(super) fn cleaned(text: &[u8], name: &[u8], prefixed: bool) -> Option<Vec<u8>> {
     let (mut out, mut done) = (Vec::new(), 0);
     for part in parts(text, CLIENT) {
         let Some(value) = part.value_of(text, name) else { continue };
@@ -99,7 +99,7 @@ pub(super) fn cleaned(text: &[u8], name: &str, prefixed: bool) -> Option<Vec<u8>
 
 /// A `Cookie` field without the cookies of a name and their attributes; empty if no other cookie
 /// is in it. None: there is no such cookie.
-pub(super) fn without(text: &[u8], name: &str) -> Option<Vec<u8>> {
+pub(super) fn without(text: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let (mut first, mut left_out, mut others, mut found) = (true, false, false, false);
     for part in parts(text, CLIENT) {
@@ -135,9 +135,9 @@ pub(super) enum Edit<'a> {
     /// It is left out.
     Drop,
     /// It gets another value.
-    Value(&'a str),
+    Value(&'a [u8]),
     /// Another value comes before it.
-    Prefix(&'a str),
+    Prefix(&'a [u8]),
 }
 
 /// The cookies of a field in which a server sets one, or, where it is `listed` (`Set-Cookie2`),
@@ -153,12 +153,12 @@ fn set(setting: &[u8]) -> Option<Part> {
 }
 
 /// Whether a server sets a cookie of this name.
-pub(super) fn sets(text: &[u8], name: &str, listed: bool) -> bool {
+pub(super) fn sets(text: &[u8], name: &[u8], listed: bool) -> bool {
     settings(text, listed).any(|it| set(it).is_some_and(|part| part.value_of(it, name).is_some()))
 }
 
 /// A field in which a server sets a cookie with something else; empty if nothing is left.
-pub(super) fn edited(text: &[u8], name: &str, listed: bool, edit: Edit<'_>) -> Vec<u8> {
+pub(super) fn edited(text: &[u8], name: &[u8], listed: bool, edit: Edit<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for setting in settings(text, listed) {
         let found = set(setting).and_then(|it| it.value_of(setting, name).map(|value| (it, value)));
@@ -169,11 +169,9 @@ pub(super) fn edited(text: &[u8], name: &str, listed: bool, edit: Edit<'_>) -> V
             out.push(b',');
         }
         let done = match (found, edit) {
-            (Some((part, _)), Edit::Value(other)) => {
-                part.put(setting, 0, &[other.as_bytes()], &mut out)
-            }
+            (Some((part, _)), Edit::Value(other)) => part.put(setting, 0, &[other], &mut out),
             (Some((part, value)), Edit::Prefix(other)) => {
-                part.put(setting, 0, &[other.as_bytes(), &[PREFIXED], value], &mut out)
+                part.put(setting, 0, &[other, &[PREFIXED], value], &mut out)
             }
             _ => 0,
         };

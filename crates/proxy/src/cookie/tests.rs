@@ -48,9 +48,9 @@ const FIELDS: &[(&str, Option<&str>, &str)] = &[
 #[test]
 fn a_cookie_is_found_and_cut_wherever_it_stands() {
     for (field, value, rest) in FIELDS {
-        let found = values(field.as_bytes(), "SRV").next();
+        let found = values(field.as_bytes(), b"SRV").next();
         assert_eq!(found, value.map(str::as_bytes), "{field}");
-        let left = without(field.as_bytes(), "SRV");
+        let left = without(field.as_bytes(), b"SRV");
         let left = left.unwrap_or_else(|| field.as_bytes().to_vec());
         let rest = if *rest == "-" { "" } else { rest };
         assert_eq!(String::from_utf8_lossy(&left), rest, "{field}");
@@ -63,7 +63,7 @@ fn a_field_without_other_cookies_goes() {
         let mut head = Head::default();
         head.set_request(b"GET", b"/", Version::Http11);
         head.push(b"cookie", text.as_bytes());
-        let cookie = Cookie { name: "SRV".to_owned(), indirect: true, ..Cookie::default() };
+        let cookie = Cookie { name: "SRV".into(), indirect: true, ..Cookie::default() };
         hand_on(&mut head, &Cookie { mode: CookieMode::Insert, ..cookie });
         assert_eq!(head.get(b"cookie"), after.map(str::as_bytes), "{text}");
     }
@@ -81,7 +81,7 @@ fn the_server_gets_its_own_cookie_without_prefix_or_blanks() {
         ("a = b; SRV = B ; c = d", false, Some("a = b; SRV=B ; c = d")),
         ("SRV\t=\tB\t;c", false, Some("SRV=B\t;c")),
     ] {
-        let text = cleaned(text.as_bytes(), "SRV", prefixed);
+        let text = cleaned(text.as_bytes(), b"SRV", prefixed);
         assert_eq!(text, expected.map(|it| it.as_bytes().to_vec()), "{expected:?}");
     }
 }
@@ -101,10 +101,10 @@ fn what_a_server_sets_is_found_and_replaced() {
             ["a=b, c=d", "a=b, SRV=A; Path=/, c=d", "a=b, SRV=A~x; Path=/, c=d"],
         ),
     ] {
-        assert!(sets(text.as_bytes(), "SRV", listed), "{text}");
-        let by = |edit| String::from_utf8(edited(text.as_bytes(), "SRV", listed, edit)).unwrap();
+        assert!(sets(text.as_bytes(), b"SRV", listed), "{text}");
+        let by = |edit| String::from_utf8(edited(text.as_bytes(), b"SRV", listed, edit)).unwrap();
         assert_eq!(
-            [by(Edit::Drop), by(Edit::Value("A")), by(Edit::Prefix("A"))],
+            [by(Edit::Drop), by(Edit::Value(b"A")), by(Edit::Prefix(b"A"))],
             [drop, value, prefix]
         );
     }
@@ -116,6 +116,6 @@ fn what_a_server_sets_is_found_and_replaced() {
         (";SRV=x", false),
         ("SRV", false),
     ] {
-        assert!(!sets(text.as_bytes(), "SRV", listed), "{text}");
+        assert!(!sets(text.as_bytes(), b"SRV", listed), "{text}");
     }
 }

@@ -66,7 +66,7 @@ fn a_rule_may_name_a_section_or_the_proxys_own() {
     ];
     let replies = BTreeMap::from([
         (404, file("HTTP/1.1 404 Gone\r\nx: own\r\n\r\n")),
-        (503, ErrorReply::location(302, "/elsewhere").unwrap()),
+        (503, ErrorReply::location(302, b"/elsewhere").unwrap()),
     ]);
     let paths = ["/section", "/lacking", "/own", "/away", "/built-in"];
     let heard = answers(&lines, &paths, replies);

@@ -87,35 +87,54 @@ pub(super) fn open(
     (settings, consoles)
 }
 
-/// The runtime sockets of the master (`-S`), as their line would say it.
+/// The runtime sockets of the master (`-S`), as their line would say it, and what there is to warn
+/// of.
 ///
 /// # Errors
 /// What is wrong with the line, or why it cannot be opened.
-pub(crate) fn of_master(given: &str) -> Result<Vec<(Handle, CliSocket)>, String> {
-    let (address, rest) = given.split_once(',').unwrap_or((given, ""));
-    let line = format!("stats socket {address} level admin {}\n", rest.replace(',', " "));
-    let setup = config::Setup::default();
+pub(crate) fn of_master(given: &str) -> Result<(Vec<(Handle, CliSocket)>, Vec<String>), String> {
+    let told = |why: &str| format!("-S {given}: {why}");
+    let (address, options) = given.split_once(',').unwrap_or((given, ""));
+    let options = options.split(',').filter(|word| !word.is_empty());
+    let words: String = options.map(|word| format!(" {}", quoted(word))).collect();
+    let line = format!("stats socket {} level admin{words}\n", quoted(address));
     let source = config::Source::new("-S", format!("global\n{line}"));
-    let loaded = config::load(&[source], setup);
-    let Some(model) = loaded.model else {
-        let told: Vec<String> = loaded.diagnostics.iter().map(|it| it.message.clone()).collect();
-        return Err(format!("-S {given}: {}", told.join(", ")));
-    };
+    let loaded = config::load(&[source], config::Setup::default());
+    let said: Vec<String> = loaded.diagnostics.iter().map(|it| it.message.clone()).collect();
+    let Some(model) = loaded.model else { return Err(told(&said.join(", "))) };
     let mut opener = Opener::default();
     let mut open = |bind: &model::Bind| {
-        if listeners::preamble(bind).any() {
-            // A reload that a client asks for makes the program anew under its connection.
-            return Err(format!(
-                "-S {given}: connections to a master begin with their first command"
-            ));
-        }
+        let maxconn = bind.options.maxconn;
+        unlike_workers(bind).map_err(told)?;
         let asked = Asked { backlog: BACKLOG, ..Asked::default() };
-        let told = |error| format!("-S {given}: {}", listeners::reason(&error));
-        let open = opener.open(bind, &asked).map_err(told)?;
+        let open = opener.open(bind, &asked).map_err(|error| told(&listeners::reason(&error)))?;
         let (address, level) = (written(&open.address), level(bind.options.level));
-        Ok((open.handle, CliSocket { address, level, ..CliSocket::default() }))
+        Ok((open.handle, CliSocket { address, level, maxconn, ..CliSocket::default() }))
     };
-    model.global.stats.sockets.iter().map(&mut open).collect()
+    let sockets =
+        model.global.stats.sockets.iter().map(&mut open).collect::<Result<_, String>>()?;
+    Ok((sockets, said.iter().map(|why| told(why)).collect()))
+}
+
+/// A word of the command line as one word of a configuration, whatever stands in it.
+fn quoted(word: &str) -> String {
+    let word = word.replace('\'', r"'\''").replace('\n', r"'\n'").replace('\r', r"'\r'");
+    format!("'{word}'")
+}
+
+/// What the runtime sockets of workers have, and a master's has not.
+fn unlike_workers(bind: &model::Bind) -> Result<(), &'static str> {
+    if listeners::preamble(bind).any() {
+        // A reload that a client asks for makes the program anew under its connection.
+        return Err("connections to a master begin with their first command");
+    }
+    if bind.options.exposes_listeners {
+        return Err("'expose-fd' is not supported here: a master hands over no listeners");
+    }
+    if bind.options.severity_output != model::SeverityOutput::None {
+        return Err("'severity-output' is not supported here: a master shows no severities");
+    }
+    Ok(())
 }
 
 /// The socket over which a master reaches this process.

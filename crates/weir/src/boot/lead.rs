@@ -202,7 +202,9 @@ fn handed(options: &Options, record: &Record, again: bool) -> Result<Pool, Strin
 fn sockets(options: &Options) -> Result<Vec<(reactor::Handle, admin::CliSocket)>, String> {
     let mut all = Vec::new();
     for given in &options.master_sockets {
-        all.extend(console::of_master(given)?);
+        let (sockets, warnings) = console::of_master(given)?;
+        warnings.iter().for_each(|text| say("WARNING", text));
+        all.extend(sockets);
     }
     Ok(all)
 }

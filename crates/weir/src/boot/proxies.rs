@@ -74,7 +74,7 @@ pub(super) fn proxy(
         log_format_sd: from.formats.structured_data,
         unique_id: from.formats.unique_id,
         captures: [from.captured.request, from.captured.response],
-        captured_cookie: from.captured.cookie,
+        captured_cookie: from.captured.cookie.map(|(begin, most)| (content(&begin), most)),
         rules: from.rules,
         inherited_rules: from.inherited_rules,
     }
@@ -116,6 +116,11 @@ fn timeouts(from: &model::Proxy) -> settings::Timeouts {
     }
 }
 
+/// What a word of the configuration stands for on the wire.
+fn content(word: &str) -> Vec<u8> {
+    sample::word::to_bytes(word).into_owned()
+}
+
 fn error_reply(from: &model::ErrorReply) -> settings::ErrorReply {
     match from {
         model::ErrorReply::File(file) => settings::ErrorReply::File {
@@ -124,8 +129,10 @@ fn error_reply(from: &model::ErrorReply) -> settings::ErrorReply {
                 rules::ErrorFile::parse(file).expect("the configuration has parsed it already"),
             ),
         },
-        model::ErrorReply::Location { status, url } => settings::ErrorReply::location(*status, url)
-            .expect("the configuration has looked at the location already"),
+        model::ErrorReply::Location { status, url } => {
+            settings::ErrorReply::location(*status, &content(url))
+                .expect("the configuration has looked at the location already")
+        }
         model::ErrorReply::Reply(reply) => settings::ErrorReply::Reply(reply.clone()),
     }
 }
@@ -223,7 +230,7 @@ fn front(
         accept_invalid: from.options.accept_invalid_request,
         disable_h2_upgrade: from.options.disable_h2_upgrade,
         idle_close_on_response: from.options.idle_close_on_response,
-        monitor_uri: from.monitor_uri.clone(),
+        monitor_uri: from.monitor_uri.as_deref().map(content),
         session_rate: from.session_rate,
         socket_stats: from.options.socket_stats,
         continuous_stats: from.options.contstats,
@@ -288,7 +295,7 @@ fn back(
         hashing: balancing::hashing(from),
         all_backups: from.allbackups,
         cookie: from.cookie.as_ref().map(|cookie| settings::Cookie {
-            name: cookie.name.clone(),
+            name: content(&cookie.name),
             mode: match cookie.mode {
                 model::CookieMode::Server => settings::CookieMode::Server,
                 model::CookieMode::Rewrite => settings::CookieMode::Rewrite,
@@ -301,7 +308,7 @@ fn back(
             preserve: cookie.preserve,
             max_idle: cookie.max_idle,
             max_life: cookie.max_life,
-            attributes: cookie.attributes.clone(),
+            attributes: cookie.attributes.iter().map(|it| content(it)).collect(),
         }),
         retries: from.retries.unwrap_or(3),
         retry_on: retry_on(&from.retry_on),
@@ -386,10 +393,10 @@ fn server(from: &model::Server, (link, check_link): (Link, Link)) -> settings::S
         balance,
         check_ip: check.addr,
         check_port: check.port,
-        agent: agent(&address, check),
+        agent: agent(check),
         address,
-        cookie: options.cookie.clone(),
-        redirect: options.redirect.clone(),
+        cookie: options.cookie.as_deref().map(content),
+        redirect: options.redirect.as_deref().map(|prefix| content(prefix).into()),
         max_queue: options.maxqueue,
         minconn: options.minconn,
         max_reuse: u32::try_from(options.max_reuse).ok(),
@@ -523,17 +530,12 @@ fn streams(from: &model::NameServer, options: &model::ServerOptions) -> settings
 }
 
 /// What `addr` and `port` say holds for agents too, unless they have their own.
-fn agent(server: &reactor::Address, check: &model::Check) -> Option<settings::Agent> {
+fn agent(check: &model::Check) -> Option<settings::Agent> {
     let from = &check.agent;
-    let (own_ip, port) = (from.addr.or(check.addr), from.port.or(check.port)?);
-    let address = match own_ip.or_else(|| Some(server.inet()?.ip())) {
-        Some(ip) => reactor::Address::Inet((ip, port).into()),
-        // As HAProxy does with a server that is a path.
-        None => server.clone(),
-    };
+    let (ip, port) = (from.addr.or(check.addr), from.port.or(check.port)?);
     from.enabled.then(|| settings::Agent {
-        address,
-        follows: own_ip.is_none(),
+        ip,
+        port,
         send: from.send.clone(),
         inter_ms: u32::try_from(from.inter).unwrap_or(u32::MAX).max(1),
     })

@@ -157,7 +157,8 @@ impl Record {
             format!("{pid}\t{}\t{}\t{}\t{asked}", self.started, self.reloads, self.failed);
         text += &format!("\t{}\n", u8::from(self.stays));
         for (handle, socket) in &self.sockets {
-            text += &format!("S\t{}\t{}\t{}\n", handle.0, socket.level.name(), socket.address);
+            let (level, address, maxconn) = (socket.level.name(), &socket.address, socket.maxconn);
+            text += &format!("S\t{}\t{level}\t{address}\t{maxconn}\n", handle.0);
         }
         for Child { process: it, channel } in &self.children {
             let letter = if it.kind == Kind::Worker { 'W' } else { 'P' };
@@ -192,10 +193,12 @@ impl Record {
         for line in lines {
             let fields: Vec<&str> = line.split('\t').collect();
             match fields[..] {
-                ["S", handle, level, address] => {
+                // Programs of before tell no limit.
+                ["S", handle, level, address, ref limit @ ..] => {
                     let socket = CliSocket {
                         address: address.to_owned(),
                         level: self::level(level)?,
+                        maxconn: limit.first().map_or(Ok(0), |it| it.parse()).ok()?,
                         ..CliSocket::default()
                     };
                     record.sockets.push((Handle(handle.parse().ok()?), socket));
@@ -235,14 +238,22 @@ mod tests {
         record.enter(12, Kind::Program, "a b", -1);
         record.children[0].process.leaving = true;
         let (level, address) = (Level::Operator, "unix@/x".to_owned());
-        record.sockets.push((Handle(3), CliSocket { address, level, ..CliSocket::default() }));
+        let socket = CliSocket { address, level, maxconn: 5, ..CliSocket::default() };
+        record.sockets.push((Handle(3), socket));
         record.asked = Some(9);
         let text = record.text(100);
         assert!(Record::parse(&text, 101).is_none(), "that of another process");
         let read = Record::parse(&text, 100).expect("its own text");
-        assert_eq!((read.children, read.asked), (record.children, Some(9)));
+        assert_eq!((&read.children, read.asked), (&record.children, Some(9)));
         assert_eq!((read.started, read.reloads, read.failed, read.stays), (5, 2, 1, true));
-        assert_eq!(read.sockets[0].1.address, "unix@/x");
+        let told = |record: &Record| {
+            let (handle, it) = &record.sockets[0];
+            (handle.0, it.address.clone(), it.level, it.maxconn)
+        };
+        assert_eq!(told(&read), (3, "unix@/x".to_owned(), Level::Operator, 5));
+        let before = text.replace("unix@/x\t5\n", "unix@/x\n");
+        let read = Record::parse(&before, 100).expect("that of a program before");
+        assert_eq!(told(&read).3, 0);
         assert!(Record::parse("x", 100).is_none() && Record::parse("", 100).is_none());
         assert!(Record::parse("100\t1\t1\t1\t-1\t0\nW\t1", 100).is_none());
     }

@@ -274,6 +274,37 @@ fn an_agent_may_be_elsewhere_than_a_server_that_is_a_path_and_at_the_path_too() 
             (weir.stat("b", server, "agent_status") == "CHECKED").then_some(())
         });
     }
+    let moved = Origin::new(|mut peer| peer.send("75%\n"));
+    let port = moved.address().port();
+    weir.cli(&format!("set server b/t agent-addr 127.0.0.1 port {port}"));
+    eventually("it is asked at its new address", || (moved.connections() > 0).then_some(()));
+    let place = weir.cli("show servers state b");
+    let line = place.lines().find(|line| line.contains(" t - ")).expect("its line");
+    assert!(line.ends_with(&format!(" 127.0.0.1 {port}")), "{line}");
+}
+
+/// As measured with HAProxy.
+#[test]
+fn an_agent_goes_where_its_server_goes_unless_it_has_an_address_of_its_own() {
+    let agents = [0; 3].map(|_| Origin::new(|mut peer| peer.send("50%\n")));
+    let [own, checked, follows] = agents.each_ref().map(|agent| agent.address().port());
+    let options = "agent-check agent-inter 30ms";
+    let setup = Setup::new(&format!(
+        "{GLOBAL}backend b\n \
+         server own 127.0.0.1:1 {options} agent-addr 127.0.0.1 agent-port {own}\n \
+         server checked 127.0.0.1:1 {options} addr 127.0.0.1 agent-port {checked}\n \
+         server follows 127.0.0.9:1 {options} agent-port {follows}\n"
+    ));
+    let weir = setup.start();
+    for (server, to) in [("own", "127.0.0.9"), ("checked", "127.0.0.9"), ("follows", "127.0.0.1")] {
+        let said = weir.cli(&format!("set server b/{server} addr {to}"));
+        assert!(said.starts_with("IP changed from "), "{said}");
+    }
+    for agent in agents {
+        let before = agent.connections();
+        // One may have been asked before its server went elsewhere, and not know yet.
+        eventually("it is asked", || (agent.connections() > before + 1).then_some(()));
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! The master's runtime socket. Never about what a worker's command does.
 
-use crate::support::Setup;
 use crate::support::master::Master;
-use std::io::Write as _;
+use crate::support::{PATIENCE, Setup};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 const TEXT: &str = "global\n    nbthread 1\n    setenv PLACE here\n\
     defaults\n    mode http\n    timeout client 20s\nfrontend web\n    bind <web>\n    \
@@ -99,6 +100,35 @@ fn rights_can_only_be_lowered() {
         sockets,
         format!("# socket lvl processes\n{}\n{}", own("user", "user"), own("master", "admin"))
     );
+}
+
+#[test]
+fn a_masters_socket_has_a_limit_of_its_own() {
+    let narrow = ["-W", "-S", "<dir>/one,maxconn,1,nice,5"];
+    let master = Master::start(Setup::new(TEXT).file("a.map", ""), &narrow);
+    master.running.expect_error("one,maxconn,1,nice,5: 'nice' has no effect here");
+    let connect = || {
+        let stream = UnixStream::connect(master.path("one")).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a stream");
+        stream
+    };
+    for round in ["before", "after"] {
+        let (mut first, mut second) = (connect(), connect());
+        first.write_all(b"prompt\n").expect("it is read");
+        first.read_exact(&mut [0; "master> ".len()]).expect("a prompt");
+        second.write_all(b"show cli level\n").expect("it is read later");
+        second.set_read_timeout(Some(Duration::from_millis(150))).expect("a stream");
+        let waits = second.read(&mut [0]).map_err(|error| error.kind());
+        assert_eq!(waits, Err(ErrorKind::WouldBlock), "{round} a reload");
+        assert_eq!(master.cli("show cli level"), "admin", "the other socket has room");
+        drop(first);
+        second.set_read_timeout(Some(PATIENCE)).expect("a stream");
+        let mut answer = String::new();
+        second.read_to_string(&mut answer).expect("room");
+        assert_eq!(answer, "admin\n\n", "{round} a reload");
+        master.cli("reload");
+        master.settled();
+    }
 }
 
 #[test]

@@ -196,16 +196,38 @@ fn announced(address: SocketAddr) -> TcpStream {
     stream
 }
 
-#[test]
-fn a_master_is_asked_in_the_clear() {
+/// What a master says whose command socket has these options.
+fn refused_master(options: &str) -> String {
     let setup = Setup::new("global\n");
     let file = setup.path("weir.cfg");
     std::fs::write(&file, "global\n").expect("a directory");
-    let socket = format!("{},accept-proxy", setup.path("master").display());
+    let socket = format!("{},{options}", setup.path("master").display());
     let output = run(&["-W", "-S", &socket, "-f", &file.display().to_string()]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "{said}");
+    assert!(!output.status.success(), "{options}: {said}");
+    said
+}
+
+#[test]
+fn a_master_is_asked_in_the_clear() {
+    let said = refused_master("accept-proxy");
     assert!(said.contains("connections to a master begin with their first command"), "{said}");
+}
+
+#[test]
+fn options_of_a_masters_socket_are_words_that_count_or_are_refused() {
+    for (options, why) in [
+        ("foo", "unknown keyword 'foo'"),
+        ("#foo", "unknown keyword '#foo'"),
+        ("mode 600", "unknown keyword 'mode 600'"),
+        ("mode,'600'", "missing or invalid mode ''600''"),
+        ("name,a\nb,c", "unknown keyword 'c'"),
+        ("expose-fd,listeners", "'expose-fd' is not supported here"),
+        ("severity-output,number", "'severity-output' is not supported here"),
+    ] {
+        let said = refused_master(options);
+        assert!(said.contains(why), "{options}: {said}");
+    }
 }
 
 fn forward(options: &str, files: impl Fn(Setup) -> Setup) -> (Running, LogReceiver) {

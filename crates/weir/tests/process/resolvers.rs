@@ -499,6 +499,39 @@ fn a_service_is_followed_where_a_state_file_has_told_its_records() {
     }
 }
 
+/// As measured with HAProxy: a failure takes the address of a state file away once it has been held
+/// for its time since the start.
+#[test]
+fn an_address_from_a_state_file_is_held_while_its_name_does_not_resolve() {
+    let line = "2 b 1 s 127.0.0.7 2 0 1 1 9 1 0 2 0 0 0 0 app.test 80 - 0 0 - - 0\n";
+    let start = |says: Says, first: &str, hold: &str| {
+        let (dns, log) = (NameServer::new(), LogReceiver::new());
+        dns.say("app.test A", says.clone());
+        dns.say("app.test AAAA", says);
+        let section = format!(" {hold}\nglobal\n server-state-file <dir>/states\n");
+        let back = format!(
+            " load-server-state-from-file global\n server s app.test:80 init-addr {first}\n"
+        );
+        let setup = setup(&dns, &log, &section, "", &back);
+        let weir = setup.file("states", &format!("1\n# head\n{line}")).start();
+        (weir, dns, log)
+    };
+    let fields = ["srv_addr", "srv_op_state", "srv_admin_state"];
+    for first in ["last,none", "last,libc,none", "last"] {
+        let (weir, dns, _log) = start(Says::Code(3), first, "hold nx 1h");
+        eventually("it has failed twice", || (dns.count("app.test A ") > 4).then_some(()));
+        assert_eq!(state(&weir, "s", &fields), "127.0.0.7 2 0", "{first}");
+        dns.say("app.test A", Says::Records(&["127.0.0.9"]));
+        wait_for(&weir, "s", &fields, "127.0.0.9 2 0");
+    }
+    for (hold, says) in [("hold nx 1s", Says::Code(3)), ("hold timeout 1s", Says::Nothing)] {
+        let (weir, _dns, log) = start(says, "last,none", hold);
+        assert_eq!(state(&weir, "s", &fields), "127.0.0.7 2 0", "{hold}");
+        assert!(log.find("Server b/s").contains("is going DOWN for maintenance"));
+        wait_for(&weir, "s", &fields, "- 0 32");
+    }
+}
+
 #[test]
 fn who_follows_a_server_that_is_found_by_name_goes_where_it_goes() {
     let (dns, log) = (NameServer::new(), LogReceiver::new());

@@ -28,8 +28,8 @@ fn speaker(says: &'static str) -> Speaker {
 fn server(agent: &Speaker) -> Server {
     let mut server = testing::server(1, testing::nobody());
     server.balance.weight = 40;
-    let address = reactor::Address::Inet(agent.origin.address);
-    server.agent = Some(Agent { address, follows: true, send: Vec::new(), inter_ms: 10 });
+    let (ip, port) = (Some(agent.origin.address.ip()), agent.origin.address.port());
+    server.agent = Some(Agent { ip, port, send: Vec::new(), inter_ms: 10 });
     server
 }
 
@@ -141,7 +141,7 @@ fn an_agent_that_cannot_be_understood_changes_nothing() {
         assert_eq!(state.state().0, OpState::Running);
     }
     let mut lonely = server(&speaker(""));
-    lonely.agent.as_mut().unwrap().address = reactor::Address::Inet(testing::nobody());
+    lonely.agent.as_mut().unwrap().port = testing::nobody().port();
     let world = world(lonely);
     let line = world.line("Agent check");
     assert!(
@@ -179,7 +179,7 @@ fn agents_are_told_something_and_can_be_left_alone() {
     });
     let mut server = server(&speaker(""));
     let agent = server.agent.as_mut().unwrap();
-    (agent.address, agent.send) = (reactor::Address::Inet(origin.address), b"hello\n".to_vec());
+    (agent.port, agent.send) = (origin.address.port(), b"hello\n".to_vec());
     let world = world(server);
     world.until("it is told", || heard.lock().unwrap().starts_with(b"hello\n"));
     let server = &world.backend("be").servers[0];
