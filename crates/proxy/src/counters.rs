@@ -147,9 +147,9 @@ pub struct Block {
     maxima: [AtomicU32; TIMINGS],
     samples: AtomicU64,
     rates: [Rate; 3],
-    // Of servers only: idle connections that the thread holds, each for one request at a time, those
-    // of them that have been used more than once, and those for many that nobody uses; the most in
-    // use since the last purge, and the estimate of that.
+    // Of servers only: idle connections that the thread holds, each for one request at a time,
+    // those of them that have been used more than once, and those for many that nobody uses; the
+    // most in use since the last purge, and the estimate of that.
     idle: AtomicU32,
     proven: AtomicU32,
     idle_trunks: AtomicU32,

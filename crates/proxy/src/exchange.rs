@@ -547,8 +547,8 @@ impl Exchange {
         }
     }
 
-    /// Who has waited for long may have left, of which nobody is told who does not wait for it; what
-    /// it is told next shows it, before a line says that all was well.
+    /// Who has waited for long may have left, of which nobody is told who does not wait for it;
+    /// what it is told next shows it, before a line says that all was well.
     fn doubt_client(&self, tx: &Transaction) {
         if tx.worker.thread.tick().ms_after(self.client_heard) >= LONG_MS {
             tx.client.socket.doubt();

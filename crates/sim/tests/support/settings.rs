@@ -112,7 +112,7 @@ impl Listen {
         let (maxconn, backup) = (self.maxconn, slot + self.backups >= self.servers);
         let settings = ServerSettings::new(slot as u32 + 1, format!("s{slot}"));
         let settings = ServerSettings { maxconn, backup, ..settings };
-        let cookie = Some(format!("s{slot}"));
+        let cookie = Some(format!("s{slot}").into_bytes());
         let address = Address::Inet(next.unwrap_or_else(|| origin(slot)));
         let version = if next.is_some() { Version::H2 } else { Version::H1 };
         Server { cookie, speech: Speeches::only(version), ..Server::new(settings, address) }

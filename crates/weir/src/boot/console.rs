@@ -87,12 +87,15 @@ pub(super) fn open(
     (settings, consoles)
 }
 
+/// Runtime sockets that are open.
+pub(crate) type Sockets = Vec<(Handle, CliSocket)>;
+
 /// The runtime sockets of the master (`-S`), as their line would say it, and what there is to warn
 /// of.
 ///
 /// # Errors
 /// What is wrong with the line, or why it cannot be opened.
-pub(crate) fn of_master(given: &str) -> Result<(Vec<(Handle, CliSocket)>, Vec<String>), String> {
+pub(crate) fn of_master(given: &str) -> Result<(Sockets, Vec<String>), String> {
     let told = |why: &str| format!("-S {given}: {why}");
     let (address, options) = given.split_once(',').unwrap_or((given, ""));
     let options = options.split(',').filter(|word| !word.is_empty());

@@ -1,6 +1,6 @@
 //! Peers that misbehave while a request is under way: replies, log lines, counters. Never about time.
 
-use crate::support::{LogReceiver, Origin, Running, Setup, eventually, reply, shape};
+use crate::support::{LogReceiver, Origin, Running, Setup, eventually, pass, reply, shape};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -303,7 +303,7 @@ fn a_client_that_resets_its_connection_is_logged() {
                 peer.send(&begun);
                 wait.wait();
                 // Nobody may have had to wait for the client yet: its silence is what is noticed.
-                std::thread::sleep(Duration::from_millis(150));
+                pass(Duration::from_millis(150));
                 peer.send(&rest);
             }
         });
