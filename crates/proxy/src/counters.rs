@@ -147,11 +147,12 @@ pub struct Block {
     maxima: [AtomicU32; TIMINGS],
     samples: AtomicU64,
     rates: [Rate; 3],
-    /// Idle connections that the thread holds; of servers only.
-    /// Idle connections, those of them that have been used more than once, the most in use since
-    /// the last purge, and the estimate of that.
+    // Of servers only: idle connections that the thread holds, each for one request at a time,
+    // those of them that have been used more than once, and those for many that nobody uses; the
+    // most in use since the last purge, and the estimate of that.
     idle: AtomicU32,
     proven: AtomicU32,
+    idle_trunks: AtomicU32,
     peak: AtomicU32,
     need: AtomicU32,
 }
@@ -166,6 +167,7 @@ impl Default for Block {
             rates: Default::default(),
             idle: AtomicU32::new(0),
             proven: AtomicU32::new(0),
+            idle_trunks: AtomicU32::new(0),
             peak: AtomicU32::new(0),
             need: AtomicU32::new(0),
         }
@@ -177,6 +179,16 @@ impl Block {
     pub(crate) fn set_idle(&self, count: usize, proven: usize) {
         self.idle.store(u32::try_from(count).unwrap_or(u32::MAX), Relaxed);
         self.proven.store(u32::try_from(proven).unwrap_or(u32::MAX), Relaxed);
+    }
+
+    /// One more connection for many requests lies idle.
+    pub(crate) fn trunk_rests(&self) {
+        self.idle_trunks.store(self.idle_trunks.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    /// One of them is used again, or gone.
+    pub(crate) fn trunk_stirs(&self) {
+        self.idle_trunks.store(self.idle_trunks.load(Relaxed).wrapping_sub(1), Relaxed);
     }
 
     /// The most connections in use since the last purge, and the estimate of that.
@@ -333,7 +345,12 @@ impl Counters {
         block.map_or(0, |block| block.metrics[metric as usize].load(Relaxed))
     }
 
-    /// Idle connections that threads hold.
+    /// Idle connections that threads hold and that carry many requests at a time.
+    pub(crate) fn idle_trunks(&self) -> u32 {
+        self.blocks().map(|block| block.idle_trunks.load(Relaxed)).sum()
+    }
+
+    /// Idle connections that threads hold, each for one request at a time.
     pub(crate) fn idle(&self) -> u32 {
         self.blocks().map(|block| block.idle.load(Relaxed)).sum()
     }

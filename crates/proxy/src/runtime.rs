@@ -519,20 +519,31 @@ impl Server {
         self.deleted.store(true, Relaxed);
     }
 
-    /// Idle connections, those of all threads and those that are parked.
+    /// Idle connections that may be shared, of all threads and of none.
     pub fn idle(&self) -> u32 {
+        self.idle_singles() + self.counters.idle_trunks()
+    }
+
+    /// Those of them that carry one request at a time.
+    fn idle_singles(&self) -> u32 {
         self.counters.idle() + self.parked.count()
     }
 
-    /// Idle connections that have been used more than once, so far as threads hold them.
+    /// Idle connections that are known to serve more than one request, so far as threads hold them:
+    /// by their use, or by their protocol.
     pub fn idle_proven(&self) -> u32 {
-        self.counters.proven()
+        self.counters.proven() + self.counters.idle_trunks()
+    }
+
+    /// Connections that requests use now; of those that carry many, each stream is one.
+    pub fn in_use(&self) -> u32 {
+        self.used.current().saturating_sub(self.idle_singles())
     }
 
     /// The most connections that were in use since the last purge, and how many are expected.
     pub fn demand(&self) -> (u32, u32) {
         let (peak, need) = self.counters.demand();
-        let used = self.used.current().saturating_sub(self.idle());
+        let used = self.in_use();
         (peak.max(used), need.max(used))
     }
 }

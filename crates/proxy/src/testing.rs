@@ -273,6 +273,16 @@ pub(crate) fn listen(name: &str, mode: Mode, servers: Vec<Server>) -> (Proxy, So
     (Proxy { front: Some(front), ..backend(name, mode, servers) }, address)
 }
 
+/// A proxy with a listener for each of two threads, in front of one server.
+pub(crate) fn listen_twice(name: &str, server: Server) -> (Proxy, [SocketAddr; 2]) {
+    let (mut proxy, first) = listen(name, Mode::Http, vec![server]);
+    let (other, second) = listen("other", Mode::Http, vec![]);
+    let binds = &mut proxy.front.as_mut().unwrap().binds;
+    binds.extend(other.front.unwrap().binds);
+    (binds[0].threads, binds[1].threads) = (vec![0], vec![1]);
+    (proxy, [first, second])
+}
+
 fn bound() -> (Handle, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();

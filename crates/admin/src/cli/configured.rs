@@ -205,7 +205,7 @@ fn connections_line(proxy: &Proxy, server: &Server, anon: Anon, out: &mut String
     let (address, port) = place(server, &now.address, anon);
     let address = if now.known { address } else { "-".to_owned() };
     let idle = server.idle();
-    let used = server.used.current().saturating_sub(idle);
+    let used = server.in_use();
     let ((peak, need), safe) = (server.demand(), server.idle_proven());
     let unsafe_idle = idle.saturating_sub(safe);
     let limit = settings.pool_max.map_or(-1, i64::from);

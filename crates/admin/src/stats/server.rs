@@ -153,7 +153,7 @@ fn code(code: i32) -> Value {
 
 fn connections(row: &mut Row, server: &Server) {
     let idle = server.idle();
-    let used = server.used.current().saturating_sub(idle);
+    let used = server.in_use();
     row.set(Field::SrvIcur, idle);
     row.set(Field::SrcIlim, server.settings.pool_max);
     let safe = server.idle_proven();

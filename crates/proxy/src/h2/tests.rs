@@ -4,6 +4,7 @@
 mod again;
 mod crowd;
 mod farewell;
+mod resting;
 
 use crate::settings::{Mode, Proxy, Reuse, Server, Speeches, Version as Spoken};
 use crate::testing::{self, Origin, World, client, listen, read_head};

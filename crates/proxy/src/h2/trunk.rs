@@ -6,6 +6,7 @@
 
 use super::Session;
 use super::pump::{Pump, Turn};
+use crate::connect::reuse_policy;
 use crate::link::Link;
 use crate::local::{LocalServer, ProxyRef, ServerRef};
 use crate::settings::Reuse;
@@ -114,6 +115,27 @@ impl Drop for Hold<'_> {
     }
 }
 
+/// A connection that nobody uses, one of its server's idle ones until this is dropped; of no server
+/// in this regard if it is one client's alone.
+struct Lying<'a>(Option<&'a LocalServer>);
+
+impl<'a> Lying<'a> {
+    fn new(server: Option<&'a ServerRef>) -> Self {
+        if let Some(server) = server {
+            server.block().trunk_rests();
+        }
+        Self(server.map(|server| &**server))
+    }
+}
+
+impl Drop for Lying<'_> {
+    fn drop(&mut self) {
+        if let Some(server) = self.0 {
+            server.block().trunk_stirs();
+        }
+    }
+}
+
 /// A server: the index of its backend, and its slot there.
 type Place = (usize, usize);
 
@@ -205,13 +227,25 @@ impl Trunk {
         self.target.moves != self.server.location.moves()
     }
 
-    /// Whether it is kept while nobody has a stream of it: with the other connections of its server
-    /// that nobody uses, as far as its thread knows of them, it is not one too many.
+    /// Whether it is kept while nobody has a stream of it.
     fn is_kept(&self, worker: &Worker) -> bool {
-        let idle = || worker.trunks.idle(&self.server).saturating_add(self.server.idle());
-        let few = self.server.settings.pool_max.is_none_or(|limit| idle() <= limit);
         let number = self.transport().map_or(0, |transport| transport.socket().handle().0);
-        few && worker.idle.spares(number)
+        // It may have been made for a request that has yet to board it.
+        let strayed = self.requests.get() > 0 && self.has_strayed();
+        let over = self.is_worn_out() || strayed || worker.shared.is_stopping();
+        !over && worker.idle.spares(number)
+    }
+
+    /// Lays it down, nobody having a stream of it; `None` if with all other idle connections of its
+    /// server it is one too many.
+    fn lie_down(&self) -> Option<Lying<'_>> {
+        let server = &self.server;
+        let shared = reuse_policy(&self.backend, server) != Reuse::Never;
+        let full = server.settings.pool_max.is_some_and(|limit| server.idle() >= limit);
+        if shared && full {
+            return None;
+        }
+        Some(Lying::new(shared.then_some(server)))
     }
 
     /// A stream of it has ended.
@@ -229,13 +263,6 @@ impl Trunks {
     pub(crate) fn find(&self, server: &LocalServer, asker: Asker) -> Option<Rc<Trunk>> {
         let trunks = self.standing.borrow();
         trunks.get(&place(server))?.iter().rev().find(|it| it.serves(asker)).cloned()
-    }
-
-    /// How many of a server's nobody uses.
-    fn idle(&self, server: &LocalServer) -> u32 {
-        let trunks = self.standing.borrow();
-        let idle = trunks.get(&place(server)).into_iter().flatten().filter(|it| it.is_idle());
-        idle.count() as u32
     }
 
     /// Tells that a connection is being made that may become a trunk.
@@ -333,6 +360,7 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
 
 async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Transport) {
     let thread = worker.thread.clone();
+    let mut lying = None;
     loop {
         let turn = pump.turn(worker, socket, |_| ());
         trunk.backend.h2.back.count(&trunk.session.drive(Conn::take_counters));
@@ -344,11 +372,8 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
             continue;
         }
         let idle = trunk.is_idle();
-        if idle && (trunk.is_worn_out() || !trunk.is_kept(worker) || worker.shared.is_stopping()) {
-            return;
-        }
-        // It may have been made for a request that has yet to board it.
-        if idle && trunk.requests.get() > 0 && trunk.has_strayed() {
+        lying = lying.filter(|_| idle).or_else(|| idle.then(|| trunk.lie_down()).flatten());
+        if idle && (lying.is_none() || !trunk.is_kept(worker)) {
             return;
         }
         let deadline = deadline(trunk, pump, idle);

@@ -28,16 +28,12 @@ pub(super) fn get(address: SocketAddr) -> impl FnOnce() -> TcpStream + Send + 's
 
 /// Two threads with a listener each, in front of one server.
 pub(super) fn two_threads(shared: bool, origin: &Origin, low: u32) -> (World, [SocketAddr; 2]) {
-    let (mut proxy, first) = listen("fe", Mode::Http, vec![server(1, origin.address)]);
-    let (other, second) = listen("other", Mode::Http, vec![]);
-    let binds = &mut proxy.front.as_mut().unwrap().binds;
-    binds.extend(other.front.unwrap().binds);
-    (binds[0].threads, binds[1].threads) = (vec![0], vec![1]);
+    let (mut proxy, addresses) = listen_twice("fe", server(1, origin.address));
     let back = proxy.back.as_mut().unwrap();
     back.reuse = Reuse::Always;
     back.servers[0].pool_low = low;
     let process = crate::settings::Process { shared_pools: shared, ..process(2) };
-    (World::with(process, vec![proxy]), [first, second])
+    (World::with(process, vec![proxy]), addresses)
 }
 
 pub(super) fn idle(world: &World) -> u32 {
