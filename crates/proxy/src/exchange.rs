@@ -85,6 +85,9 @@ struct Exchange {
     server_heard: Tick,
 }
 
+/// How long a client is taken to be there without a word, in milliseconds.
+const LONG_MS: u32 = 100;
+
 /// Passes the request's body and the response on until both are complete.
 pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
     let now = tx.worker.thread.tick();
@@ -152,6 +155,7 @@ impl Exchange {
                 thread.scheduler().carry_on();
             }
             thread.scheduler().pause(Tick::earlier(deadline, count)).await;
+            self.doubt_client(tx);
             tx.fetch();
             tx.space.renew(&tx.worker);
             if let Some((need, buffer)) = self.claim.collect(&tx.worker.buffers) {
@@ -540,6 +544,14 @@ impl Exchange {
             Response::Head | Response::Rules(_) => tx.go_on(502, Phase::Headers),
             Response::Body if tx.client.mux.is_tunnel() => tx.go_on(0, Phase::End),
             Response::Body => tx.go_on(0, Phase::Data),
+        }
+    }
+
+    /// Who has waited for long may have left, of which nobody is told who does not wait for it;
+    /// what it is told next shows it, before a line says that all was well.
+    fn doubt_client(&self, tx: &Transaction) {
+        if tx.worker.thread.tick().ms_after(self.client_heard) >= LONG_MS {
+            tx.client.socket.doubt();
         }
     }
 

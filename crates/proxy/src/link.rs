@@ -112,6 +112,14 @@ impl Link {
         }
     }
 
+    /// Has what is sent next go at once, where that tells whether the peer is still there.
+    pub(crate) fn doubt(&self) {
+        match self {
+            Self::Socket(socket) => socket.socket().doubt(),
+            Self::Stream(_) => {}
+        }
+    }
+
     /// Whether all that was sent is with the system, which has not complained.
     pub(crate) fn is_settled(&self) -> bool {
         match self {

@@ -232,7 +232,8 @@ impl Socket {
     /// Writes what fits. A short message goes with others of this turn, behind which it must not
     /// wait for long: before the thread sleeps, before work of another class, before the next call
     /// for this socket that would overtake it, and before the socket is closed. It goes at once if
-    /// the system may have no room for it: more than a little was sent since something was heard.
+    /// the system may have no room for it: more than a little was sent since something was heard;
+    /// and if the peer has closed or is gone, so that the caller learns which.
     ///
     /// # Errors
     /// As [`Socket::send`].
@@ -241,7 +242,7 @@ impl Socket {
         let short = message.len() <= outgoing::SHORT && !message.is_empty();
         let joins = self.thread.io(self.key, |io| {
             let room = io.unheard as usize + message.len() <= outgoing::UNHEARD;
-            let states = WRITE | STANDS | BROKEN | LOST;
+            let states = WRITE | STANDS | BROKEN | LOST | CLOSED;
             let joins = short && room && io.ready & states == WRITE | STANDS;
             if joins {
                 io.ready |= WAITS;
@@ -254,6 +255,12 @@ impl Socket {
         }
         self.thread.send_soon(self.key, message);
         Ok(message.len())
+    }
+
+    /// Has what is sent next go at once, until something is heard: the peer has been silent for so
+    /// long that it may have gone, and the caller would rather know.
+    pub fn doubt(&self) {
+        self.thread.io(self.key, |io| io.unheard = u32::MAX);
     }
 
     /// What a read comes to where a message could not be sent: the system has told of the error

@@ -164,6 +164,27 @@ fn messages_go_at_once_while_the_peer_is_silent() {
 }
 
 #[test]
+fn messages_go_at_once_where_the_peer_may_have_gone() {
+    let script = Script::default();
+    let thread = script.thread();
+    let socket = script.socket(&thread, 1, 100);
+    socket.send_soon(b"soon").unwrap();
+    assert_eq!(script.got(1), "");
+    socket.doubt();
+    socket.send_soon(b" now").unwrap();
+    assert_eq!(script.got(1), "soon now", "it has been silent for long");
+    script.with(1, |end| (end.says, end.error) = (1, None));
+    socket.recv(&mut [0; 10]).unwrap();
+    socket.send_soon(b" later").unwrap();
+    assert_eq!(script.got(1), "soon now", "it has said something");
+    thread.send_waiting();
+    thread.io(socket.key, |io| io.ready |= CLOSED);
+    script.with(1, |end| end.error = Some(32));
+    let error = socket.send_soon(b"gone").unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(32));
+}
+
+#[test]
 fn a_connection_is_not_settled_before_all_is_with_the_system() {
     let script = Script::default();
     let thread = script.thread();

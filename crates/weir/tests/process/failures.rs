@@ -1,6 +1,8 @@
 //! Peers that misbehave while a request is under way: replies, log lines, counters. Never about time.
 
-use crate::support::{LogReceiver, Origin, Running, Setup, eventually, reply, shape};
+use crate::support::{LogReceiver, Origin, Running, Setup, eventually, pass, reply, shape};
+use std::sync::{Arc, Barrier};
+use std::time::Duration;
 
 const BAD_GATEWAY: &str = "HTTP/1.1 502 Bad Gateway\r\ncontent-length: 107\r\n\
     cache-control: no-cache\r\ncontent-type: text/html\r\n\r\n\
@@ -285,6 +287,35 @@ fn a_client_that_leaves_within_a_response_is_logged() {
         "{line}"
     );
     assert_eq!(weir.stat("app", "s", "cli_abrt"), "1");
+}
+
+/// Short answers go together with others; who has gone is found out nevertheless, before the line
+/// is written. As with HAProxy.
+#[test]
+fn a_client_that_resets_its_connection_is_logged() {
+    const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
+    let whole = format!("{OK}done");
+    for (begun, rest) in [("HTTP/1.1 103 Early Hints\r\n\r\n", &*whole), (OK, "done")] {
+        let (log, gone) = (LogReceiver::new(), Arc::new(Barrier::new(2)));
+        let (begun, rest, wait) = (begun.to_owned(), rest.to_owned(), gone.clone());
+        let origin = Origin::new(move |mut peer| {
+            while peer.request().is_some() {
+                peer.send(&begun);
+                wait.wait();
+                // Nobody may have had to wait for the client yet: its silence is what is noticed.
+                pass(Duration::from_millis(150));
+                peer.send(&rest);
+            }
+        });
+        let weir = start(&origin, &log);
+        let mut client = weir.web();
+        client.send("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+        client.reset();
+        gone.wait();
+        let line = log.line();
+        assert!(line.contains(" 200 ") && line.contains(" CD-- "), "{line}");
+        assert_eq!(weir.stat("app", "s", "cli_abrt"), "1");
+    }
 }
 
 #[test]

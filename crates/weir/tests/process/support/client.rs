@@ -45,6 +45,11 @@ impl Client {
     /// Closes with a reset, by leaving bytes unread if there are any.
     pub(crate) fn close(self) {}
 
+    /// Closes with a reset: something has come that is left unread.
+    pub(crate) fn reset(self) {
+        assert_eq!(self.stream.peek(&mut [0]).expect("a connected socket"), 1);
+    }
+
     /// Sends a request and takes the whole response.
     pub(crate) fn ask(&mut self, request: impl AsRef<[u8]>) -> Message {
         self.send(request);
