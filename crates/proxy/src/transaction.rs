@@ -351,20 +351,21 @@ impl Transaction {
         Outcome::Again(client)
     }
 
-    /// Whether the answer is on its way to a client that may be sending still: closing at once
-    /// would reset the connection under the answer (RFC 9112 section 9.6).
+    /// Whether the answer, or what there is of it, is on its way to a client that may be sending
+    /// still: closing at once would reset the connection under it (RFC 9112 section 9.6).
     fn owes_farewell(&self) -> bool {
         let (mux, journal) = (&self.client.mux, &self.notes.journal);
         if self.client.socket.is_stream() {
             return false;
         }
+        let failed = matches!(journal.cause, Cause::ServerAbort | Cause::ServerTimeout);
         if self.client.mode == Mode::Tcp {
-            let unserved = matches!(journal.cause, Cause::ServerAbort | Cause::ServerTimeout);
-            return unserved && journal.connected == 0;
+            return failed && journal.connected == 0;
         }
         let quiet = mux.peer_closes() && mux.has_received_all() && self.client.input.is_empty();
         let left = matches!(journal.cause, Cause::ClientAbort | Cause::ClientTimeout);
-        let answered = mux.has_sent_all() || (journal.bad_request && journal.bytes_out > 0);
+        let cut = journal.bytes_out > 0 && (journal.bad_request || failed);
+        let answered = mux.has_sent_all() || cut;
         !quiet && !left && !mux.is_tunnel() && answered && self.space.down.is_flushed()
     }
 

@@ -852,3 +852,37 @@ fn early_hints_come_before_the_answer_in_either_version() {
     let old = weir.web().ask("GET / HTTP/1.0\r\n\r\n");
     assert_eq!((old.status(), old.text().as_str()), (200, "hello"));
 }
+
+/// A server takes as much of a body as it has room for, answers in part and resets the stream. As
+/// with HAProxy, the client gets that part although it goes on sending.
+#[test]
+fn what_there_is_of_an_answer_arrives() {
+    const WINDOW: usize = 65_535;
+    let (log, headed) = (LogReceiver::new(), Arc::new(Barrier::new(2)));
+    let origin = Origin::new({
+        let headed = headed.clone();
+        move |mut peer| {
+            peer.send(SETTINGS);
+            peer.client.take(PREFACE.len());
+            let opened = std::iter::repeat_with(|| frame(&mut peer.client)).find(|it| it.0 == 1);
+            let id = opened.expect("HEADERS").2.to_be_bytes();
+            peer.send([&[0, 0, 1, 1, 4], &id[..], &[OK, 0, 0, 5, 0, 0], &id, b"hello"].concat());
+            let mut room = WINDOW;
+            while room > 0 {
+                let (kind, _, _, payload) = frame(&mut peer.client);
+                room -= if kind == 0 { payload.len() } else { 0 };
+            }
+            headed.wait();
+            peer.send([&[0, 0, 4, 3, 0], &id[..], &[0, 0, 0, 8]].concat());
+            let _ = peer.client.rest();
+        }
+    });
+    let weir = Setup::http("", "    server s <origin> proto h2").between(&origin, &log);
+    let mut client = weir.web();
+    client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+    client.send(vec![b'x'; 4 * WINDOW]);
+    headed.wait();
+    assert!(client.ends_cleanly(), "a reset");
+    assert!(client.rest().ends_with(b"\r\n\r\n5\r\nhello\r\n"));
+    assert_eq!(shape(&log.line()), "web app/s 200 SD-- \"POST / HTTP/1.1\"");
+}
