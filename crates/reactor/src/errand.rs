@@ -6,7 +6,7 @@
 //! closing resets the connection without an option being set.
 
 use crate::kernel::{Address, Handle, Watch};
-use crate::socket::{CLOSED, READ, WRITE};
+use crate::socket::{CLOSED, HALF, READ, WRITE};
 use crate::thread::Thread;
 use std::cell::Cell;
 use std::io::{self, IoSlice};
@@ -103,13 +103,21 @@ impl Errand {
     }
 
     fn watch(&self, wanted: u16, watch: Watch) -> io::Result<()> {
+        let half = if watch == Watch::Incoming { HALF } else { 0 };
         let key = match self.key.get() {
             Some(key) => key,
             // The poller begins with what is there already.
-            None => self.thread.enrol(self.handle, 0, watch)?,
+            None => self.thread.enrol(self.handle, half, watch)?,
         };
         self.key.set(Some(key));
-        self.thread.io(key, |io| io.wanted = wanted);
+        let grows = self.thread.io(key, |io| {
+            io.wanted = wanted;
+            half == 0 && io.ready & HALF != 0
+        });
+        if grows {
+            self.thread.kernel().rewatch(self.handle, key.to_bits(), watch)?;
+            self.thread.io(key, |io| io.ready &= !HALF);
+        }
         Ok(())
     }
 }

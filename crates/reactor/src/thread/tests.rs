@@ -3,9 +3,9 @@
 use super::*;
 use crate::os::Os;
 use crate::socket::HALF;
-use crate::{Address, Class, Listener, Socket};
+use crate::{Address, Class, Errand, Listener, Socket};
 use std::io::{IoSlice, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 
 fn thread() -> Rc<Thread> {
     Thread::new(0, Box::new(Os::new(64).unwrap()), Settings::default())
@@ -448,4 +448,27 @@ fn a_round_has_so_much_time_for_bulk_work() {
     assert_eq!(ran.get()[2], 2 * bulk, "the rest follows");
     let counted = thread.scheduler().activity().ran[2].get();
     assert_eq!(counted - told, u64::from(2 * bulk));
+}
+
+/// The poller is told of the connection for what comes in alone, and then for more.
+#[test]
+fn who_has_waited_for_an_answer_may_wait_for_room() {
+    let thread = thread();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Inet(listener.local_addr().unwrap());
+    let woken = Rc::new(Cell::new(false));
+    let (inner, flag) = (thread.clone(), woken.clone());
+    thread.scheduler().spawn(Class::Normal, async move {
+        let errand = Errand::start(&inner, &address).unwrap();
+        errand.await_answer().unwrap();
+        errand.await_room().unwrap();
+        inner.scheduler().pause(None).await;
+        flag.set(true);
+    });
+    let mut turns = 0;
+    while !woken.get() {
+        turns += 1;
+        assert!(turns < 1_000, "nobody tells of the room that there is");
+        thread.turn(Some(Duration::from_millis(10))).unwrap();
+    }
 }
