@@ -203,9 +203,7 @@ impl Net {
             return Err(io::Error::from_raw_os_error(errno::BADF));
         };
         slot.watches.push(Watching { poller, token, watch, queued: ready });
-        if ready {
-            self.pollers[poller].ready.push((handle, token));
-        }
+        self.begin_with(ready, poller, (handle, token));
         Ok(())
     }
 
@@ -226,10 +224,15 @@ impl Net {
         let before = *watching;
         *watching = Watching { poller, token, watch, queued: ready };
         self.forget_ready(handle, before);
-        if ready {
-            self.pollers[poller].ready.push((handle, token));
-        }
+        self.begin_with(ready, poller, (handle, token));
         Ok(())
+    }
+
+    /// What is true already when a watch begins is reported.
+    fn begin_with(&mut self, ready: bool, poller: usize, watched: (i32, u64)) {
+        if ready {
+            self.pollers[poller].ready.push(watched);
+        }
     }
 
     /// Stops reporting a handle to a poller.

@@ -7,10 +7,10 @@ use crate::support::{
 
 const ROOM: u32 = 16_384;
 
-/// A proxy whose backends, each with its server's options and a line of its own, never use a
-/// connection twice.
-fn edge(origin: &EarlyOrigin, log: &LogReceiver, backends: &[(&str, &str, &str)]) -> Running {
-    let mut text = "global
+/// Frontends and backends that never use a connection twice; log lines have this format.
+fn start(log: &LogReceiver, format: &str, proxies: &str) -> Running {
+    let text = format!(
+        "global
     nbthread 1
     stats socket <dir>/cli level admin
 defaults
@@ -20,8 +20,18 @@ defaults
     timeout server 20s
     http-reuse never
     log <log> format raw local0
-    log-format \"%b/%s %ST %ts %rc %[bc_err] %[bc_err_str]\"
-frontend web
+    log-format \"{format}\"
+{proxies}"
+    );
+    Setup::new(&text)
+        .file("a.pem", &Identity::new("a.test", None).pem())
+        .with("log", log.address())
+        .start()
+}
+
+/// A proxy with these backends, each with its server's options and a line of its own.
+fn edge(origin: &EarlyOrigin, log: &LogReceiver, backends: &[(&str, &str, &str)]) -> Running {
+    let mut text = "frontend web
     bind <web> ssl crt <dir>/a.pem allow-0rtt
     bind <plain>
     use_backend %[path,field(2,/)]
@@ -31,10 +41,7 @@ frontend web
         let server = format!("server s {} ssl verify none {options}", origin.address());
         text += &format!("backend {name}\n    {line}\n    {server}\n");
     }
-    Setup::new(&text)
-        .file("a.pem", &Identity::new("a.test", None).pem())
-        .with("log", log.address())
-        .start()
+    start(log, "%b/%s %ST %ts %rc %[bc_err] %[bc_err_str]", &text)
 }
 
 /// Asks in the clear: the status, and what the server says of when it was asked.
@@ -222,16 +229,7 @@ fn a_connection_counts_when_its_handshake_is_over() {
 #[test]
 fn streams_wait_for_the_handshake() {
     let log = LogReceiver::new();
-    let text = "global
-    stats socket <dir>/cli level admin
-defaults
-    mode http
-    timeout connect 5s
-    timeout client 20s
-    timeout server 20s
-    log <log> format raw local0
-    log-format \"%ST %[ssl_fc_has_early]\"
-frontend web
+    let text = "frontend web
     mode tcp
     bind <web> ssl crt <dir>/a.pem allow-0rtt
     tcp-request inspect-delay 5s
@@ -239,10 +237,7 @@ frontend web
     default_backend none
 backend none
 ";
-    let edge = Setup::new(text)
-        .file("a.pem", &Identity::new("a.test", None).pem())
-        .with("log", log.address())
-        .start();
+    let edge = start(&log, "%ST %[ssl_fc_has_early]", text);
     let mut client = Eager::new(&edge);
     client.shake();
     client.ask("/");
