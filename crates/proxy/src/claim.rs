@@ -542,3 +542,6 @@ pub(crate) fn count_unserved(block: Option<&Block>, failure: Failure) {
 pub(crate) fn refused() -> Failure {
     Failure::new(503, Cause::ServerAbort, Phase::Connect)
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,6 +61,30 @@ backend app
     assert!(info.contains("CurrSslConns: 4\n") && info.contains("CumSslConns: 4\n"), "{info}");
 }
 
+/// RFC 9112 section 2.2, and the manual's `timeout http-keep-alive`: empty lines begin no request,
+/// whether they come in a record of their own or not.
+#[test]
+fn empty_lines_before_a_request_are_skipped() {
+    let log = LogReceiver::new();
+    let front = "frontend web\n    bind <web> ssl crt a.pem\n    timeout http-keep-alive 150ms\n    \
+                 timeout http-request 10s\n    http-request return status 200\n";
+    let weir = setup(front).with("log", log.address()).start();
+    let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi";
+    let mut client = Secure::connect(weir.address("web"), "a.test");
+    client.0.write_all(b"\r\n").expect("it is read");
+    // In one piece with what comes after them, and with what goes before them.
+    for request in [format!("\r\n\n{post}"), format!("{post}\r\n"), format!("\r\n{post}")] {
+        let (head, _) = client.ask(&request).expect("an answer");
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{request:?}: {head}");
+        assert!(log.line().contains(" 200 "), "{request:?}");
+    }
+    client.0.write_all(b"\r\n\n").expect("it is read");
+    let begin = Moment::now();
+    assert_eq!(client.0.read(&mut [0]).expect("an end without a word"), 0);
+    assert!(begin.elapsed() < Duration::from_secs(5), "it is waited for as without them");
+    assert_eq!(log.lines_for(Duration::from_millis(100)), Vec::<String>::new());
+}
+
 #[test]
 fn the_first_request_behind_a_handshake_gives_way_to_others() {
     let weir =
