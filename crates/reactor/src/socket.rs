@@ -50,7 +50,8 @@ pub(crate) struct Io {
     pub(crate) wanted: u16,
     /// Closing it resets the connection.
     pub(crate) resets: bool,
-    /// Bytes sent since something was received last.
+    /// Bytes sent since something was received last; more than there can be where the peer is
+    /// doubted.
     pub(crate) unheard: u32,
 }
 

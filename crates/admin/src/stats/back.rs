@@ -30,13 +30,8 @@ pub(super) fn row(proxy: &Proxy, back: &Back, clock: Clock, filter: &Filter) -> 
     }
     state(&mut row, back, clock, filter.states);
     if let Some(settings) = proxy.settings.back.as_ref().filter(|_| filter.legends) {
-        row.set(
-            Field::Cookie,
-            settings
-                .cookie
-                .as_ref()
-                .map(|cookie| String::from_utf8_lossy(&cookie.name).into_owned()),
-        );
+        let cookie = settings.cookie.as_ref();
+        row.set(Field::Cookie, cookie.map(|it| String::from_utf8_lossy(&it.name).into_owned()));
         let name = settings.algorithm_name.split_whitespace().next().unwrap_or("roundrobin");
         row.set(Field::Algo, name);
     }

@@ -372,7 +372,11 @@ async fn drive(worker: &Rc<Worker>, trunk: &Trunk, pump: &mut Pump, socket: &Tra
             continue;
         }
         let idle = trunk.is_idle();
-        lying = lying.filter(|_| idle).or_else(|| idle.then(|| trunk.lie_down()).flatten());
+        if !idle {
+            lying = None;
+        } else if lying.is_none() {
+            lying = trunk.lie_down();
+        }
         if idle && (lying.is_none() || !trunk.is_kept(worker)) {
             return;
         }

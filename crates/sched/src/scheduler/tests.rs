@@ -290,6 +290,7 @@ fn who_labours_and_was_late_is_not_taken_for_heavy_work() {
     scheduler.wake(task, Wake::IO);
     scheduler.run();
     assert_eq!(*log.borrow(), [(1, Wake::IO | Wake::TIMER)]);
+    assert_eq!(scheduler.activity().ran[Class::Heavy as usize].get(), 0);
 }
 
 #[test]

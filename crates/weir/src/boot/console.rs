@@ -103,8 +103,11 @@ pub(crate) fn of_master(given: &str) -> Result<(Sockets, Vec<String>), String> {
     let line = format!("stats socket {} level admin{words}\n", quoted(address));
     let source = config::Source::new("-S", format!("global\n{line}"));
     let loaded = config::load(&[source], config::Setup::default());
-    let said: Vec<String> = loaded.diagnostics.iter().map(|it| it.message.clone()).collect();
+    let mut said: Vec<String> = loaded.diagnostics.iter().map(|it| it.message.clone()).collect();
     let Some(model) = loaded.model else { return Err(told(&said.join(", "))) };
+    if model.global.stats.sockets.iter().any(|bind| bind.options.exposes_listeners) {
+        said.push("'expose-fd' has no effect here: a master hands over no listeners".to_owned());
+    }
     let mut opener = Opener::default();
     let mut open = |bind: &model::Bind| {
         let maxconn = bind.options.maxconn;
@@ -130,9 +133,6 @@ fn unlike_workers(bind: &model::Bind) -> Result<(), &'static str> {
     if listeners::preamble(bind).any() {
         // A reload that a client asks for makes the program anew under its connection.
         return Err("connections to a master begin with their first command");
-    }
-    if bind.options.exposes_listeners {
-        return Err("'expose-fd' is not supported here: a master hands over no listeners");
     }
     if bind.options.severity_output != model::SeverityOutput::None {
         return Err("'severity-output' is not supported here: a master shows no severities");

@@ -199,7 +199,7 @@ fn handed(options: &Options, record: &Record, again: bool) -> Result<Pool, Strin
 }
 
 /// The master's own runtime sockets.
-fn sockets(options: &Options) -> Result<Vec<(reactor::Handle, admin::CliSocket)>, String> {
+fn sockets(options: &Options) -> Result<console::Sockets, String> {
     let mut all = Vec::new();
     for given in &options.master_sockets {
         let (sockets, warnings) = console::of_master(given)?;

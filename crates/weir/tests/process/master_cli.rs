@@ -104,9 +104,11 @@ fn rights_can_only_be_lowered() {
 
 #[test]
 fn a_masters_socket_has_a_limit_of_its_own() {
-    let narrow = ["-W", "-S", "<dir>/one,maxconn,1,nice,5"];
+    let narrow = ["-W", "-S", "<dir>/one,maxconn,1,nice,5,expose-fd,listeners"];
     let master = Master::start(Setup::new(TEXT).file("a.map", ""), &narrow);
-    master.running.expect_error("one,maxconn,1,nice,5: 'nice' has no effect here");
+    for word in ["nice", "expose-fd"] {
+        master.running.expect_error(&format!("listeners: '{word}' has no effect here"));
+    }
     let connect = || {
         let stream = UnixStream::connect(master.path("one")).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a stream");

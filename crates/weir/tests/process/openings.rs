@@ -222,7 +222,6 @@ fn options_of_a_masters_socket_are_words_that_count_or_are_refused() {
         ("mode 600", "unknown keyword 'mode 600'"),
         ("mode,'600'", "missing or invalid mode ''600''"),
         ("name,a\nb,c", "unknown keyword 'c'"),
-        ("expose-fd,listeners", "'expose-fd' is not supported here"),
         ("severity-output,number", "'severity-output' is not supported here"),
     ] {
         let said = refused_master(options);
