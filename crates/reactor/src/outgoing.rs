@@ -27,8 +27,10 @@ pub(crate) const UNHEARD: usize = 8 * 1024;
 const MESSAGES: usize = 32;
 /// and so many bytes;
 const BYTES: usize = 64 * 1024;
-/// and no message waits for more tasks than this.
+/// and no message waits for more tasks than this,
 const TASKS: u32 = 32;
+/// or, with `tune.sched.low-latency`, than this.
+const TASKS_HASTY: u32 = 1;
 /// How long the rest of a message outlives its socket at most, in milliseconds.
 const OUTLIVES: u32 = 60_000;
 /// As many rests outlive their sockets at most, so that clients that never read hold neither memory
@@ -41,8 +43,9 @@ pub(crate) struct Outgoing {
     bytes: RefCell<Vec<u8>>,
     /// Whose message ends where.
     messages: RefCell<Vec<(Key, usize)>>,
-    /// Tasks run since the first of them.
+    /// Tasks run since the first of them, and how many may.
     passed: Cell<u32>,
+    tasks: u32,
     /// The class of the last of these tasks.
     class: Cell<Class>,
     /// What the system did not take, by socket.
@@ -72,21 +75,21 @@ struct Failure {
     lost: Vec<u8>,
 }
 
-impl Default for Outgoing {
-    fn default() -> Self {
+impl Outgoing {
+    /// Nothing so far; `hasty`: with `tune.sched.low-latency`.
+    pub(crate) fn new(hasty: bool) -> Self {
         Self {
             bytes: RefCell::default(),
             messages: RefCell::default(),
             passed: Cell::new(0),
+            tasks: if hasty { TASKS_HASTY } else { TASKS },
             class: Cell::new(Class::Urgent),
             rests: RefCell::default(),
             failures: RefCell::default(),
             orphans: Cell::new(0),
         }
     }
-}
 
-impl Outgoing {
     fn put(&self, key: Key, message: &[u8]) {
         let mut bytes = self.bytes.borrow_mut();
         bytes.extend_from_slice(message);
@@ -144,7 +147,7 @@ impl Thread {
     #[inline]
     pub(crate) fn before_task(&self, class: Class) {
         let outgoing = &self.outgoing;
-        if outgoing.class.replace(class) != class || outgoing.passed.get() >= TASKS {
+        if outgoing.class.replace(class) != class || outgoing.passed.get() >= outgoing.tasks {
             self.send_waiting();
         }
         if !outgoing.is_empty() {

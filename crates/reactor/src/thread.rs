@@ -54,6 +54,9 @@ const BULK: u64 = 500_000;
 const BULK_BESIDE: u64 = 200_000;
 /// The same in any round with `tune.sched.low-latency`.
 const BULK_HASTY: u64 = 25_000;
+/// The age of a round, in nanoseconds, from which heavy work waits for the next one with
+/// `tune.sched.low-latency`: whoever has come meanwhile would wait for that, too.
+const HEAVY_WITHIN: u64 = 10_000;
 /// How many tasks of bulk work run between two looks at the clock.
 const BULK_TASKS: u32 = 2;
 
@@ -91,6 +94,8 @@ pub struct Thread {
     bulk_time: Cell<u64>,
     /// How long that of any round may: alone, and beside work that is more urgent.
     bulk_times: (u64, u64),
+    /// How many tasks of it run between two looks at the clock.
+    bulk_tasks: u32,
 }
 
 impl std::fmt::Debug for Thread {
@@ -138,6 +143,7 @@ impl Thread {
             pulse.activity().clone(),
             kernel.stopwatch(),
         );
+        let hasty = settings.scheduler.low_latency;
         Rc::new(Self {
             index,
             prng: Prng::new(kernel.seed()),
@@ -147,7 +153,7 @@ impl Thread {
             scheduler,
             ios: RefCell::default(),
             events: RefCell::default(),
-            outgoing: Outgoing::default(),
+            outgoing: Outgoing::new(hasty),
             now: Cell::new(now),
             tick: Cell::new(Tick::from_nanos(now)),
             wall: Cell::new(wall),
@@ -162,10 +168,8 @@ impl Thread {
             turns: Cell::new(0),
             bulk: Cell::new((0, 0)),
             bulk_time: Cell::new(BULK),
-            bulk_times: match settings.scheduler.low_latency {
-                true => (BULK_HASTY, BULK_HASTY),
-                false => (BULK, BULK_BESIDE),
-            },
+            bulk_times: if hasty { (BULK_HASTY, BULK_HASTY) } else { (BULK, BULK_BESIDE) },
+            bulk_tasks: if hasty { 1 } else { BULK_TASKS },
         })
     }
 
@@ -318,14 +322,15 @@ impl Thread {
         self.bury_overdue();
         self.bulk.set((0, 0));
         self.bulk_time.set(self.bulk_times.0);
-        self.scheduler.run_telling(&|class| {
+        let before = |class| {
             self.before_task(class);
             if class < Class::Bulk {
                 self.bulk_time.set(self.bulk_times.1);
                 return true;
             }
             self.has_time_for_bulk()
-        });
+        };
+        self.scheduler.run_telling(&before, &|| self.has_time_for_heavy());
         self.send_waiting();
         self.pulse.leave(self.scheduler.load());
         if self.turns.get().is_multiple_of(SAMPLED) {
@@ -339,8 +344,13 @@ impl Thread {
         let (tasks, since) = self.bulk.get();
         let since = if tasks == 0 { self.clock() } else { since };
         self.bulk.set((tasks + 1, since));
-        let looks = tasks > 0 && tasks.is_multiple_of(BULK_TASKS);
+        let looks = tasks > 0 && tasks.is_multiple_of(self.bulk_tasks);
         !looks || self.clock().saturating_sub(since) < self.bulk_time.get()
+    }
+
+    /// Whether this round is young enough for heavy work with `tune.sched.low-latency`.
+    fn has_time_for_heavy(&self) -> bool {
+        self.clock().saturating_sub(self.now.get()) < HEAVY_WITHIN
     }
 
     /// Takes this turn into the average: one of [`SAMPLED`], so that a second clock is read rarely.

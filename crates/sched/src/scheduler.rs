@@ -96,6 +96,8 @@ pub struct Scheduler {
     deadline: Cell<Option<Tick>>,
     activity: Arc<Activity>,
     profile: Profile,
+    /// For how many rounds heavy work has been put off.
+    put_off: Cell<u32>,
     /// The thread that it was made on, for assertions.
     home: usize,
 }
@@ -138,6 +140,7 @@ impl Scheduler {
             deadline: Cell::new(None),
             activity,
             profile,
+            put_off: Cell::new(0),
             home: waker::here(),
         }
     }

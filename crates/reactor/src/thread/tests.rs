@@ -402,6 +402,28 @@ fn low_latency_leaves_less_time_for_bulk_work() {
     assert!(count(false) > 2 * count(true));
 }
 
+/// A slice of heavy work is the longest of a round: with low latency it comes behind little else.
+#[test]
+fn low_latency_leaves_heavy_work_to_a_short_round() {
+    let turns_to_heavy = |low_latency| {
+        let mut settings = Settings::default();
+        settings.scheduler.low_latency = low_latency;
+        let thread = Thread::new(0, Box::new(Os::new(64).unwrap()), settings);
+        let (own, log) = (thread.clone(), Rc::new(Cell::new(0)));
+        thread.scheduler().spawn(Class::Normal, async move {
+            let start = own.kernel().monotonic();
+            while own.kernel().monotonic() < start + HEAVY_WITHIN {}
+        });
+        let (own, turn) = (thread.clone(), log.clone());
+        thread.scheduler().spawn(Class::Heavy, async move { turn.set(own.turns()) });
+        thread.turn(Some(Duration::ZERO)).unwrap();
+        thread.turn(Some(Duration::ZERO)).unwrap();
+        log.get()
+    };
+    assert_eq!(turns_to_heavy(false), 1);
+    assert_ne!(turns_to_heavy(true), 1);
+}
+
 /// Whoever is more urgent is heard of between rounds: long tasks of bulk work make them short.
 #[test]
 fn a_round_has_so_much_time_for_bulk_work() {

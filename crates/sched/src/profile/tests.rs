@@ -132,14 +132,15 @@ fn what_is_done_between_two_turns_is_waited_for_and_no_task_has_used_it() {
     scheduler.run();
     let id = scheduler.spawn(Class::Normal, worker(scheduler.clone(), clock.clone()));
     let wakes = Cell::new(true);
-    scheduler.run_telling(&|_| {
+    let before = |_| {
         clock.pass(500);
         if wakes.take() {
             // That dates the turn after this one.
             scheduler.wake(id, Wake::MESSAGE);
         }
         true
-    });
+    };
+    scheduler.run_telling(&before, &|| true);
     assert_eq!(sum(&scheduler), Totals { calls: 2, cpu: 140, dated: 2, latency: 500 + 70 + 500 });
 }
 

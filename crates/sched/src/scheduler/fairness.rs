@@ -51,7 +51,7 @@ proptest! {
     }
 
     /// A round runs no more of a class than its share, at most one heavy item, and something of
-    /// each class that has work; all is run in the end.
+    /// each class that has work, if rounds are short; all is run in the end.
     #[test]
     fn every_class_with_work_gets_on_in_every_round(
         counts in [0..300u32, 0..300, 0..300, 0..5u32],
@@ -124,6 +124,29 @@ fn low_latency_ends_a_round_for_a_letter_but_lets_bulk_work_go_on() {
         let ran = scheduler.run().ran;
         assert_eq!(ran, if round == 0 { 1 } else { 2 });
     }
+}
+
+/// With low latency, rounds that take long for other work leave heavy work to one that is short.
+#[test]
+fn low_latency_puts_heavy_work_off_but_not_for_ever() {
+    for (low_latency, rounds) in [(false, 1), (true, round::PATIENCE + 1)] {
+        let scheduler = scheduler(Settings { low_latency, ..Settings::default() });
+        let order = fill(&scheduler, [0, 0, 0, 3]);
+        for turn in 1..=3 {
+            for _ in 1..rounds {
+                assert!(scheduler.run_telling(&|_| true, &|| false).more);
+                assert_eq!(order.borrow().len(), turn - 1);
+            }
+            scheduler.run_telling(&|_| true, &|| false);
+            assert_eq!(order.borrow().len(), turn);
+        }
+        assert!(!scheduler.has_work());
+    }
+    let scheduler = scheduler(Settings { low_latency: true, ..Settings::default() });
+    let order = fill(&scheduler, [0, 0, 0, 1]);
+    scheduler.run_telling(&|_| true, &|| false);
+    scheduler.run_telling(&|_| true, &|| true);
+    assert_eq!(*order.borrow(), [Class::Heavy], "a short round takes it at once");
 }
 
 /// A scheduler in the wrong hands, as only unsafe code can bring about.

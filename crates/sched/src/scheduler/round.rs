@@ -10,6 +10,9 @@ use crate::waker::{self, Borrowed, Presence};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
+/// For so many rounds in a row heavy work is put off at most, so that it is not for ever.
+pub(super) const PATIENCE: u32 = 4;
+
 /// What one round did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
@@ -44,12 +47,19 @@ enum Turn {
 impl Scheduler {
     /// Runs one round: at most `depth` items, shared out over the classes by weight.
     pub fn run(&self) -> Round {
-        self.run_telling(&|_| true)
+        self.run_telling(&|_| true, &|| true)
     }
 
     /// As [`Scheduler::run`]; `before` hears of each item's class before it runs, and the time that
     /// it takes is no task's. `false`: the item is the last of its class in this round.
-    pub fn run_telling(&self, before: &impl Fn(Class) -> bool) -> Round {
+    ///
+    /// In low-latency mode, `labours` is asked before a heavy item. `false`: it waits for another
+    /// round, though not for more than [`PATIENCE`].
+    pub fn run_telling(
+        &self,
+        before: &impl Fn(Class) -> bool,
+        labours: &impl Fn() -> bool,
+    ) -> Round {
         self.assert_at_home();
         self.profile.follow(&self.activity.profiling);
         let _presence = Presence::of(self);
@@ -60,7 +70,7 @@ impl Scheduler {
             let given = class::shares(queue.ready(), self.round_depth(queue));
             Budget { given, left: given, level: Class::Urgent }
         };
-        while let Some(turn) = self.next_turn(&mut budget) {
+        while let Some(turn) = self.next_turn(&mut budget, labours) {
             round.ran += 1;
             let goes_on = before(budget.level);
             self.take_turn(turn);
@@ -107,10 +117,15 @@ impl Scheduler {
 
     /// The next turn in the most urgent class that has work and budget. Without low-latency mode, a
     /// round does not go back to a class that it has left.
-    fn next_turn(&self, budget: &mut Budget) -> Option<Turn> {
+    fn next_turn(&self, budget: &mut Budget, labours: &impl Fn() -> bool) -> Option<Turn> {
         let inner = &mut *self.inner.borrow_mut();
         let first = if self.settings.low_latency { 0 } else { budget.level as usize };
         for class in &Class::ALL[first..] {
+            let labour = *class == Class::Heavy && budget.left[*class as usize] > 0;
+            if labour && self.puts_off(labours) {
+                budget.level = Class::Heavy;
+                budget.close();
+            }
             while budget.left[*class as usize] > 0 {
                 let Some(id) = inner.queue.pop(*class) else { break };
                 budget.left[*class as usize] -= 1;
@@ -122,6 +137,15 @@ impl Scheduler {
             }
         }
         None
+    }
+
+    /// Whether heavy work waits for another round: this one has taken long enough for those who are
+    /// heard of between rounds only.
+    fn puts_off(&self, labours: &impl Fn() -> bool) -> bool {
+        let waited = self.put_off.get();
+        let off = self.settings.low_latency && waited < PATIENCE && !labours();
+        self.put_off.set(if off { waited + 1 } else { 0 });
+        off
     }
 
     /// Takes the future out of its slot to run it; `None` if there is nothing to run after all.

@@ -91,7 +91,7 @@ impl Stand<'_> {
 
     /// Full handshakes at full speed, and one client that asks without TLS.
     fn full(&self, connections: u32, seconds: u32) -> Outcome<String> {
-        let _proxy = self.start()?;
+        let proxy = self.start()?;
         let (clients, length) = (format!("-c{connections}"), format!("-d{seconds}s"));
         let target = format!("https://127.0.0.1:{}/", self.port + 1);
         let words = ["wrk", "-t1", &clients, &length, "-H", "Connection: close", &target];
@@ -101,14 +101,15 @@ impl Stand<'_> {
             let probe = scope.spawn(|| {
                 urgent()?;
                 clock::pause(Duration::from_secs(1));
-                pace::ask_again(self.port, REST, length)
+                pace::ask_again(self.port, REST, length, || proxy.kept_waiting())
             });
             let counted = load::run(&words);
             (counted, probe.join().map_err(|_| failure::check("the client ended early")))
         });
-        let (counted, mut latencies) = (counted?, latencies??);
+        let (counted, (mut all, mut own)) = (counted?, latencies??);
         let rate = counted.requests as f64 / f64::from(seconds);
-        Ok(format!("{rate:7.0} handshakes/s  plain {} {}", waits(&mut latencies), counted.note()))
+        let (all, own, note) = (waits(&mut all), waits(&mut own), counted.note());
+        Ok(format!("{rate:7.0} handshakes/s  plain {all}; never kept from running {own} {note}"))
     }
 
     /// Sessions that are resumed, again and again.

@@ -55,17 +55,33 @@ pub(super) fn ask(
     })
 }
 
-/// Asks for `/`, rests and asks again for so long, over one connection.
-pub(super) fn ask_again(port: u16, rest: Duration, length: Duration) -> Outcome<Latencies> {
+/// From which on a program counts as kept from its processor: the system's own errands are shorter.
+const KEPT: Duration = Duration::from_micros(50);
+
+/// Asks for `/`, rests and asks again for so long, over one connection. `kept` tells how long the
+/// server has been kept from its processor so far: the second are the requests of which that did not
+/// become more, whose time is the server's own.
+pub(super) fn ask_again(
+    port: u16,
+    rest: Duration,
+    length: Duration,
+    kept: impl Fn() -> Duration,
+) -> Outcome<(Latencies, Latencies)> {
     over(port, |stream| {
-        let (start, mut latencies) = (clock::now(), Latencies::default());
+        let (start, mut all) = (clock::now(), Latencies::default());
+        let mut own = Latencies::default();
         while start.elapsed() < length {
+            let before = kept();
             let asked = clock::now();
             question(stream)?;
-            latencies.0.push(asked.elapsed());
+            let took = asked.elapsed();
+            all.0.push(took);
+            if kept().saturating_sub(before) < KEPT {
+                own.0.push(took);
+            }
             clock::pause(rest);
         }
-        Ok(latencies)
+        Ok((all, own))
     })
 }
 

@@ -117,12 +117,13 @@ impl Process {
         let path = format!("/proc/{}/task", self.child.id());
         let tasks = std::fs::read_dir(&path)
             .map_err(|error| failure::machine(format!("{path}: {error}")))?;
-        let of = |task: std::fs::DirEntry| {
-            // A thread may end while this reads.
-            let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-            text.split_whitespace().next().and_then(|it| it.parse().ok()).unwrap_or(0)
-        };
-        Ok(Duration::from_nanos(tasks.flatten().map(of).sum()))
+        Ok(tasks.flatten().map(|task| schedstat(&task.path(), 0)).sum())
+    }
+
+    /// How long its first thread has waited so far to be run, ready to go on.
+    pub(crate) fn kept_waiting(&self) -> Duration {
+        let id = self.child.id();
+        schedstat(Path::new(&format!("/proc/{id}/task/{id}")), 1)
     }
 
     /// Resident memory, in KiB.
@@ -189,6 +190,14 @@ pub(crate) fn wait_for_port(port: u16) -> bool {
     clock::wait_until(Duration::from_secs(10), Duration::from_millis(50), || {
         TcpStream::connect(("127.0.0.1", port)).is_ok()
     })
+}
+
+/// A field of a thread's `schedstat`: the time that it ran (0), or waited to (1). Zero if it has just
+/// ended.
+fn schedstat(task: &Path, field: usize) -> Duration {
+    let text = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
+    let field = text.split_whitespace().nth(field);
+    Duration::from_nanos(field.and_then(|it| it.parse().ok()).unwrap_or(0))
 }
 
 /// `utime + stime` of `/proc/PID/stat`: fields 14 and 15, counted behind the name in parentheses.
