@@ -192,8 +192,8 @@ pub(crate) fn wait_for_port(port: u16) -> bool {
     })
 }
 
-/// A field of a thread's `schedstat`: the time that it ran (0), or waited to (1). Zero if it has just
-/// ended.
+/// A field of a thread's `schedstat`: the time that it ran (0), or waited to (1). Zero if it has
+/// just ended.
 fn schedstat(task: &Path, field: usize) -> Duration {
     let text = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
     let field = text.split_whitespace().nth(field);
