@@ -128,8 +128,15 @@ fn listeners(
 fn warn_of_line(bind: &Bind, owner: &str, settings: &tls::BindSettings, cx: &mut Cx<'_>) {
     let at = format!("bind '{}' at [{}:{}]", bind.written, bind.place.file, bind.place.line);
     let mut warn = |text| cx.about(Severity::Warning, &bind.place, format!("{owner}: {text}"));
-    if settings.options.versions.ignores_exclusions() {
+    let versions = settings.options.versions;
+    if versions.ignores_exclusions() {
         warn(format!("no-sslv3/no-tlsv1x are ignored for {at}. {CONTIGUOUS}"));
+    }
+    if let Some(max) = versions.max.filter(|_| versions.is_ambiguous(OLDEST)) {
+        let (max, oldest) = (max.name(), OLDEST.name());
+        warn(format!(
+            "Ambiguous configuration for {at}: the ssl-min-ver value is not configured and the ssl-max-ver value is lower than the default ssl-min-ver value ({oldest}). Setting the ssl-min-ver to {max}. Use 'ssl-min-ver' to fix this."
+        ));
     }
     if settings.strict_sni && settings.certificates.is_empty() && settings.generates.is_none() {
         warn(format!("{NO_CERTIFICATE} for {at}, ssl connections will fail (use 'crt')."));
@@ -154,6 +161,9 @@ fn warn_of_versions(server: &Server, backend: &str, process: &TlsProcess, cx: &m
         ));
     }
 }
+
+/// The oldest version that clients may speak where a line says nothing.
+const OLDEST: tls::Version = tls::Version::Tls12;
 
 const CONTIGUOUS: &str = "Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.";
 
