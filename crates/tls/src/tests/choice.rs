@@ -46,7 +46,7 @@ fn filters_replace_the_names_of_a_certificate() {
         .with("b.pem", make(&["b.test"], ecdsa(), None).pem());
     let mut line = bind(&["a.pem"], Options::default());
     let list =
-        crate::parse_crt_list("l", "b.pem [ssl-max-ver TLSv1.2] *.c.test !no.c.test").unwrap();
+        crate::parse_crt_list("l", "b.pem [ssl-max-ver TLSv1.2] *.c.test !no.c.test\n").unwrap();
     line.certificates.extend(list);
     let acceptor = acceptor(line, &files).unwrap();
     let name = |name| shown(&acceptor, trusting(), Some(name)).unwrap();
@@ -72,7 +72,7 @@ fn a_domain_may_be_refused() {
         .with("b.pem", make(&["b.test", "w.c.test", "*.d.test"], ecdsa(), None).pem());
     let shown_by = |list: &str| {
         let mut line = bind(&["a.pem"], Options::default());
-        line.certificates.extend(crate::parse_crt_list("l", list).unwrap());
+        line.certificates.extend(crate::parse_crt_list("l", &format!("{list}\n")).unwrap());
         let acceptor = acceptor(line, &files).unwrap();
         ["b.test", "w.c.test", "x.d.test"].map(|name| {
             shown(&acceptor, trusting(), Some(name)).is_some_and(|shown| shown == "/CN=b.test")
