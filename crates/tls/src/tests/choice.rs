@@ -247,6 +247,15 @@ fn clients_that_speak_something_else_fail() {
     let fault = pair.shake().1.unwrap_err();
     let text = if ffi::NAME == "AWS-LC" { "HTTP_REQUEST" } else { "http request" };
     assert_eq!((fault.reason, fault.text.as_str()), (Reason::Handshake, text));
+    // What is wrong with a record is told, not only that something is.
+    if ffi::NAME != "AWS-LC" {
+        let mut pair = joined();
+        pair.server = fresh.accept().unwrap();
+        pair.up.bytes.extend(b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n");
+        let fault = pair.shake().1.unwrap_err();
+        assert_ne!(fault.text, "record layer failure");
+        assert!(!fault.text.is_empty() && fault.code != 0);
+    }
     // Nothing at all, then the end.
     let mut pair = joined();
     pair.server = fresh.accept().unwrap();
