@@ -261,4 +261,11 @@ fn clients_that_speak_something_else_fail() {
     pair.server = fresh.accept().unwrap();
     pair.up.closed = true;
     assert_eq!(pair.shake().1.unwrap_err().reason, Reason::Closed);
+    // A hello, and the end once it is answered.
+    let client = connector(trusting(), &files).unwrap().connect(0, None, None).unwrap();
+    let mut pair = Pair::new(client, fresh.accept().unwrap());
+    assert!(!pair.step_client());
+    pair.up.closed = true;
+    let fault = pair.server_handshake().and_then(|_| pair.server_handshake()).unwrap_err();
+    assert_eq!(fault.reason, Reason::Handshake);
 }
