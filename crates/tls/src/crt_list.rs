@@ -53,8 +53,8 @@ pub(crate) fn parse_line(line: &str) -> Result<Option<Listed>, String> {
     parse_entry(line).map(Some)
 }
 
-/// Reads what a line says: `PATH [OPTIONS] NAMES`. As in HAProxy, options hold also where names stand
-/// before them, but those names do not.
+/// Reads what a line says: `PATH [OPTIONS] NAMES`. As in HAProxy, options hold also where names
+/// stand before them, but those names do not.
 pub(crate) fn parse_entry(line: &str) -> Result<Listed, String> {
     let line = uncommented(line.trim());
     let (before, options, after) = brackets(line)?;

@@ -104,16 +104,7 @@ fn listeners(
         warn_of_files(store, owner, &bind.place, cx);
         match made {
             Ok(acceptor) => {
-                if acceptor.settings().generates.is_none() && acceptor.certificates().is_empty() {
-                    let at = at(bind);
-                    let text = format!(
-                        "{owner}: {NO_CERTIFICATE} for {at}, ssl connections will fail (use 'crt')."
-                    );
-                    cx.about(Severity::Warning, &bind.place.clone(), text);
-                }
-                for text in acceptor.complaints() {
-                    cx.about(Severity::Warning, &bind.place.clone(), format!("{owner}: {text}"));
-                }
+                warn_of_acceptor(&acceptor, bind, owner, cx);
                 bind.tls = Some(Arc::new(acceptor));
             }
             Err(errors) => {
@@ -142,6 +133,16 @@ fn warn_of_files(store: &Store, owner: &str, place: &Place, cx: &mut Cx<'_>) {
     for note in store.take_notes() {
         cx.about(Severity::Warning, place, format!("{owner}: {note}"));
     }
+}
+
+/// What does not work of the certificates that a line has.
+fn warn_of_acceptor(acceptor: &Acceptor, bind: &Bind, owner: &str, cx: &mut Cx<'_>) {
+    let mut warn = |text| cx.about(Severity::Warning, &bind.place, format!("{owner}: {text}"));
+    if acceptor.settings().generates.is_none() && acceptor.certificates().is_empty() {
+        let at = at(bind);
+        warn(format!("{NO_CERTIFICATE} for {at}, ssl connections will fail (use 'crt')."));
+    }
+    acceptor.complaints().into_iter().for_each(warn);
 }
 
 /// What a line says that nobody listens to.
