@@ -1,5 +1,6 @@
 //! Authorities and revocation lists of one file. Never verifies anything.
 
+use openssl::error::ErrorStack;
 use openssl::sha::Sha256;
 use openssl::x509::{X509, X509Crl};
 use std::sync::{Arc, OnceLock};
@@ -36,17 +37,19 @@ impl Authorities {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// It has neither a certificate nor a list.
+    /// It has neither a certificate nor a list, or one that is broken: who reads on without it
+    /// would let in whom it revokes.
     pub(crate) fn read(text: &[u8], purpose: Purpose) -> Result<Self, String> {
-        let certificates = X509::stack_from_pem(text).unwrap_or_default();
+        let certificates = X509::stack_from_pem(text).map_err(|error| reason(&error))?;
         let starts = text.windows(CRL.len()).enumerate().filter(|(_, part)| *part == CRL);
-        let lists: Vec<_> = starts
-            .filter_map(|(at, _)| X509Crl::from_pem(&text[at..]).ok().map(Arc::new))
-            .collect();
-        if certificates.is_empty() && lists.is_empty() {
-            return Err("no certificate or crl found".to_owned());
-        }
-        Ok(Self { certificates, lists, ..Self::none(purpose) })
+        let lists = starts.map(|(at, _)| X509Crl::from_pem(&text[at..]).map(Arc::new));
+        let lists = lists.collect::<Result<Vec<_>, _>>().map_err(|error| reason(&error))?;
+        let read = Self { certificates, lists, ..Self::none(purpose) };
+        if read.is_empty() { Err("no certificate or crl found".to_owned()) } else { Ok(read) }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.certificates.is_empty() && self.lists.is_empty()
     }
 
     pub(crate) fn extend(&mut self, other: Self) {
@@ -71,4 +74,10 @@ impl Authorities {
             all.finish()
         })
     }
+}
+
+/// The library's words for what is wrong with a text.
+fn reason(error: &ErrorStack) -> String {
+    let last = error.errors().last().and_then(openssl::error::Error::reason);
+    last.unwrap_or("it cannot be parsed").to_owned()
 }

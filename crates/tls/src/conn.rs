@@ -192,6 +192,11 @@ impl Conn {
                 fault.reason = Reason::Authority;
             }
         }
+        // A client that has been answered has not just come and gone: something displeased it.
+        let answered = || self.accepts() && self.library().current_cipher().is_some();
+        if fault.reason == Reason::Closed && answered() {
+            fault.reason = Reason::Handshake;
+        }
         fault
     }
 

@@ -15,6 +15,8 @@ pub struct Listed {
     pub options: Options,
     /// The names that it is for; those in it, if there are none.
     pub filters: Vec<Filter>,
+    /// Names stood before its options, and do not count.
+    pub misplaced: bool,
     /// The list that it stands in, and its line there, from 1; an empty name on the bind line.
     pub list: (String, u32),
 }
@@ -25,10 +27,17 @@ pub struct Listed {
 /// What is wrong, and in which line.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Listed>, String> {
     let mut found = Vec::new();
+    let last = text.lines().count();
     for (number, line) in (1..).zip(text.lines()) {
         let told = |message: String| format!("parsing [{name}:{number}]: {message}");
+        if !text.ends_with('\n') && number == last {
+            let at = line.len() + 1;
+            return Err(told(format!(
+                "Missing LF on last line, file might have been truncated at position {at}."
+            )));
+        }
         if let Some(mut listed) = parse_line(line).map_err(told)? {
-            listed.list = (name.to_owned(), number);
+            listed.list = (name.to_owned(), u32::try_from(number).unwrap_or(u32::MAX));
             found.push(listed);
         }
     }
@@ -44,35 +53,48 @@ pub(crate) fn parse_line(line: &str) -> Result<Option<Listed>, String> {
     parse_entry(line).map(Some)
 }
 
-/// Reads what a line says.
+/// Reads what a line says: `PATH [OPTIONS] NAMES`. As in HAProxy, options hold also where names
+/// stand before them, but those names do not.
 pub(crate) fn parse_entry(line: &str) -> Result<Listed, String> {
-    let line = line.trim();
-    let (path, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let mut rest = rest.trim_start();
-    let path = match path.split_once('[') {
-        // The bracket may follow at once.
-        Some((path, _)) => {
-            rest = line[path.len()..].trim_start();
-            path
-        }
-        None => path,
+    let line = uncommented(line.trim());
+    let (before, options, after) = brackets(line)?;
+    let mut words = before.split_whitespace();
+    let path = words.next().ok_or("missing certificate path")?.to_owned();
+    let misplaced = options.is_some() && words.clone().next().is_some();
+    let mut listed = Listed { path, misplaced, ..Listed::default() };
+    parse_options(&mut listed.options, options.unwrap_or_default())?;
+    let names = if options.is_some() { after.split_whitespace() } else { words };
+    listed.filters = names.map(str::to_owned).collect();
+    Ok(listed)
+}
+
+/// A line without the comment at its end: a word that begins with `#`.
+fn uncommented(line: &str) -> &str {
+    let is_comment = |(at, _): &(usize, &str)| line[..*at].ends_with(char::is_whitespace);
+    line.match_indices('#').find(is_comment).map_or(line, |(at, _)| &line[..at])
+}
+
+/// What stands before, within and after the brackets of a line. A bracket too many or too few would
+/// make names of options.
+fn brackets(line: &str) -> Result<(&str, Option<&str>, &str), String> {
+    let Some((before, rest)) = line.split_once('[') else {
+        return if line.contains(']') {
+            Err("missing '['".to_owned())
+        } else {
+            Ok((line, None, ""))
+        };
     };
-    if path.is_empty() {
-        return Err("missing certificate path".to_owned());
+    if before.contains(']') {
+        return Err("missing '['".to_owned());
     }
-    let mut options = Options::default();
-    if let Some(inner) = rest.strip_prefix('[') {
-        let (inner, after) = inner.split_once(']').ok_or("file name must be followed by ']'")?;
-        parse_options(&mut options, inner)?;
-        rest = after;
+    let (inner, after) = rest.split_once(']').ok_or("file name must be followed by ']'")?;
+    if inner.contains('[') || after.contains('[') {
+        return Err("too many '['".to_owned());
     }
-    let filters = rest.split_whitespace().take_while(|word| !word.starts_with('#'));
-    Ok(Listed {
-        path: path.to_owned(),
-        options,
-        filters: filters.map(str::to_owned).collect(),
-        list: Default::default(),
-    })
+    if after.contains(']') {
+        return Err("too many ']'".to_owned());
+    }
+    Ok((before, Some(inner), after))
 }
 
 fn parse_options(options: &mut Options, text: &str) -> Result<(), String> {
@@ -105,10 +127,42 @@ mod tests {
 
     #[test]
     fn mistakes_name_their_line() {
-        let told = parse("l", "a.pem\nb.pem [foo bar] x").unwrap_err();
+        let told = parse("l", "a.pem\nb.pem [foo bar] x\n").unwrap_err();
         assert_eq!(told, "parsing [l:2]: unknown ssl keyword foo");
-        assert!(parse("l", "a.pem [verify none").is_err());
-        assert!(parse("l", "a.pem [no-tlsv13]").is_err());
+        assert!(parse("l", "a.pem [verify none\n").is_err());
+        assert!(parse("l", "a.pem [no-tlsv13]\n").is_err());
+    }
+
+    /// A bracket that is out of place must not make names of what lets clients in.
+    #[test]
+    fn brackets_are_one_pair() {
+        for (line, expected) in [
+            ("a.pem verify required]", "missing '['"),
+            ("a.pem x.com] [alpn h2]", "missing '['"),
+            ("a.pem [alpn h2] [verify none]", "too many '['"),
+            ("a.pem [[alpn h2]", "too many '['"),
+            ("a.pem [alpn h2]]", "too many ']'"),
+        ] {
+            let told = parse("l", &format!("{line}\n")).unwrap_err();
+            assert_eq!(told, format!("parsing [l:1]: {expected}"), "{line}");
+        }
+        assert!(parse("l", "a.pem # [x\n").unwrap()[0].filters.is_empty());
+    }
+
+    #[test]
+    fn options_hold_after_names_too() {
+        let list = parse("l", "a.pem a.com [verify required] b.com\n").unwrap();
+        assert_eq!(list[0].options.verify, Some(Verify::Required));
+        assert_eq!(list[0].filters, ["b.com"]);
+        assert!(list[0].misplaced && !parse("l", "a.pem [alpn h2] b\n").unwrap()[0].misplaced);
+    }
+
+    #[test]
+    fn a_list_ends_with_its_last_line() {
+        let told = parse("l", "a.pem\nb.pem [verify required] b").unwrap_err();
+        let expected = "parsing [l:2]: Missing LF on last line, file might have been truncated at position 26.";
+        assert_eq!(told, expected);
+        assert!(parse("l", "").unwrap().is_empty());
     }
 
     #[test]

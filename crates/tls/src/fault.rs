@@ -3,6 +3,9 @@
 use openssl::ssl::{Error, ErrorCode};
 use std::io;
 
+/// The library's words for any failure below its state machine.
+const RECORD: &str = "record layer failure";
+
 /// What kind of end it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
@@ -44,7 +47,9 @@ impl Fault {
     /// What an error of the library means that is not about waiting.
     pub(crate) fn of(error: &Error) -> Self {
         if let Some(stack) = error.ssl_error() {
-            let last = stack.errors().last();
+            // Above what is wrong with a record, the library only says that something is.
+            let tells = |error: &&openssl::error::Error| error.reason() != Some(RECORD);
+            let last = stack.errors().iter().rev().find(tells).or(stack.errors().last());
             return Self {
                 reason: Reason::Handshake,
                 code: last.map_or(0, ffi::error_code),

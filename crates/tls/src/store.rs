@@ -14,7 +14,7 @@ use openssl::x509::X509;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Where files come from. Many are read by several threads together.
 pub trait Files: Sync {
@@ -116,6 +116,7 @@ pub struct Store {
     exchange: Exchange,
     issuers: Issuers,
     tickets: Mutex<Vec<Arc<TicketKeys>>>,
+    notes: Mutex<Vec<String>>,
 }
 
 impl Store {
@@ -347,9 +348,18 @@ impl Store {
         if let Some(known) = self.authorities(name) {
             return Ok(known);
         }
-        let read = read_authorities(name, purpose, files);
+        let read = read_authorities(name, purpose, files, &mut self.lock_notes());
         let read = read.map_err(|why| format!("Couldn't open the ca-file '{name}' ({why})."))?;
         Ok(self.put_authorities(name, read))
+    }
+
+    /// What was passed over while files were read, since this was asked last.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.lock_notes())
+    }
+
+    fn lock_notes(&self) -> MutexGuard<'_, Vec<String>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The authorities of this name, if they are there.
@@ -424,14 +434,17 @@ fn directory(name: &str, mut entries: Vec<String>, files: &dyn Files) -> Vec<Str
         !entry.starts_with('.') && !COMPANIONS.iter().any(|end| entry.ends_with(end))
     };
     let path = |entry: &String| format!("{}/{entry}", name.trim_end_matches('/'));
-    let is_file = |path: &String| matches!(files.list(Path::new(path)), Ok(None));
-    entries.iter().filter(is_certificate).map(path).filter(is_file).collect()
+    // What cannot be looked at is not passed over: reading it tells why.
+    let is_directory = |path: &String| matches!(files.list(Path::new(path)), Ok(Some(_)));
+    entries.iter().filter(is_certificate).map(path).filter(|path| !is_directory(path)).collect()
 }
 
+/// `notes` takes what a directory has that is none: the rest of it is good.
 fn read_authorities(
     name: &str,
     purpose: Purpose,
     files: &dyn Files,
+    notes: &mut Vec<String>,
 ) -> Result<Authorities, String> {
     let path = if name == "@system-ca" { SYSTEM_AUTHORITIES } else { name };
     let told = |error: io::Error| words(&error);
@@ -445,8 +458,14 @@ fn read_authorities(
     let mut all = Authorities::none(purpose);
     for entry in entries.iter().filter(is_wanted) {
         let path = format!("{}/{entry}", path.trim_end_matches('/'));
-        let text = files.read(Path::new(&path)).map_err(told)?;
-        Authorities::read(&text, purpose).into_iter().for_each(|more| all.extend(more));
+        let text = files.read(Path::new(&path)).map_err(told);
+        match text.and_then(|text| Authorities::read(&text, purpose)) {
+            Ok(more) => all.extend(more),
+            Err(why) => notes.push(format!("ca-file: '{name}' couldn't load '{path}' ({why})")),
+        }
+    }
+    if all.is_empty() {
+        notes.push(format!("ca-file: 0 CA were loaded from '{name}'"));
     }
     Ok(all)
 }

@@ -99,13 +99,19 @@ impl Versions {
         (self.excludes() && used).then(|| Version::ALL[lowest as usize - 1])
     }
 
+    /// Whether the upper bound is all that a line has, and below `oldest`: it is the lower one too.
+    pub fn is_ambiguous(&self, oldest: Version) -> bool {
+        self.min.is_none() && self.max.is_some_and(|max| max < oldest)
+    }
+
     /// The oldest and the newest that are left, if any is: the newest, and older ones down to the
-    /// first that is excluded. `oldest` is the lower bound unless one is given. With bounds,
+    /// first that is excluded. `oldest` is the lower bound unless one is given, or only an upper
+    /// one that is still lower; to exclude a version never brings an older one back. With bounds,
     /// nothing is excluded (as measured, and warned of).
     pub fn range(&self, oldest: Version) -> Option<(Version, Version)> {
         let excludes = self.excludes();
-        let lowest = self.min.unwrap_or(if excludes { Version::Tls10 } else { oldest });
         let highest = self.max.unwrap_or(Version::Tls13);
+        let lowest = self.min.unwrap_or(oldest.min(highest));
         let allowed = |version: &Version| {
             let without = excludes && self.without[*version as usize];
             *version >= lowest && *version <= highest && !without
@@ -146,17 +152,18 @@ mod tests {
             ("ssl-min-ver", "TLSv1.1", "TLSv1.1 TLSv1.3"),
             ("ssl-min-ver", "SSLv3", "TLSv1.0 TLSv1.3"),
             ("ssl-max-ver", "TLSv1.2", "TLSv1.2 TLSv1.2"),
-            ("ssl-max-ver", "TLSv1.0", "none"),
+            ("ssl-max-ver", "TLSv1.0", "TLSv1.0 TLSv1.0"),
+            ("ssl-max-ver", "SSLv3", "none"),
             ("force-sslv3", "", "none"),
             ("force-tlsv10", "", "TLSv1.0 TLSv1.0"),
             ("force-tlsv11", "", "TLSv1.1 TLSv1.1"),
             ("force-tlsv12", "", "TLSv1.2 TLSv1.2"),
             ("force-tlsv13", "", "TLSv1.3 TLSv1.3"),
-            ("no-sslv3", "", "TLSv1.0 TLSv1.3"),
-            ("no-tlsv10", "", "TLSv1.1 TLSv1.3"),
+            ("no-sslv3", "", "TLSv1.2 TLSv1.3"),
+            ("no-tlsv10", "", "TLSv1.2 TLSv1.3"),
             ("no-tlsv11", "", "TLSv1.2 TLSv1.3"),
             ("no-tlsv12", "", "TLSv1.3 TLSv1.3"),
-            ("no-tlsv13", "", "TLSv1.0 TLSv1.2"),
+            ("no-tlsv13", "", "TLSv1.2 TLSv1.2"),
         ] {
             assert_eq!(left(word, value), expected, "{word} {value}");
         }
@@ -169,10 +176,12 @@ mod tests {
         assert_eq!(range(Some(Ssl3), None, &[]), "TLSv1.0 TLSv1.3");
         assert_eq!(range(Some(Tls12), Some(Tls12), &[]), "TLSv1.2 TLSv1.2");
         assert_eq!(range(Some(Tls13), Some(Tls12), &[]), "none");
-        assert_eq!(range(None, None, &[Tls13]), "TLSv1.0 TLSv1.2");
+        assert_eq!(range(None, None, &[Tls13]), "TLSv1.2 TLSv1.2");
         assert_eq!(range(None, None, &[Tls11]), "TLSv1.2 TLSv1.3");
         assert_eq!(range(None, None, &[Tls10, Tls11, Tls12, Tls13]), "none");
+        assert_eq!(range(None, None, &[Tls12, Tls13]), "none", "no older one comes back");
         assert_eq!(range(None, Some(Ssl3), &[]), "none");
+        assert_eq!(range(None, Some(Tls11), &[]), "TLSv1.1 TLSv1.1");
         assert_eq!(range(Some(Tls12), None, &[Tls13]), "TLSv1.2 TLSv1.3", "bounds alone count");
         assert_eq!(range(Some(Tls13), Some(Tls13), &[Tls13]), "TLSv1.3 TLSv1.3");
     }

@@ -1,7 +1,7 @@
 //! Certificates, authorities and what lines make of them: read and judged before anything listens. Never
 //! opens a socket.
 use crate::cx::Cx;
-use crate::diag::Severity;
+use crate::diag::{Place, Severity};
 use crate::draft::{DraftKind, DraftLogForward, DraftProxy};
 use crate::model::{Bind, Global, Resolvers, Ring, Server, ServerOptions, TlsProcess};
 use crate::source::Files;
@@ -101,11 +101,10 @@ fn listeners(
         }
         warn_of_line(bind, owner, &settings, cx);
         let made = Acceptor::new(settings, process.defaults, store, &Disk(cx.files));
+        warn_of_files(store, owner, &bind.place, cx);
         match made {
             Ok(acceptor) => {
-                for text in acceptor.complaints() {
-                    cx.about(Severity::Warning, &bind.place.clone(), format!("{owner}: {text}"));
-                }
+                warn_of_acceptor(&acceptor, bind, owner, cx);
                 bind.tls = Some(Arc::new(acceptor));
             }
             Err(errors) => {
@@ -124,15 +123,41 @@ fn listeners(
     }
 }
 
+/// How messages name a line.
+fn at(bind: &Bind) -> String {
+    format!("bind '{}' at [{}:{}]", bind.written, bind.place.file, bind.place.line)
+}
+
+/// What was passed over in directories that a line names.
+fn warn_of_files(store: &Store, owner: &str, place: &Place, cx: &mut Cx<'_>) {
+    for note in store.take_notes() {
+        cx.about(Severity::Warning, place, format!("{owner}: {note}"));
+    }
+}
+
+/// What does not work of the certificates that a line has.
+fn warn_of_acceptor(acceptor: &Acceptor, bind: &Bind, owner: &str, cx: &mut Cx<'_>) {
+    let mut warn = |text| cx.about(Severity::Warning, &bind.place, format!("{owner}: {text}"));
+    if acceptor.settings().generates.is_none() && acceptor.certificates().is_empty() {
+        let at = at(bind);
+        warn(format!("{NO_CERTIFICATE} for {at}, ssl connections will fail (use 'crt')."));
+    }
+    acceptor.complaints().into_iter().for_each(warn);
+}
+
 /// What a line says that nobody listens to.
 fn warn_of_line(bind: &Bind, owner: &str, settings: &tls::BindSettings, cx: &mut Cx<'_>) {
-    let at = format!("bind '{}' at [{}:{}]", bind.written, bind.place.file, bind.place.line);
+    let at = at(bind);
     let mut warn = |text| cx.about(Severity::Warning, &bind.place, format!("{owner}: {text}"));
-    if settings.options.versions.ignores_exclusions() {
+    let versions = settings.options.versions;
+    if versions.ignores_exclusions() {
         warn(format!("no-sslv3/no-tlsv1x are ignored for {at}. {CONTIGUOUS}"));
     }
-    if settings.strict_sni && settings.certificates.is_empty() && settings.generates.is_none() {
-        warn(format!("{NO_CERTIFICATE} for {at}, ssl connections will fail (use 'crt')."));
+    if let Some(max) = versions.max.filter(|_| versions.is_ambiguous(OLDEST)) {
+        let (max, oldest) = (max.name(), OLDEST.name());
+        warn(format!(
+            "Ambiguous configuration for {at}: the ssl-min-ver value is not configured and the ssl-max-ver value is lower than the default ssl-min-ver value ({oldest}). Setting the ssl-min-ver to {max}. Use 'ssl-min-ver' to fix this."
+        ));
     }
 }
 
@@ -155,6 +180,9 @@ fn warn_of_versions(server: &Server, backend: &str, process: &TlsProcess, cx: &m
     }
 }
 
+/// The oldest version that clients may speak where a line says nothing.
+const OLDEST: tls::Version = tls::Version::Tls12;
+
 const CONTIGUOUS: &str = "Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.";
 
 /// What the acceptor says of a line without certificates.
@@ -170,6 +198,7 @@ fn servers(proxy: &mut DraftProxy, process: &TlsProcess, store: &Store, cx: &mut
         let steps = steps && server.options.check.enabled;
         warn_of_versions(server, &backend, process, cx);
         let made = connector(&server.options, steps, of, process, store, &Disk(cx.files));
+        warn_of_files(store, &format!("'server {backend}/{}' ", server.name), &server.place, cx);
         match made {
             Ok(made) => server.tls = made.map(Arc::new),
             Err(error) => {

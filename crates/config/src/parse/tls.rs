@@ -209,6 +209,13 @@ fn crt_list(options: &mut BindOptions, cx: &mut Cx<'_>, args: Args<'_>) -> Parse
     options.tls.settings.lists.push((name.to_owned(), lines));
     let list = tls::parse_crt_list(name, &text);
     let list = list.map_err(|message| args.fault(1, format!("'crt-list' : {message}")))?;
+    for listed in list.iter().filter(|listed| listed.misplaced) {
+        let (list, line) = &listed.list;
+        let message = format!(
+            "'crt-list' : parsing [{list}:{line}]: malformated line, filters can't be between filename and options!"
+        );
+        cx.warn(args, 1, message);
+    }
     options.tls.settings.certificates.extend(list);
     Ok(())
 }

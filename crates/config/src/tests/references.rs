@@ -257,6 +257,11 @@ fn references_and_modes() {
             Severity::Warning,
             "Proxy 'l': no SSL certificate specified for bind ':1' at [a.cfg:7], ssl connections will fail (use 'crt').",
         ),
+        (
+            "listen l\n bind :1 ssl strict-sni crt d/ ssl-max-ver TLSv1.1",
+            Severity::Warning,
+            "Proxy 'l': Ambiguous configuration for bind ':1' at [a.cfg:7]: the ssl-min-ver value is not configured and the ssl-max-ver value is lower than the default ssl-min-ver value (TLSv1.2). Setting the ssl-min-ver to TLSv1.1. Use 'ssl-min-ver' to fix this.",
+        ),
     ] {
         assert_eq!(messages(&format!("{TIMES}{text}\n"), severity), [message], "{text}");
     }

@@ -46,7 +46,7 @@ fn filters_replace_the_names_of_a_certificate() {
         .with("b.pem", make(&["b.test"], ecdsa(), None).pem());
     let mut line = bind(&["a.pem"], Options::default());
     let list =
-        crate::parse_crt_list("l", "b.pem [ssl-max-ver TLSv1.2] *.c.test !no.c.test").unwrap();
+        crate::parse_crt_list("l", "b.pem [ssl-max-ver TLSv1.2] *.c.test !no.c.test\n").unwrap();
     line.certificates.extend(list);
     let acceptor = acceptor(line, &files).unwrap();
     let name = |name| shown(&acceptor, trusting(), Some(name)).unwrap();
@@ -72,7 +72,7 @@ fn a_domain_may_be_refused() {
         .with("b.pem", make(&["b.test", "w.c.test", "*.d.test"], ecdsa(), None).pem());
     let shown_by = |list: &str| {
         let mut line = bind(&["a.pem"], Options::default());
-        line.certificates.extend(crate::parse_crt_list("l", list).unwrap());
+        line.certificates.extend(crate::parse_crt_list("l", &format!("{list}\n")).unwrap());
         let acceptor = acceptor(line, &files).unwrap();
         ["b.test", "w.c.test", "x.d.test"].map(|name| {
             shown(&acceptor, trusting(), Some(name)).is_some_and(|shown| shown == "/CN=b.test")
@@ -247,9 +247,25 @@ fn clients_that_speak_something_else_fail() {
     let fault = pair.shake().1.unwrap_err();
     let text = if ffi::NAME == "AWS-LC" { "HTTP_REQUEST" } else { "http request" };
     assert_eq!((fault.reason, fault.text.as_str()), (Reason::Handshake, text));
+    // What is wrong with a record is told, not only that something is.
+    if ffi::NAME != "AWS-LC" {
+        let mut pair = joined();
+        pair.server = fresh.accept().unwrap();
+        pair.up.bytes.extend(b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n");
+        let fault = pair.shake().1.unwrap_err();
+        assert_ne!(fault.text, "record layer failure");
+        assert!(!fault.text.is_empty() && fault.code != 0);
+    }
     // Nothing at all, then the end.
     let mut pair = joined();
     pair.server = fresh.accept().unwrap();
     pair.up.closed = true;
     assert_eq!(pair.shake().1.unwrap_err().reason, Reason::Closed);
+    // A hello, and the end once it is answered.
+    let client = connector(trusting(), &files).unwrap().connect(0, None, None).unwrap();
+    let mut pair = Pair::new(client, fresh.accept().unwrap());
+    assert!(!pair.step_client());
+    pair.up.closed = true;
+    let fault = pair.server_handshake().and_then(|_| pair.server_handshake()).unwrap_err();
+    assert_eq!(fault.reason, Reason::Handshake);
 }

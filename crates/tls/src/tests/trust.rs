@@ -1,6 +1,8 @@
 //! Who is believed: clients by servers, servers by clients, and sessions that go on.
 
 use super::pair::{Memory, Pair, acceptor, bind, connector, ecdsa, make, make_for, trusting};
+use crate::authority::Purpose;
+use crate::store::{Extras, Store};
 use crate::{Connector, Given, Ignored, Options, Reason, ServerSettings, Version};
 
 /// An authority, and files with a server's and a client's certificate that it has signed.
@@ -108,6 +110,39 @@ fn hidden_files_are_not_trusted() {
     };
     assert!(!accepts(&files));
     assert!(accepts(&files.with("d/ca.crt", authority)));
+}
+
+/// A list that was cut off while it was written must not let in whom it revokes.
+#[test]
+fn broken_authorities_and_lists_are_refused() {
+    let good = files().0["ca.pem"].clone();
+    let list = |end: &str| format!("-----BEGIN X509 CRL-----\nMIIB{end}").into_bytes();
+    let cut = b"-----BEGIN CERTIFICATE-----\nMIIB\n".to_vec();
+    for broken in [list(""), list("\n-----END X509 CRL-----\n"), cut] {
+        let files = files().with("both.pem", [good.clone(), broken].concat());
+        let store = Store::new(Extras::default());
+        for purpose in [Purpose::Trust, Purpose::Revocation] {
+            let error = store.load_authorities("both.pem", purpose, &files).unwrap_err();
+            assert!(error.starts_with("Couldn't open the ca-file 'both.pem' ("), "{error}");
+        }
+    }
+}
+
+/// As HAProxy, a directory of authorities has what is good in it, and the rest is told.
+#[test]
+fn what_directories_have_beside_authorities_is_told() {
+    let files = files();
+    let good = files.0["ca.pem"].clone();
+    let files = files.with("d/ca.pem", good).with("d/x.pem", "x").with("e/x.crt", "x");
+    let notes = |name: &str| {
+        let store = Store::new(Extras::default());
+        store.load_authorities(name, Purpose::Trust, &files).unwrap();
+        store.take_notes()
+    };
+    let told = "ca-file: 'd' couldn't load 'd/x.pem' (no certificate or crl found)";
+    assert_eq!(notes("d"), [told]);
+    assert_eq!(notes("e")[1], "ca-file: 0 CA were loaded from 'e'");
+    assert!(notes("ca.pem").is_empty());
 }
 
 /// Whether the second of two connections goes on with the session of the first.

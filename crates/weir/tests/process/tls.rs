@@ -279,6 +279,8 @@ frontend quiet
     assert_eq!(reason(log.line()), "web/x: SSL handshake failure");
     say("web", b"", false);
     assert_eq!(reason(log.line()), "web/x: Timeout during SSL handshake");
+    let failed = weir.stat("web", "FRONTEND", "ssl_failed_handshake");
+    assert_eq!(failed, "3", "who says nothing has not failed");
     say("quiet", b"", true);
     say("quiet", b"", false);
     say("quiet", b"GET / HTTP/1.1\r\n\r\n", true);
