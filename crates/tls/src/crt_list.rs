@@ -63,16 +63,33 @@ pub(crate) fn parse_entry(line: &str) -> Result<Listed, String> {
     let mut options = Options::default();
     if let Some(inner) = rest.strip_prefix('[') {
         let (inner, after) = inner.split_once(']').ok_or("file name must be followed by ']'")?;
+        if inner.contains('[') {
+            return Err("too many '['".to_owned());
+        }
         parse_options(&mut options, inner)?;
         rest = after;
     }
-    let filters = rest.split_whitespace().take_while(|word| !word.starts_with('#'));
+    let filters: Vec<_> =
+        rest.split_whitespace().take_while(|word| !word.starts_with('#')).collect();
+    let optioned = line[path.len()..].trim_start().starts_with('[');
+    filters.iter().try_for_each(|name| without_brackets(name, optioned))?;
     Ok(Listed {
         path: path.to_owned(),
         options,
-        filters: filters.map(str::to_owned).collect(),
+        filters: filters.into_iter().map(str::to_owned).collect(),
         list: Default::default(),
     })
+}
+
+/// Options in the wrong place would else be names that no client asks for.
+fn without_brackets(name: &str, optioned: bool) -> Result<(), String> {
+    match name.find(['[', ']']).map(|at| name.as_bytes()[at]) {
+        None => Ok(()),
+        Some(b'[') if optioned => Err("too many '['".to_owned()),
+        Some(b'[') => Err("options must stand before the names".to_owned()),
+        Some(_) if optioned => Err("too many ']'".to_owned()),
+        Some(_) => Err("missing '['".to_owned()),
+    }
 }
 
 fn parse_options(options: &mut Options, text: &str) -> Result<(), String> {
@@ -109,6 +126,21 @@ mod tests {
         assert_eq!(told, "parsing [l:2]: unknown ssl keyword foo");
         assert!(parse("l", "a.pem [verify none").is_err());
         assert!(parse("l", "a.pem [no-tlsv13]").is_err());
+    }
+
+    #[test]
+    fn brackets_stand_around_options_alone() {
+        for (line, why) in [
+            ("a.pem [verify none] [x]", "too many '['"),
+            ("a.pem [verify [none]", "too many '['"),
+            ("a.pem [verify none]]", "too many ']'"),
+            ("a.pem x]", "missing '['"),
+            ("a.pem x [verify required]", "options must stand before the names"),
+        ] {
+            assert_eq!(parse("l", line).unwrap_err(), format!("parsing [l:1]: {why}"), "{line}");
+        }
+        let list = parse("l", "a.pem[verify none]x # [y]").unwrap();
+        assert_eq!(list[0].filters, ["x"]);
     }
 
     #[test]
