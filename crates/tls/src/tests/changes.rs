@@ -259,6 +259,7 @@ fn authorities_are_replaced_and_sessions_with_them() {
     let wrong =
         runtime.set_authorities("x.pem", Purpose::Revocation, &text(ca.certificate()), false);
     assert_eq!(wrong, Err(Refusal::Unreadable("Invalid payload".to_owned())));
+    assert_eq!(runtime.delete_authorities("x.pem", Purpose::Trust), Err(Refusal::Otherwise));
     runtime.delete_authorities("x.pem", Purpose::Revocation).unwrap();
 }
 
