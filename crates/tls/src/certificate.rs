@@ -30,7 +30,8 @@ pub struct Certificate {
     pub(crate) lacks_issuer: bool,
     /// What logs of certificates say of it (RFC 6962).
     pub(crate) sctl: Option<Vec<u8>>,
-    /// Who has signed it, if that is not in the chain.
+    /// Who has signed it, if that is not in the chain. It tells how its authority is asked, and is
+    /// not shown.
     pub(crate) issuer: Option<X509>,
     /// Roots are for us to know and not shown: a client that trusts one has it.
     pub(crate) keeps_roots: bool,
@@ -51,9 +52,8 @@ impl Certificate {
 
     /// What is shown after it.
     pub(crate) fn links(&self) -> impl Iterator<Item = &X509> {
-        let issuer = self.issuer.iter().filter(|_| self.chain.is_empty());
         let is_root = |link: &X509| link.issued(link) == X509VerifyResult::OK;
-        self.chain.iter().chain(issuer).filter(move |link| !self.keeps_roots || !is_root(link))
+        self.chain.iter().filter(move |link| !self.keeps_roots || !is_root(link))
     }
 }
 

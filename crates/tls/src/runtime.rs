@@ -79,6 +79,8 @@ pub enum Refusal {
     Nothing,
     /// Some line needs it.
     InUse,
+    /// It serves the other purpose: it has revocation lists and not authorities, or the reverse.
+    Otherwise,
     /// What was given cannot be read; what is known of the reason.
     Unreadable(String),
     /// The certificate itself or its key is missing.

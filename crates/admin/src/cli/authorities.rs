@@ -193,5 +193,10 @@ pub(super) fn del(call: &mut Call<'_>) -> Reply {
     }
     let result: Result<(), Refusal> = call.settings.tls.delete_authorities(name, kind.purpose);
     let called = format!("{} file", kind.name);
+    if result == Err(Refusal::Otherwise) {
+        let other = if kind.word == CA.word { CRL } else { CA };
+        let why = format!("'del ssl {}' does not work on {} files!", kind.word, other.name);
+        return Reply::error(format!("Can't remove the {called}: {why}"));
+    }
     deleted((&called, &called), name, result)
 }

@@ -120,7 +120,7 @@ pub(super) fn why(refusal: &Refusal, what: &str, name: &str) -> String {
             format!("inconsistencies between private key and certificate loaded '{name}'.")
         }
         Refusal::Impossible(why) | Refusal::Unreadable(why) => why.clone(),
-        Refusal::Exists | Refusal::Unknown | Refusal::InUse => {
+        Refusal::Exists | Refusal::Unknown | Refusal::InUse | Refusal::Otherwise => {
             format!("Can't replace {what} which is not referenced by the configuration!")
         }
     }

@@ -57,17 +57,20 @@ fn why(refusal: ListRefusal, list: &str, certificate: &str) -> String {
         ),
         ListRefusal::NoCertificate(name) => format!("certificate '{name}' does not exist!"),
         ListRefusal::Empty(name) => format!("certificate '{name}' is empty!"),
+        ListRefusal::Exists => "file already exists in this directory!".to_owned(),
         ListRefusal::NotThere => {
             format!("certificate '{certificate}' can't be found in crt-list '{list}'!")
         }
-        ListRefusal::Ambiguous(lines) => {
-            let lines: Vec<_> = lines.iter().map(u32::to_string).collect();
-            format!(
-                "found the certificate '{certificate}' in several entries, please specify a line \
-                 number preceded by colons ({})!",
-                lines.join(", ")
-            )
-        }
+        ListRefusal::Ambiguous(lines) => format!(
+            "found the certificate '{certificate}' in several entries, please specify a line \
+             number preceded by colons ({})!",
+            joined(&lines)
+        ),
+        ListRefusal::WrongLine(lines) => format!(
+            "found a certificate '{certificate}' but the line number is incorrect, please specify \
+             a correct line number preceded by colons ({})!",
+            joined(&lines)
+        ),
         ListRefusal::Default(places) => {
             let places: String = places.iter().map(|place| format!("\t- {place}\n")).collect();
             format!(
@@ -78,16 +81,29 @@ fn why(refusal: ListRefusal, list: &str, certificate: &str) -> String {
     }
 }
 
+fn joined(lines: &[u32]) -> String {
+    lines.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
 /// `del ssl crt-list <list> <certificate[:line]>`
 pub(super) fn del(call: &mut Call<'_>) -> Reply {
     let (name, wanted) = (call.word(3), call.word(4));
     if name.is_empty() || wanted.is_empty() {
         return Reply::error("'del ssl crtlist' expects a filename and a certificate name");
     }
-    let numbered = wanted
-        .rsplit_once(':')
-        .and_then(|(certificate, line)| Some((certificate, line.parse::<u32>().ok()?)));
-    let (certificate, line) = numbered.map_or((wanted, None), |(it, line)| (it, Some(line)));
+    let (certificate, line) = match wanted.rsplit_once(':') {
+        None => (wanted, None),
+        Some((certificate, line)) => match line.parse::<i64>() {
+            // Entries of a directory are numbered so: as with HAProxy, it says nothing.
+            Ok(0) => (certificate, None),
+            // No list has as many lines.
+            Ok(line) => (certificate, Some(u32::try_from(line).unwrap_or(u32::MAX))),
+            Err(_) => {
+                let why = format!("wrong line number after colons in '{wanted}'!");
+                return Reply::error(format!("Can't delete the entry: {why}"));
+            }
+        },
+    };
     match call.settings.tls.delete_from_list(name, certificate, line) {
         Ok(name) => said(format!("Entry '{certificate}' deleted in crtlist '{name}'!")),
         Err(refusal) => Reply::error(format!(

@@ -78,12 +78,23 @@ fn alike(words: &[String], there: Vec<Doc>) -> Vec<Doc> {
     if !begins.is_empty() {
         return begins;
     }
+    let kin = kin(words, &there);
     let rated = there.into_iter().map(|entry| (distance(entry.words, words), entry));
     // A command that differs in more than half of its letters is no suggestion.
-    let mut near: Vec<_> = rated.filter(|(far, entry)| *far * 2 <= entry.words.len()).collect();
+    let close = |far: usize, entry: &Doc| far * 2 <= entry.words.len();
+    let mut near: Vec<_> = match kin.is_empty() {
+        true => rated.filter(|(far, entry)| close(*far, entry)).collect(),
+        false => rated.filter(|(_, entry)| kin.contains(&entry.words)).collect(),
+    };
     near.sort_by_key(|(far, _)| *far);
     near.truncate(SUGGESTIONS);
     near.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// The commands that have two words at least in common with these, but for the last one.
+fn kin(words: &[String], there: &[Doc]) -> Vec<&'static str> {
+    let Some((_, before @ [_, _, ..])) = words.split_last() else { return Vec::new() };
+    there.iter().filter(|it| begins(it, before)).map(|it| it.words).collect()
 }
 
 /// Whether all words are those of the command, the last one perhaps unfinished.

@@ -572,6 +572,9 @@ fn unknown_commands_get_suggestions() {
     assert!(squeezed(&out).ends_with(&squeezed(basics)), "{out}");
     assert!(bench.run("shwo stat").contains("\n  show stat "));
     assert!(bench.run("set maxconn").contains("\n  set maxconn global "));
+    let kin = bench.run("set ssl foo");
+    let lines = kin.lines().filter(|line| line.starts_with("  set ssl ")).count();
+    assert!(lines == 5 && !kin.contains("  get acl "), "{kin}");
     let all = bench.run("");
     assert!(all.starts_with("Unknown command. Please enter one of the following commands only:\n"));
     let shown = |entry: &&table::Entry| entry.mode.is_none() && !entry.words.starts_with('_');

@@ -167,13 +167,13 @@ impl Runtime {
     /// Forgets a file.
     ///
     /// # Errors
-    /// There is none, some line needs it, or a transaction is about it.
+    /// There is none, some line needs it, a transaction is about it, or its purpose is another.
     pub fn delete_authorities(&self, name: &str, purpose: Purpose) -> Result<(), Refusal> {
         if self.ongoing(purpose).as_ref().is_some_and(|(about, _)| about == name) {
             return Err(Refusal::Ongoing(name.to_owned()));
         }
-        if self.store.authorities(name).is_none() {
-            return Err(Refusal::Unknown);
+        if self.store.authorities(name).ok_or(Refusal::Unknown)?.purpose != purpose {
+            return Err(Refusal::Otherwise);
         }
         if self.places(name) > 0 {
             return Err(Refusal::InUse);

@@ -41,8 +41,12 @@ pub enum Refusal {
     NoCertificate(String),
     /// This one is empty.
     Empty(String),
+    /// The directory has it already.
+    Exists,
     /// The list does not have it.
     NotThere,
+    /// The list has it, but in these lines.
+    WrongLine(Vec<u32>),
     /// It is in these lines.
     Ambiguous(Vec<u32>),
     /// Clients of the bind lines in these places that ask for no name get it.
@@ -80,6 +84,9 @@ impl Runtime {
             None if self.store.has(&listed.path) => return Err(Refusal::Empty(listed.path)),
             None => return Err(Refusal::NoCertificate(listed.path)),
         };
+        if list.directory && list.entries.iter().any(|it| it.certificate == certificate.name) {
+            return Err(Refusal::Exists);
+        }
         let listed = Arc::new(listed);
         let users = self.acceptors().filter(|acceptor| acceptor.takes(name));
         let mut made = Vec::new();
@@ -151,7 +158,12 @@ impl Runtime {
         let found: Vec<u32> =
             list.entries.iter().filter(|it| fits(it)).map(|it| it.listed.list.1).collect();
         let line = match found[..] {
-            [] => return Err(Refusal::NotThere),
+            [] => {
+                let entries = list.entries.iter().filter(|it| it.certificate == certificate);
+                let lines: Vec<_> = entries.map(|it| it.listed.list.1).collect();
+                let missing = lines.is_empty();
+                return Err(if missing { Refusal::NotThere } else { Refusal::WrongLine(lines) });
+            }
             [line] => line,
             _ => return Err(Refusal::Ambiguous(found)),
         };

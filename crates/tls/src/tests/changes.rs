@@ -185,6 +185,8 @@ fn lines_that_cannot_be_are_refused() {
     it.runtime.add_to_list("list", "a.pem").unwrap();
     let several = it.runtime.delete_from_list("list", "a.pem", None);
     assert_eq!(several, Err(ListRefusal::Ambiguous(vec![1, 3])));
+    let missed = it.runtime.delete_from_list("list", "a.pem", Some(9));
+    assert_eq!(missed, Err(ListRefusal::WrongLine(vec![1, 3])));
 }
 
 #[test]
@@ -202,6 +204,11 @@ fn directories_are_lists() {
     let (_, entries) = it.runtime.list("d/").unwrap();
     let written: Vec<_> = entries.iter().map(|entry| entry.written(true)).collect();
     assert_eq!(written, ["d/a.pem:0", "d/b.pem:1"]);
+    for there in ["d/a.pem", "d/b.pem x.test"] {
+        assert_eq!(it.runtime.add_to_list("d/", there), Err(ListRefusal::Exists), "{there}");
+    }
+    assert_eq!(it.runtime.delete_from_list("d", "d/b.pem", None), Ok("d".to_owned()));
+    assert_eq!(it.shown(Some("b")), der(&a));
 }
 
 /// What comes of a client that shows a certificate.
@@ -252,6 +259,7 @@ fn authorities_are_replaced_and_sessions_with_them() {
     let wrong =
         runtime.set_authorities("x.pem", Purpose::Revocation, &text(ca.certificate()), false);
     assert_eq!(wrong, Err(Refusal::Unreadable("Invalid payload".to_owned())));
+    assert_eq!(runtime.delete_authorities("x.pem", Purpose::Trust), Err(Refusal::Otherwise));
     runtime.delete_authorities("x.pem", Purpose::Revocation).unwrap();
 }
 

@@ -120,7 +120,19 @@ fn a_list_takes_new_certificates() {
     let dump = ask(&weir, &format!("show ssl crt-list -n {list}"));
     let lines = format!("{a}:1\n{new}:2 [verify none] c.test !d.test\n");
     assert_eq!(dump, format!("# {list}\n{lines}\n"));
-    let said = ask(&weir, &format!("del ssl crt-list {list} {new}"));
+    let misplaced = format!(
+        "found a certificate '{new}' but the line number is incorrect, please specify a correct \
+         line number preceded by colons (2)!"
+    );
+    for (line, why) in [
+        ("9", misplaced),
+        ("x", format!("wrong line number after colons in '{new}:x'!")),
+        ("", format!("wrong line number after colons in '{new}:'!")),
+    ] {
+        let said = ask(&weir, &format!("del ssl crt-list {list} {new}:{line}"));
+        assert_eq!(said, format!("Can't delete the entry: {why}\n\n"));
+    }
+    let said = ask(&weir, &format!("del ssl crt-list {list} {new}:0"));
     assert_eq!(said, format!("Entry '{new}' deleted in crtlist '{list}'!\n\n"));
     assert_eq!(shown(weir.address("web"), "c.test"), "a.test");
     let said = ask(&weir, &format!("del ssl cert {new}"));

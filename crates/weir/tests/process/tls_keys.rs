@@ -70,6 +70,8 @@ fn chains_are_completed() {
     let web = "frontend web\n    bind <web> ssl crt a.pem\n    http-request return status 200\n";
     let links = |global: &str| {
         let setup = setup(global, web).file("a.pem", &server.pem());
+        // That is for what its authority says of it, and no chain.
+        let setup = setup.file("a.pem.issuer", &issuer.certificate());
         std::fs::create_dir(setup.path("chains")).expect("a new directory");
         let weir = setup.file("chains/issuer.pem", &issuer.certificate()).start();
         let client = Secure::connect(weir.address("web"), "a.test");
