@@ -230,12 +230,10 @@ async fn pass(client: &mut Client) -> Result<(), Trouble> {
         client.rare.edit().told = Some(Rc::new(told));
     }
     // As HAProxy: who has said nothing in time has not failed.
-    let late = handshake::Trouble::Late;
-    let uncounted = match &passed {
-        Err(Trouble::Header { .. }) => true,
-        Err(Trouble::Handshake(trouble)) => *trouble == late,
-        Ok(_) => false,
-    };
+    let uncounted = matches!(
+        passed,
+        Err(Trouble::Header { .. } | Trouble::Handshake(handshake::Trouble::Late))
+    );
     if acceptor.is_some() && !uncounted {
         let resumed = client.session().is_some_and(|session| session.is_resumed());
         client.counted().for_each(|block| block.count_handshake(passed.is_ok(), resumed));

@@ -59,7 +59,7 @@ fn unable(error: ErrorStack) -> String {
 /// The versions that options leave.
 pub(crate) fn versions(options: &Options, side: Side) -> Option<(Version, Version)> {
     let oldest = match side {
-        Side::Server => Version::Tls12,
+        Side::Server => Version::OLDEST_SERVED,
         Side::Client => Version::Tls10,
     };
     options.versions.range(oldest)

@@ -21,23 +21,25 @@ pub struct Listed {
     pub list: (String, u32),
 }
 
+/// What is wrong with a line whose names do not count.
+pub const MISPLACED: &str = "malformated line, filters can't be between filename and options!";
+
 /// Reads the text of the list `name`.
 ///
 /// # Errors
 /// What is wrong, and in which line.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Listed>, String> {
+    if let Some(torn) = text.split('\n').next_back().filter(|last| !last.is_empty()) {
+        let (line, at) = (text.lines().count(), torn.len() + 1);
+        return Err(format!(
+            "parsing [{name}:{line}]: Missing LF on last line, file might have been truncated at position {at}."
+        ));
+    }
     let mut found = Vec::new();
-    let last = text.lines().count();
     for (number, line) in (1..).zip(text.lines()) {
         let told = |message: String| format!("parsing [{name}:{number}]: {message}");
-        if !text.ends_with('\n') && number == last {
-            let at = line.len() + 1;
-            return Err(told(format!(
-                "Missing LF on last line, file might have been truncated at position {at}."
-            )));
-        }
         if let Some(mut listed) = parse_line(line).map_err(told)? {
-            listed.list = (name.to_owned(), u32::try_from(number).unwrap_or(u32::MAX));
+            listed.list = (name.to_owned(), number);
             found.push(listed);
         }
     }

@@ -53,7 +53,7 @@ pub use captured::Offer;
 pub use certificate::Certificate;
 pub use conn::{Conn, Step};
 pub use connector::Connector;
-pub use crt_list::{Filter, Listed, parse as parse_crt_list};
+pub use crt_list::{Filter, Listed, MISPLACED, parse as parse_crt_list};
 pub use details::{Details, Link, Revocations};
 pub use fault::{Fault, Reason};
 pub use ffi::{Wire, providers, response_text};

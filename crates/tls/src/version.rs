@@ -21,6 +21,9 @@ impl Version {
     /// All of them, oldest first.
     pub const ALL: [Self; 5] = [Self::Ssl3, Self::Tls10, Self::Tls11, Self::Tls12, Self::Tls13];
 
+    /// The oldest that clients may speak where a `bind` line says nothing.
+    pub const OLDEST_SERVED: Self = Self::Tls12;
+
     /// By the name that `ssl-min-ver` has for it.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|version| version.name() == name)
@@ -99,9 +102,10 @@ impl Versions {
         (self.excludes() && used).then(|| Version::ALL[lowest as usize - 1])
     }
 
-    /// Whether the upper bound is all that a line has, and below `oldest`: it is the lower one too.
-    pub fn is_ambiguous(&self, oldest: Version) -> bool {
-        self.min.is_none() && self.max.is_some_and(|max| max < oldest)
+    /// Whether the upper bound is all that a `bind` line has, and older than what is served without
+    /// it: it is the lower one too.
+    pub fn is_ambiguous(&self) -> bool {
+        self.min.is_none() && self.max.is_some_and(|max| max < Version::OLDEST_SERVED)
     }
 
     /// The oldest and the newest that are left, if any is: the newest, and older ones down to the

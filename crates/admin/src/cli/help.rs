@@ -81,11 +81,11 @@ fn alike(words: &[String], there: Vec<Doc>) -> Vec<Doc> {
     let kin = kin(words, &there);
     let rated = there.into_iter().map(|entry| (distance(entry.words, words), entry));
     // A command that differs in more than half of its letters is no suggestion.
-    let close = |far: usize, entry: &Doc| far * 2 <= entry.words.len();
-    let mut near: Vec<_> = match kin.is_empty() {
-        true => rated.filter(|(far, entry)| close(*far, entry)).collect(),
-        false => rated.filter(|(_, entry)| kin.contains(&entry.words)).collect(),
+    let is_near = |(far, entry): &(usize, Doc)| match kin.is_empty() {
+        true => far * 2 <= entry.words.len(),
+        false => kin.contains(&entry.words),
     };
+    let mut near: Vec<_> = rated.filter(is_near).collect();
     near.sort_by_key(|(far, _)| *far);
     near.truncate(SUGGESTIONS);
     near.into_iter().map(|(_, entry)| entry).collect()

@@ -153,8 +153,8 @@ fn warn_of_line(bind: &Bind, owner: &str, settings: &tls::BindSettings, cx: &mut
     if versions.ignores_exclusions() {
         warn(format!("no-sslv3/no-tlsv1x are ignored for {at}. {CONTIGUOUS}"));
     }
-    if let Some(max) = versions.max.filter(|_| versions.is_ambiguous(OLDEST)) {
-        let (max, oldest) = (max.name(), OLDEST.name());
+    if let Some(max) = versions.max.filter(|_| versions.is_ambiguous()) {
+        let (max, oldest) = (max.name(), tls::Version::OLDEST_SERVED.name());
         warn(format!(
             "Ambiguous configuration for {at}: the ssl-min-ver value is not configured and the ssl-max-ver value is lower than the default ssl-min-ver value ({oldest}). Setting the ssl-min-ver to {max}. Use 'ssl-min-ver' to fix this."
         ));
@@ -179,9 +179,6 @@ fn warn_of_versions(server: &Server, backend: &str, process: &TlsProcess, cx: &m
         ));
     }
 }
-
-/// The oldest version that clients may speak where a line says nothing.
-const OLDEST: tls::Version = tls::Version::Tls12;
 
 const CONTIGUOUS: &str = "Use only 'ssl-min-ver' and 'ssl-max-ver' to fix.";
 

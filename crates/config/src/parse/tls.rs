@@ -211,10 +211,8 @@ fn crt_list(options: &mut BindOptions, cx: &mut Cx<'_>, args: Args<'_>) -> Parse
     let list = list.map_err(|message| args.fault(1, format!("'crt-list' : {message}")))?;
     for listed in list.iter().filter(|listed| listed.misplaced) {
         let (list, line) = &listed.list;
-        let message = format!(
-            "'crt-list' : parsing [{list}:{line}]: malformated line, filters can't be between filename and options!"
-        );
-        cx.warn(args, 1, message);
+        let why = tls::MISPLACED;
+        cx.warn(args, 1, format!("'crt-list' : parsing [{list}:{line}]: {why}"));
     }
     options.tls.settings.certificates.extend(list);
     Ok(())

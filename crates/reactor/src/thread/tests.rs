@@ -11,6 +11,12 @@ fn thread() -> Rc<Thread> {
     Thread::new(0, Box::new(Os::new(64).unwrap()), Settings::default())
 }
 
+fn hasty_thread(low_latency: bool) -> Rc<Thread> {
+    let mut settings = Settings::default();
+    settings.scheduler.low_latency = low_latency;
+    Thread::new(0, Box::new(Os::new(64).unwrap()), settings)
+}
+
 fn listen() -> (Handle, std::net::SocketAddr) {
     let options = sys::listen::Options { backlog: 16, ..Default::default() };
     let fd = sys::listen::tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
@@ -379,9 +385,7 @@ fn who_wants_to_read_before_looking_hears_of_what_follows() {
 #[test]
 fn low_latency_leaves_less_time_for_bulk_work() {
     let count = |low_latency| {
-        let mut settings = Settings::default();
-        settings.scheduler.low_latency = low_latency;
-        let thread = Thread::new(0, Box::new(Os::new(64).unwrap()), settings);
+        let thread = hasty_thread(low_latency);
         for _ in 0..100 {
             let own = thread.clone();
             thread.scheduler().spawn(Class::Bulk, async move {
@@ -406,9 +410,7 @@ fn low_latency_leaves_less_time_for_bulk_work() {
 #[test]
 fn low_latency_leaves_heavy_work_to_a_short_round() {
     let turns_to_heavy = |low_latency| {
-        let mut settings = Settings::default();
-        settings.scheduler.low_latency = low_latency;
-        let thread = Thread::new(0, Box::new(Os::new(64).unwrap()), settings);
+        let thread = hasty_thread(low_latency);
         let (own, log) = (thread.clone(), Rc::new(Cell::new(0)));
         thread.scheduler().spawn(Class::Normal, async move {
             let start = own.kernel().monotonic();

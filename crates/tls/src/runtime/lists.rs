@@ -1,7 +1,7 @@
 //! Lists of certificates: `show|add|del ssl crt-list`. Never loads a certificate.
 
 use super::{Bound, Runtime, lock};
-use crate::crt_list::{self, Listed};
+use crate::crt_list::{self, Listed, MISPLACED};
 use crate::options::{Options, Verify};
 use crate::table::Table;
 use std::collections::BTreeMap;
@@ -77,6 +77,7 @@ impl Runtime {
             return Err(Refusal::Lines);
         }
         let listed = crt_list::parse_entry(line)
+            .and_then(|it| if it.misplaced { Err(MISPLACED.to_owned()) } else { Ok(it) })
             .map_err(|error| Refusal::Line(format!("parsing [CLI:1]: {error}")))?;
         let listed = self.place(name, list, listed)?;
         let certificate = match self.store.certificate(&listed.path) {

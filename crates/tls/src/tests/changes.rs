@@ -179,6 +179,8 @@ fn lines_that_cannot_be_are_refused() {
     assert_eq!(add("x.pem"), ListRefusal::NoCertificate("x.pem".to_owned()));
     let unknown = "parsing [CLI:1]: unknown ssl keyword foo";
     assert_eq!(add("a.pem [foo]"), ListRefusal::Line(unknown.to_owned()));
+    let misplaced = format!("parsing [CLI:1]: {}", crate::MISPLACED);
+    assert_eq!(add("a.pem x.test [verify none]"), ListRefusal::Line(misplaced));
     let unloaded = "'ca-file' : unable to load ca.pem";
     assert_eq!(add("a.pem [ca-file ca.pem]"), ListRefusal::Line(unloaded.to_owned()));
     assert_eq!(it.runtime.add_to_list("none", "a.pem"), Err(ListRefusal::NoList));

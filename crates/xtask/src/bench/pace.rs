@@ -59,8 +59,8 @@ pub(super) fn ask(
 const KEPT: Duration = Duration::from_micros(50);
 
 /// Asks for `/`, rests and asks again for so long, over one connection. `kept` tells how long the
-/// server has been kept from its processor so far: the second are the requests of which that did
-/// not become more, whose time is the server's own.
+/// server has been kept from its processor so far: the second are the requests during which it was
+/// not, so that their time is the server's own.
 pub(super) fn ask_again(
     port: u16,
     rest: Duration,
