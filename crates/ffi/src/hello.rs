@@ -4,7 +4,7 @@ use crate::flavour::raw;
 use foreign_types::ForeignTypeRef as _;
 use openssl::error::ErrorStack;
 use openssl::ssl::{SslContextBuilder, SslRef};
-use std::ffi::{c_int, c_uchar, c_void};
+use std::ffi::{c_int, c_void};
 
 /// `SSL3_RT_HANDSHAKE`
 const HANDSHAKE: c_int = 22;
@@ -62,27 +62,4 @@ unsafe extern "C" fn received<W: Watch>(
         let message = std::slice::from_raw_parts(start.cast::<u8>(), length);
         W::received(SslRef::from_ptr(ssl), message);
     }
-}
-
-/// The contents of an extension, within the callback for the client's first message; `None` if it
-/// has none of this type, and outside that callback.
-pub fn extension(ssl: &SslRef, kind: u16) -> Option<&[u8]> {
-    let mut bytes: *const c_uchar = std::ptr::null();
-    let mut length = 0;
-    // SAFETY: the session is valid. Outside the callback there is no message, and the library says
-    // that there is no extension.
-    let found = unsafe {
-        openssl_sys::SSL_client_hello_get0_ext(
-            ssl.as_ptr(),
-            u32::from(kind),
-            &mut bytes,
-            &mut length,
-        )
-    };
-    if found != 1 || bytes.is_null() {
-        return None;
-    }
-    // SAFETY: the library says so many bytes are there, and they stay until the callback ends,
-    // which the reference to the session that it was given cannot outlive.
-    Some(unsafe { std::slice::from_raw_parts(bytes, length) })
 }

@@ -10,7 +10,7 @@ use crate::conn::Conn;
 use crate::context::{self, Side};
 use crate::fault::{Fault, Reason};
 use crate::forge::Forge;
-use crate::hello::{Hello, asked_name};
+use crate::hello::Hello;
 use crate::key::Secret;
 use crate::options::{BindSettings, Defaults, Generates, Options};
 use crate::secrets::Secrets;
@@ -163,9 +163,10 @@ fn base(
     // The client is told that its name was heard (RFC 6066 section 3).
     context.set_servername_callback(|_, _| Ok(()));
     let strict = settings.strict_sni;
-    ffi::choose_by_hello(&mut context, move |ssl, ciphers| {
-        let hello = Hello::read(ssl, ciphers);
-        if let Some((index, name)) = asked().zip(asked_name(ssl)) {
+    ffi::set_usual_suite(&mut context)
+        .map_err(|error| format!("unable to create an SSL context: {error}."))?;
+    ffi::choose_by_hello(&mut context, Hello::read, move |ssl, mut hello| {
+        if let Some((index, name)) = asked().zip(hello.asked.take()) {
             ssl.set_ex_data(index, Asked { name, refused: false });
         }
         // The lock is not held while the library works.
@@ -175,12 +176,13 @@ fn base(
             && let Some((forge, name)) = forge.as_ref().zip(hello.name.as_deref())
         {
             let base = table().first();
-            if base.is_some_and(|base| base.take_over_as(ssl, ciphers, forge, name).is_ok()) {
+            if base.is_some_and(|base| base.take_over_as(ssl, &hello.ciphers, forge, name).is_ok())
+            {
                 return Ok(());
             }
         }
         match found.or_else(|| table().first().filter(|_| !strict)) {
-            Some(served) => Ok(served.take_over(ssl, ciphers)?),
+            Some(served) => Ok(served.take_over(ssl, &hello.ciphers)?),
             None => {
                 if let Some(asked) = asked().and_then(|index| ssl.ex_data_mut(index)) {
                     asked.refused = true;

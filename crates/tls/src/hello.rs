@@ -2,7 +2,7 @@
 //!
 //! The message comes from anyone: every length in it is checked against what is there.
 
-use openssl::ssl::SslRef;
+use ffi::FirstMessage;
 
 const SERVER_NAME: u16 = 0;
 const SIGNATURE_ALGORITHMS: u16 = 13;
@@ -26,24 +26,33 @@ impl KeyKind {
 /// What is looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Hello {
-    /// The host name, in lower case.
+    /// The host name, as it was sent,
+    pub(crate) asked: Option<Vec<u8>>,
+    /// and in lower case.
     pub(crate) name: Option<Vec<u8>>,
+    /// Its ciphers, two bytes each.
+    pub(crate) ciphers: Vec<u8>,
     /// Kinds of keys that the client can verify, by place in [`KeyKind::ALL`].
     pub(crate) verifies: [bool; 3],
 }
 
 impl Hello {
-    /// Reads the message at hand, which offers these ciphers.
-    pub(crate) fn read(ssl: &SslRef, ciphers: &[u8]) -> Self {
-        let name = ffi::extension(ssl, SERVER_NAME).and_then(server_name);
-        let by_ciphers = || ffi::offers(ssl, ciphers, "ECDSA");
-        let verifies = match ffi::extension(ssl, SIGNATURE_ALGORITHMS) {
+    /// Reads the message at hand.
+    pub(crate) fn read(first: &FirstMessage<'_>) -> Self {
+        let asked = first.extension(SERVER_NAME).and_then(name_as_sent);
+        let by_ciphers = || first.has_cipher("ECDSA");
+        let verifies = match first.extension(SIGNATURE_ALGORITHMS) {
             Some(bytes) => signatures(bytes),
             None => [by_ciphers(), true, true],
         };
         // The library takes long to look ciphers up by their numbers.
-        let ecdsa = verifies[0] && (has_tls13(ciphers) || by_ciphers());
-        Self { name, verifies: [ecdsa, verifies[1], verifies[2]] }
+        let ecdsa = verifies[0] && (has_tls13(first.ciphers()) || by_ciphers());
+        Self {
+            asked: asked.map(<[u8]>::to_vec),
+            name: asked.map(<[u8]>::to_ascii_lowercase),
+            ciphers: first.ciphers().to_vec(),
+            verifies: [ecdsa, verifies[1], verifies[2]],
+        }
     }
 
     pub(crate) fn can_verify(&self, kind: KeyKind) -> bool {
@@ -54,11 +63,6 @@ impl Hello {
 /// Whether a cipher of TLS 1.3 is offered: these say nothing of signatures.
 fn has_tls13(ciphers: &[u8]) -> bool {
     ciphers.chunks_exact(2).any(|id| id[0] == 0x13)
-}
-
-/// The host name that the message at hand asks for, as it was sent.
-pub(crate) fn asked_name(ssl: &SslRef) -> Option<Vec<u8>> {
-    ffi::extension(ssl, SERVER_NAME).and_then(name_as_sent).map(<[u8]>::to_vec)
 }
 
 /// The first host name of the contents of an extension (RFC 6066 section 3), in lower case.

@@ -132,7 +132,8 @@ mod tests {
     use super::*;
 
     fn hello(name: &str, ecdsa: bool) -> Hello {
-        Hello { name: Some(name.as_bytes().to_vec()), verifies: [ecdsa, true, true] }
+        let verifies = [ecdsa, true, true];
+        Hello { name: Some(name.as_bytes().to_vec()), verifies, ..Hello::default() }
     }
 
     #[test]

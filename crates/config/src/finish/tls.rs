@@ -9,7 +9,7 @@ use rules::check::{Step, StepAction};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use tls::{Acceptor, Connector, ServerSettings, Store, within};
+use tls::{Acceptor, BindSettings, Connector, ServerSettings, Store, within};
 
 /// Reads what enabled proxies and runtime sockets need of TLS.
 pub(super) fn complete(
@@ -62,8 +62,7 @@ fn listeners(
     cx: &mut Cx<'_>,
 ) {
     for bind in binds.iter().filter(|bind| !bind.options.tls.enabled) {
-        let options = &bind.options.tls.settings.options;
-        if let Err(error) = load_trust(options, process, store, &Disk(cx.files)) {
+        for error in errors_of_files(&bind.options.tls.settings, process, store, cx.files) {
             let text = format!("'bind {}' : {error}", bind.written);
             cx.about(Severity::Alert, &bind.place, text);
         }
@@ -80,10 +79,7 @@ fn listeners(
         let mut settings = bind.options.tls.settings.clone();
         settings.options = settings.options.or(&process.bind);
         settings.ticket_keys = settings.ticket_keys.map(|keys| store.share_ticket_keys(keys));
-        for listed in &mut settings.certificates {
-            within(&process.crt_base, &mut listed.path);
-            authorities(&mut listed.options, process);
-        }
+        certificates(&mut settings.certificates, process);
         authorities(&mut settings.options, process);
         let line = &bind.options.tls;
         if line.generates {
@@ -123,6 +119,26 @@ fn listeners(
     }
 }
 
+/// What is wrong with the files that a line without `ssl` names: it wants them there all the same.
+fn errors_of_files(
+    settings: &BindSettings,
+    process: &TlsProcess,
+    store: &Store,
+    files: &dyn Files,
+) -> Vec<String> {
+    let files = Disk(files);
+    let trust = load_trust(&settings.options, process, store, &files);
+    let mut errors: Vec<String> = trust.err().into_iter().collect();
+    if !settings.certificates.is_empty() {
+        let mut alone =
+            BindSettings { certificates: settings.certificates.clone(), ..BindSettings::default() };
+        certificates(&mut alone.certificates, process);
+        let made = Acceptor::new(alone, process.defaults, store, &files);
+        errors.extend(made.err().into_iter().flatten());
+    }
+    errors
+}
+
 /// How messages name a line.
 fn at(bind: &Bind) -> String {
     format!("bind '{}' at [{}:{}]", bind.written, bind.place.file, bind.place.line)
@@ -146,7 +162,7 @@ fn warn_of_acceptor(acceptor: &Acceptor, bind: &Bind, owner: &str, cx: &mut Cx<'
 }
 
 /// What a line says that nobody listens to.
-fn warn_of_line(bind: &Bind, owner: &str, settings: &tls::BindSettings, cx: &mut Cx<'_>) {
+fn warn_of_line(bind: &Bind, owner: &str, settings: &BindSettings, cx: &mut Cx<'_>) {
     let at = at(bind);
     let mut warn = |text| cx.about(Severity::Warning, &bind.place, format!("{owner}: {text}"));
     let versions = settings.options.versions;
@@ -296,6 +312,14 @@ fn make(
     }
     authorities(&mut settings.options, process);
     Connector::new(settings, process.defaults, store, files)
+}
+
+/// Makes the names of certificates, and of what their lines name, start where they should.
+fn certificates(all: &mut [tls::Listed], process: &TlsProcess) {
+    for listed in all {
+        within(&process.crt_base, &mut listed.path);
+        authorities(&mut listed.options, process);
+    }
 }
 
 /// Makes the names of authorities and lists start where they should.

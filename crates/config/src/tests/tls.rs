@@ -155,3 +155,13 @@ fn a_line_that_names_authorities_wants_them_there_also_without_ssl() {
     }
     assert!(messages(&listen(" server s 127.0.0.1:1 crt /nope"), Severity::Alert).is_empty());
 }
+
+#[test]
+fn a_line_that_names_certificates_wants_them_there_also_without_ssl() {
+    let said = messages(&listen(" bind :81 crt /nope.pem"), Severity::Alert);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].starts_with("'bind :81' : unable to") && said[0].contains("/nope.pem"),
+        "{said:?}"
+    );
+}

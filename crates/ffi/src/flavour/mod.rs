@@ -11,7 +11,7 @@ mod linked;
 pub(crate) use linked::early::{
     begin_early, early_terms, handshake, is_over, read_early, was_early_taken, write_early,
 };
-pub use linked::hello::{choose_by_hello, cipher_name, offers};
+pub use linked::hello::{FirstMessage, choose_by_hello, cipher_name};
 pub use linked::next::{advertise_protocols, next_protocol, select_protocol};
 pub use linked::provider::{load_provider, providers, set_default_properties, set_provider_path};
 pub(crate) use linked::raw;
@@ -19,7 +19,7 @@ pub(crate) use linked::settings::option_bits;
 pub use linked::settings::{
     add_chain_cert, admit_asides, allow_weak, allow_weak_in, attach, attach_by, error_code,
     hashes_itself, hear_early, known_prime, set_ciphersuites, set_groups, set_session_timeout,
-    set_usual_tickets, take_ciphers, usual_options,
+    set_usual_suite, set_usual_tickets, take_ciphers, usual_options,
 };
 pub use linked::ticket::seal_tickets;
 pub use linked::{EARLY_ROOM, LACKS, NAME, NEEDS_NOT, TAKES_EARLY_ONCE, api_version};

@@ -269,3 +269,43 @@ fn clients_that_speak_something_else_fail() {
     let fault = pair.server_handshake().and_then(|_| pair.server_handshake()).unwrap_err();
     assert_eq!(fault.reason, Reason::Handshake);
 }
+
+/// The suite of TLS 1.3 that a session gets.
+fn suite(ours: Option<&str>, prefers_theirs: bool, theirs: &str) -> Option<&'static str> {
+    let files = Memory::default().with("a.pem", make(&["a"], ecdsa(), None).pem());
+    let ciphersuites = ours.map(str::to_owned);
+    let options =
+        Options { ciphersuites, prefer_client_ciphers: prefers_theirs, ..Options::default() };
+    let acceptor = acceptor(bind(&["a.pem"], options), &files).unwrap();
+    let mut client = trusting();
+    client.options.ciphersuites = Some(theirs.to_owned());
+    let client = connector(client, &files).unwrap().connect(0, Some("a"), None).unwrap();
+    let mut pair = Pair::new(client, acceptor.accept().unwrap());
+    pair.shake().1.ok()?;
+    Some(pair.server.cipher())
+}
+
+#[test]
+fn suites_are_chosen_among_those_of_both_sides() {
+    let (small, large) = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384");
+    let other = "TLS_CHACHA20_POLY1305_SHA256";
+    let (up, down) = (&format!("{small}:{large}"), &format!("{large}:{small}"));
+    for (ours, prefers_theirs, theirs, chosen) in [
+        (None, false, small, Some(small)),
+        (None, false, large, Some(large)),
+        (None, false, other, Some(other)),
+        (None, true, large, Some(large)),
+        (None, true, down, Some(large)),
+        (None, true, up, Some(small)),
+        (Some(&**up), false, &**down, Some(small)),
+        (Some(down), false, up, Some(large)),
+        (Some(down), true, up, Some(small)),
+        (Some(large), false, up, Some(large)),
+        (Some(large), true, up, Some(large)),
+        (Some(large), false, small, None),
+        (Some(other), false, small, None),
+    ] {
+        let what = format!("{ours:?} {prefers_theirs} {theirs}");
+        assert_eq!(suite(ours, prefers_theirs, theirs), chosen, "{what}");
+    }
+}

@@ -8,7 +8,45 @@ use openssl_sys::{SSL_CLIENT_HELLO, ssl_select_cert_result_t};
 use std::ffi::CStr;
 use std::sync::{Arc, OnceLock};
 
-type Choose = Arc<dyn Fn(&mut SslRef, &[u8]) -> Result<(), Refused> + Send + Sync>;
+type Choose = Arc<dyn Fn(&SSL_CLIENT_HELLO) -> Result<(), Refused> + Send + Sync>;
+
+/// A client's first message, while it is looked at.
+pub struct FirstMessage<'a>(&'a SSL_CLIENT_HELLO);
+
+impl FirstMessage<'_> {
+    /// The numbers of its ciphers, two bytes each.
+    pub fn ciphers(&self) -> &[u8] {
+        let Self(hello) = self;
+        if hello.cipher_suites.is_null() {
+            return &[];
+        }
+        // SAFETY: so many bytes of the message are there, which the library lends as long as this
+        // lives.
+        unsafe { std::slice::from_raw_parts(hello.cipher_suites, hello.cipher_suites_len) }
+    }
+
+    /// The contents of an extension; `None` without one of this type. What OpenSSL has for this
+    /// would parse the whole message again here, each time.
+    pub fn extension(&self, kind: u16) -> Option<&[u8]> {
+        let mut bytes: *const u8 = std::ptr::null();
+        let mut length = 0;
+        // SAFETY: the message is valid; the library writes to both places, or to neither.
+        let found = unsafe {
+            openssl_sys::SSL_early_callback_ctx_extension_get(self.0, kind, &mut bytes, &mut length)
+        };
+        if found != 1 || bytes.is_null() {
+            return None;
+        }
+        // SAFETY: so many bytes of the message are there, as above.
+        Some(unsafe { std::slice::from_raw_parts(bytes, length) })
+    }
+
+    /// Whether a known cipher with this in its name is among them.
+    pub fn has_cipher(&self, part: &str) -> bool {
+        let numbers = self.ciphers().chunks_exact(2);
+        numbers.filter_map(|number| name([number[0], number[1]])).any(|name| name.contains(part))
+    }
+}
 
 const FINE: ssl_select_cert_result_t =
     openssl_sys::ssl_select_cert_result_t_ssl_select_cert_success;
@@ -20,14 +58,20 @@ fn index() -> Option<Index<SslContext, Choose>> {
     *INDEX.get_or_init(|| SslContext::new_ex_index().ok())
 }
 
-/// Shows each session of the context the client's first message before anything is decided, and the
-/// ciphers in it.
-pub fn choose_by_hello<F>(context: &mut SslContextBuilder, choose: F)
+/// Shows the client's first message of each session of the context before anything is decided, and
+/// then the session with what has been read of it.
+pub fn choose_by_hello<H, R, F>(context: &mut SslContextBuilder, read: R, choose: F)
 where
-    F: Fn(&mut SslRef, &[u8]) -> Result<(), Refused> + Send + Sync + 'static,
+    R: Fn(&FirstMessage<'_>) -> H + Send + Sync + 'static,
+    F: Fn(&mut SslRef, H) -> Result<(), Refused> + Send + Sync + 'static,
 {
+    let look = move |hello: &SSL_CLIENT_HELLO| {
+        let heard = read(&FirstMessage(hello));
+        // SAFETY: a message belongs to a session, which nobody else has while it is looked at.
+        choose(unsafe { SslRef::from_ptr_mut(hello.ssl) }, heard)
+    };
     if let Some(index) = index() {
-        context.set_ex_data(index, Arc::new(choose) as Choose);
+        context.set_ex_data(index, Arc::new(look) as Choose);
     }
     // SAFETY: the context is valid and exclusively borrowed; the function lives for ever. It is
     // not the function that OpenSSL has for this, which is not told any ciphers here.
@@ -35,37 +79,27 @@ where
 }
 
 unsafe extern "C" fn called(hello: *const SSL_CLIENT_HELLO) -> ssl_select_cert_result_t {
-    // SAFETY: the library lends the message and its session for the length of the call, and nobody
-    // else has the session; so many bytes of ciphers are there, which the session does not touch.
-    let (session, ciphers) = unsafe {
-        let Some(hello) = hello.as_ref().filter(|it| !it.cipher_suites.is_null()) else {
-            return REFUSED;
-        };
-        let ciphers = std::slice::from_raw_parts(hello.cipher_suites, hello.cipher_suites_len);
-        (SslRef::from_ptr_mut(hello.ssl), ciphers)
+    // SAFETY: the library lends the message for the length of the call.
+    let Some(hello) = (unsafe { hello.as_ref() }) else {
+        return REFUSED;
     };
+    // SAFETY: a message belongs to a session, which nobody changes before `look` is called.
+    let session = unsafe { SslRef::from_ptr(hello.ssl) };
     // It is cloned because the session may leave the context that it has.
-    let choose = index().and_then(|index| session.ssl_context().ex_data(index)).cloned();
-    match choose.map(|choose| choose(session, ciphers)) {
+    let look = index().and_then(|index| session.ssl_context().ex_data(index)).cloned();
+    match look.map(|look| look(hello)) {
         Some(Ok(())) => return FINE,
         Some(Err(Refused::UnknownName)) => {
-            // SAFETY: the session is valid and exclusively borrowed. The library says no second
-            // alert of its own.
+            // SAFETY: nobody else has the session. The library says no second alert of its own.
             unsafe {
                 let alert = openssl_sys::SSL_AD_UNRECOGNIZED_NAME as u8;
-                openssl_sys::SSL_send_fatal_alert(session.as_ptr(), alert);
+                openssl_sys::SSL_send_fatal_alert(hello.ssl, alert);
             }
         }
         Some(Err(Refused::Broken(error))) => error.put(),
         None => {}
     }
     REFUSED
-}
-
-/// Whether a known cipher with this in its name is among those of a client.
-pub fn offers(_: &SslRef, ciphers: &[u8], part: &str) -> bool {
-    let numbers = ciphers.chunks_exact(2);
-    numbers.filter_map(|number| name([number[0], number[1]])).any(|name| name.contains(part))
 }
 
 /// The name of a cipher by its number on the wire.

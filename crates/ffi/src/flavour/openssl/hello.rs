@@ -1,17 +1,58 @@
 //! The client's first message, with OpenSSL. Never keeps anything of it.
 
 use crate::hello::Refused;
+use foreign_types::ForeignTypeRef as _;
 use openssl::ssl::{ClientHelloResponse, SslAlert, SslContextBuilder, SslRef};
+use std::ffi::{c_uchar, c_uint};
 
-/// Shows each session of the context the client's first message before anything is decided, and the
-/// ciphers in it.
-pub fn choose_by_hello<F>(context: &mut SslContextBuilder, choose: F)
+/// A client's first message, while it is looked at.
+pub struct FirstMessage<'a>(&'a SslRef);
+
+impl FirstMessage<'_> {
+    /// The numbers of its ciphers, two bytes each.
+    pub fn ciphers(&self) -> &[u8] {
+        self.0.client_hello_ciphers().unwrap_or_default()
+    }
+
+    /// The contents of an extension; `None` without one of this type.
+    pub fn extension(&self, kind: u16) -> Option<&[u8]> {
+        let mut bytes: *const c_uchar = std::ptr::null();
+        let mut length = 0;
+        // SAFETY: the session is valid, and its first message is there; the library writes to both
+        // places, or to neither.
+        let found = unsafe {
+            openssl_sys::SSL_client_hello_get0_ext(
+                self.0.as_ptr(),
+                c_uint::from(kind),
+                &mut bytes,
+                &mut length,
+            )
+        };
+        if found != 1 || bytes.is_null() {
+            return None;
+        }
+        // SAFETY: the library says so many bytes are there, and they stay as long as the message.
+        Some(unsafe { std::slice::from_raw_parts(bytes, length) })
+    }
+
+    /// Whether a known cipher with this in its name is among them.
+    pub fn has_cipher(&self, part: &str) -> bool {
+        let Self(ssl) = self;
+        let known = ssl.bytes_to_cipher_list(self.ciphers(), ssl.client_hello_isv2());
+        known.is_ok_and(|known| known.suites.iter().any(|cipher| cipher.name().contains(part)))
+    }
+}
+
+/// Shows the client's first message of each session of the context before anything is decided, and
+/// then the session with what has been read of it.
+pub fn choose_by_hello<H, R, F>(context: &mut SslContextBuilder, read: R, choose: F)
 where
-    F: Fn(&mut SslRef, &[u8]) -> Result<(), Refused> + Send + Sync + 'static,
+    R: Fn(&FirstMessage<'_>) -> H + Send + Sync + 'static,
+    F: Fn(&mut SslRef, H) -> Result<(), Refused> + Send + Sync + 'static,
 {
     context.set_client_hello_callback(move |ssl, alert| {
-        let ciphers = ssl.client_hello_ciphers().unwrap_or_default().to_vec();
-        match choose(ssl, &ciphers) {
+        let heard = read(&FirstMessage(ssl));
+        match choose(ssl, heard) {
             Ok(()) => Ok(ClientHelloResponse::SUCCESS),
             Err(Refused::UnknownName) => {
                 *alert = SslAlert::UNRECOGNIZED_NAME;
@@ -20,13 +61,6 @@ where
             Err(Refused::Broken(error)) => Err(error),
         }
     });
-}
-
-/// Whether a known cipher with this in its name is among those of a client; only while its first
-/// message is looked at.
-pub fn offers(ssl: &SslRef, ciphers: &[u8], part: &str) -> bool {
-    let known = ssl.bytes_to_cipher_list(ciphers, ssl.client_hello_isv2());
-    known.is_ok_and(|known| known.suites.iter().any(|cipher| cipher.name().contains(part)))
 }
 
 /// The name of a cipher by its number on the wire.

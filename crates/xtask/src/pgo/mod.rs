@@ -1,8 +1,12 @@
 //! `cargo xtask pgo`: a release build that knows which of its branches are taken.
 //! Never changes the sources, and never touches the plain release build.
 
+mod flags;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use flags::{Flags, Stage};
 
 use crate::bench::training;
 use crate::failure::{self, Outcome};
@@ -13,9 +17,9 @@ pub(crate) const HELP: &str = "\
 usage: cargo xtask pgo [-d SECONDS] [--aws-lc]
 
 Builds weir twice: once so that it counts which ways it takes under the workloads of `bench compare`,
-then as a release whose code is laid out by these counts. The program is the same, it only needs less
-CPU; docs/performance.md tells how much less. It is written to target/pgo/release/weir (below
-CARGO_TARGET_DIR where that is set).
+then as a release whose code is laid out by these counts; so are its libraries in C if the C compiler is
+GCC. The program is the same, it only needs less CPU; docs/performance.md tells how much less. It is
+written to target/pgo/release/weir (below CARGO_TARGET_DIR where that is set).
 
   -d         seconds of each workload (3)
   --aws-lc   on AWS-LC instead of OpenSSL, as target/pgo/release/weir-aws-lc
@@ -77,15 +81,12 @@ impl Library {
 fn train(root: &Path, library: Library, seconds: u32) -> Outcome<PathBuf> {
     training::require()?;
     let build = Build::new(root, library)?;
-    let notes = build.fresh_notes()?;
-    let merged = build.directory.join("weir.profdata");
+    let flags = &build.flags;
     let mut steps = Steps::new(4);
-    steps.step("build that counts", || {
-        build.cargo(&format!("-Cprofile-generate={}", notes.display()))
-    })?;
-    steps.step("workloads", || training::train(&build.binary(), &notes, seconds))?;
-    steps.step("counts", || build.merge(&notes, &merged))?;
-    steps.step("release build", || build.cargo(&format!("-Cprofile-use={}", merged.display())))?;
+    steps.step("build that counts", || build.cargo(Stage::Counts))?;
+    steps.step("workloads", || training::train(&build.binary(), &flags.runs, seconds))?;
+    steps.step("counts", || build.merge())?;
+    steps.step("release build", || build.cargo(Stage::Release))?;
     steps.finish();
     build.publish()
 }
@@ -98,6 +99,7 @@ struct Build<'a> {
     directory: PathBuf,
     /// The machine's own target, named so that flags are not for build scripts.
     host: String,
+    flags: Flags,
     profdata: PathBuf,
 }
 
@@ -113,28 +115,24 @@ impl<'a> Build<'a> {
                 "missing llvm-profdata; with rustup: rustup component add llvm-tools",
             ));
         }
-        Ok(Self { root, library, directory: workspace::target(root).join("pgo"), host, profdata })
+        let directory = workspace::target(root).join("pgo");
+        let flags = Flags::new(&directory, &host)?;
+        Ok(Self { root, library, directory, host, flags, profdata })
     }
 
-    /// An empty directory for what is noted.
-    fn fresh_notes(&self) -> Outcome<PathBuf> {
-        let notes = self.directory.join("notes");
-        let failed = |error| failure::machine(format!("{}: {error}", notes.display()));
-        if notes.exists() {
-            std::fs::remove_dir_all(&notes).map_err(failed)?;
+    /// Builds everything anew: cargo does not see that what the compilers are told has changed.
+    fn cargo(&self, stage: Stage) -> Outcome {
+        let built = self.directory.join(&self.host);
+        if built.exists() {
+            std::fs::remove_dir_all(&built).map_err(|error| flags::failed(&built, &error))?;
         }
-        std::fs::create_dir_all(&notes).map_err(failed)?;
-        Ok(notes)
-    }
-
-    /// Builds with one flag more.
-    fn cargo(&self, flag: &str) -> Outcome {
         let mut command = workspace::cargo(
             self.root,
             &["build", "--release", "--locked", "--package", "weir", "--target", &self.host],
         );
         command.args(self.library.features());
-        command.arg("--target-dir").arg(&self.directory).env("RUSTFLAGS", flag);
+        command.arg("--target-dir").arg(&self.directory);
+        self.flags.tell(stage, &mut command)?;
         steps::run("cargo build", &mut command)
     }
 
@@ -143,9 +141,10 @@ impl<'a> Build<'a> {
     }
 
     /// Adds up what the workloads noted.
-    fn merge(&self, notes: &Path, merged: &Path) -> Outcome {
+    fn merge(&self) -> Outcome {
+        let Flags { runs, merged, .. } = &self.flags;
         let mut command = Command::new(&self.profdata);
-        steps::run("llvm-profdata", command.arg("merge").arg("-o").arg(merged).arg(notes))
+        steps::run("llvm-profdata", command.arg("merge").arg("-o").arg(merged).arg(runs))
     }
 
     /// Where the program is looked for.
@@ -156,7 +155,7 @@ impl<'a> Build<'a> {
     /// Copies the program there.
     fn publish(&self) -> Outcome<PathBuf> {
         let place = Self::place(self.root, self.library);
-        let failed = |error| failure::machine(format!("{}: {error}", place.display()));
+        let failed = |error| flags::failed(&place, &error);
         std::fs::create_dir_all(self.directory.join("release")).map_err(failed)?;
         std::fs::copy(self.binary(), &place).map_err(failed)?;
         Ok(place)

@@ -1,0 +1,152 @@
+//! What compilers are told so that a program counts which ways it takes, and then is laid out by that. Never runs
+//! a build.
+//!
+//! Libraries in C (TLS, memory, regular expressions) are half of the program's own time. Their
+//! compiler counts by itself, in files of its own, if it is GCC: those of others would need the
+//! same version of LLVM as rustc has.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::{self, Outcome};
+
+/// Which of the two builds.
+#[derive(Clone, Copy)]
+pub(super) enum Stage {
+    Counts,
+    Release,
+}
+
+/// Where counts are, and who can count.
+pub(super) struct Flags {
+    /// What rustc is told, a flag in each line: it stays where it is, so that cargo builds in the
+    /// same directories both times. The counts of C code are found by where it was built.
+    file: PathBuf,
+    /// What Rust code has counted: each run,
+    pub(super) runs: PathBuf,
+    /// and all of them.
+    pub(super) merged: PathBuf,
+    /// What C code has counted.
+    c: PathBuf,
+    /// Whether it can.
+    c_counts: bool,
+    host: String,
+}
+
+impl Flags {
+    /// With nothing counted yet, in this directory.
+    pub(super) fn new(directory: &Path, host: &str) -> Outcome<Self> {
+        let counts = directory.join("counts");
+        let flags = Self {
+            file: directory.join("flags"),
+            runs: counts.join("rust"),
+            merged: directory.join("weir.profdata"),
+            c: counts.join("c"),
+            c_counts: is_gcc(),
+            host: host.to_owned(),
+        };
+        if counts.exists() {
+            std::fs::remove_dir_all(&counts).map_err(|error| failed(&counts, &error))?;
+        }
+        for new in [&flags.runs, &flags.c] {
+            std::fs::create_dir_all(new).map_err(|error| failed(new, &error))?;
+        }
+        if !flags.c_counts {
+            println!("the C compiler is not GCC: libraries in C are built as ever");
+        }
+        Ok(flags)
+    }
+
+    /// Tells a build.
+    pub(super) fn tell(&self, stage: Stage, command: &mut Command) -> Outcome {
+        std::fs::write(&self.file, self.of_rust(stage))
+            .map_err(|error| failed(&self.file, &error))?;
+        let mut argument = OsString::from("@");
+        argument.push(&self.file);
+        command.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", argument);
+        if self.c_counts {
+            let target = self.host.replace('-', "_");
+            for name in ["CFLAGS", "CXXFLAGS"] {
+                command.env(format!("{name}_{target}"), self.of_c(stage));
+            }
+        }
+        Ok(())
+    }
+
+    fn of_rust(&self, stage: Stage) -> String {
+        match stage {
+            Stage::Counts => {
+                let counter = if self.c_counts { "-Clink-arg=-lgcov\n" } else { "" };
+                format!("-Cprofile-generate={}\n{counter}", self.runs.display())
+            }
+            Stage::Release => format!("-Cprofile-use={}\n", self.merged.display()),
+        }
+    }
+
+    /// Code that no workload reaches is built as ever (`partial-training`), and none depends on
+    /// values that were seen (`no-profile-values`): what works on secrets takes the same time for
+    /// all of them. What does not match its counts are the probes of `configure`.
+    fn of_c(&self, stage: Stage) -> String {
+        let counts = self.c.display();
+        match stage {
+            Stage::Counts => {
+                format!(
+                    "-fprofile-generate={counts} -fprofile-update=prefer-atomic -fno-profile-values"
+                )
+            }
+            Stage::Release => format!(
+                "-fprofile-use={counts} -fprofile-partial-training -fno-profile-values \
+                 -Wno-missing-profile -Wno-coverage-mismatch"
+            ),
+        }
+    }
+}
+
+pub(super) fn failed(path: &Path, error: &std::io::Error) -> failure::Failure {
+    failure::machine(format!("{}: {error}", path.display()))
+}
+
+/// Whether libraries are built with GCC.
+fn is_gcc() -> bool {
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let told = Command::new(compiler).arg("--version").output();
+    told.is_ok_and(|told| names_gcc(&told.stdout))
+}
+
+/// Whether GCC says this of itself. Clang goes by its own name under any other.
+fn names_gcc(about: &[u8]) -> bool {
+    String::from_utf8_lossy(about).contains("Free Software Foundation")
+}
+
+#[cfg(test)]
+mod tests {
+    //! What compilers say, and are told.
+    use super::*;
+
+    #[test]
+    fn compilers_are_told_apart() {
+        assert!(names_gcc(
+            b"cc (Debian 12.2.0-14) 12.2.0\nCopyright (C) 2022 Free Software Foundation"
+        ));
+        assert!(!names_gcc(b"Debian clang version 14.0.6\nTarget: x86_64-pc-linux-gnu\n"));
+    }
+
+    #[test]
+    fn what_is_counted_is_used() {
+        let flags = Flags {
+            file: "f".into(),
+            runs: "/t/rust".into(),
+            merged: "/t/m".into(),
+            c: "/t/c".into(),
+            c_counts: true,
+            host: "x-y".to_owned(),
+        };
+        assert_eq!(flags.of_rust(Stage::Counts), "-Cprofile-generate=/t/rust\n-Clink-arg=-lgcov\n");
+        assert_eq!(flags.of_rust(Stage::Release), "-Cprofile-use=/t/m\n");
+        assert!(flags.of_c(Stage::Counts).contains("-fprofile-generate=/t/c "));
+        assert!(flags.of_c(Stage::Release).contains("-fprofile-use=/t/c "));
+        let without = Flags { c_counts: false, ..flags };
+        assert_eq!(without.of_rust(Stage::Counts), "-Cprofile-generate=/t/rust\n");
+    }
+}
