@@ -29,6 +29,6 @@ pub use name::{one_line, rfc2253};
 pub use ocsp::{certificate_id, response_text, single_responses, unix_time};
 pub use print::extension_text;
 pub use session::Resumer;
-pub use store::{add_crl, crl_signature, crl_version, verified, version};
+pub use store::{add_crl, crl_signature, crl_version, trusted_certificate, verified, version};
 pub use ticket::{TicketKey, Tickets, Wanted};
 pub use time::date_text;

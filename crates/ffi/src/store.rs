@@ -6,7 +6,7 @@ use foreign_types::{ForeignType as _, ForeignTypeRef as _};
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::x509::store::X509StoreBuilder;
-use openssl::x509::{X509CrlRef, X509Ref, X509StoreContextRef};
+use openssl::x509::{X509, X509CrlRef, X509Ref, X509StoreContextRef};
 use std::ffi::c_long;
 
 /// Adds a revocation list, which the store then shares.
@@ -17,6 +17,23 @@ pub fn add_crl(store: &mut X509StoreBuilder, crl: &X509CrlRef) -> Result<(), Err
     // SAFETY: both are valid; the store takes a reference of its own to the list.
     let done = unsafe { raw::X509_STORE_add_crl(store.as_ptr(), crl.as_ptr()) };
     if done == 1 { Ok(()) } else { Err(ErrorStack::get()) }
+}
+
+/// A certificate with what it is trusted for behind it, if that is said: DER, as OpenSSL writes it
+/// (x509(1ssl), `-trustout`).
+///
+/// # Errors
+/// It is none.
+pub fn trusted_certificate(der: &[u8]) -> Result<X509, ErrorStack> {
+    let mut at = der.as_ptr();
+    let length = c_long::try_from(der.len()).map_err(|_| ErrorStack::get())?;
+    // SAFETY: so many bytes are there, which the library reads; `at` is its own to move.
+    let read = unsafe { raw::d2i_X509_AUX(std::ptr::null_mut(), &mut at, length) };
+    if read.is_null() {
+        return Err(ErrorStack::get());
+    }
+    // SAFETY: the library has made it, and nobody else has it.
+    Ok(unsafe { X509::from_ptr(read) })
 }
 
 /// The certificate that is being verified, wherever in its chain.

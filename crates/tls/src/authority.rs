@@ -1,5 +1,6 @@
 //! Authorities and revocation lists of one file. Never verifies anything.
 
+use crate::certificate::{blocks, read_block};
 use openssl::error::ErrorStack;
 use openssl::sha::Sha256;
 use openssl::x509::{X509, X509Crl};
@@ -40,7 +41,8 @@ impl Authorities {
     /// It has neither a certificate nor a list, or one that is broken: who reads on without it
     /// would let in whom it revokes.
     pub(crate) fn read(text: &[u8], purpose: Purpose) -> Result<Self, String> {
-        let certificates = X509::stack_from_pem(text).map_err(|error| reason(&error))?;
+        let certificates = blocks(text).map(read_block);
+        let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|it| reason(&it))?;
         let starts = text.windows(CRL.len()).enumerate().filter(|(_, part)| *part == CRL);
         let lists = starts.map(|(at, _)| X509Crl::from_pem(&text[at..]).map(Arc::new));
         let lists = lists.collect::<Result<Vec<_>, _>>().map_err(|error| reason(&error))?;

@@ -4,6 +4,7 @@ use crate::dh::{self, Exchange};
 use crate::hello::KeyKind;
 use crate::key::{Key, Secret};
 use crate::staple::Staple;
+use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::pkey::Id;
 use openssl::x509::{X509, X509Ref, X509VerifyResult};
@@ -76,7 +77,7 @@ impl Links {
         if let Some(known) = lock().get(text) {
             return Some(known.clone());
         }
-        let read = X509::from_pem(text).ok()?;
+        let read = read_block(text).ok()?;
         let mut known = lock();
         if known.len() < MOST_LINKS {
             known.insert(text.into(), read.clone());
@@ -141,8 +142,8 @@ impl Draft {
     /// Takes what a text with a certificate has: itself, and perhaps its chain, its key and
     /// parameters, in place of those that are there. `None` without a certificate.
     pub(crate) fn read(&mut self, text: &[u8], links: &Links) -> Option<()> {
-        let mut blocks = certificates(text);
-        self.leaf = Some(X509::from_pem(blocks.next()?).ok()?);
+        let mut blocks = blocks(text);
+        self.leaf = Some(read_block(blocks.next()?).ok()?);
         self.chain = blocks.map(|block| links.read(block)).collect::<Option<_>>()?;
         self.key = Key::read(text).map(Arc::new);
         let has_dh = text.windows(DH.len()).any(|part| part == DH);
@@ -189,8 +190,33 @@ pub(crate) fn sct_list(bytes: Vec<u8>) -> Result<Option<Vec<u8>>, ()> {
 const BEGIN: &[u8] = b"-----BEGIN ";
 const DH: &[u8] = b"DH PARAMETERS-----";
 
+/// With what a certificate is trusted for behind it.
+const TRUSTED: &[u8] = b"TRUSTED CERTIFICATE";
+
+/// The label of a block in PEM.
+fn label(block: &[u8]) -> &[u8] {
+    let behind = block.strip_prefix(BEGIN).unwrap_or_default();
+    behind.split(|byte| *byte == b'-').next().unwrap_or_default()
+}
+
+/// Reads one of [`blocks`].
+///
+/// # Errors
+/// It is broken.
+pub(crate) fn read_block(block: &[u8]) -> Result<X509, ErrorStack> {
+    if label(block) != TRUSTED {
+        return X509::from_pem(block);
+    }
+    let lines = block.split(|byte| *byte == b'\n').skip(1);
+    let body = lines.take_while(|line| !line.starts_with(b"-----END "));
+    let text: Vec<u8> =
+        body.flatten().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    let der = openssl::base64::decode_block(&String::from_utf8_lossy(&text))?;
+    ffi::trusted_certificate(&der)
+}
+
 /// The texts of the certificates in a text.
-fn certificates(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn blocks(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {
         loop {
@@ -199,9 +225,8 @@ fn certificates(text: &[u8]) -> impl Iterator<Item = &[u8]> {
             let next = block[1..].windows(BEGIN.len()).position(|part| part == BEGIN);
             let (block, after) = block.split_at(next.map_or(block.len(), |at| at + 1));
             rest = after;
-            let label = block[BEGIN.len()..].split(|byte| *byte == b'-').next();
-            let known: [&[u8]; 3] = [b"CERTIFICATE", b"X509 CERTIFICATE", b"TRUSTED CERTIFICATE"];
-            if label.is_some_and(|label| known.contains(&label)) {
+            let known: [&[u8]; 3] = [b"CERTIFICATE", b"X509 CERTIFICATE", TRUSTED];
+            if known.contains(&label(block)) {
                 return Some(block);
             }
         }
@@ -246,16 +271,16 @@ mod tests {
     fn certificates_are_found_among_other_blocks() {
         let text = b"x\n-----BEGIN EC PARAMETERS-----\na\n-----BEGIN CERTIFICATE-----\nb\n\
             -----END CERTIFICATE-----\n-----BEGIN PRIVATE KEY-----\n-----BEGIN CERTIFICATE-----\nc";
-        let found: Vec<_> = certificates(text).map(<[u8]>::len).collect();
+        let found: Vec<_> = blocks(text).map(<[u8]>::len).collect();
         assert_eq!(found.len(), 2);
     }
 
     proptest! {
         #[test]
-        fn nothing_panics(text in "(-----(BEGIN|END) (X509 |)CERTIFICATE|[a\n-]){0,20}") {
+        fn nothing_panics(text in "(-----(BEGIN|END) (X509 |TRUSTED |)CERTIFICATE|[a\n-]){0,20}") {
             let mut draft = Draft::default();
             let _ = draft.read(text.as_bytes(), &Links::default());
-            let _ = certificates(text.as_bytes()).count();
+            let _ = blocks(text.as_bytes()).map(read_block).count();
         }
     }
 }

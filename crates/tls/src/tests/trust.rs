@@ -33,15 +33,55 @@ fn client(certificate: Option<&str>) -> ServerSettings {
 
 /// What the server says of a client: the end of its handshake, and errors it has met.
 fn judged(given: &[(&str, &str)], certificate: Option<&str>) -> (Option<Reason>, u32, u32) {
-    let files = files();
-    let acceptor = acceptor(bind(&["server.pem"], options(given)), &files).unwrap();
-    let connector = connector(client(certificate), &files).unwrap();
+    judged_with(&files(), given, certificate)
+}
+
+fn judged_with(
+    files: &Memory,
+    given: &[(&str, &str)],
+    certificate: Option<&str>,
+) -> (Option<Reason>, u32, u32) {
+    let acceptor = acceptor(bind(&["server.pem"], options(given)), files).unwrap();
+    let connector = connector(client(certificate), files).unwrap();
     let client = connector.connect(0, None, None).unwrap();
     let mut pair = Pair::new(client, acceptor.accept().unwrap());
     let (_, server) = pair.shake();
     let checked = pair.server.checked();
     let reason = server.err().map(|fault| fault.reason);
     (reason, checked.certificate_error, pair.server.verify_result())
+}
+
+/// A certificate as `openssl x509 -trustout` writes it, with this of what it is trusted for.
+fn with_trust(certificate: &[u8], trust: &[u8]) -> String {
+    let mut der = openssl::x509::X509::from_pem(certificate).unwrap().to_der().unwrap();
+    der.extend(trust);
+    let body = openssl::base64::encode_block(&der);
+    let lines: Vec<_> = body.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
+    format!(
+        "-----BEGIN TRUSTED CERTIFICATE-----\n{}\n-----END TRUSTED CERTIFICATE-----\n",
+        lines.join("\n")
+    )
+}
+
+#[test]
+fn authorities_may_say_what_they_are_trusted_for() {
+    let given = [("verify", "required"), ("ca-file", "ca.pem")];
+    // `reject` has the usage `clientAuth` (RFC 5280 section 4.2.1.12).
+    let rejecting = b"\x30\x0c\xa0\x0a\x06\x08\x2b\x06\x01\x05\x05\x07\x03\x02";
+    for (trust, reason) in [(&b"\x30\x00"[..], None), (rejecting, Some(Reason::Authority))] {
+        let authority = make(&["ca"], ecdsa(), None);
+        let server = make_for("a", &["a"], ecdsa(), Some(&authority));
+        let leaf = with_trust(&server.certificate(), b"\x30\x00").into_bytes();
+        let files = Memory::default()
+            .with("ca.pem", with_trust(&authority.certificate(), trust))
+            .with("server.pem", [leaf, server.pem()].concat())
+            .with("client.pem", make(&["client"], ecdsa(), Some(&authority)).pem());
+        assert_eq!(judged_with(&files, &given, Some("client.pem")).0, reason, "{trust:?}");
+    }
+    let broken =
+        with_trust(&make(&["ca"], ecdsa(), None).certificate()[..], b"").replace("MII", "MIJ");
+    let files = files().with("ca.pem", broken);
+    assert!(acceptor(bind(&["server.pem"], options(&given)), &files).is_err());
 }
 
 #[test]

@@ -65,5 +65,10 @@ unsafe extern "C" {
     pub(crate) fn X509_STORE_CTX_get0_cert(context: *const X509_STORE_CTX) -> *mut X509;
     pub(crate) fn X509_STORE_add_crl(store: *mut X509_STORE, crl: *mut X509_CRL) -> c_int;
     pub(crate) fn X509_get_version(certificate: *const X509) -> c_long;
+    pub(crate) fn d2i_X509_AUX(
+        certificate: *mut *mut X509,
+        from: *mut *const c_uchar,
+        length: c_long,
+    ) -> *mut X509;
     pub(crate) fn i2d_OCSP_CERTID(id: *const OCSP_CERTID, out: *mut *mut c_uchar) -> c_int;
 }
