@@ -106,7 +106,8 @@ mod tests {
     #[test]
     fn clients_go_where_there_are_few() {
         let [own, other] = clients(true);
-        assert!(own < 30 && other > 10, "{own}, {other}");
+        // Each goes by lot, from the fourth on: that so few go is one case in a hundred million.
+        assert!((3..=own).contains(&other), "{own}, {other}");
         assert_eq!(clients(false), [40, 0], "who accepts keeps");
     }
 }
