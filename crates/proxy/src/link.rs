@@ -288,6 +288,15 @@ impl Link {
         self.carrier().map_or(Ok(()), |socket| socket.set_tos(tos))
     }
 
+    /// Acknowledges at once what has been received, and what comes next, on a connection of its own.
+    pub(crate) fn acknowledge(&self) {
+        if !self.is_stream()
+            && let Some(socket) = self.carrier()
+        {
+            socket.acknowledge();
+        }
+    }
+
     /// Sets the mark of the packets to the peer; needs a privilege.
     pub(crate) fn set_mark(&self, mark: u32) -> io::Result<()> {
         self.carrier().map_or(Ok(()), |socket| socket.set_mark(mark))

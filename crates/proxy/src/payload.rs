@@ -161,6 +161,16 @@ pub(crate) fn begin(tx: &mut Transaction, side: Side, kind: BodyKind, framed: bo
     }
 }
 
+/// Whether more of a body has to arrive than stands at the front of `input`, as far as a look at
+/// its end tells.
+pub(crate) fn awaits(kind: BodyKind, input: &[u8]) -> bool {
+    match kind {
+        BodyKind::None | BodyKind::UntilClose | BodyKind::Tunnel => false,
+        BodyKind::Length(length) => (input.len() as u64) < length,
+        BodyKind::Chunked => !input.ends_with(b"0\r\n\r\n"),
+    }
+}
+
 /// The body is on its way from now on: what is left of it behind the head is no beginning.
 pub(crate) fn pass_on(tx: &mut Transaction, side: Side) {
     tx.notes.journal.ahead[side as usize] = None;
@@ -299,6 +309,21 @@ mod tests {
             if complete {
                 assert_eq!(&input[seen.trailers..], trailers);
             }
+        }
+    }
+
+    #[test]
+    fn a_body_is_awaited_until_its_end_is_there() {
+        for (kind, input, awaits_more) in [
+            (BodyKind::None, "", false),
+            (BodyKind::Length(3), "ab", true),
+            (BodyKind::Length(3), "abc", false),
+            (BodyKind::Chunked, "", true),
+            (BodyKind::Chunked, "2\r\nab\r\n", true),
+            (BodyKind::Chunked, "2\r\nab\r\n0\r\n\r\n", false),
+            (BodyKind::UntilClose, "ab", false),
+        ] {
+            assert_eq!(awaits(kind, input.as_bytes()), awaits_more, "{input}");
         }
     }
 }

@@ -69,6 +69,11 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             let size = if streams { measure::request(&tx.space.request) } else { consumed };
             tx.notes.arrived[0] = if streams { tx.space.request.wire_len() } else { consumed };
             payload::begin(tx, Side::Request, body, consumed > 0);
+            if payload::awaits(body, tx.client.input.data()) {
+                // A client may hold the body back until it knows that the head has arrived (RFC 896),
+                // which connections that answer soon tell with their answer (`tcp-smart-accept`).
+                tx.client.socket.acknowledge();
+            }
             // Of a request with a broken body, nothing is told to any server.
             if let Err(error) = tx.client.mux.check_body(tx.client.input.data()) {
                 invalid::request(tx, error);

@@ -140,6 +140,8 @@ pub trait Kernel {
     fn set_tos(&self, _handle: Handle, _tos: u8) -> io::Result<()> {
         Ok(())
     }
+    /// Acknowledges at once what has been received, and what comes next.
+    fn acknowledge(&self, _handle: Handle) {}
     /// Sets the mark of packets sent; needs a privilege.
     fn set_mark(&self, _handle: Handle, _mark: u32) -> io::Result<()> {
         Ok(())

@@ -217,6 +217,10 @@ impl Kernel for Os {
         socket::set_tos(handle.0, tos)
     }
 
+    fn acknowledge(&self, handle: Handle) {
+        socket::acknowledge(handle.0);
+    }
+
     fn set_mark(&self, handle: Handle, mark: u32) -> io::Result<()> {
         socket::set_mark(handle.0, mark)
     }

@@ -476,6 +476,12 @@ impl Socket {
         self.thread.kernel().set_tos(self.handle(), tos)
     }
 
+    /// Acknowledges at once what has been received, and what comes next: for a peer that may wait
+    /// with more until then.
+    pub fn acknowledge(&self) {
+        self.thread.kernel().acknowledge(self.handle());
+    }
+
     /// Sets the mark of the packets to the peer; needs a privilege.
     pub fn set_mark(&self, mark: u32) -> io::Result<()> {
         self.send_waiting();

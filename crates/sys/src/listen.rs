@@ -7,7 +7,7 @@ use crate::{Fd, borrow, into_raw};
 use rustix::net::{self, SocketAddrUnix, sockopt};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,7 +56,6 @@ pub fn tcp(address: SocketAddr, options: &Options) -> io::Result<Fd> {
         Some(namespace) => namespace.within(open)?,
         None => open()?,
     };
-    let backlog = options.backlog.clamp(1, i32::MAX as u32);
     sockopt::set_socket_reuseaddr(&fd, true)?;
     if !options.exclusive {
         // A second process may take the address over while this one still listens.
@@ -74,9 +73,9 @@ pub fn tcp(address: SocketAddr, options: &Options) -> io::Result<Fd> {
     }
     prepare(fd.as_raw_fd(), options)?;
     net::bind(&fd, &address)?;
-    net::listen(&fd, backlog as i32)?;
+    listen(fd.as_fd(), options.backlog)?;
     if options.fast_open {
-        option::set_fast_open(fd.as_raw_fd(), backlog)?;
+        option::set_fast_open(fd.as_raw_fd(), clamped(options.backlog).unsigned_abs())?;
     }
     Ok(into_raw(fd))
 }
@@ -123,6 +122,25 @@ pub fn inherited_datagrams(fd: Fd) -> io::Result<Fd> {
     Ok(fd)
 }
 
+fn clamped(backlog: u32) -> i32 {
+    backlog.clamp(1, i32::MAX as u32) as i32
+}
+
+fn listen(fd: BorrowedFd<'_>, backlog: u32) -> io::Result<()> {
+    patiently(fd, || Ok(net::listen(fd, clamped(backlog))?))
+}
+
+/// Does what makes the system forget that acknowledgements wait, and tells it once more: accepted
+/// connections inherit that.
+fn patiently(fd: BorrowedFd<'_>, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let waits = sockopt::tcp_quickack(fd).is_ok_and(|quick| !quick);
+    act()?;
+    if waits {
+        let _ = sockopt::set_tcp_quickack(fd, false);
+    }
+    Ok(())
+}
+
 /// Sets what accepted connections inherit.
 fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
     // Small answers must not wait for the acknowledgement of the ones before. Asked here, it costs
@@ -156,7 +174,8 @@ fn prepare(fd: Fd, options: &Options) -> io::Result<()> {
 /// # Errors
 /// It does not listen.
 pub fn suspend(fd: Fd) -> io::Result<()> {
-    Ok(net::shutdown(borrow(fd)?, net::Shutdown::Read)?)
+    let socket = borrow(fd)?;
+    patiently(socket, || Ok(net::shutdown(socket, net::Shutdown::Read)?))
 }
 
 /// Listens at `address` again after [`suspend`]. A port that the system once chose is asked for by
@@ -170,7 +189,7 @@ pub fn resume(fd: Fd, address: SocketAddr, backlog: u32) -> io::Result<()> {
         Ok(()) | Err(rustix::io::Errno::INVAL) => {}
         Err(error) => return Err(error.into()),
     }
-    Ok(net::listen(borrow(fd)?, backlog.clamp(1, i32::MAX as u32) as i32)?)
+    listen(borrow(fd)?, backlog)
 }
 
 /// Opens a unix stream listener at `path`, with permission bits `mode` if given. A stale socket
@@ -180,7 +199,7 @@ pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<Fd> {
     if is_abstract(path) {
         // No file, so nothing to replace; and no permissions.
         net::bind(&fd, &unix_address(path)?)?;
-        net::listen(&fd, backlog.clamp(1, i32::MAX as u32) as i32)?;
+        listen(fd.as_fd(), backlog)?;
         return Ok(into_raw(fd));
     }
     let mut fresh = path.as_os_str().to_owned();
@@ -191,7 +210,7 @@ pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<Fd> {
     if let Some(mode) = mode {
         std::fs::set_permissions(fresh, std::fs::Permissions::from_mode(mode))?;
     }
-    net::listen(&fd, backlog.clamp(1, i32::MAX as u32) as i32)?;
+    listen(fd.as_fd(), backlog)?;
     std::fs::rename(fresh, path)?;
     Ok(into_raw(fd))
 }
@@ -208,13 +227,13 @@ pub fn inherited(fd: Fd, options: &Options) -> io::Result<Fd> {
     ) {
         prepare(fd, options)?;
         if options.fast_open {
-            option::set_fast_open(fd, options.backlog.clamp(1, i32::MAX as u32))?;
+            option::set_fast_open(fd, clamped(options.backlog).unsigned_abs())?;
         }
     }
     rustix::io::ioctl_fionbio(socket, true)?;
     rustix::io::fcntl_setfd(socket, rustix::io::FdFlags::CLOEXEC)?;
     if !sockopt::socket_acceptconn(socket)? {
-        net::listen(socket, 1024)?;
+        listen(socket, 1024)?;
     }
     Ok(fd)
 }
@@ -239,7 +258,7 @@ pub fn inherited_pair(fd: Fd) -> io::Result<Fd> {
 /// As [`inherited`].
 pub fn handed(fd: Fd, options: &Options) -> io::Result<Fd> {
     let adopted = inherited(fd, options)?;
-    net::listen(borrow(fd)?, options.backlog.clamp(1, i32::MAX as u32) as i32)?;
+    listen(borrow(fd)?, options.backlog)?;
     Ok(adopted)
 }
 
@@ -265,5 +284,32 @@ mod tests {
         assert_eq!(unsent, 70_000, "bounds what waits to be sent, too");
         crate::close(accepted);
         crate::close(listener);
+    }
+
+    /// Whether a connection to this listener acknowledges at once what it receives.
+    fn hurries(listener: Fd, address: SocketAddr) -> bool {
+        let _client = std::net::TcpStream::connect(address).unwrap();
+        let (accepted, _) = crate::socket::accept(listener).unwrap();
+        let hurries = sockopt::tcp_quickack(borrow(accepted).unwrap()).unwrap();
+        crate::socket::acknowledge(accepted);
+        assert!(sockopt::tcp_quickack(borrow(accepted).unwrap()).unwrap());
+        crate::close(accepted);
+        hurries
+    }
+
+    #[test]
+    fn accepted_connections_wait_to_acknowledge_where_their_listener_is_told_to() {
+        for patient in [false, true] {
+            let options = Options { patient, ..Options::default() };
+            let listener = tcp("127.0.0.1:0".parse().unwrap(), &options).unwrap();
+            let address = crate::socket::local_address(listener).unwrap();
+            assert_eq!(hurries(listener, address), !patient, "as it was opened");
+            handed(listener, &options).unwrap();
+            assert_eq!(hurries(listener, address), !patient, "as it was handed over");
+            suspend(listener).unwrap();
+            resume(listener, address, 1).unwrap();
+            assert_eq!(hurries(listener, address), !patient, "as it listens again");
+            crate::close(listener);
+        }
     }
 }

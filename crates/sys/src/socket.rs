@@ -244,6 +244,14 @@ pub fn set_tos(fd: Fd, tos: u8) -> io::Result<()> {
     }
 }
 
+/// Acknowledges at once what has been received, and what comes next (tcp(7), `TCP_QUICKACK`).
+pub fn acknowledge(fd: Fd) {
+    if let Ok(socket) = borrow(fd) {
+        // It only saves time, or does not.
+        let _ = sockopt::set_tcp_quickack(socket, true);
+    }
+}
+
 /// Sets the mark of the packets sent; the system wants a privilege for that.
 pub fn set_mark(fd: Fd, mark: u32) -> io::Result<()> {
     let fd = std::os::fd::AsRawFd::as_raw_fd(&borrow(fd)?);
