@@ -288,7 +288,8 @@ impl Link {
         self.carrier().map_or(Ok(()), |socket| socket.set_tos(tos))
     }
 
-    /// Acknowledges at once what has been received, and what comes next, on a connection of its own.
+    /// Acknowledges at once what has been received, and what comes next, on a connection of its
+    /// own.
     pub(crate) fn acknowledge(&self) {
         if !self.is_stream()
             && let Some(socket) = self.carrier()

@@ -70,8 +70,9 @@ fn parse(tx: &mut Transaction) -> Result<bool, Failure> {
             tx.notes.arrived[0] = if streams { tx.space.request.wire_len() } else { consumed };
             payload::begin(tx, Side::Request, body, consumed > 0);
             if payload::awaits(body, tx.client.input.data()) {
-                // A client may hold the body back until it knows that the head has arrived (RFC 896),
-                // which connections that answer soon tell with their answer (`tcp-smart-accept`).
+                // A client may hold the body back until it knows that the head has arrived (RFC
+                // 896), which connections that answer soon tell with their answer
+                // (`tcp-smart-accept`).
                 tx.client.socket.acknowledge();
             }
             // Of a request with a broken body, nothing is told to any server.
