@@ -190,6 +190,8 @@ pub(crate) fn sct_list(bytes: Vec<u8>) -> Result<Option<Vec<u8>>, ()> {
 const BEGIN: &[u8] = b"-----BEGIN ";
 const DH: &[u8] = b"DH PARAMETERS-----";
 
+const END: &[u8] = b"-----END TRUSTED CERTIFICATE-----";
+
 /// With what a certificate is trusted for behind it.
 const TRUSTED: &[u8] = b"TRUSTED CERTIFICATE";
 
@@ -207,10 +209,11 @@ pub(crate) fn read_block(block: &[u8]) -> Result<X509, ErrorStack> {
     if label(block) != TRUSTED {
         return X509::from_pem(block);
     }
-    let lines = block.split(|byte| *byte == b'\n').skip(1);
-    let body = lines.take_while(|line| !line.starts_with(b"-----END "));
+    // One that is cut off could lack what it rejects.
+    let end = block.windows(END.len()).position(|part| part == END).ok_or_else(ErrorStack::get)?;
+    let lines = block[..end].split(|byte| *byte == b'\n').skip(1);
     let text: Vec<u8> =
-        body.flatten().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        lines.flatten().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let der = openssl::base64::decode_block(&String::from_utf8_lossy(&text))?;
     ffi::trusted_certificate(&der)
 }

@@ -78,10 +78,11 @@ fn authorities_may_say_what_they_are_trusted_for() {
             .with("client.pem", make(&["client"], ecdsa(), Some(&authority)).pem());
         assert_eq!(judged_with(&files, &given, Some("client.pem")).0, reason, "{trust:?}");
     }
-    let broken =
-        with_trust(&make(&["ca"], ecdsa(), None).certificate()[..], b"").replace("MII", "MIJ");
-    let files = files().with("ca.pem", broken);
-    assert!(acceptor(bind(&["server.pem"], options(&given)), &files).is_err());
+    let whole = with_trust(&make(&["ca"], ecdsa(), None).certificate(), rejecting);
+    for broken in [whole.replace("MII", "MIJ"), whole.replace("-----END", "END")] {
+        let files = files().with("ca.pem", broken);
+        assert!(acceptor(bind(&["server.pem"], options(&given)), &files).is_err());
+    }
 }
 
 #[test]
