@@ -147,7 +147,7 @@ pub(crate) fn set_buffers(fd: Fd, sizes: Buffers) -> io::Result<()> {
 /// Makes the coming close end the connection without a packet that tells the peer. Without the
 /// privilege for that, the packet does not get past the first router.
 pub fn vanish_on_close(fd: Fd) -> io::Result<()> {
-    acknowledge(fd);
+    acknowledge_all(fd);
     if set(fd, libc::IPPROTO_TCP, libc::TCP_REPAIR, 1).is_ok() {
         return Ok(());
     }
@@ -158,7 +158,7 @@ pub fn vanish_on_close(fd: Fd) -> io::Result<()> {
 /// Acknowledges what has arrived, as far as possible: what is not, the peer sends again, and the
 /// system answers that with a reset when the connection is gone. The system does so at once only
 /// where nothing is left to read (tcp(7), `TCP_QUICKACK`).
-fn acknowledge(fd: Fd) {
+fn acknowledge_all(fd: Fd) {
     let Ok(socket) = crate::borrow(fd) else { return };
     let mut unread = [0; 4096];
     for _ in 0..MAX_UNREAD / unread.len() {
@@ -167,7 +167,7 @@ fn acknowledge(fd: Fd) {
             _ => break,
         }
     }
-    let _ = rustix::net::sockopt::set_tcp_quickack(socket, true);
+    crate::socket::acknowledge(fd);
 }
 
 #[cfg(test)]

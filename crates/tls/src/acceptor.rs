@@ -151,9 +151,7 @@ fn base(
     context.set_session_cache_mode(mode);
     context.set_session_cache_size(i32::try_from(defaults.cache_size).unwrap_or(i32::MAX));
     ffi::set_session_timeout(&mut context, defaults.lifetime);
-    context
-        .set_session_id_context(b"weir")
-        .map_err(|error| format!("unable to create an SSL context: {error}."))?;
+    context.set_session_id_context(b"weir").map_err(context::unable)?;
     if settings.ticket_keys.is_some() {
         ffi::seal_tickets::<TicketKeys>(&mut context);
     }
@@ -163,8 +161,7 @@ fn base(
     // The client is told that its name was heard (RFC 6066 section 3).
     context.set_servername_callback(|_, _| Ok(()));
     let strict = settings.strict_sni;
-    ffi::set_usual_suite(&mut context)
-        .map_err(|error| format!("unable to create an SSL context: {error}."))?;
+    ffi::set_usual_suite(&mut context).map_err(context::unable)?;
     ffi::choose_by_hello(&mut context, Hello::read, move |ssl, mut hello| {
         if let Some((index, name)) = asked().zip(hello.asked.take()) {
             ssl.set_ex_data(index, Asked { name, refused: false });

@@ -52,7 +52,7 @@ pub(crate) fn plain(side: Side) -> Result<SslContextBuilder, String> {
     Ok(context)
 }
 
-fn unable(error: ErrorStack) -> String {
+pub(crate) fn unable(error: ErrorStack) -> String {
     format!("unable to create an SSL context: {error}.")
 }
 

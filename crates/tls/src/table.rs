@@ -87,7 +87,7 @@ fn begun(options: &Options, ground: Ground<'_>) -> Result<SslContextBuilder, Str
     }
     let session = context::session_id(options, ground.store);
     let set = made.set_session_id_context(&session);
-    set.map_err(|error| format!("unable to create an SSL context: {error}."))?;
+    set.map_err(context::unable)?;
     Ok(made)
 }
 
