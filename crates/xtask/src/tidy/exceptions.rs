@@ -15,15 +15,15 @@ pub(crate) struct Exceptions {
 pub(crate) struct Entry {
     /// Line in the list, counted from 1.
     pub(crate) line: usize,
-    /// `file`, `function` or `crate`.
+    /// `file`, `function`, `crate` or `cycle`.
     pub(crate) kind: &'static str,
-    /// A path, `path::function`, or the name of a crate.
+    /// A path, `path::function`, or the name of a crate (`crate`, `cycle`).
     pub(crate) name: String,
-    /// Lines of the file or function, or versions of the crate.
+    /// Lines of the file or function, versions of the crate, or files of the circle.
     pub(crate) size: usize,
 }
 
-const KINDS: &[&str] = &["file", "function", "crate"];
+const KINDS: &[&str] = &["file", "function", "crate", "cycle"];
 
 impl Exceptions {
     /// Reads lines of `KIND NAME SIZE # why`; empty lines and comments are left out.

@@ -8,11 +8,13 @@ mod exceptions;
 mod features;
 mod fields;
 mod headers;
+mod imports;
 mod lengths;
 mod licences;
 mod manifest;
 mod names;
 mod places;
+mod rooms;
 mod runtimes;
 mod scan;
 mod siblings;
@@ -33,13 +35,14 @@ use crate::{args, workspace};
 use tree::Tree;
 
 pub(crate) const HELP: &str = "\
-usage: cargo xtask tidy [--root DIRECTORY] [--list] [--wrap [PATH ...]]
+usage: cargo xtask tidy [--root DIRECTORY] [--list] [--cycles] [--wrap [PATH ...]]
 
 Checks the tree against the rules of the house and prints every violation as PATH:LINE: RULE: what
 is wrong and what to do instead. Exit status 1 if there is any. Changes nothing without --wrap.
 
   --root DIRECTORY  another tree than the one this program was built from
   --list            print the rules
+  --cycles          print for every crate the largest circle of imports between its rooms
   --wrap [PATH ...] first break comments that are too wide, in files whose path begins so
 ";
 
@@ -57,6 +60,7 @@ const RULES: &[Rule] = &[
     walls::KERNEL,
     names::RULE,
     siblings::RULE,
+    rooms::RULE,
     unsafe_code::RULE,
     runtimes::RULE,
     features::RULE,
@@ -87,7 +91,12 @@ fn finding(path: &str, line: usize, message: impl Into<String>) -> Finding {
 }
 
 pub(crate) fn run(words: &[String]) -> Outcome {
-    let flags = [args::value("--root"), args::switch("--list"), args::switch("--wrap")];
+    let flags = [
+        args::value("--root"),
+        args::switch("--list"),
+        args::switch("--cycles"),
+        args::switch("--wrap"),
+    ];
     let parsed = args::parse(words, &flags)?;
     if parsed.has("--list") {
         for rule in RULES {
@@ -99,12 +108,25 @@ pub(crate) fn run(words: &[String]) -> Outcome {
         Some(root) => PathBuf::from(root),
         None => workspace::root()?,
     };
+    if parsed.has("--cycles") {
+        return print_cycles(&root);
+    }
     if parsed.has("--wrap") {
         wrap_comments(&root, &parsed.rest)?;
     } else if let Some(word) = parsed.rest.first() {
         return Err(failure::usage(format!("tidy takes no argument, not `{word}`")));
     }
     check_tree(&root)
+}
+
+/// Prints the largest circle of imports between rooms, crate by crate.
+fn print_cycles(root: &Path) -> Outcome {
+    let tree = tree::load(root)?;
+    for name in tree.crates() {
+        let cycle = rooms::largest_cycle(&tree, name);
+        println!("{name:10} {:3}  {}", cycle.len(), cycle.join(" "));
+    }
+    Ok(())
 }
 
 /// Breaks overlong comments in the files whose path begins with one of `paths`, or in all.

@@ -74,6 +74,16 @@ const PLANTS: &[Plant] = &[
     ("names", |tree| in_wire(tree, "use std::net::TcpStream;")),
     ("siblings", |tree| tree.put("crates/mux/src/h1/conn.rs", "//! One.\nuse crate::h2::Conn;\n")),
     ("siblings", |tree| tree.put("crates/mux/src/tcp.rs", "//! One.\nuse super::h1;\n")),
+    ("rooms", |tree| {
+        tree.put("crates/htx/src/a.rs", "//! One.\nuse crate::b::{self, c::D};\n");
+        tree.put("crates/htx/src/b.rs", "//! Two.\nfn f() { super::a::f() }\n");
+    }),
+    ("rooms", |tree| {
+        tree.put("crates/htx/src/lib.rs", "//! Both.\n#![forbid(unsafe_code)]\npub use b::B;\n");
+        tree.put("crates/htx/src/a.rs", "//! One.\nuse crate::B;\n");
+        tree.put("crates/htx/src/b.rs", "//! Two.\nuse crate::a as other;\n");
+    }),
+    ("rooms", |tree| tree.put("crates/xtask/tidy.list", "cycle htx 2\n")),
     ("unsafe", |tree| in_wire(tree, "fn f() { unsafe { g() } }")),
     ("unsafe", |tree| tree.put("crates/wire/src/lib.rs", "//! Codecs.\n")),
     ("runtimes", |tree| tree.packages.push(package("tokio", "MIT", true))),
@@ -180,6 +190,15 @@ fn tests_may_do_more() {
     tree.put("crates/wire/src/h1.rs", "//! One.\n#[cfg(test)]\nmod harness;\n");
     tree.put("crates/wire/src/h1/harness.rs", "//! Help.\nfn f() { g().unwrap(); }\n");
     tree.put("crates/wire/tests/all.rs", &format!("//! All.\n{}", long_function(200)));
+    assert_eq!(violations(&tree), Vec::<String>::new());
+}
+
+#[test]
+fn imports_within_a_room_may_run_in_a_circle() {
+    let mut tree = clean();
+    tree.put("crates/htx/src/a.rs", "//! One.\nmod b;\nuse b::B;\n");
+    tree.put("crates/htx/src/a/b.rs", "//! Two.\nuse super::A;\nuse crate::c;\n");
+    tree.put("crates/htx/src/c.rs", "//! Three.\n#[cfg(test)]\nuse crate::a::A;\n");
     assert_eq!(violations(&tree), Vec::<String>::new());
 }
 
