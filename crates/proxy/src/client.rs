@@ -223,9 +223,16 @@ impl Client {
         self.last_moment().filter(|_| !stays)
     }
 
-    /// Whether the soft stop ends it now.
+    /// Whether the soft stop ends it now, or an operator has shut its frontend down.
     pub(crate) fn must_end(&self) -> bool {
-        self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
+        self.is_frontend_shut()
+            || self.last_moment().is_some_and(|last| last.is_due(self.worker.thread.tick()))
+    }
+
+    /// Whether an operator has shut its frontend down (`shutdown frontend`): its connections end
+    /// with what is asked on them next, as with HAProxy.
+    pub(crate) fn is_frontend_shut(&self) -> bool {
+        self.proxy.front.as_ref().is_some_and(crate::runtime::Front::is_shut)
     }
 
     /// The TLS session, if the connection is encrypted.

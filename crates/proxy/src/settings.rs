@@ -127,6 +127,8 @@ pub struct Http2 {
     pub initial_window_size: u32,
     /// Streams that a client may have open; `None` for no limit.
     pub max_concurrent_streams: Option<u32>,
+    /// Streams of a client after which its connection ends gracefully; 0 for no limit.
+    pub max_total_streams: u32,
     /// The largest payload of a frame.
     pub max_frame_size: u32,
     /// Clients are not told that websockets can be had on a stream
@@ -140,6 +142,7 @@ impl Default for Http2 {
             header_table_size: 4_096,
             initial_window_size: 65_536,
             max_concurrent_streams: Some(100),
+            max_total_streams: 0,
             max_frame_size: 16_384,
             hides_websockets: false,
         }

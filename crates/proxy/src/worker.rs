@@ -286,8 +286,16 @@ impl Worker {
         let max_opened = own.max_concurrent_streams.unwrap_or(u32::MAX);
         let fragments = limits.lenient || limits.exceptions.has(Exceptions::FRAGMENTS);
         let window = h2::settings::window_of(max_opened, own.initial_window_size);
-        let usual = h2::Settings::default();
-        h2::Settings { announced, window, max_opened, list, fragments, seed, ..usual }
+        h2::Settings {
+            announced,
+            window,
+            max_opened,
+            max_total_streams: if client { own.max_total_streams } else { 0 },
+            list,
+            fragments,
+            seed,
+            ..h2::Settings::default()
+        }
     }
 
     /// An HTTP/2 connection, before its first byte.

@@ -207,6 +207,8 @@ pub struct TuneH2 {
     pub initial_window_size: Option<u32>,
     /// `tune.h2.max-concurrent-streams`; 0 for no limit.
     pub max_concurrent_streams: Option<u32>,
+    /// `tune.h2.fe.max-total-streams`; 0 for no limit.
+    pub max_total_streams: u32,
     /// `tune.h2.max-frame-size`, 16384 to 16777215 bytes.
     pub max_frame_size: Option<u32>,
 }

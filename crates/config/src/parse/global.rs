@@ -276,6 +276,12 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.fd.edge-triggered", "{ on | off }", "Is always on.", |_, cx, a| {
         hints::edge_triggered(cx, a)
     }),
+    entry(
+        "tune.h2.fe.max-total-streams",
+        "<number>",
+        "Streams before a graceful end.",
+        |g, _, a| integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_total_streams = n),
+    ),
     entry("tune.h2.header-table-size", "<number>", "Bounds a peer's table.", |g, _, a| {
         let range = "a numeric value between 4096 and 65536";
         h2(a, range, 4_096..=65_536).map(|n| g.tune.h2.header_table_size = Some(n))

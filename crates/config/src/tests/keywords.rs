@@ -93,6 +93,7 @@ fn global_keywords() {
         ("tune.h2.header-table-size 8192", |g| g.tune.h2.header_table_size == Some(8_192)),
         ("tune.h2.initial-window-size 10", |g| g.tune.h2.initial_window_size == Some(10)),
         ("tune.h2.max-concurrent-streams 0", |g| g.tune.h2.max_concurrent_streams == Some(0)),
+        ("tune.h2.fe.max-total-streams 9", |g| g.tune.h2.max_total_streams == 9),
         ("tune.h2.max-frame-size 20000", |g| g.tune.h2.max_frame_size == Some(20_000)),
         ("h2-workaround-bogus-websocket-clients", |g| g.hides_h2_websockets),
         ("tune.http.maxhdr 10", |g| g.tune.maxhdr == Some(10)),

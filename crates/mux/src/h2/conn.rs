@@ -4,6 +4,7 @@
 use super::abuse::Budget;
 use super::counters::Counters;
 use super::settings::Settings;
+use super::shutdown::Shutdown;
 use super::spares::Spares;
 use super::stream::{Recv as StreamRecv, Reset, Send, Stream, Streams};
 use crate::{BodyKind, Side};
@@ -137,8 +138,9 @@ pub struct Conn {
     pub(super) greeters: Vec<u64>,
     pub(super) budget: Budget,
     pub(super) counters: Counters,
-    /// The last stream that is served, once the peer was told so.
-    pub(super) leaving: Option<u32>,
+    pub(super) shutdown: Shutdown,
+    /// Streams that the peer has opened and that count against [`Settings::max_total_streams`].
+    pub(super) accepted: u32,
     /// The peer opens no more, or answers no more, than up to this stream.
     pub(super) peer_leaves: Option<u32>,
     /// The peer has refused a stream that we opened: what comes next had better go elsewhere.
@@ -195,7 +197,8 @@ impl Conn {
             greeters: Vec::new(),
             budget: Budget::new(settings.patience),
             counters: Counters::default(),
-            leaving: None,
+            shutdown: Shutdown::default(),
+            accepted: 0,
             peer_leaves: None,
             broken: None,
             spares: Spares::default(),
@@ -245,9 +248,11 @@ impl Conn {
         self.peer.enable_connect_protocol
     }
 
-    /// Whether new streams may be opened at all, by us or by the peer.
+    /// Whether new streams may be opened at all, by us or by the peer. They may until a graceful
+    /// shutdown has named the last one.
     pub fn is_open(&self) -> bool {
-        self.broken.is_none() && self.leaving.is_none() && self.peer_leaves.is_none()
+        let last = self.shutdown.last_stream();
+        self.broken.is_none() && last.is_none() && self.peer_leaves.is_none()
     }
 
     /// Opens a stream for a request.
@@ -266,19 +271,11 @@ impl Conn {
         self.streams.insert(stream)
     }
 
-    /// Tells the peer that no more streams are taken; those that are there go on.
-    pub fn leave(&mut self) {
-        if self.leaving.is_none() && self.broken.is_none() {
-            self.leaving = Some(self.last_peer);
-            encode::go_away(self.last_peer, Code::NO_ERROR, &mut self.out);
-        }
-    }
-
     /// Ends a connection that cannot do what it was made for. As with HAProxy, the stream that it
     /// was for is reset without having begun: what a peer makes of that harms nobody else.
     pub fn forgo(&mut self) {
         self.send_reset(self.next_own.min(MAX_STREAM_ID), Code::INTERNAL_ERROR);
-        self.leave();
+        self.begin_shutdown();
     }
 
     /// Whether nothing is left to do but to close.
@@ -328,7 +325,7 @@ impl Conn {
     /// carries ends with the connection, as it does without streams.
     pub fn end_input(&mut self) {
         self.recv = Recv::Closed;
-        self.leaving.get_or_insert(self.last_peer);
+        self.shutdown.close_at(self.last_peer);
         for key in self.streams.keys_where(|it| it.tunnel && it.recv == StreamRecv::Body) {
             self.end_tunnel(key);
         }

@@ -134,13 +134,14 @@ impl Conn {
         depends_on_itself: bool,
     ) -> Result<(), Broken> {
         self.highest_peer = block.stream;
-        if self.leaving.is_some_and(|last| block.stream > last) {
+        if self.shutdown.last_stream().is_some_and(|last| block.stream > last) {
             // What is said of it later is ignored as well (RFC 9113 section 6.8).
             self.streams.remember(block.stream, true);
             self.discard_block(bytes)?;
             return self.charge(price::IGNORED);
         }
         self.last_peer = block.stream;
+        self.count_accepted();
         let mut head = self.spares.take_head();
         self.reader.begin(self.settings.list);
         let most = self.most_of_block();

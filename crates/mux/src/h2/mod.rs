@@ -18,6 +18,7 @@ mod headers;
 mod recv;
 pub mod send;
 pub mod settings;
+mod shutdown;
 mod spares;
 mod stream;
 

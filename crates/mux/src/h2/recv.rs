@@ -128,6 +128,10 @@ impl Conn {
             Kind::RstStream => self.reset_frame(header, payload),
             Kind::GoAway => self.go_away_frame(payload),
             Kind::Priority => self.priority_frame(header, payload),
+            Kind::Ping if header.has(ACK) && self.ends_announcement(payload) => {
+                self.finish_shutdown();
+                Ok(())
+            }
             Kind::Ping => {
                 self.charge_free(price::PING)?;
                 if !header.has(ACK) {

@@ -27,6 +27,9 @@ pub struct Settings {
     pub window: u32,
     /// Streams that we open at most, whatever the peer allows.
     pub max_opened: u32,
+    /// Streams of the peer after which the connection shuts down gracefully
+    /// (`tune.h2.fe.max-total-streams`); 0: no limit.
+    pub max_total_streams: u32,
     /// How large a header list may be.
     pub list: ListLimits,
     /// Targets may have a fragment.
@@ -43,6 +46,7 @@ impl Default for Settings {
             announced: wire::h2::Settings::default(),
             window: LEAST,
             max_opened: u32::MAX,
+            max_total_streams: 0,
             list: ListLimits { bytes: 16_384, fields: 101 },
             fragments: false,
             seed: 1,

@@ -27,6 +27,10 @@ use wire::h2::PREFACE;
 /// to a hundred turns before somebody with one.
 const URGENT: u32 = 8;
 
+/// How long a client may take to learn that its connection ends, in milliseconds. What it asks for
+/// until then is served (RFC 9113 section 6.8).
+const ANNOUNCEMENT_MS: u32 = 1_000;
+
 /// What the streams of a client's connection share beside the machine.
 pub(crate) struct Front {
     /// The connection.
@@ -105,7 +109,7 @@ pub(crate) async fn run(mut client: Box<Client>) {
     let idle_since = Cell::new(worker.thread.tick());
     let front = Front { client, session, own, last, under_way, idle_since, variables };
     let front = Rc::new(front);
-    let mut driver = Driver { front: front.clone(), pump, streams: 0 };
+    let mut driver = Driver { front: front.clone(), pump, streams: 0, announced: None };
     let stats = &front.client.proxy.h2.front;
     let Some(socket) = front.client.socket.transport() else { return };
     stats.open();
@@ -123,6 +127,21 @@ struct Driver {
     pump: Pump,
     /// Streams so far.
     streams: u32,
+    /// When the client was asked to open no more streams.
+    announced: Option<Tick>,
+}
+
+/// Why the task of a connection does not wait any longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expiry {
+    /// The client does not take what there is for it.
+    Stalled,
+    /// The client has not sent a first request in time.
+    NoRequest,
+    /// The client has sent no other request in time, or the soft stop ends its connection.
+    Retired,
+    /// The client has had the time to learn that its connection ends.
+    Announced,
 }
 
 impl Driver {
@@ -133,49 +152,93 @@ impl Driver {
             let turn = self.pump.turn(worker, socket, |key| {
                 start(worker, front, key, *streams);
                 *streams = streams.saturating_add(1);
+                if front.client.is_frontend_shut() {
+                    front.session.drive(Conn::begin_shutdown);
+                }
             });
             self.front.count();
             match turn {
                 Turn::Over => return,
                 Turn::More => thread.scheduler().yield_as(Class::Bulk).await,
                 Turn::Waits => {
-                    let deadline = self.deadline();
-                    if deadline.is_some_and(|deadline| deadline.is_due(thread.tick())) {
-                        if self.pump.is_stalled() || !self.front.session.look(Conn::is_open) {
+                    self.note_announcement(thread.tick());
+                    let next = self.next_expiry();
+                    if let Some((_, reason)) = next.filter(|(at, _)| at.is_due(thread.tick())) {
+                        if reason == Expiry::Stalled {
                             return;
                         }
-                        self.front.session.drive(Conn::leave);
+                        self.expire(reason);
                         continue;
                     }
                     self.pump.want(socket);
                     if self.front.is_crowded() {
                         thread.scheduler().carry_on();
                     }
-                    thread.scheduler().pause(deadline).await;
+                    thread.scheduler().pause(next.map(|(at, _)| at)).await;
                 }
             }
         }
     }
 
-    /// When the client will have taken too long: in between requests, or in taking what there is
-    /// for it. Each stream looks after itself.
-    fn deadline(&self) -> Option<Tick> {
-        let timeouts = &self.front.client.proxy.settings.timeouts;
-        let (idle, open) = self.front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
-        let stalled = self.pump.is_stalled();
-        let span = match (stalled, idle, self.streams) {
-            (true, ..) => timeouts.client,
-            (false, true, 0) => timeouts.http_request.or(timeouts.client),
-            (false, true, _) => {
-                timeouts.http_keep_alive.or(timeouts.http_request).or(timeouts.client)
+    /// Remembers when the shutdown was announced, whoever has begun it.
+    fn note_announcement(&mut self, now: Tick) {
+        let announces = self.front.session.look(Conn::announces_shutdown);
+        self.announced = announces.then(|| self.announced.unwrap_or(now));
+    }
+
+    /// Takes the next step of the connection's end.
+    fn expire(&mut self, reason: Expiry) {
+        self.front.session.drive(|mux| {
+            mux.begin_shutdown();
+            if reason != Expiry::Retired {
+                mux.finish_shutdown();
             }
-            (false, false, _) => None,
-        };
-        let since = if stalled { self.pump.moved } else { self.front.idle_since.get() };
-        let own = span.map(|span| since.plus_ms(span));
+        });
+    }
+
+    /// What ends the wait for the client first, and when.
+    fn next_expiry(&self) -> Option<(Tick, Expiry)> {
+        let timeouts = &self.front.client.proxy.settings.timeouts;
+        let stall = timeouts.client.filter(|_| self.pump.is_stalled());
+        let stalled = stall.map(|span| (self.pump.moved.plus_ms(span), Expiry::Stalled));
+        earlier(stalled, self.retirement())
+    }
+
+    /// When the connection begins or goes on to shut down: in between requests after some time, and
+    /// in a soft stop.
+    fn retirement(&self) -> Option<(Tick, Expiry)> {
+        if let Some(since) = self.announced {
+            return Some((since.plus_ms(ANNOUNCEMENT_MS), Expiry::Announced));
+        }
         let client = &self.front.client;
+        let (idle, open) = self.front.session.look(|mux| (mux.streams() == 0, mux.is_open()));
+        if !open {
+            return None;
+        }
         let stop = if idle { client.last_idle_moment() } else { client.last_moment() };
-        Tick::earlier(own, stop.filter(|_| open))
+        let stop = stop.map(|at| (at, Expiry::Retired));
+        let silence = if idle { self.end_of_silence() } else { None };
+        earlier(stop, silence)
+    }
+
+    /// How long a client without a stream is waited for. Each stream looks after itself.
+    fn end_of_silence(&self) -> Option<(Tick, Expiry)> {
+        let timeouts = &self.front.client.proxy.settings.timeouts;
+        let (span, reason) = match self.streams {
+            0 => (timeouts.http_request.or(timeouts.client), Expiry::NoRequest),
+            _ => {
+                let span = timeouts.http_keep_alive.or(timeouts.http_request);
+                (span.or(timeouts.client), Expiry::Retired)
+            }
+        };
+        Some((self.front.idle_since.get().plus_ms(span?), reason))
+    }
+}
+
+fn earlier(one: Option<(Tick, Expiry)>, other: Option<(Tick, Expiry)>) -> Option<(Tick, Expiry)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other.0.is_before(one.0) { other } else { one }),
+        (one, other) => one.or(other),
     }
 }
 

@@ -308,14 +308,14 @@ impl Trunks {
     /// Drops all trunks of a server as soon as their streams have ended.
     pub(crate) fn clear(&self, backend: usize, slot: usize) {
         if let Some(trunks) = self.standing.borrow_mut().remove(&(backend, slot)) {
-            trunks.iter().for_each(|trunk| trunk.session.act(Conn::leave));
+            trunks.iter().for_each(|trunk| trunk.session.act(Conn::begin_shutdown));
         }
     }
 
     /// Drops all trunks as soon as their streams have ended.
     pub(crate) fn clear_all(&self) {
         let all = std::mem::take(&mut *self.standing.borrow_mut());
-        all.into_values().flatten().for_each(|trunk| trunk.session.act(Conn::leave));
+        all.into_values().flatten().for_each(|trunk| trunk.session.act(Conn::begin_shutdown));
     }
 
     /// Any trunk, if there is one.
@@ -354,6 +354,9 @@ async fn run(worker: Rc<Worker>, trunk: Rc<Trunk>) {
     drive(&worker, &trunk, &mut pump, socket).await;
     worker.trunks.remove(&trunk);
     stats.close();
+    // The server learns that nothing has failed (RFC 9113 section 6.8).
+    trunk.session.drive(Conn::begin_shutdown);
+    drop(trunk.session.flush(socket));
     pump.close(&worker, socket).await;
     stats.count(&trunk.session.drive(Conn::take_counters));
 }

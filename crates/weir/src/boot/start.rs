@@ -519,6 +519,7 @@ fn http2(global: &Global) -> Http2 {
             Some(0) => None,
             limit => limit.or(usual.max_concurrent_streams),
         },
+        max_total_streams: own.max_total_streams,
         max_frame_size: own.max_frame_size.unwrap_or(largest).min(largest),
         hides_websockets: global.hides_h2_websockets,
     }

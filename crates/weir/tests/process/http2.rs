@@ -7,17 +7,17 @@ use crate::threads::first;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier};
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// An empty SETTINGS frame.
-const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+pub(crate) const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
 
 /// `GET http://a/` on a stream of its own, complete.
-fn get(stream: u8) -> Vec<u8> {
+pub(crate) fn get(stream: u8) -> Vec<u8> {
     [&[0, 0, 6, 1, 5, 0, 0, 0, stream][..], b"\x82\x86\x84\x41\x01a"].concat()
 }
 
 /// A frame: its type, its flags, its stream, its payload.
-fn frame(client: &mut Client) -> (u8, u8, u32, Vec<u8>) {
+pub(crate) fn frame(client: &mut Client) -> (u8, u8, u32, Vec<u8>) {
     let header = client.take(9);
     let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte));
     let payload = client.take(number(&header[..3]) as usize);
@@ -25,7 +25,7 @@ fn frame(client: &mut Client) -> (u8, u8, u32, Vec<u8>) {
 }
 
 /// The settings that a client is told, by number.
-fn told(client: &mut Client) -> Vec<(u8, u32)> {
+pub(crate) fn told(client: &mut Client) -> Vec<(u8, u32)> {
     client.send([PREFACE, &SETTINGS].concat());
     let (kind, _, _, payload) = frame(client);
     assert_eq!(kind, 4, "SETTINGS come first");
@@ -34,13 +34,13 @@ fn told(client: &mut Client) -> Vec<(u8, u32)> {
 }
 
 /// The first byte of the header block that answers a stream: an indexed status.
-fn answer(client: &mut Client, stream: u8) -> u8 {
+pub(crate) fn answer(client: &mut Client, stream: u8) -> u8 {
     client.send(get(stream));
     block(client, u32::from(stream))[0]
 }
 
 /// The next header block of a stream.
-fn block(client: &mut Client, stream: u32) -> Vec<u8> {
+pub(crate) fn block(client: &mut Client, stream: u32) -> Vec<u8> {
     loop {
         let (kind, _, id, payload) = frame(client);
         if (kind, id) == (1, stream) {
@@ -49,7 +49,7 @@ fn block(client: &mut Client, stream: u32) -> Vec<u8> {
     }
 }
 
-const OK: u8 = 0x88;
+pub(crate) const OK: u8 = 0x88;
 
 /// The status that a header block begins with.
 fn status(block: &[u8]) -> u16 {

@@ -24,6 +24,12 @@ pub fn settings_ack(out: &mut impl Sink) {
     header(Kind::Settings, ACK, 0, 0, out);
 }
 
+/// PING.
+pub fn ping(payload: &[u8; 8], out: &mut impl Sink) {
+    header(Kind::Ping, 0, 0, payload.len(), out);
+    out.put(payload);
+}
+
 /// The answer to a PING with this payload.
 pub fn ping_ack(payload: &[u8], out: &mut impl Sink) {
     header(Kind::Ping, ACK, 0, payload.len(), out);

@@ -1,12 +1,12 @@
 //! Exchanges from one machine through the other. Never a byte that no machine has written.
 
 use super::super::conn::{OUTPUT, Ready};
-use super::{GET, Pair, drain, frame, read_all};
+use super::{GET, Pair, drain, frame, greeted, read_all};
 use crate::h2::{Conn, Gone, Key, Settings, Spares, settings};
 use crate::{BodyKind, BodyStep, HeadStep, Side};
 use htx::{Fields, Head, Version};
 use std::io::IoSlice;
-use wire::h2::frame::{END_HEADERS, END_STREAM};
+use wire::h2::frame::{ACK, END_HEADERS, END_STREAM};
 use wire::h2::{Code, Kind, MAX_WINDOW, encode};
 
 fn pair() -> Pair {
@@ -307,7 +307,8 @@ fn streams_take_turns() {
 fn what_was_not_looked_at_may_be_sent_again() {
     let mut pair = pair();
     let (first, _, _) = pair.request(b"GET", BodyKind::None);
-    pair.server.leave();
+    pair.server.begin_shutdown();
+    pair.server.finish_shutdown();
     let second = pair.client.open().unwrap();
     let mut head = Head::default();
     head.set_request(b"GET", b"/", Version::Http11);
@@ -322,13 +323,82 @@ fn what_was_not_looked_at_may_be_sent_again() {
     assert!(pair.client.is_over());
 }
 
+/// RFC 9113 section 6.8: a client may have sent requests before it learns that its connection ends.
+#[test]
+fn a_graceful_shutdown_serves_requests_that_are_on_their_way() {
+    let mut pair = pair();
+    let (first, down, _) = pair.request(b"GET", BodyKind::None);
+    let second = pair.client.open().unwrap();
+    let mut head = Head::default();
+    head.set_request(b"GET", b"/", Version::Http11);
+    pair.client.encode_head(second, &mut head, BodyKind::None, b"http");
+    pair.server.begin_shutdown();
+    assert!(pair.server.announces_shutdown() && pair.server.is_open());
+    pair.talk();
+    assert!(pair.client.open().is_none(), "the client opens no more streams");
+    let late = pair.server.poll_opened().expect("the second request");
+    // The answer to the PING has come behind it.
+    assert!(!pair.server.announces_shutdown() && !pair.server.is_open());
+    pair.server.begin_shutdown();
+    pair.server.finish_shutdown();
+    assert!(pair.server.output().is_empty(), "the last stream is named once");
+    for (key, up) in [(down, first), (late, second)] {
+        respond(&mut pair, key, 200, BodyKind::None);
+        assert_eq!(answer(&mut pair, up).0.status(), 200);
+        assert!(!pair.server.is_over());
+        pair.server.release(key);
+    }
+    assert!(pair.server.is_over());
+}
+
+#[test]
+fn a_shutdown_names_no_last_stream_at_first() {
+    let mut conn = greeted(Settings::default());
+    conn.handle_input(&frame(Kind::Headers, END_HEADERS | END_STREAM, 1, GET), 0).unwrap();
+    conn.begin_shutdown();
+    conn.begin_shutdown();
+    let said = drain(&mut conn);
+    let kinds: Vec<_> = said.iter().map(|(header, _)| header.kind).collect();
+    assert_eq!(kinds, [Kind::GoAway, Kind::Ping]);
+    assert_eq!(said[0].1, [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+    let other = frame(Kind::Ping, ACK, 0, b"whatever");
+    conn.handle_input(&other, 0).unwrap();
+    assert!(conn.announces_shutdown(), "another PING says nothing");
+    conn.handle_input(&frame(Kind::Headers, END_HEADERS | END_STREAM, 3, GET), 0).unwrap();
+    conn.handle_input(&frame(Kind::Ping, ACK, 0, &said[1].1), 0).unwrap();
+    let said = drain(&mut conn);
+    assert_eq!((said.len(), &said[0].1[..]), (1, &[0, 0, 0, 3, 0, 0, 0, 0][..]));
+}
+
+#[test]
+fn the_last_stream_that_is_allowed_begins_the_shutdown() {
+    let mut conn = greeted(Settings { max_total_streams: 2, ..Settings::default() });
+    for stream in [1, 3] {
+        assert!(!conn.announces_shutdown());
+        let request = frame(Kind::Headers, END_HEADERS | END_STREAM, stream, GET);
+        conn.handle_input(&request, 0).unwrap();
+        assert!(conn.poll_opened().is_some());
+    }
+    assert!(conn.announces_shutdown());
+}
+
+/// Servers open no streams, so that there is nothing to wait for.
+#[test]
+fn one_go_away_is_enough_towards_a_server() {
+    let mut pair = pair();
+    pair.client.begin_shutdown();
+    assert_eq!(drain(&mut pair.client)[0].1, [0; 8]);
+    assert!(pair.client.is_over());
+}
+
 /// RFC 9113 section 6.8: what is above the last stream of a GOAWAY is ignored, but its blocks and
 /// its payload count.
 #[test]
 fn what_a_peer_says_of_streams_that_come_too_late_is_ignored() {
     let mut pair = pair();
     let (up, down, _) = pair.request(b"GET", BodyKind::None);
-    pair.server.leave();
+    pair.server.begin_shutdown();
+    pair.server.finish_shutdown();
     // The peer has sent these before it heard that.
     let block = [GET, b"\x40\x01n\x01v"].concat();
     let late = [

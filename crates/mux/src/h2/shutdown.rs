@@ -1,0 +1,86 @@
+//! The graceful end of a connection in two steps (RFC 9113 section 6.8).
+//!
+//! A server that names the last stream at once loses the requests that are on their way to it. So
+//! the first GOAWAY names no last stream: the client opens no more, and what it has sent before it
+//! knew is served. A PING goes with it, whose answer arrives behind all of that; then, or when the
+//! caller has waited long enough, a second GOAWAY names the last stream. Servers open no streams,
+//! so towards them one GOAWAY is enough.
+
+use super::conn::Conn;
+use crate::Side;
+use wire::h2::{Code, MAX_STREAM_ID, encode};
+
+/// The payload of the PING that goes with the first GOAWAY.
+const PING: [u8; 8] = *b"goodbye?";
+
+/// How far a connection is with its graceful end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Shutdown {
+    #[default]
+    NotBegun,
+    /// The peer was asked to open no more streams; those that it has opened meanwhile are served.
+    Announced,
+    /// Streams above this one are ignored.
+    Final(u32),
+}
+
+impl Shutdown {
+    /// The last stream that is served, once it is known.
+    pub(super) fn last_stream(self) -> Option<u32> {
+        match self {
+            Self::Final(last) => Some(last),
+            Self::NotBegun | Self::Announced => None,
+        }
+    }
+
+    /// Makes a stream the last one that is served, unless there is a last one already.
+    pub(super) fn close_at(&mut self, last: u32) {
+        if self.last_stream().is_none() {
+            *self = Self::Final(last);
+        }
+    }
+}
+
+impl Conn {
+    /// Begins to end the connection gracefully: streams that are there go on, and streams that the
+    /// peer has opened before it learns of the end are served. After the answer to a PING the
+    /// machine goes on by itself; the caller bounds that wait with [`Conn::finish_shutdown`].
+    pub fn begin_shutdown(&mut self) {
+        if self.shutdown != Shutdown::NotBegun || self.broken.is_some() {
+            return;
+        }
+        self.shutdown = Shutdown::Announced;
+        if self.side == Side::Server {
+            return self.finish_shutdown();
+        }
+        encode::go_away(MAX_STREAM_ID, Code::NO_ERROR, &mut self.out);
+        encode::ping(&PING, &mut self.out);
+    }
+
+    /// Names the last stream that is served.
+    pub fn finish_shutdown(&mut self) {
+        if self.shutdown.last_stream().is_none() && self.broken.is_none() {
+            self.shutdown = Shutdown::Final(self.last_peer);
+            encode::go_away(self.last_peer, Code::NO_ERROR, &mut self.out);
+        }
+    }
+
+    /// Whether the peer was asked to open no more streams, and may not know it yet.
+    pub fn announces_shutdown(&self) -> bool {
+        self.shutdown == Shutdown::Announced && self.broken.is_none()
+    }
+
+    /// Whether the answer to a PING shows that the peer has heard the announcement.
+    pub(super) fn ends_announcement(&self, payload: &[u8]) -> bool {
+        self.announces_shutdown() && payload == PING
+    }
+
+    /// Counts a stream that the peer has opened; the last one that the settings allow begins the
+    /// shutdown.
+    pub(super) fn count_accepted(&mut self) {
+        self.accepted = self.accepted.saturating_add(1);
+        if self.accepted == self.settings.max_total_streams {
+            self.begin_shutdown();
+        }
+    }
+}
