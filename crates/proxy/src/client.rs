@@ -300,8 +300,13 @@ impl Client {
 
     /// Counts an event on all that the session tracks.
     pub(crate) fn count(&self, events: &[DataType]) {
+        self.count_many(events, 1);
+    }
+
+    /// The same for so many events.
+    pub(crate) fn count_many(&self, events: &[DataType], amount: u64) {
         if let Some(trackers) = self.trackers.get() {
-            trackers.count(events, 1, self.worker.millis());
+            trackers.count(events, amount, self.worker.millis());
         }
     }
 }

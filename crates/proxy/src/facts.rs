@@ -343,6 +343,8 @@ impl Facts for View<'_> {
             Number::Thread => Some(self.worker.thread.index as i64),
             Number::ClientHttpMajor => Some(self.client.mux.major().into()),
             Number::ServerHttpMajor => self.server_major().map(i64::from),
+            Number::ClientGlitches => Some(self.client.mux.glitches()),
+            Number::ServerGlitches => self.server.map(|server| server.mux.glitches()),
             Number::ClientTimeout => timeouts.client.map(i64::from),
             Number::BackendServerTimeout => server_side.server.map(i64::from),
             Number::CurrentServerTimeout => {

@@ -36,6 +36,14 @@ impl Machine {
         }
     }
 
+    /// Breaches of the protocol by the peer; only those of HTTP/2 are counted.
+    pub(crate) fn glitches(&self) -> i64 {
+        match self {
+            Self::H1(_) => 0,
+            Self::H2(half) => half.glitches().into(),
+        }
+    }
+
     /// A request does not say that its connection closes behind it.
     #[inline]
     pub(crate) fn pretend_keep_alive(&mut self) {

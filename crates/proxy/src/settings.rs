@@ -127,6 +127,15 @@ pub struct Http2 {
     pub initial_window_size: u32,
     /// Streams that a client may have open; `None` for no limit.
     pub max_concurrent_streams: Option<u32>,
+    /// Glitches that end a connection, of a client and of a server; 0 for no limit, `None` for what
+    /// the protocol machine puts up with.
+    pub glitches_threshold: [Option<u32>; 2],
+    /// Frames that are taken in one turn, of a client and of a server; 0 for no limit.
+    pub max_frames_at_once: [u32; 2],
+    /// RST_STREAM frames of a client that are taken in one turn; 0 for no limit.
+    pub max_rst_at_once: u32,
+    /// Below this share of a thread's time, in percent, nonsense does not end connections.
+    pub kill_cpu_usage: u32,
     /// Streams of a client after which its connection ends gracefully; 0 for no limit.
     pub max_total_streams: u32,
     /// The largest payload of a frame.
@@ -143,6 +152,10 @@ impl Default for Http2 {
             initial_window_size: 65_536,
             max_concurrent_streams: Some(100),
             max_total_streams: 0,
+            glitches_threshold: [None; 2],
+            max_frames_at_once: [0; 2],
+            max_rst_at_once: 0,
+            kill_cpu_usage: 0,
             max_frame_size: 16_384,
             hides_websockets: false,
         }

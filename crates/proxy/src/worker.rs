@@ -18,6 +18,7 @@ use crate::services::Services;
 use crate::streams::Streams;
 use crate::verify::Verifier;
 use crate::workspace::{Notes, Workspace};
+use mux::h2::abuse::AtOnce;
 use mux::{Side, h1, h2};
 use reactor::{Class, Thread};
 use sample::calendar::Date;
@@ -290,6 +291,11 @@ impl Worker {
             announced,
             window,
             max_opened,
+            glitches_threshold: own.glitches_threshold[usize::from(!client)],
+            at_once: AtOnce {
+                frames: own.max_frames_at_once[usize::from(!client)],
+                resets: if client { own.max_rst_at_once } else { 0 },
+            },
             max_total_streams: if client { own.max_total_streams } else { 0 },
             list,
             fragments,

@@ -88,6 +88,10 @@ pub enum Number {
     TurnTime,
     /// `lat_ns_tot`: nanoseconds from wake-ups to these turns.
     TurnLatency,
+    /// `fc_glitches`: breaches of the protocol by the client
+    ClientGlitches,
+    /// `bc_glitches`: the same by the server
+    ServerGlitches,
 }
 
 /// What the system knows about the client's TCP connection; times are microseconds.

@@ -27,6 +27,12 @@ pub(crate) fn acls() -> impl Iterator<Item = &'static str> {
     names("acl")
 }
 
+/// Whether a fetch or converter came with HAProxy's third version.
+#[cfg(test)]
+pub(crate) fn is_of_third(name: &str) -> bool {
+    name.contains("glitch")
+}
+
 /// Beginnings of names, and the area that they wait for.
 const AREAS: &[(&str, &str)] = &[
     ("51d.", "device detection"),

@@ -54,6 +54,10 @@ pub enum DataType {
     Gpc,
     /// `gpc_rate(n,period)`
     GpcRate,
+    /// `glitch_cnt`
+    GlitchCnt,
+    /// `glitch_rate`
+    GlitchRate,
 }
 
 /// How the values of a data type are kept.
@@ -70,7 +74,7 @@ pub enum DataKind {
 }
 
 /// Number of data types.
-pub(crate) const TYPES: usize = DataType::GpcRate as usize + 1;
+pub(crate) const TYPES: usize = DataType::GlitchRate as usize + 1;
 
 impl DataType {
     /// Every data type, in the order of listings.
@@ -102,6 +106,8 @@ impl DataType {
         (DataType::Gpt, "gpt", DataKind::Count),
         (DataType::Gpc, "gpc", DataKind::Count),
         (DataType::GpcRate, "gpc_rate", DataKind::Rate),
+        (DataType::GlitchCnt, "glitch_cnt", DataKind::Count),
+        (DataType::GlitchRate, "glitch_rate", DataKind::Rate),
     ];
 
     /// A new connection.
@@ -114,6 +120,8 @@ impl DataType {
     pub const ERROR: &[DataType] = &[DataType::HttpErrCnt, DataType::HttpErrRate];
     /// A failure that the server caused.
     pub const FAILURE: &[DataType] = &[DataType::HttpFailCnt, DataType::HttpFailRate];
+    /// A breach of the protocol by the client.
+    pub const GLITCH: &[DataType] = &[DataType::GlitchCnt, DataType::GlitchRate];
     /// Bytes from the client.
     pub const BYTES_IN: &[DataType] = &[DataType::BytesInCnt, DataType::BytesInRate];
     /// Bytes to the client.
@@ -176,7 +184,7 @@ mod tests {
             assert_eq!(DataType::named(name), Some(*data));
         }
         assert_eq!(DataType::TABLE.len(), TYPES);
-        assert_eq!(DataType::named("glitch_cnt"), None);
+        assert_eq!(DataType::named("no_such_cnt"), None);
         assert_eq!(DataType::GpcRate.element_name(3), "gpc3_rate");
     }
 }

@@ -207,6 +207,14 @@ pub struct TuneH2 {
     pub initial_window_size: Option<u32>,
     /// `tune.h2.max-concurrent-streams`; 0 for no limit.
     pub max_concurrent_streams: Option<u32>,
+    /// `tune.h2.fe.glitches-threshold`, `tune.h2.be.glitches-threshold`; 0 for no limit.
+    pub glitches_threshold: [Option<u32>; 2],
+    /// `tune.h2.fe.max-frames-at-once`, `tune.h2.be.max-frames-at-once`; 0 for no limit.
+    pub max_frames_at_once: [u32; 2],
+    /// `tune.h2.fe.max-rst-at-once`; 0 for no limit.
+    pub max_rst_at_once: u32,
+    /// `tune.glitches.kill.cpu-usage`, percent.
+    pub kill_cpu_usage: u32,
     /// `tune.h2.fe.max-total-streams`; 0 for no limit.
     pub max_total_streams: u32,
     /// `tune.h2.max-frame-size`, 16384 to 16777215 bytes.

@@ -276,6 +276,24 @@ pub(crate) const KEYWORDS: &[Entry] = &[
     entry("tune.fd.edge-triggered", "{ on | off }", "Is always on.", |_, cx, a| {
         hints::edge_triggered(cx, a)
     }),
+    entry("tune.glitches.kill.cpu-usage", "<percent>", "Tolerates glitches below.", |g, _, a| {
+        integer(a, 0..=100).map(|n| g.tune.h2.kill_cpu_usage = n)
+    }),
+    entry("tune.h2.be.glitches-threshold", "<number>", "Glitches of a server.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.glitches_threshold[1] = Some(n))
+    }),
+    entry("tune.h2.be.max-frames-at-once", "<number>", "Frames of a turn.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_frames_at_once[1] = n)
+    }),
+    entry("tune.h2.fe.glitches-threshold", "<number>", "Glitches of a client.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.glitches_threshold[0] = Some(n))
+    }),
+    entry("tune.h2.fe.max-frames-at-once", "<number>", "Frames of a turn.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_frames_at_once[0] = n)
+    }),
+    entry("tune.h2.fe.max-rst-at-once", "<number>", "Resets of a turn.", |g, _, a| {
+        integer(a, 0..=i32::MAX as u32).map(|n| g.tune.h2.max_rst_at_once = n)
+    }),
     entry(
         "tune.h2.fe.max-total-streams",
         "<number>",

@@ -1,13 +1,20 @@
-//! How much nonsense a peer may send. Never names a frame's meaning: it counts points.
+//! How much nonsense a peer may send, counted in points and in glitches.
 //!
-//! What costs us more than it costs the peer, or serves nothing, costs points: a reset of a request
-//! that is not answered yet, PING, SETTINGS, empty frames, windows of a few bytes, errors of
-//! streams. Points come back with time and with every exchange that is completed. Who has none left
-//! is told to calm down and loses the connection. So a peer can be as odd as it likes for a while,
-//! and a busy one may cancel as many requests as it finishes, but no peer lives on nonsense.
+//! What costs us more than it costs the peer, or serves nothing, costs points: PING, SETTINGS,
+//! empty frames, windows of a few bytes, errors of streams. Points come back with time and with
+//! every exchange that is completed. A peer that has none left is told to calm down and loses the
+//! connection. So a peer can be as odd as it likes for a while, but no peer lives on nonsense.
+//!
+//! Requests that are cancelled are no nonsense: browsers cancel them by the dozen when a page
+//! scrolls. They have an account of their own, which is large enough for that. Only a reset that
+//! comes with its request, before anybody has looked at it, costs points (rapid reset).
 //!
 //! What belongs to payload goes free with it: some measure the way with a PING as often as DATA
 //! comes, and return a window at once however little has come.
+//!
+//! Glitches are what breaks rules or is of no use to anybody. They are counted for expressions and
+//! stick tables; with a threshold (`tune.h2.fe.glitches-threshold`) their number ends the
+//! connection, and they cost no points.
 
 /// Points of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,18 +25,28 @@ pub struct Patience {
     pub per_second: u32,
     /// How many come back with an exchange.
     pub per_exchange: u32,
+    /// Requests under way that it may cancel at once.
+    pub cancels: u32,
+    /// How many more it may cancel with each second.
+    pub cancels_per_second: u32,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { points: 2_000, per_second: 100, per_exchange: 10 }
+        Self {
+            points: 2_000,
+            per_second: 100,
+            per_exchange: 10,
+            cancels: 10_000,
+            cancels_per_second: 1_000,
+        }
     }
 }
 
 /// What costs how many points.
 pub mod price {
-    /// A request reset before its response was complete (rapid reset).
-    pub const RESET: u32 = 10;
+    /// A request reset before anybody has looked at it (rapid reset).
+    pub const EARLY_RESET: u32 = 2;
     /// An error that ends a stream, or a stream beyond the limit.
     pub const STREAM_ERROR: u32 = 10;
     /// SETTINGS: each may change every stream.
@@ -59,35 +76,70 @@ pub mod price {
 /// before the peer says anything.
 const FRAMES: u32 = 100;
 
-/// What is left of a connection's points.
+/// Points that are spent, and come back with time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
-    patience: Patience,
+struct Account {
     left: u32,
-    /// Those that have come with payload, for what goes with it.
-    free: u32,
+    most: u32,
+    per_second: u32,
     /// Milliseconds; what of the refill was not a whole point is left for the next time.
     refilled: u64,
 }
 
+impl Account {
+    fn new(most: u32, per_second: u32) -> Self {
+        Self { left: most, most, per_second, refilled: 0 }
+    }
+
+    fn refill(&mut self, now_ms: u64) {
+        let passed = now_ms.saturating_sub(self.refilled).min(3_600_000);
+        let earned = passed * u64::from(self.per_second) / 1_000;
+        if earned > 0 {
+            self.refilled = now_ms;
+            self.add(u32::try_from(earned).unwrap_or(u32::MAX));
+        }
+    }
+
+    fn add(&mut self, points: u32) {
+        self.left = self.left.saturating_add(points).min(self.most);
+    }
+
+    fn spend(&mut self, points: u32) -> bool {
+        let enough = points <= self.left;
+        self.left = self.left.saturating_sub(points);
+        enough
+    }
+}
+
+/// What is left of a connection's points.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    points: Account,
+    cancels: Account,
+    per_exchange: u32,
+    /// Those that have come with payload, for what goes with it.
+    free: u32,
+}
+
 impl Budget {
     pub(super) fn new(patience: Patience) -> Self {
-        Self { patience, left: patience.points, free: 0, refilled: 0 }
+        Self {
+            points: Account::new(patience.points, patience.per_second),
+            cancels: Account::new(patience.cancels, patience.cancels_per_second),
+            per_exchange: patience.per_exchange,
+            free: 0,
+        }
     }
 
     /// Gives back what time brings.
     pub(super) fn refill(&mut self, now_ms: u64) {
-        let passed = now_ms.saturating_sub(self.refilled).min(3_600_000);
-        let earned = passed * u64::from(self.patience.per_second) / 1_000;
-        if earned > 0 {
-            self.refilled = now_ms;
-            self.add(earned as u32);
-        }
+        self.points.refill(now_ms);
+        self.cancels.refill(now_ms);
     }
 
     /// Gives back what an exchange brings.
     pub(super) fn reward(&mut self) {
-        self.add(self.patience.per_exchange);
+        self.points.add(self.per_exchange);
     }
 
     /// Takes note of a frame of payload, either way.
@@ -102,15 +154,45 @@ impl Budget {
         enough
     }
 
-    fn add(&mut self, points: u32) {
-        self.left = self.left.saturating_add(points).min(self.patience.points);
-    }
-
     /// Takes points; `false` when there are not as many.
     pub(super) fn spend(&mut self, points: u32) -> bool {
-        let enough = points <= self.left;
-        self.left = self.left.saturating_sub(points);
-        enough
+        self.points.spend(points)
+    }
+
+    /// Takes note of a request that was cancelled under way; `false` when there were too many.
+    pub(super) fn spend_cancel(&mut self) -> bool {
+        self.cancels.spend(1)
+    }
+}
+
+/// How many frames are taken in one turn (`tune.h2.fe.max-frames-at-once`, `max-rst-at-once`);
+/// 0: no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AtOnce {
+    /// Frames of any kind.
+    pub frames: u32,
+    /// RST_STREAM frames.
+    pub resets: u32,
+}
+
+/// What a turn has taken of that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TurnUse {
+    frames: u32,
+    resets: u32,
+}
+
+impl TurnUse {
+    /// Takes note of a frame.
+    pub(super) fn note(&mut self, is_reset: bool) {
+        self.frames = self.frames.saturating_add(1);
+        self.resets = self.resets.saturating_add(u32::from(is_reset));
+    }
+
+    /// Whether the turn is over.
+    pub(super) fn exceeds(self, limits: AtOnce) -> bool {
+        let reached = |count, limit| limit > 0 && count >= limit;
+        reached(self.frames, limits.frames) || reached(self.resets, limits.resets)
     }
 }
 
@@ -120,7 +202,12 @@ mod tests {
 
     #[test]
     fn points_come_back_with_time_and_work() {
-        let mut budget = Budget::new(Patience { points: 10, per_second: 10, per_exchange: 3 });
+        let mut budget = Budget::new(Patience {
+            points: 10,
+            per_second: 10,
+            per_exchange: 3,
+            ..Patience::default()
+        });
         budget.refill(1_000);
         assert!(budget.spend(10) && !budget.spend(1));
         budget.refill(1_050);
@@ -135,7 +222,7 @@ mod tests {
 
     #[test]
     fn what_goes_with_payload_is_free_so_often_and_no_more() {
-        let mut budget = Budget::new(Patience { points: 0, per_second: 0, per_exchange: 0 });
+        let mut budget = Budget::new(Patience { points: 0, per_second: 0, ..Patience::default() });
         assert!(!budget.spend_free(1));
         budget.note_payload();
         assert!(budget.spend_free(price::PING) && budget.spend_free(price::TINY));

@@ -1,7 +1,7 @@
 //! The state of one HTTP/2 connection and what can be asked of it. Never touches a frame: see
 //! `recv` and `send`.
 
-use super::abuse::Budget;
+use super::abuse::{Budget, TurnUse};
 use super::counters::Counters;
 use super::settings::Settings;
 use super::shutdown::Shutdown;
@@ -137,6 +137,12 @@ pub struct Conn {
     /// Who waits for the peer's first SETTINGS, by token.
     pub(super) greeters: Vec<u64>,
     pub(super) budget: Budget,
+    /// Glitches so far.
+    pub(super) glitches: u32,
+    /// Nonsense does not end the connection now.
+    pub(super) tolerant: bool,
+    /// What the turn has taken so far.
+    pub(super) turn: TurnUse,
     pub(super) counters: Counters,
     pub(super) shutdown: Shutdown,
     /// Streams that the peer has opened and that count against [`Settings::max_total_streams`].
@@ -196,6 +202,9 @@ impl Conn {
             woken: Vec::new(),
             greeters: Vec::new(),
             budget: Budget::new(settings.patience),
+            glitches: 0,
+            tolerant: false,
+            turn: TurnUse::default(),
             counters: Counters::default(),
             shutdown: Shutdown::default(),
             accepted: 0,
@@ -360,6 +369,7 @@ impl Conn {
     pub(super) fn fail(&mut self, code: Code, reason: &'static str) -> Broken {
         if self.broken.is_none() {
             self.counters.connection_errors += 1;
+            self.count_glitch();
             self.counters.go_aways_sent += 1;
         }
         self.end(code, reason)
@@ -394,6 +404,27 @@ impl Conn {
     /// What has happened since this was asked before.
     pub fn take_counters(&mut self) -> Counters {
         std::mem::take(&mut self.counters)
+    }
+
+    /// Glitches of the peer so far (`fc_glitches`, `bc_glitches`).
+    pub fn glitches(&self) -> u32 {
+        self.glitches
+    }
+
+    /// Says whether nonsense ends the connection; it does at first
+    /// (`tune.glitches.kill.cpu-usage`).
+    pub fn set_tolerant(&mut self, tolerant: bool) {
+        self.tolerant = tolerant;
+    }
+
+    /// Begins a turn, in which no more frames are taken than the settings allow.
+    pub fn begin_turn(&mut self) {
+        self.turn = TurnUse::default();
+    }
+
+    /// Whether the turn has taken all that it may: what is left has to wait for the next.
+    pub fn turn_is_over(&self) -> bool {
+        self.turn.exceeds(self.settings.at_once)
     }
 
     /// Those whose wait is over, by token.

@@ -69,7 +69,7 @@ impl Conn {
             return Err(self.fail(Code::PROTOCOL_ERROR, "window update of nothing"));
         }
         if increment < TINY {
-            self.charge_free(price::TINY)?;
+            self.glitch_free(price::TINY)?;
         }
         self.send_window += i64::from(increment);
         if self.send_window > i64::from(MAX_WINDOW) {
@@ -82,7 +82,7 @@ impl Conn {
     /// The peer lets us send more on one stream.
     pub(super) fn widen_stream(&mut self, key: Key, increment: u32) -> Result<(), Broken> {
         if increment < TINY {
-            self.charge_free(price::TINY)?;
+            self.glitch_free(price::TINY)?;
         }
         if increment == 0 {
             return self.stream_error(key, Code::PROTOCOL_ERROR);

@@ -39,7 +39,10 @@ impl Conn {
         payload: &[u8],
     ) -> Result<(), Broken> {
         let empty = payload.is_empty();
-        self.charge(if empty { price::EMPTY } else { price::CONTINUATION })?;
+        match empty {
+            true => self.glitch(price::EMPTY)?,
+            false => self.charge(price::CONTINUATION)?,
+        }
         self.extend_block(payload)?;
         if !header.has(END_HEADERS) {
             return Ok(());
@@ -116,10 +119,9 @@ impl Conn {
     fn charge_for(&mut self, unfolded: Result<usize, hpack::Stopped>) -> Result<(), Broken> {
         match unfolded {
             Ok(size) if size <= self.settings.list.bytes as usize => Ok(()),
-            Ok(_) => self.charge(price::LIST),
+            Ok(_) => self.glitch(price::LIST),
             Err(hpack::Stopped::Broken) => Err(self.broken_block()),
             Err(hpack::Stopped::TooLarge) => {
-                self.counters.glitches += 1;
                 let reason = "header block that stands for far too much";
                 Err(self.fail(Code::ENHANCE_YOUR_CALM, reason))
             }
@@ -191,7 +193,7 @@ impl Conn {
             }
             Err(Malformed::TooLarge(reason)) => {
                 self.spares.give_head(head);
-                self.charge(price::LIST_TOO_LARGE)?;
+                self.glitch(price::LIST_TOO_LARGE)?;
                 self.refuse_request(block, 400, reason);
                 Ok(())
             }

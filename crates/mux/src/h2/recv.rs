@@ -27,7 +27,7 @@ impl Conn {
             return Err(broken);
         }
         let mut at = 0;
-        while self.takes_input() {
+        while self.takes_input() && !self.turn_is_over() {
             let taken = self.take(&input[at..])?;
             at += taken;
             if taken == 0 {
@@ -67,6 +67,7 @@ impl Conn {
     fn begin_frame(&mut self, input: &[u8]) -> Result<usize, Broken> {
         let Some(header) = FrameHeader::parse(input) else { return Ok(0) };
         self.check_frame(&header)?;
+        self.turn.note(header.kind == Kind::RstStream);
         let rest = &input[HEADER_LEN..];
         if header.kind == Kind::Data {
             return self.begin_data(header, rest).map(|taken| taken.map_or(0, |n| n + HEADER_LEN));
@@ -192,10 +193,13 @@ impl Conn {
             return self.charge(price::IGNORED);
         };
         let complete = self.has_sent_all(key) || self.is_reset(key);
+        let early = self.streams.get(key).is_some_and(|stream| !stream.heads.is_empty());
         let code = Code(frame::number(payload));
         self.mark_reset(key, Reset { code, by_peer: true });
         match self.side {
-            Side::Client if !complete => self.charge(price::RESET),
+            Side::Client if complete => Ok(()),
+            Side::Client if early => self.glitch(price::EARLY_RESET),
+            Side::Client if !self.budget.spend_cancel() => self.lose_patience(),
             _ => Ok(()),
         }
     }
@@ -247,8 +251,31 @@ impl Conn {
 
     /// Takes points off the connection; see [`super::abuse`].
     pub(super) fn charge(&mut self, points: u32) -> Result<(), Broken> {
-        self.counters.glitches += 1;
         match self.budget.spend(points) {
+            true => Ok(()),
+            false => self.lose_patience(),
+        }
+    }
+
+    /// Takes note of what breaks rules or serves nothing: it counts against the threshold, or costs
+    /// points where there is none.
+    pub(super) fn glitch(&mut self, points: u32) -> Result<(), Broken> {
+        self.count_glitch();
+        match self.settings.glitches_threshold {
+            None => self.charge(points),
+            Some(limit) if limit > 0 && self.glitches >= limit => self.lose_patience(),
+            Some(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn count_glitch(&mut self) {
+        self.counters.glitches += 1;
+        self.glitches = self.glitches.saturating_add(1);
+    }
+
+    /// Ends the connection for too much nonsense, unless the process has time for it.
+    fn lose_patience(&mut self) -> Result<(), Broken> {
+        match self.tolerant {
             true => Ok(()),
             false => Err(self.fail(Code::ENHANCE_YOUR_CALM, "too much nonsense")),
         }
@@ -262,6 +289,14 @@ impl Conn {
         }
     }
 
+    /// A glitch that is none as often as payload goes either way.
+    pub(super) fn glitch_free(&mut self, points: u32) -> Result<(), Broken> {
+        match self.budget.spend_free(points) {
+            true => Ok(()),
+            false => self.glitch(points),
+        }
+    }
+
     /// Ends a stream for a fault of the peer, which is told so even if the stream is over for it.
     pub(super) fn stream_error(&mut self, key: Key, code: Code) -> Result<(), Broken> {
         self.counters.stream_errors += 1;
@@ -270,7 +305,7 @@ impl Conn {
             Some(id) => self.send_reset(id, code),
             None => self.reset(key, code),
         }
-        self.charge(price::STREAM_ERROR)
+        self.glitch(price::STREAM_ERROR)
     }
 
     /// The same for a stream that may be gone, or was never there.
@@ -282,7 +317,7 @@ impl Conn {
         // One that is refused because there are too many may be asked for again.
         self.counters.refused += u32::from(code != Code::REFUSED_STREAM);
         self.send_reset(stream, code);
-        self.charge(price::STREAM_ERROR)
+        self.glitch(price::STREAM_ERROR)
     }
 
     // ---- DATA
@@ -309,7 +344,7 @@ impl Conn {
         let payload = header.len - padding;
         let end = header.has(END_STREAM);
         if payload == 0 && !end {
-            self.charge(price::EMPTY)?;
+            self.glitch(price::EMPTY)?;
         }
         let key = self.find_for_data(header, payload)?;
         if payload > 0 && key != Key::NONE {

@@ -280,7 +280,7 @@ impl Conn {
         let count = total.min(own).min(shared).min(room).min(frame);
         if count < total && own.min(shared) < TINY as usize {
             // A window of a few bytes makes us send more frames than payload.
-            self.charge(price::TINY).map_err(|_| Gone)?;
+            self.glitch(price::TINY).map_err(|_| Gone)?;
         }
         Ok(count)
     }

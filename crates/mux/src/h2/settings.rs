@@ -38,6 +38,10 @@ pub struct Settings {
     pub seed: u64,
     /// How much nonsense is put up with.
     pub patience: super::abuse::Patience,
+    /// Glitches that end the connection; 0: none do; `None`: they cost points.
+    pub glitches_threshold: Option<u32>,
+    /// What a turn takes at most.
+    pub at_once: super::abuse::AtOnce,
 }
 
 impl Default for Settings {
@@ -51,6 +55,8 @@ impl Default for Settings {
             fragments: false,
             seed: 1,
             patience: super::abuse::Patience::default(),
+            glitches_threshold: None,
+            at_once: super::abuse::AtOnce::default(),
         }
     }
 }

@@ -20,6 +20,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
 use std::rc::Rc;
+use table::DataType;
 use wire::h2::PREFACE;
 
 /// Streams of a connection that are as urgent as the requests of other connections. A connection
@@ -305,6 +306,9 @@ impl Front {
     fn count(&self) {
         let counters = self.session.drive(Conn::take_counters);
         self.stats().count(&counters);
+        if counters.glitches > 0 {
+            self.client.count_many(DataType::GLITCH, counters.glitches.into());
+        }
         if counters.refused > 0 || counters.connection_errors > 0 {
             refusal::report(&self.client, &counters);
         }

@@ -60,6 +60,7 @@ impl Pump {
         mut start: impl FnMut(Key),
     ) -> Turn {
         let mut more = true;
+        self.begin_turn(worker);
         for _ in 0..READS {
             if !self.understand(worker.millis(), &mut start) {
                 break;
@@ -79,7 +80,19 @@ impl Pump {
             return Turn::Over;
         }
         let takes = self.session.look(Conn::takes_input);
+        let more = more || self.session.look(Conn::turn_is_over);
         if more && takes { Turn::More } else { Turn::Waits }
+    }
+
+    /// Begins a turn; where nonsense ends no connection as long as the thread has time for it,
+    /// finds out whether it has.
+    fn begin_turn(&self, worker: &Worker) {
+        let limit = worker.shared.settings.h2.kill_cpu_usage;
+        let has_time = || limit > 0 && 100 - worker.idle_percent() < limit;
+        self.session.ask(|mux| {
+            mux.begin_turn();
+            mux.set_tolerant(has_time());
+        });
     }
 
     /// Hands what has come to the machine. `false`: nothing more is of use now.
@@ -91,7 +104,7 @@ impl Pump {
         while let Some(key) = session.poll_opened() {
             start(key);
         }
-        session.look(Conn::takes_input)
+        session.look(|mux| mux.takes_input() && !mux.turn_is_over())
     }
 
     /// Reads once. `false`: there is nothing now.

@@ -239,6 +239,11 @@ impl Half {
         self.session.look(|mux| mux.is_lost(self.key))
     }
 
+    /// Breaches of the protocol by the peer, on any stream of the connection.
+    pub(crate) fn glitches(&self) -> u32 {
+        self.session.look(Conn::glitches)
+    }
+
     /// Whether the connection has carried an answer to any of its streams.
     pub(crate) fn has_answered(&self) -> bool {
         self.session.look(Conn::has_answered)

@@ -33,6 +33,8 @@ pub(super) const TABLE: &[Converter] = &[
     conv("table_gpc1", "table", INT, "The second counter.", |a, v, f| stored(D::Gpc1, a, v, f)),
     conv("table_gpc1_rate", "table", INT, "Increments of the second counter per period.", |a, v, f| stored(D::Gpc1Rate, a, v, f)),
     conv("table_gpt0", "table", INT, "The first tag.", |a, v, f| stored(D::Gpt0, a, v, f)),
+    conv("table_glitch_cnt", "table", INT, "Breaches of the protocol.", |a, v, f| stored(D::GlitchCnt, a, v, f)),
+    conv("table_glitch_rate", "table", INT, "Breaches of the protocol per period.", |a, v, f| stored(D::GlitchRate, a, v, f)),
     conv("table_http_err_cnt", "table", INT, "HTTP errors.", |a, v, f| stored(D::HttpErrCnt, a, v, f)),
     conv("table_http_err_rate", "table", INT, "HTTP errors per period.", |a, v, f| stored(D::HttpErrRate, a, v, f)),
     conv("table_http_fail_cnt", "table", INT, "HTTP failures.", |a, v, f| stored(D::HttpFailCnt, a, v, f)),

@@ -26,6 +26,8 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("fc_dst_is_local", "", Type::Bool, CLIENT, "Whether it is this machine's.", Call(fc_dst_is_local)),
     fetch("fc_err", "", Type::Int, CLIENT, "Error code of the client connection, 0 without one.", Num(Number::ClientError)),
     fetch("fc_err_str", "", Type::Str, CLIENT, "The same in words.", Txt(Text::ClientError)),
+    fetch("fc_glitches", "", Type::Int, CLIENT, "Breaches of the protocol on the client connection.", Num(Number::ClientGlitches)),
+    fetch("bc_glitches", "", Type::Int, SERVER_CONN, "Breaches of the protocol on the server connection.", Num(Number::ServerGlitches)),
     fetch("fc_http_major", "", Type::Int, CLIENT, "Major HTTP version of the client connection.", Num(Number::ClientHttpMajor)),
     fetch("bc_http_major", "", Type::Int, SERVER_CONN, "Major HTTP version of the server connection.", Num(Number::ServerHttpMajor)),
     fetch("bc_src", "", Type::Ipv4, SERVER_CONN, "Our address of the server connection.", Call(bc_src)),

@@ -31,6 +31,8 @@ pub(super) const TABLE: &[Fetch] = &[
     fetch("src_get_gpt0", "table", Type::Int, CLIENT, "The first tag, in the entry of the client's address.", Call(|a, f| ask(Source, Stored(D::Gpt0), a, f))),
     fetch("src_gpc0_rate", "table", Type::Int, CLIENT, "Increments of the first counter per period, in the entry of the client's address.", Call(|a, f| ask(Source, Stored(D::Gpc0Rate), a, f))),
     fetch("src_gpc1_rate", "table", Type::Int, CLIENT, "Increments of the second counter per period, in the entry of the client's address.", Call(|a, f| ask(Source, Stored(D::Gpc1Rate), a, f))),
+    fetch("src_glitch_cnt", "table", Type::Int, CLIENT, "Breaches of the protocol, in the entry of the client's address.", Call(|a, f| ask(Source, Stored(D::GlitchCnt), a, f))),
+    fetch("src_glitch_rate", "table", Type::Int, CLIENT, "Breaches of the protocol per period, in the entry of the client's address.", Call(|a, f| ask(Source, Stored(D::GlitchRate), a, f))),
     fetch("src_http_err_cnt", "table", Type::Int, CLIENT, "HTTP errors, in the entry of the client's address.", Call(|a, f| ask(Source, Stored(D::HttpErrCnt), a, f))),
     fetch("src_http_err_rate", "table", Type::Int, CLIENT, "HTTP errors per period, in the entry of the client's address.", Call(|a, f| ask(Source, Stored(D::HttpErrRate), a, f))),
     fetch("src_http_fail_cnt", "table", Type::Int, CLIENT, "HTTP failures, in the entry of the client's address.", Call(|a, f| ask(Source, Stored(D::HttpFailCnt), a, f))),

@@ -79,6 +79,9 @@ pub(crate) const FETCHES: &[(&str, &str)] = &[
     ("src_kbytes_in(tab)", "956301312"), ("src_kbytes_out(tab)", "973078528"), ("src_sess_cnt(tab)", "108"), ("src_sess_rate(tab)", "109"),
     ("src_get_gpc(2,arr)", "324"), ("src_get_gpt(1,arr)", "223"), ("src_gpc_rate(0,arr)", "125"), ("src_inc_gpc(1,arr)", "225"), ("src_clr_gpc(1,arr)", "224"),
     ("src_updt_conn_cnt(tab)", "106"), ("src_updt_conn_cnt(arr)", "undefined"), ("src_get_gpt0(few)", "0"), ("src_conn_cnt(few)", "undefined"), ("src_conn_cnt(none)", "undefined"),
+    ("sc_glitch_cnt(0)", "126"), ("sc_glitch_rate(0)", "127"), ("sc0_glitch_cnt", "126"), ("sc0_glitch_rate", "127"),
+    ("sc1_glitch_cnt(tab)", "126"), ("sc1_glitch_rate(tab)", "127"), ("sc2_glitch_cnt", "undefined"), ("sc2_glitch_rate", "undefined"),
+    ("src_glitch_cnt(tab)", "126"), ("src_glitch_rate(tab)", "127"),
     ("table_cnt(tab)", "1"), ("table_avl(tab)", "9"), ("table_cnt(none)", "undefined"),
 ];
 
@@ -93,6 +96,7 @@ pub(crate) const CONVERTERS: &[(&str, &str)] = &[
     ("src,table_conn_cnt(tab)", "105"), ("src,table_conn_cur(tab)", "107"), ("src,table_conn_rate(tab)", "106"), ("src,table_gpc0(tab)", "103"),
     ("src,table_gpc0_rate(tab)", "104"), ("src,table_gpc1(tab)", "118"), ("src,table_gpc1_rate(tab)", "119"), ("src,table_gpt0(tab)", "102"), ("src,table_gpt0(arr)", "123"),
     ("src,table_http_err_cnt(tab)", "112"), ("src,table_http_err_rate(tab)", "113"), ("src,table_http_fail_cnt(tab)", "121"), ("src,table_http_fail_rate(tab)", "122"),
+    ("src,table_glitch_cnt(tab)", "126"), ("src,table_glitch_rate(tab)", "127"),
     ("src,table_http_req_cnt(tab)", "110"), ("src,table_http_req_rate(tab)", "111"), ("src,table_server_id(tab)", "101"), ("src,table_sess_cnt(tab)", "108"),
     ("src,table_sess_rate(tab)", "109"), ("src,table_conn_cnt(few)", "undefined"), ("str(none),table_conn_cnt(few)", "0"), ("src,table_conn_cnt(none)", "undefined"),
 ];

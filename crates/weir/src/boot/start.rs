@@ -520,6 +520,10 @@ fn http2(global: &Global) -> Http2 {
             limit => limit.or(usual.max_concurrent_streams),
         },
         max_total_streams: own.max_total_streams,
+        glitches_threshold: own.glitches_threshold,
+        max_frames_at_once: own.max_frames_at_once,
+        max_rst_at_once: own.max_rst_at_once,
+        kill_cpu_usage: own.kill_cpu_usage,
         max_frame_size: own.max_frame_size.unwrap_or(largest).min(largest),
         hides_websockets: global.hides_h2_websockets,
     }
@@ -541,6 +545,13 @@ mod tests {
         assert!(settings("").spreads_clients);
         assert!(!settings(" tune.listener.multi-queue off\n").spreads_clients);
         assert_eq!((settings("").history, settings(" tune.history 0\n").history), (600, 0));
+        let lines = " tune.h2.fe.max-frames-at-once 3\n tune.h2.be.max-frames-at-once 4\n \
+                     tune.h2.fe.max-rst-at-once 5\n";
+        let bounds = |http: Http2| (http.max_frames_at_once, http.max_rst_at_once);
+        assert_eq!(
+            (bounds(settings("").h2), bounds(settings(lines).h2)),
+            (([0; 2], 0), ([3, 4], 5))
+        );
         assert!(settings("").histograms && !settings(" tune.histograms off\n").histograms);
     }
 

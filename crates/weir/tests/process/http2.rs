@@ -591,7 +591,7 @@ fn a_tarpit_leaves_the_thread_asleep() {
 }
 
 /// A request whose field is no field of HTTP/2 (RFC 9113 section 8.2.2).
-fn connection_field(stream: u8) -> Vec<u8> {
+pub(crate) fn connection_field(stream: u8) -> Vec<u8> {
     let block = b"\x82\x86\x84\x41\x01a\0\x0aconnection\x05close";
     [&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, stream][..], block].concat()
 }

@@ -21,6 +21,7 @@ mod direct;
 mod dynamic;
 mod early_data;
 mod failures;
+mod glitches;
 mod graceful_ends;
 mod grpc;
 mod header_case;

@@ -2,7 +2,7 @@
 //! measures time.
 
 use super::{GET, drain, frame, greeted};
-use crate::h2::abuse::{Patience, price};
+use crate::h2::abuse::{AtOnce, Patience, price};
 use crate::h2::{Conn, Settings};
 use htx::{Head, Version};
 use std::io::IoSlice;
@@ -41,7 +41,6 @@ fn calm_on(mut conn: Conn, frames: impl FnMut(u32) -> Vec<u8>, price: u32) {
     assert_eq!(code, Code::ENHANCE_YOUR_CALM);
     let allowed = Patience::default().points / price;
     assert!(rounds <= allowed, "{rounds} rounds, {allowed} allowed");
-    assert!(conn.take_counters().glitches >= rounds);
 }
 
 #[test]
@@ -51,7 +50,153 @@ fn rapid_reset() {
         let cancel = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
         [frame(Kind::Headers, WHOLE, stream, GET), cancel].concat()
     };
-    calm(reset, price::RESET);
+    calm(reset, price::EARLY_RESET);
+}
+
+/// A request that is looked at before its client cancels it, at a time; `None`: the connection goes
+/// on.
+fn cancel(conn: &mut Conn, stream: u32, now_ms: u64) -> Option<Code> {
+    let request = frame(Kind::Headers, WHOLE, stream, GET);
+    let reset = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
+    if let Err(broken) = conn.handle_input(&request, now_ms) {
+        return Some(broken.code);
+    }
+    let key = conn.poll_opened().unwrap();
+    conn.handle_head(key, &mut Head::default()).unwrap();
+    let ended = conn.handle_input(&reset, now_ms).err();
+    conn.release(key);
+    drain(conn);
+    ended.map(|broken| broken.code)
+}
+
+/// Browsers cancel what a page that scrolls does not need any more: some dozens of requests per
+/// second, or hundreds at once.
+#[test]
+fn cancelled_requests_do_not_end_the_connection() {
+    for per_second in [30, 100, 300, 1_000] {
+        let mut conn = greeted(Settings::default());
+        for round in 0..60 * per_second {
+            let now = u64::from(round) * 1_000 / u64::from(per_second);
+            let ended = cancel(&mut conn, 2 * round + 1, now);
+            assert_eq!(ended, None, "{per_second} per second, after {now} ms");
+        }
+        assert_eq!(conn.glitches(), 0, "cancels are no glitches");
+    }
+    let mut conn = greeted(Settings::default());
+    assert!((0..10_000).all(|round| cancel(&mut conn, 2 * round + 1, 0).is_none()));
+    assert_eq!(cancel(&mut conn, 20_001, 0), Some(Code::ENHANCE_YOUR_CALM), "there is an end");
+}
+
+/// A busy thread may see a request and its reset together.
+#[test]
+fn some_resets_that_come_with_their_requests_do_not_end_the_connection() {
+    let mut conn = greeted(Settings::default());
+    for round in 0..30 * 60 {
+        let stream = 2 * round + 1;
+        let reset = frame(Kind::RstStream, 0, stream, &Code::CANCEL.0.to_be_bytes());
+        let both = [frame(Kind::Headers, WHOLE, stream, GET), reset].concat();
+        assert_eq!(conn.handle_input(&both, u64::from(round) * 1_000 / 30), Ok(both.len()));
+        let key = conn.poll_opened().unwrap();
+        conn.release(key);
+        drain(&mut conn);
+    }
+    assert_eq!(conn.glitches(), 1_800);
+}
+
+/// DATA without anything in it, on a stream that is open.
+fn with_empty_data(settings: Settings) -> (Conn, Vec<u8>) {
+    let mut conn = greeted(settings);
+    conn.handle_input(&frame(Kind::Headers, END_HEADERS, 1, GET), 0).unwrap();
+    (conn, frame(Kind::Data, 0, 1, b""))
+}
+
+#[test]
+fn glitches_end_the_connection_at_their_threshold() {
+    let settings = Settings { glitches_threshold: Some(5), ..Settings::default() };
+    let (mut conn, empty) = with_empty_data(settings);
+    for count in 1..5 {
+        assert_eq!(conn.handle_input(&empty, 0), Ok(empty.len()));
+        assert_eq!(conn.glitches(), count);
+    }
+    let ended = conn.handle_input(&empty, 0).map_err(|broken| broken.code);
+    assert_eq!(ended, Err(Code::ENHANCE_YOUR_CALM));
+}
+
+#[test]
+fn a_threshold_of_nothing_lets_glitches_pass() {
+    let settings = Settings { glitches_threshold: Some(0), ..Settings::default() };
+    let (mut conn, empty) = with_empty_data(settings);
+    for _ in 0..10_000 {
+        assert_eq!(conn.handle_input(&empty, 0), Ok(empty.len()));
+    }
+    // What is no glitch still costs points.
+    calm_on(conn, |_| frame(Kind::Ping, 0, 0, &[0; 8]), price::PING);
+}
+
+#[test]
+fn glitches_end_no_connection_of_a_process_that_has_time_for_them() {
+    for glitches_threshold in [None, Some(5)] {
+        let (mut conn, empty) =
+            with_empty_data(Settings { glitches_threshold, ..Settings::default() });
+        conn.set_tolerant(true);
+        for _ in 0..10_000 {
+            assert_eq!(conn.handle_input(&empty, 0), Ok(empty.len()));
+        }
+        conn.set_tolerant(false);
+        assert!(conn.handle_input(&empty, 0).is_err(), "{glitches_threshold:?}");
+    }
+}
+
+/// What every peer may send is no glitch, whatever it costs.
+#[test]
+fn ordinary_frames_are_no_glitches() {
+    let settings = Settings { glitches_threshold: Some(1), ..Settings::default() };
+    let mut conn = greeted(settings);
+    let stream = |kind, flags, payload: &[u8]| frame(kind, flags, 1, payload);
+    let whole = |kind, payload: &[u8]| frame(kind, 0, 0, payload);
+    let bytes = [
+        frame(Kind::Settings, ACK, 0, b""),
+        whole(Kind::Settings, b"\0\x04\0\0\xff\xff"),
+        stream(Kind::Priority, 0, &[0, 0, 0, 3, 1]),
+        whole(Kind::Unknown(0x0b), b"grease"),
+        stream(Kind::Headers, 0, GET),
+        stream(Kind::Continuation, END_HEADERS, b"\x00\x01a\x01b"),
+        whole(Kind::Ping, &[0; 8]),
+        stream(Kind::Data, END_STREAM, b"x"),
+        stream(Kind::WindowUpdate, 0, &100u32.to_be_bytes()),
+    ];
+    conn.handle_input(&bytes.concat(), 0).unwrap();
+    let key = conn.poll_opened().unwrap();
+    conn.handle_head(key, &mut Head::default()).unwrap();
+    conn.handle_input(&stream(Kind::RstStream, 0, &[0, 0, 0, 8]), 0).unwrap();
+    conn.release(key);
+    // They have crossed its end.
+    let late = [
+        stream(Kind::RstStream, 0, &[0, 0, 0, 8]),
+        stream(Kind::WindowUpdate, 0, &100u32.to_be_bytes()),
+        whole(Kind::GoAway, &[0; 8]),
+    ];
+    conn.handle_input(&late.concat(), 0).unwrap();
+    assert_eq!((conn.glitches(), conn.broken()), (0, None));
+}
+
+#[test]
+fn a_turn_takes_so_many_frames_and_resets() {
+    let ping = frame(Kind::Ping, 0, 0, &[0; 8]);
+    let reset = frame(Kind::RstStream, 0, 1, &[0, 0, 0, 8]);
+    for (at_once, word, most) in
+        [(AtOnce { frames: 3, resets: 0 }, &ping, 3), (AtOnce { frames: 0, resets: 2 }, &reset, 2)]
+    {
+        let mut conn = greeted(Settings { at_once, ..Settings::default() });
+        conn.begin_turn();
+        conn.handle_input(&frame(Kind::Headers, WHOLE, 1, GET), 0).unwrap();
+        conn.begin_turn();
+        let many = word.repeat(10);
+        assert_eq!(conn.handle_input(&many, 0), Ok(most * word.len()));
+        assert!(conn.turn_is_over());
+        conn.begin_turn();
+        assert_eq!(conn.handle_input(&many, 0), Ok(most * word.len()));
+    }
 }
 
 /// Requests that are answered pay for some that are cancelled.
