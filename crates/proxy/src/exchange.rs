@@ -366,10 +366,11 @@ impl Exchange {
     fn interim(&mut self, tx: &mut Transaction) -> Result<(), Failure> {
         report::interim(tx);
         measure::response(tx);
+        let passes = retry::passes_interim(tx);
         let space = &mut *tx.space;
         let out = &mut space.down.outbox.bytes;
         let (proxy, mux) = (&tx.client.proxy, &mut tx.client.mux);
-        if mux.takes_interim() {
+        if passes {
             case::response(&tx.worker, proxy, mux, (&mut space.response, BodyKind::None), out);
         }
         space.response.clear();
@@ -684,6 +685,7 @@ fn malformed(tx: &mut Transaction) -> Failure {
 /// log; we tell.)
 fn no_answer(tx: &mut Transaction) -> Failure {
     let empty = tx.space.response.is_empty()
+        && !tx.interim.is_of_this_server()
         && tx.server.as_ref().is_none_or(|server| server.received().is_empty());
     let reused = tx.server.as_ref().is_some_and(|server| server.is_kept());
     if (reused && retry::was_not_sent(tx)) || retry::was_refused(tx) {

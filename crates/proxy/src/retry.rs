@@ -39,6 +39,42 @@ pub(crate) const AGAIN: u16 = 2;
 /// The same where the connection is to blame, and not the server.
 pub(crate) const STALE: u16 = 3;
 
+/// The interim responses to a request, of all servers that it was sent to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Interim {
+    /// There was none.
+    #[default]
+    None,
+    /// The client has a 100 of the server that has the request now.
+    Continue,
+    /// The server that has the request now has sent one that the client does not get.
+    Dropped,
+    /// Servers that have failed have sent 100: another one would be of no use to the client.
+    Continued,
+    /// The client has the beginning of an answer, as a 103: no other answer may follow it.
+    Begun,
+}
+
+impl Interim {
+    /// Whether the server that has the request now has sent one.
+    pub(crate) fn is_of_this_server(self) -> bool {
+        matches!(self, Self::Continue | Self::Dropped | Self::Begun)
+    }
+}
+
+/// Whether an interim response is passed on to the client, which knows of it then.
+pub(crate) fn passes_interim(tx: &mut Transaction) -> bool {
+    let passes = tx.client.mux.takes_interim();
+    tx.interim = match (tx.space.response.status(), tx.interim) {
+        _ if !passes => Interim::Dropped,
+        (100, Interim::Continued | Interim::Dropped) => Interim::Dropped,
+        (100, Interim::None) => Interim::Continue,
+        (100, before) => before,
+        _ => Interim::Begun,
+    };
+    tx.interim != Interim::Dropped
+}
+
 /// Keeps the head of a request that may be sent again.
 pub(crate) fn keep_head(tx: &mut Transaction, server: &ServerConn) {
     // A stream may be refused without having been looked at (RFC 9113 section 8.7).
@@ -111,7 +147,9 @@ pub(crate) fn instead_of(tx: &mut Transaction, event: RetryOn, failure: Failure)
 
 /// Whether a response of this status is not good enough.
 pub(crate) fn refuses_status(tx: &mut Transaction, status: u16) -> bool {
-    let Some(kept) = &tx.kept else { return false };
+    let Some(kept) = tx.kept.as_ref().filter(|_| tx.interim != Interim::Begun) else {
+        return false;
+    };
     if status != early::TOO_EARLY {
         return RetryOn::status(status).is_some_and(|event| wants(tx, event));
     }
@@ -247,6 +285,9 @@ pub(crate) fn anew(tx: &mut Transaction) -> Failure {
 /// Prepares the workspace for another try.
 pub(crate) fn again(tx: &mut Transaction) -> Failure {
     observe::failed(tx, tx.notes.journal.connected);
+    if matches!(tx.interim, Interim::Continue | Interim::Dropped) {
+        tx.interim = Interim::Continued;
+    }
     if std::mem::take(&mut tx.stashed) {
         std::mem::swap(&mut tx.notes.request, &mut tx.space.request);
     }
@@ -269,7 +310,8 @@ fn may_reconnect(tx: &Transaction) -> bool {
 
 fn may_again(tx: &Transaction) -> bool {
     let back = tx.side().settings.back.as_ref();
-    back.is_some_and(|back| tx.notes.journal.retries < back.retries)
+    let tries = back.is_some_and(|back| tx.notes.journal.retries < back.retries);
+    tries && tx.interim != Interim::Begun
 }
 
 fn policy(tx: &Transaction) -> RetryOn {

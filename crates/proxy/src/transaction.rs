@@ -16,7 +16,7 @@ use crate::receive;
 use crate::recorder::{self, Text};
 use crate::reply;
 use crate::report;
-use crate::retry::Kept;
+use crate::retry::{Interim, Kept};
 use crate::route::{self, Route};
 use crate::runtime::ProxyRef;
 use crate::server_conn::ServerConn;
@@ -83,6 +83,8 @@ pub(crate) struct Transaction {
     pub(crate) entered: Option<report::Entered>,
     /// Its line in the list of streams.
     pub(crate) listed: Option<Listed>,
+    /// What the client has of interim responses.
+    pub(crate) interim: Interim,
     /// What a retry needs, with `retry-on`.
     pub(crate) kept: Option<Box<Kept>>,
     /// The head of the request is with the notes.
@@ -157,6 +159,7 @@ impl Transaction {
             persistence: judge::Persistence::default(),
             entered: None,
             listed: None,
+            interim: Interim::default(),
             kept: None,
             stashed: false,
             told: 0,

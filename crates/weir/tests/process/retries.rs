@@ -1,7 +1,8 @@
 //! Requests that are sent once more: after which failures, where to, how often, and when not.
 //! Never about reaching a server at all: see `failures` and `servers`.
 
-use crate::support::{Client, LogReceiver, Origin, Running, Setup, reply, shape};
+use crate::http2::{PREFACE, SETTINGS, frame};
+use crate::support::{Client, LogReceiver, Origin, Running, Setup, Talker, reply, shape};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// An origin whose first `bad` requests go as `script` wants, and all others well: they are
@@ -235,4 +236,98 @@ fn refused_attempts_are_counted_and_not_timed() {
     let counts = counts.map(|field| weir.stat("app", "s", field));
     assert_eq!(counts, ["3", "1", "2", "1", "0", "0"]);
     assert_eq!(weir.stat("app", "BACKEND", "stot"), "1");
+}
+
+/// A server that answers one request well, so that its connection is kept, and then fails: with an
+/// interim response and the end of the connection. Later connections are answered well, with a 100
+/// before.
+fn fails_after(interim: &'static str) -> Origin {
+    let connections = AtomicUsize::new(0);
+    Origin::new(move |mut peer| {
+        if connections.fetch_add(1, Relaxed) == 0 {
+            if peer.request().is_some() {
+                peer.send(reply("200 OK", "first"));
+            }
+            if peer.request().is_some() {
+                peer.send(interim);
+            }
+            return;
+        }
+        while peer.request().is_some() {
+            peer.send("HTTP/1.1 100 Continue\r\n\r\n");
+            peer.send(reply("200 OK", "second"));
+        }
+    })
+}
+
+/// What the client of either version hears of the request that fails: interim responses, status.
+fn heard(origin: &Origin, version: u8, back: &str) -> (Vec<u16>, u16) {
+    let back = format!("    http-reuse always\n{back}\n    server s <origin>");
+    let weir = Setup::http("", &back).with("origin", origin.address()).start();
+    let mut client = Talker::connect(weir.address("web"), version, false);
+    assert_eq!(client.ask("GET /", &[]).status, 200);
+    let heard = client.ask("GET /", &[]);
+    (heard.interim, heard.status)
+}
+
+const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+
+/// A server that has sent an interim response had the request: its connection was not closed for
+/// want of use.
+#[test]
+fn a_request_whose_answer_has_begun_is_not_sent_again() {
+    for version in [1, 2] {
+        for (interim, status) in [(CONTINUE, 100), (HINTS, 103)] {
+            for back in ["", "    retry-on conn-failure empty-response"] {
+                let origin = fails_after(interim);
+                let heard = heard(&origin, version, back);
+                assert_eq!(heard, (vec![status], 502), "version {version}, {status}, {back}");
+                assert_eq!(origin.connections(), 1, "version {version}, {status}, {back}");
+            }
+        }
+        let origin = fails_after(HINTS);
+        let back = "    retry-on all-retryable-errors";
+        assert_eq!(heard(&origin, version, back), (vec![103], 502), "version {version}");
+        assert_eq!(origin.connections(), 1);
+        let origin = fails_after("");
+        assert_eq!(heard(&origin, version, ""), (vec![100], 200), "nothing of an answer");
+    }
+}
+
+/// A 100 says nothing of the answer. The client gets the first one only.
+#[test]
+fn a_request_that_is_sent_again_is_continued_once() {
+    for version in [1, 2] {
+        for failure in ["", "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"] {
+            let answer: &'static str = format!("{CONTINUE}{failure}").leak();
+            let origin = fails_after(answer);
+            let back = "    retry-on all-retryable-errors";
+            assert_eq!(heard(&origin, version, back), (vec![100], 200), "{version} {failure}");
+            assert_eq!(origin.connections(), 2);
+        }
+        let origin = fails_after(format!("{HINTS}HTTP/1.1 503 Busy\r\n\r\n").leak());
+        assert_eq!(heard(&origin, version, "    retry-on 503"), (vec![103], 503), "{version}");
+    }
+}
+
+#[test]
+fn a_stream_whose_answer_has_begun_is_not_sent_again() {
+    let origin = Origin::new(|mut peer| {
+        peer.client.take(PREFACE.len());
+        for (stream, block, flags) in [(1, &b"\x88"[..], 5), (3, b"\x08\x03103", 4)] {
+            while frame(&mut peer.client).0 != 1 {}
+            let head = [0, 0, block.len() as u8, 1, flags, 0, 0, 0, stream];
+            peer.send([&SETTINGS[..], &head, block].concat());
+        }
+    });
+    let back = "    http-reuse always\n    server s <origin> proto h2";
+    let weir = Setup::http("", back).with("origin", origin.address()).start();
+    for version in [1, 2] {
+        let mut client = Talker::connect(weir.address("web"), version, false);
+        assert_eq!(client.ask("GET /", &[]).status, 200);
+        let heard = client.ask("GET /", &[]);
+        assert_eq!((heard.interim, heard.status), (vec![103], 502));
+    }
+    assert_eq!(origin.connections(), 2);
 }
