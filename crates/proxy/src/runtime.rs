@@ -86,6 +86,8 @@ pub struct Shared {
     pub(crate) listening: crate::listener::Listening,
     /// Clients of each thread.
     pub loads: crate::spread::Loads,
+    /// Keys what tells server connections apart ([`crate::way`]), for all threads.
+    pub(crate) way_hasher: std::hash::RandomState,
     /// The pipes that payload goes through.
     pub pipes: crate::splice::Pipes,
     /// The stick tables, by the index that rules name.
@@ -148,6 +150,7 @@ impl Shared {
             pulses: (0..threads).map(|_| OnceLock::new()).collect(),
             levels: (0..threads).map(|_| OnceLock::new()).collect(),
             listening: Default::default(),
+            way_hasher: Default::default(),
             pipes: Default::default(),
             loads: crate::spread::Loads::new(threads),
             tables: tables(&settings.tables),

@@ -18,7 +18,7 @@ use crate::settings::{
 use crate::transaction::Transaction;
 use reactor::{Address, Dial, Socket, Thread};
 use sample::{Facts, Hop, Text, TlsFact, Value};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{BuildHasher as _, Hash, RandomState};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
@@ -109,9 +109,8 @@ impl Way {
         let alone = source.is_none() && name.is_none() && speech.alpn.is_none();
         let alone = alone && within.is_none();
         let plain = preface.is_empty() && to.is_none() && alone;
-        let mut hasher = DefaultHasher::new();
-        (&preface, source, to, name, &speech.alpn, within).hash(&mut hasher);
-        let key = if plain { 0 } else { hasher.finish() | 1 };
+        let what = (&preface, source, to, name, &speech.alpn, within);
+        let key = if plain { 0 } else { key_of(&tx.worker.shared.way_hasher, what) };
         let ports = link.ports.clone();
         let socks4 = link.socks4;
         Self { key, dial: Some(dial), ports, to, socks4, preface, encryption, version }
@@ -220,6 +219,13 @@ impl Way {
         let allowed = |(encryption, _): &(Encryption, _)| encryption.connector.allows_early();
         self.version == Version::H1 && self.encryption.as_ref().is_some_and(allowed)
     }
+}
+
+/// The key of connections that begin in a way that is told from others by `what`. Clients choose
+/// parts of that, as the name in their handshake; the hash is keyed at random, so that nobody can
+/// choose a way with the key of another one.
+fn key_of(hasher: &RandomState, what: impl Hash) -> u64 {
+    hasher.hash_one(what) | 1
 }
 
 /// What a connection for this request is encrypted with, and the name that its server is asked by.
@@ -384,4 +390,19 @@ pub(crate) fn introduce_self(
 fn header(values: Values, told: Option<&Told>) -> Header<'_> {
     let tls = values.tls.then(|| told.map_or_else(Tls::default, Told::tls));
     Header { checksum: values.checksum, tls, ..Header::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_connections_differ_from_process_to_process() {
+        let processes = [RandomState::new(), RandomState::new()];
+        let keys = processes.each_ref().map(|hasher| key_of(hasher, "example.org"));
+        assert_ne!(keys[0], keys[1]);
+        assert_eq!(keys[0], key_of(&processes[0], "example.org"));
+        assert_ne!(keys[0], key_of(&processes[0], "example.com"));
+        assert!(keys.iter().all(|key| *key != 0), "0 is the usual way");
+    }
 }
