@@ -26,6 +26,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use wire::h1::{Exceptions, Limits};
+use wire::h2::DEFAULT_WINDOW;
 use wire::h2::hpack::ENTRY_OVERHEAD;
 use wire::h2::request::ListLimits;
 
@@ -287,9 +288,13 @@ impl Worker {
         let max_opened = own.max_concurrent_streams.unwrap_or(u32::MAX);
         let fragments = limits.lenient || limits.exceptions.has(Exceptions::FRAGMENTS);
         let window = h2::settings::window_of(max_opened, own.initial_window_size);
+        // Servers are trusted with all of it at once: their streams belong to many clients, and the
+        // payload of one that does not read must not hold up the others for a moment.
+        let first_window = if client { DEFAULT_WINDOW } else { window };
         h2::Settings {
             announced,
             window,
+            first_window,
             max_opened,
             glitches_threshold: own.glitches_threshold[usize::from(!client)],
             at_once: AtOnce {

@@ -3,9 +3,11 @@
 
 use super::abuse::{Budget, TurnUse};
 use super::counters::Counters;
+use super::credit::Credit;
 use super::settings::Settings;
 use super::shutdown::Shutdown;
 use super::spares::Spares;
+use super::squeeze::Squeeze;
 use super::stream::{Recv as StreamRecv, Reset, Send, Stream, Streams};
 use crate::{BodyKind, Side};
 use htx::{Head, HeaderId};
@@ -83,7 +85,7 @@ pub(super) struct Block {
 
 /// The protocol machine of one connection, on either side.
 ///
-/// Bounds on its memory: what has come and was not read, the window (see [`Settings`]); what was
+/// Bounds on its memory: what has come and was not read, the window (see `credit`); what was
 /// not sent, 128 KiB and the heads of its streams; heads, one list per stream; the tables of header
 /// compression, twice what was announced; a header block, twice the largest list.
 #[derive(Debug)]
@@ -110,12 +112,14 @@ pub struct Conn {
     pub(super) next_own: u32,
     /// Streams that the peer has opened and nobody has taken yet.
     pub(super) opened: VecDeque<Key>,
-    pub(super) recv_window: i64,
+    /// What the peer may send on all streams together.
+    pub(super) credit: Credit,
     /// What the peer takes for the window of a new stream, as far as we know.
     pub(super) stream_window: u32,
-    /// The peer has been told of the whole window, which it learns with its first payload.
-    pub(super) widened: bool,
-    pub(super) unreturned: u32,
+    /// Whether new streams may send payload before they are read.
+    pub(super) squeeze: Squeeze,
+    /// SETTINGS of ours that the peer has not acknowledged.
+    pub(super) unacknowledged: u32,
     pub(super) send_window: i64,
     pub(super) out: Vec<u8>,
     pub(super) sent: usize,
@@ -182,13 +186,13 @@ impl Conn {
             highest_peer: 0,
             next_own: 1,
             opened: VecDeque::new(),
-            recv_window: i64::from(DEFAULT_WINDOW),
+            credit: Credit::new(DEFAULT_WINDOW, settings.first_window, settings.window),
             // It may know of a larger one before we hear that it does.
             stream_window: settings.announced.initial_window_size.max(DEFAULT_WINDOW),
-            widened: false,
+            squeeze: Squeeze::Open,
+            unacknowledged: 1,
             refuses: false,
             answers: false,
-            unreturned: 0,
             send_window: i64::from(DEFAULT_WINDOW),
             out,
             sent: 0,
@@ -217,8 +221,10 @@ impl Conn {
 
     /// The same connection with the memory that others of its thread have left.
     #[must_use]
-    pub fn sharing(self, spares: &Spares) -> Self {
-        Self { spares: spares.clone(), ..self }
+    pub fn sharing(mut self, spares: &Spares) -> Self {
+        self.credit.count_in(spares);
+        self.spares = spares.clone();
+        self
     }
 
     // ---- the connection
@@ -275,9 +281,7 @@ impl Conn {
     }
 
     pub(super) fn insert(&mut self, id: u32) -> Key {
-        let mut stream = Stream::new(id, self.stream_window, self.peer.initial_window_size);
-        stream.inbox = self.spares.take_inbox();
-        self.streams.insert(stream)
+        self.streams.insert(Stream::new(id, self.stream_window, self.peer.initial_window_size))
     }
 
     /// Ends a connection that cannot do what it was made for. As with HAProxy, the stream that it
@@ -477,6 +481,9 @@ impl Conn {
         if ready == Ready::ROOM && !self.cramped.contains(&key) {
             self.cramped.push(key);
         }
+        if self.is_short() {
+            self.relieve(key);
+        }
         false
     }
 
@@ -589,11 +596,12 @@ impl Conn {
         }
         self.answer_call(key);
         let Some(mut stream) = self.streams.remove(key) else { return };
-        self.unreturned += stream.unread().len() as u32;
+        self.credit.drop_held(stream.unread().len());
         while let Some((head, _)) = stream.heads.pop() {
             self.spares.give_head(head);
         }
         self.spares.give_inbox(stream.inbox);
+        self.relax();
         self.return_window();
         self.call_next();
     }

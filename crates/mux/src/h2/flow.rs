@@ -3,28 +3,20 @@
 
 use super::abuse::price;
 use super::conn::{Broken, Conn, OUTPUT, Ready};
-use super::stream::{Recv, Send};
+use super::squeeze::Squeeze;
+use super::stream::Recv;
 use stdx::Key;
-use wire::h2::{Code, DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MAX_WINDOW, encode};
+use wire::h2::{Code, DEFAULT_FRAME_SIZE, MAX_WINDOW, encode};
 
 /// A window update of fewer bytes, or a frame of fewer for want of a window, is odd.
 pub(super) const TINY: u32 = 64;
 
 impl Conn {
-    /// Tells the peer of the connection's window beyond what everybody assumes.
-    pub(super) fn widen_own(&mut self) {
-        let more = self.settings.window.saturating_sub(DEFAULT_WINDOW);
-        if more > 0 && !std::mem::replace(&mut self.widened, true) {
-            self.recv_window += i64::from(more);
-            encode::window_update(0, more, &mut self.out);
-        }
-    }
-
     /// The peer has taken note of our settings: if the windows of its streams are smaller now than
     /// it had to assume, they lose the difference, and may have nothing or less left (section
     /// 6.9.2).
     pub(super) fn narrow_streams(&mut self) {
-        let window = self.settings.announced.initial_window_size;
+        let window = self.told_window();
         let by = i64::from(std::mem::replace(&mut self.stream_window, window)) - i64::from(window);
         if by == 0 {
             return;
@@ -34,32 +26,36 @@ impl Conn {
         }
     }
 
-    /// Gives the connection's window back to the peer once that is as much as the peer has left:
-    /// half of it, or half of what streams that nobody reads leave to the others.
+    /// Gives the connection's window back to the peer once that is as much as the peer has left.
     pub(super) fn return_window(&mut self) {
-        let due = self.unreturned > 0 && i64::from(self.unreturned) >= self.recv_window;
-        if due && self.broken.is_none() {
-            self.recv_window += i64::from(self.unreturned);
-            encode::window_update(0, self.unreturned, &mut self.out);
-            self.unreturned = 0;
+        if self.broken.is_some() {
+            return;
+        }
+        let due = self.credit.take_due(self.squeeze == Squeeze::Narrow);
+        if due > 0 {
+            encode::window_update(0, due, &mut self.out);
         }
     }
 
-    /// Payload of a stream was read, or dropped: the same for its own window, and whenever the
-    /// stream has nothing left to read, so that no peer waits for nothing.
-    pub(super) fn return_stream_window(&mut self, key: Key, count: u32) {
-        self.unreturned += count;
+    /// Payload of a stream was read, or dropped: the peer gets window for more, on the connection
+    /// and on the stream.
+    pub(super) fn return_stream_window(&mut self, key: Key) {
         self.return_window();
-        let half = self.settings.announced.initial_window_size / 2;
+        self.fill_stream_window(key);
+    }
+
+    /// Opens a stream's window again once half of it is used and read, or the stream has nothing
+    /// left to read, so that no peer waits for nothing.
+    pub(super) fn fill_stream_window(&mut self, key: Key) {
+        let full = i64::from(self.settings.announced.initial_window_size);
+        let broken = self.broken.is_some();
         let Some(stream) = self.streams.get_mut(key) else { return };
-        stream.unreturned += count;
-        let ended = stream.send == Send::Ended && stream.recv == Recv::Ended;
-        let open = !ended && stream.reset.is_none();
-        let due = stream.unreturned >= half || stream.unread().is_empty();
-        if stream.unreturned > 0 && due && open && self.broken.is_none() {
-            stream.recv_window += i64::from(stream.unreturned);
-            encode::window_update(stream.id, stream.unreturned, &mut self.out);
-            stream.unreturned = 0;
+        let more = full - stream.recv_window - stream.unread().len() as i64;
+        let open = stream.recv != Recv::Ended && stream.reset.is_none() && !broken;
+        if more > 0 && open && (more >= full / 2 || stream.unread().is_empty()) {
+            stream.recv_window += more;
+            // No window is larger than 2^31-1, and no stream has less than that to make up for.
+            encode::window_update(stream.id, more as u32, &mut self.out);
         }
     }
 

@@ -7,12 +7,14 @@
 //! is asked for with `want`; who has to be woken is told by `take_woken`. Streams share the way to
 //! the peer fairly: when it is narrow, each sends a frame in turn.
 //!
-//! Reading order: [`conn`], `stream`, `recv`, `headers`, [`send`], `flow`, then [`abuse`], which
+//! Reading order: [`conn`], `stream`, `recv`, `headers`, [`send`], `flow`, `credit`,
+//! `squeeze`, then [`abuse`], which
 //! says what is too much.
 
 pub mod abuse;
 pub mod conn;
 pub mod counters;
+mod credit;
 mod flow;
 mod headers;
 mod recv;
@@ -20,6 +22,7 @@ pub mod send;
 pub mod settings;
 mod shutdown;
 mod spares;
+mod squeeze;
 mod stream;
 
 pub use conn::{Broken, Conn, Ready};

@@ -3,6 +3,7 @@
 
 use super::abuse::price;
 use super::conn::{Broken, Conn, Ready, Recv};
+use super::squeeze::Squeeze;
 use super::stream::{Recv as StreamRecv, Reset};
 use crate::{BodyStep, Eof, Side};
 use htx::Fields;
@@ -23,6 +24,7 @@ impl Conn {
     /// streams are over.
     pub fn handle_input(&mut self, input: &[u8], now_ms: u64) -> Result<usize, Broken> {
         self.budget.refill(now_ms);
+        self.credit.advance(now_ms);
         if let Some(broken) = self.broken {
             return Err(broken);
         }
@@ -35,6 +37,7 @@ impl Conn {
             }
         }
         self.return_window();
+        self.begin_squeeze();
         Ok(at)
     }
 
@@ -149,8 +152,7 @@ impl Conn {
     fn settings_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
         self.counters.settings += 1;
         if header.has(ACK) {
-            self.narrow_streams();
-            return self.charge(price::IGNORED);
+            return self.settings_acknowledged();
         }
         if self.greeted {
             self.charge(price::SETTINGS)?;
@@ -172,6 +174,14 @@ impl Conn {
         }
         encode::settings_ack(&mut self.out);
         Ok(())
+    }
+
+    fn settings_acknowledged(&mut self) -> Result<(), Broken> {
+        let expected = self.unacknowledged > 0;
+        self.unacknowledged = self.unacknowledged.saturating_sub(1);
+        self.narrow_streams();
+        self.finish_squeeze();
+        if expected { Ok(()) } else { self.charge(price::IGNORED) }
     }
 
     fn window_frame(&mut self, header: FrameHeader, payload: &[u8]) -> Result<(), Broken> {
@@ -336,9 +346,7 @@ impl Conn {
         }
         self.counters.data += 1;
         self.refuse_idle(header.stream)?;
-        self.widen_own();
-        self.recv_window -= i64::from(header.len);
-        if self.recv_window < 0 {
+        if !self.credit.receive(header.len) {
             return Err(self.fail(Code::FLOW_CONTROL_ERROR, "more than the window allows"));
         }
         let payload = header.len - padding;
@@ -350,7 +358,10 @@ impl Conn {
         if payload > 0 && key != Key::NONE {
             self.budget.note_payload();
         }
-        self.return_stream_window(key, padding);
+        // A stream that is not read gets no window then, not even for its padding.
+        if padding > 0 && self.squeeze != Squeeze::Narrow {
+            self.return_stream_window(key);
+        }
         let after = padding.saturating_sub(1);
         self.recv = Recv::Data { key, left: payload, padding: after, end };
         self.end_of_data(key, payload, after, end)?;
@@ -410,10 +421,14 @@ impl Conn {
         self.recv = Recv::Data { key, left, padding, end };
         match self.streams.get_mut(key).filter(|stream| stream.reset.is_none()) {
             Some(stream) => {
+                if stream.inbox.capacity() == 0 {
+                    stream.inbox = self.spares.take_inbox(count);
+                }
                 stream.inbox.extend_from_slice(&input[..count]);
+                self.credit.hold(count);
                 self.wake(key, Ready::READ);
             }
-            None => self.return_stream_window(key, count as u32),
+            None => self.return_window(),
         }
         self.end_of_data(key, left, padding, end)?;
         Ok(count)
@@ -465,14 +480,16 @@ impl Conn {
         buffer[..count].copy_from_slice(&stream.unread()[..count]);
         stream.taken += count;
         if stream.taken == stream.inbox.len() {
-            stream.inbox.clear();
             stream.taken = 0;
+            self.spares.give_inbox(std::mem::take(&mut stream.inbox));
         } else if stream.taken > stream.inbox.len() / 2 {
             // What is left moves to the front, for the inbox to stay as small as the window.
             stream.inbox.drain(..stream.taken);
             stream.taken = 0;
         }
-        self.return_stream_window(key, count as u32);
+        self.credit.read(count);
+        self.relax();
+        self.return_stream_window(key);
         Ok(Some(count))
     }
 

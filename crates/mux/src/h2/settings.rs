@@ -8,9 +8,9 @@ const LEAST: u32 = 1 << 20;
 /// The largest one, unless a single stream would fill half of it.
 const MOST: u32 = 16 << 20;
 
-/// The window of a connection on which so many streams each have a window of this many bytes: as
-/// much as all of them, so that none stands in the way of another. Those that nobody reads are held
-/// in memory, so it has a bound.
+/// The largest window of a connection on which so many streams each have a window of this many
+/// bytes: as much as all of them, so that none stands in the way of another. Payload that waits for
+/// its reader is held in memory, so it has a bound.
 pub fn window_of(streams: u32, each: u32) -> u32 {
     let most = MOST.max(each.saturating_mul(2)).min(MAX_WINDOW);
     streams.saturating_mul(each).clamp(LEAST, most)
@@ -25,6 +25,8 @@ pub struct Settings {
     /// Where it is less than the windows of all streams, those that nobody reads may block the
     /// others.
     pub window: u32,
+    /// What of it the peer has before its payload is read; at least 65,535 take effect.
+    pub first_window: u32,
     /// Streams that we open at most, whatever the peer allows.
     pub max_opened: u32,
     /// Streams of the peer after which the connection shuts down gracefully
@@ -49,6 +51,7 @@ impl Default for Settings {
         Self {
             announced: wire::h2::Settings::default(),
             window: LEAST,
+            first_window: LEAST,
             max_opened: u32::MAX,
             max_total_streams: 0,
             list: ListLimits { bytes: 16_384, fields: 101 },

@@ -2,7 +2,7 @@
 //! but its memory.
 
 use htx::Head;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Pieces of each kind that are kept: as many as streams usually begin before the first of them has
@@ -10,8 +10,14 @@ use std::rc::Rc;
 const KEPT: usize = 512;
 
 /// Bytes that a piece may take to be kept: what is larger is the exception, and the thread keeps
-/// what it has for good. With both kinds, 4 MiB for each thread at most.
+/// what it has for good. With both kinds, 4 MiB for each thread at most, and 2 MiB of large
+/// inboxes.
 const USUAL: usize = 4096;
+
+/// Bytes of a large inbox, and how many of them are kept: uploads of long bodies fill and empty one
+/// at each turn.
+const LARGE: usize = 128 * 1024;
+const KEPT_LARGE: usize = 16;
 
 /// What the connections of one thread lend each other: one that has no stream keeps nothing, and
 /// the next stream, whoever has it, gets the memory that was used last.
@@ -23,6 +29,12 @@ struct Shelf {
     #[expect(clippy::vec_box, reason = "a head moves between here and its stream by pointer")]
     heads: RefCell<Vec<Box<Head>>>,
     inboxes: RefCell<Vec<Vec<u8>>>,
+    /// Inboxes of up to `LARGE` bytes.
+    large: RefCell<Vec<Vec<u8>>>,
+    /// Bytes of payload that wait for their readers on all connections of the thread.
+    held: Cell<usize>,
+    /// Memory is short: no connection may hold more than it begins with.
+    tight: Cell<bool>,
 }
 
 impl Spares {
@@ -39,17 +51,47 @@ impl Spares {
         }
     }
 
-    /// An empty inbox; it allocates when something comes and none is spare.
-    pub(super) fn take_inbox(&self) -> Vec<u8> {
-        self.0.inboxes.borrow_mut().pop().unwrap_or_default()
+    /// An empty inbox for so many bytes; it allocates when none is spare.
+    pub(super) fn take_inbox(&self, count: usize) -> Vec<u8> {
+        let shelf = if count <= USUAL { &self.0.inboxes } else { &self.0.large };
+        shelf.borrow_mut().pop().unwrap_or_default()
     }
 
     pub(super) fn give_inbox(&self, mut inbox: Vec<u8>) {
-        let mut inboxes = self.0.inboxes.borrow_mut();
-        if (1..=USUAL).contains(&inbox.capacity()) && inboxes.len() < KEPT {
+        let (shelf, kept) = match inbox.capacity() {
+            1..=USUAL => (&self.0.inboxes, KEPT),
+            0..=LARGE => (&self.0.large, KEPT_LARGE),
+            _ => return,
+        };
+        let mut shelf = shelf.borrow_mut();
+        if inbox.capacity() > 0 && shelf.len() < kept {
             inbox.clear();
-            inboxes.push(inbox);
+            shelf.push(inbox);
         }
+    }
+
+    /// Payload waits for its reader.
+    pub(super) fn hold(&self, count: usize) {
+        self.0.held.set(self.0.held.get() + count);
+    }
+
+    /// Payload waits no longer.
+    pub(super) fn let_go(&self, count: usize) {
+        self.0.held.set(self.0.held.get().saturating_sub(count));
+    }
+
+    /// Bytes of payload that wait for their readers on all connections.
+    pub fn held(&self) -> usize {
+        self.0.held.get()
+    }
+
+    /// Sets whether connections hold no more than they begin with, because memory is short.
+    pub fn set_tight(&self, tight: bool) {
+        self.0.tight.set(tight);
+    }
+
+    pub(super) fn is_tight(&self) -> bool {
+        self.0.tight.get()
     }
 
     /// How many heads are kept.
@@ -66,11 +108,13 @@ mod tests {
     fn what_is_unusually_large_is_not_kept() {
         let spares = Spares::default();
         spares.give_head(Box::new(Head::with_capacity(USUAL + 1, 0)));
-        spares.give_inbox(Vec::with_capacity(USUAL + 1));
-        assert_eq!((spares.heads(), spares.take_inbox().capacity()), (0, 0));
+        spares.give_inbox(Vec::with_capacity(LARGE + 1));
+        assert_eq!((spares.heads(), spares.take_inbox(LARGE).capacity()), (0, 0));
         spares.give_head(Box::new(Head::with_capacity(256, 8)));
         spares.give_inbox(Vec::with_capacity(USUAL));
-        assert_eq!((spares.heads(), spares.take_inbox().capacity()), (1, USUAL));
+        assert_eq!((spares.heads(), spares.take_inbox(1).capacity()), (1, USUAL));
+        spares.give_inbox(Vec::with_capacity(LARGE));
+        assert_eq!(spares.take_inbox(USUAL + 1).capacity(), LARGE);
     }
 
     #[test]

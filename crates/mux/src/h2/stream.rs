@@ -91,9 +91,8 @@ pub(super) struct Stream {
     pub(super) inbox: Vec<u8>,
     pub(super) taken: usize,
     pub(super) trailers: Option<Box<Fields>>,
-    /// What the peer may send still, and what was read and not given back to it yet.
+    /// What the peer may send still.
     pub(super) recv_window: i64,
-    pub(super) unreturned: u32,
     /// Payload of the message so far.
     pub(super) received: u64,
 
@@ -144,7 +143,6 @@ impl Stream {
             taken: 0,
             trailers: None,
             recv_window: i64::from(recv_window),
-            unreturned: 0,
             received: 0,
             send: Send::Head,
             send_window: i64::from(send_window),
@@ -268,6 +266,11 @@ impl Streams {
         {
             self.open -= 1;
         }
+    }
+
+    /// Shows each to `see`, in the order of their identifiers.
+    pub(super) fn each(&self, see: impl FnMut(&Stream)) {
+        self.index.iter().filter_map(|(_, key)| self.slab.get(*key)).for_each(see);
     }
 
     /// Those of which something holds, in the order of their identifiers.

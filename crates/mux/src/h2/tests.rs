@@ -5,6 +5,7 @@ mod abuse;
 mod exchange;
 mod lengths;
 mod rules;
+mod windows;
 
 use super::{Conn, Key, Settings};
 use crate::{BodyKind, HeadStep, Side};

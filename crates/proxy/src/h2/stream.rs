@@ -108,7 +108,13 @@ impl Stream {
         let Half { session, key } = &self.half;
         let scheduler = session.thread().scheduler();
         let task = scheduler.current();
-        if session.ask(|mux| mux.want(*key, ready, task.to_bits())) {
+        let want = |mux: &mut Conn| mux.want(*key, ready, task.to_bits());
+        // Where window is short, waiting may leave something to tell the peer.
+        let is_ready = match session.look(Conn::is_short) {
+            true => session.act(want),
+            false => session.ask(want),
+        };
+        if is_ready {
             scheduler.wake(task, Wake::IO);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::error::Code;
 use super::frame::{ACK, END_HEADERS, END_STREAM, FrameHeader, HEADER_LEN, Kind};
-use super::settings::Settings;
+use super::settings::{Setting, Settings};
 use crate::sink::Sink;
 
 fn header(kind: Kind, flags: u8, stream: u32, len: usize, out: &mut impl Sink) {
@@ -17,6 +17,13 @@ pub fn settings(settings: &Settings, out: &mut impl Sink) {
         out.put(&(setting as u16).to_be_bytes());
         out.put(&value.to_be_bytes());
     }
+}
+
+/// SETTINGS that change one parameter.
+pub fn setting((setting, value): (Setting, u32), out: &mut impl Sink) {
+    header(Kind::Settings, 0, 0, 6, out);
+    out.put(&(setting as u16).to_be_bytes());
+    out.put(&value.to_be_bytes());
 }
 
 /// The answer to SETTINGS.

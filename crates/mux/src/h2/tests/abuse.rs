@@ -448,8 +448,10 @@ fn words_about_nothing() {
     let leave = frame(Kind::GoAway, 0, 0, &[0; 8]);
     let answer = frame(Kind::Settings, ACK, 0, b"");
     let drip = frame(Kind::WindowUpdate, 0, 0, &1u32.to_be_bytes());
-    for word in [reset, widen, leave, answer, drip] {
+    for word in [reset, widen, leave, answer.clone(), drip] {
         let mut conn = greeted(Settings::default());
+        // Our SETTINGS are acknowledged once.
+        assert_eq!(conn.handle_input(&answer, 0), Ok(answer.len()));
         assert_eq!(conn.handle_input(&request, 0), Ok(request.len()));
         let key = conn.poll_opened().unwrap();
         conn.release(key);

@@ -1,0 +1,116 @@
+//! Streams whose payload waits while others of their connection could go on: they get no more window,
+//! so that the connection's window is left to those that are read. Never resets a stream.
+//!
+//! A peer divides the window of a connection among its streams as it likes. When streams that are
+//! not read (their requests are queued, their servers do not read) hold most of it, the others
+//! starve. Then the peer is told that new streams have no window (SETTINGS_INITIAL_WINDOW_SIZE 0),
+//! which takes that of all streams back (RFC 9113 section 6.9.2). Once it has acknowledged that, a
+//! stream gets its window when it is read, and the connection gets window beside what is held.
+
+use super::conn::{Conn, Ready};
+use super::stream::{Recv, Stream};
+use stdx::Key;
+use wire::h2::{Setting, encode};
+
+/// Whether new streams may send payload before they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Squeeze {
+    /// They may.
+    Open,
+    /// They may until the peer has acknowledged our SETTINGS.
+    Asked,
+    /// They may not.
+    Narrow,
+}
+
+impl Conn {
+    /// The window of new streams that the peer was told last.
+    pub(super) fn told_window(&self) -> u32 {
+        match self.squeeze {
+            Squeeze::Open => self.settings.announced.initial_window_size,
+            Squeeze::Asked | Squeeze::Narrow => 0,
+        }
+    }
+
+    /// Whether streams may have to wait for window that the peer lacks: if so, [`Conn::want`] may
+    /// have something to tell the peer.
+    pub fn is_short(&self) -> bool {
+        self.squeeze == Squeeze::Narrow || self.credit.is_short()
+    }
+
+    /// A stream has begun to wait, and window is short.
+    pub(super) fn relieve(&mut self, key: Key) {
+        match self.squeeze {
+            Squeeze::Narrow if self.streams.get(key).is_some_and(is_starved) => {
+                self.fill_stream_window(key);
+                self.return_window();
+            }
+            _ => self.begin_squeeze(),
+        }
+    }
+
+    /// Takes the windows of streams back if some starve while others hold most of the connection's.
+    pub(super) fn begin_squeeze(&mut self) {
+        let may = self.squeeze == Squeeze::Open && self.unacknowledged == 0;
+        if may && self.credit.is_short() && self.is_blocked() {
+            self.squeeze = Squeeze::Asked;
+            self.tell_window();
+        }
+    }
+
+    /// Whether a stream waits for payload while others hold most of the window.
+    fn is_blocked(&self) -> bool {
+        let (mut starved, mut stuck) = (false, 0);
+        self.streams.each(|stream| {
+            starved |= is_starved(stream);
+            stuck += if is_stuck(stream) { stream.unread().len() as i64 } else { 0 };
+        });
+        starved && stuck > self.credit.least() / 2
+    }
+
+    /// The peer has acknowledged SETTINGS: those that are read get window of their own.
+    pub(super) fn finish_squeeze(&mut self) {
+        if self.squeeze == Squeeze::Asked {
+            self.squeeze = Squeeze::Narrow;
+            for key in self.streams.keys_where(is_starved) {
+                self.fill_stream_window(key);
+            }
+            self.return_window();
+        }
+    }
+
+    /// Lets new streams send again once little is held.
+    pub(super) fn relax(&mut self) {
+        let little = self.credit.held() < self.credit.least() / 4;
+        if self.squeeze == Squeeze::Narrow && little && self.unacknowledged == 0 {
+            self.squeeze = Squeeze::Open;
+            let window = self.told_window();
+            // The peer may use it before we hear that it knows.
+            for key in self.streams.keys_where(|_| true) {
+                let stream = self.streams.get_mut(key);
+                stream.into_iter().for_each(|stream| stream.recv_window += i64::from(window));
+            }
+            self.stream_window = window;
+            self.tell_window();
+        }
+    }
+
+    fn tell_window(&mut self) {
+        if self.broken.is_none() {
+            self.unacknowledged += 1;
+            let window = (Setting::InitialWindowSize, self.told_window());
+            encode::setting(window, &mut self.out);
+        }
+    }
+}
+
+/// A stream whose reader waits for payload.
+fn is_starved(stream: &Stream) -> bool {
+    let waits = stream.wants & Ready::READ.0 != 0 && stream.reset.is_none();
+    waits && stream.recv == Recv::Body && stream.unread().is_empty()
+}
+
+/// A stream whose user waits for something else than the payload that is there.
+fn is_stuck(stream: &Stream) -> bool {
+    stream.wants != 0 && stream.wants & Ready::READ.0 == 0
+}

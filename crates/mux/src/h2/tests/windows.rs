@@ -1,0 +1,186 @@
+//! Receive windows of clients' connections whose streams are read, or not.
+
+use super::super::conn::Ready;
+use super::{Pair, read_all};
+use crate::BodyKind;
+use crate::h2::{Key, Settings, settings};
+use std::io::IoSlice;
+
+/// Settings as a listener has them: streams of 64 KiB, a connection that begins with as much.
+fn listener() -> Settings {
+    let window = settings::window_of(100, 65_536);
+    let mut listener = Settings { window, first_window: 65_535, ..Settings::default() };
+    listener.announced.initial_window_size = 65_536;
+    listener
+}
+
+fn pair() -> Pair {
+    Pair::new(Settings::default(), listener())
+}
+
+/// Uploads that have begun: the client's keys and the server's.
+fn uploads(pair: &mut Pair, count: usize) -> Vec<(Key, Key)> {
+    let begin = |_| pair.request(b"POST", BodyKind::Chunked);
+    (0..count).map(begin).map(|(up, down, _)| (up, down)).collect()
+}
+
+/// Sends as much as the windows allow, a frame of each stream in turn.
+fn send_all(pair: &mut Pair, uploads: &[(Key, Key)], most: usize) -> usize {
+    let (piece, mut sent) = ([b'x'; 16_384], 0);
+    loop {
+        let before = sent;
+        for (up, _) in uploads {
+            if sent < most {
+                sent += pair.client.send(*up, &[IoSlice::new(&piece)]).unwrap_or(0);
+                pair.talk();
+            }
+        }
+        if sent == before || sent >= most {
+            return sent;
+        }
+    }
+}
+
+/// A request in a queue waits for its client to leave, and for nothing else.
+fn wait_in_queue(pair: &mut Pair, uploads: &[(Key, Key)]) {
+    for (_, down) in uploads {
+        assert!(!pair.server.want(*down, Ready::RESET, 1));
+    }
+    pair.talk();
+}
+
+/// Reads a stream until nothing is left, then waits for more.
+fn read(pair: &mut Pair, down: Key) -> usize {
+    let count = read_all(&mut pair.server, down).len();
+    pair.server.want(down, Ready::READ, 2);
+    pair.talk();
+    count
+}
+
+#[test]
+fn queued_uploads_hold_the_first_window() {
+    let mut pair = pair();
+    let uploads = uploads(&mut pair, 100);
+    wait_in_queue(&mut pair, &uploads);
+    assert_eq!(send_all(&mut pair, &uploads, usize::MAX), 65_535);
+}
+
+#[test]
+fn upload_that_is_read_passes_queued_ones() {
+    let mut pair = pair();
+    let uploads = uploads(&mut pair, 100);
+    let (served, queued) = uploads.split_first().unwrap();
+    wait_in_queue(&mut pair, queued);
+    read(&mut pair, served.1);
+    let (mut passed, mut sent) = (0, 0);
+    for _ in 0..100 {
+        sent += send_all(&mut pair, &uploads, usize::MAX);
+        passed += read(&mut pair, served.1);
+    }
+    assert!(passed >= 4 << 20, "{passed} bytes beside queued uploads");
+    assert!(sent - passed <= 200_000, "{} bytes are held", sent - passed);
+    // One after the other comes out of the queue, and gets window then.
+    for (up, down) in queued {
+        let mut passed = read(&mut pair, *down);
+        for _ in 0..4 {
+            send_all(&mut pair, &[(*up, *down)], 65_536);
+            passed += read(&mut pair, *down);
+        }
+        assert!(passed >= 1 << 17, "{passed} bytes out of the queue");
+    }
+}
+
+/// Payload comes when all streams wait already, some for payload and some in a queue.
+#[test]
+fn queued_uploads_that_come_later_do_not_block_a_reader() {
+    let mut pair = pair();
+    let uploads = uploads(&mut pair, 10);
+    wait_in_queue(&mut pair, &uploads[1..]);
+    read(&mut pair, uploads[0].1);
+    assert!(send_all(&mut pair, &uploads[1..], usize::MAX) <= 65_535);
+    assert!(send_all(&mut pair, &uploads[..1], 16_384) >= 16_384);
+}
+
+#[test]
+fn streams_have_their_window_back_when_nothing_is_held() {
+    let mut pair = pair();
+    let first = uploads(&mut pair, 10);
+    wait_in_queue(&mut pair, &first[1..]);
+    read(&mut pair, first[0].1);
+    send_all(&mut pair, &first, usize::MAX);
+    read(&mut pair, first[0].1);
+    assert_eq!(pair.server.stream_window, 0, "window is left to the stream that is read");
+    for (up, down) in first {
+        read(&mut pair, down);
+        pair.server.release(down);
+        pair.client.release(up);
+        pair.talk();
+    }
+    assert_eq!((pair.server.stream_window, pair.server.unacknowledged), (65_536, 0));
+    // Later ones send before they are read, as the first ones did.
+    let later = uploads(&mut pair, 1);
+    assert!(send_all(&mut pair, &later, usize::MAX) >= 65_535);
+}
+
+/// Streams of a client that never acknowledges SETTINGS share the first window.
+#[test]
+fn client_that_acknowledges_nothing_gets_no_more_window() {
+    let mut pair = pair();
+    let uploads = uploads(&mut pair, 100);
+    wait_in_queue(&mut pair, &uploads[1..]);
+    read(&mut pair, uploads[0].1);
+    let (mut sent, mut passed) = (0, 0);
+    for _ in 0..20 {
+        let piece = [b'x'; 16_384];
+        for (up, _) in &uploads {
+            sent += pair.client.send(*up, &[IoSlice::new(&piece)]).unwrap_or(0);
+            let bytes = pair.client.output().to_vec();
+            let taken = pair.server.handle_input(&bytes, 0).unwrap();
+            pair.client.advance_output(taken);
+        }
+        passed += read_all(&mut pair.server, uploads[0].1).len();
+        pair.server.want(uploads[0].1, Ready::READ, 2);
+        // Window updates arrive, SETTINGS do not.
+        let updates: Vec<u8> = super::drain(&mut pair.server)
+            .into_iter()
+            .filter(|(header, _)| header.kind == wire::h2::Kind::WindowUpdate)
+            .flat_map(|(header, payload)| [&header.bytes()[..], &payload].concat())
+            .collect();
+        pair.client.handle_input(&updates, 0).unwrap();
+    }
+    assert!(sent - passed <= 140_000, "{} bytes are held", sent - passed);
+}
+
+#[test]
+fn uploads_that_are_read_get_all_of_the_window() {
+    let mut pair = pair();
+    let uploads = uploads(&mut pair, 100);
+    for _ in 0..10 {
+        send_all(&mut pair, &uploads, 8 << 20);
+        for (_, down) in &uploads {
+            read(&mut pair, *down);
+        }
+    }
+    assert_eq!(pair.server.stream_window, 65_536, "no stream was squeezed");
+    let sent = send_all(&mut pair, &uploads, usize::MAX);
+    assert!(sent > 6_000_000, "{sent} bytes at once");
+}
+
+/// Padding is dropped at once, but no reason to give window to a stream that is not read.
+#[test]
+fn padding_opens_no_window_of_squeezed_streams() {
+    let mut pair = pair();
+    let uploads = uploads(&mut pair, 20);
+    wait_in_queue(&mut pair, &uploads[1..]);
+    read(&mut pair, uploads[0].1);
+    send_all(&mut pair, &uploads, usize::MAX);
+    read(&mut pair, uploads[0].1);
+    let id = pair.server.id(uploads[19].1);
+    let before = pair.server.output().len();
+    let padded = super::frame(wire::h2::Kind::Data, 8, id, &[9; 10]);
+    // The stream has no window: the frame is one too many.
+    let _ = pair.server.handle_input(&padded, 0);
+    let said = super::drain(&mut pair.server);
+    let updates = said.iter().filter(|(it, _)| it.kind == wire::h2::Kind::WindowUpdate);
+    assert!(updates.clone().all(|(it, _)| it.stream != id), "{before}: {said:?}");
+}
