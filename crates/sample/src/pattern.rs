@@ -3,9 +3,12 @@
 //! A [`Dictionary`] holds the rows of a file or of an ACL line. Each way of using it has a
 //! [`View`]: the rows compiled for one match method. Expressions hold views and read them without a
 //! lock; the runtime socket and the actions that change maps go through the dictionary, which takes
-//! a lock, compiles what is new and swaps it in.
+//! a lock, compiles what is new and swaps it in. A change of one row compiles a bounded number of
+//! patterns; what takes longer happens on another thread.
 
+mod background;
 mod dictionary;
+mod edition;
 mod file;
 mod gathering;
 mod index;
@@ -16,6 +19,7 @@ mod rows;
 mod table;
 mod view;
 
+pub use background::set_background_priority;
 pub use dictionary::{Dictionary, Refusal, RowVisitor, Totals};
 pub use file::{Dictionaries, LateDictionary, PatternFiles};
 pub(crate) use gathering::Gathering;

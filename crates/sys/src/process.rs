@@ -157,6 +157,12 @@ pub fn drop_privileges(uid: Option<u32>, gid: Option<u32>) -> io::Result<()> {
     Ok(())
 }
 
+/// Lets other threads go before the calling one. Without the permission nothing changes.
+pub fn give_way() {
+    const LEAST: i32 = 19;
+    let _ = rustix::process::setpriority_process(None, LEAST);
+}
+
 /// CPU seconds used so far, user and system together.
 pub fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

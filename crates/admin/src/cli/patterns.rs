@@ -62,7 +62,7 @@ fn version(call: &Call<'_>) -> (Option<u32>, usize) {
 enum About<'a> {
     Key(&'a str),
     /// A row by its number.
-    Row(u32),
+    Row(u64),
     /// No number: no row has it.
     Nothing,
     /// Something follows the number.
@@ -74,7 +74,7 @@ impl<'a> About<'a> {
     fn of(word: &'a str) -> Self {
         let Some(text) = word.strip_prefix('#') else { return Self::Key(word) };
         let digits = text.strip_prefix("0x").unwrap_or(text);
-        match u32::from_str_radix(digits, 16) {
+        match u64::from_str_radix(digits, 16) {
             Ok(row) => Self::Row(row),
             Err(_) if text.starts_with(|letter: char| letter.is_ascii_hexdigit()) => {
                 Self::Malformed

@@ -1,11 +1,14 @@
 //! A dictionary: the rows of one pattern file, map or ACL line, and every view of them. Never reads a file.
 
-use super::rows::Rows;
+use super::background;
+use super::edition::{Edition, Merge};
+use super::rows::{Order, Rows};
 use super::view::{Sighting, View};
 use super::{Match, Use};
 use crate::value::Value;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Why a change was refused: always the asker's fault, and a retry would fail again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,21 +25,23 @@ pub enum Refusal {
 
 #[derive(Debug, Default)]
 struct State {
-    rows: Rows,
+    /// Its versions.
+    editions: BTreeMap<u32, Edition>,
     views: Vec<Arc<View>>,
     /// The version that views show.
     current: u32,
     /// The version last prepared.
     newest: u32,
-    /// What is added to the number of a row where it is shown. It goes up when rows get other
-    /// numbers, so that nobody names one row and means another.
-    base: u32,
+    /// The number of the next row.
+    next: Order,
+    /// Memory to be freed elsewhere.
+    waste: Vec<background::Waste>,
     /// Where it is used, for listings.
     users: Vec<String>,
 }
 
 /// Gets a row's number, key and value.
-pub type RowVisitor<'v> = &'v mut dyn FnMut(u32, &[u8], &[u8]);
+pub type RowVisitor<'v> = &'v mut dyn FnMut(u64, &[u8], &[u8]);
 
 /// Versions and size, for listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,24 +63,75 @@ pub struct Dictionary {
     /// Whether rows have a value behind their key.
     two_columns: bool,
     state: Mutex<State>,
+    /// Its layers are to be merged by the background thread, which has not begun.
+    tidies: AtomicBool,
+    itself: Weak<Dictionary>,
 }
 
 /// The id of a dictionary that has none yet.
 pub(super) const NO_ID: u32 = u32::MAX;
 
 impl Dictionary {
-    pub(super) fn new(file: Option<&str>, two_columns: bool, rows: Rows) -> Dictionary {
-        Dictionary {
+    /// A dictionary with the rows of its file.
+    pub(super) fn new(file: Option<&str>, two_columns: bool, mut rows: Rows) -> Arc<Dictionary> {
+        rows.finish();
+        let next = rows.count_loaded();
+        let editions = BTreeMap::from([(0, Edition::new(rows))]);
+        Arc::new_cyclic(|itself| Dictionary {
             file: file.map(Box::from),
             id: AtomicU32::new(NO_ID),
             two_columns,
-            state: Mutex::new(State { rows, ..State::default() }),
-        }
+            state: Mutex::new(State { editions, next, ..State::default() }),
+            tidies: AtomicBool::new(false),
+            itself: itself.clone(),
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         // A panic while the lock is held leaves rows and views that readers can still use.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something, and leaves to the background thread what takes long.
+    fn change<T>(&self, how: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let result = how(&mut state);
+        let (waste, merges) = (state.take_waste(), state.next_merge().is_some());
+        drop(state);
+        background::free(waste);
+        if merges && !self.tidies.swap(true, Ordering::AcqRel) {
+            background::tidy(self.itself.clone());
+        }
+        result
+    }
+
+    /// Merges layers as long as that is worth it. The lock is held for moments only.
+    pub(super) fn tidy(&self) {
+        self.tidies.store(false, Ordering::Release);
+        loop {
+            let Some(mut merge) = self.state().next_merge() else { return };
+            merge.begin();
+            while self.copy_some(&mut merge) {}
+            if !merge.compile() || !self.show_merge(&mut merge) {
+                return;
+            }
+        }
+    }
+
+    /// Copies some rows that are merged; `false` when there is none left.
+    fn copy_some(&self, merge: &mut Merge) -> bool {
+        let mut state = self.state();
+        state.existing(merge.version).is_some_and(|(edition, _)| merge.copy_some(edition))
+    }
+
+    fn show_merge(&self, merge: &mut Merge) -> bool {
+        let mut state = self.state();
+        let Some((edition, shown)) = state.existing(merge.version) else { return true };
+        let shows = merge.show(edition, shown);
+        let waste = std::mem::take(&mut edition.waste);
+        drop(state);
+        background::free(waste);
+        shows
     }
 
     /// The file's name as the configuration gives it; none for the patterns of an ACL line.
@@ -124,17 +180,21 @@ impl Dictionary {
     /// Versions and size.
     pub fn totals(&self) -> Totals {
         let state = self.state();
-        let entries = state.rows.all().count() * state.views.len();
+        let rows: usize = state.editions.values().map(|edition| edition.rows.len()).sum();
+        let entries = rows * state.views.len();
         Totals { current: state.current, newest: state.newest, entries }
     }
 
     /// The view for one use, made when it is the first of its kind. An error names the row.
-    pub(super) fn view(&self, to: Use) -> Result<Arc<View>, (u32, String)> {
+    pub(super) fn view(&self, to: Use) -> Result<Arc<View>, (Order, String)> {
         let mut state = self.state();
         if let Some(view) = state.views.iter().find(|view| view.serves(to)) {
             return Ok(view.clone());
         }
-        let view = Arc::new(View::new(to, &state.rows, state.current)?);
+        let current = state.current;
+        let edition = state.editions.entry(current).or_default();
+        let view = Arc::new(View::new(to, &edition.rows)?);
+        edition.layers.push(view.layers());
         state.views.push(view.clone());
         Ok(view)
     }
@@ -144,27 +204,25 @@ impl Dictionary {
         self.state().views.clone()
     }
 
-    /// Key and value of the rows of `version` (of the current one without) among the `most` rows
-    /// from `from` on, of whatever version these are. Holds its lock meanwhile; returns where to go
-    /// on.
+    /// Key and value of the rows of `version` (of the current one without) among the `most` places
+    /// from `from` on. Holds its lock meanwhile; returns where to go on.
     pub fn rows(
         &self,
         version: Option<u32>,
-        (from, most): (u32, u32),
+        (from, most): (u64, u32),
         visit: RowVisitor<'_>,
-    ) -> Option<u32> {
+    ) -> Option<u64> {
         let state = self.state();
-        let (version, end) = (version.unwrap_or(state.current), from.saturating_add(most));
-        let (rows, more) = state.rows.among(version, from..end);
-        let shown = |order: u32| order.wrapping_add(state.base);
-        rows.for_each(|order| visit(shown(order), state.rows.key(order), state.rows.value(order)));
-        more.then_some(end)
+        let rows = &state.editions.get(&version.unwrap_or(state.current))?.rows;
+        let (found, next) = rows.among(from, most);
+        found.into_iter().for_each(|order| visit(order, rows.key(order), rows.value(order)));
+        next
     }
 
     /// The key of a row.
-    pub fn key(&self, row: u32) -> Option<Vec<u8>> {
-        let state = self.state();
-        state.order(row).map(|order| state.rows.key(order).to_vec())
+    pub fn key(&self, row: u64) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        state.edition_of(row).map(|(_, edition)| edition.rows.key(row).to_vec())
     }
 
     /// What every view finds for the text `key`.
@@ -180,61 +238,64 @@ impl Dictionary {
 
     /// Adds a row to `version` (the current one without): `add map`, `add acl`.
     pub fn add(&self, version: Option<u32>, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
-        let mut state = self.state();
-        let version = version.unwrap_or(state.current);
-        if version > state.newest {
-            return Err(Refusal::FutureVersion);
-        }
-        state.add(version, key, value)
+        self.change(|state| {
+            let version = version.unwrap_or(state.current);
+            if version > state.newest {
+                return Err(Refusal::FutureVersion);
+            }
+            state.add(version, key, value)
+        })
     }
 
     /// Gives all the rows of `key` another value: `set map`.
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
-        self.state().set(key, value)
+        self.change(|state| state.set(key, value))
     }
 
     /// Gives one row another value: `set map #row`.
-    pub fn set_row(&self, row: u32, value: &[u8]) -> Result<(), Refusal> {
-        let mut state = self.state();
-        let order = state.order(row).ok_or(Refusal::NoEntry)?;
-        state.set_rows(&[order], value)
+    pub fn set_row(&self, row: u64, value: &[u8]) -> Result<(), Refusal> {
+        self.change(|state| {
+            let version = state.edition_of(row).ok_or(Refusal::NoEntry)?.0;
+            state.set_rows(version, &[row], value)
+        })
     }
 
     /// Removes all the rows of `key`: `del map`, `del acl`.
     pub fn remove(&self, key: &[u8]) -> Result<(), Refusal> {
-        let mut state = self.state();
-        let current = state.current;
-        let orders = state.rows.by_key(key, current);
-        state.remove(&orders)
+        self.change(|state| {
+            let (current, orders) = (state.current, state.by_key(key));
+            state.remove(current, &orders)
+        })
     }
 
     /// Removes one row: `del map #row`.
-    pub fn remove_row(&self, row: u32) -> Result<(), Refusal> {
-        let mut state = self.state();
-        let order = state.order(row).ok_or(Refusal::NoEntry)?;
-        state.remove(&[order])
+    pub fn remove_row(&self, row: u64) -> Result<(), Refusal> {
+        self.change(|state| {
+            let version = state.edition_of(row).ok_or(Refusal::NoEntry)?.0;
+            state.remove(version, &[row])
+        })
     }
 
     /// What the action `set-map` does: another value for the rows of `key`, or a new row.
     pub fn assign(&self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
-        let mut state = self.state();
-        match state.set(key, value) {
+        self.change(|state| match state.set(key, value) {
             Err(Refusal::NoEntry) => {
                 let current = state.current;
                 state.add(current, key, value)
             }
             done => done,
-        }
+        })
     }
 
     /// What the action `add-acl` does: a row for `key`, unless there is one.
     pub fn ensure(&self, key: &[u8]) -> Result<(), Refusal> {
-        let mut state = self.state();
-        let current = state.current;
-        if state.rows.by_key(key, current).is_empty() {
-            state.add(current, key, b"")?;
-        }
-        Ok(())
+        self.change(|state| {
+            let current = state.current;
+            match state.by_key(key).is_empty() {
+                true => state.add(current, key, b""),
+                false => Ok(()),
+            }
+        })
     }
 
     /// Opens a new version for [`Dictionary::add`]; nobody sees it before its commit.
@@ -246,60 +307,67 @@ impl Dictionary {
 
     /// Shows `version` and forgets the older ones.
     pub fn commit(&self, version: u32) -> Result<(), Refusal> {
-        let mut state = self.state();
-        if version <= state.current || version > state.newest {
-            return Err(Refusal::NoVersion);
-        }
-        state.show(version)
+        self.change(|state| {
+            if version <= state.current || version > state.newest {
+                return Err(Refusal::NoVersion);
+            }
+            state.show(version);
+            Ok(())
+        })
     }
 
     /// Removes the rows of `version` (of the current one without).
     pub fn clear(&self, version: Option<u32>) {
-        let mut state = self.state();
-        let version = version.unwrap_or(state.current);
-        let rows: Vec<u32> = state.rows.of(version).collect();
-        rows.into_iter().for_each(|order| state.rows.kill(order));
-        if version == state.current {
-            let current = state.current;
-            // Nothing to compile, so nothing to fail.
-            let _ = state.show(current);
-        }
+        self.change(|state| {
+            let version = version.unwrap_or(state.current);
+            state.forget(version);
+            if version == state.current {
+                state.show(version);
+            }
+        });
     }
 }
 
 impl State {
-    /// The number of a row that has been shown, if it is there.
-    fn order(&self, shown: u32) -> Option<u32> {
-        Some(shown.wrapping_sub(self.base)).filter(|order| self.rows.holds(*order))
+    /// Memory that is not used any more, and takes long to free.
+    fn take_waste(&mut self) -> Vec<background::Waste> {
+        let mut waste = std::mem::take(&mut self.waste);
+        self.editions.values_mut().for_each(|edition| waste.append(&mut edition.waste));
+        waste
+    }
+
+    /// The version that has a row.
+    fn edition_of(&mut self, row: Order) -> Option<(u32, &mut Edition)> {
+        let found = self.editions.iter_mut().find(|(_, edition)| edition.rows.holds(row));
+        found.map(|(version, edition)| (*version, edition))
+    }
+
+    /// A version, which is made when it has no row yet, with the views.
+    fn edition(&mut self, version: u32) -> (&mut Edition, &[Arc<View>]) {
+        let edition = self.editions.entry(version).or_default();
+        edition.reach(&self.views);
+        (edition, &self.views)
+    }
+
+    /// The rows of the current version with a key.
+    fn by_key(&self, key: &[u8]) -> Vec<Order> {
+        let edition = self.editions.get(&self.current);
+        edition.map(|edition| edition.rows.by_key(key)).unwrap_or_default()
     }
 
     fn add(&mut self, version: u32, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
-        let full = || Refusal::Invalid("too many patterns".to_owned());
-        let order = self.rows.push(key, value, version).ok_or_else(full)?;
-        let compile = |view: &Arc<View>| view.compile(&self.rows, vec![order]);
-        match self.views.iter().map(compile).collect::<Result<Vec<_>, _>>() {
-            Err((_, message)) => {
-                self.rows.kill(order);
-                return Err(Refusal::Invalid(message));
-            }
-            Ok(layers) if version == self.current => {
-                for (view, layer) in self.views.iter().zip(layers) {
-                    view.add(&self.rows, layer, &[]);
-                }
-            }
-            Ok(_) => {}
-        }
-        self.tidy();
-        Ok(())
+        let (order, shown) = (self.next, version == self.current);
+        self.next += 1;
+        let (edition, views) = self.edition(version);
+        edition.add(views, shown, order, (key, value)).map_err(Refusal::Invalid)
     }
 
     fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Refusal> {
-        let orders = self.rows.by_key(key, self.current);
-        self.set_rows(&orders, value)
+        let (current, orders) = (self.current, self.by_key(key));
+        self.set_rows(current, &orders, value)
     }
 
-    /// The new values come in a layer above, and the old patterns die.
-    fn set_rows(&mut self, orders: &[u32], value: &[u8]) -> Result<(), Refusal> {
+    fn set_rows(&mut self, version: u32, orders: &[Order], value: &[u8]) -> Result<(), Refusal> {
         if orders.is_empty() {
             return Err(Refusal::NoEntry);
         }
@@ -307,65 +375,47 @@ impl State {
             let shown = String::from_utf8_lossy(value);
             return Err(Refusal::Invalid(format!("unable to parse '{shown}'")));
         }
-        let changes = |order: &u32| self.rows.value(*order) != value;
-        let changed: Vec<u32> = orders.iter().copied().filter(changes).collect();
-        changed.iter().for_each(|order| self.rows.set(*order, value));
-        let shows = |order: &u32| self.rows.version(*order) == self.current;
-        let shown: Vec<u32> = changed.into_iter().filter(shows).collect();
-        if shown.is_empty() {
-            return Ok(());
-        }
-        for view in self.views.iter().filter(|view| view.is_map()) {
-            // The keys compiled before, and the value was tried above.
-            if let Ok(layer) = view.compile(&self.rows, shown.clone()) {
-                view.add(&self.rows, layer, &shown);
-            }
-        }
-        self.tidy();
+        let shown = version == self.current;
+        let (edition, views) = self.edition(version);
+        edition.set(views, shown, orders, value);
         Ok(())
     }
 
-    fn remove(&mut self, orders: &[u32]) -> Result<(), Refusal> {
+    fn remove(&mut self, version: u32, orders: &[Order]) -> Result<(), Refusal> {
         if orders.is_empty() {
             return Err(Refusal::NoEntry);
         }
-        for order in orders {
-            self.rows.kill(*order);
-            self.views.iter().for_each(|view| view.remove(&self.rows, *order));
-        }
-        self.tidy();
+        let shown = version == self.current;
+        let (edition, views) = self.edition(version);
+        edition.remove(views, shown, orders);
         Ok(())
     }
 
-    /// Compiles `version` for every view and shows it; older rows die.
-    fn show(&mut self, version: u32) -> Result<(), Refusal> {
-        let compile = |view: &Arc<View>| view.compile(&self.rows, self.rows.of(version).collect());
-        let layers = self.views.iter().map(compile).collect::<Result<Vec<_>, _>>();
-        let layers = layers.map_err(|(_, message)| Refusal::Invalid(message))?;
-        for (view, layer) in self.views.iter().zip(layers) {
-            view.replace(layer);
-        }
-        let older: Vec<u32> =
-            self.rows.all().filter(|order| self.rows.version(*order) < version).collect();
-        older.into_iter().for_each(|order| self.rows.kill(order));
+    /// Shows a version; older ones go.
+    fn show(&mut self, version: u32) {
         self.current = version;
-        self.tidy();
-        Ok(())
+        let (edition, views) = self.edition(version);
+        for (view, layers) in views.iter().zip(&edition.layers) {
+            view.show(layers.clone());
+        }
+        let older: Vec<u32> = self.editions.range(..version).map(|edition| *edition.0).collect();
+        older.into_iter().for_each(|version| self.forget(version));
     }
 
-    /// Drops the memory of what is gone, once that is most of it.
-    fn tidy(&mut self) {
-        if !self.rows.is_worn() {
-            return;
-        }
-        let rows = self.rows.compacted();
-        let compile = |view: &Arc<View>| view.compile(&rows, rows.of(self.current).collect());
-        if let Ok(layers) = self.views.iter().map(compile).collect::<Result<Vec<_>, _>>() {
-            for (view, layer) in self.views.iter().zip(layers) {
-                view.replace(layer);
-            }
-            self.base = self.base.wrapping_add(self.rows.count());
-            self.rows = rows;
-        }
+    /// Removes a version, or all of its rows.
+    fn forget(&mut self, version: u32) {
+        self.waste.extend(self.editions.remove(&version).into_iter().flat_map(Edition::into_waste));
+    }
+
+    /// The next merge that takes too long for whoever changes something.
+    fn next_merge(&self) -> Option<Merge> {
+        let mut all = self.editions.iter();
+        all.find_map(|(version, edition)| edition.next_merge(*version, &self.views))
+    }
+
+    /// A version while it is there, and whether it is the current one.
+    fn existing(&mut self, version: u32) -> Option<(&mut Edition, bool)> {
+        let shown = version == self.current;
+        Some((self.editions.get_mut(&version)?, shown))
     }
 }

@@ -94,9 +94,11 @@ impl PatternFiles {
         all.reserve(memchr::memchr_iter(b'\n', &bytes).count() + 1, bytes.len());
         for (_, row) in rows(&bytes) {
             let (key, value) = if two_columns { columns(row) } else { (row, &b""[..]) };
-            all.push(key, value, 0).ok_or_else(|| format!("too many patterns in file '{name}'"))?;
+            if !all.load(key, value) {
+                return Err(format!("too many patterns in file '{name}'"));
+            }
         }
-        let dictionary = Arc::new(Dictionary::new(Some(name), two_columns, all));
+        let dictionary = Dictionary::new(Some(name), two_columns, all);
         dictionary.add_user(place.to_owned());
         self.all.borrow_mut().push(dictionary.clone());
         Ok(dictionary)
@@ -156,14 +158,16 @@ impl PatternFiles {
     ) -> Result<Arc<View>, (usize, String)> {
         let mut rows = Rows::default();
         for (number, pattern) in patterns.enumerate() {
-            rows.push(pattern, b"", 0).ok_or_else(|| (number, "too many patterns".to_owned()))?;
+            if !rows.load(pattern, b"") {
+                return Err((number, "too many patterns".to_owned()));
+            }
         }
         let dictionary = Dictionary::new(None, false, rows);
         dictionary.set_id(id.unwrap_or(NO_ID));
         dictionary.add_user(place);
         let view = dictionary.view(Use { method, ignore_case, values: None });
         let view = view.map_err(|(row, message)| (row as usize, message))?;
-        self.all.borrow_mut().push(Arc::new(dictionary));
+        self.all.borrow_mut().push(dictionary);
         Ok(view)
     }
 
@@ -192,7 +196,6 @@ impl PatternFiles {
             let found = all.iter().find(|d| d.file() == Some(&late.file)).cloned();
             let found = found.unwrap_or_else(|| {
                 let empty = Dictionary::new(Some(&late.file), late.two_columns, Rows::default());
-                let empty = Arc::new(empty);
                 empty.add_user(late.place.clone());
                 all.push(empty.clone());
                 empty

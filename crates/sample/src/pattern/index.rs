@@ -9,6 +9,7 @@ use crate::regex::Regex;
 use crate::value::Value;
 use aho_corasick::{AhoCorasick, MatchKind};
 use memchr::memmem::Finder;
+use std::sync::Arc;
 
 /// A matching pattern: how specific it is (only trees compare that) and its number.
 pub(super) type Hit = (usize, u32);
@@ -34,7 +35,7 @@ pub(super) enum Index {
     /// `sub`, `dir`, `dom`
     Parts(Parts),
     /// `reg`
-    Regexes(Vec<Regex>, bool),
+    Regexes(Vec<Arc<Regex>>, bool),
 }
 
 impl Index {
@@ -94,7 +95,7 @@ impl Index {
             }
             Index::Parts(parts) => parts.push(pattern),
             Index::Regexes(regexes, ignore_case) => {
-                regexes.push(Regex::from_bytes(pattern, *ignore_case)?)
+                regexes.push(Arc::new(Regex::from_bytes(pattern, *ignore_case)?));
             }
         }
         Ok(())
@@ -156,8 +157,23 @@ impl Index {
     /// The expression of pattern `number`.
     pub(super) fn regex(&self, number: u32) -> Option<&Regex> {
         match self {
-            Index::Regexes(regexes, _) => regexes.get(number as usize),
+            Index::Regexes(regexes, _) => regexes.get(number as usize).map(|regex| &**regex),
             _ => None,
+        }
+    }
+
+    /// All expressions, by number.
+    pub(super) fn regexes(&self) -> Option<&[Arc<Regex>]> {
+        match self {
+            Index::Regexes(regexes, _) => Some(regexes),
+            _ => None,
+        }
+    }
+
+    /// Adds an expression that is compiled.
+    pub(super) fn push_regex(&mut self, regex: Arc<Regex>) {
+        if let Index::Regexes(regexes, _) = self {
+            regexes.push(regex);
         }
     }
 }

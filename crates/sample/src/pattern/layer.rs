@@ -1,11 +1,12 @@
 //! A layer: some of a dictionary's rows, compiled for one use. Its patterns never change; they only die.
 
 use super::index::{Hit, Index};
-use super::rows::Rows;
+use super::rows::{Order, Rows};
 use super::{Match, Use};
 use crate::args::integer;
 use crate::regex::Regex;
 use crate::value::{Bytes, Type, Value};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Compiled patterns with the values behind them.
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub(super) struct Layer {
     index: Index,
     /// The row of each pattern, rising.
-    orders: Vec<u32>,
+    orders: Vec<Order>,
     /// The value of each pattern; none at all in a layer of an ACL.
     values: Vec<Value<'static>>,
     /// One bit per pattern.
@@ -28,15 +29,24 @@ pub(super) struct Found<'l> {
 }
 
 impl Layer {
-    /// Compiles the rows `orders` for `to`. An error names the row.
-    pub(super) fn new(to: Use, rows: &Rows, orders: Vec<u32>) -> Result<Layer, (u32, String)> {
+    /// Compiles the rows `orders` for `to`. An error names the row. Expressions that layers of the
+    /// same use have compiled already are taken from there.
+    pub(super) fn new(
+        to: Use,
+        rows: &Rows,
+        orders: Vec<Order>,
+        compiled: &[Arc<Layer>],
+    ) -> Result<Layer, (Order, String)> {
         let mut index = Index::new(to.method, to.ignore_case);
         index.reserve(orders.len());
         let mut values = Vec::new();
         values.reserve_exact(if to.values.is_some() { orders.len() } else { 0 });
         for (number, order) in orders.iter().enumerate() {
             let fail = |message| (*order, message);
-            index.push(rows.key(*order), number as u32).map_err(fail)?;
+            match compiled.iter().find_map(|layer| layer.regex_of(*order)) {
+                Some(regex) => index.push_regex(regex.clone()),
+                None => index.push(rows.key(*order), number as u32).map_err(fail)?,
+            }
             if let Some(kind) = to.values {
                 let text = rows.value(*order);
                 let value = value(text, kind).ok_or_else(|| {
@@ -48,6 +58,12 @@ impl Layer {
         index.finish().map_err(|message| (orders.first().copied().unwrap_or(0), message))?;
         let dead = (0..orders.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Ok(Layer { index, orders, values, dead, deaths: AtomicUsize::new(0) })
+    }
+
+    /// The expression of a row.
+    fn regex_of(&self, order: Order) -> Option<&Arc<Regex>> {
+        let regexes = self.index.regexes()?;
+        regexes.get(self.orders.binary_search(&order).ok()?)
     }
 
     fn is_alive(&self, number: u32) -> bool {
@@ -63,6 +79,11 @@ impl Layer {
         &self.index
     }
 
+    /// Number of patterns, the dead ones too.
+    pub(super) fn size(&self) -> usize {
+        self.orders.len()
+    }
+
     /// Number of living patterns.
     pub(super) fn len(&self) -> usize {
         self.orders.len() - self.deaths.load(Ordering::Relaxed).min(self.orders.len())
@@ -74,7 +95,7 @@ impl Layer {
     }
 
     /// Ends the pattern of row `order`, if it is here: readers skip it from now on.
-    pub(super) fn kill(&self, order: u32) {
+    pub(super) fn kill(&self, order: Order) {
         let Ok(number) = self.orders.binary_search(&order) else { return };
         let bit = 1 << (number % 64);
         if self.dead[number / 64].fetch_or(bit, Ordering::AcqRel) & bit == 0 {
@@ -83,8 +104,23 @@ impl Layer {
     }
 
     /// The rows of the living patterns.
-    pub(super) fn living(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn living(&self) -> impl Iterator<Item = Order> {
         self.orders.iter().zip(0..).filter(|(_, number)| self.is_alive(*number)).map(|pair| *pair.0)
+    }
+
+    /// Which patterns are dead now, one bit each.
+    pub(super) fn dead(&self) -> Vec<u64> {
+        self.dead.iter().map(|word| word.load(Ordering::Acquire)).collect()
+    }
+
+    /// The rows of patterns that have died since [`Layer::dead`] said which were.
+    pub(super) fn died_since<'l>(&'l self, before: &'l [u64]) -> impl Iterator<Item = Order> + 'l {
+        let words = self.dead.iter().zip(before).zip(self.orders.chunks(64));
+        words.flat_map(|((now, before), orders)| {
+            let new = now.load(Ordering::Acquire) & !before;
+            let is_new = move |(_, bit): &(&Order, u32)| new >> bit & 1 == 1;
+            orders.iter().zip(0..).filter(is_new).map(|(order, _)| *order)
+        })
     }
 
     /// The best living pattern that matches.
@@ -109,7 +145,7 @@ impl<'l> Found<'l> {
     }
 
     /// The row; `found` and an ACL without patterns have none.
-    pub(super) fn order(&self) -> Option<u32> {
+    pub(super) fn order(&self) -> Option<Order> {
         self.layer.orders.get(self.hit.1 as usize).copied()
     }
 

@@ -1,161 +1,250 @@
-//! The rows of a dictionary: keys, values and versions as text. Never compiles a pattern.
+//! The rows of one version of a dictionary: keys and values as text. Never compiles a pattern.
 
-use super::table::Table;
-use std::ops::Range;
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher;
 
-/// Part of the arena.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    from: usize,
-    len: u32,
+/// The number of a row in its dictionary. No other row ever gets it.
+pub(super) type Order = u64;
+
+/// Loaded rows up to which a key is compared with each: cheaper than to index them.
+const FEW: usize = 256;
+
+/// Where the text of a loaded row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Arena,
+    /// Its value has changed: the row is among those added.
+    Added,
+    Gone,
 }
 
+/// A row of the file. Its text begins at `from` in the arena.
 #[derive(Debug)]
-struct Row {
-    key: Span,
-    value: Span,
-    /// The version it belongs to.
-    version: u32,
-    dead: bool,
+struct Loaded {
+    from: usize,
+    key: u32,
+    value: u32,
+    place: Place,
 }
 
-/// Rows in order. A row keeps its number until they are compacted.
+/// A row of its own.
+#[derive(Debug)]
+struct Added {
+    /// Key and value.
+    text: Box<[u8]>,
+    key: u32,
+}
+
+/// Rows in order. Those of a file are packed; those that come or change later stand alone, so that
+/// no change takes longer than a search among all rows, and a removed row leaves nothing.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     arena: Vec<u8>,
-    rows: Vec<Row>,
-    dead: usize,
-    /// Bytes of the arena that no living row needs.
-    wasted: usize,
-    /// Rows by key; built when somebody first asks, because most files are only ever read.
-    by_key: Option<Table>,
+    /// By number, from 0.
+    loaded: Vec<Loaded>,
+    gone: usize,
+    added: BTreeMap<Order, Added>,
+    /// Loaded rows by the hash of their keys: hash and number in each. None while they are few.
+    index: Vec<u64>,
+    /// Added rows, but for those that were loaded, by the hash of their keys.
+    added_index: BTreeSet<(u32, Order)>,
+    /// Keys may come from clients (`set-map`), so the hash has a secret.
+    hasher: RandomState,
 }
 
 impl Rows {
-    fn text(&self, span: Span) -> &[u8] {
-        &self.arena[span.from..span.from + span.len as usize]
-    }
-
-    fn keep(&mut self, text: &[u8]) -> Span {
-        let from = self.arena.len();
-        let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        self.arena.extend_from_slice(&text[..len as usize]);
-        Span { from, len }
-    }
-
     /// Makes room for `rows` rows of together `bytes` bytes.
     pub(super) fn reserve(&mut self, rows: usize, bytes: usize) {
-        self.rows.reserve(rows);
+        self.loaded.reserve(rows);
         self.arena.reserve(bytes);
     }
 
+    /// Adds a row of the file; false when there are too many. No row was added otherwise.
+    pub(super) fn load(&mut self, key: &[u8], value: &[u8]) -> bool {
+        let (Ok(key_len), Ok(value_len)) = (u32::try_from(key.len()), u32::try_from(value.len()))
+        else {
+            return false;
+        };
+        if self.loaded.len() >= u32::MAX as usize {
+            return false;
+        }
+        let (from, place) = (self.arena.len(), Place::Arena);
+        self.loaded.push(Loaded { from, key: key_len, value: value_len, place });
+        self.arena.extend_from_slice(key);
+        self.arena.extend_from_slice(value);
+        true
+    }
+
+    /// The file is at its end: rows can be found by key without looking at each.
+    pub(super) fn finish(&mut self) {
+        if self.loaded.len() > FEW {
+            let entry = |order: Order| u64::from(self.hash(self.key(order))) << 32 | order;
+            self.index = (0..self.loaded.len() as Order).map(entry).collect();
+            self.index.sort_unstable();
+        }
+    }
+
+    fn hash(&self, key: &[u8]) -> u32 {
+        self.hasher.hash_one(key) as u32
+    }
+
+    fn loaded(&self, order: Order) -> Option<&Loaded> {
+        self.loaded.get(usize::try_from(order).ok()?)
+    }
+
+    /// Key and value of a row.
+    fn text(&self, order: Order) -> Option<(&[u8], &[u8])> {
+        match self.loaded(order) {
+            Some(row) if row.place == Place::Arena => {
+                let (key, end) = (row.key as usize, (row.key + row.value) as usize);
+                Some(self.arena.get(row.from..row.from + end)?.split_at(key))
+            }
+            _ => self.added.get(&order).map(|row| row.text.split_at(row.key as usize)),
+        }
+    }
+
     /// The key of a row.
-    pub(super) fn key(&self, order: u32) -> &[u8] {
-        self.text(self.rows[order as usize].key)
+    pub(super) fn key(&self, order: Order) -> &[u8] {
+        self.text(order).map_or(b"", |text| text.0)
     }
 
     /// The value of a row.
-    pub(super) fn value(&self, order: u32) -> &[u8] {
-        self.text(self.rows[order as usize].value)
+    pub(super) fn value(&self, order: Order) -> &[u8] {
+        self.text(order).map_or(b"", |text| text.1)
     }
 
-    /// The version of a row.
-    pub(super) fn version(&self, order: u32) -> u32 {
-        self.rows[order as usize].version
+    /// Adds a row with a number that is higher than all there have been.
+    pub(super) fn push(&mut self, order: Order, key: &[u8], value: &[u8]) {
+        self.added_index.insert((self.hash(key), order));
+        self.keep(order, key, value);
     }
 
-    /// Adds a row and returns its number; nothing when 2^32 rows were there already.
-    pub(super) fn push(&mut self, key: &[u8], value: &[u8], version: u32) -> Option<u32> {
-        let order = u32::try_from(self.rows.len()).ok().filter(|order| *order < u32::MAX)?;
-        if self.by_key.as_mut().is_some_and(|table| !table.push(key, order)) {
-            return None;
-        }
-        let (key, value) = (self.keep(key), self.keep(value));
-        self.rows.push(Row { key, value, version, dead: false });
-        Some(order)
-    }
-
-    /// How many numbers have been given.
-    pub(super) fn count(&self) -> u32 {
-        u32::try_from(self.rows.len()).unwrap_or(u32::MAX)
+    fn keep(&mut self, order: Order, key: &[u8], value: &[u8]) {
+        let text = [key, value].concat().into_boxed_slice();
+        self.added.insert(order, Added { text, key: key.len() as u32 });
     }
 
     /// Replaces the value of a row.
-    pub(super) fn set(&mut self, order: u32, value: &[u8]) {
-        let value = self.keep(value);
-        let old = std::mem::replace(&mut self.rows[order as usize].value, value);
-        self.wasted += old.len as usize;
+    pub(super) fn set(&mut self, order: Order, value: &[u8]) {
+        let key = self.key(order).to_vec();
+        self.keep(order, &key, value);
+        if let Some(row) = self.loaded.get_mut(order as usize) {
+            row.place = Place::Added;
+        }
     }
 
     /// Removes a row.
-    pub(super) fn kill(&mut self, order: u32) {
-        let row = &mut self.rows[order as usize];
-        if !row.dead {
-            row.dead = true;
-            self.dead += 1;
-            self.wasted += (row.key.len + row.value.len) as usize;
+    pub(super) fn kill(&mut self, order: Order) {
+        if !self.holds(order) {
+            return;
         }
+        match self.loaded.get_mut(order as usize) {
+            Some(row) => {
+                row.place = Place::Gone;
+                self.gone += 1;
+            }
+            None => drop(self.added_index.remove(&(self.hash(self.key(order)), order))),
+        }
+        self.added.remove(&order);
     }
 
     /// Whether the row is there.
-    pub(super) fn holds(&self, order: u32) -> bool {
-        self.rows.get(order as usize).is_some_and(|row| !row.dead)
-    }
-
-    /// The rows of a version, in order.
-    pub(super) fn of(&self, version: u32) -> impl Iterator<Item = u32> {
-        let wanted = move |row: &(&Row, u32)| row.0.version == version && !row.0.dead;
-        self.rows.iter().zip(0..).filter(wanted).map(|row| row.1)
-    }
-
-    /// The rows of a version among these places, and whether there are places behind them.
-    pub(super) fn among(
-        &self,
-        version: u32,
-        places: Range<u32>,
-    ) -> (impl Iterator<Item = u32>, bool) {
-        let count = self.count();
-        let places = places.start.min(count)..places.end.min(count);
-        let more = places.end < count;
-        let wanted = move |order: &u32| self.holds(*order) && self.version(*order) == version;
-        (places.filter(wanted), more)
-    }
-
-    /// All the rows, of any version.
-    pub(super) fn all(&self) -> impl Iterator<Item = u32> {
-        self.rows.iter().zip(0..).filter(|row| !row.0.dead).map(|row| row.1)
-    }
-
-    /// The rows of `version` with exactly this key, in order.
-    pub(super) fn by_key(&mut self, key: &[u8], version: u32) -> Vec<u32> {
-        if self.by_key.is_none() {
-            let mut table = Table::new(false);
-            let whole = self.all().all(|order| table.push(self.key(order), order));
-            if !whole {
-                let all = self.of(version);
-                return all.filter(|order| self.key(*order) == key).collect();
-            }
-            self.by_key = Some(table);
+    pub(super) fn holds(&self, order: Order) -> bool {
+        match self.loaded(order) {
+            Some(row) => row.place != Place::Gone,
+            None => self.added.contains_key(&order),
         }
-        let found: Vec<u32> = self.by_key.iter().flat_map(|table| table.find(key)).collect();
-        let wanted = |order: &u32| self.holds(*order) && self.version(*order) == version;
-        found.into_iter().filter(wanted).collect()
     }
 
-    /// Whether most of the memory belongs to dead rows or to replaced values.
-    pub(super) fn is_worn(&self) -> bool {
-        const SMALL: usize = 1 << 16;
-        let dead = self.dead > SMALL && self.dead * 2 > self.rows.len();
-        dead || (self.wasted > SMALL && self.wasted * 2 > self.arena.len())
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.loaded.len() - self.gone + self.added_index.len()
     }
 
-    /// The living rows alone, renumbered.
-    pub(super) fn compacted(&self) -> Rows {
+    /// How many rows the file had.
+    pub(super) fn count_loaded(&self) -> Order {
+        self.loaded.len() as Order
+    }
+
+    /// The rows that the file did not have, from a number on, in order.
+    fn later(&self, from: Order) -> impl Iterator<Item = Order> {
+        self.added.range(from.max(self.count_loaded())..).map(|(order, _)| *order)
+    }
+
+    /// All the rows, in order.
+    pub(super) fn all(&self) -> impl Iterator<Item = Order> {
+        (0..self.count_loaded()).filter(|order| self.holds(*order)).chain(self.later(0))
+    }
+
+    /// The rows among `most` places from `from` on, and where to go on.
+    pub(super) fn among(&self, from: Order, most: u32) -> (Vec<Order>, Option<Order>) {
+        let (loaded, most) = (self.count_loaded(), Order::from(most));
+        let end = from.saturating_add(most).min(loaded).max(from);
+        let mut found: Vec<Order> = (from..end).filter(|order| self.holds(*order)).collect();
+        let mut later = self.later(end);
+        if end >= loaded {
+            found.extend(later.by_ref().take((most - (end - from)) as usize));
+        }
+        let next = if end < loaded { Some(end) } else { later.next() };
+        (found, next)
+    }
+
+    /// The rows with exactly this key, in order.
+    pub(super) fn by_key(&self, key: &[u8]) -> Vec<Order> {
+        let hash = self.hash(key);
+        let first = u64::from(hash) << 32;
+        let from = self.index.partition_point(|entry| *entry < first);
+        let hashed = self.index[from..].iter().take_while(|entry| **entry >> 32 == hash.into());
+        let hashed = hashed.map(|entry| entry & u64::from(u32::MAX));
+        let few = if self.index.is_empty() { 0..self.count_loaded() } else { 0..0 };
+        let added = self.added_index.range((hash, 0)..=(hash, Order::MAX)).map(|entry| entry.1);
+        let same = |order: &Order| self.holds(*order) && self.key(*order) == key;
+        few.chain(hashed).chain(added).filter(same).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loaded(count: u32) -> Rows {
         let mut rows = Rows::default();
-        for row in self.rows.iter().filter(|row| !row.dead) {
-            // There were no more rows before.
-            let _ = rows.push(self.text(row.key), self.text(row.value), row.version);
+        for number in 0..count {
+            assert!(rows.load(format!("k{}", number % 700).as_bytes(), b"v"));
         }
+        rows.finish();
         rows
+    }
+
+    #[test]
+    fn rows_are_found_by_key_in_their_order() {
+        for count in [20, 1_000] {
+            let mut rows = loaded(count);
+            rows.push(5_000, b"k7", b"w");
+            let file = if count == 1_000 { &[7, 707][..] } else { &[7] };
+            assert_eq!(rows.by_key(b"k7"), [file, &[5_000]].concat());
+            assert!(rows.by_key(b"k").is_empty());
+        }
+    }
+
+    #[test]
+    fn changed_rows_keep_their_number_and_removed_ones_leave_nothing() {
+        let mut rows = loaded(1_000);
+        rows.set(7, b"x");
+        rows.set(7, b"y");
+        assert_eq!(
+            (rows.key(7), rows.value(7), rows.value(707)),
+            (&b"k7"[..], &b"y"[..], &b"v"[..])
+        );
+        assert_eq!((rows.by_key(b"k7"), rows.len()), (vec![7, 707], 1_000));
+        for round in 0..10_000 {
+            rows.push(5_000 + round, b"new", b"");
+            rows.kill(5_000 + round);
+        }
+        rows.kill(7);
+        rows.kill(7);
+        assert_eq!((rows.len(), rows.added.len(), rows.added_index.len()), (999, 0, 0));
+        assert!(!rows.holds(7) && rows.by_key(b"k7") == [707] && rows.all().count() == 999);
     }
 }

@@ -215,7 +215,10 @@ fn a_listing_looks_at_as_many_rows_as_it_is_told_and_goes_on() {
     };
     assert_eq!(list(None, 0, 2), ("a".to_owned(), Some(2)));
     assert_eq!(list(None, 2, 2), ("c".to_owned(), None));
-    assert_eq!(list(Some(version), 0, 3), (String::new(), Some(3)));
+    map.add(None, b"e", b"5").expect("valid");
+    assert_eq!(list(None, 0, 3), ("ac".to_owned(), Some(4)));
+    assert_eq!(list(None, 1, 3), ("ce".to_owned(), None));
+    assert_eq!(list(Some(version), 0, 3), ("d".to_owned(), None));
     assert_eq!(list(Some(version), 3, u32::MAX), ("d".to_owned(), None));
     assert_eq!(list(None, 7, 2), (String::new(), None));
 }
@@ -233,16 +236,15 @@ fn a_row_that_was_shown_is_never_taken_for_another() {
         });
         found.expect("there")
     };
-    let before = [shown(b"b"), shown(b"c")];
+    let (removed, kept) = (shown(b"a"), shown(b"c"));
     map.remove(b"a").expect("there");
-    // Replaced values are so much of the memory by now that rows move together.
+    map.add(None, b"a", b"2").expect("valid");
     for byte in [b'x', b'y', b'z'] {
         map.set(b"c", &[byte; 70_000]).expect("there");
     }
-    for row in before {
-        assert_eq!(map.key(row), None);
-        assert_eq!(map.remove_row(row), Err(Refusal::NoEntry));
-    }
+    assert_eq!((map.key(removed), map.key(kept).as_deref()), (None, Some(&b"c"[..])));
+    assert_eq!(map.remove_row(removed), Err(Refusal::NoEntry));
+    assert_ne!(shown(b"a"), removed);
     assert_eq!(map.key(shown(b"b")).as_deref(), Some(&b"b"[..]));
     map.set_row(shown(b"b"), b"7").expect("there");
     map.remove_row(shown(b"c")).expect("there");
@@ -275,6 +277,109 @@ fn many_additions_and_removals() {
         }
     }
     assert_eq!(lists[0].len(), 3 + 333);
+}
+
+/// The rows of a large map, and its view.
+fn large(count: u32) -> (super::Dictionaries, Arc<View>) {
+    let text: String = (0..count).map(|number| format!("k{number} {number}\n")).collect();
+    let files = PatternFiles::default();
+    let read = |_: &std::path::Path| Ok(text.clone().into_bytes());
+    let view = files.map("m", Match::Str, Type::Str, "", &read).expect("a map");
+    (files.finish(), view)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the time that a change takes is what is tested")]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+/// The longest of some changes, in microseconds; the shortest of three tries, since the machine has
+/// other work.
+fn longest(mut change: impl FnMut(u32)) -> u128 {
+    let mut number = 0;
+    let mut longest = || {
+        let mut most = 0;
+        for _ in 0..3_000 {
+            let begin = now();
+            change(number);
+            most = most.max(begin.elapsed().as_micros());
+            number += 1;
+        }
+        most
+    };
+    (0..3).map(|_| longest()).min().unwrap_or_default()
+}
+
+#[test]
+fn changes_of_one_row_of_a_large_map_are_short() {
+    const COUNT: u32 = 400_000;
+    let (all, view) = large(COUNT);
+    let map = all.find("m").expect("there");
+    let key = |number: u32| format!("k{number}").into_bytes();
+    let begin = now();
+    map.set(b"k5", b"new").expect("there");
+    let first = begin.elapsed().as_millis();
+    let set = longest(|number| map.set(&key(number), b"other").expect("there"));
+    let add = longest(|number| map.add(None, &key(COUNT + number), b"1").expect("valid"));
+    let remove = longest(|number| map.remove(&key(number)).expect("there"));
+    let version = map.prepare();
+    let stage = longest(|number| map.add(Some(version), &key(number), b"2").expect("valid"));
+    assert_eq!(text(&view, "k399999").as_deref(), Some("399999"));
+    let begin = now();
+    map.commit(version).expect("prepared");
+    let commit = begin.elapsed().as_millis();
+    assert_eq!((text(&view, "k8999").as_deref(), text(&view, "k9000")), (Some("2"), None));
+    // A pass over all rows takes a hundred times as long.
+    assert!(first < 50 && commit < 50, "the first change takes {first} ms, a commit {commit} ms");
+    assert!(set.max(add).max(remove).max(stage) < 10_000, "{set} {add} {remove} {stage} us");
+}
+
+/// Layers merge on another thread meanwhile.
+#[test]
+fn large_changes_are_seen_as_they_are_made() {
+    let (all, view) = large(5_000);
+    let map = all.find("m").expect("there");
+    let model = |number: u32| match number {
+        0..20_000 if number.is_multiple_of(3) => None,
+        0..5_000 if number.is_multiple_of(7) => Some("seven".to_owned()),
+        0..20_000 => Some(number.to_string()),
+        _ => None,
+    };
+    for number in 5_000..20_000u32 {
+        map.add(None, format!("k{number}").as_bytes(), number.to_string().as_bytes()).expect("new");
+        assert_eq!(text(&view, &format!("k{number}")), Some(number.to_string()));
+    }
+    for number in 0..20_000u32 {
+        let key = format!("k{number}");
+        if number.is_multiple_of(3) {
+            map.remove(key.as_bytes()).expect("there");
+        } else if number.is_multiple_of(7) && number < 5_000 {
+            map.set(key.as_bytes(), b"seven").expect("there");
+        }
+        assert_eq!(text(&view, &key), model(number), "{key}");
+    }
+    // All layers are merged at some time.
+    while view.layers().iter().filter(|layer| layer.size() > 1024).count() > 4 {
+        std::thread::yield_now();
+    }
+    (0..20_100).for_each(|number| assert_eq!(text(&view, &format!("k{number}")), model(number)));
+    let begun = view.len();
+    map.clear(None);
+    assert_eq!((begun, view.len(), map.totals().entries), (13_333, 0, 0));
+}
+
+#[test]
+fn rows_that_come_and_go_leave_nothing() {
+    let (all, view) = large(1_000);
+    let map = all.find("m").expect("there");
+    for round in 0..20_000u32 {
+        let key = format!("round-{round}");
+        map.add(None, key.as_bytes(), b"v").expect("new");
+        map.set(key.as_bytes(), b"w").expect("there");
+        map.remove(key.as_bytes()).expect("there");
+    }
+    let patterns: usize = view.layers().iter().map(|layer| layer.size()).sum();
+    assert_eq!((view.len(), view.layers().len(), patterns), (1_000, 1, 1_000));
 }
 
 proptest::proptest! {

@@ -1,7 +1,7 @@
 //! A view: a dictionary as one match method sees it. Readers take no lock: they load a pointer to its layers.
 
 use super::layer::{Found, Layer, shape};
-use super::rows::Rows;
+use super::rows::{Order, Rows};
 use super::{Gathering, Match, Use};
 use crate::regex::Regex;
 use crate::value::{Type, Value};
@@ -9,12 +9,13 @@ use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The layers of a view, in order of their rows; never empty.
-type Layers = Vec<Arc<Layer>>;
+/// The layers of a view; never empty.
+pub(super) type Layers = Vec<Arc<Layer>>;
 
 /// A dictionary compiled for one method. What was loaded is one layer; every addition at run time
 /// puts a small layer on top, and layers of like size merge, so that there are few (a logarithm of
-/// the additions) and each pattern is compiled again few times.
+/// the additions) and each pattern is compiled again few times. Small ones merge at once, large
+/// ones on another thread ([`super::background`]).
 #[derive(Debug)]
 pub struct View {
     to: Use,
@@ -28,15 +29,15 @@ pub struct View {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sighting {
     /// The row's number in the dictionary; none when the method matched without a pattern.
-    pub row: Option<u32>,
+    pub row: Option<u64>,
     /// The value as text, and its type.
     pub value: Option<(Vec<u8>, Type)>,
 }
 
 impl View {
     /// Compiles the rows of a version. An error names the row.
-    pub(super) fn new(to: Use, rows: &Rows, version: u32) -> Result<View, (u32, String)> {
-        let first = Arc::new(Layer::new(to, rows, rows.of(version).collect())?);
+    pub(super) fn new(to: Use, rows: &Rows) -> Result<View, (Order, String)> {
+        let first = Arc::new(Layer::new(to, rows, rows.all().collect(), &[])?);
         let live = ArcSwap::from_pointee(vec![first.clone()]);
         Ok(View { to, first, changed: AtomicBool::new(false), live })
     }
@@ -45,9 +46,9 @@ impl View {
     pub fn fixed(method: Match, ignore_case: bool, pattern: &str) -> Result<View, String> {
         let mut rows = Rows::default();
         // The first row always fits.
-        let _ = rows.push(&crate::word::to_bytes(pattern), b"", 0);
+        let _ = rows.load(&crate::word::to_bytes(pattern), b"");
         let to = Use { method, ignore_case, values: None };
-        View::new(to, &rows, 0).map_err(|(_, message)| message)
+        View::new(to, &rows).map_err(|(_, message)| message)
     }
 
     /// The method.
@@ -146,8 +147,13 @@ impl View {
     }
 
     /// Compiles some rows without showing them yet.
-    pub(super) fn compile(&self, rows: &Rows, orders: Vec<u32>) -> Result<Layer, (u32, String)> {
-        Layer::new(self.to, rows, orders)
+    pub(super) fn compile(
+        &self,
+        rows: &Rows,
+        orders: Vec<Order>,
+        compiled: &[Arc<Layer>],
+    ) -> Result<Layer, (Order, String)> {
+        Layer::new(self.to, rows, orders, compiled)
     }
 
     /// Whether a row with this value would compile.
@@ -155,52 +161,74 @@ impl View {
         self.to.values.is_none_or(|kind| super::layer::value(text, kind).is_some())
     }
 
-    /// Shows what [`View::compile`] made on top of what is there, and ends the patterns of the rows
-    /// that it replaces. The dictionary's lock is held.
-    pub(super) fn add(&self, rows: &Rows, layer: Layer, replaced: &[u32]) {
-        let mut layers = Layers::clone(&self.live.load());
-        let below = layers.len();
-        layers.push(Arc::new(layer));
-        if !replaced.is_empty() {
-            // For a moment both are there, so that no reader finds neither.
-            self.show(layers.clone());
-            for old in &layers[..below] {
-                replaced.iter().for_each(|order| old.kill(*order));
-            }
+    /// The layers that readers see.
+    pub(super) fn layers(&self) -> Layers {
+        Layers::clone(&self.live.load())
+    }
+
+    /// Patterns that may be compiled again at once, within some hundred microseconds.
+    fn most_at_once(&self) -> usize {
+        match self.to.method {
+            Match::Sub | Match::Dir | Match::Dom => 64,
+            _ => 1024,
         }
-        layers.retain(|layer| layer.len() > 0);
+    }
+
+    /// Whether a layer is too large to be made or freed at once.
+    pub(super) fn is_large(&self, size: usize) -> bool {
+        size > self.most_at_once()
+    }
+
+    /// Drops layers without a pattern, and merges small ones from the top down.
+    pub(super) fn merge(&self, rows: &Rows, layers: &mut Layers) {
+        if layers.iter().any(|layer| layer.len() > 0) {
+            layers.retain(|layer| layer.len() > 0);
+        }
         while let [.., below, top] = layers.as_slice()
             && below.len() <= top.len() * 2
+            && !self.is_large(below.size() + top.size())
         {
-            let mut orders: Vec<u32> = below.living().chain(top.living()).collect();
-            orders.sort_unstable();
+            let two = &layers[layers.len() - 2..];
             // These rows were compiled before, so they compile again.
-            let Ok(merged) = self.compile(rows, orders) else { break };
+            let Ok(merged) = self.compile(rows, living(two), two) else { break };
             layers.truncate(layers.len() - 2);
             layers.push(Arc::new(merged));
         }
-        self.show(layers);
     }
 
-    /// Ends the pattern of a row. The dictionary's lock is held.
-    pub(super) fn remove(&self, rows: &Rows, order: u32) {
-        let layers = self.live.load();
-        layers.iter().for_each(|layer| layer.kill(order));
-        let Some(worn) = layers.iter().position(|layer| layer.is_worn()) else { return };
-        let mut layers = Layers::clone(&layers);
-        if let Ok(fresh) = self.compile(rows, layers[worn].living().collect()) {
-            layers[worn] = Arc::new(fresh);
-            self.show(layers);
+    /// Compiles small layers again that have more dead patterns than living ones.
+    pub(super) fn renew(&self, rows: &Rows, layers: &mut Layers) {
+        let worn = |layer: &Arc<Layer>| layer.is_worn() && !self.is_large(layer.size());
+        while let Some(at) = layers.iter().position(worn) {
+            let one = &layers[at..=at];
+            let Ok(fresh) = self.compile(rows, living(one), one) else { return };
+            layers[at] = Arc::new(fresh);
         }
     }
 
-    /// Shows a layer alone: a version was committed, or everything was cleared.
-    pub(super) fn replace(&self, layer: Layer) {
-        self.show(vec![Arc::new(layer)]);
+    /// The places of layers that are worth merging, but too large to do that at once.
+    pub(super) fn mergeable(&self, layers: &Layers) -> Option<std::ops::Range<usize>> {
+        let alike = |two: &[Arc<Layer>]| two[0].len() <= two[1].len() * 2;
+        if let Some(first) = layers.windows(2).position(alike) {
+            // Above these are smaller ones, which merge with them.
+            let large = layers[first..].iter().any(|layer| self.is_large(layer.size()));
+            let many = self.is_large(layers[first..].iter().map(|layer| layer.size()).sum());
+            return (large || many).then_some(first..layers.len());
+        }
+        let worn = |layer: &Arc<Layer>| layer.is_worn() && self.is_large(layer.size());
+        layers.iter().position(worn).map(|at| at..at + 1)
     }
 
-    fn show(&self, layers: Layers) {
+    /// Shows other layers.
+    pub(super) fn show(&self, layers: Layers) {
         self.live.store(Arc::new(layers));
         self.changed.store(true, Ordering::Release);
     }
+}
+
+/// The rows of the living patterns of some layers, in order.
+pub(super) fn living(layers: &[Arc<Layer>]) -> Vec<Order> {
+    let mut orders: Vec<Order> = layers.iter().flat_map(|layer| layer.living()).collect();
+    orders.sort_unstable();
+    orders
 }

@@ -397,6 +397,7 @@ fn serve(
     };
     let timekeeper = &Timekeeper::new(threads);
     watch(timekeeper.pulses().to_vec())?;
+    sample::pattern::set_background_priority(sys::process::give_way);
     std::thread::scope(|scope| {
         let plan = &plan;
         for index in 1..threads {

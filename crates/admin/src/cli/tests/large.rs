@@ -126,7 +126,7 @@ fn a_piece_of_a_removal_takes_few_entries_out() {
 }
 
 #[test]
-fn a_piece_of_a_map_looks_at_few_rows_of_whatever_version() {
+fn a_piece_of_a_map_looks_at_few_rows() {
     let bench = with_patterns();
     let map = &bench.settings.dictionaries.find("m").unwrap();
     for _ in 0..2_000 {
@@ -138,8 +138,8 @@ fn a_piece_of_a_map_looks_at_few_rows_of_whatever_version() {
     assert_eq!(all.lines().last(), Some("0x7d2 key value"));
     let version = map.prepare();
     map.add(Some(version), b"only", b"one").unwrap();
-    let (count, _, all) = counted(&bench, &format!("show map @{version} m"));
-    assert!(count >= 2_000 / LINES && all == "0x7d3 only one\n", "{count} pieces: {all}");
+    let (_, _, all) = counted(&bench, &format!("show map @{version} m"));
+    assert_eq!(all, "0x7d3 only one\n");
 }
 
 #[test]
