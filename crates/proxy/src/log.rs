@@ -76,7 +76,7 @@ pub(crate) fn deliver(worker: &Worker, target: &LogTarget, text: &[u8], line: &m
         LogAddress::Ring(_) => Ok(()),
         LogAddress::Udp(address) => kernel.datagram(&Address::Inet(*address), line),
         LogAddress::Unix(path) => kernel.datagram(&Address::Unix(path.clone()), line),
-        LogAddress::Fd(number) => kernel.write(*number, line).map(drop),
+        LogAddress::Fd(number) => kernel.write(*number, line),
     };
     if sent.is_err() {
         worker.shared.dropped_logs.fetch_add(1, Relaxed);
@@ -98,11 +98,26 @@ pub(crate) fn tell(worker: &Worker, sink: &str, text: &[u8]) -> bool {
     } else if let Some(number) = ["stdout", "stderr"].iter().position(|stream| *stream == sink) {
         line.extend_from_slice(text);
         line.push(b'\n');
-        // Whoever looks for lines there sees that they are missing.
         found_room = worker.thread.kernel().write(number as i32 + 1, &line).is_ok();
+        if !found_room {
+            worker.shared.dropped_logs.fetch_add(1, Relaxed);
+        }
     }
     worker.give_scratch(line);
     found_room
+}
+
+/// Tells whoever watches the standard error output, unless the process is quiet. What a reader that
+/// does not read makes impossible to write is counted with the log lines that were dropped.
+pub fn complain(worker: &Worker, label: &str, text: &str) {
+    let settings = &worker.shared.settings;
+    if settings.quiet {
+        return;
+    }
+    let line = format!("{label:10} ({}) : {text}\n", settings.pid);
+    if worker.thread.kernel().write(2, line.as_bytes()).is_err() {
+        worker.shared.dropped_logs.fetch_add(1, Relaxed);
+    }
 }
 
 impl LogSample {

@@ -332,7 +332,7 @@ pub fn tell(worker: &Worker, backend: &Proxy, text: &str) {
 /// Tells operators: the backend's log targets at `level`, and the standard error output.
 pub(crate) fn announce(worker: &Worker, backend: &Proxy, level: u8, text: &str) {
     log::send(worker, &backend.settings.logs, level, text.as_bytes());
-    complain(worker, "[WARNING]", text);
+    log::complain(worker, "[WARNING]", text);
 }
 
 /// Tells operators that connections to a server cannot come from where they should: nobody else
@@ -342,16 +342,7 @@ pub(crate) fn has_no_source(worker: &Worker, backend: &Proxy) {
     let name = backend.name();
     let text = format!("Cannot bind to source address before connect() for backend {name}.");
     log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());
-    complain(worker, "[ALERT]", &format!("{text} Aborting."));
-}
-
-fn complain(worker: &Worker, label: &str, text: &str) {
-    let settings = &worker.shared.settings;
-    if !settings.quiet {
-        let line = format!("{label:10} ({}) : {text}\n", settings.pid);
-        // Nobody is left to be told if this fails.
-        let _ = worker.thread.kernel().write(2, line.as_bytes());
-    }
+    log::complain(worker, "[ALERT]", &format!("{text} Aborting."));
 }
 
 /// A server takes nothing new: its queue looks for another one, and nothing idle is kept if it is
@@ -414,5 +405,5 @@ fn review(worker: &Worker, backend: &Proxy, back: &Back) {
     let (name, kind) = (backend.name(), if backend.front.is_some() { "proxy" } else { "backend" });
     let text = format!("{kind} {name} has no server available!");
     log::send(worker, &backend.settings.logs, log::level::EMERG, text.as_bytes());
-    complain(worker, "[ALERT]", &format!("{kind} '{name}' has no server available!"));
+    log::complain(worker, "[ALERT]", &format!("{kind} '{name}' has no server available!"));
 }

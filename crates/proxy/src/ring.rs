@@ -10,9 +10,10 @@ use crate::settings::{self, LogTransport};
 use crate::worker::Worker;
 use reactor::{Mailbox, TaskId, Wake};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 mod forward;
+mod mirror;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,8 @@ pub struct Ring {
     /// What it is.
     pub settings: settings::Ring,
     store: Mutex<Store>,
+    /// The file lacks messages, or has them by now.
+    grown: Condvar,
     dropped: AtomicU64,
 }
 
@@ -43,6 +46,8 @@ struct Store {
     head: u64,
     /// Where the next one goes.
     tail: u64,
+    /// Up to where the file has what is here.
+    mirrored: u64,
     readers: Vec<Reader>,
     /// The number of the next reader.
     next_reader: u64,
@@ -83,15 +88,19 @@ pub(crate) fn all(settings: &[settings::Ring]) -> Vec<Arc<Ring>> {
         ..settings::Ring::default()
     };
     let settings = std::iter::once(own).chain(settings.iter().cloned());
-    settings.map(|settings| Arc::new(Ring::new(settings))).collect()
+    let rings: Vec<_> = settings.map(|settings| Arc::new(Ring::new(settings))).collect();
+    rings.iter().for_each(mirror::start);
+    rings
 }
 
 impl Ring {
     /// An empty ring.
     pub fn new(settings: settings::Ring) -> Self {
         let bytes = vec![0; settings.size.max(LENGTH + 1)];
-        let store = Store { bytes, head: 0, tail: 0, readers: Vec::new(), next_reader: 0 };
-        Self { settings, store: Mutex::new(store), dropped: AtomicU64::new(0) }
+        let (head, tail, mirrored) = (0, 0, 0);
+        let store = Store { bytes, head, tail, mirrored, readers: Vec::new(), next_reader: 0 };
+        let store = Mutex::new(store);
+        Self { settings, store, grown: Condvar::new(), dropped: AtomicU64::new(0) }
     }
 
     /// Messages that found no room because a server has not taken earlier ones.
@@ -109,17 +118,13 @@ impl Ring {
             return false;
         }
         let length = u32::try_from(message.len()).expect("a ring has at most 1 GiB");
-        for part in [&length.to_le_bytes()[..], message] {
-            if let Some(backing) = &self.settings.backing {
-                let size = store.bytes.len();
-                let at = (store.tail % size as u64) as usize;
-                let (first, rest) = part.split_at(part.len().min(size - at));
-                backing.write_at(at as u64, first);
-                backing.write_at(0, rest);
-            }
-            store.put(part);
-        }
+        store.put(&length.to_le_bytes());
+        store.put(message);
         store.rouse();
+        drop(store);
+        if self.settings.backing.is_some() {
+            self.grown.notify_all();
+        }
         true
     }
 

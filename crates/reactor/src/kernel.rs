@@ -178,6 +178,7 @@ pub trait Kernel {
     fn datagrams(&self, _with: SocketAddr) -> io::Result<Handle> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Writes to an inherited descriptor, such as the standard output; never waits for long.
-    fn write(&self, descriptor: i32, bytes: &[u8]) -> io::Result<usize>;
+    /// Writes a line to an inherited descriptor, such as the standard output; all of it, or nothing
+    /// where the system would wait ([`sys::output::write`]).
+    fn write(&self, descriptor: i32, line: &[u8]) -> io::Result<()>;
 }

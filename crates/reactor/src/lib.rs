@@ -16,13 +16,14 @@ pub mod socket;
 pub mod thread;
 pub mod throughput;
 mod timekeeper;
+pub mod watchdog;
 
 pub use child::Child;
 pub use errand::Errand;
 pub use kernel::{Address, Ending, Event, Handle, Kernel, Program, Watch};
 pub use pace::Pace;
 pub use pipe::Pipe;
-pub use pulse::{Pulse, Watchdog};
+pub use pulse::Pulse;
 pub use sched::activity::{Activity, Counter};
 pub use sched::profile::{Entry as ProfileEntry, Totals as ProfileTotals};
 pub use sched::{
@@ -34,6 +35,8 @@ pub use stdx::Tick;
 pub use sys::namespace::Namespace;
 pub use sys::option::{Buffers as SystemBuffers, KeepAlive};
 pub use sys::socket::{Dial, TcpInfo};
+pub use sys::threads::Threads;
 pub use thread::{Settings, Thread, Watched};
 pub use throughput::Throughput;
 pub use timekeeper::Timekeeper;
+pub use watchdog::Watchdog;

@@ -264,7 +264,7 @@ impl Kernel for Os {
         sys::child::end(child.0, force)
     }
 
-    fn write(&self, descriptor: i32, bytes: &[u8]) -> io::Result<usize> {
-        sys::write(descriptor, bytes)
+    fn write(&self, descriptor: i32, bytes: &[u8]) -> io::Result<()> {
+        sys::output::write(descriptor, bytes)
     }
 }

@@ -1,13 +1,9 @@
-//! The watchdog: finds a thread that does not come back to its loop. Never interrupts one that sleeps.
+//! Signs of life of threads, which a watchdog looks at.
 
 use crate::throughput::Throughput;
 use sched::Activity;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
-use std::time::Duration;
-
-/// CPU time that one turn of a loop may take before the process is given up, in nanoseconds.
-pub const LIMIT: u64 = 2_000_000_000;
 
 /// One thread's sign of life. Written by its owner only, once or twice a turn.
 #[derive(Debug, Default)]
@@ -28,6 +24,11 @@ impl Pulse {
     /// The kernel's number of the owner; 0 before it has started.
     pub fn system_thread(&self) -> i32 {
         self.thread.load(Ordering::Relaxed)
+    }
+
+    /// Turns that the owner has begun, modulo 2^64.
+    pub(crate) fn turns(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
     }
 
     /// Whether the owner waits in its poller.
@@ -96,105 +97,5 @@ impl Pulse {
     /// Items in the owner's run queue at the end of its last turn.
     pub fn load(&self) -> u32 {
         self.load.load(Ordering::Relaxed)
-    }
-}
-
-/// What is known of a thread that seems stuck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stuck {
-    /// Number of the thread, from 0.
-    pub thread: usize,
-    /// CPU nanoseconds since it was last seen to begin a turn.
-    pub cpu: u64,
-    /// What it runs, if that is a task.
-    pub function: Option<&'static str>,
-}
-
-impl std::fmt::Display for Stuck {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (thread, spent) = (self.thread + 1, self.cpu / 1_000_000);
-        let function = self.function.unwrap_or("no task");
-        write!(f, "Thread {thread} has not come back to its loop for {spent} ms of CPU, ")?;
-        write!(f, "and runs {function}")
-    }
-}
-
-/// Looks at pulses now and then.
-#[derive(Debug)]
-pub struct Watchdog {
-    pulses: Vec<Arc<Pulse>>,
-    /// Per thread: the turn last seen, and the CPU time at that moment.
-    seen: Vec<(u64, u64)>,
-}
-
-impl Watchdog {
-    /// A watchdog over these threads.
-    pub fn new(pulses: Vec<Arc<Pulse>>) -> Self {
-        let seen = vec![(u64::MAX, 0); pulses.len()];
-        Self { pulses, seen }
-    }
-
-    /// Looks once; `cpu` tells the CPU time of a thread by its system number, and is asked only for
-    /// threads that do not sleep.
-    pub fn look(&mut self, cpu: impl Fn(i32) -> u64) -> Option<Stuck> {
-        for (thread, (pulse, seen)) in self.pulses.iter().zip(&mut self.seen).enumerate() {
-            let system = pulse.thread.load(Ordering::Relaxed);
-            if system == 0 || pulse.is_asleep() {
-                continue;
-            }
-            let turns = pulse.turns.load(Ordering::Relaxed);
-            let used = cpu(system);
-            if turns != seen.0 {
-                *seen = (turns, used);
-            } else if used.saturating_sub(seen.1) >= LIMIT {
-                let function = pulse.activity.running();
-                return Some(Stuck { thread, cpu: used - seen.1, function });
-            }
-        }
-        None
-    }
-
-    /// Watches from a thread of its own until the process ends; `report` is called once, when a
-    /// thread is stuck, and decides what becomes of the process.
-    ///
-    /// # Errors
-    /// No thread could be made.
-    pub fn run(mut self, report: impl FnOnce(Stuck) + Send + 'static) -> std::io::Result<()> {
-        let watch = move || {
-            sys::process::leave_descriptors();
-            loop {
-                std::thread::park_timeout(Duration::from_secs(1));
-                if let Some(stuck) = self.look(sys::clock::thread_cpu) {
-                    return report(stuck);
-                }
-            }
-        };
-        std::thread::Builder::new().name("watchdog".into()).spawn(watch).map(drop)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stuck_thread_is_found_and_a_sleeping_one_is_not() {
-        let pulse = Arc::new(Pulse::default());
-        let mut dog = Watchdog::new(vec![Arc::default(), pulse.clone()]);
-        assert_eq!(dog.look(|_| 0), None, "not started");
-        pulse.start();
-        pulse.beat();
-        assert_eq!(dog.look(|_| 5), None);
-        assert_eq!(dog.look(|_| LIMIT + 4), None);
-        assert_eq!(dog.look(|_| LIMIT + 5), Some(Stuck { thread: 1, cpu: LIMIT, function: None }));
-        pulse.beat();
-        assert_eq!(dog.look(|_| LIMIT + 6), None, "it came back");
-        pulse.sleep(0);
-        assert_eq!(dog.look(|_| panic!("its clock is left alone")), None, "it sleeps");
-        pulse.beat();
-        assert_eq!(dog.look(|_| 9 * LIMIT), None, "a new turn");
-        let stuck = dog.look(|_| 10 * LIMIT).unwrap().to_string();
-        let told = "Thread 2 has not come back to its loop for 2000 ms of CPU, and runs no task";
-        assert_eq!(stuck, told);
     }
 }

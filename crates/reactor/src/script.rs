@@ -131,7 +131,7 @@ impl Kernel for Script {
     fn datagram(&self, _: &Address, _: &[u8]) -> io::Result<()> {
         no()
     }
-    fn write(&self, _: i32, _: &[u8]) -> io::Result<usize> {
+    fn write(&self, _: i32, _: &[u8]) -> io::Result<()> {
         no()
     }
 }

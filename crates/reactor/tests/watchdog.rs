@@ -1,11 +1,13 @@
-//! A whole process with a thread that does not come back to its loop: it must say so and abort.
-//! Never waits for luck: a watchdog that fails lets the process end by itself, in another way.
+//! A whole process with a thread that does not come back to its loop: it must say so, and abort if
+//! the thread computes for ever. A watchdog that fails lets the process end in another way.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use reactor::os::Os;
-use reactor::{Class, Settings, Thread, Timekeeper, Watchdog};
+use reactor::watchdog::{Finding, Hold};
+use reactor::{Class, Settings, Thread, Threads, Timekeeper, Watchdog};
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, abort};
+use std::process::{Command, Output, abort};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,6 +16,11 @@ const ROLE: &str = "WEIR_TEST_OF_THE_WATCHDOG";
 /// CPU nanoseconds after which the stuck task gives up on the watchdog.
 const PATIENCE: u64 = 30_000_000_000;
 const ABRT: i32 = 6;
+
+async fn waits_for_a_pipe(thread: Rc<Thread>, mut pipe: std::io::PipeReader) {
+    pipe.read_exact(&mut [0]).unwrap();
+    thread.stop();
+}
 
 async fn never_comes_back(thread: Rc<Thread>) {
     while thread.pulse().cpu_nanos() < PATIENCE {
@@ -24,6 +31,30 @@ async fn never_comes_back(thread: Rc<Thread>) {
 
 fn thread(index: usize, timekeeper: &Arc<Timekeeper>) -> Rc<Thread> {
     Thread::of_process(index, Box::new(Os::new(8).unwrap()), Settings::default(), timekeeper)
+}
+
+/// A process with a thread that waits for a pipe, until it has been reported.
+fn be_blocked() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let timekeeper = Timekeeper::new(1);
+    let threads = Some(Threads::open().unwrap());
+    // The watchdog's thread has no descriptors of its own.
+    let (told, hear) = std::sync::mpsc::channel();
+    std::thread::spawn(move || hear.iter().for_each(|()| writer.write_all(b"x").unwrap()));
+    let report = move |finding: &Finding| {
+        eprintln!("{finding}");
+        match finding.hold {
+            Hold::Blocked(..) => told.send(()).unwrap(),
+            _ => sys::mother::end(7),
+        }
+    };
+    let dog = Watchdog::new(timekeeper.pulses().to_vec()).with_patience(1_000_000_000);
+    dog.run(threads, report).unwrap();
+    let thread = thread(0, &timekeeper);
+    thread.scheduler().spawn(Class::Normal, waits_for_a_pipe(thread.clone(), reader));
+    thread.run().unwrap();
+    // Its return is reported by the next look.
+    std::thread::park_timeout(std::time::Duration::from_secs(15));
 }
 
 /// The process that is to be given up: one thread sleeps, one works, the third is stuck.
@@ -41,14 +72,20 @@ fn be_stuck() {
         });
         thread.run().unwrap();
     });
-    let report = |stuck| {
-        eprintln!("{stuck}");
+    let report = |finding: &Finding| {
+        eprintln!("{finding}");
         abort();
     };
-    Watchdog::new(timekeeper.pulses().to_vec()).run(report).unwrap();
+    Watchdog::new(timekeeper.pulses().to_vec()).run(None, report).unwrap();
     let thread = thread(2, &timekeeper);
     thread.scheduler().spawn(Class::Normal, never_comes_back(thread.clone()));
     thread.run().unwrap();
+}
+
+/// This program once more, for one of its tests.
+fn again(test: &str) -> Output {
+    let own = std::env::current_exe().unwrap();
+    Command::new(own).env(ROLE, "1").args(["--nocapture", test]).output().unwrap()
 }
 
 #[test]
@@ -56,12 +93,25 @@ fn a_thread_that_does_not_come_back_is_reported_with_what_it_runs_and_the_proces
     if std::env::var_os(ROLE).is_some() {
         return be_stuck();
     }
-    let own = std::env::current_exe().unwrap();
-    let ended = Command::new(own).env(ROLE, "1").arg("--nocapture").output().unwrap();
+    let ended = again("a_thread_that_does_not_come_back_is_reported");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.signal(), Some(ABRT), "{:?}: {said}", ended.status);
     let line = said.lines().find(|line| line.contains("has not come back to its loop")).unwrap();
     assert!(line.starts_with("Thread 3 ") && line.ends_with("never_comes_back"), "{line}");
     let spent = line.split(' ').find_map(|word| word.parse::<u64>().ok().filter(|ms| *ms > 3));
     assert!(spent.unwrap() >= 2_000, "{line}");
+}
+
+#[test]
+fn a_thread_that_is_blocked_in_the_kernel_is_reported_with_its_call_and_its_task() {
+    if std::env::var_os(ROLE).is_some() {
+        return be_blocked();
+    }
+    let ended = again("a_thread_that_is_blocked_in_the_kernel_is_reported");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(7), "{:?}: {said}", ended.status);
+    let line = said.lines().find(|line| line.contains("has been blocked in the kernel")).unwrap();
+    assert!(line.starts_with("Thread 1 ") && line.ends_with("waits_for_a_pipe"), "{line}");
+    assert!(line.contains("(read on descriptor ") && line.contains("(pipe:["), "{line}");
+    assert!(said.contains("Thread 1 has come back from the kernel after "), "{said}");
 }

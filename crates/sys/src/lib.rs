@@ -12,12 +12,14 @@ pub mod listen;
 pub mod mother;
 pub mod namespace;
 pub mod option;
+pub mod output;
 pub mod pair;
 pub mod pipe;
 pub mod process;
 pub mod service;
 pub mod signal;
 pub mod socket;
+pub mod threads;
 
 use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
@@ -67,11 +69,6 @@ pub fn eventfd_clear(fd: Fd) {
     if let Ok(fd) = borrow(fd) {
         let _ = rustix::io::read(fd, &mut [0u8; 8]);
     }
-}
-
-/// Writes bytes to a descriptor that is not a socket, such as the standard output.
-pub fn write(fd: Fd, bytes: &[u8]) -> io::Result<usize> {
-    Ok(rustix::io::write(borrow(fd)?, bytes)?)
 }
 
 /// Fills `bytes` with unpredictable ones.

@@ -87,13 +87,29 @@ pub fn silence() -> io::Result<()> {
 /// Signals go to the other threads from now on: here, their handler would find no descriptor to
 /// ring, and the signal would be lost.
 pub fn leave_descriptors() {
+    leave_descriptors_but(&[]);
+}
+
+/// As [`leave_descriptors`], but keeps these descriptors as well.
+pub fn leave_descriptors_but(kept: &[Fd]) {
     const UNSHARE: libc::c_uint = 1 << 1;
     if crate::signal::leave_to_others().is_err() {
         return;
     }
-    // SAFETY: only this thread's own table is affected, and it uses no descriptor beyond the
-    // standard streams from here on, as the caller promises by calling this.
-    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, UNSHARE) };
+    let mut kept: Vec<u32> = kept.iter().filter_map(|fd| u32::try_from(*fd).ok()).collect();
+    kept.retain(|fd| *fd > 2);
+    kept.sort_unstable();
+    kept.push(libc::c_uint::MAX);
+    let mut from = 3;
+    for fd in kept {
+        let last = if fd == libc::c_uint::MAX { fd } else { fd - 1 };
+        if from <= last {
+            // SAFETY: only this thread's own table is affected, and it uses no descriptor but the
+            // standard streams and those kept from here on, as the caller promises by calling this.
+            unsafe { libc::syscall(libc::SYS_close_range, from, last, UNSHARE) };
+        }
+        from = fd.saturating_add(1);
+    }
 }
 
 /// Lets no program that is started gain privileges, such as by a setuid bit, for good.

@@ -1,10 +1,10 @@
 //! What operators are told of proxies and servers when a signal asks for it, in HAProxy's words. Never
 //! changes a state.
 
+use proxy::Worker;
 use proxy::counters::Metric;
 use proxy::log::{self, level};
 use proxy::runtime::{Back, Proxy};
-use proxy::{Shared, Worker};
 
 /// SIGHUP: one line per server and proxy.
 pub(crate) fn states(worker: &Worker) {
@@ -80,12 +80,7 @@ fn totals(proxy: &Proxy) -> [u64; 2] {
 }
 
 fn complain(worker: &Worker, text: &str) {
-    let Shared { settings, .. } = &*worker.shared;
-    if !settings.quiet {
-        let line = format!("[WARNING]  ({}) : {text}\n", settings.pid);
-        // Nobody is left to be told if this fails.
-        let _ = worker.thread.kernel().write(2, line.as_bytes());
-    }
+    log::complain(worker, "[WARNING]", text);
 }
 
 fn record(worker: &Worker, proxy: &Proxy, text: &str) {

@@ -20,6 +20,8 @@ use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 /// The C library's own keeps only small blocks at hand, and a handshake asks for many larger ones.
 #[global_allocator]
@@ -72,8 +74,22 @@ fn say(text: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Whether somebody depends on this process, so that it must not wait for a reader.
+static SERVES: AtomicBool = AtomicBool::new(false);
+/// How long a process that serves waits for a reader of its standard error output.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// From now on, [`complain`] gives up when the reader of the standard error output is slow.
+fn never_wait_to_complain() {
+    SERVES.store(true, Relaxed);
+}
+
 fn complain(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    // There is nobody else to be told if this fails.
+    let _ = match SERVES.load(Relaxed) {
+        true => sys::output::write_within(2, text.as_bytes(), PATIENCE),
+        false => std::io::stderr().write_all(text.as_bytes()),
+    };
 }
 
 /// One alert in HAProxy's shape, and the exit status that goes with it.
@@ -111,6 +127,9 @@ fn features<'a>(words: &'a [&'a str]) -> Features<'a> {
 /// The master that this process has been, or is to be in any case.
 fn lead(options: &Options, directory: PathBuf) -> Option<Leading> {
     let again = Record::inherited();
+    if again.is_some() {
+        never_wait_to_complain();
+    }
     if again.is_some() || options.master {
         tell("HAPROXY_MWORKER", "1");
         let _ = sys::signal::hold(&master::SIGNALS, true);

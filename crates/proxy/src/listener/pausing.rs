@@ -76,7 +76,7 @@ pub fn resume_all(worker: &Worker) {
     let refused =
         switchable(worker).filter(|proxy| matches!(resume(worker, proxy), Switched::Busy(_)));
     if refused.count() > 0 {
-        say(worker, REFUSED);
+        log::complain(worker, "[WARNING]", REFUSED);
     }
 }
 
@@ -126,15 +126,6 @@ fn word(proxy: &Proxy) -> &'static str {
 }
 
 fn tell(worker: &Worker, proxy: &Proxy, text: &str) {
-    say(worker, text);
+    log::complain(worker, "[WARNING]", text);
     log::send(worker, &proxy.settings.logs, level::WARNING, text.as_bytes());
-}
-
-fn say(worker: &Worker, text: &str) {
-    let settings = &worker.shared.settings;
-    if !settings.quiet {
-        let line = format!("[WARNING]  ({}) : {text}\n", settings.pid);
-        // Nobody is left to be told if this fails.
-        let _ = worker.thread.kernel().write(2, line.as_bytes());
-    }
 }

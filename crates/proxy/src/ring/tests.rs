@@ -10,6 +10,9 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::rc::Rc;
 
+/// How long a thread may take on a busy machine.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);
+
 fn ring(size: usize, max_len: usize) -> Arc<Ring> {
     Arc::new(Ring::new(settings::Ring { size, max_len, ..settings::Ring::default() }))
 }
@@ -86,9 +89,36 @@ fn a_backing_file_has_what_the_ring_has() {
     let paper = Arc::new(Paper::default());
     let backing = Some(paper.clone() as Arc<dyn settings::Backing>);
     let settings = settings::Ring { size: 40, max_len: 100, backing, ..Default::default() };
-    let ring = Ring::new(settings);
+    let ring = Arc::new(Ring::new(settings));
+    mirror::start(&ring);
     (0..9).for_each(|number| assert!(ring.write(format!("message {number}").as_bytes())));
+    ring.settle(PATIENCE);
     assert_eq!(*paper.0.lock().unwrap(), ring.lock().bytes);
+}
+
+/// A disk that takes nothing until it is told to.
+#[derive(Debug, Default)]
+struct Stuck(Mutex<bool>, Condvar, Paper);
+
+impl settings::Backing for Stuck {
+    fn write_at(&self, offset: u64, bytes: &[u8]) {
+        drop(self.1.wait_while(self.0.lock().unwrap(), |goes| !*goes).unwrap());
+        self.2.write_at(offset, bytes);
+    }
+}
+
+#[test]
+fn a_disk_that_hangs_delays_the_file_and_not_the_ring() {
+    let disk = Arc::new(Stuck::default());
+    let backing = Some(disk.clone() as Arc<dyn settings::Backing>);
+    let settings = settings::Ring { size: 40, max_len: 100, backing, ..Default::default() };
+    let ring = Arc::new(Ring::new(settings));
+    mirror::start(&ring);
+    (0..99).for_each(|number| assert!(ring.write(format!("message {number}").as_bytes())));
+    *disk.0.lock().unwrap() = true;
+    disk.1.notify_all();
+    ring.settle(PATIENCE);
+    assert_eq!(*disk.2.0.lock().unwrap(), ring.lock().bytes, "the file has caught up");
 }
 
 #[test]

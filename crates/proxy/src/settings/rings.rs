@@ -39,8 +39,11 @@ pub struct RingServer {
     pub encryption: Option<Encryption>,
 }
 
-/// What keeps the bytes of a ring beyond the process. Writing may fail in silence.
+/// What keeps the bytes of a ring beyond the process. A thread beside writes to it, which may wait.
+/// Writing may fail in silence.
 pub trait Backing: std::fmt::Debug + Send + Sync {
+    /// Called once by the thread that writes, before it does.
+    fn begin(&self) {}
     /// These bytes stand at this place.
     fn write_at(&self, offset: u64, bytes: &[u8]);
 }

@@ -83,6 +83,7 @@ fn told(orders: &mut Orders, severity: &str, text: &str) {
 
 /// Watches, and becomes the program anew when that is asked for.
 fn watch(mut record: Record, mut orders: Orders) -> ExitCode {
+    crate::never_wait_to_complain();
     loop {
         let end = match watch::run(record, orders) {
             Ok((End::Exit(status), ..)) => return ExitCode::from(status),

@@ -9,6 +9,7 @@ use proxy::settings::{
 };
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -117,6 +118,10 @@ fn ring(from: &model::Ring, errors: &mut Vec<String>) -> Ring {
 struct BackingFile(File);
 
 impl Backing for BackingFile {
+    fn begin(&self) {
+        sys::process::leave_descriptors_but(&[self.0.as_raw_fd()]);
+    }
+
     fn write_at(&self, offset: u64, bytes: &[u8]) {
         // A full disk loses the copy, not the ring.
         let _ = self.0.write_all_at(bytes, offset);
@@ -178,4 +183,16 @@ pub(super) fn forwards(
         })
     };
     model.log_forwards.iter().map(forward).collect()
+}
+
+/// The descriptors that lines are written to while the process serves.
+pub(super) fn descriptors(model: &config::Model) -> Vec<i32> {
+    let proxies = model.proxies.iter().flat_map(|proxy| &proxy.common.logs);
+    let forwards = model.log_forwards.iter().flat_map(|forward| &forward.logs);
+    let number = |target: &model::LogTarget| match target.address {
+        model::LogAddress::Fd(number) => Some(number),
+        _ => None,
+    };
+    let targets = proxies.chain(forwards).chain(&model.global.logs);
+    [1, 2].into_iter().chain(targets.filter_map(number)).collect()
 }

@@ -13,13 +13,15 @@ use proxy::settings::{Http2, Process};
 use proxy::stopping::Spread;
 use proxy::{Shared, Worker};
 use reactor::os::Os;
-use reactor::{Handle, Pulse, Thread, Timekeeper, Watchdog};
+use reactor::watchdog::Hold;
+use reactor::{Handle, Pulse, Thread, Threads, Timekeeper, Watchdog};
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
+use std::time::Duration;
 use sys::service::Manager;
 
 /// Buffer sizes without `tune.*`.
@@ -34,6 +36,9 @@ const HISTORY: u32 = 600;
 /// Enough for all that many clients do at the same moment: who has come last is heard of, and may
 /// go first.
 const MAX_EVENTS: usize = 4_096;
+
+/// How long the process waits at its end for files that threads beside are writing.
+const SETTLE: Duration = Duration::from_secs(1);
 
 /// Percent of its interval that a check may run early to share a wake-up.
 const CHECK_SLACK: u32 = 1;
@@ -166,6 +171,10 @@ impl Prepared {
     /// Gives up privileges and serves until a signal ends it.
     pub(super) fn serve(mut self, options: &Options, place: Place) -> ExitCode {
         let model = &self.model;
+        // What needs `/proc`, files of the system, or the rights of the start.
+        sys::output::prepare(&logs::descriptors(model));
+        let threads = Threads::open().ok();
+        sys::clock::local_offset(0);
         if let Err(error) = confine(model) {
             return fail(&format!("[haproxy.main()] {error}"));
         }
@@ -196,7 +205,12 @@ impl Prepared {
         if !shared.settings.quiet && !is_daemon(model, options) && !place.silent {
             complain(&greeting::text(&shared.proxies, &runtime, shared.settings.pid));
         }
-        match serve(model, options, &shared, (runtime, self.console, place)) {
+        crate::never_wait_to_complain();
+        report_panics();
+        let result = serve(model, options, &shared, (runtime, self.console, place, threads));
+        shared.rings.iter().for_each(|ring| ring.settle(SETTLE));
+        sys::output::settle(SETTLE);
+        match result {
             Ok(()) => exit_code(),
             Err(error) => fail(&format!("[haproxy.main()] Cannot start: {error}")),
         }
@@ -371,7 +385,12 @@ fn serve(
     model: &Model,
     options: &Options,
     shared: &Arc<Shared>,
-    (runtime, console, place): (Arc<admin::Settings>, Vec<Console>, Place),
+    (runtime, console, place, watched): (
+        Arc<admin::Settings>,
+        Vec<Console>,
+        Place,
+        Option<Threads>,
+    ),
 ) -> io::Result<()> {
     let bell = signals::prepare(options.debug)?;
     sys::signal::hold(&crate::master::SIGNALS, false)?;
@@ -396,7 +415,7 @@ fn serve(
         ready: Barrier::new(threads),
     };
     let timekeeper = &Timekeeper::new(threads);
-    watch(timekeeper.pulses().to_vec())?;
+    watch(timekeeper.pulses().to_vec(), watched)?;
     sample::pattern::set_background_priority(sys::process::give_way);
     std::thread::scope(|scope| {
         let plan = &plan;
@@ -496,15 +515,34 @@ fn work(
     thread.run()
 }
 
-/// Watches the workers; one that is stuck ends the process with a report.
-fn watch(pulses: Vec<Arc<Pulse>>) -> io::Result<()> {
-    Watchdog::new(pulses).run(|stuck| {
-        complain(&format!(
-            "[ALERT]    ({}) : {stuck}. The process is given up.\n",
-            std::process::id(),
-        ));
-        std::process::abort();
+/// Watches the workers. One that computes for ever ends the process; one that is blocked in the
+/// kernel is reported.
+fn watch(pulses: Vec<Arc<Pulse>>, threads: Option<Threads>) -> io::Result<()> {
+    Watchdog::new(pulses).run(threads, |finding| {
+        let pid = std::process::id();
+        match finding.hold {
+            Hold::Busy(_) => {
+                complain(&format!("[ALERT]    ({pid}) : {finding}. The process is given up.\n"));
+                std::process::abort();
+            }
+            Hold::Blocked(..) => complain(&format!("[ALERT]    ({pid}) : {finding}.\n")),
+            Hold::Back(_) => complain(&format!("[WARNING]  ({pid}) : {finding}.\n")),
+        }
     })
+}
+
+/// Reports a panic as the standard library does, but without waiting for a reader.
+fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("<unnamed>");
+        let trace = std::backtrace::Backtrace::capture();
+        let trace = match trace.status() {
+            std::backtrace::BacktraceStatus::Captured => format!("{trace}\n"),
+            _ => String::new(),
+        };
+        complain(&format!("thread '{name}' {panic}\n{trace}"));
+    }));
 }
 
 /// What peers are told that speak HTTP/2.

@@ -1,7 +1,9 @@
 //! Where log lines go and what they say. Never about failures, which have lines of their own.
 
 use crate::support::{LogReceiver, Origin, Setup, eventually, nobody, reply, shape};
-use std::os::unix::net::UnixDatagram;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 
 /// A frontend with the `log` lines given and `option httplog`.
 fn setup(lines: &str) -> Setup {
@@ -463,4 +465,45 @@ fn a_failed_session_whose_client_has_spoken_is_logged() {
     client.expect_end();
     assert!(log.line().ends_with("app/s SC 5"), "the one before is not");
     assert!(log.lines_for(std::time::Duration::from_millis(100)).is_empty());
+}
+
+/// A descriptor to write to, and the other end, from which nothing is read yet.
+fn unread(kind: &str) -> (OwnedFd, Box<dyn std::io::Read>) {
+    match kind {
+        "pipe" => {
+            let (reader, writer) = std::io::pipe().expect("a pipe");
+            (writer.into(), Box::new(reader))
+        }
+        _ => {
+            let (reader, writer) = UnixStream::pair().expect("a pair");
+            (writer.into(), Box::new(reader))
+        }
+    }
+}
+
+#[test]
+fn a_log_target_that_is_not_read_costs_lines_and_no_request() {
+    for kind in ["pipe", "socket"] {
+        let (writer, mut reader) = unread(kind);
+        let front = "    log fd@<fd> format raw local0\n    log-format \"begin %HU end\"\n    \
+                     http-request return status 200";
+        let setup = Setup::http(front, "    server s <origin>").with("origin", nobody());
+        let mut weir = setup.inherit("fd", writer).start();
+        let mut client = weir.web();
+        let path = "x".repeat(900);
+        for number in 0..1_000 {
+            assert_eq!(client.get(&format!("/{number}/{path}")).status(), 200, "{kind} {number}");
+        }
+        let info = weir.cli("show info");
+        let dropped = info.lines().find_map(|line| line.strip_prefix("DroppedLogs: "));
+        let dropped: usize = dropped.expect("a counter").parse().expect("a number");
+        assert!(dropped > 500, "{kind}: {dropped}");
+        weir.signal(sys::signal::TERM);
+        weir.wait();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).expect("what was written");
+        let whole =
+            text.lines().filter(|line| line.starts_with("begin /") && line.ends_with(" end"));
+        assert_eq!(whole.count(), 1_000 - dropped, "{kind}: the others are whole");
+    }
 }

@@ -1,0 +1,296 @@
+//! The watchdog: finds threads that do not come back to their loops.
+//!
+//! One that computes for ever has a bug, and the process is given up. One that the kernel lets wait
+//! may go on when whatever it waits for happens, so it is reported, once when it is found and once
+//! when it is back.
+
+use crate::pulse::Pulse;
+use std::sync::Arc;
+use std::time::Duration;
+use sys::threads::Threads;
+
+/// CPU time that one turn of a loop may take before the process is given up, in nanoseconds.
+pub const LIMIT: u64 = 2_000_000_000;
+/// How long a thread may be blocked in the kernel before it is reported, in nanoseconds.
+pub const BLOCKED: u64 = 10_000_000_000;
+/// Time between two looks.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Nanoseconds between two looks from which on the whole process was stopped.
+const STOPPED: u64 = 3_000_000_000;
+
+/// What is known of a thread that does not come back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Number of the thread, from 0.
+    pub thread: usize,
+    /// What it runs, if that is a task.
+    pub function: Option<&'static str>,
+    /// What keeps it.
+    pub hold: Hold,
+}
+
+/// What keeps a thread from its loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hold {
+    /// It has computed for so many nanoseconds of CPU since it began its turn.
+    Busy(u64),
+    /// It has been blocked in the kernel for so many nanoseconds, at this place.
+    Blocked(u64, String),
+    /// It was blocked, for about so many nanoseconds, and has come back.
+    Back(u64),
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let thread = self.thread + 1;
+        let function = self.function.unwrap_or("no task");
+        match &self.hold {
+            Hold::Busy(spent) => write!(
+                f,
+                "Thread {thread} has not come back to its loop for {} ms of CPU, and runs {function}",
+                spent / 1_000_000
+            ),
+            Hold::Blocked(span, place) => write!(
+                f,
+                "Thread {thread} has been blocked in the kernel for {} s ({place}), and runs \
+                 {function}",
+                span / 1_000_000_000
+            ),
+            Hold::Back(span) => write!(
+                f,
+                "Thread {thread} has come back from the kernel after {} s",
+                span / 1_000_000_000
+            ),
+        }
+    }
+}
+
+/// What the watchdog asks the system.
+pub trait Senses {
+    /// Nanoseconds on a clock that never goes back.
+    fn now(&self) -> u64;
+    /// CPU nanoseconds that a thread has used, by its system number.
+    fn cpu(&self, thread: i32) -> u64;
+    /// Where a thread sleeps in the kernel; `None` if it does not.
+    fn sleeping(&self, thread: i32) -> Option<String>;
+}
+
+/// The system; without [`Threads`], no thread is known to sleep.
+impl Senses for Option<Threads> {
+    fn now(&self) -> u64 {
+        sys::clock::monotonic()
+    }
+
+    fn cpu(&self, thread: i32) -> u64 {
+        sys::clock::thread_cpu(thread)
+    }
+
+    fn sleeping(&self, thread: i32) -> Option<String> {
+        self.as_ref()?.sleeping(thread)
+    }
+}
+
+/// The turn in which a thread was last seen.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    turn: u64,
+    /// Its CPU time when it was first seen in that turn.
+    cpu: u64,
+    /// When that was.
+    since: u64,
+    /// It has been reported as blocked.
+    reported: bool,
+}
+
+/// Looks at pulses now and then.
+#[derive(Debug)]
+pub struct Watchdog {
+    pulses: Vec<Arc<Pulse>>,
+    /// Per thread.
+    seen: Vec<Seen>,
+    /// When it looked last.
+    looked: u64,
+    /// How long a thread may be blocked.
+    patience: u64,
+}
+
+impl Watchdog {
+    /// A watchdog over these threads.
+    pub fn new(pulses: Vec<Arc<Pulse>>) -> Self {
+        let unseen = Seen { turn: u64::MAX, cpu: 0, since: 0, reported: false };
+        let seen = vec![unseen; pulses.len()];
+        Self { pulses, seen, looked: 0, patience: BLOCKED }
+    }
+
+    /// Reports threads that are blocked for so many nanoseconds.
+    #[must_use]
+    pub fn with_patience(self, patience: u64) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Looks once, and appends what it finds.
+    pub fn look(&mut self, senses: &impl Senses, found: &mut Vec<Finding>) {
+        let now = senses.now();
+        // Threads that were stopped with the process were not blocked meanwhile.
+        let stopped = now.saturating_sub(std::mem::replace(&mut self.looked, now)) > STOPPED;
+        for (thread, (pulse, seen)) in self.pulses.iter().zip(&mut self.seen).enumerate() {
+            let system = pulse.system_thread();
+            let turn = pulse.turns();
+            let finding = |hold| Finding { thread, function: pulse.activity().running(), hold };
+            if seen.reported && (turn != seen.turn || pulse.is_asleep()) {
+                seen.reported = false;
+                found.push(finding(Hold::Back(now.saturating_sub(seen.since))));
+            }
+            if system == 0 || pulse.is_asleep() {
+                continue;
+            }
+            let used = senses.cpu(system);
+            if turn != seen.turn {
+                *seen = Seen { turn, cpu: used, since: now, reported: false };
+                continue;
+            }
+            let spent = used.saturating_sub(seen.cpu);
+            if spent >= LIMIT {
+                found.push(finding(Hold::Busy(spent)));
+            }
+            if stopped && !seen.reported {
+                seen.since = now;
+            }
+            let span = now.saturating_sub(seen.since);
+            if span >= self.patience
+                && !seen.reported
+                && let Some(place) = senses.sleeping(system)
+            {
+                seen.reported = true;
+                found.push(finding(Hold::Blocked(span, place)));
+            }
+        }
+    }
+
+    /// Watches from a thread of its own until the process ends, and calls `report` with all that it
+    /// finds, which decides what becomes of the process.
+    ///
+    /// # Errors
+    /// No thread could be made.
+    pub fn run(
+        mut self,
+        threads: Option<Threads>,
+        mut report: impl FnMut(&Finding) + Send + 'static,
+    ) -> std::io::Result<()> {
+        let watch = move || {
+            let kept = threads.as_ref().map(Threads::descriptor);
+            sys::process::leave_descriptors_but(kept.as_slice());
+            let mut found = Vec::new();
+            loop {
+                std::thread::park_timeout(INTERVAL);
+                self.look(&threads, &mut found);
+                found.drain(..).for_each(|finding| report(&finding));
+            }
+        };
+        std::thread::Builder::new().name("watchdog".into()).spawn(watch).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+
+    #[derive(Default)]
+    struct Scene {
+        now: Cell<u64>,
+        cpu: Cell<u64>,
+        place: RefCell<Option<String>>,
+    }
+
+    impl Senses for Scene {
+        fn now(&self) -> u64 {
+            self.now.get()
+        }
+        fn cpu(&self, _: i32) -> u64 {
+            self.cpu.get()
+        }
+        fn sleeping(&self, _: i32) -> Option<String> {
+            self.place.borrow().clone()
+        }
+    }
+
+    struct Bench {
+        dog: Watchdog,
+        pulse: Arc<Pulse>,
+        scene: Scene,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let pulse = Arc::new(Pulse::default());
+            let dog = Watchdog::new(vec![Arc::default(), pulse.clone()]);
+            Self { dog, pulse, scene: Scene::default() }
+        }
+
+        /// What is found after a second in which the thread has used so much CPU.
+        fn look(&mut self, cpu: u64) -> Vec<String> {
+            self.scene.now.set(self.scene.now.get() + 1_000_000_000);
+            self.scene.cpu.set(self.scene.cpu.get() + cpu);
+            let mut found = Vec::new();
+            self.dog.look(&self.scene, &mut found);
+            found.iter().map(Finding::to_string).collect()
+        }
+    }
+
+    const NOTHING: [String; 0] = [];
+
+    #[test]
+    fn a_busy_thread_is_found_and_a_sleeping_one_is_not() {
+        let mut bench = Bench::new();
+        assert_eq!(bench.look(9 * LIMIT), NOTHING, "not started");
+        bench.pulse.start();
+        bench.pulse.beat();
+        assert_eq!(bench.look(5), NOTHING);
+        assert_eq!(bench.look(LIMIT - 1), NOTHING);
+        let line = "Thread 2 has not come back to its loop for 2000 ms of CPU, and runs no task";
+        assert_eq!(bench.look(1), [line]);
+        bench.pulse.beat();
+        assert_eq!(bench.look(1), NOTHING, "it came back");
+        bench.pulse.sleep(0);
+        assert_eq!(bench.look(9 * LIMIT), NOTHING, "it sleeps");
+        bench.pulse.beat();
+        assert_eq!(bench.look(9 * LIMIT), NOTHING, "a new turn");
+    }
+
+    #[test]
+    fn a_thread_that_is_blocked_is_found_once_and_its_return_too() {
+        let mut bench = Bench::new();
+        bench.pulse.start();
+        bench.pulse.beat();
+        for second in 0..20 {
+            assert_eq!(bench.look(0), NOTHING, "it waits for a processor, second {second}");
+        }
+        bench.scene.place.replace(Some("write on descriptor 1".into()));
+        bench.pulse.beat();
+        for second in 0..10 {
+            assert_eq!(bench.look(0), NOTHING, "second {second}");
+        }
+        let line = "Thread 2 has been blocked in the kernel for 10 s (write on descriptor 1), and \
+                    runs no task";
+        assert_eq!(bench.look(0), [line]);
+        assert_eq!(bench.look(0), NOTHING, "it has been reported");
+        bench.pulse.beat();
+        assert_eq!(bench.look(0), ["Thread 2 has come back from the kernel after 12 s"]);
+        assert_eq!(bench.look(0), NOTHING);
+    }
+
+    #[test]
+    fn a_process_that_was_stopped_was_not_blocked() {
+        let mut bench = Bench::new();
+        bench.pulse.start();
+        bench.pulse.beat();
+        bench.scene.place.replace(Some("at pipe_read".into()));
+        assert_eq!(bench.look(0), NOTHING);
+        bench.scene.now.set(bench.scene.now.get() + 60_000_000_000);
+        for second in 0..10 {
+            assert_eq!(bench.look(0), NOTHING, "second {second}");
+        }
+        assert_eq!(bench.look(0).len(), 1, "ten seconds since it goes on");
+    }
+}

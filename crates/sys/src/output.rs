@@ -1,0 +1,208 @@
+//! Writes to the standard streams and other inherited descriptors that fail where the system would wait.
+//!
+//! A reader that does not read must not stop the thread that writes. How that is done depends on
+//! what a descriptor is: a socket is asked per call; a pipe or a terminal is opened once more, for
+//! a description of its own that does not block, because its description is shared with other
+//! processes; a file is written by a thread beside ([`spool`]), because writes to files always
+//! wait for the disk.
+
+use crate::{Fd, borrow, into_raw};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{self, FileType, Mode, OFlags};
+use rustix::net::{self, SendFlags};
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+mod spool;
+#[cfg(test)]
+mod tests;
+
+use spool::Spool;
+
+/// Bytes that a terminal takes without waiting once it says that it has room.
+const TERMINAL: usize = 256;
+
+/// The descriptors that the process writes to while it serves.
+static PREPARED: OnceLock<Vec<Output>> = OnceLock::new();
+
+/// Finds out how to write to these descriptors without waiting. To be called once, by the process
+/// that serves, before it changes its root directory or its user and before it has threads. Those
+/// that are not open are left out.
+pub fn prepare(numbers: &[Fd]) {
+    let mut outputs: Vec<Output> = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        if outputs.iter().all(|known| known.number != *number) {
+            outputs.extend(Output::open(*number, true).ok());
+        }
+    }
+    let _ = PREPARED.set(outputs);
+}
+
+/// Writes all of a line, or nothing: what a pipe takes a part of is completed before the next line.
+///
+/// # Errors
+/// `WouldBlock`: there is no room for it. Otherwise as the system says; where a thread beside does
+/// the writing, the error may be that of an earlier line.
+pub fn write(number: Fd, line: &[u8]) -> io::Result<()> {
+    let known = PREPARED.get().and_then(|known| known.iter().find(|it| it.number == number));
+    match known {
+        Some(output) => output.write(line),
+        None => Output::open(number, false)?.write(line),
+    }
+}
+
+/// As [`write`], but waits for room for so long. What a process says before it serves is read by
+/// people and scripts that may be slow.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_within(number: Fd, line: &[u8], span: Duration) -> io::Result<()> {
+    let end = crate::clock::monotonic().saturating_add(span.as_nanos() as u64);
+    loop {
+        match write(number, line) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let left = end.saturating_sub(crate::clock::monotonic());
+                if left == 0 || !wait_writable(number, Duration::from_nanos(left))? {
+                    return Err(error);
+                }
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Writes what is left of lines that were taken, and waits for threads beside that still write, for
+/// so long at most.
+pub fn settle(span: Duration) {
+    for output in PREPARED.get().into_iter().flatten() {
+        match &output.kind {
+            Kind::File(spool) => spool.settle(span),
+            _ => drop(output.write(b"")),
+        }
+    }
+}
+
+fn wait_writable(number: Fd, span: Duration) -> io::Result<bool> {
+    let lent = borrow(number)?;
+    let span = Timespec {
+        tv_sec: span.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: span.subsec_nanos().into(),
+    };
+    match poll(&mut [PollFd::new(&lent, PollFlags::OUT)], Some(&span)) {
+        Ok(count) => Ok(count > 0),
+        Err(rustix::io::Errno::INTR) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A descriptor to write to.
+#[derive(Debug)]
+struct Output {
+    number: Fd,
+    kind: Kind,
+    /// The end of a line that was taken in part only. It also keeps lines of threads apart.
+    rest: Mutex<Vec<u8>>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// Asked not to wait by each call.
+    Socket,
+    /// Its description does not block.
+    NonBlocking,
+    /// A description of our own, which does not block.
+    Own(Fd),
+    /// A terminal whose description may block: it is asked for room first.
+    Terminal,
+    /// A regular file or a disk, written by a thread beside.
+    File(Arc<Spool>),
+    /// The same, of a process that may not have threads.
+    Direct,
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Kind::Own(own) = self.kind {
+            crate::close(own);
+        }
+    }
+}
+
+impl Output {
+    /// # Errors
+    /// The number is not open.
+    fn open(number: Fd, threads: bool) -> io::Result<Self> {
+        let kind = match FileType::from_raw_mode(fs::fstat(borrow(number)?)?.st_mode) {
+            FileType::Socket => Kind::Socket,
+            FileType::Fifo | FileType::CharacterDevice => waiting(number)?,
+            _ if threads => Kind::File(Spool::new(number)),
+            _ => Kind::Direct,
+        };
+        Ok(Self { number, kind, rest: Mutex::default() })
+    }
+
+    fn write(&self, line: &[u8]) -> io::Result<()> {
+        if let Kind::File(spool) = &self.kind {
+            return spool.push(line);
+        }
+        let mut rest = self.rest.lock().unwrap_or_else(PoisonError::into_inner);
+        if !rest.is_empty() {
+            let taken = self.push(&rest)?;
+            rest.drain(..taken);
+            if !rest.is_empty() {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+        }
+        let taken = self.push(line)?;
+        rest.extend_from_slice(&line[taken..]);
+        Ok(())
+    }
+
+    /// Writes what fits, at least one byte.
+    fn push(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut taken = 0;
+        while taken < bytes.len() {
+            match self.call(&bytes[taken..]) {
+                Ok(count) => taken += count,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) if taken == 0 => return Err(error.into()),
+                Err(_) => break,
+            }
+        }
+        Ok(taken)
+    }
+
+    fn call(&self, bytes: &[u8]) -> rustix::io::Result<usize> {
+        let lent = |number| borrow(number).map_err(|_| rustix::io::Errno::BADF);
+        match self.kind {
+            Kind::Socket => {
+                net::send(lent(self.number)?, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+            }
+            Kind::Own(own) => rustix::io::write(lent(own)?, bytes),
+            Kind::Terminal => {
+                if !wait_writable(self.number, Duration::ZERO).unwrap_or(true) {
+                    return Err(rustix::io::Errno::AGAIN);
+                }
+                rustix::io::write(lent(self.number)?, &bytes[..bytes.len().min(TERMINAL)])
+            }
+            _ => rustix::io::write(lent(self.number)?, bytes),
+        }
+    }
+}
+
+/// How to write to a pipe or a device without waiting.
+fn waiting(number: Fd) -> io::Result<Kind> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    if let Ok(own) = fs::open(format!("/proc/self/fd/{number}"), flags, Mode::empty()) {
+        return Ok(Kind::Own(into_raw(own)));
+    }
+    let lent = borrow(number)?;
+    if rustix::termios::isatty(lent) {
+        return Ok(Kind::Terminal);
+    }
+    // Another user has made the pipe, as container engines do, or its reader has gone. The flag
+    // concerns all that share the description; HAProxy sets it always.
+    fs::fcntl_setfl(lent, fs::fcntl_getfl(lent)? | OFlags::NONBLOCK)?;
+    Ok(Kind::NonBlocking)
+}

@@ -1,0 +1,101 @@
+//! Lines on their way into a file, written by a thread that may wait for the disk.
+
+use crate::{Fd, borrow};
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Bytes that may wait; a line for which there is no room is refused.
+const CAPACITY: usize = 1 << 20;
+
+/// Lines of one file.
+#[derive(Debug)]
+pub(super) struct Spool {
+    number: Fd,
+    pending: Mutex<Pending>,
+    /// Something was added, or all was written.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    bytes: Vec<u8>,
+    /// The thread has been started.
+    started: bool,
+    /// The thread is writing what it has taken out.
+    writing: bool,
+    /// Why lines were lost since the last one was added.
+    lost: Option<io::Error>,
+}
+
+impl Spool {
+    /// An empty one; its thread starts with the first line.
+    pub(super) fn new(number: Fd) -> Arc<Self> {
+        Arc::new(Self { number, pending: Mutex::default(), changed: Condvar::new() })
+    }
+
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is no room; the system's error when lines before were lost.
+    pub(super) fn push(self: &Arc<Self>, line: &[u8]) -> io::Result<()> {
+        let mut pending = self.lock();
+        if let Some(error) = pending.lost.take() {
+            return Err(error);
+        }
+        if pending.bytes.len() + line.len() > CAPACITY {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if !pending.started {
+            let own = self.clone();
+            std::thread::Builder::new().name("spool".into()).spawn(move || own.run())?;
+            pending.started = true;
+        }
+        pending.bytes.extend_from_slice(line);
+        drop(pending);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits until all is written, for so long at most.
+    pub(super) fn settle(&self, span: Duration) {
+        let unsettled = |pending: &mut Pending| pending.writing || !pending.bytes.is_empty();
+        drop(self.changed.wait_timeout_while(self.lock(), span, unsettled));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        crate::process::leave_descriptors_but(&[self.number]);
+        let mut bytes = Vec::new();
+        loop {
+            let idle = |pending: &mut Pending| pending.bytes.is_empty();
+            let pending = self.changed.wait_while(self.lock(), idle);
+            let mut pending = pending.unwrap_or_else(PoisonError::into_inner);
+            std::mem::swap(&mut pending.bytes, &mut bytes);
+            pending.writing = true;
+            drop(pending);
+            let result = write_all(self.number, &bytes);
+            bytes.clear();
+            let mut pending = self.lock();
+            pending.writing = false;
+            pending.lost = result.err().or(pending.lost.take());
+            drop(pending);
+            self.changed.notify_all();
+        }
+    }
+}
+
+fn write_all(number: Fd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(borrow(number)?, bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
