@@ -77,7 +77,7 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
     if draft.global.process.noreuseport {
         warn_of_shards(&proxies, cx);
     }
-    // Formats have been compiled by now, and have named theirs too.
+    warn_of_expressions(cx);
     let tables = tables::collect(stick_tables, &retired, cx);
     mentions::mark(&mut proxies, cx);
     mentions::check(&proxies, &userlists, &draft.rings, cx);
@@ -99,6 +99,14 @@ pub(crate) fn model(mut draft: Draft, cx: &mut Cx<'_>) -> Option<Model> {
         env: std::mem::take(&mut cx.env),
         store,
     })
+}
+
+/// Formats have been compiled by now: their regular expressions are known, too.
+fn warn_of_expressions(cx: &mut Cx<'_>) {
+    for pattern in sample::regex::take_catastrophic() {
+        let told = crate::parse::catastrophic(&pattern);
+        cx.diagnostics.push(Diagnostic::general(Severity::Warning, told));
+    }
 }
 
 fn warn_of_shards(proxies: &[Proxy], cx: &mut Cx<'_>) {

@@ -175,6 +175,9 @@ impl Reader<'_, '_> {
             for (word, message) in self.cx.odd_ports.take() {
                 args.note(args.find(0, &word).0, message);
             }
+            for pattern in sample::regex::take_catastrophic() {
+                args.note(args.find(0, &pattern).0, catastrophic(&pattern));
+            }
             match done {
                 Ok(()) => self.tell_notes(line),
                 Err((args, fault)) => self.cx.alert(args, fault),
@@ -263,4 +266,12 @@ fn prefixed(args: Args<'_>) -> Parsed<(Prefix, Args<'_>)> {
         ));
     }
     Ok((prefix, args.from(1)))
+}
+
+/// What is said of a regular expression that a short text can occupy for long.
+pub(crate) fn catastrophic(pattern: &str) -> String {
+    format!(
+        "the regular expression '{pattern}' backtracks catastrophically: a short text can use all \
+         steps that a message may use, which is then refused (status 500)."
+    )
 }

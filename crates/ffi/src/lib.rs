@@ -1,4 +1,4 @@
-//! The few foreign functions of the TLS library that its crate lacks, each wrapped safely. Never a policy.
+//! The few foreign functions of the TLS library and of PCRE2 that their crates lack, each wrapped safely.
 //!
 //! This is the only crate of the TLS layer that may be unsafe, and the only one that knows which
 //! library is linked; what must hold is written at each place.
@@ -12,6 +12,7 @@ mod hello;
 mod name;
 mod ocsp;
 mod print;
+mod regex;
 mod session;
 mod store;
 mod ticket;
@@ -28,6 +29,7 @@ pub use hello::{Prefers, Refused, Watch, watch_messages};
 pub use name::{one_line, rfc2253};
 pub use ocsp::{certificate_id, response_text, single_responses, unix_time};
 pub use print::extension_text;
+pub use regex::{Counted, GivenUp};
 pub use session::Resumer;
 pub use store::{add_crl, crl_signature, crl_version, trusted_certificate, verified, version};
 pub use ticket::{TicketKey, Tickets, Wanted};

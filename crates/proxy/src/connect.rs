@@ -62,6 +62,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<(), Failure> {
     if hashing::wants_body(tx, &backend) {
         Box::pin(hashing::await_body(tx, &backend)).await?;
     }
+    judge::afford(tx, Phase::Request)?;
     if tx.left {
         return Err(Failure::new(0, Cause::ClientAbort, Phase::Request));
     }

@@ -443,6 +443,7 @@ impl Exchange {
         }
         cacheable::check(tx)?;
         cookie::response(tx);
+        judge::afford(tx, Phase::Headers)?;
         judge::after_response(tx)?;
         payload::pass_on(tx, Side::Response);
         let space = &mut *tx.space;

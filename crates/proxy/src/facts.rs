@@ -16,6 +16,7 @@ use crate::workspace::{Notes, Workspace};
 use htx::{Head, HeaderId, Version};
 use rules::action::Track;
 use rules::{Context, Family, Limit, LogLevel};
+use sample::regex::effort;
 use sample::vars::VarState;
 use sample::{
     Bytes, Count, Facts, Hop, Missing, Name, Number, ServerCount, Side, TcpState, Text, TlsFact,
@@ -43,6 +44,7 @@ pub(crate) struct View<'a> {
 impl Transaction {
     /// The transaction as expressions see it.
     pub(crate) fn view(&mut self) -> View<'_> {
+        effort::open(self.notes.account());
         View {
             worker: &self.worker,
             client: &self.client,

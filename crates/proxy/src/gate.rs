@@ -11,6 +11,7 @@ use crate::listener;
 use crate::trace::points as trace;
 use crate::workspace::{Notes, Workspace};
 use rules::{Cursor, RuleSet, Rules, Verdict};
+use sample::regex::effort;
 use table::DataType;
 
 /// Picks a rule set of a section.
@@ -87,16 +88,19 @@ fn judge(
     };
     for section in client.proxy.settings.rule_sections() {
         let worker = &client.worker;
+        effort::open(notes.account());
         let mut view =
             View { worker, client, space, notes, backend: None, slot: None, server: None };
         match set(section).evaluate(Cursor::default(), &mut view) {
             Verdict::Allow => break,
             // Nothing has been said on a connection that is refused this early: a reset costs
             // least on both sides.
-            Verdict::Reject if stage == Stage::Connection => {
+            Verdict::Reject | Verdict::OutOfSteps if stage == Stage::Connection => {
                 return Some(Refusal { metric, reset: true, vanishes: false });
             }
-            Verdict::Reject => return Some(Refusal { metric, reset: false, vanishes: false }),
+            Verdict::Reject | Verdict::OutOfSteps => {
+                return Some(Refusal { metric, reset: false, vanishes: false });
+            }
             Verdict::SilentDrop => return Some(Refusal { metric, reset: false, vanishes: true }),
             _ => {}
         }

@@ -7,6 +7,7 @@
 
 use crate::counters::Metric;
 use crate::journal::{Cause, Failure, Phase};
+use crate::judge;
 use crate::report;
 use crate::resolver::lookup;
 use crate::retry;
@@ -54,7 +55,7 @@ fn look(tx: &mut Transaction, proxy: &Proxy, set: fn(&Rules) -> &RuleSet) -> Rul
             Verdict::Suspend { .. } if tx.notes.lookups.is_asked() => return Ruling::Resolve,
             Verdict::Suspend { .. } if tx.notes.partial => return Ruling::Wait,
             Verdict::Close => return Ruling::Close,
-            Verdict::Reject => return Ruling::Reject,
+            Verdict::Reject | Verdict::OutOfSteps => return Ruling::Reject,
             Verdict::SilentDrop => return Ruling::Drop,
             Verdict::SwitchMode(_) if tx.client.mode == Mode::Http => return Ruling::Pass,
             Verdict::SwitchMode(spoken) => return Ruling::Switch(spoken),
@@ -85,7 +86,10 @@ pub(crate) async fn request(tx: &mut Transaction, proxy: &ProxyRef) -> Result<Pa
                 Box::pin(lookup::run(tx)).await;
                 continue;
             }
-            Ruling::Reject | Ruling::Drop => return Err(refuse_request(tx, ruling)),
+            Ruling::Reject | Ruling::Drop => {
+                judge::afford(tx, Phase::Request)?;
+                return Err(refuse_request(tx, ruling));
+            }
             Ruling::Switch(spoken) => return Ok(Passed::Switched(spoken)),
             _ => return Ok(Passed::On),
         }
@@ -162,6 +166,7 @@ pub(crate) fn whole_response(tx: &mut Transaction, proxy: &Proxy) -> Result<(), 
         }
         refused @ (Ruling::Reject | Ruling::Drop) => {
             tx.notes.journal.response = 0;
+            judge::afford(tx, Phase::Headers)?;
             return Err(refuse_response(tx, refused));
         }
     }

@@ -8,20 +8,24 @@ use crate::case;
 use crate::counters::Metric;
 use crate::handshake;
 use crate::journal::{Cause, Failure, Journal, Phase};
+use crate::log;
 use crate::payload;
 use crate::reply;
 use crate::report;
 use crate::resolver::lookup;
 use crate::runtime::{ProxyRef, RulesAtHand};
 use crate::services::{Answer, Body};
+use crate::settings::Mode;
 use crate::transaction::Transaction;
 use crate::verify;
 use buf::Buf;
 use htx::Version;
 use mux::BodyKind;
+use reactor::Class;
 use rules::redirect::Redirect;
 use rules::{Cursor, Need, Reply, RuleSet, Rules, Verdict};
 use sample::Lookout;
+use sample::regex::effort;
 use table::DataType;
 
 /// What the rules leave to be done.
@@ -145,6 +149,7 @@ pub(crate) fn after_response(tx: &mut Transaction) -> Result<(), Failure> {
                 Verdict::RewriteFailed => {
                     return Err(Failure::new(500, Cause::Proxy, Phase::Headers));
                 }
+                Verdict::OutOfSteps => return Err(out_of_steps(tx, Phase::Headers)),
                 Verdict::Allow => break,
                 _ => {}
             }
@@ -172,13 +177,14 @@ async fn patiently(
 ) -> Result<Ruling, Failure> {
     let mut cursor = Cursor::default();
     loop {
-        let ruling = run(tx, proxy, rules, cursor)?;
+        let ruling = run(tx, proxy, rules, cursor.yielding())?;
         let Ruling::Wait(next, need) = ruling else { return Ok(ruling) };
         match need {
             Need::Body { span, at_least } => {
                 Box::pin(payload::wait(tx, Some(span), at_least)).await?;
             }
             Need::Handshake => Box::pin(handshake::end(tx)).await?,
+            Need::Turn => Box::pin(take_turns(tx)).await,
             Need::Bytes => {
                 Box::pin(verify::run(tx)).await;
                 Box::pin(lookup::run(tx)).await;
@@ -186,6 +192,43 @@ async fn patiently(
         }
         cursor = next;
     }
+}
+
+/// Lets others run, for regular expressions have taken long.
+async fn take_turns(tx: &Transaction) {
+    tx.worker.thread.next_turn(Class::Bulk).await;
+}
+
+/// Whether all that was decided so far can be relied upon: regular expressions have not used more
+/// steps than a message may use.
+///
+/// # Errors
+/// They have: 500.
+pub(crate) fn afford(tx: &mut Transaction, phase: Phase) -> Result<(), Failure> {
+    effort::open(tx.notes.account());
+    match effort::is_exhausted() {
+        true => Err(out_of_steps(tx, phase)),
+        false => Ok(()),
+    }
+}
+
+/// Counts and logs a message that its regular expressions take too long for.
+#[cold]
+pub(crate) fn out_of_steps(tx: &mut Transaction, phase: Phase) -> Failure {
+    report::count_both(tx, Metric::InternalErrors);
+    let rule = match &tx.notes.journal.last_rule {
+        Some((file, line)) => format!(" up to the rule at [{file}:{line}]"),
+        None => String::new(),
+    };
+    let client = tx.client.peer.map_or_else(|| "unix".to_owned(), |peer| peer.to_string());
+    let (name, steps) = (tx.client.proxy.name(), effort::STEPS);
+    let text = format!(
+        "Proxy {name}: regular expressions{rule} have used all {steps} steps of a message of \
+         {client}, which is refused."
+    );
+    log::send(&tx.worker, &tx.side().settings.logs, log::level::ERR, text.as_bytes());
+    let status = if tx.client.mode == Mode::Http { 500 } else { 0 };
+    Failure::new(status, Cause::Proxy, phase)
 }
 
 /// Runs one set where nothing can be waited for but a body.
@@ -236,9 +279,10 @@ fn run(
         Verdict::Suspend { cursor, need: Need::Bytes } if awaits_answer(tx) => {
             Ok(Ruling::Wait(cursor, Need::Bytes))
         }
-        Verdict::Suspend { cursor, need: need @ (Need::Body { .. } | Need::Handshake) } => {
-            Ok(Ruling::Wait(cursor, need))
-        }
+        Verdict::Suspend {
+            cursor,
+            need: need @ (Need::Body { .. } | Need::Handshake | Need::Turn),
+        } => Ok(Ruling::Wait(cursor, need)),
         // Nothing more will come than what is there: a suspended rule does not apply.
         // What is a message already has no other mode to switch to.
         Verdict::Continue | Verdict::Close | Verdict::SwitchMode(_) | Verdict::Suspend { .. } => {
@@ -282,6 +326,7 @@ fn run(
             Err(reject(tx, proxy, rules))
         }
         Verdict::RewriteFailed => Err(Failure::new(500, Cause::Proxy, phase(rules))),
+        Verdict::OutOfSteps => Err(out_of_steps(tx, phase(rules))),
     }
 }
 
@@ -450,7 +495,8 @@ fn named_server(tx: &mut Transaction, proxy: &ProxyRef, line: &rules::Selection)
 /// Whether a `monitor fail` condition of the frontend holds.
 pub(crate) fn monitor_fails(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.monitor_fail);
-    conditions.any(|condition| holds(tx, condition))
+    // What cannot be known may have failed.
+    conditions.any(|condition| holds(tx, condition)) || effort::is_exhausted()
 }
 
 /// Whether a condition holds, also if it takes a password's hash to know.
@@ -461,7 +507,8 @@ fn holds(tx: &mut Transaction, condition: &sample::Condition) -> bool {
 /// Whether a `stats admin` condition of the proxy holds, as far as it is known.
 pub(crate) fn administers(tx: &mut Transaction, proxy: &ProxyRef) -> bool {
     let mut conditions = proxy.settings.rule_sections().flat_map(|rules| &rules.stats_admin);
-    conditions.any(|condition| condition.eval(&tx.view()) == sample::Answer::Yes)
+    let holds = conditions.any(|condition| condition.eval(&tx.view()) == sample::Answer::Yes);
+    holds && !effort::is_exhausted()
 }
 
 /// What rules say of persistence by cookies.

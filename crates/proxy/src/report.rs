@@ -16,6 +16,7 @@ use crate::transaction::Transaction;
 use crate::workspace::Notes;
 use htx::HeaderId;
 use rules::RuleSet;
+use sample::regex::effort;
 use sample::{Facts as _, Side, TransactionRecord};
 use std::sync::atomic::Ordering::Relaxed;
 use table::DataType;
@@ -546,6 +547,7 @@ pub(crate) fn show_unborn<T>(
     notes.journal.bad_request = true;
     fill_unborn(client, &mut notes.record);
     adapt(&mut notes.record);
+    effort::open(notes.account());
     let written = write(&View {
         worker,
         client,

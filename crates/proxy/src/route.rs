@@ -59,6 +59,7 @@ pub(crate) async fn decide(tx: &mut Transaction) -> Result<Route, Failure> {
         Box::pin(verify::run(tx)).await;
         chosen = choose(tx, &front);
     }
+    judge::afford(tx, Phase::Request)?;
     let Some(backend) = chosen else {
         return Err(unserved(tx, 503));
     };

@@ -22,6 +22,7 @@ use mux::h2::abuse::AtOnce;
 use mux::{Side, h1, h2};
 use reactor::{Class, Thread};
 use sample::calendar::Date;
+use sample::regex::effort;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
@@ -330,15 +331,19 @@ impl Worker {
     /// Cleared notes for a transaction; allocates only when none are free.
     pub(crate) fn take_notes(&self) -> Box<Notes> {
         let free = self.notes.borrow_mut().pop();
-        free.unwrap_or_else(|| {
+        let notes = free.unwrap_or_else(|| {
             let mut fresh = Box::<Notes>::default();
             fresh.variables.process = self.shared.vars.clone();
             fresh
-        })
+        });
+        // Other notes that were dropped may have been at this place.
+        effort::close(notes.account());
+        notes
     }
 
     /// Takes notes back.
     pub(crate) fn give_notes(&self, mut notes: Box<Notes>) {
+        effort::close(notes.account());
         let mut free = self.notes.borrow_mut();
         if free.len() < KEEP_NOTES {
             notes.clear();

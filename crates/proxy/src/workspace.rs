@@ -18,6 +18,7 @@ use sample::{TransactionRecord, Variables};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
+use std::ptr;
 use table::Trackers;
 
 /// What moving bytes needs.
@@ -99,6 +100,12 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
+    /// The number under which regular expressions are counted.
+    #[inline]
+    pub(crate) fn account(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
     /// Forgets everything and keeps the memory. The journal is begun anew by the next transaction.
     pub(crate) fn clear(&mut self) {
         // Rules on connections look at notes before there is a transaction.

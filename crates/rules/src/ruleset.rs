@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::redirect::Redirect;
 use crate::reply::Reply;
 use crate::service::Service;
+use sample::regex::effort;
 use sample::{Answer, Condition, Facts, Guards, Lookout, ParseError, Parser, Side};
 use std::sync::{Arc, OnceLock};
 
@@ -137,11 +138,20 @@ impl Rule {
 pub struct Cursor {
     next: usize,
     strict: bool,
+    yields: bool,
 }
 
 impl Default for Cursor {
     fn default() -> Self {
-        Cursor { next: 0, strict: true }
+        Cursor { next: 0, strict: true, yields: false }
+    }
+}
+
+impl Cursor {
+    /// The same, of an evaluation that is suspended when it has taken long ([`Need::Turn`]).
+    #[must_use]
+    pub fn yielding(self) -> Self {
+        Self { yields: true, ..self }
     }
 }
 
@@ -160,6 +170,9 @@ pub enum Need {
     },
     /// The end of the client's handshake, where the request came before it.
     Handshake,
+    /// A turn of others: regular expressions have taken long. Only for those who
+    /// [yield](Cursor::yielding).
+    Turn,
 }
 
 /// What the rules decided. Replies are borrowed from the rule set: render them before anything
@@ -192,6 +205,9 @@ pub enum Verdict<'r> {
     BadRequest,
     /// A rewrite did not fit into what `tune.maxrewrite` leaves: answer with status 500.
     RewriteFailed,
+    /// Regular expressions have used all steps that the message may use, so that it is not known
+    /// what the rules would have decided: answer with status 500.
+    OutOfSteps,
     /// Evaluate again from `cursor` once the need is met.
     Suspend {
         /// Where to go on.
@@ -263,20 +279,48 @@ impl RuleSet {
     }
 
     /// Runs the rules from `cursor` on (the default one begins at the first).
+    ///
+    /// Once regular expressions have used up the steps of a message, nothing that follows from them
+    /// holds. That is noticed here unless it has been before: then this is about a reply that says
+    /// so.
     pub fn evaluate<'r>(&'r self, cursor: Cursor, cx: &mut dyn Context) -> Verdict<'r> {
-        let Cursor { next, mut strict } = cursor;
+        let known = effort::is_exhausted();
+        let (verdict, rule) = self.walk(cursor, cx);
+        if !known && effort::is_exhausted() {
+            if let Some(rule) = rule {
+                cx.set_last_rule(&rule.file, rule.line);
+            }
+            return Verdict::OutOfSteps;
+        }
+        verdict
+    }
+
+    /// What the rules decide, and the rule at which the evaluation ends.
+    fn walk<'r>(&'r self, cursor: Cursor, cx: &mut dyn Context) -> (Verdict<'r>, Option<&'r Rule>) {
+        let Cursor { next, mut strict, yields } = cursor;
+        let known = effort::is_exhausted();
+        let suspend = |next, strict, need| Verdict::Suspend {
+            cursor: Cursor { next, strict, yields: false },
+            need,
+        };
         let (guards, mut lookout) = (self.guards(), Lookout::default());
         for (index, rule) in self.rules.iter().enumerate().skip(next) {
+            if yields && index > next && effort::is_turn_over() {
+                return (suspend(index, strict, Need::Turn), Some(rule));
+            }
             if guards.rule_out(index, facts(cx), &mut lookout) {
                 continue;
             }
             if let Some(condition) = &rule.condition {
-                match condition.eval(facts(cx)) {
+                let answer = condition.eval(facts(cx));
+                if !known && effort::is_exhausted() {
+                    return (Verdict::OutOfSteps, Some(rule));
+                }
+                match answer {
                     Answer::Yes => {}
                     Answer::No => continue,
                     Answer::NotYet => {
-                        let cursor = Cursor { next: index, strict };
-                        return Verdict::Suspend { cursor, need: Need::Bytes };
+                        return (suspend(index, strict, Need::Bytes), Some(rule));
                     }
                 }
             }
@@ -286,28 +330,25 @@ impl RuleSet {
             match rule.action.run(self.ruleset.side(), cx) {
                 Outcome::Next => {}
                 Outcome::Strict(on) => strict = on,
-                Outcome::Suspend => {
-                    let cursor = Cursor { next: index, strict };
-                    return Verdict::Suspend { cursor, need: Need::Bytes };
-                }
-                Outcome::Wait(need) => {
-                    let cursor = Cursor { next: index + 1, strict };
-                    return Verdict::Suspend { cursor, need };
-                }
+                Outcome::Suspend => return (suspend(index, strict, Need::Bytes), Some(rule)),
+                Outcome::Wait(need) => return (suspend(index + 1, strict, need), Some(rule)),
                 Outcome::NoRoom => {
                     cx.count_failed_rewrite();
                     if strict {
                         cx.set_last_rule(&rule.file, rule.line);
-                        return Verdict::RewriteFailed;
+                        return (Verdict::RewriteFailed, Some(rule));
                     }
                 }
                 Outcome::Final(verdict) => {
                     cx.set_last_rule(&rule.file, rule.line);
-                    return verdict;
+                    return (verdict, Some(rule));
                 }
             }
+            if !known && effort::is_exhausted() {
+                return (Verdict::OutOfSteps, Some(rule));
+            }
         }
-        Verdict::Continue
+        (Verdict::Continue, None)
     }
 }
 

@@ -1,11 +1,26 @@
-//! Regular expressions with PCRE2 semantics, as HAProxy builds have them. Never panics on a pattern or a subject.
+//! Regular expressions with PCRE2 semantics, as HAProxy builds have them.
+//!
+//! A search that may take long is counted, and given up when its message has used all steps that it
+//! may use ([`effort`]). It then counts as no match, and whoever decides by it must ask whether it
+//! was given up.
 
+use ffi::Counted;
+use shape::Shape;
+use std::cell::RefCell;
 use std::fmt;
+use std::sync::OnceLock;
 
-/// A compiled expression. A search that exceeds PCRE2's match limits counts as no match.
+pub mod effort;
+mod shape;
+
+/// A compiled expression.
 pub struct Regex {
     inner: pcre2::bytes::Regex,
     text: String,
+    ignore_case: bool,
+    shape: Shape,
+    /// The same with counted steps, compiled when it is first needed.
+    counted: OnceLock<Option<Counted>>,
 }
 
 impl fmt::Debug for Regex {
@@ -16,17 +31,44 @@ impl fmt::Debug for Regex {
 
 /// Groups that a replacement may name, `\0` to `\9`.
 const GROUPS: usize = 10;
+/// The spans of groups.
+type Groups = [Option<(usize, usize)>; GROUPS];
+
+/// Patterns of a configuration that are tried for [`catastrophic`]: of more, a warning says enough.
+const TRIED: usize = 1_000;
+/// Steps that a subject of some 50 bytes may take.
+const PATIENCE: u64 = 200_000;
+/// The library's errors for searches that have exceeded one of its limits (pcre2api(3)): stack of
+/// the just-in-time code, groups entered, recursion, depth, heap.
+const LIMITS: [i32; 5] = [-46, -47, -52, -53, -63];
+
+thread_local! {
+    /// Patterns that were compiled on this thread and may take long, and how many were tried.
+    static CATASTROPHIC: RefCell<(Vec<String>, usize)> = const { RefCell::new((Vec::new(), 0)) };
+}
+
+/// The patterns compiled on this thread since the last call that a short subject can occupy for
+/// long: for warnings.
+pub fn take_catastrophic() -> Vec<String> {
+    CATASTROPHIC.with_borrow_mut(|(found, _)| std::mem::take(found))
+}
 
 impl Regex {
     /// Compiles `pattern`; just-in-time code is used where the machine allows it.
     pub fn new(pattern: &str, ignore_case: bool) -> Result<Regex, String> {
+        let limit = format!("(*LIMIT_MATCH={})", shape::GROUPS);
         pcre2::bytes::RegexBuilder::new()
             .jit_if_available(true)
             .caseless(ignore_case)
-            .build(pattern)
-            .map(|inner| Regex { inner, text: pattern.to_owned() })
+            .build(&format!("{limit}{pattern}"))
+            .map(|inner| {
+                let (text, shape) = (pattern.to_owned(), Shape::of(pattern));
+                let regex = Regex { inner, text, ignore_case, shape, counted: OnceLock::new() };
+                regex.note_catastrophic();
+                regex
+            })
             .map_err(|error| {
-                let offset = error.offset().unwrap_or(0);
+                let offset = error.offset().unwrap_or(0).saturating_sub(limit.len());
                 let full = error.to_string();
                 let message = full.rsplit_once(": ").map_or(&*full, |(_, message)| message);
                 format!("regex '{pattern}' is invalid (error={message}, erroffset={offset})")
@@ -58,14 +100,60 @@ impl Regex {
 
     /// Whether the expression matches anywhere in `subject`.
     pub fn is_match(&self, subject: &[u8]) -> bool {
-        self.inner.is_match(subject).unwrap_or(false)
+        if self.shape.is_simple(subject.len()) {
+            match self.inner.is_match(subject) {
+                Ok(matches) => return matches,
+                Err(error) if !LIMITS.contains(&error.code()) => return false,
+                Err(_) => {}
+            }
+        }
+        self.search(subject, 0, &mut [None])
+    }
+
+    /// A search whose steps are counted.
+    fn search(&self, subject: &[u8], start: usize, groups: &mut [Option<(usize, usize)>]) -> bool {
+        let counted = self.counted.get_or_init(|| Counted::new(&self.text, self.ignore_case));
+        let before = effort::left();
+        let mut left = before;
+        let result = match counted {
+            Some(counted) if left > 0 => counted.search(subject, start, groups, &mut left),
+            _ => Err(ffi::GivenUp),
+        };
+        effort::charge(before - left, result.is_err());
+        result.unwrap_or(false)
+    }
+
+    /// Tries short subjects, if the pattern may take long for any.
+    fn note_catastrophic(&self) {
+        if !self.shape.may_loop() || CATASTROPHIC.with_borrow(|(_, tried)| *tried >= TRIED) {
+            return;
+        }
+        let subjects = shape::probes(&self.text);
+        let takes_long = |subject: &Vec<u8>| {
+            let counted = self.counted.get_or_init(|| Counted::new(&self.text, self.ignore_case));
+            let mut steps = PATIENCE;
+            let search = |it: &Counted| it.search(subject, 0, &mut [None], &mut steps).is_err();
+            counted.as_ref().is_some_and(search)
+        };
+        let found = subjects.iter().any(takes_long);
+        CATASTROPHIC.with_borrow_mut(|(known, tried)| {
+            *tried += 1;
+            known.extend(found.then(|| self.text.clone()));
+        });
     }
 
     /// The first match at or after `start`, as spans of the groups.
-    fn groups(&self, subject: &[u8], start: usize) -> Option<[Option<(usize, usize)>; GROUPS]> {
-        let mut locations = self.inner.capture_locations();
-        self.inner.captures_read_at(&mut locations, subject, start).ok()??;
+    fn groups(&self, subject: &[u8], start: usize) -> Option<Groups> {
         let mut groups = [None; GROUPS];
+        if !self.shape.is_simple(subject.len()) {
+            return self.search(subject, start, &mut groups).then_some(groups);
+        }
+        let mut locations = self.inner.capture_locations();
+        match self.inner.captures_read_at(&mut locations, subject, start) {
+            Ok(found) => drop(found?),
+            Err(error) if !LIMITS.contains(&error.code()) => return None,
+            Err(_) => return self.search(subject, start, &mut groups).then_some(groups),
+        }
         for (i, group) in groups.iter_mut().enumerate().take(locations.len()) {
             *group = locations.get(i);
         }
@@ -87,7 +175,8 @@ impl Regex {
         let mut at = 0;
         while let Some(groups) = self.groups(subject, at) {
             let ended = at >= subject.len();
-            let (from, to) = groups[0].expect("group 0 is the match itself");
+            // `\K` may have the match begin behind its end; the library calls that an error.
+            let Some((from, to)) = groups[0].filter(|(from, _)| *from >= at) else { break };
             out.extend_from_slice(&subject[at..from]);
             expand_into(subject, &groups, template, out);
             if to > from {
@@ -107,12 +196,7 @@ impl Regex {
 }
 
 /// `\N` is group N, `\xHH` a byte, a backslash before anything else that character.
-fn expand_into(
-    subject: &[u8],
-    groups: &[Option<(usize, usize)>; GROUPS],
-    template: &[u8],
-    out: &mut Vec<u8>,
-) {
+fn expand_into(subject: &[u8], groups: &Groups, template: &[u8], out: &mut Vec<u8>) {
     let mut rest = template;
     while let Some(position) = memchr::memchr(b'\\', rest) {
         out.extend_from_slice(&rest[..position]);
@@ -170,6 +254,55 @@ mod tests {
         assert_eq!(replaced("$", "abc", "X", true), "abcXX");
         assert_eq!(replaced("^", "abc", "X", true), "Xabc");
         assert_eq!(replaced("z", "ab", "-", true), "ab");
+    }
+
+    #[test]
+    fn a_search_that_is_given_up_is_noted_and_costs_a_bounded_time() {
+        let regex = Regex::new("^(a+)+$", false).expect("a valid expression");
+        effort::open(1);
+        assert!(regex.is_match(b"aaaa") && !effort::is_exhausted());
+        for _ in 0..1_000 {
+            assert!(!regex.is_match(&[&[b'a'; 40][..], b"!"].concat()));
+        }
+        assert!(effort::is_exhausted() && effort::left() == 0);
+        effort::close(1);
+        effort::open(2);
+        assert!(regex.is_match(b"aaaa") && !effort::is_exhausted());
+        let stacked = Regex::new("^(a|b)*[yz]", false).expect("a valid expression");
+        assert!(stacked.is_match(("ab".repeat(8_000) + "z").as_bytes()), "the stack is not enough");
+        let twice = Regex::new("(a+)+b", false).expect("a valid expression");
+        let mut out = Vec::new();
+        twice.replace(&[b'a'; 3_000], b"x", true, &mut out);
+        assert!(effort::is_exhausted() || out == [b'a'; 3_000]);
+        effort::close(2);
+    }
+
+    #[test]
+    fn patterns_that_backtrack_catastrophically_are_told_of() {
+        let told = |pattern: &str| {
+            Regex::new(pattern, false).expect("a valid expression");
+            !take_catastrophic().is_empty()
+        };
+        for pattern in [
+            "(a+)+$",
+            "^/x/([a-z]+)*$",
+            "^(a|aa)+$",
+            "^(\\w+\\s?)+$",
+            "^(([a-z])+.)+[A-Z]([a-z])+$",
+            "(?:x(?:[0-9]+)*y?)+z",
+        ] {
+            assert!(told(pattern), "{pattern}");
+        }
+        for pattern in [
+            "^/api/v[0-9]+/",
+            "^([a-z0-9-]+\\.)*example\\.com$",
+            "^(?:[^\"]|\\\\.)*$",
+            "foo.*bar.*baz",
+            "^(/[^/]+)+/x$",
+            "(\\.jpe?g|\\.png)+$",
+        ] {
+            assert!(!told(pattern), "{pattern}");
+        }
     }
 
     #[test]

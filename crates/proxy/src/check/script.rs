@@ -24,6 +24,7 @@ use rules::check::{
     StepAction,
 };
 use sample::Variables;
+use sample::regex::effort;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -145,6 +146,7 @@ impl<'a> Play<'a> {
             Some(reply) => &reply.body,
             None => self.line.received(),
         };
+        effort::open(0);
         Scene {
             worker: self.worker,
             proxy: self.subject.proxy,

@@ -3,7 +3,11 @@
 use super::pattern::{Pattern, Unusable};
 use super::protocol::Finding;
 use super::send::written;
+use sample::regex::effort;
 use sample::{Expr, Facts, LogFormat, Value};
+
+/// What is told of a check whose regular expressions take too long.
+const OUT_OF_STEPS: &[u8] = b"regular expressions have used all steps of a check";
 
 /// How a check ends, in the manual's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +175,15 @@ impl Expect {
 
     /// Judges what has come. `number` is that of the step.
     pub fn judge(&self, got: Received<'_>, number: usize, facts: &dyn Facts) -> Judgement {
+        let judgement = self.look(got, number, facts);
+        // Nothing follows from an expression that was given up, whether it is wanted or not.
+        match effort::is_exhausted() {
+            true => self.failed(Status::L7Response, facts, || OUT_OF_STEPS.to_vec()),
+            false => judgement,
+        }
+    }
+
+    fn look(&self, got: Received<'_>, number: usize, facts: &dyn Facts) -> Judgement {
         if let Some(head) = facts.response().filter(|_| got.http) {
             return match self.pattern.is_in_head(head, facts) {
                 Ok(Some(found)) if found != self.negated => self.passed(facts),

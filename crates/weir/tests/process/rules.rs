@@ -1,7 +1,7 @@
 //! Rules on real requests: deny, return, redirect, headers, backends, error files. Never the language
 //! behind them, which has tests of its own.
 
-use crate::support::{LogReceiver, Message, Origin, Running, Setup, shape};
+use crate::support::{Directory, LogReceiver, Message, Origin, Running, Setup, run, shape};
 
 fn start(front: &str, back: &str, origin: &Origin, log: &LogReceiver) -> Running {
     Setup::http(front, &format!("{back}\n    server s <origin>"))
@@ -298,4 +298,74 @@ fn hosts_and_targets_follow_each_other_and_methods_stay_the_clients() {
     let changed = origin.request(2);
     assert!(raw(&changed).starts_with("POST "));
     assert_eq!(changed.header("x-method"), Some("GET"));
+}
+
+/// Fields that a backtracking expression takes long for: each would take 25 ms without a bound.
+fn costly_fields(count: usize) -> String {
+    (0..count).map(|n| format!("X-{n}: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\r\n")).collect()
+}
+
+/// The answer to a request with these fields, on a connection of its own.
+fn status_of(weir: &Running, fields: &str) -> u16 {
+    let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+    weir.web().ask(request).status()
+}
+
+#[test]
+fn a_request_that_regular_expressions_take_too_long_for_is_refused_with_500() {
+    for rule in [
+        "http-request deny deny_status 403 if { req.fhdr(x-1) -m reg ^(a+)+$ }",
+        "http-request deny deny_status 403 if { req.hdrs -m reg (a+)+$ }",
+        "http-request set-header y \"%[req.fhdr(x-1),regsub('^(?:a+)+[X!]!',b)]\"",
+        "http-request replace-header x-1 ^(a+)+$ b",
+        "http-request set-var(txn.a) req.fhdr(x-1),map_reg(<dir>/map)",
+        "use_backend app if { req.fhdr(x-1) -m reg ^(a+)+$ }",
+        "http-request deny unless { req.fhdr(x-1) -m reg ^(a+)+$ } or TRUE",
+        "tcp-request content reject if { req.fhdr(x-1) -m reg ^(a+)+$ }",
+        "http-response deny if { capture.req.hdr(0) -m reg ^(a+)+$ }",
+        "http-after-response set-header y 1 if { capture.req.hdr(0) -m reg ^(a+)+$ }",
+    ] {
+        let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+        let front = format!("    capture request header x-1 len 100\n    {rule}");
+        let setup = Setup::http(&front, "    server s <origin>").file("map", "^(a+)+$ b\n");
+        let weir = setup.between(&origin, &log);
+        assert_eq!(status_of(&weir, &costly_fields(90)), 500, "{rule}");
+        let line = log.find("regular expressions");
+        assert!(line.contains("have used all 2000000 steps"), "{line}");
+        let place = rule.starts_with("http") || rule.starts_with("tcp");
+        assert_eq!(line.contains("weir.cfg:"), place, "{rule}: {line}");
+        assert_eq!(weir.stat("web", "FRONTEND", "eint"), "1", "{rule}");
+        assert_eq!(status_of(&weir, "x-1: b\r\n"), 200, "{rule}");
+    }
+}
+
+#[test]
+fn a_request_that_regular_expressions_take_long_for_does_not_occupy_the_thread() {
+    let (origin, log) = (Origin::saying("hello"), LogReceiver::new());
+    let front =
+        (0..90).map(|n| format!("    http-request deny if {{ req.fhdr(x-{n}) -m reg ^(a+)+$ }}\n"));
+    let front: String = front.collect();
+    let weir = Setup::http(&front, "    server s <origin>").between(&origin, &log);
+    let before = weir.cpu_seconds();
+    for _ in 0..20 {
+        assert_eq!(status_of(&weir, &costly_fields(90)), 500);
+    }
+    let each = (weir.cpu_seconds() - before) / 20.0;
+    assert!(each < 0.1, "{each} s for a request");
+}
+
+#[test]
+fn patterns_that_backtrack_catastrophically_are_warned_of() {
+    let text = "listen l\n mode http\n bind :1\n timeout client 1s\n timeout server 1s\n \
+                timeout connect 1s\n acl a path_reg ^/([a-z]+)*$\n \
+                http-request deny if { path_reg ^/[a-z]+$ }\n \
+                http-request set-header x \"%[path,regsub('^/(?:a+)+X',b)]\"\n";
+    let directory = Directory::new();
+    let file = directory.write("a.cfg", text);
+    let told = run(&["-c", "-f", file.to_str().expect("a path")]);
+    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    let lines: Vec<&str> = told.lines().filter(|line| line.contains("catastrophic")).collect();
+    assert_eq!(lines.len(), 2, "{told}");
+    assert!(lines[0].contains("a.cfg:7] : ") && lines[0].contains("'^/([a-z]+)*$'"), "{told}");
+    assert!(lines[1].contains("(?:a+)+X'"), "{told}");
 }

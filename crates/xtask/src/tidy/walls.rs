@@ -33,7 +33,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("mux", &["buf", "htx", "stdx", "wire"]),
     ("tls", &["ffi", "stdx"]),
     ("table", &["stdx"]),
-    ("sample", &["crypto", "htx", "stdx", "table"]),
+    ("sample", &["crypto", "ffi", "htx", "stdx", "table"]),
     ("rules", &["htx", "sample", "stdx", "table"]),
     ("balance", &["stdx"]),
     ("dns", &[]),
