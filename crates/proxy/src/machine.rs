@@ -173,6 +173,14 @@ impl Machine {
         }
     }
 
+    /// The same, from where earlier looks have come to.
+    pub(crate) fn check_more(&mut self, input: &[u8], ahead: &mut h1::Ahead) -> Result<(), Error> {
+        match self {
+            Self::H1(conn) => conn.check_more(input, ahead),
+            Self::H2(_) => Ok(()),
+        }
+    }
+
     /// Payload that is still to come; `u64::MAX` when nothing announces how much.
     #[inline]
     pub(crate) fn payload_left(&self) -> u64 {

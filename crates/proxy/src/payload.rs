@@ -52,10 +52,11 @@ pub(crate) async fn wait(
 async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Result<(), Failure> {
     let deadline = span.map(|span| tx.worker.thread.tick().plus_ms(span));
     encourage(tx);
-    while !look(tx, Side::Request, tx.request_body, at_least) {
+    let (mut seen, mut ahead) = (Seen::default(), h1::Ahead::default());
+    while !look(tx, Side::Request, tx.request_body, (at_least, &mut seen)) {
         match receive::fill(tx) {
             Ok(true) => {
-                let malformed = tx.client.mux.check_body(tx.client.input.data());
+                let malformed = tx.client.mux.check_more(tx.client.input.data(), &mut ahead);
                 malformed.map_err(|_| Failure::new(400, Cause::Proxy, Phase::Request))?;
             }
             Ok(false) => {
@@ -77,7 +78,10 @@ async fn gather(tx: &mut Transaction, span: Option<u32>, at_least: u64) -> Resul
 /// Whether what [`wait`] has seen is all of the request's body.
 pub(crate) fn is_whole(tx: &Transaction) -> bool {
     match tx.client.mux.is_h1() {
-        true => peek(tx.request_body, tx.client.input.data(), &mut Vec::new()),
+        true => {
+            let (mut body, mut seen) = (Vec::new(), Seen::default());
+            peek(tx.request_body, tx.client.input.data(), &mut body, &mut seen)
+        }
         false => tx.client.mux.has_received_all(),
     }
 }
@@ -93,7 +97,8 @@ pub(crate) async fn wait_for_response(
     at_least: u64,
 ) -> Result<(), Failure> {
     let deadline = Some(tx.worker.thread.tick().plus_ms(span));
-    while !look(tx, Side::Response, body, at_least) {
+    let mut seen = Seen::default();
+    while !look(tx, Side::Response, body, (at_least, &mut seen)) {
         let Some(server) = &mut tx.server else { return Ok(()) };
         if server.lacks_buffer() {
             // The head came in one that was waited for; this is for the few that have given it
@@ -123,15 +128,30 @@ fn is_over(tx: &Transaction, deadline: Option<Tick>) -> bool {
     deadline.is_some_and(|deadline| deadline.is_due(tx.worker.thread.tick()))
 }
 
-/// Takes note of the body as far as it is there; whether that is enough.
-fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool {
+/// How far looks at a body have come, while what is received stays where it is: what has been read
+/// is not read again when more of it comes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Where the next chunk begins.
+    at: usize,
+    /// Bytes of payload before that.
+    payload: usize,
+}
+
+/// Takes note of the body as far as it is there; whether that is at least so much, or enough.
+fn look(
+    tx: &mut Transaction,
+    side: Side,
+    kind: BodyKind,
+    (at_least, seen): (u64, &mut Seen),
+) -> bool {
     let (settings, head) = (&tx.worker.shared.settings, tx.notes.arrived[side as usize]);
     let input = match side {
         Side::Request => tx.client.input.data(),
         Side::Response => tx.server.as_ref().map_or(&[][..], |server| server.received()),
     };
     let body = tx.notes.bodies[side as usize].get_or_insert_default();
-    body.clear();
+    body.truncate(seen.payload);
     tx.notes.used = true;
     let machine = match side {
         Side::Request => Some(&tx.client.mux),
@@ -141,10 +161,10 @@ fn look(tx: &mut Transaction, side: Side, kind: BodyKind, at_least: u64) -> bool
         // What follows such a head is no body: nothing has to come of it.
         _ if matches!(kind, BodyKind::None | BodyKind::Tunnel) => true,
         Some(machine) if !machine.is_h1() => {
-            body.extend_from_slice(input);
+            take_more(input, body, seen);
             machine.has_received_all()
         }
-        _ => peek(kind, input, body),
+        _ => peek(kind, input, body, seen),
     };
     let enough = at_least > 0 && body.len() as u64 >= at_least;
     complete || enough || input.len() + settings.max_rewrite + head >= settings.buffer_size
@@ -186,7 +206,7 @@ pub(crate) fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Op
         }
         BodyKind::Chunked => Some(notes.decoded[side as usize].get_or_init(|| {
             let mut body = Vec::new();
-            chunks(input, &mut body);
+            chunks(input, &mut body, &mut Seen::default());
             body
         })),
         BodyKind::UntilClose => Some(input),
@@ -197,7 +217,7 @@ pub(crate) fn untouched<'n>(notes: &'n Notes, side: Side, input: &'n [u8]) -> Op
 /// What is known of chunks that stand untouched at the front of `input`.
 pub(crate) fn seen_chunks(notes: &Notes, side: Side, input: &[u8]) -> Option<Chunks> {
     let chunked = notes.journal.ahead[side as usize] == Some(BodyKind::Chunked);
-    chunked.then(|| chunks(input, &mut Vec::new()))
+    chunked.then(|| chunks(input, &mut Vec::new(), &mut Seen::default()))
 }
 
 /// A client that waits to be told to send its body is told so.
@@ -212,18 +232,24 @@ fn encourage(tx: &mut Transaction) {
     let _ = down.flush(&mut buf::Buf::empty(), &tx.client.socket);
 }
 
-/// Appends the payload that stands at the front of `input`; whether that is all of it.
-fn peek(kind: BodyKind, input: &[u8], body: &mut Vec<u8>) -> bool {
+/// Appends what has come since the last look to a body that has no framing.
+fn take_more(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) {
+    body.extend_from_slice(input.get(seen.payload..).unwrap_or_default());
+    seen.payload = body.len();
+}
+
+/// Completes the payload that stands at the front of `input`; whether that is all of it.
+fn peek(kind: BodyKind, input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> bool {
     match kind {
         BodyKind::None => true,
         BodyKind::Length(length) => {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            body.extend_from_slice(&input[..input.len().min(length)]);
+            take_more(&input[..input.len().min(length)], body, seen);
             input.len() >= length
         }
-        BodyKind::Chunked => chunks(input, body).complete,
+        BodyKind::Chunked => chunks(input, body, seen).complete,
         BodyKind::UntilClose | BodyKind::Tunnel => {
-            body.extend_from_slice(input);
+            take_more(input, body, seen);
             false
         }
     }
@@ -242,10 +268,11 @@ pub(crate) struct Chunks {
 
 /// The payload of chunks (RFC 9112 section 7.1). Malformed ones end it: whoever forwards them says
 /// what is wrong.
-fn chunks(input: &[u8], body: &mut Vec<u8>) -> Chunks {
-    let (mut at, end_of_line) = (0, |rest: &[u8]| rest.iter().position(|byte| *byte == b'\n'));
+fn chunks(input: &[u8], body: &mut Vec<u8>, seen: &mut Seen) -> Chunks {
+    let end_of_line = |rest: &[u8]| memchr::memchr(b'\n', rest);
     let until = |missing| Chunks { missing, ..Chunks::default() };
     loop {
+        let at = seen.at;
         let left = &input[at..];
         let Some(end) = end_of_line(left) else { return until(0) };
         let digits = left[..end].iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -260,7 +287,7 @@ fn chunks(input: &[u8], body: &mut Vec<u8>) -> Chunks {
         body.extend_from_slice(&rest[..rest.len().min(size)]);
         let Some(next) = rest.get(size..) else { return until(size - rest.len()) };
         let Some(behind) = end_of_line(next) else { return until(0) };
-        at += end + 1 + size + behind + 1;
+        *seen = Seen { at: at + end + 1 + size + behind + 1, payload: body.len() };
     }
 }
 
@@ -289,11 +316,31 @@ mod tests {
             (BodyKind::Chunked, "zz\r\n", "", true),
             (BodyKind::Chunked, "ffffffffffffffff\r\na", "a", false),
         ] {
-            let mut body = Vec::new();
-            assert_eq!(peek(kind, input.as_bytes(), &mut body), complete, "{input}");
-            assert_eq!(body, expected.as_bytes(), "{input}");
+            let (mut body, mut seen) = (Vec::new(), Seen::default());
+            let whole = peek(kind, input.as_bytes(), &mut body, &mut seen);
+            assert_eq!((whole, &*body), (complete, expected.as_bytes()), "{input}");
+            // The same, byte by byte.
+            let (mut body, mut seen) = (Vec::new(), Seen::default());
+            let mut look = |end: usize| {
+                body.truncate(seen.payload);
+                peek(kind, &input.as_bytes()[..end], &mut body, &mut seen)
+            };
+            let whole = (0..=input.len()).any(&mut look);
+            assert_eq!((whole, &*body), (complete, expected.as_bytes()), "{input}");
         }
     }
+
+    #[test]
+    fn chunks_that_were_seen_are_not_read_again() {
+        let (mut body, mut seen) = (Vec::new(), Seen::default());
+        let input = b"1\r\na\r\n".repeat(1_000);
+        for end in 0..input.len() {
+            body.truncate(seen.payload);
+            chunks(&input[..end], &mut body, &mut seen);
+            assert!(end - seen.at <= 6, "only what is left is read");
+        }
+    }
+
     #[test]
     fn chunks_tell_what_is_missing_and_where_trailers_begin() {
         for (input, complete, missing, trailers) in [
@@ -304,7 +351,7 @@ mod tests {
             ("0\r\n\r\n", true, 0, "\r\n"),
             ("2\r\nab\r\nzz\r\n", true, 0, ""),
         ] {
-            let seen = chunks(input.as_bytes(), &mut Vec::new());
+            let seen = chunks(input.as_bytes(), &mut Vec::new(), &mut Seen::default());
             assert_eq!((seen.complete, seen.missing), (complete, missing), "{input}");
             if complete {
                 assert_eq!(&input[seen.trailers..], trailers);

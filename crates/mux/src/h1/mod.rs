@@ -20,6 +20,7 @@ mod upgrade;
 
 pub use crate::{BodyStep, Eof, HeadStep};
 pub use conn::Conn;
+pub use recv::Ahead;
 pub use send::{DataFraming, HEAD_GROWTH};
 pub use settings::{Mode, Settings};
 

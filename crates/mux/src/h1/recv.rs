@@ -10,6 +10,13 @@ use super::upgrade::Upgrade;
 use super::{framing, host, persistence, upgrade};
 use crate::{BodyKind, BodyStep, Eof, Error, HeadStep, Side};
 
+/// How far looks at a body have come ([`Conn::check_more`]).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ahead {
+    conn: Option<Conn>,
+    at: usize,
+}
+
 impl Conn {
     /// Parses the head at the front of `input` and applies the rules on length, host, persistence
     /// and upgrades to it. `head` is the same one until the step is not `NeedMore`. After an error,
@@ -180,14 +187,24 @@ impl Conn {
     ///
     /// # Errors
     /// They are not, and the message should be refused as a whole. Nothing more can be read then.
+    #[inline]
     pub fn check_body(&mut self, input: &[u8]) -> Result<(), Error> {
+        self.check_more(input, &mut Ahead::default())
+    }
+
+    /// As [`Conn::check_body`]; `ahead` is how far earlier looks have come, as long as nothing is
+    /// taken between them.
+    ///
+    /// # Errors
+    /// As [`Conn::check_body`].
+    pub fn check_more(&mut self, input: &[u8], ahead: &mut Ahead) -> Result<(), Error> {
         if !matches!(self.recv, Recv::Chunked(_)) {
             return Ok(());
         }
-        let (mut ahead, mut at) = (*self, 0);
+        let (mut conn, mut at) = (ahead.conn.unwrap_or(*self), ahead.at);
         let mut trailers = Fields::default();
         loop {
-            let step = match ahead.handle_body(&input[at..], &mut trailers) {
+            let step = match conn.handle_body(&input[at..], &mut trailers) {
                 Ok(step) => step,
                 Err(error) => {
                     self.recv = Recv::Failed;
@@ -196,9 +213,14 @@ impl Conn {
             };
             at += step.skip + step.data;
             if step.done || step.skip + step.data == 0 {
-                return Ok(());
+                break;
             }
         }
+        // Trailers are read as one.
+        if matches!(conn.recv, Recv::Chunked(_)) {
+            *ahead = Ahead { conn: Some(conn), at };
+        }
+        Ok(())
     }
 
     fn chunked_body(&mut self, input: &[u8], trailers: &mut Fields) -> Result<BodyStep, Error> {

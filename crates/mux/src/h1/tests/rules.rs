@@ -4,7 +4,7 @@ use htx::Head;
 use wire::h1::Exceptions;
 
 use super::exchange::{exchange, settings};
-use crate::h1::{Conn, HeadStep, Mode, expects_continue};
+use crate::h1::{Ahead, Conn, HeadStep, Mode, expects_continue};
 use crate::{Fault, Side};
 
 fn receive(request: &str) -> Result<(Conn, Head), u16> {
@@ -143,6 +143,11 @@ fn broken_chunks_are_seen_ahead() {
         let checked = conn.check_body(body.as_bytes());
         assert_eq!(checked.is_ok(), right, "{body:?}");
         assert_eq!(conn.payload_received(), 0);
+        // The same, byte by byte.
+        let ((mut conn, _), mut ahead) = (receive(head).unwrap(), Ahead::default());
+        let looks =
+            (0..=body.len()).map(|end| conn.check_more(&body.as_bytes()[..end], &mut ahead));
+        assert_eq!(looks.fold(true, |sound, look| sound && look.is_ok()), right, "{body:?}");
     }
     let (mut conn, _) = receive("POST / HTTP/1.1\r\ncontent-length: 3\r\n\r\n").unwrap();
     assert!(conn.check_body(b"zz").is_ok());
