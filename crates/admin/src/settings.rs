@@ -99,6 +99,8 @@ pub struct Settings {
     pub tls: Arc<tls::Runtime>,
     /// Some streams of a worker from a place on, for `show sess`.
     pub streams: fn(&proxy::Worker, u32) -> proxy::streams::Part,
+    /// Raises a signal in this process, for a master that may not send it.
+    pub raise: fn(i32) -> std::io::Result<()>,
     /// Makes the settings of a server that `add server` adds, from its backend, its name, and the
     /// words from its address on.
     pub server: MakeServer,
@@ -135,6 +137,7 @@ impl Default for Settings {
             dictionaries: Arc::default(),
             tls: Arc::default(),
             streams: |_, _| Default::default(),
+            raise: |_| Err(std::io::ErrorKind::Unsupported.into()),
             server: MakeServer(Arc::new(|_, _, _| Err("no servers can be made".to_owned()))),
         }
     }

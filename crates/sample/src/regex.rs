@@ -9,6 +9,7 @@ use shape::Shape;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub mod effort;
 mod shape;
@@ -53,9 +54,21 @@ pub fn take_catastrophic() -> Vec<String> {
     CATASTROPHIC.with_borrow_mut(|(found, _)| std::mem::take(found))
 }
 
+/// Whether an expression has been compiled.
+static COMPILED: AtomicBool = AtomicBool::new(false);
+
+/// Whether expressions are in use that the system forbids to compile to machine code, such as by
+/// `MemoryDenyWriteExecute` of systemd: they are matched several times slower then.
+pub fn jit_is_forbidden() -> bool {
+    COMPILED.load(Ordering::Relaxed)
+        && pcre2::is_jit_available()
+        && pcre2::bytes::RegexBuilder::new().jit(true).build("a").is_err()
+}
+
 impl Regex {
     /// Compiles `pattern`; just-in-time code is used where the machine allows it.
     pub fn new(pattern: &str, ignore_case: bool) -> Result<Regex, String> {
+        COMPILED.store(true, Ordering::Relaxed);
         let limit = format!("(*LIMIT_MATCH={})", shape::GROUPS);
         pcre2::bytes::RegexBuilder::new()
             .jit_if_available(true)

@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What may be asked of a TCP listener beyond its address. What concerns connections is inherited
@@ -192,27 +192,33 @@ pub fn resume(fd: Fd, address: SocketAddr, backlog: u32) -> io::Result<()> {
     listen(borrow(fd)?, backlog)
 }
 
-/// Opens a unix stream listener at `path`, with permission bits `mode` if given. A stale socket
-/// file there is replaced at once by the new one, so that no client finds the path absent.
-pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<Fd> {
+/// Opens a unix stream listener for `path`, with permission bits `mode` if given. Its file is made
+/// beside `path` under the name that is returned, for the caller to rename once it is sure to
+/// serve; names without a file are listened on at once.
+///
+/// # Errors
+/// As the system says; no file is left.
+pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<(Fd, Option<PathBuf>)> {
     let fd = stream_socket(net::AddressFamily::UNIX)?;
     if is_abstract(path) {
         // No file, so nothing to replace; and no permissions.
         net::bind(&fd, &unix_address(path)?)?;
         listen(fd.as_fd(), backlog)?;
-        return Ok(into_raw(fd));
+        return Ok((into_raw(fd), None));
     }
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}.tmp", std::process::id()));
-    let fresh = Path::new(&fresh);
-    let _ = std::fs::remove_file(fresh);
-    net::bind(&fd, &SocketAddrUnix::new(fresh)?)?;
-    if let Some(mode) = mode {
-        std::fs::set_permissions(fresh, std::fs::Permissions::from_mode(mode))?;
+    let fresh = PathBuf::from(fresh);
+    let _ = std::fs::remove_file(&fresh);
+    net::bind(&fd, &SocketAddrUnix::new(fresh.as_path())?)?;
+    let limited = mode.map_or(Ok(()), |mode| {
+        std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(mode))
+    });
+    if let Err(error) = limited.and_then(|()| listen(fd.as_fd(), backlog)) {
+        let _ = std::fs::remove_file(&fresh);
+        return Err(error);
     }
-    listen(fd.as_fd(), backlog)?;
-    std::fs::rename(fresh, path)?;
-    Ok(into_raw(fd))
+    Ok((into_raw(fd), Some(fresh)))
 }
 
 /// Adopts a listening socket that was inherited from the parent, without changing whom it serves.

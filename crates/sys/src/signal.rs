@@ -4,6 +4,8 @@ use crate::Fd;
 use std::io;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
+/// No signal: finds out whether one could be sent.
+pub const NONE: i32 = 0;
 /// Interrupt from the keyboard.
 pub const INT: i32 = libc::SIGINT;
 /// Request to stop.

@@ -10,6 +10,7 @@ mod listeners;
 mod logs;
 mod predecessors;
 mod proxies;
+mod socket_files;
 mod start;
 mod takeover;
 

@@ -71,6 +71,9 @@ pub(crate) struct Options {
     pub(crate) daemon: bool,
     /// `-W`, `-Ws`: a master watches over the process that serves.
     pub(crate) master: bool,
+    /// `-Ws`: `daemon` in the configuration has no effect, because the service manager watches
+    /// over the process that it has started; `-D` still has.
+    pub(crate) ignores_daemon: bool,
     /// `-S`: the master's own runtime sockets, as given.
     pub(crate) master_sockets: Vec<String>,
     /// `-x`: the runtime socket of a process whose listening sockets are taken over.
@@ -169,7 +172,7 @@ const FLAGS: &[Flag] = &[
     Flag { name: "-V", value: "", help: "enters verbose mode (disables quiet mode)", apply: Some(|o, _| on(&mut o.verbose)) },
     Flag { name: "-D", value: "", help: "goes daemon", apply: Some(|o, _| on(&mut o.daemon)) },
     Flag { name: "-W", value: "", help: "master-worker mode", apply: Some(|o, _| on(&mut o.master)) },
-    Flag { name: "-Ws", value: "", help: "master-worker mode with systemd notify support", apply: Some(|o, _| on(&mut o.master)) },
+    Flag { name: "-Ws", value: "", help: "master-worker mode with systemd notify support, in the foreground", apply: Some(notifying_master) },
     Flag { name: "-q", value: "", help: "quiet mode: doesn't display messages", apply: Some(|o, _| on(&mut o.quiet)) },
     Flag { name: "-c", value: "", help: "check mode: only checks config files and exits", apply: Some(|o, _| action(o, Action::Check)) },
     Flag { name: "--output", value: "{json|sarif}", help: "with -c: writes messages for programs to the standard output", apply: Some(output) },
@@ -285,6 +288,12 @@ fn finish(mut options: Options) -> Result<Options, UsageError> {
 
 fn on(switch: &mut bool) -> Result<(), UsageError> {
     *switch = true;
+    Ok(())
+}
+
+fn notifying_master(options: &mut Options, _: &mut Words<'_>) -> Result<(), UsageError> {
+    options.master = true;
+    options.ignores_daemon = true;
     Ok(())
 }
 

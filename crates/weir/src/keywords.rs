@@ -201,7 +201,7 @@ mod tests {
             "\n\ttcp-request connection accept\n",
             "\n\thttp-request set-var*\n",
             "\n\thttp-response return\n",
-            "# List of registered CLI keywords:\n_getsocks [WORKER] \nabort ssl ca-file [WORKER] \n",
+            "# List of registered CLI keywords:\n_getsocks [WORKER] \n_signal [WORKER] \nabort ssl ca-file [WORKER] \n",
             "# List of registered sample converter functions:\nadd(string): sint => sint\n",
             "\nbytes(integer[,integer]): bin => bin\n",
             "# List of registered filter names:\n# List of registered sample fetch functions:\n",

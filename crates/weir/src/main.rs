@@ -180,13 +180,8 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     }
     let loaded = config::load(&sources, setup());
     drop(files);
-    if let Some(classes) = &options.keywords {
-        say(&keywords::dump(classes));
-    }
+    show(&options, &loaded);
     let verdict = loaded.verdict(options.zero_warning);
-    if options.libraries && loaded.model.is_some() {
-        say(&libraries());
-    }
     let said = config::report(&loaded.diagnostics, pid, Style::Plain, options.diagnostics);
     let checks = options.action == Action::Check;
     if let Some(format) = options.output.filter(|_| checks) {
@@ -206,6 +201,10 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
     }
     let in_file = |model: &config::Model| model.global.process.master_worker;
     let leads = options.master || loaded.model.as_ref().is_some_and(in_file);
+    if leading.as_ref().is_some_and(|leading| leading.again) && is_empty(&loaded, verdict) {
+        // Such as a file that is being written: what serves goes on.
+        return give_up(leading, &options, &(said + &nothing_to_serve(pid)), 1);
+    }
     match (loaded.model, verdict, leading) {
         (Some(model), Verdict::Valid | Verdict::NoListener, Some(leading))
             if leads || leading.again =>
@@ -217,6 +216,30 @@ fn load(options: Options, leading: Option<Leading>) -> ExitCode {
         (_, Verdict::NoListener, _) => nothing_listens(pid),
         (_, _, leading) => give_up(leading, &options, &said, 1),
     }
+}
+
+/// What the command line wants to see beside messages.
+fn show(options: &Options, loaded: &config::Loaded) {
+    if let Some(classes) = &options.keywords {
+        say(&keywords::dump(classes));
+    }
+    if options.libraries && loaded.model.is_some() {
+        say(&libraries());
+    }
+}
+
+/// Whether a configuration gives a master nothing to do.
+fn is_empty(loaded: &config::Loaded, verdict: Verdict) -> bool {
+    let idle = |model: &config::Model| model.programs.is_empty();
+    verdict == Verdict::NoListener && loaded.model.as_ref().is_some_and(idle)
+}
+
+/// Says that a reload is refused; the line.
+fn nothing_to_serve(pid: u32) -> String {
+    let text = "No enabled listener found, the configuration before stays in force.";
+    let alert = format!("[ALERT]    ({pid}) : {text}\n");
+    complain(&alert);
+    alert
 }
 
 /// What a check says last, on the standard output.

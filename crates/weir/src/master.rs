@@ -2,9 +2,11 @@
 //! configuration (management.txt, sections 3, 4 and 9.4). Never serves traffic.
 //!
 //! Reading order: [`record`] is what it knows, and what it tells itself across a reload; [`watch`]
-//! waits for signals, ends of processes and commands; [`program`] starts programs. How a worker is
+//! waits for signals, ends of processes and commands; [`delivery`] sends signals; [`program`]
+//! starts programs. How a worker is
 //! started belongs to `boot::lead`.
 
+pub(crate) mod delivery;
 pub(crate) mod program;
 pub(crate) mod record;
 pub(crate) mod watch;

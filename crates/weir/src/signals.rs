@@ -41,6 +41,28 @@ pub(crate) struct Stop {
 /// The signals that end the process, sooner or later.
 const ENDS: [i32; 3] = [signal::USR1, signal::TERM, signal::INT];
 
+/// The signals that a master may have this process raise.
+const RAISED: [i32; 7] = [
+    signal::NONE,
+    signal::USR1,
+    signal::TERM,
+    signal::INT,
+    signal::KILL,
+    signal::TTOU,
+    signal::TTIN,
+];
+
+/// Sends this process a signal on behalf of its master.
+///
+/// # Errors
+/// A master does not send such a signal.
+pub(crate) fn raise(number: i32) -> std::io::Result<()> {
+    match RAISED.contains(&number) {
+        true => signal::send(std::process::id() as i32, number),
+        false => Err(std::io::ErrorKind::InvalidInput.into()),
+    }
+}
+
 /// What happens next without a signal.
 #[derive(Clone, Copy)]
 enum Next {

@@ -61,6 +61,8 @@ pub(super) struct State {
     pub(super) timeout_ms: Option<u32>,
     /// Whether it may ask for listening sockets.
     pub(super) exposes: bool,
+    /// Whether it is the connection of a master.
+    pub(super) of_master: bool,
 }
 
 impl State {
@@ -76,6 +78,7 @@ impl State {
             anon: Anon::default(),
             timeout_ms: settings.timeout_ms,
             exposes: socket.exposes || socket.of_master,
+            of_master: socket.of_master,
         }
     }
 }

@@ -57,6 +57,20 @@ fn toggle(name: &str, word: &str, mode: &mut bool, done: Reply) -> Reply {
     done
 }
 
+/// `_signal`: a master that the system forbids to signal this process has it raise the signal.
+pub(super) fn signal(call: &mut Call<'_>) -> Reply {
+    if !call.state.of_master {
+        return Reply::error("Only the master's connection takes signals.");
+    }
+    let Ok(number) = call.word(1).parse() else {
+        return Reply::error("A signal number is expected.");
+    };
+    match (call.settings.raise)(number) {
+        Ok(()) => Reply::Message(Severity::Info, format!("Signal {number} raised.")),
+        Err(error) => Reply::error(format!("Cannot raise signal {number}: {error}")),
+    }
+}
+
 pub(super) fn severity(call: &mut Call<'_>) -> Reply {
     call.state.severity = match call.word(2) {
         "none" => SeverityOutput::None,

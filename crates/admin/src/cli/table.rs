@@ -63,6 +63,7 @@ pub fn commands() -> impl Iterator<Item = &'static str> {
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Entry] = &[
     entry("_getsocks", "", Admin, "", handover::ask),
+    entry("_signal", "<number>", Admin, "", own::signal),
     entry("abort ssl ca-file", "<cafile>", Admin, "abort a transaction for a CA file", authorities::abort),
     entry("abort ssl cert", "<certfile>", Admin, "abort a transaction for a certificate file", certificates::abort),
     entry("abort ssl crl-file", "<crlfile>", Admin, "abort a transaction for a CRL file", authorities::abort),

@@ -2,6 +2,7 @@
 
 use super::link::Base;
 use super::listeners::{self, Asked, Opener};
+use super::socket_files::SocketFiles;
 use crate::cli::Options;
 use crate::version;
 use admin::{CliSocket, Level, MakeServer, Settings, SeverityOutput};
@@ -48,11 +49,7 @@ pub(super) fn open(
                 sockets.push(socket.clone());
                 consoles.push(Console { handle: open.handle, socket });
             }
-            Err(error) => errors.push(format!(
-                "Starting frontend GLOBAL: {} [{}]",
-                listeners::reason(&error),
-                bind.written
-            )),
+            Err(error) => errors.push(listeners::failure("frontend GLOBAL", bind, &error)),
         }
     }
     let environment = environment(&model.env, &sockets);
@@ -75,6 +72,7 @@ pub(super) fn open(
         environment,
         dictionaries: model.dictionaries.clone(),
         streams: Worker::streams,
+        raise: crate::signals::raise,
         server: MakeServer(Arc::new(move |backend, name, words| {
             let base = bases.get(backend.name()).ok_or("No such backend.")?;
             let tls = (&process, &*store);
@@ -90,12 +88,12 @@ pub(super) fn open(
 /// Runtime sockets that are open.
 pub(crate) type Sockets = Vec<(Handle, CliSocket)>;
 
-/// The runtime sockets of the master (`-S`), as their line would say it, and what there is to warn
-/// of.
+/// The runtime sockets of the master (`-S`), as their line would say it, their files, and what
+/// there is to warn of.
 ///
 /// # Errors
 /// What is wrong with the line, or why it cannot be opened.
-pub(crate) fn of_master(given: &str) -> Result<(Sockets, Vec<String>), String> {
+pub(crate) fn of_master(given: &str) -> Result<(Sockets, SocketFiles, Vec<String>), String> {
     let told = |why: &str| format!("-S {given}: {why}");
     let (address, options) = given.split_once(',').unwrap_or((given, ""));
     let options = options.split(',').filter(|word| !word.is_empty());
@@ -119,7 +117,8 @@ pub(crate) fn of_master(given: &str) -> Result<(Sockets, Vec<String>), String> {
     };
     let sockets =
         model.global.stats.sockets.iter().map(&mut open).collect::<Result<_, String>>()?;
-    Ok((sockets, said.iter().map(|why| told(why)).collect()))
+    let files = std::mem::take(opener.files());
+    Ok((sockets, files, said.iter().map(|why| told(why)).collect()))
 }
 
 /// A word of the command line as one word of a configuration, whatever stands in it.

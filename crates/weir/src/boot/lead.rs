@@ -3,14 +3,16 @@
 
 use super::listeners::Pool;
 use super::predecessors::{self, Predecessors};
+use super::socket_files::SocketFiles;
 use super::start::{self, Place, Prepared};
 use super::{console, takeover};
 use crate::cli::Options;
-use crate::master::program;
-use crate::master::record::Record;
+use crate::master::record::{Child, Record};
 use crate::master::watch::{self, End, Orders, say};
+use crate::master::{delivery, program};
 use admin::master::Kind;
 use config::Model;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use sys::mother::Side;
 use sys::signal;
@@ -47,7 +49,7 @@ pub(crate) fn run(model: Model, options: &Options, said: &str, leading: Leading)
     (record.failed, record.stays) = (0, stays);
     told(&mut orders, "NOTICE", "Loading success.");
     record.answer("Loading success.");
-    dismiss(&mut record, max_reloads);
+    end_outlived(&record, max_reloads);
     if !again {
         predecessors::dismiss(options);
     }
@@ -126,10 +128,16 @@ fn load(
     // Those whom the command line names are gone since the first time, and their numbers may be
     // others' by now.
     let before = if again { Predecessors::default() } else { Predecessors::of(options) };
-    let prepared = Prepared::new(model, options, &orders.startup_logs, (pool, before))?;
+    check_delivery(&model, record)?;
+    let mut prepared = Prepared::new(model, options, &orders.startup_logs, (pool, before))?;
+    let mut files = SocketFiles::default();
+    let mut pid_file = None;
     if !again {
-        record.sockets = sockets(options).map_err(main)?;
+        (record.sockets, files) = sockets(options).map_err(main)?;
         start::background(&prepared.model, options).map_err(main)?;
+        files.adopt();
+        prepared.adopt_files();
+        pid_file = start::foreground_pid_file(&prepared.model, options);
     }
     let (channel, of_worker) = sys::pair::pair().map_err(|error| main(error.to_string()))?;
     let (ready, tells) = sys::pair::pair().map_err(|error| main(error.to_string()))?;
@@ -154,22 +162,72 @@ fn load(
     say_unless_quiet(orders, &format!("New worker ({pid}) forked"));
     [of_worker, tells].into_iter().for_each(sys::close);
     let staying: Vec<String> = program::staying(&prepared.model, record);
-    prepared.leave();
+    let mut of_worker = prepared.leave();
     let serves = serves(ready);
     sys::close(ready);
-    if !serves {
+    let stays = |child: &Child| {
+        child.process.kind == Kind::Program && staying.contains(&child.process.name)
+    };
+    let replaced = match serves {
+        true => replace(record, &stays, [&mut files, &mut of_worker], pid_file),
+        false => Err(vec![format!("The new worker ({pid}) does not serve.")]),
+    };
+    let worker = Child::new(pid, Kind::Worker, "", channel);
+    if let Err(mut alerts) = replaced {
+        alerts.extend(delivery::deliver(&worker, signal::KILL).err());
         sys::close(channel);
         program::end(&programs);
-        let _ = signal::send(pid as i32, signal::KILL);
-        return Err(main(format!("The new worker ({pid}) does not serve.")));
+        return Err(alerts.into_iter().flat_map(main).collect());
     }
-    for child in &mut record.children {
-        let stays = child.process.kind == Kind::Program && staying.contains(&child.process.name);
-        child.process.leaving |= !stays;
-    }
-    record.enter(pid, Kind::Worker, "", channel);
+    record.children.iter_mut().for_each(|child| child.process.leaving |= !stays(child));
+    record.children.push(worker);
     programs.iter().for_each(|(pid, name)| record.enter(*pid, Kind::Program, name, -1));
     Ok(Loaded::Master)
+}
+
+/// Refuses a reload that could not end what it replaces: a program that has another user takes no
+/// signal of a master without the capability, and has no socket to take it by.
+fn check_delivery(model: &Model, record: &Record) -> Result<(), Vec<String>> {
+    let staying = program::staying(model, record);
+    let replaced = |child: &&Child| {
+        child.process.kind == Kind::Program && !staying.contains(&child.process.name)
+    };
+    let all = record.children.iter().filter(replaced);
+    let alert = |child: &Child| {
+        let (name, pid) = (&child.process.name, child.process.pid);
+        format!("Cannot end program '{name}' ({pid}): the system forbids to signal it (CAP_KILL)")
+    };
+    let alerts: Vec<String> =
+        all.filter(|child| !delivery::is_possible(child)).map(alert).collect();
+    if alerts.is_empty() { Ok(()) } else { Err(alerts) }
+}
+
+/// Has the new worker take the place of the processes before: socket files get their names, the pid
+/// file is written, and those that do not stay are told to finish (SIGUSR1).
+///
+/// # Errors
+/// Alerts. The worker before goes on.
+fn replace(
+    record: &Record,
+    stays: &dyn Fn(&Child) -> bool,
+    files: [&mut SocketFiles; 2],
+    pid_file: Option<PathBuf>,
+) -> Result<(), Vec<String>> {
+    let worker = |child: &Child| child.process.kind == Kind::Worker;
+    let current = |child: &Child| worker(child) && !child.process.leaving;
+    let done = |alerts: Vec<String>| if alerts.is_empty() { Ok(()) } else { Err(alerts) };
+    // Nothing is replaced unless the worker before can be told to finish.
+    done(record.signal(signal::NONE, current))?;
+    let published = files.into_iter().try_for_each(SocketFiles::publish);
+    let noted = published.and_then(|()| match pid_file {
+        Some(path) => start::write_pid(&path, std::process::id()),
+        None => Ok(()),
+    });
+    noted.map_err(|text| vec![text])?;
+    done(record.signal(signal::USR1, current))?;
+    let programs = record.signal(signal::USR1, |child| !worker(child) && !stays(child));
+    programs.iter().for_each(|text| say("ALERT", text));
+    Ok(())
 }
 
 fn say_unless_quiet(orders: &Orders, text: &str) {
@@ -199,15 +257,16 @@ fn handed(options: &Options, record: &Record, again: bool) -> Result<Pool, Strin
     }
 }
 
-/// The master's own runtime sockets.
-fn sockets(options: &Options) -> Result<console::Sockets, String> {
-    let mut all = Vec::new();
+/// The master's own runtime sockets, and their files.
+fn sockets(options: &Options) -> Result<(console::Sockets, SocketFiles), String> {
+    let (mut all, mut all_files) = (Vec::new(), SocketFiles::default());
     for given in &options.master_sockets {
-        let (sockets, warnings) = console::of_master(given)?;
+        let (sockets, files, warnings) = console::of_master(given)?;
         warnings.iter().for_each(|text| say("WARNING", text));
         all.extend(sockets);
+        all_files.append(files);
     }
-    Ok(all)
+    Ok((all, all_files))
 }
 
 /// Variables that processes find (configuration manual, section 2.3).
@@ -230,10 +289,9 @@ fn serves(ready: i32) -> bool {
     waited && sys::pair::receive(ready, &mut [0]).is_ok_and(|(count, _)| count > 0)
 }
 
-/// Tells the processes before that they are not needed any more; those that have outlived too many
-/// reloads end at once.
-fn dismiss(record: &mut Record, max_reloads: Option<u32>) {
-    record.signal(signal::USR1, |child| child.process.leaving);
+/// Ends those of the processes before at once that have outlived too many reloads.
+fn end_outlived(record: &Record, max_reloads: Option<u32>) {
     let outlived = |reloads: u32| max_reloads.is_some_and(|most| reloads > most);
-    record.signal(signal::TERM, |child| child.process.leaving && outlived(child.process.reloads));
+    let chosen = |child: &Child| child.process.leaving && outlived(child.process.reloads);
+    record.signal(signal::TERM, chosen).iter().for_each(|text| say("ALERT", text));
 }

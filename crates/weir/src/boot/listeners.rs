@@ -1,6 +1,7 @@
 //! Listening sockets, opened before privileges are dropped. Never accepts.
 
 use super::predecessors::Predecessors;
+use super::socket_files::{self, SocketFiles, UnixSocketError};
 use crate::complain;
 use config::model::{Address, Bind, BindAddress, BindOptions, Front, Global, Mode, UnixAccess};
 use proxy::settings::{Expected, Preamble};
@@ -8,7 +9,6 @@ use reactor::{Handle, KeepAlive, Namespace, SystemBuffers};
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -107,6 +107,8 @@ pub(super) struct Opener {
     others: Vec<Handle>,
     /// Who may have the ports so far.
     before: Predecessors,
+    /// Socket files that have not got their names yet.
+    files: SocketFiles,
 }
 
 impl Opener {
@@ -132,13 +134,12 @@ impl Opener {
             BindAddress::At(Address::Unix(path)) => {
                 let (path, is_file) = whole(path, asked);
                 let name = format!("unix@{}", path.display()).replace(['\0', '\n'], "%");
-                let fd = match self.take(&name, &options).filter(|_| !is_file || path.exists()) {
+                let access = socket_files::access(bind, &asked.unix.0);
+                let fits = !is_file || socket_files::has(&path, &access);
+                let fd = match self.take(&name, &options).filter(|_| fits) {
                     Some(fd) => fd,
-                    None => open_unix(&path, bind, asked, options.backlog)?,
+                    None => self.open_unix(&path, &access, options.backlog)?,
                 };
-                if is_file {
-                    allow(&path, bind, asked)?;
-                }
                 self.opened.push((name, Handle(fd)));
                 Ok(Open::new(Handle(fd), reactor::Address::Unix(path)))
             }
@@ -161,6 +162,22 @@ impl Opener {
             BindAddress::At(_) => self.others.push(Handle(fd)),
         }
         Ok(Handle(fd))
+    }
+
+    /// A unix socket; its file gets its name when all is open.
+    fn open_unix(&mut self, path: &Path, access: &UnixAccess, backlog: u32) -> io::Result<i32> {
+        let (fd, fresh) = sys::listen::unix(path, backlog, access.mode)
+            .map_err(UnixSocketError::at("cannot bind UNIX socket"))?;
+        let Some(fresh) = fresh else { return Ok(fd) };
+        let allowed = socket_files::allow(&fresh, access);
+        self.files.add(fresh, path);
+        match allowed {
+            Ok(()) => Ok(fd),
+            Err(error) => {
+                sys::close(fd);
+                Err(error)
+            }
+        }
     }
 
     /// Another socket of an address that is open already.
@@ -238,19 +255,25 @@ impl Opener {
     /// Closes all that it has opened, and leaves the ports to those who had them.
     pub(super) fn give_up(mut self) {
         let mut before = std::mem::take(&mut self.before);
-        self.close();
+        drop(self.close());
         before.resume();
     }
 
+    /// The socket files that it has made, which the caller publishes or drops.
+    pub(super) fn files(&mut self) -> &mut SocketFiles {
+        &mut self.files
+    }
+
     /// Closes all that it has opened: another process serves. What it has inherited stays, also for
-    /// the program that this process becomes.
-    pub(super) fn close(mut self) {
+    /// the program that this process becomes. The socket files are the caller's.
+    pub(super) fn close(mut self) -> SocketFiles {
         self.close_rest();
         let own = self.opened.drain(..).map(|(_, handle)| handle).chain(self.others.drain(..));
         own.for_each(|handle| sys::close(handle.0));
         for handle in self.inherited.values() {
             let _ = sys::process::keep_across_exec(handle.0, true);
         }
+        std::mem::take(&mut self.files)
     }
 
     fn options(&mut self, line: &BindOptions, asked: &Asked) -> io::Result<sys::listen::Options> {
@@ -317,23 +340,6 @@ fn whole(path: &Path, asked: &Asked) -> (PathBuf, bool) {
     (path, is_file)
 }
 
-fn open_unix(path: &Path, bind: &Bind, asked: &Asked, backlog: u32) -> io::Result<i32> {
-    sys::listen::unix(path, backlog, bind.options.access.mode.or(asked.unix.0.mode))
-}
-
-/// Sets owner and rights of a socket's file.
-fn allow(path: &Path, bind: &Bind, asked: &Asked) -> io::Result<()> {
-    let (own, usual) = (&bind.options.access, &asked.unix.0);
-    if let Some(mode) = own.mode.or(usual.mode) {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
-    }
-    let (uid, gid) = (own.uid.or(usual.uid), own.gid.or(usual.gid));
-    if uid.is_some() || gid.is_some() {
-        sys::listen::set_owner(path, uid, gid)?;
-    }
-    Ok(())
-}
-
 /// What goes before the first byte of the connections to a line, whoever it belongs to.
 pub(super) fn preamble(bind: &Bind) -> Preamble {
     let expects = Expected {
@@ -347,15 +353,8 @@ pub(super) fn preamble(bind: &Bind) -> Preamble {
 /// HAProxy's words for a line that cannot be listened on.
 pub(super) fn failure(owner: &str, bind: &Bind, error: &io::Error) -> String {
     let (place, why) = (&bind.place, reason(error));
-    match why.starts_with("cannot bind socket") {
-        true => {
-            format!(
-                "Binding [{}:{}] for {owner}: {why} for [{}]",
-                place.file, place.line, bind.written
-            )
-        }
-        false => format!("Starting {owner}: {why} [{}]", bind.written),
-    }
+    let joint = if UnixSocketError::is(error) { "" } else { "for " };
+    format!("Binding [{}:{}] for {owner}: {why} {joint}[{}]", place.file, place.line, bind.written)
 }
 
 /// HAProxy's words for why a socket cannot be opened.
@@ -366,6 +365,7 @@ pub(super) fn reason(error: &io::Error) -> String {
         io::ErrorKind::AddrNotAvailable => {
             "cannot bind socket (Cannot assign requested address)".into()
         }
+        _ if UnixSocketError::is(error) => error.to_string(),
         _ => format!("cannot create listening socket ({})", words(error)),
     }
 }

@@ -64,7 +64,14 @@ pub(super) fn dismiss(options: &Options) {
 
 fn tell(pids: &[i32], number: i32) {
     for pid in pids {
-        // One that is gone already needs no telling.
-        let _ = signal::send(*pid, number);
+        let sent = signal::send(*pid, number);
+        // A process that is gone already needs no signal.
+        if let Err(error) = sent
+            && error.kind() == io::ErrorKind::PermissionDenied
+        {
+            let name = sys::mother::signal_name(number);
+            let text = format!("Cannot send signal {number} ({name}) to process {pid}: {error}");
+            crate::master::watch::say("ALERT", &text);
+        }
     }
 }

@@ -3,6 +3,7 @@
 use super::console::{self, Console};
 use super::listeners::{Opener, Pool};
 use super::predecessors::{self, Predecessors};
+use super::socket_files::SocketFiles;
 use super::{greeting, limits, logs, proxies, takeover};
 use crate::cli::Options;
 use crate::master::watch;
@@ -17,7 +18,7 @@ use reactor::watchdog::Hold;
 use reactor::{Handle, Pulse, Thread, Threads, Timekeeper, Watchdog};
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};
@@ -53,7 +54,8 @@ pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
             return fail(&format!("[haproxy.main()] {text} ({error})"));
         }
     };
-    let prepared = match Prepared::new(model, options, said, (pool, Predecessors::of(options))) {
+    let mut prepared = match Prepared::new(model, options, said, (pool, Predecessors::of(options)))
+    {
         Ok(prepared) => prepared,
         Err(alerts) => {
             alerts.iter().for_each(|text| watch::say("ALERT", text));
@@ -63,7 +65,16 @@ pub(crate) fn run(model: Model, options: &Options, said: &str) -> ExitCode {
     let told = prepared.warn_of_what_needs_a_master(options);
     told.iter().for_each(|text| complain(text));
     let place = Place { manager: manager(), ..Place::default() };
-    if let Err(error) = background(&prepared.model, options) {
+    let started = background(&prepared.model, options).and_then(|()| {
+        if let Some(path) = foreground_pid_file(&prepared.model, options) {
+            write_pid(&path, std::process::id())?;
+        }
+        let files = prepared.opener.files();
+        files.adopt();
+        files.publish()
+    });
+    if let Err(error) = started {
+        prepared.opener.give_up();
         return fail(&format!("[haproxy.main()] {error}"));
     }
     predecessors::dismiss(options);
@@ -125,12 +136,24 @@ impl Prepared {
             }
             model.global.process.noreuseport = true;
         }
+        if sample::regex::jit_is_forbidden() {
+            let text = "The system forbids executable memory: regular expressions are matched \
+                        without the just-in-time compiler, several times slower \
+                        (MemoryDenyWriteExecute of systemd, SELinux execmem).";
+            complain(&format!("[WARNING]  ({}) : {text}\n", std::process::id()));
+        }
         let known = (console::certificates(&model), console::bases(&model));
         let proxies = proxies::all(&mut model, &mut opener, &mut errors);
         let rings = logs::rings(&model, &mut errors);
         let log_forwards = logs::forwards(&model, &mut opener, &mut errors);
         let (runtime, console) =
             console::open(&model, (options, said), known, &mut opener, &mut errors);
+        if errors.is_empty()
+            && let Err(error) = rehearse(&model)
+        {
+            opener.give_up();
+            return Err(main(error));
+        }
         if errors.is_empty() {
             opener.close_rest();
             return Ok(Self {
@@ -150,9 +173,15 @@ impl Prepared {
         Err(errors)
     }
 
-    /// Gives up what was opened, for another process has it.
-    pub(super) fn leave(self) {
-        self.opener.close();
+    /// Gives up what was opened, for another process has it; the socket files are the caller's to
+    /// publish.
+    pub(super) fn leave(self) -> SocketFiles {
+        self.opener.close()
+    }
+
+    /// Takes the socket files over from the process that this one is a copy of.
+    pub(super) fn adopt_files(&mut self) {
+        self.opener.files().adopt();
     }
 
     /// The addresses of its runtime sockets.
@@ -322,17 +351,16 @@ fn process(model: &Model, options: &Options, maxconn: u32) -> Process {
 }
 
 pub(super) fn is_daemon(model: &Model, options: &Options) -> bool {
-    (options.daemon || model.global.process.daemon) && !options.foreground
+    let in_file = model.global.process.daemon && !options.ignores_daemon;
+    (options.daemon || in_file) && !options.foreground
 }
 
-/// Goes to the background if it is to, and writes the pid file.
+/// Goes to the background if it is to; the parent writes the pid file then, so that whoever waits
+/// for its end finds the file.
 pub(super) fn background(model: &Model, options: &Options) -> Result<(), String> {
-    let process = &model.global.process;
     let explain = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
-    let pid_file = options.pid_file.as_ref().or(process.pidfile.as_ref());
-    let note = |pid: u32| pid_file.map_or(Ok(()), |path| write_pid(path, pid));
     if is_daemon(model, options) {
-        // Whoever waits for the parent finds the file.
+        let note = |child| pid_file(model, options).map_or(Ok(()), |path| write_pid(path, child));
         let parent = |child| match note(child) {
             Ok(()) => 0,
             Err(text) => {
@@ -344,10 +372,31 @@ pub(super) fn background(model: &Model, options: &Options) -> Result<(), String>
         };
         sys::process::daemonize(parent).map_err(explain("Cannot fork"))?;
         sys::process::silence().map_err(explain("Cannot detach from the terminal"))?;
-    } else {
-        note(std::process::id())?;
     }
     Ok(())
+}
+
+/// The pid file of a process that stays in the foreground, which writes it itself.
+pub(super) fn foreground_pid_file(model: &Model, options: &Options) -> Option<PathBuf> {
+    pid_file(model, options).filter(|_| !is_daemon(model, options)).cloned()
+}
+
+fn pid_file<'a>(model: &'a Model, options: &'a Options) -> Option<&'a PathBuf> {
+    options.pid_file.as_ref().or(model.global.process.pidfile.as_ref())
+}
+
+/// Gives up privileges in a copy of this process, so that a start that fails at this step has
+/// changed nothing yet: no socket file, no pid file, no process before it.
+fn rehearse(model: &Model) -> Result<(), String> {
+    let process = &model.global.process;
+    if process.chroot.is_none() && process.uid.is_none() && process.gid.is_none() {
+        return Ok(());
+    }
+    let explain = |error: io::Error| format!("Cannot fork: {error}");
+    match sys::mother::ask_copy(|| confine(model).err().unwrap_or_default()).map_err(explain)? {
+        text if text.is_empty() => Ok(()),
+        text => Err(text),
+    }
 }
 
 /// Gives up privileges.
@@ -375,7 +424,8 @@ fn confine(model: &Model) -> Result<(), String> {
     Ok(())
 }
 
-fn write_pid(path: &Path, pid: u32) -> Result<(), String> {
+/// Writes a pid file.
+pub(super) fn write_pid(path: &Path, pid: u32) -> Result<(), String> {
     std::fs::write(path, format!("{pid}\n"))
         .map_err(|error| format!("Cannot create pidfile {}: {error}", path.display()))
 }

@@ -46,8 +46,10 @@ fn stays(program: &Program, record: &Record) -> bool {
 
 /// Ends programs that have just been started.
 pub(crate) fn end(started: &[(u32, String)]) {
-    for (pid, _) in started {
-        let _ = sys::signal::send(*pid as i32, super::END);
+    for (pid, name) in started {
+        if let Err(error) = sys::signal::send(*pid as i32, super::END) {
+            watch::say("ALERT", &format!("Cannot end program '{name}' ({pid}): {error}"));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a master knows of itself and its processes, also as text: it is told to the program that it becomes.
 //! Never starts or ends a process.
 
+use super::delivery;
 use admin::master::{Kind, Process};
 use admin::{CliSocket, Level};
 use reactor::Handle;
@@ -19,6 +20,26 @@ pub(crate) struct Child {
     pub(crate) process: Process,
     /// Our end of the pair over which a worker takes commands; -1 for a program.
     pub(crate) channel: i32,
+}
+
+impl Child {
+    /// One that has just been started; `channel` is -1 for a program.
+    pub(crate) fn new(pid: u32, kind: Kind, name: &str, channel: i32) -> Self {
+        let version = match kind {
+            Kind::Program => "-",
+            _ => crate::version::VERSION,
+        };
+        let process = Process {
+            pid,
+            kind,
+            name: name.to_owned(),
+            reloads: 0,
+            started: now(),
+            version: version.to_owned(),
+            leaving: false,
+        };
+        Self { process, channel }
+    }
 }
 
 /// All that outlives a reload.
@@ -127,28 +148,15 @@ impl Record {
 
     /// A process that has been started.
     pub(crate) fn enter(&mut self, pid: u32, kind: Kind, name: &str, channel: i32) {
-        let version = match kind {
-            Kind::Program => "-",
-            _ => crate::version::VERSION,
-        };
-        let process = Process {
-            pid,
-            kind,
-            name: name.to_owned(),
-            reloads: 0,
-            started: now(),
-            version: version.to_owned(),
-            leaving: false,
-        };
-        self.children.push(Child { process, channel });
+        self.children.push(Child::new(pid, kind, name, channel));
     }
 
-    /// Sends a signal to those processes that `which` chooses.
-    pub(crate) fn signal(&self, number: i32, which: impl Fn(&Child) -> bool) {
-        for child in self.children.iter().filter(|child| which(child)) {
-            // One that has ended already is about to be noticed.
-            let _ = sys::signal::send(child.process.pid as i32, number);
-        }
+    /// Sends a signal to those processes that `which` chooses; an alert for each that it does not
+    /// reach.
+    #[must_use]
+    pub(crate) fn signal(&self, number: i32, which: impl Fn(&Child) -> bool) -> Vec<String> {
+        let chosen = self.children.iter().filter(|child| which(child));
+        chosen.filter_map(|child| delivery::deliver(child, number).err()).collect()
     }
 
     fn text(&self, pid: u32) -> String {

@@ -116,12 +116,17 @@ impl Watch {
             self.status.set(0);
             self.orders.manager.iter().for_each(Manager::stopping);
         }
-        self.record.borrow().signal(number, |_| true);
+        self.signal(number, |_| true);
     }
 
     /// Passes a signal on to those that serve.
     fn pass(&self, number: i32) {
-        self.record.borrow().signal(number, |it| it.process.kind == Kind::Worker);
+        self.signal(number, |it| it.process.kind == Kind::Worker);
+    }
+
+    fn signal(&self, number: i32, which: impl Fn(&Child) -> bool) {
+        let alerts = self.record.borrow().signal(number, which);
+        alerts.iter().for_each(|text| say("ALERT", text));
     }
 
     /// Takes note of processes that have ended.
@@ -160,7 +165,7 @@ impl Watch {
         // Whom an interrupt has ended was meant to end.
         if status != 128 + signal::INT && !stays && !self.stopping.get() {
             self.say("ALERT", "exit-on-failure: killing every processes with SIGTERM");
-            self.record.borrow().signal(signal::TERM, |_| true);
+            self.signal(signal::TERM, |_| true);
         }
     }
 }

@@ -156,7 +156,8 @@ fn a_broken_configuration_leaves_the_worker() {
     write(&good.replace("unix@", "unix@/nowhere/"));
     assert_eq!(master.cli("reload"), "Loading failure!");
     assert!(master.cli("show proc").contains(" 2 [failed: 2] "));
-    assert!(master.cli("show startup-logs").contains("Starting frontend web"));
+    let logs = master.cli("show startup-logs");
+    assert!(logs.contains("] for frontend web: cannot bind UNIX socket (No such file"), "{logs}");
     assert_eq!(master.worker(), worker);
     write(&good);
     master.running.signal(signal::HUP);
@@ -336,6 +337,24 @@ fn a_master_goes_to_the_background() {
     assert_eq!(master.running.web().get("/").text(), "hello");
     signal::send(pid as i32, signal::TERM).expect("it runs");
     eventually("its end", || signal::send(pid as i32, 0).is_err().then_some(()));
+}
+
+/// The service manager watches over the process that it has started.
+#[test]
+fn a_master_of_a_service_manager_stays_in_the_foreground_unless_the_command_line_says_otherwise() {
+    let text = TEXT.replacen("global\n", "global\n    daemon\n", 1);
+    let mut master = Master::start(Setup::new(&text), &["-Ws"]);
+    assert_eq!(master.cli("reload"), "Loading success.");
+    master.settled();
+    assert!(master.running.is_running());
+    for arguments in [["-Ws", "-D"], ["-D", "-Ws"], ["-W", "-q"]] {
+        let mut master = Master::start(Setup::new(&text), &arguments);
+        assert!(master.running.wait().success(), "{arguments:?}");
+        // The process in the background goes with the test.
+        let shown = master.cli("show proc");
+        let pid = shown.lines().nth(1).and_then(|line| line.split(' ').next()?.parse().ok());
+        signal::send(pid.expect("a master"), signal::TERM).expect("it runs");
+    }
 }
 
 #[test]
