@@ -192,6 +192,19 @@ impl<'l> Args<'l> {
         found.unwrap_or((from, 0))
     }
 
+    /// A fault of the first empty argument that others follow: it would end the arguments, and hide
+    /// them.
+    pub(crate) fn empty_before_others(self) -> Option<Fault> {
+        let words = &self.line.words[self.first..];
+        let empty = words.iter().position(|word| word.text.is_empty())?;
+        let hidden = words[empty..].iter().find(|word| !word.text.is_empty())?;
+        let message = format!(
+            "argument {empty} is empty and would hide '{}' and what follows (environment variable missing?)",
+            hidden.text
+        );
+        Some(self.fault(empty, message))
+    }
+
     /// How many words there are, keyword included, up to the first empty one.
     pub(crate) fn len(self) -> usize {
         (0..).take_while(|n| self.get(*n).is_some()).count()

@@ -172,6 +172,12 @@ impl Reader<'_, '_> {
             }
         } else if self.blocks.active() {
             let done = self.statement(args);
+            // Words that no parser sees must not vanish, nor must their absence be explained by
+            // what is wrong without them.
+            let done = match args.empty_before_others() {
+                None => done,
+                Some(fault) => Err((args, fault)),
+            };
             for (word, message) in self.cx.odd_ports.take() {
                 args.note(args.find(0, &word).0, message);
             }

@@ -478,8 +478,8 @@ fn simple_http_checks() {
     ] {
         assert_eq!(simple(text), usual(request), "{text}");
     }
-    let text = " option httpchk /x\n http-check send meth HEAD hdr Host a.b hdr X \"\" body z\n http-check expect ! status 200-299,404";
-    let request = "HEAD /x HTTP/1.0\r\nhost: a.b\r\nx: \r\ncontent-length: 1\r\n\r\nz";
+    let text = " option httpchk /x\n http-check send meth HEAD hdr Host a.b hdr X y body z\n http-check expect ! status 200-299,404";
+    let request = "HEAD /x HTTP/1.0\r\nhost: a.b\r\nx: y\r\ncontent-length: 1\r\n\r\nz";
     assert_eq!(simple(text), (request.to_owned(), vec![(200, 299), (404, 404)], true));
     assert!(script(" http-check expect status 200").is_none(), "needs option httpchk");
 }

@@ -101,8 +101,31 @@ fn several_files_are_one_configuration() {
 }
 
 #[test]
-fn an_empty_argument_ends_the_arguments() {
-    assert!(loaded("listen l\n bind :1 \"\" nonsense\n").model.is_some());
+fn an_empty_argument_must_not_hide_others() {
+    for (line, number, hidden) in [
+        ("bind :1 \"\" nonsense", 2, "nonsense"),
+        ("bind :1 \"${UNSET}\" ssl crt x", 2, "ssl"),
+        ("bind :1 \"${UNSET[*]}\" ssl", 2, "ssl"),
+        ("bind '' name x", 1, "name"),
+        ("server s 1.1.1.1:80 weight 5 \"\" '' check", 5, "check"),
+        ("timeout client 1s \"\" x", 3, "x"),
+        ("no option \"\" httplog", 2, "httplog"),
+        ("http-request deny if { path '' /a }", 5, "/a"),
+        ("http-request set-header x '' if TRUE", 3, "if"),
+        ("http-check send hdr X '' body z", 4, "body"),
+        ("log-format '' x", 1, "x"),
+    ] {
+        let alerts = messages(&format!("listen l\n {line}\n"), Severity::Alert);
+        let expected = format!(
+            "argument {number} is empty and would hide '{hidden}' and what follows (environment variable missing?)"
+        );
+        assert!(alerts.contains(&expected), "{line}: {alerts:?}");
+    }
+    for opening in ["global \"\" x", "defaults '' from x", "backend b '' x"] {
+        let alerts = messages(&format!("{opening}\n"), Severity::Alert);
+        assert!(alerts.iter().any(|text| text.contains(" is empty and would hide")), "{alerts:?}");
+    }
+    assert!(loaded("global\n setenv X ''\nlisten l\n bind :1 \"\"\n").model.is_some());
     let alerts = messages("global\n maxconn \"\"\n", Severity::Alert);
     assert_eq!(alerts, ["'maxconn' expects an integer argument."]);
 }
