@@ -42,7 +42,7 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// What stands before the `@`.
+/// The address family before the `@` (section 11.1).
 enum Scheme {
     Inet(Family),
     Unix,
@@ -52,37 +52,91 @@ enum Scheme {
     Unsupported(&'static str),
 }
 
+/// The socket type that a prefix asks for (section 11.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SocketKind {
+    /// `stream+`, `tcp@`, `uxst@` and their like.
+    Stream,
+    /// `dgram+`, `udp@`, `uxdg@` and their like.
+    Datagram,
+}
+
 /// Whether a proof wants the prefix of an address left where it is.
 fn is_ignored(text: &str) -> bool {
     planted().is_some_and(|(class, name)| class == "addr-prefix" && text.starts_with(name))
 }
 
-/// Cuts the address family prefix off.
-fn scheme(text: &str) -> (Scheme, &str) {
+/// Cuts the prefix off: the socket type, if it names one, and the address family.
+fn prefix(text: &str) -> (Option<SocketKind>, Scheme, &str) {
+    use SocketKind::{Datagram, Stream};
+    let plain = (None, Scheme::Inet(Family::Any), text);
     if is_ignored(text) {
-        return (Scheme::Inet(Family::Any), text);
+        return plain;
     }
     if text.starts_with('/') {
-        return (Scheme::Unix, text);
+        return (None, Scheme::Unix, text);
     }
-    let (prefix, rest) = match text.split_once('@') {
-        Some((prefix, rest)) => (prefix, rest),
-        None => return (Scheme::Inet(Family::Any), text),
+    let Some((prefix, rest)) = text.split_once('@') else { return plain };
+    let (asked, family) = match prefix.split_once('+') {
+        Some(("stream", family)) => (Some(Stream), family),
+        Some(("dgram", family)) => (Some(Datagram), family),
+        Some(_) => return plain,
+        None => (None, prefix),
     };
-    let kind = match prefix {
-        "ip" | "tcp" | "stream+ip" => Scheme::Inet(Family::Any),
-        "ipv4" | "tcp4" | "stream+ipv4" => Scheme::Inet(Family::V4),
-        "ipv6" | "tcp6" | "stream+ipv6" => Scheme::Inet(Family::V6),
-        "unix" | "uxst" | "stream+unix" => Scheme::Unix,
-        "fd" => Scheme::Fd,
-        "abns" => Scheme::Abstract,
-        "sockpair" => Scheme::Pair,
-        "quic4" | "quic6" => Scheme::Unsupported("quic@"),
-        "udp" | "udp4" | "udp6" | "dgram+ip" | "dgram+ipv4" | "dgram+ipv6" | "uxdg"
-        | "dgram+unix" => Scheme::Unsupported("a datagram address"),
-        _ => return (Scheme::Inet(Family::Any), text),
+    // Protocols (section 11.3) are families with a type of their own.
+    let (own, scheme) = match family {
+        "ip" => (None, Scheme::Inet(Family::Any)),
+        "ipv4" => (None, Scheme::Inet(Family::V4)),
+        "ipv6" => (None, Scheme::Inet(Family::V6)),
+        "unix" => (None, Scheme::Unix),
+        "abns" => (None, Scheme::Abstract),
+        "fd" => (None, Scheme::Fd),
+        "sockpair" => (None, Scheme::Pair),
+        "tcp" => (Some(Stream), Scheme::Inet(Family::Any)),
+        "tcp4" => (Some(Stream), Scheme::Inet(Family::V4)),
+        "tcp6" => (Some(Stream), Scheme::Inet(Family::V6)),
+        "uxst" => (Some(Stream), Scheme::Unix),
+        "udp" => (Some(Datagram), Scheme::Inet(Family::Any)),
+        "udp4" => (Some(Datagram), Scheme::Inet(Family::V4)),
+        "udp6" => (Some(Datagram), Scheme::Inet(Family::V6)),
+        "uxdg" => (Some(Datagram), Scheme::Unix),
+        "quic4" | "quic6" => (None, Scheme::Unsupported("quic@")),
+        _ => return plain,
     };
-    (kind, rest)
+    (own.or(asked), scheme, rest)
+}
+
+/// The family of an address for streams, and what follows its prefix.
+fn stream_scheme(text: &str) -> Result<(Scheme, &str), String> {
+    match prefix(text) {
+        (Some(SocketKind::Datagram), ..) => {
+            Err(format!("dgram-type address not acceptable in '{text}'"))
+        }
+        (_, scheme, rest) => Ok((scheme, rest)),
+    }
+}
+
+/// The same for datagrams.
+fn datagram_scheme(text: &str) -> Result<(Scheme, &str), String> {
+    match prefix(text) {
+        (Some(SocketKind::Stream), ..) => {
+            Err(format!("stream-type address not acceptable in '{text}'"))
+        }
+        (_, scheme, rest) => Ok((scheme, rest)),
+    }
+}
+
+/// The socket type that an address asks for.
+pub(crate) fn socket_kind(text: &str) -> Option<SocketKind> {
+    prefix(text).0
+}
+
+/// The digits of an address that is an inherited descriptor.
+pub(crate) fn inherited(text: &str) -> Option<&str> {
+    match prefix(text) {
+        (_, Scheme::Fd, digits) => Some(digits),
+        _ => None,
+    }
 }
 
 /// A port that something follows, which does not count.
@@ -95,7 +149,7 @@ pub(crate) struct OddPort {
 
 /// What is odd about the port of an IP address: HAProxy takes the digits that it begins with.
 pub(crate) fn odd_port(text: &str) -> Option<OddPort> {
-    let (kind, rest) = scheme(text);
+    let (_, kind, rest) = prefix(text);
     if !matches!(kind, Scheme::Inet(_) | Scheme::Unsupported(_)) || rest.parse::<Ipv6Addr>().is_ok()
     {
         return None;
@@ -119,7 +173,19 @@ pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>,
     if text.is_empty() {
         return Err("'' resolves to an empty address (environment variable missing?)".to_owned());
     }
-    let (kind, rest) = scheme(text);
+    bind_at(text, stream_scheme(text)?, names)
+}
+
+/// One `dgram-bind` address; a port range gives several.
+pub(crate) fn datagram_bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>, String> {
+    bind_at(text, datagram_scheme(text)?, names)
+}
+
+fn bind_at(
+    text: &str,
+    (kind, rest): (Scheme, &str),
+    names: &dyn Resolver,
+) -> Result<Vec<BindAddress>, String> {
     match kind {
         Scheme::Unix => Ok(vec![BindAddress::At(Address::Unix(unix_path(rest, text)?))]),
         Scheme::Abstract => Ok(vec![BindAddress::At(Address::Unix(abstract_name(rest, text)?))]),
@@ -140,7 +206,14 @@ pub(crate) fn bind(text: &str, names: &dyn Resolver) -> Result<Vec<BindAddress>,
 
 /// A server's address, by name if need be.
 pub(crate) fn server(text: &str, names: &dyn Resolver) -> Result<ServerAddress, String> {
-    let (mut place, name) = server_place(text)?;
+    resolved(server_place(text)?, text, names)
+}
+
+fn resolved(
+    (mut place, name): (ServerAddress, Option<Family>),
+    text: &str,
+    names: &dyn Resolver,
+) -> Result<ServerAddress, String> {
     if let (Some(family), Address::Ip(address)) = (name, &mut place.address) {
         address.set_ip(host_ip(&place.host, family, text, names)?);
     }
@@ -150,7 +223,13 @@ pub(crate) fn server(text: &str, names: &dyn Resolver) -> Result<ServerAddress, 
 /// A server's address. Where it gives a name, the IP address is unspecified, and the family that
 /// the name may have is told.
 pub(crate) fn server_place(text: &str) -> Result<(ServerAddress, Option<Family>), String> {
-    let (kind, rest) = scheme(text);
+    place_at(text, stream_scheme(text)?)
+}
+
+fn place_at(
+    text: &str,
+    (kind, rest): (Scheme, &str),
+) -> Result<(ServerAddress, Option<Family>), String> {
     match kind {
         Scheme::Unix => {
             let address = Address::Unix(unix_path(rest, text)?);
@@ -199,34 +278,20 @@ impl Resolver for Nobody {
 
 /// The address of a name server, and whether it is asked over streams.
 pub(crate) fn nameserver(text: &str, names: &dyn Resolver) -> Result<(bool, SocketAddr), String> {
-    let streams = ["tcp@", "tcp4@", "tcp6@", "stream+ip@", "stream+ipv4@", "stream+ipv6@"];
-    let is_stream = streams.iter().any(|prefix| text.starts_with(prefix));
-    let plain = text
-        .replacen("udp@", "ip@", 1)
-        .replacen("udp4@", "ipv4@", 1)
-        .replacen("udp6@", "ipv6@", 1)
-        .replacen("dgram+", "", 1);
-    stream(&plain, names).map(|address| (is_stream, address))
+    let (kind, scheme, rest) = prefix(text);
+    let place = resolved(place_at(text, (scheme, rest))?, text, names)?;
+    let address = inet(&place, text)?;
+    Ok((kind == Some(SocketKind::Stream), address))
 }
 
-/// Prefixes of datagram addresses, and those of streams that read the same.
-const DATAGRAMS: [(&str, &str); 8] = [
-    ("udp@", ""),
-    ("udp4@", "ipv4@"),
-    ("udp6@", "ipv6@"),
-    ("uxdg@", "unix@"),
-    ("dgram+ip@", ""),
-    ("dgram+ipv4@", "ipv4@"),
-    ("dgram+ipv6@", "ipv6@"),
-    ("dgram+unix@", "unix@"),
-];
-
-/// An address with a UDP port, `default` if none is given, or a path.
-pub(crate) fn datagram(text: &str, default: u16, names: &dyn Resolver) -> Result<Address, String> {
-    let known = DATAGRAMS.iter().filter(|_| !is_ignored(text));
-    let bare = known.filter_map(|(own, other)| Some((other, text.strip_prefix(own)?))).next();
-    let bare = bare.map_or_else(|| text.to_owned(), |(other, rest)| format!("{other}{rest}"));
-    let (kind, rest) = scheme(&bare);
+/// Where log lines go: an address with a port, `default` if none is given, or a path. Its socket
+/// type is [`socket_kind`]'s to tell.
+pub(crate) fn log_target(
+    text: &str,
+    default: u16,
+    names: &dyn Resolver,
+) -> Result<Address, String> {
+    let (_, kind, rest) = prefix(text);
     match kind {
         Scheme::Unix => Ok(Address::Unix(unix_path(rest, text)?)),
         Scheme::Abstract => Ok(Address::Unix(abstract_name(rest, text)?)),
@@ -247,9 +312,12 @@ pub(crate) fn datagram(text: &str, default: u16, names: &dyn Resolver) -> Result
 
 /// An IP address with a port.
 pub(crate) fn stream(text: &str, names: &dyn Resolver) -> Result<SocketAddr, String> {
-    let at = server(text, names)?;
-    match (at.address, at.port) {
-        (Address::Ip(address), ServerPort::Fixed(_)) => Ok(address),
+    inet(&server(text, names)?, text)
+}
+
+fn inet(at: &ServerAddress, text: &str) -> Result<SocketAddr, String> {
+    match (&at.address, at.port) {
+        (Address::Ip(address), ServerPort::Fixed(_)) => Ok(*address),
         (Address::Ip(_), _) => Err(format!("missing port specification in '{text}'")),
         (Address::Unix(_) | Address::Pair(_), _) => {
             Err(format!("a path is not acceptable here in '{text}'"))
@@ -259,7 +327,7 @@ pub(crate) fn stream(text: &str, names: &dyn Resolver) -> Result<SocketAddr, Str
 
 /// An address without port.
 pub(crate) fn host(text: &str, names: &dyn Resolver) -> Result<IpAddr, String> {
-    match scheme(text) {
+    match stream_scheme(text)? {
         (Scheme::Inet(family), rest) => host_ip(rest, family, text, names),
         _ => Err(format!("invalid address: '{text}' in '{text}'")),
     }
@@ -348,7 +416,7 @@ pub(crate) type Origin = (Option<IpAddr>, Option<(u16, u16)>);
 
 /// Where connections come from.
 pub(crate) fn source(text: &str, names: &dyn Resolver) -> Result<Origin, String> {
-    let (Scheme::Inet(family), rest) = scheme(text) else {
+    let (Scheme::Inet(family), rest) = stream_scheme(text)? else {
         return Err(format!("unsupported protocol family in '{text}'"));
     };
     // More than one colon without brackets is an IPv6 address alone.

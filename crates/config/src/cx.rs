@@ -117,6 +117,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) odd_ports: RefCell<Vec<(String, String)>>,
     /// Rings that log lines name.
     pub(crate) rings: RefCell<Vec<crate::model::At<Arc<str>>>>,
+    /// Rings of `log` lines with a stream address.
+    pub(crate) implicit_rings: RefCell<Vec<crate::model::Ring>>,
     /// Rings that log lines of proxies name, which need not be there.
     pub(crate) proxy_rings: Vec<crate::model::At<Arc<str>>>,
 }
@@ -143,6 +145,7 @@ impl<'a> Cx<'a> {
             listing: None,
             odd_ports: RefCell::default(),
             rings: Default::default(),
+            implicit_rings: Default::default(),
             proxy_rings: Vec::new(),
         }
     }

@@ -110,6 +110,38 @@ pub fn datagrams(address: SocketAddr, options: &Options) -> io::Result<Fd> {
     Ok(into_raw(fd))
 }
 
+/// Opens a unix datagram socket for `path`, as [`unix`] opens a listener.
+///
+/// # Errors
+/// As the system says; no file is left.
+pub fn unix_datagrams(path: &Path, mode: Option<u32>) -> io::Result<(Fd, Option<PathBuf>)> {
+    let fd = crate::socket::datagram_socket(net::AddressFamily::UNIX)?;
+    let fresh = bind_unix(fd.as_fd(), path, mode)?;
+    Ok((into_raw(fd), fresh))
+}
+
+/// Binds a socket to `path`, or to a file beside it that is to be renamed.
+fn bind_unix(fd: BorrowedFd<'_>, path: &Path, mode: Option<u32>) -> io::Result<Option<PathBuf>> {
+    if is_abstract(path) {
+        // No file, so nothing to replace; and no permissions.
+        net::bind(fd, &unix_address(path)?)?;
+        return Ok(None);
+    }
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}.tmp", std::process::id()));
+    let fresh = PathBuf::from(fresh);
+    let _ = std::fs::remove_file(&fresh);
+    net::bind(fd, &SocketAddrUnix::new(fresh.as_path())?)?;
+    let Some(mode) = mode else { return Ok(Some(fresh)) };
+    match std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(mode)) {
+        Ok(()) => Ok(Some(fresh)),
+        Err(error) => {
+            let _ = std::fs::remove_file(&fresh);
+            Err(error)
+        }
+    }
+}
+
 /// Adopts a datagram socket that was inherited from the parent.
 ///
 /// # Errors
@@ -200,25 +232,12 @@ pub fn resume(fd: Fd, address: SocketAddr, backlog: u32) -> io::Result<()> {
 /// As the system says; no file is left.
 pub fn unix(path: &Path, backlog: u32, mode: Option<u32>) -> io::Result<(Fd, Option<PathBuf>)> {
     let fd = stream_socket(net::AddressFamily::UNIX)?;
-    if is_abstract(path) {
-        // No file, so nothing to replace; and no permissions.
-        net::bind(&fd, &unix_address(path)?)?;
-        listen(fd.as_fd(), backlog)?;
-        return Ok((into_raw(fd), None));
-    }
-    let mut fresh = path.as_os_str().to_owned();
-    fresh.push(format!(".{}.tmp", std::process::id()));
-    let fresh = PathBuf::from(fresh);
-    let _ = std::fs::remove_file(&fresh);
-    net::bind(&fd, &SocketAddrUnix::new(fresh.as_path())?)?;
-    let limited = mode.map_or(Ok(()), |mode| {
-        std::fs::set_permissions(&fresh, std::fs::Permissions::from_mode(mode))
-    });
-    if let Err(error) = limited.and_then(|()| listen(fd.as_fd(), backlog)) {
-        let _ = std::fs::remove_file(&fresh);
+    let fresh = bind_unix(fd.as_fd(), path, mode)?;
+    if let Err(error) = listen(fd.as_fd(), backlog) {
+        fresh.iter().for_each(|fresh| drop(std::fs::remove_file(fresh)));
         return Err(error);
     }
-    Ok((into_raw(fd), Some(fresh)))
+    Ok((into_raw(fd), fresh))
 }
 
 /// Adopts a listening socket that was inherited from the parent, without changing whom it serves.

@@ -96,7 +96,7 @@ fn server_ports() {
 
 #[test]
 fn log_addresses() {
-    let udp = |text| datagram(text, 514, &Names);
+    let udp = |text| log_target(text, 514, &Names);
     assert_eq!(udp("1.2.3.4"), Ok(Address::Ip("1.2.3.4:514".parse().unwrap())));
     assert_eq!(udp("udp@1.2.3.4:99"), Ok(Address::Ip("1.2.3.4:99".parse().unwrap())));
     assert_eq!(udp("/dev/log"), Ok(Address::Unix("/dev/log".into())));
@@ -108,7 +108,7 @@ proptest! {
     fn no_address_panics(text in "\\PC{0,30}|[a-z0-9@:\\[\\]*/+-]{0,30}") {
         let _ = bind(&text, &Names);
         let _ = server(&text, &Names);
-        let _ = datagram(&text, 514, &Names);
+        let _ = log_target(&text, 514, &Names);
         let _ = host(&text, &Names);
     }
 }
@@ -127,6 +127,12 @@ fn every_prefix_is_understood() {
         ("unix@x.sock", "x.sock"),
         ("uxst@x.sock", "x.sock"),
         ("fd@7", "fd 7"),
+        ("stream+ip@1.2.3.4:80", "1.2.3.4:80"),
+        ("stream+ipv4@localhost:80", "127.0.0.1:80"),
+        ("stream+fd@7", "fd 7"),
+        ("stream+sockpair@7", "pair 7"),
+        ("stream+abns@x", "\0x"),
+        ("stream+tcp4@localhost:80", "127.0.0.1:80"),
     ] {
         assert_eq!(shown(text).map(|l| l.join(" ")), Ok(expected.to_owned()), "{text}");
     }
@@ -138,8 +144,10 @@ fn every_prefix_is_understood() {
         ("dgram+ipv6@localhost", "[::1]:514"),
         ("uxdg@x.sock", "x.sock"),
         ("dgram+unix@x.sock", "x.sock"),
+        ("dgram+abns@x", "\0x"),
+        ("tcp@1.2.3.4:5", "1.2.3.4:5"),
     ] {
-        let shown = match datagram(text, 514, &Names) {
+        let shown = match log_target(text, 514, &Names) {
             Ok(Address::Ip(ip)) => ip.to_string(),
             Ok(Address::Unix(path)) => path.display().to_string(),
             Ok(Address::Pair(fd)) => format!("pair {fd}"),
@@ -147,4 +155,32 @@ fn every_prefix_is_understood() {
         };
         assert_eq!(shown, expected, "{text}");
     }
+}
+
+#[test]
+fn socket_types_hold_where_they_are_written() {
+    let dgram = ["dgram+ip@1.2.3.4:5", "dgram+fd@3", "dgram+unix@/x", "udp@1.2.3.4:5", "uxdg@/x"];
+    for text in dgram {
+        let message = format!("dgram-type address not acceptable in '{text}'");
+        assert_eq!(shown(text), Err(message.clone()), "bind {text}");
+        assert_eq!(server(text, &Names).unwrap_err(), message, "server {text}");
+        assert_eq!(source(text, &Names).unwrap_err(), message, "source {text}");
+        assert!(datagram_bind(text, &Names).is_ok(), "dgram-bind {text}");
+        assert_eq!(socket_kind(text), Some(SocketKind::Datagram), "{text}");
+    }
+    for text in ["stream+ip@1.2.3.4:5", "stream+fd@3", "stream+unix@/x", "tcp@1.2.3.4:5", "uxst@/x"]
+    {
+        let message = format!("stream-type address not acceptable in '{text}'");
+        assert_eq!(datagram_bind(text, &Names), Err(message), "dgram-bind {text}");
+        assert!(bind(text, &Names).is_ok(), "bind {text}");
+        assert_eq!(socket_kind(text), Some(SocketKind::Stream), "{text}");
+    }
+    for text in ["1.2.3.4:5", "ip@1.2.3.4:5", "unix@/x", "fd@3"] {
+        assert!(bind(text, &Names).is_ok() && datagram_bind(text, &Names).is_ok(), "{text}");
+        assert_eq!(socket_kind(text), None, "{text}");
+    }
+    assert!(nameserver("stream+ip@1.2.3.4:5", &Names).unwrap().0);
+    assert!(!nameserver("dgram+ipv4@1.2.3.4:5", &Names).unwrap().0);
+    assert_eq!(inherited("stream+fd@3").or(inherited("fd@")), Some("3"));
+    assert!(shown("foo+ip@1.2.3.4:5").is_err() && shown("stream@1.2.3.4:5").is_err());
 }

@@ -14,6 +14,7 @@ pub(super) fn complete(
     hostname: &SendHostname,
     cx: &mut Cx<'_>,
 ) -> Vec<Ring> {
+    rings.extend(cx.implicit_rings.take());
     if *hostname != SendHostname::No {
         let usual = rings.iter_mut().filter(|ring| ring.default_format);
         usual.for_each(|ring| ring.format = LogTransport::Rfc3164);

@@ -179,12 +179,17 @@ pub(super) fn lines(into: &mut Vec<Bind>, cx: &mut Cx<'_>, args: Args<'_>, by: U
     // As with HAProxy, nothing behind the last comma is no mistake.
     let list = list.strip_suffix(',').filter(|list| !list.is_empty()).unwrap_or(list);
     let expanded = !written.starts_with(list);
-    let who = if by == Use::Runtime { "'stats socket'" } else { "'bind'" };
+    let who = match by {
+        Use::Runtime => "'stats socket'",
+        Use::Proxy | Use::Logs => "'bind'",
+        Use::Datagrams => "'dgram-bind'",
+    };
     let mut found = Vec::new();
     let mut offset = 0;
     for text in list.split(',') {
         let sound = cx.sound(Cow::Borrowed(text));
-        let addresses = addr::bind(&sound, cx.names).map_err(|e| {
+        let read = if by == Use::Datagrams { addr::datagram_bind } else { addr::bind };
+        let addresses = read(&sound, cx.names).map_err(|e| {
             args.fault_at(1, if expanded { 0 } else { offset }, format!("{who} : {e}"))
         })?;
         found.extend(addresses.into_iter().map(|address| (address, Arc::<str>::from(&*sound))));

@@ -1,13 +1,15 @@
 //! `log` lines of `global` and proxies (section 4.2). Never sends a message.
-use crate::addr;
+use crate::addr::{self, SocketKind};
 use crate::cx::{Cx, Prefix};
 use crate::draft::{DraftLog, DraftProxy};
 use crate::line::{Args, Parsed};
 use crate::model::{
-    Address, At, Facility, LogAddress, LogLevel, LogSample, LogTarget, LogTransport,
+    Address, At, Facility, LogAddress, LogLevel, LogSample, LogTarget, LogTransport, Ring,
+    RingServer, ServerOptions,
 };
 use crate::model::{FACILITIES, LEVELS};
 use crate::value;
+use std::sync::Arc;
 
 /// `log` in `global`.
 pub(super) fn global(logs: &mut Vec<LogTarget>, cx: &mut Cx<'_>, args: Args<'_>) -> Parsed {
@@ -75,6 +77,7 @@ pub(super) fn target(cx: &Cx<'_>, args: Args<'_>, expected: &str) -> Parsed<LogT
         target.sample = Some(sample(args, n + 1)?);
         n += 2;
     }
+    fit_ring(cx, &target);
     target.facility = facility(args, n, expected)?;
     target.level = level(args, n + 1, "optional log level", LogLevel(7))?;
     target.min_level = level(args, n + 2, "optional minimum log level", LogLevel(0))?;
@@ -94,7 +97,7 @@ fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
         "stderr" => return Ok(LogAddress::Fd(2)),
         _ => {}
     }
-    if let Some(digits) = text.strip_prefix("fd@") {
+    if let Some(digits) = addr::inherited(text) {
         return addr::descriptor(digits, text).map(LogAddress::Fd).map_err(told);
     }
     if let Some(name) = text.strip_prefix("ring@") {
@@ -102,10 +105,58 @@ fn address(cx: &Cx<'_>, args: Args<'_>, text: &str) -> Parsed<LogAddress> {
         cx.rings.borrow_mut().push(At { value: name.into(), place });
         return Ok(LogAddress::Ring(name.into()));
     }
-    match addr::datagram(text, 514, cx.names).map_err(told)? {
+    let address = addr::log_target(text, 514, cx.names).map_err(told)?;
+    if addr::socket_kind(text) == Some(SocketKind::Stream) {
+        return Ok(LogAddress::Ring(implicit_ring(cx, args, address)));
+    }
+    match address {
         Address::Ip(ip) => Ok(LogAddress::Udp(ip)),
         Address::Unix(path) => Ok(LogAddress::Unix(path)),
         Address::Pair(_) => Err(told(format!("a pair takes no datagrams in '{text}'"))),
+    }
+}
+
+/// A ring that forwards to a stream address (section 4.2, `log`): lines wait in it for their
+/// connection. Its name and description are HAProxy's.
+fn implicit_ring(cx: &Cx<'_>, args: Args<'_>, address: Address) -> Arc<str> {
+    let mut rings = cx.implicit_rings.borrow_mut();
+    let name: Arc<str> = format!("ring#{}", rings.len() + 1).into();
+    let place = args.place().clone();
+    let server = RingServer {
+        name: name.to_string(),
+        address,
+        counts: false,
+        options: ServerOptions::default(),
+        tls: None,
+        place: place.clone(),
+    };
+    rings.push(Ring {
+        name: name.clone(),
+        description: format!(
+            "created from logserver declared into '{}' at line {}",
+            place.file, place.line
+        ),
+        format: LogTransport::Local,
+        max_len: super::ring::MAX_LEN,
+        size: super::ring::SIZE,
+        backing_file: None,
+        servers: vec![server],
+        connect: Some(1_000),
+        server: None,
+        default_format: true,
+        place,
+    });
+    name
+}
+
+/// Gives the ring of a stream address what its line says of the messages.
+fn fit_ring(cx: &Cx<'_>, target: &LogTarget) {
+    let LogAddress::Ring(name) = &target.address else { return };
+    let mut rings = cx.implicit_rings.borrow_mut();
+    if let Some(ring) = rings.iter_mut().find(|ring| ring.name == *name) {
+        ring.max_len = target.max_len;
+        ring.default_format = target.default_transport;
+        ring.format = target.transport;
     }
 }
 

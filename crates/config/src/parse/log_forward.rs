@@ -4,7 +4,7 @@ use super::{bind, log};
 use crate::cx::Cx;
 use crate::draft::{DraftLog, DraftLogForward};
 use crate::line::{Args, Parsed};
-use crate::model::{Address, BindAddress};
+use crate::model::{Address, Bind, BindAddress};
 use crate::value::Unit;
 
 /// The keywords of the section.
@@ -21,12 +21,10 @@ pub(super) fn line(section: &mut DraftLogForward, cx: &mut Cx<'_>, args: Args<'_
         "bind" => bind::lines(&mut own.binds, cx, args, bind::Use::Logs),
         "dgram-bind" => {
             bind::lines(&mut own.datagrams, cx, args, bind::Use::Datagrams)?;
-            let inet = |address: &BindAddress| {
-                matches!(address, BindAddress::At(Address::Ip(_)) | BindAddress::Inherited(_))
-            };
-            match own.datagrams.iter().all(|bind| inet(&bind.address)) {
-                true => Ok(()),
-                false => Err(args.fault(1, "'dgram-bind' expects an IPv4 or IPv6 address.")),
+            let pair = |bind: &Bind| matches!(bind.address, BindAddress::At(Address::Pair(_)));
+            match own.datagrams.iter().any(pair) {
+                true => Err(args.fault(1, "'dgram-bind' : a pair takes no datagrams.")),
+                false => Ok(()),
             }
         }
         "log" => {

@@ -77,7 +77,15 @@ fn mistakes_are_told_in_haproxys_words() {
             "log-forward f\n timeout server 1s\n",
             "'timeout' in log-forward section expects 'client'.",
         ),
-        ("log-forward f\n dgram-bind /x\n", "'dgram-bind' expects an IPv4 or IPv6 address."),
+        ("log-forward f\n dgram-bind sockpair@3\n", "'dgram-bind' : a pair takes no datagrams."),
+        (
+            "log-forward f\n dgram-bind stream+ip@:514\n",
+            "'dgram-bind' : stream-type address not acceptable in 'stream+ip@:514'",
+        ),
+        (
+            "log-forward f\n bind dgram+ip@:514\n",
+            "'bind' : dgram-type address not acceptable in 'dgram+ip@:514'",
+        ),
         ("log-forward f\n maxconn\n", "'maxconn' expects an integer argument."),
     ] {
         assert_eq!(messages(text, Severity::Alert), [message], "{text}");

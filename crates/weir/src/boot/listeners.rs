@@ -155,7 +155,13 @@ impl Opener {
         let fd = match &bind.address {
             BindAddress::Inherited(number) => sys::listen::inherited_datagrams(*number)?,
             BindAddress::At(Address::Ip(address)) => sys::listen::datagrams(*address, &options)?,
-            BindAddress::At(_) => return Err(io::ErrorKind::Unsupported.into()),
+            BindAddress::At(Address::Unix(path)) => {
+                let (path, _) = whole(path, asked);
+                let access = socket_files::access(bind, &asked.unix.0);
+                let opened = sys::listen::unix_datagrams(&path, access.mode);
+                self.named(&path, &access, opened)?
+            }
+            BindAddress::At(Address::Pair(_)) => return Err(io::ErrorKind::Unsupported.into()),
         };
         match bind.address {
             BindAddress::Inherited(number) => drop(self.inherited.insert(number, Handle(fd))),
@@ -166,8 +172,17 @@ impl Opener {
 
     /// A unix socket; its file gets its name when all is open.
     fn open_unix(&mut self, path: &Path, access: &UnixAccess, backlog: u32) -> io::Result<i32> {
-        let (fd, fresh) = sys::listen::unix(path, backlog, access.mode)
-            .map_err(UnixSocketError::at("cannot bind UNIX socket"))?;
+        self.named(path, access, sys::listen::unix(path, backlog, access.mode))
+    }
+
+    /// The socket that was opened for a path, whose file waits for its name.
+    fn named(
+        &mut self,
+        path: &Path,
+        access: &UnixAccess,
+        opened: io::Result<(i32, Option<PathBuf>)>,
+    ) -> io::Result<i32> {
+        let (fd, fresh) = opened.map_err(UnixSocketError::at("cannot bind UNIX socket"))?;
         let Some(fresh) = fresh else { return Ok(fd) };
         let allowed = socket_files::allow(&fresh, access);
         self.files.add(fresh, path);

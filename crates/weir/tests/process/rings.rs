@@ -3,6 +3,7 @@
 use crate::support::{self, LogReceiver, PATIENCE, Running, Setup, eventually};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::net::UnixListener;
 
 /// A frontend that logs to rings, and whatever `lines` say.
 fn setup(lines: &str) -> Setup {
@@ -184,4 +185,52 @@ impl Running {
     fn web_get(&self, path: &str) {
         self.web().ask(format!("GET {path} HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n"));
     }
+}
+
+/// The manual's `log`: an address for streams is a ring with a server.
+#[test]
+fn a_log_line_for_streams_has_a_ring_of_its_own() {
+    let directory = support::Directory::new();
+    let (tcp, unix) = (
+        TcpListener::bind("127.0.0.1:0").expect("a port"),
+        UnixListener::bind(directory.path("log")).expect("a path"),
+    );
+    let weir = Setup::new(
+        "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n    \
+         log stream+ip@<tcp> len 80 format rfc5424 local1\n    log uxst@<unix> local0\n\
+         defaults\n    mode http\n    timeout client 5s\n    timeout connect 5s\n    \
+         timeout server 5s\n    log global\n\
+         frontend web\n    bind <web>\n    http-request return status 200\n    log-format %HU\n",
+    )
+    .with("tcp", tcp.local_addr().expect("a port"))
+    .with("unix", directory.path("log").display())
+    .start();
+    weir.web_get("/one");
+    let (mut stream, _) = tcp.accept().expect("the ring connects");
+    let line = hear(&mut stream, "/one\n");
+    assert!(line.starts_with("<142>1 2"), "{line}");
+    let (mut stream, _) = unix.accept().expect("the ring connects");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a stream");
+    let line = support::hear(&mut stream, "/one\n");
+    assert!(line.starts_with("<134>") && line.contains(" haproxy["), "{line}");
+    let listed = weir.cli("show events");
+    let described =
+        "\n    ring#1     : type=buffer, 0 dropped, created from logserver declared into '";
+    assert!(listed.contains(described) && listed.contains("' at line 4\n"), "{listed}");
+}
+
+#[test]
+fn logs_arrive_at_a_unix_socket_for_datagrams() {
+    let log = LogReceiver::new();
+    let weir = Setup::new(
+        "global\n    nbthread 1\n    stats socket <dir>/cli level admin\n\
+         log-forward f\n    dgram-bind dgram+unix@<dir>/in mode 600\n    log <log> format raw local0\n",
+    )
+    .with("log", log.address())
+    .start();
+    weir.cli("show info");
+    let sender = std::os::unix::net::UnixDatagram::unbound().expect("a socket");
+    sender.send_to(b"<133>Jan  1 00:00:00 host tag: hello", weir.path("in")).expect("it is there");
+    let line = log.line();
+    assert!(line.contains("hello"), "{line}");
 }
