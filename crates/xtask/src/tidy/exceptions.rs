@@ -19,7 +19,7 @@ pub(crate) struct Entry {
     pub(crate) kind: &'static str,
     /// A path, `path::function`, or the name of a crate (`crate`, `cycle`).
     pub(crate) name: String,
-    /// Lines of the file or function, versions of the crate, or files of the circle.
+    /// Lines of the file or function, versions of the crate, or rooms of the circle.
     pub(crate) size: usize,
 }
 

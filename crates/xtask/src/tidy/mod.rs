@@ -124,7 +124,8 @@ fn print_cycles(root: &Path) -> Outcome {
     let tree = tree::load(root)?;
     for name in tree.crates() {
         let cycle = rooms::largest_cycle(&tree, name);
-        println!("{name:10} {:3}  {}", cycle.len(), cycle.join(" "));
+        let rooms = rooms::rooms_of(&cycle);
+        println!("{name:10} {rooms:3} rooms {:3} files  {}", cycle.len(), cycle.join(" "));
     }
     Ok(())
 }
