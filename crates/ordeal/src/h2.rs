@@ -60,6 +60,21 @@ fn check_output(conn: &mut Conn) {
     conn.advance_output(conn.output().len());
 }
 
+/// The frames of an output but for those that open windows, which depend on how much input comes at
+/// a time.
+fn without_windows(conn: &Conn) -> Vec<u8> {
+    let mut rest = conn.output().strip_prefix(PREFACE).unwrap_or(conn.output());
+    let mut kept = Vec::new();
+    while let Some(header) = FrameHeader::parse(rest) {
+        let (frame, next) = rest.split_at((HEADER_LEN + header.len as usize).min(rest.len()));
+        if header.kind != Kind::WindowUpdate {
+            kept.extend_from_slice(frame);
+        }
+        rest = next;
+    }
+    kept
+}
+
 /// Feeds a connection at once and in pieces: both say the same, and what they keep is bounded.
 pub fn frames(data: &[u8]) {
     let Some((choice, input)) = data.split_first() else { return };
@@ -75,7 +90,7 @@ pub fn frames(data: &[u8]) {
         kept.drain(..taken);
     }
     assert_eq!(at_once.is_err(), slowly.is_err(), "{at_once:?} {slowly:?}");
-    assert_eq!(whole.output(), pieces.output());
+    assert_eq!(without_windows(&whole), without_windows(&pieces));
     assert_eq!(whole.streams(), pieces.streams());
     assert!(whole.streams() <= 1 + input.len() / HEADER_LEN);
     check_output(&mut whole);

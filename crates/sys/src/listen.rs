@@ -11,6 +11,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What may be asked of a TCP listener beyond its address. What concerns connections is inherited
 /// by those that it accepts.
@@ -127,9 +128,7 @@ fn bind_unix(fd: BorrowedFd<'_>, path: &Path, mode: Option<u32>) -> io::Result<O
         net::bind(fd, &unix_address(path)?)?;
         return Ok(None);
     }
-    let mut fresh = path.as_os_str().to_owned();
-    fresh.push(format!(".{}.tmp", std::process::id()));
-    let fresh = PathBuf::from(fresh);
+    let fresh = beside(path);
     let _ = std::fs::remove_file(&fresh);
     net::bind(fd, &SocketAddrUnix::new(fresh.as_path())?)?;
     let Some(mode) = mode else { return Ok(Some(fresh)) };
@@ -140,6 +139,16 @@ fn bind_unix(fd: BorrowedFd<'_>, path: &Path, mode: Option<u32>) -> io::Result<O
             Err(error)
         }
     }
+}
+
+/// A name beside `path` that no other socket of this process gets: a configuration may name one path
+/// twice, and the socket that is renamed last has it.
+fn beside(path: &Path) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{}.{number}.tmp", std::process::id()));
+    PathBuf::from(name)
 }
 
 /// Adopts a datagram socket that was inherited from the parent.

@@ -329,9 +329,9 @@ fn changes_of_one_row_of_a_large_map_are_short() {
     map.commit(version).expect("prepared");
     let commit = begin.elapsed().as_millis();
     assert_eq!((text(&view, "k8999").as_deref(), text(&view, "k9000")), (Some("2"), None));
-    // A pass over all rows takes a hundred times as long.
-    assert!(first < 50 && commit < 50, "the first change takes {first} ms, a commit {commit} ms");
-    assert!(set.max(add).max(remove).max(stage) < 10_000, "{set} {add} {remove} {stage} us");
+    // A pass over all rows takes half a second; the machine may stop this thread for some 20 ms.
+    assert!(first < 100 && commit < 100, "the first change takes {first} ms, a commit {commit} ms");
+    assert!(set.max(add).max(remove).max(stage) < 60_000, "{set} {add} {remove} {stage} us");
 }
 
 /// Layers merge on another thread meanwhile.

@@ -46,7 +46,8 @@ fn a_pipe_that_is_full_takes_nothing_and_loses_no_part_of_a_line() {
         let output = Output::open(writer.as_raw_fd(), true).unwrap();
         assert!(matches!(output.kind, Kind::Own(_)));
         let taken = fill(&output, length);
-        assert!(taken * length >= 60_000, "{taken}");
+        // Pages of a pipe that long lines leave half empty count as full.
+        assert!(taken * length >= 32_000, "{taken}");
         expect_whole_lines(&output, &mut reader, taken, length);
         let flags = fs::fcntl_getfl(&writer).unwrap();
         assert!(!flags.contains(OFlags::NONBLOCK), "others use the description, too");
@@ -54,11 +55,10 @@ fn a_pipe_that_is_full_takes_nothing_and_loses_no_part_of_a_line() {
 }
 
 #[test]
-fn a_pipe_that_cannot_be_opened_again_is_made_non_blocking() {
+fn a_pipe_without_a_reader_is_broken() {
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
     let output = Output::open(writer.as_raw_fd(), true).unwrap();
-    assert!(matches!(output.kind, Kind::NonBlocking));
     assert_eq!(output.write(b"x\n").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
