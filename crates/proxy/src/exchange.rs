@@ -62,6 +62,9 @@ struct Exchange {
     up_broken: bool,
     /// A tunnel has just begun: the client's side has to be looked at again.
     up_again: bool,
+    /// The server has accepted an upgrade while the request is under way: the rest of the request
+    /// goes first, then the client's side of the tunnel begins.
+    up_switches: bool,
     /// More of a body was waited for already.
     midway: bool,
     /// How the server delimits the body of its response.
@@ -96,6 +99,7 @@ pub(crate) async fn run(tx: &mut Transaction) -> Result<End, Failure> {
         up_over: false,
         up_broken: false,
         up_again: false,
+        up_switches: false,
         midway: false,
         body: BodyKind::None,
         minds_close: minds_close(tx),
@@ -205,7 +209,9 @@ impl Exchange {
                     // Nothing is needed to wait with: another transaction can use it meanwhile.
                     tx.worker.release(std::mem::replace(&mut client.input, Buf::empty()));
                 }
-                if self.up_over && client.mux.is_tunnel() {
+                if self.up_over && self.up_switches {
+                    self.begin_tunnel(tx);
+                } else if self.up_over && client.mux.is_tunnel() {
                     let _ = server.socket().shutdown_write();
                     if tx.side().settings.timeouts.server_fin.is_some() {
                         // It begins now.
@@ -456,13 +462,25 @@ impl Exchange {
         let space = &mut *tx.space;
         space.down.discards = sent_as == BodyKind::None && body != BodyKind::None;
         if sent_as == BodyKind::Tunnel {
-            // From now on both directions carry opaque bytes.
-            space.up.clear();
-            (self.up_over, self.up_again) = (false, true);
+            self.up_switches = true;
             self.client_seen = tx.worker.thread.tick();
             self.client_heard = self.client_seen;
+            if self.up_over {
+                self.begin_tunnel(tx);
+            }
         }
         Ok(())
+    }
+
+    /// The request is complete and an upgrade accepted: from now on the client's direction carries
+    /// opaque bytes too (RFC 9110 section 7.8).
+    fn begin_tunnel(&mut self, tx: &mut Transaction) {
+        tx.client.mux.tunnel_behind_request();
+        if let Some(server) = &mut tx.server {
+            server.mux.tunnel_behind_request();
+        }
+        tx.space.up.clear();
+        (self.up_over, self.up_again, self.up_switches) = (false, true, false);
     }
 
     fn hear_server(&mut self, tx: &Transaction) {

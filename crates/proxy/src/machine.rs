@@ -124,6 +124,14 @@ impl Machine {
         }
     }
 
+    /// Turns the request's direction of a tunnel into opaque bytes, because the request is
+    /// complete. Streams of HTTP/2 have no request with a body that begins a tunnel.
+    pub(crate) fn tunnel_behind_request(&mut self) {
+        if let Self::H1(conn) = self {
+            conn.tunnel_behind_request();
+        }
+    }
+
     /// Payload bytes received of the current message.
     #[inline]
     pub(crate) fn payload_received(&self) -> u64 {

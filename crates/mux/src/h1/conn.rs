@@ -54,6 +54,8 @@ impl Flags {
     pub(super) const CLOSE: Self = Self(1 << 7);
     /// The peer is not told that this connection closes.
     pub(super) const PRETENDS: Self = Self(1 << 8);
+    /// An upgrade or a CONNECT was accepted: opaque bytes follow both messages.
+    pub(super) const TUNNEL: Self = Self(1 << 9);
 
     pub(super) fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -215,10 +217,35 @@ impl Conn {
         }
     }
 
-    /// Turns the connection into a tunnel, both ways.
+    /// Turns the connection into a tunnel. A request whose body is under way ends first: its
+    /// direction follows with [`Conn::tunnel_behind_request`] (RFC 9110 section 7.8).
     pub(super) fn become_tunnel(&mut self) {
-        self.recv = Recv::Tunnel;
-        self.send = Send::Tunnel;
+        self.flags.set(Flags::TUNNEL, true);
+        let complete = match self.side {
+            Side::Client => !self.awaits_body(),
+            Side::Server => self.has_sent_all(),
+        };
+        match self.side {
+            Side::Client => self.send = Send::Tunnel,
+            Side::Server => self.recv = Recv::Tunnel,
+        }
+        if complete {
+            self.tunnel_behind_request();
+        }
+    }
+
+    /// Turns the request's direction of a tunnel into opaque bytes, because the request is
+    /// complete. A connection that is no tunnel stays as it is.
+    pub fn tunnel_behind_request(&mut self) {
+        match self.side {
+            _ if !self.flags.has(Flags::TUNNEL) => {}
+            Side::Client => self.recv = Recv::Tunnel,
+            Side::Server => self.send = Send::Tunnel,
+        }
+    }
+
+    fn awaits_body(&self) -> bool {
+        matches!(self.recv, Recv::Length(_) | Recv::Chunked(_) | Recv::Trailers(_))
     }
 
     /// Records that the peer broke the protocol; nothing more is read from it.

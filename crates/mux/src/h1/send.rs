@@ -6,6 +6,7 @@ use wire::Sink;
 use wire::h1::encode::{self, ChunkSize};
 
 use super::conn::{Conn, Flags, Send};
+use super::upgrade::Upgrade;
 use super::{framing, persistence, upgrade};
 use crate::{BodyKind, Error, Side, length};
 
@@ -135,11 +136,12 @@ impl Conn {
                 body
             }
         };
-        if options.upgrade && !body.is_empty() {
-            // An upgrade takes effect after the body; no server is asked to handle both.
+        let mut asked = upgrade::of_request(head, options);
+        if asked.websocket && !body.is_empty() && !upgrade::has_key(head) {
+            // Without a body it is refused (see `recv`); with one it is a request like any other.
             head.remove_id(HeaderId::Upgrade);
+            asked = Upgrade::default();
         }
-        let asked = upgrade::of_request(head, options);
         let old_chunked = body == BodyKind::Chunked && !head.version().at_least_11();
         self.note_request(head, asked);
         let closes = self.must_close() || old_chunked || options.close;

@@ -467,6 +467,72 @@ fn an_upgrade_becomes_a_tunnel_that_closes_half_by_half() {
     assert!(shape(&log.line()).starts_with("web app/s 101 "));
 }
 
+/// The request of a client that runs a command in a container: what it sends behind the body is for
+/// the new protocol, and the server may accept that before the body is complete.
+#[test]
+fn an_upgrade_with_a_body_switches_behind_the_body() {
+    const ACCEPTED: &str = "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\nhi";
+    let origin = Origin::new(|mut peer| {
+        let head = peer.client.head();
+        let early = head.target() == "/early";
+        if early {
+            peer.send(ACCEPTED);
+        }
+        let request = peer.client.finish(head, false);
+        if !early {
+            peer.send(ACCEPTED);
+        }
+        let heard = peer.client.rest();
+        peer.send([request.text().as_bytes(), b"|", &heard].concat());
+    });
+    let log = LogReceiver::new();
+    let weir = Setup::http("", "    server s <origin>").between(&origin, &log);
+    for target in ["/early", "/late"] {
+        for (length, first, last) in [
+            ("Content-Length: 6", "abc", "def"),
+            ("Transfer-Encoding: chunked", "3\r\nabc\r\n", "3\r\ndef\r\n0\r\nx: y\r\n\r\n"),
+        ] {
+            let mut client = weir.web();
+            client.send(format!(
+                "POST {target} HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\n\
+                 Upgrade: tcp\r\n{length}\r\n\r\n{first}"
+            ));
+            if target == "/late" {
+                client.send(last);
+            }
+            let answer = client.head();
+            assert_eq!((answer.status(), answer.header("upgrade")), (101, Some("tcp")));
+            assert_eq!(client.take(2), b"hi");
+            if target == "/early" {
+                client.send(last);
+            }
+            let message = "0123456789\r\n".repeat(20_000);
+            client.send(&message);
+            client.half_close();
+            let told = String::from_utf8(client.rest()).unwrap();
+            assert!(told == format!("abcdef|{message}"), "{target} {length}: {} bytes", told.len());
+            assert!(shape(&log.line()).starts_with("web app/s 101 "));
+        }
+    }
+}
+
+#[test]
+fn an_upgrade_with_a_body_that_is_not_accepted_leaves_both_connections_open() {
+    let origin = Origin::saying("hello");
+    let weir = start("", "", &origin);
+    let mut client = weir.web();
+    for _ in 0..2 {
+        let request = "POST / HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\
+                       Content-Length: 3\r\n\r\nabcGET /next HTTP/1.1\r\nHost: test\r\n\r\n";
+        assert_eq!(client.ask(request).text(), "hello");
+        assert_eq!(client.response().text(), "hello");
+    }
+    let requests = origin.requests();
+    let seen: Vec<_> = requests.iter().map(|it| (it.target(), it.header("upgrade"))).collect();
+    assert_eq!(seen, [("/", Some("tcp")), ("/next", None)].repeat(2));
+    assert_eq!(origin.connections(), 1);
+}
+
 #[test]
 fn forwardfor_adds_a_line_of_its_own() {
     let origin = Origin::saying("hello");

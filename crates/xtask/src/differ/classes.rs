@@ -26,6 +26,7 @@ pub(super) const CLASSES: &[Class] = &[
     Class { name: "content-length-beyond-64-bits", holds: content_length_beyond_64_bits },
     Class { name: "interim-then-garbage", holds: interim_then_garbage },
     Class { name: "te-in-part", holds: te_in_part },
+    Class { name: "upgrade-with-a-body", holds: upgrade_with_a_body },
 ];
 
 /// A difference to be judged.
@@ -85,6 +86,16 @@ fn chunks_to_an_old_client(case: &Case<'_>) -> bool {
     let mut both = case.haproxy.answers.iter().zip(&case.weir.answers);
     let first = both.find(|(one, other)| one != other);
     first.is_some_and(|(one, other)| has(&one.head) && !has(&other.head) && one.body == other.body)
+}
+
+/// HAProxy drops `Upgrade` of a request with a body, Weir passes it on.
+fn upgrade_with_a_body(case: &Case<'_>) -> bool {
+    let announced = ["content-length", "transfer-encoding"];
+    let asked = case.values("connection").iter().any(|value| value.contains("upgrade"));
+    !case.is_answer()
+        && asked
+        && !case.values("upgrade").is_empty()
+        && announced.iter().any(|name| !case.values(name).is_empty())
 }
 
 fn connect_with_content(case: &Case<'_>) -> bool {

@@ -170,6 +170,11 @@ fn requests_keep_alive() {
         ),
         (
             "P / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: foo\r\ncontent-length: 1\r\n\r\nx",
+            "P / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: foo\r\ncontent-length: 1\r\n\r\nx",
+            open,
+        ),
+        (
+            "P / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\ncontent-length: 1\r\n\r\nx",
             "P / HTTP/1.1\r\nconnection: upgrade\r\ncontent-length: 1\r\n\r\nx",
             open,
         ),
@@ -367,4 +372,50 @@ fn tunnels() {
     let refused = "HTTP/1.1 403 F\r\ncontent-length: 2\r\n\r\nab";
     let got = exchange(Mode::KeepAlive, connect, refused).unwrap();
     assert_eq!((got.to_client.as_str(), got.client_closes), (refused, false));
+}
+
+/// RFC 9110 section 7.8: no protocol is changed in the middle of a message.
+#[test]
+fn an_upgrade_accepted_early_switches_behind_the_body() {
+    let request =
+        "POST / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: foo\r\ncontent-length: 3\r\n\r\n";
+    let (mut client, mut server) = (
+        Conn::new(Side::Client, Settings::default()),
+        Conn::new(Side::Server, Settings::default()),
+    );
+    let (mut head, mut out) = (Head::default(), Vec::new());
+    let HeadStep::Complete { body, .. } =
+        client.handle_head(request.as_bytes(), &mut head).unwrap()
+    else {
+        panic!("the head is incomplete");
+    };
+    assert_eq!(server.encode_head(&mut head, body, &mut out), BodyKind::Length(3));
+
+    let answer = "HTTP/1.1 101 S\r\nconnection: upgrade\r\nupgrade: foo\r\n\r\nxyz";
+    let answered = relay(&mut server, &mut client, answer.as_bytes()).unwrap();
+    assert_eq!(String::from_utf8_lossy(&answered), answer);
+    assert!(client.is_tunnel() && server.is_tunnel());
+
+    let mut trailers = Fields::default();
+    let step = client.handle_body(b"abcDEF", &mut trailers).unwrap();
+    assert_eq!((step.data, step.done), (3, true), "the rest is not the body's");
+    server.encode_data(3).unwrap();
+    assert!(server.encode_data(3).is_err(), "the message has no place for more");
+    server.encode_end(None, &mut out);
+
+    client.tunnel_behind_request();
+    server.tunnel_behind_request();
+    let step = client.handle_body(b"DEF", &mut trailers).unwrap();
+    assert_eq!((step.data, step.done), (3, false));
+    server.encode_data(3).unwrap();
+    assert!(client.must_close() && server.must_close());
+}
+
+#[test]
+fn a_connection_without_an_upgrade_does_not_become_a_tunnel() {
+    let mut server = Conn::new(Side::Server, Settings::default());
+    let (mut client, get) = (Conn::new(Side::Client, Settings::default()), GET.as_bytes());
+    relay(&mut client, &mut server, get).unwrap();
+    server.tunnel_behind_request();
+    assert!(!server.is_tunnel() && server.encode_data(1).is_err());
 }
