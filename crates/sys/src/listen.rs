@@ -141,8 +141,8 @@ fn bind_unix(fd: BorrowedFd<'_>, path: &Path, mode: Option<u32>) -> io::Result<O
     }
 }
 
-/// A name beside `path` that no other socket of this process gets: a configuration may name one path
-/// twice, and the socket that is renamed last has it.
+/// A name beside `path` that no other socket of this process gets: a configuration may name one
+/// path twice, and the socket that is renamed last has it.
 fn beside(path: &Path) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
